@@ -1,0 +1,151 @@
+"""What users hand over becomes rows, class numbers and weights; the only place that validates input.
+
+Nothing here reads a large matrix from end to end: whether every value is finite shows when its row is looked at.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import check_array, column_or_1d, compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from linsep.problem import Array, Dense, Examples, Floats, Rows, Sparse
+
+_READ_AS_IS = ("?", "b", "h", "i", "l", "q", "B", "H", "I", "L", "Q", "f", "d")
+_SMALLER = {np.dtype(np.float16): np.float32, np.dtype(np.longdouble): np.float64}
+
+
+def matrix(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """Return ``X`` as a real 2-D array or CSR matrix, and have ``estimator`` note or check its features."""
+    X = validate_data(
+        estimator, X, reset=reset, accept_sparse="csr", accept_large_sparse=True, dtype=None, ensure_all_finite=False
+    )
+    return _numeric(X, list(getattr(estimator, "feature_names_in_", [])))
+
+
+def to_rows(X: Any) -> Rows:
+    """Return a real array or CSR matrix as rows, without a copy wherever its storage allows."""
+    if sp.issparse(X):
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        unsigned = np.dtype(f"u{X.indices.dtype.itemsize}")
+        return Sparse(_read_only(X.data), X.indices.view(unsigned), X.indptr.view(unsigned))
+    return Dense(_read_only(X))
+
+
+def _read_only(values: Array) -> Array:
+    """Return a read-only view in a dtype that compiled code takes: one compiled version serves all callers."""
+    if values.dtype == bool:
+        values = values.view(np.uint8)
+    elif values.dtype in _SMALLER:
+        values = values.astype(_SMALLER[values.dtype])
+    elif not (values.dtype.isnative and values.flags.aligned):
+        values = np.require(values, values.dtype.newbyteorder("="), "A")
+    view = values.view()
+    view.flags.writeable = False
+    return view
+
+
+def _numeric(X: Any, names: list[str]) -> Any:
+    """Return ``X`` unless some cell is not a real number; object cells that are numbers become float64."""
+    if sp.issparse(X):
+        X.data = _numeric(X.data, names)
+        return X
+    if X.dtype.char in _READ_AS_IS or X.dtype in _SMALLER:
+        return X
+    if X.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported\n{X}\n")
+    try:
+        return X.astype(np.float64)
+    except ValueError:
+        for i, j in np.ndindex(X.shape):
+            try:
+                float(X[i, j])
+            except ValueError:
+                column = repr(names[j]) if names else j
+                raise ValueError(
+                    f"X has a cell that is not a number: {X[i, j]!r} at row {i}, column {column}"
+                ) from None
+        raise
+
+
+def refuse(X: Any, W: Floats, names: Any = None) -> NoReturn:
+    """Say what kept a score from being finite: a value of ``X``, or weights that have overflowed."""
+    for start in range(0, X.shape[0], 4096):
+        block = X[start : start + 4096]
+        block = block.tocoo() if sp.issparse(block) else block
+        values = block.data if sp.issparse(block) else block
+        bad = np.argwhere(~np.isfinite(values)) if values.dtype.kind == "f" else np.empty((0, 2))
+        if len(bad):
+            place = bad[0] if values.ndim == 2 else (block.coords[0][bad[0, 0]], block.coords[1][bad[0, 0]])
+            value = values[tuple(bad[0])]
+            what = "NaN" if np.isnan(value) else "infinity"
+            column = int(place[1]) if names is None else repr(str(names[place[1]]))
+            raise ValueError(f"Input X contains {what} at row {start + int(place[0])}, column {column}")
+    if np.isfinite(W).all():
+        raise ValueError("a score overflowed to infinity: the values of X are too large for the weights; scale X down")
+    raise ValueError("the weights overflowed to infinity: scale X down or choose a smaller eta0")
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Labels and weights
+
+
+def labels(y: Any) -> Array:
+    """Return ``y`` as a 1-D array of class labels of any hashable type."""
+    if isinstance(y, list | tuple) and any(isinstance(label, tuple) for label in y):
+        array = np.empty(len(y), dtype=object)
+        array[:] = y
+        return array
+    y = column_or_1d(y, warn=True)
+    if y.dtype.kind == "f":
+        check_array(y, ensure_2d=False, dtype=None, input_name="y")
+        check_classification_targets(y)
+    return y
+
+
+def number(y: Array) -> tuple[Array, Array]:
+    """Return the classes in ``y``, sorted where they have an order, and the class number of every label."""
+    try:
+        classes, codes = np.unique(y, return_inverse=True)
+    except TypeError:  # labels of several types have no order: first seen, first numbered
+        index: dict[Any, int] = {}
+        codes = np.array([index.setdefault(label, len(index)) for label in y])
+        classes = np.empty(len(index), dtype=object)
+        classes[:] = list(index)
+    return classes, codes
+
+
+def codes(y: Array, classes: Array) -> Array:
+    """Return the number that each label has among ``classes``; a label that is not there is an error."""
+    index = {label: code for code, label in enumerate(classes.tolist())}
+    found, inverse = number(y)
+    try:
+        table = np.array([index[label] for label in found.tolist()], dtype=np.intp)
+    except KeyError as unknown:
+        raise ValueError(
+            f"y contains the label {unknown.args[0]!r}, which is not among the classes {classes}"
+        ) from None
+    return table[inverse]
+
+
+def weights(X: Any, sample_weight: Any, class_weight: Any, classes: Array, y: Array) -> Floats:
+    """Return the weight of every example: its own times that of its class."""
+    weight: Floats = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    if class_weight is not None:
+        weight = weight * compute_class_weight(class_weight, classes=classes, y=classes[y])[y]
+    if not weight.any():
+        raise ValueError("every example has weight 0: nothing to learn from")
+    return weight
+
+
+def examples(rows: Rows, codes: Array, machines: int, step: Floats) -> Examples:
+    """Put rows, class numbers and steps together as the kernels want them: signs for one weight vector."""
+    if machines == 1:
+        return Examples(rows, np.where(codes == 1, 1, -1).astype(np.int8), step)
+    return Examples(rows, codes.astype(np.intp), step)

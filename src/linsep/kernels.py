@@ -1,0 +1,313 @@
+"""All compiled training code: two operations on rows, then one short loop per algorithm.
+
+``dot``, ``add``, ``square`` and ``fetch`` pick the storage of the rows by its type, so that every algorithm is
+written once for dense and sparse data. They are inlined and take the arithmetic flags of the loop they stand in:
+sums may be reassociated (which lets them be vectorised) while NaN and infinity keep their meaning.
+
+A compiled function here calls only functions of this file: the on-disk cache would not notice a change elsewhere.
+Without a compiler (``NUMBA_DISABLE_JIT=1``) the same loops run on the plain Python bodies of these four.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic, overload
+
+from linsep.problem import Dense, Sparse
+
+compiled = njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+
+
+class Rule(NamedTuple):
+    """When and how weights change: update if ``y·s <= margin``; the offset moves ``offset`` times the step."""
+
+    margin: float
+    offset: float  # 1.0 with offset, 0.0 without
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Rows
+
+
+def dot(rows: Any, i: int, W: Any, c: int) -> float:
+    """Inner product of row ``i`` with the weights ``W[c]``."""
+    if isinstance(rows, Dense):
+        return float(np.dot(rows.data[i].astype(np.float64), W[c]))
+    span = slice(int(rows.indptr[i]), int(rows.indptr[i + 1]))
+    return float(np.dot(rows.data[span].astype(np.float64), W[c, rows.indices[span]]))
+
+
+def add(rows: Any, i: int, step: float, W: Any, c: int) -> None:
+    """Add ``step`` times row ``i`` to the weights ``W[c]``."""
+    if isinstance(rows, Dense):
+        W[c] += step * rows.data[i]
+    else:
+        span = slice(int(rows.indptr[i]), int(rows.indptr[i + 1]))
+        W[c, rows.indices[span]] += step * rows.data[span]
+
+
+def square(rows: Any, i: int) -> float:
+    """Squared norm of row ``i``."""
+    if isinstance(rows, Dense):
+        x = rows.data[i].astype(np.float64)
+    else:
+        x = rows.data[int(rows.indptr[i]) : int(rows.indptr[i + 1])].astype(np.float64)
+    return float(np.dot(x, x))
+
+
+def fetch(rows: Any, i: int) -> None:
+    """Ask the memory for row ``i``, which is looked at soon; costs nothing in plain Python."""
+
+
+def _is(rows: Any, kind: type) -> bool:
+    return isinstance(rows, types.BaseNamedTuple) and rows.instance_class is kind
+
+
+@overload(dot, inline="always")
+def _dot(rows, i, W, c):
+    if _is(rows, Dense):
+
+        def dense(rows, i, W, c):
+            s = 0.0
+            for j in range(W.shape[1]):
+                s += rows.data[i, j] * W[c, j]
+            return s
+
+        return dense
+
+    if _is(rows, Sparse):
+
+        def sparse(rows, i, W, c):
+            one = np.uint64(1)
+            p = np.uint64(rows.indptr[i])
+            end = np.uint64(rows.indptr[np.uint64(i) + one])
+            s0 = s1 = s2 = s3 = 0.0  # four sums hide the latency of the gathers
+            while p + np.uint64(4) <= end:
+                s0 += rows.data[p] * W[c, rows.indices[p]]
+                s1 += rows.data[p + one] * W[c, rows.indices[p + one]]
+                s2 += rows.data[p + np.uint64(2)] * W[c, rows.indices[p + np.uint64(2)]]
+                s3 += rows.data[p + np.uint64(3)] * W[c, rows.indices[p + np.uint64(3)]]
+                p += np.uint64(4)
+            while p < end:
+                s0 += rows.data[p] * W[c, rows.indices[p]]
+                p += one
+            return (s0 + s1) + (s2 + s3)
+
+        return sparse
+    return None
+
+
+@overload(add, inline="always")
+def _add(rows, i, step, W, c):
+    if _is(rows, Dense):
+
+        def dense(rows, i, step, W, c):
+            for j in range(W.shape[1]):
+                W[c, j] += step * rows.data[i, j]
+
+        return dense
+
+    if _is(rows, Sparse):
+
+        def sparse(rows, i, step, W, c):
+            p = np.uint64(rows.indptr[i])
+            end = np.uint64(rows.indptr[np.uint64(i) + np.uint64(1)])
+            while p < end:
+                W[c, rows.indices[p]] += step * rows.data[p]
+                p += np.uint64(1)
+
+        return sparse
+    return None
+
+
+@overload(square, inline="always")
+def _square(rows, i):
+    if _is(rows, Dense):
+
+        def dense(rows, i):
+            s = 0.0
+            for j in range(rows.data.shape[1]):
+                x = float(rows.data[i, j])
+                s += x * x
+            return s
+
+        return dense
+
+    if _is(rows, Sparse):
+
+        def sparse(rows, i):
+            s = 0.0
+            p = np.uint64(rows.indptr[i])
+            end = np.uint64(rows.indptr[np.uint64(i) + np.uint64(1)])
+            while p < end:
+                x = float(rows.data[p])
+                s += x * x
+                p += np.uint64(1)
+            return s
+
+        return sparse
+    return None
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _touch(typing, array, position):  # type: ignore[no-untyped-def]
+    """Start loading the cache line that holds item ``position`` of a contiguous array."""
+
+    def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        pointer, flag = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [pointer, flag, flag, flag])
+        prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        address = builder.bitcast(builder.gep(data, [arguments[1]]), pointer)
+        builder.call(prefetch, [address, flag(0), flag(3), flag(1)])  # to read, to keep, data
+        return context.get_dummy_value()
+
+    return types.void(array, types.uint64), emit
+
+
+@overload(fetch, inline="always")
+def _fetch(rows, i):
+    if _is(rows, Dense):
+
+        def dense(rows, i):
+            d = np.uint64(rows.data.shape[1])
+            line = np.uint64(64 // rows.data.itemsize)
+            p = np.uint64(i) * d
+            end = p + d
+            while p < end:
+                _touch(rows.data, p)
+                p += line
+
+        return dense
+
+    if _is(rows, Sparse):
+
+        def sparse(rows, i):
+            p = np.uint64(rows.indptr[i])
+            end = np.uint64(rows.indptr[np.uint64(i) + np.uint64(1)])
+            while p < end:
+                _touch(rows.data, p)
+                _touch(rows.indices, p)
+                p += np.uint64(8)
+
+        return sparse
+    return None
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Training: each loop looks at the examples in `order`, changes W and b in place, writes what it erred on to `mistakes`,
+# adds to loss[0], and returns (examples looked at, mistakes made). It ends early when `mistakes` is full, or before an
+# example whose score is not finite. A mistake is one number: row * (number of weight vectors) + the one concerned.
+
+AHEAD = 4  # rows to fetch in advance: shuffled passes are 1.2 (dense) to 2.5 times (sparse) as fast with it
+
+
+@compiled
+def perceptron(examples, order, rule, W, b, mistakes, loss):
+    """Two classes, Rosenblatt 1958: unless ``y s > 0``, ``w <- w + eta y x`` and ``b <- b + eta y``."""
+    rows, y, step = examples
+    k = 0
+    for t in range(order.size):
+        if t + AHEAD < order.size:
+            fetch(rows, order[t + AHEAD])
+        i = order[t]
+        v = y[i] * (dot(rows, i, W, 0) + b[0])
+        if not math.isfinite(v):
+            return t, k
+        loss[0] += max(0.0, -v)
+        if v <= rule.margin:
+            add(rows, i, y[i] * step[i], W, 0)
+            b[0] += y[i] * step[i] * rule.offset
+            mistakes[k] = i
+            k += 1
+            if k == mistakes.size:
+                return t + 1, k
+    return order.size, k
+
+
+@compiled
+def argmax(examples, order, rule, W, b, mistakes, loss):
+    """Many classes, Kesler's construction in Duda & Hart 1973, section 5.12.
+
+    Unless the true class ``y`` scores highest: ``W[y] <- W[y] + eta x`` and ``W[r] <- W[r] - eta x`` for its highest
+    rival ``r``, offsets likewise. The mistake is noted under ``r``.
+    """
+    rows, y, step = examples
+    k = 0
+    for t in range(order.size):
+        if t + AHEAD < order.size:
+            fetch(rows, order[t + AHEAD])
+        i = order[t]
+        own, rival, highest = 0.0, 0, -np.inf
+        for c in range(b.size):
+            s = dot(rows, i, W, c) + b[c]
+            if c == y[i]:
+                own = s
+            elif s > highest:
+                rival, highest = c, s
+        v = own - highest
+        if not math.isfinite(v):
+            return t, k
+        loss[0] += max(0.0, -v)
+        if v <= rule.margin:
+            add(rows, i, step[i], W, y[i])
+            add(rows, i, -step[i], W, rival)
+            b[y[i]] += step[i] * rule.offset
+            b[rival] -= step[i] * rule.offset
+            mistakes[k] = np.uint64(i) * np.uint64(b.size) + np.uint64(rival)
+            k += 1
+            if k == mistakes.size:
+                return t + 1, k
+    return order.size, k
+
+
+@compiled
+def one_vs_rest(examples, order, rule, W, b, mistakes, loss):
+    """Many classes, one binary perceptron per class against all others, side by side over the same rows."""
+    rows, y, step = examples
+    k = 0
+    for t in range(order.size):
+        if t + AHEAD < order.size:
+            fetch(rows, order[t + AHEAD])
+        i = order[t]
+        for c in range(b.size):
+            sign = 1.0 if c == y[i] else -1.0
+            v = sign * (dot(rows, i, W, c) + b[c])
+            if not math.isfinite(v):
+                return t, k
+            loss[0] += max(0.0, -v)
+            if v <= rule.margin:
+                add(rows, i, sign * step[i], W, c)
+                b[c] += sign * step[i] * rule.offset
+                mistakes[k] = np.uint64(i) * np.uint64(b.size) + np.uint64(c)
+                k += 1
+                if k == mistakes.size:
+                    return t + 1, k
+    return order.size, k
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Looking without learning
+
+
+@compiled
+def score(rows, W, b, scores):
+    """Scores ``W[c]·x_i + b[c]`` of every row and weight vector, into ``scores`` (n, C)."""
+    for i in range(scores.shape[0]):
+        for c in range(b.size):
+            scores[i, c] = dot(rows, i, W, c) + b[c]
+
+
+@compiled
+def survey(rows, W, b, scores, squares):
+    """Scores as ``score`` gives them and squared norms of the rows, in one pass over the memory."""
+    for i in range(scores.shape[0]):
+        for c in range(b.size):
+            scores[i, c] = dot(rows, i, W, c) + b[c]
+        squares[i] = square(rows, i)
