@@ -109,6 +109,12 @@ def labels(y: Any) -> Array:
     return y
 
 
+def same_length(X: Any, y: Array) -> None:
+    """Refuse rows and labels that do not go together."""
+    if X.shape[0] != len(y):
+        raise ValueError(f"X has {X.shape[0]} rows but y has {len(y)} labels: inconsistent numbers of samples")
+
+
 def number(y: Array) -> tuple[Array, Array]:
     """Return the classes in ``y``, sorted where they have an order, and the class number of every label."""
     try:

@@ -1,4 +1,4 @@
-"""The scikit-learn face of the algorithms."""
+"""The perceptron as a scikit-learn classifier."""
 
 from __future__ import annotations
 
@@ -13,149 +13,26 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedShuffleSplit
-from sklearn.utils import check_consistent_length, check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils import check_random_state
 
 from linsep import encode, kernels
+from linsep.estimators.linear import Linear
 from linsep.kernels import Rule
 from linsep.problem import Array, Examples, Floats, Pass, Run, Stop, take
-from linsep.train import Plan, Watch, allowed_mistakes, norm, scores, train, view
+from linsep.train import Plan, Watch, allowed_mistakes, norm, train, view
 
 
-class _Linear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """What every linear classifier shares: a plane for two classes, one weight vector per class for more."""
+class _Stretch(NamedTuple):
+    """A run that is part of a longer one: with one call of fit the whole, with partial_fit one of many."""
 
-    coef_: Floats
-    intercept_: Floats
-    classes_: Array
-    on_plane: int
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-    def decision_function(self, X: Any) -> Floats:
-        """Return the score ``w·x + b`` of every row: shape (n,) for two classes, (n, classes) for more.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-
-        Returns
-        -------
-        scores : ndarray of shape (n,) or (n, classes)
-        """
-        check_is_fitted(self, "coef_")
-        X = encode.matrix(self, X, reset=False)
-        S = scores(encode.to_rows(X), self.coef_, self.intercept_)
-        if not np.isfinite(S).all():
-            encode.refuse(X, self.coef_, getattr(self, "feature_names_in_", None))
-        return S[:, 0] if S.shape[1] == 1 else S
-
-    def predict(self, X: Any) -> Array:
-        """Return the label of the side, or of the class, on which every row lies.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-
-        Returns
-        -------
-        labels : ndarray of shape (n,)
-        """
-        S = self.decision_function(X)
-        if S.ndim > 1:
-            return self.classes_[S.argmax(axis=1)]
-        side = np.where(S == 0, self.on_plane, S) > 0
-        return self.classes_[np.minimum(side, len(self.classes_) - 1).astype(np.intp)]
-
-    def distance(self, X: Any) -> Floats:
-        """Return the signed distance of every row to the plane, ``s(x)/‖w‖``.
-
-        For more than two classes column ``c`` is the distance to the nearest boundary of class ``c``, the smallest
-        of ``(s_c - s_r)/‖w_c - w_r‖`` over its rivals ``r``: positive for the predicted class only.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-
-        Returns
-        -------
-        distances : ndarray of shape (n,) or (n, classes)
-            NaN where there is no plane, that is ``w = 0``.
-        """
-        S = self.decision_function(X)
-        if S.ndim == 1:
-            return S / (norm(self.coef_) or math.nan)
-        distances = np.full(S.shape, np.inf)
-        for c in range(S.shape[1]):
-            for r in range(S.shape[1]):
-                if r != c:
-                    apart = norm(self.coef_[c] - self.coef_[r]) or math.nan
-                    distances[:, c] = np.minimum(distances[:, c], (S[:, c] - S[:, r]) / apart)
-        return distances
-
-    def loss(self, X: Any, y: Any) -> float:
-        """Return the perceptron loss ``Σ max(0, -y s(x))``; for more classes what the true class lacks.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-        y : array-like of shape (n,)
-
-        Returns
-        -------
-        loss : float
-        """
-        return self._view(X, y).loss
-
-    def margin(self, X: Any, y: Any) -> float:
-        """Return the smallest ``y s(x)/‖w‖``: how far the plane keeps from the rows, negative if some are wrong.
-
-        For more than two classes the smallest lead of the true class over a rival, divided by the norm of all
-        weights together.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-        y : array-like of shape (n,)
-
-        Returns
-        -------
-        margin : float
-            NaN if there is no plane, that is ``w = 0``.
-        """
-        return self._view(X, y).smallest / (norm(self.coef_) or math.nan)
-
-    def _view(self, X: Any, y: Any) -> Any:
-        check_is_fitted(self, "coef_")
-        X = encode.matrix(self, X, reset=False)
-        y = encode.codes(encode.labels(y), self.classes_)
-        check_consistent_length(X, y)
-        data = encode.examples(encode.to_rows(X), y, len(self.coef_), np.ones(len(y)))
-        with self._explained(X, self.coef_):
-            return view(
-                data,
-                self.coef_,
-                self.intercept_,
-                on_plane=self.on_plane,
-                one_vs_rest=getattr(self, "multi_class", None) == "ovr",
-            )
-
-    @contextmanager
-    def _explained(self, X: Any, W: Floats) -> Iterator[None]:
-        """Turn a score that is not finite into an error that says which value, or which overflow, is to blame."""
-        try:
-            yield
-        except FloatingPointError:
-            encode.refuse(X, W, getattr(self, "feature_names_in_", None))
+    run: Run
+    machines: int
+    first_row: int
 
 
-class Perceptron(_Linear):
+class Perceptron(Linear):
     """The perceptron, to the letter.
 
     Looks at one example at a time. It is a mistake when ``y (w·x + b) <= 0``; then ``w <- w + eta0 y x`` and
@@ -563,7 +440,7 @@ class Perceptron(_Linear):
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         X = encode.matrix(self, X, reset=reset)
         y = encode.labels(y)
-        check_consistent_length(X, y)
+        encode.same_length(X, y)
         return X, y
 
     def _check_parameters(self) -> None:
@@ -601,11 +478,3 @@ class Perceptron(_Linear):
         need(number(self.update_margin) and self.update_margin >= 0, "update_margin", "a number that is not negative")
         need(self.multi_class in ("argmax", "ovr"), "multi_class", '"argmax" or "ovr"')
         need(self.on_plane in (-1, 1), "on_plane", "-1 or +1")
-
-
-class _Stretch(NamedTuple):
-    """A run that is part of a longer one: with one call of fit the whole, with partial_fit one of many."""
-
-    run: Run
-    machines: int
-    first_row: int

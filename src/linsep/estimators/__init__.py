@@ -1,0 +1,5 @@
+"""The scikit-learn face of the algorithms, one file per family."""
+
+from linsep.estimators.perceptron import Perceptron
+
+__all__ = ["Perceptron"]
