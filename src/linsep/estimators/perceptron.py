@@ -347,9 +347,9 @@ class Perceptron(Linear):
         training goes on as if there had been one weight vector per class from the start.
         """
         old_W, old_b, old = self.coef_, self.intercept_, self.classes_
-        if len(classes) == len(old):
-            return old_W.copy(), old_b.copy()
         places = encode.codes(old, classes)
+        if len(classes) == len(old) and (places == np.arange(len(old))).all():
+            return old_W.copy(), old_b.copy()
         if len(classes) == 2:  # of one class known so far, which was taken as the positive one
             sign = 1.0 if places[0] == 1 else -1.0
             return sign * old_W, sign * old_b
@@ -371,7 +371,10 @@ class Perceptron(Linear):
     @property
     def stop_reason_(self) -> str:
         """Why the run ended."""
-        return str(self._recorded()[-1].run.stop)
+        recorded = self._recorded()
+        if not recorded:
+            raise AttributeError("the weights of this Perceptron came from elsewhere: there was no run")
+        return str(recorded[-1].run.stop)
 
     @property
     def mistakes_(self) -> int:
@@ -382,7 +385,7 @@ class Perceptron(Linear):
     def trace_(self) -> Array:
         """Rows on which the mistakes fell, in order."""
         parts = [s.run.trace // np.uint64(s.machines) + np.uint64(s.first_row) for s in self._recorded()]
-        return np.concatenate(parts).astype(np.intp)
+        return np.concatenate([np.empty(0, np.uint64), *parts]).astype(np.intp)
 
     @property
     def mistake_counts_(self) -> Array:
