@@ -66,7 +66,7 @@ def fetch(rows: Any, i: int) -> None:
 
 
 def _is(rows: Any, kind: type) -> bool:
-    return isinstance(rows, types.BaseNamedTuple) and rows.instance_class is kind
+    return getattr(rows, "instance_class", None) is kind
 
 
 @overload(dot, inline="always")
@@ -155,11 +155,11 @@ def _square(rows, i):
     return None
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def _touch(typing, array, position):  # type: ignore[no-untyped-def]
+@intrinsic
+def _touch(typing, array, position):
     """Start loading the cache line that holds item ``position`` of a contiguous array."""
 
-    def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def emit(context, builder, signature, arguments):
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
         pointer, flag = ir.IntType(8).as_pointer(), ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [pointer, flag, flag, flag])
@@ -256,10 +256,9 @@ def argmax(examples, order, rule, W, b, mistakes, loss):
             return t, k
         loss[0] += max(0.0, -v)
         if v <= rule.margin:
-            add(rows, i, step[i], W, y[i])
-            add(rows, i, -step[i], W, rival)
-            b[y[i]] += step[i] * rule.offset
-            b[rival] -= step[i] * rule.offset
+            for c, sign in ((y[i], 1.0), (rival, -1.0)):
+                add(rows, i, sign * step[i], W, c)
+                b[c] += sign * step[i] * rule.offset
             mistakes[k] = np.uint64(i) * np.uint64(b.size) + np.uint64(rival)
             k += 1
             if k == mistakes.size:

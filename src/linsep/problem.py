@@ -18,7 +18,7 @@ Array = NDArray[Any]
 
 
 class Dense(NamedTuple):
-    """Rows of a matrix: ``data[i, j]`` is feature ``j`` of row ``i``, of any real dtype; compiled code wants C order."""
+    """Rows of a matrix: ``data[i, j]`` is feature ``j`` of row ``i``, any real dtype; compiled code wants C order."""
 
     data: Array  # (n, d)
 

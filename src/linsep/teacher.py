@@ -62,10 +62,7 @@ def teacher(
     rng = np.random.default_rng(random_state)
     w = rng.standard_normal(d)
     w /= np.linalg.norm(w)
-    if offset is True:
-        b = float(rng.uniform(-0.5, 0.5)) * (radius - margin)
-    else:
-        b = float(offset)
+    b = float(rng.uniform(-0.5, 0.5)) * (radius - margin) if offset is True else float(offset)
     if abs(b) + margin >= radius:
         raise ValueError(
             f"no point fits beyond the margin: |offset| + margin = {abs(b) + margin:g}, radius = {radius:g}"

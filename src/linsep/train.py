@@ -67,9 +67,14 @@ def train(
             limit = min(limit, made + 1)
         first_row = looked = 0
         for number, block in enumerate(blocks):
-            order = _order(plan, block, W, b, first_pass + len(passes), number)
+            order = _order(plan, block, first_pass + len(passes), number)
+            if plan.order == "worst":
+                v = separations(block, W, b)[order]
+                loss[0] = np.maximum(0.0, -v).sum() - max(0.0, -v.min())  # the kernel adds that of the worst
+                order = order[[np.argmin(v)]]  # the lowest of equals
             for done, found in _look(block, order, plan, W, b, loss, limit - made):
-                trace.append(found + np.uint64(first_row * len(b)))
+                found += np.uint64(first_row * len(b))
+                trace.append(found.astype(np.uint32) if found.max(initial=0) < 2**32 else found)
                 made += len(found)
                 looked += done
                 if watch is not None:
@@ -83,14 +88,11 @@ def train(
         passes.append(Pass(made - begun, float(loss[0]), error, time.perf_counter() - started))
         stop = _stop(plan, passes, made, trace, len(b))
         if stop is not None:
-            return Run(stop, tuple(passes), np.concatenate(trace) if trace else np.empty(0, np.uint64))
+            return Run(stop, tuple(passes), np.concatenate(trace) if trace else np.empty(0, np.uint32))
 
 
-def _order(plan: Plan, block: Examples, W: Floats, b: Floats, number: int, block_number: int) -> Array:
-    """Return the rows of a block in the order in which pass ``number`` looks at them; those of weight 0 are left out."""
-    if plan.order == "worst":
-        v = np.where(block.step > 0, separations(block, W, b), np.inf)
-        return np.array([np.argmin(v)], dtype=np.uint32)  # argmin takes the lowest of equals
+def _order(plan: Plan, block: Examples, number: int, block_number: int) -> Array:
+    """Return the rows of a block in the order of pass ``number``, leaving out those of weight 0."""
     index = np.uint32 if len(block.step) < 2**32 else np.uint64
     order: Array = np.flatnonzero(block.step > 0).astype(index)
     if plan.order == "shuffled":
@@ -102,8 +104,9 @@ def _look(
     block: Examples, order: Array, plan: Plan, W: Floats, b: Floats, loss: Floats, room: float
 ) -> Iterator[tuple[int, Array]]:
     """Run the kernel over a block piece by piece, yielding how many rows it looked at and its mistakes."""
-    contiguous = not isinstance(block.rows, Dense) or block.rows.data.flags.c_contiguous
-    for part in _pieces(order, block.rows, _CHUNK if contiguous else _GATHER):
+    contiguous, length = _piece(block.rows)
+    for start in range(0, len(order), length):
+        part = order[start : start + length]
         if contiguous:
             examples, local = block, part
         else:
@@ -121,24 +124,17 @@ def _look(
         room -= k
 
 
-def _pieces(order: Array, rows: Rows, size: int) -> Iterator[Array]:
-    """Cut an order into pieces whose rows take about ``size`` bytes; at least one piece, and none larger than needed."""
-    n = max(1, count(rows))
-    per_row = (rows.data.nbytes if isinstance(rows, Dense) else rows.data.nbytes + rows.indices.nbytes) // n
-    length = max(64, size // max(1, per_row))
-    for start in range(0, len(order), length):
-        yield order[start : start + length]
+def _piece(rows: Rows) -> tuple[bool, int]:
+    """Say whether compiled code can take the rows as they lie, and how many to hand over at a time."""
+    contiguous = not isinstance(rows, Dense) or rows.data.flags.c_contiguous
+    row_bytes = sum(part.nbytes for part in rows) // max(1, count(rows))
+    return contiguous, max(64, (_CHUNK if contiguous else _GATHER) // max(1, row_bytes))
 
 
 def _refuted_at(plan: Plan) -> float:
     """Return the number of mistakes that refutes the target margin, where all mistakes are one machine's."""
-    return (
-        math.inf
-        if plan.kernel is kernels.one_vs_rest
-        else math.floor(plan.allowed) + 1
-        if plan.allowed < 2**62
-        else math.inf
-    )
+    one_machine = plan.kernel is not kernels.one_vs_rest
+    return math.floor(plan.allowed) + 1 if one_machine and plan.allowed < 2**62 else math.inf
 
 
 def _stop(plan: Plan, passes: list[Pass], made: int, trace: list[Array], machines: int) -> Stop | None:
@@ -178,6 +174,9 @@ def _train_each(blocks: Iterable[Examples], W: Floats, b: Floats, plan: Plan, **
     left = plan.max_updates
     for c in range(len(b)):
         signed = [Examples(e.rows, np.where(e.y == c, 1, -1).astype(np.int8), e.step) for e in blocks]
+        if left == 0:
+            runs.append(Run(Stop.MAX_UPDATES, (), np.empty(0, np.uint32)))
+            continue
         own = replace(plan, kernel=kernels.perceptron, max_updates=left)
         runs.append(train(signed, W[c : c + 1], b[c : c + 1], own, **extra))
         left = None if left is None else left - runs[-1].mistakes
@@ -190,11 +189,9 @@ def _train_each(blocks: Iterable[Examples], W: Floats, b: Floats, plan: Plan, **
         )
         for side in zip_longest(*(run.passes for run in runs), fillvalue=Pass(0, 0.0, math.nan, 0.0))
     ]
-    stops = [run.stop for run in runs if run.stop is not Stop.SEPARATED] or [Stop.SEPARATED]
-    machines = np.uint64(len(b))
-    return Run(
-        stops[0], tuple(passes), np.concatenate([run.trace * machines + np.uint64(c) for c, run in enumerate(runs)])
-    )
+    stop = next((run.stop for run in runs if run.stop is not Stop.SEPARATED), Stop.SEPARATED)
+    trace = [run.trace.astype(np.uint64) * np.uint64(len(b)) + np.uint64(c) for c, run in enumerate(runs)]
+    return Run(stop, tuple(passes), np.concatenate(trace))
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -224,12 +221,15 @@ def separations(examples: Examples, W: Floats, b: Floats) -> Floats:
 
 
 def _leads(S: Floats, y: Array) -> Floats:
+    """Return ``y·s`` or the lead of the true class, from scores."""
     if S.shape[1] == 1:
-        return y * S[:, 0]
-    own = np.take_along_axis(S, y[:, None], 1)[:, 0]
+        lead: Floats = y * S[:, 0]
+        return lead
     rivals = S.copy()
     np.put_along_axis(rivals, y[:, None], -np.inf, 1)
-    return own - rivals.max(axis=1)
+    leads: Floats = np.take_along_axis(S, y[:, None], 1)[:, 0]
+    leads -= rivals.max(axis=1)
+    return leads
 
 
 def view(examples: Examples, W: Floats, b: Floats, *, on_plane: int = -1, one_vs_rest: bool = False) -> View:
@@ -276,15 +276,13 @@ def _root(rows: Rows, looked: Array, squares: Floats) -> float:
 
 def _in_pieces(rows: Rows) -> Iterator[tuple[slice, Rows]]:
     """Yield the rows a piece at a time, in C order, each with its place."""
-    contiguous = not isinstance(rows, Dense) or rows.data.flags.c_contiguous
-    n = count(rows)
-    size = max(64, (_CHUNK if contiguous else _GATHER) // max(1, rows.data.nbytes // max(1, n)))
-    for start in range(0, n, size):
-        part = slice(start, start + size)
+    contiguous, length = _piece(rows)
+    for start in range(0, count(rows), length):
+        part = slice(start, start + length)
         if isinstance(rows, Dense):
             yield part, Dense(rows.data[part]) if contiguous else take(rows, part)
         else:
-            yield part, rows._replace(indptr=rows.indptr[start : start + size + 1])
+            yield part, rows._replace(indptr=rows.indptr[start : start + length + 1])
 
 
 def norm(W: Floats) -> float:

@@ -452,10 +452,10 @@ class Perceptron(Linear):
                 raise ValueError(f"{name} must be {what}, got {getattr(self, name)!r}")
 
         def number(value: Any) -> bool:
-            return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+            return isinstance(value, Real) and value is not True and value is not False and math.isfinite(value)
 
         def whole(value: Any) -> bool:
-            return isinstance(value, Integral) and not isinstance(value, bool)
+            return isinstance(value, Integral) and value is not True and value is not False
 
         need(number(self.eta0) and self.eta0 > 0, "eta0", "a positive number")
         need(self.order in (None, "first", "worst"), "order", 'None, "first" or "worst"')
