@@ -97,7 +97,7 @@ def _whole_numbers(classes: Array) -> list[int]:
 
 
 def from_liblinear(path: Path) -> Perceptron:
-    """Read LIBLINEAR model text as a Perceptron with the same predictions, ready for ``partial_fit``.
+    r"""Read LIBLINEAR model text as a Perceptron with the same predictions, ready for ``partial_fit``.
 
     Parameters
     ----------
@@ -116,7 +116,19 @@ def from_liblinear(path: Path) -> Perceptron:
 
     See Also
     --------
-    to_liblinear : the way back, with an example.
+    to_liblinear : the way back.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from linsep import from_liblinear
+    >>> text = "solver_type L2R_LR\nnr_class 2\nlabel 1 -1\nnr_feature 2\nbias -1\nw\n0.5\n-2\n"
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with open(os.path.join(folder, "model.txt"), "w") as file:
+    ...         _ = file.write(text)
+    ...     model = from_liblinear(os.path.join(folder, "model.txt"))
+    >>> model.coef_, model.classes_
+    (array([[ 0.5, -2. ]]), array([-1,  1]))
     """
     with open(path, "rb") as file:
         try:
@@ -204,7 +216,7 @@ def to_onnx(model: Any, path: Path, *, dtype: Any = np.float64) -> None:
     >>> import os, tempfile
     >>> from linsep import Perceptron, to_onnx
     >>> model = Perceptron().fit([[1.0, 0.0], [0.0, 1.0]], ["left", "right"])
-    >>> with tempfile.TemporaryDirectory() as folder:  # doctest: +SKIP
+    >>> with tempfile.TemporaryDirectory() as folder:
     ...     to_onnx(model, os.path.join(folder, "model.onnx"))
     """
     try:

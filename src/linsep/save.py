@@ -16,6 +16,7 @@ import math
 import os
 import stat
 from collections.abc import Callable
+from importlib.metadata import version
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -23,7 +24,6 @@ import numpy as np
 import safetensors
 from safetensors.numpy import save as to_bytes
 
-from linsep import __version__
 from linsep.atomic import replacing
 from linsep.estimators import Perceptron
 from linsep.estimators.perceptron import _Stretch
@@ -78,7 +78,7 @@ def save(model: Any, path: Path) -> None:
     tensors: dict[str, Array] = {}
     content = {
         "format": FORMAT,
-        "linsep": __version__,
+        "linsep": version("linsep"),
         "kind": name,
         "parameters": {key: _write(tensors, key, value) for key, value in parameters.items()},
         "attributes": {key: _write(tensors, key, value) for key, value in state.items()},
@@ -108,7 +108,17 @@ def load(path: Path) -> Any:
 
     See Also
     --------
-    save : the way there, with an example.
+    save : the way there.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from linsep import Perceptron, load, save
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(Perceptron().partial_fit([[1.0, 0.0], [0.0, 1.0]], [1, 2]), os.path.join(folder, "model.linsep"))
+    ...     model = load(os.path.join(folder, "model.linsep"))
+    >>> model.partial_fit([[1.0, 1.0]], [2]).n_iter_
+    2
     """
     _check_size(path)
     try:
@@ -156,12 +166,12 @@ def _parse(text: str) -> dict[str, Any]:
     except json.JSONDecodeError as error:
         raise _RefusedError(f"damaged model file: {error}") from None
     _need(isinstance(content, dict), "its JSON is not an object")
-    version = content.get("format")
-    _need(type(version) is int and version >= 1, f"the version of its format is {version!r}")
-    if version > FORMAT:
+    number = content.get("format")
+    _need(type(number) is int and number >= 1, f"the version of its format is {number!r}")
+    if number > FORMAT:
         raise _RefusedError(
-            f"written by linsep {content.get('linsep')} in model format {version}; "
-            f"this is linsep {__version__}, which reads formats up to {FORMAT}: install a newer one"
+            f"written by linsep {content.get('linsep')} in model format {number}; "
+            f"this is linsep {version('linsep')}, which reads formats up to {FORMAT}: install a newer one"
         )
     return content  # type: ignore[no-any-return]
 
@@ -170,7 +180,7 @@ def _model(content: dict[str, Any], tensors: _Tensors) -> Any:
     """Build the estimator that a file describes."""
     kind = _KINDS.get(content["kind"]) if isinstance(content["kind"], str) else None
     if kind is None:
-        raise _RefusedError(f"a model of kind {content['kind']!r}, which linsep {__version__} does not know")
+        raise _RefusedError(f"a model of kind {content['kind']!r}, which linsep {version('linsep')} does not know")
     parameters = {key: _read(tensors, value) for key, value in content["parameters"].items()}
     unknown = sorted(set(parameters) - set(kind.estimator().get_params(deep=False)))
     if unknown:
@@ -391,7 +401,10 @@ def _read_run(tensors: _Tensors, content: Any) -> list[_Stretch]:
     name, stops = content
     trace, passes = tensors.take(f"{name}.trace", "u", 1), tensors.take(f"{name}.passes", "f", 2)
     table = tensors.take(f"{name}.table", "i", 2)
-    _need(trace.dtype == np.uint64 and passes.shape[1] == len(Pass._fields) and table.shape[1] == 5, "its run")
+    _need(
+        trace.dtype in (np.uint32, np.uint64) and passes.shape[1] == len(Pass._fields) and table.shape[1] == 5,
+        "its run",
+    )
     _need(bool((table >= 0).all()) and bool((table[:, 3] > 0).all()), "negative counts in its run")
     # as Python integers, which cannot overflow
     _need(sum(table[:, 1].tolist()) == len(passes) and sum(table[:, 2].tolist()) == len(trace), "the counts of its run")
