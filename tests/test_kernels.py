@@ -54,11 +54,13 @@ def test_a_look_gives_the_same_bits_as_training_does(storage, d):
                 data, np.array([i], np.uint32), Rule(limit, 1.0), W.copy(), b.copy(), mistakes, loss
             )
             assert (looked, k) == (1, expected)
-    squares = np.empty(400)
-    seen = np.empty((400, 1))
-    kernels.survey(rows, W, b, seen, squares)
-    assert np.array_equal(seen[:, 0], s)
-    np.testing.assert_allclose(squares, (X * X).sum(axis=1), rtol=1e-12)
+    signs = np.where(np.arange(400) % 3, 1, -1).astype(np.int8)
+    largest, smallest, loss, wrong, broken = kernels.survey(Examples(rows, signs, np.ones(400)), W, b, -1, False)
+    assert smallest == (signs * s).min()
+    assert loss == pytest.approx(np.maximum(0, -signs * s).sum(), rel=1e-12)
+    assert wrong == np.count_nonzero(signs != np.sign(s))
+    assert largest == pytest.approx((X * X).sum(axis=1).max(), rel=1e-12)
+    assert broken == 0
 
 
 def test_blocks_do_not_show():

@@ -7,8 +7,10 @@ numbering of rows carry on from block to block, so that the split into blocks ca
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any, NamedTuple
@@ -17,7 +19,7 @@ import numpy as np
 
 from linsep import kernels
 from linsep.kernels import Rule
-from linsep.problem import Array, Dense, Examples, Floats, Pass, Rows, Run, Stop, count, take
+from linsep.problem import Array, Dense, Examples, Floats, Pass, Rows, Run, Sparse, Stop, count, take
 
 Watch = Callable[[int, int, int, float], None]  # pass, rows looked at in it, mistakes of the run, loss of the pass
 
@@ -210,8 +212,7 @@ class View(NamedTuple):
 def scores(rows: Rows, W: Floats, b: Floats) -> Floats:
     """Return ``W·x + b`` of every row, shape (n, C)."""
     S = np.empty((count(rows), len(b)))
-    for part, ready in _in_pieces(rows):
-        kernels.score(ready, W, b, S[part])
+    _on_all_cores(rows, lambda part: kernels.score(_ready(rows, part), W, b, S[part]))
     return S
 
 
@@ -234,55 +235,49 @@ def _leads(S: Floats, y: Array) -> Floats:
 
 def view(examples: Examples, W: Floats, b: Floats, *, on_plane: int = -1, one_vs_rest: bool = False) -> View:
     """Look once at all examples of positive weight; raises FloatingPointError at a score that is not finite."""
-    radius, smallest, loss, wrong = 0.0, math.inf, 0.0, 0
-    for part, rows in _in_pieces(examples.rows):
-        S, squares = np.empty((count(rows), len(b))), np.empty(count(rows))
-        kernels.survey(rows, W, b, S, squares)
-        if not np.isfinite(S).all():
+    rows, y, step = examples
+
+    def look(part: slice) -> tuple[float, float, float, int]:
+        piece = Examples(_ready(rows, part), y[part], step[part])
+        largest, smallest, loss, wrong, broken = kernels.survey(piece, W, b, on_plane, one_vs_rest)
+        if broken:
             raise FloatingPointError("a score is not finite")
-        looked = examples.step[part] > 0
-        if not looked.any():
-            continue
-        y, S, squares = examples.y[part][looked], S[looked], squares[looked]
-        v = _leads(S, y)
-        radius = max(radius, _root(rows, looked, squares))
-        smallest = min(smallest, float(v.min()))
-        if one_vs_rest and len(b) > 1:
-            own = np.arange(len(b)) == y[:, None]
-            loss += float(np.maximum(0.0, np.where(own, -S, S)).sum())
-        else:
-            loss += float(np.maximum(0.0, -v).sum())
-        if len(b) == 1:
-            wrong += int(np.count_nonzero(np.where(S[:, 0] == 0, on_plane, np.sign(S[:, 0])) != y))
-        else:
-            wrong += int(np.count_nonzero(S.argmax(axis=1) != y))
-    return View(radius, smallest, loss, wrong)
+        return _norm_from(largest, piece), smallest, loss, wrong
+
+    radii, smallest, losses, wrong = zip(*_on_all_cores(rows, look), strict=True)
+    return View(max(radii), min(smallest), math.fsum(losses), sum(wrong))
 
 
-def _root(rows: Rows, looked: Array, squares: Floats) -> float:
-    """Return the largest norm, by way of scaled values where the squares overflow or underflow."""
-    largest = float(squares.max())
-    if 1e-280 < largest < math.inf or (largest == 0 and not np.any(rows.data)):
+def _norm_from(largest: float, piece: Examples) -> float:
+    """Return the largest norm from its square, by way of scaled values where squares overflow or underflow."""
+    if 1e-280 < largest < math.inf:
         return math.sqrt(largest)
-    kept = take(rows, np.flatnonzero(looked))
+    kept = take(piece.rows, np.flatnonzero(piece.step))
     values = kept.data.astype(np.float64)
     scale = float(np.abs(values).max(initial=0.0)) or 1.0
     scaled = np.square(values / scale)
     if isinstance(kept, Dense):
-        return scale * math.sqrt(scaled.sum(axis=1).max())
+        return scale * math.sqrt(scaled.sum(axis=1).max(initial=0.0))
     ends = np.concatenate(([0.0], np.cumsum(scaled)))
-    return scale * math.sqrt(float(np.diff(ends[kept.indptr.astype(np.intp)]).max()))
+    return scale * math.sqrt(float(np.diff(ends[kept.indptr.astype(np.intp)]).max(initial=0.0)))
 
 
-def _in_pieces(rows: Rows) -> Iterator[tuple[slice, Rows]]:
-    """Yield the rows a piece at a time, in C order, each with its place."""
-    contiguous, length = _piece(rows)
-    for start in range(0, count(rows), length):
-        part = slice(start, start + length)
-        if isinstance(rows, Dense):
-            yield part, Dense(rows.data[part]) if contiguous else take(rows, part)
-        else:
-            yield part, rows._replace(indptr=rows.indptr[start : start + length + 1])
+def _ready(rows: Rows, part: slice) -> Rows:
+    """Return some rows as compiled code wants them, without a copy where they lie in C order."""
+    if isinstance(rows, Sparse):
+        return rows._replace(indptr=rows.indptr[part.start : part.stop + 1])
+    return Dense(rows.data[part]) if rows.data.flags.c_contiguous else take(rows, part)
+
+
+def _on_all_cores(rows: Rows, job: Callable[[slice], Any]) -> list[Any]:
+    """Do a job on every piece of the rows, side by side: compiled code runs without the interpreter's lock."""
+    _, length = _piece(rows)
+    length = min(length, max(64, length // 4))  # several pieces for each core
+    parts = [slice(start, start + length) for start in range(0, count(rows), length)]
+    if len(parts) == 1:
+        return [job(parts[0])]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(job, parts))
 
 
 def norm(W: Floats) -> float:
