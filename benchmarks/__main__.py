@@ -14,7 +14,7 @@ import benchmarks
 
 def main(names: list[str]) -> None:
     known = [module.name for module in pkgutil.iter_modules(benchmarks.__path__) if module.name != "__main__"]
-    console = Console()
+    console = Console(width=max(120, Console().width))
     table = Table("job", "ours", "peer or limit", "its time", "ratio", "target", "", title="seconds, best of several")
     for name in names or known:
         for row in importlib.import_module(f"benchmarks.{name}").run():
