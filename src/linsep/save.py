@@ -391,7 +391,7 @@ def _write_run(tensors: Tensors, name: str, values: list[_Stretch]) -> list[Any]
         [entry for stretch in values for entry in stretch.run.passes], dtype=np.float64
     ).reshape(-1, len(Pass._fields))
     tensors[f"{name}.table"] = np.array(
-        [(stops.index(s.run.stop), len(s.run.passes), s.run.mistakes, s.machines, s.first_row) for s in values],
+        [(stops.index(s.run.stop), len(s.run.passes), len(s.run.trace), s.machines, s.first_row) for s in values],
         dtype=np.int64,
     )
     return [name, [str(stop) for stop in stops]]
@@ -410,14 +410,14 @@ def _read_run(tensors: _Tensors, content: Any) -> list[_Stretch]:
     _need(sum(table[:, 1].tolist()) == len(passes) and sum(table[:, 2].tolist()) == len(trace), "the counts of its run")
     entries = [Pass(int(made), *rest) for made, *rest in passes.tolist()]
     stretches, first_pass, first_mistake = [], 0, 0
-    for stop, made, mistakes, machines, first_row in table.tolist():
+    for stop, made, kept, machines, first_row in table.tolist():
         run = Run(
             Stop(stops[stop]),
             tuple(entries[first_pass : first_pass + made]),
-            trace[first_mistake : first_mistake + mistakes],
+            trace[first_mistake : first_mistake + kept],
         )
         stretches.append(_Stretch(run, machines, first_row))
-        first_pass, first_mistake = first_pass + made, first_mistake + mistakes
+        first_pass, first_mistake = first_pass + made, first_mistake + kept
     return stretches
 
 
@@ -477,7 +477,7 @@ def _check_perceptron(model: Any) -> None:
     for stretch in model._stretches:
         _need(type(stretch) is _Stretch and stretch.first_row <= rows, "its run")
         last = int(stretch.run.trace.max(initial=0)) // stretch.machines
-        _need(stretch.run.mistakes == 0 or stretch.first_row + last < rows, "a mistake on a row that was not seen")
+        _need(len(stretch.run.trace) == 0 or stretch.first_row + last < rows, "a mistake on a row that was not seen")
 
 
 _LINEAR = frozenset({"coef_", "intercept_", "classes_", "n_features_in_"})

@@ -14,14 +14,13 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.utils import check_random_state
 
 from linsep import encode, kernels
 from linsep.estimators.linear import Linear
 from linsep.kernels import Rule
-from linsep.problem import Array, Examples, Floats, Pass, Run, Stop, take
-from linsep.train import Plan, Watch, allowed_mistakes, norm, train, view
+from linsep.problem import Array, Examples, Floats, Pass, Run, Stop, count, take
+from linsep.train import Plan, Watch, Weights, allowed_mistakes, held_out, norm, train, view
 
 
 class _Stretch(NamedTuple):
@@ -61,7 +60,8 @@ class Perceptron(Linear):
     early_stopping : bool, default=False
         Hold out rows and stop when the error on them has not improved for ``n_iter_no_change`` passes.
     validation_fraction : float, default=0.1
-        Share of the rows to hold out.
+        Share of the rows to hold out: each is drawn by its number and the seed, so that reading the rows from a file,
+        in blocks of any size, holds out the same.
     target_margin : float, default=None
         If given, stop as soon as the number of mistakes proves that no plane has this margin. With an offset it is
         the margin of the points ``(x, 1)``.
@@ -201,11 +201,8 @@ class Perceptron(Linear):
         W, b = self._first_weights(X.shape[1], classes, coef_init, intercept_init)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
-        held_out = None
-        if self.early_stopping:
-            splitter = StratifiedShuffleSplit(1, test_size=self.validation_fraction, random_state=seed)
-            _, held_out = next(splitter.split(y, y))
-        run, data = self._train(X, y, weight, W, b, seed, held_out=held_out)
+        held = np.flatnonzero(held_out(seed, 0, len(y), self.validation_fraction)) if self.early_stopping else None
+        run, data = self._train(X, y, weight, W, b, seed, held=held)
 
         self.classes_, self.coef_, self.intercept_ = classes, W, b
         self._seed, self._stretches, self._rows_seen, self.radius_ = seed, [_Stretch(run, len(b), 0)], len(y), 0.0
@@ -268,20 +265,24 @@ class Perceptron(Linear):
         b: Floats,
         seed: int,
         *,
-        held_out: Array | None = None,
+        held: Array | None = None,
         max_iter: int | None = None,
         first_pass: int = 0,
     ) -> tuple[Run, Examples]:
         """Train ``W`` and ``b`` in place; return the run and the examples as the run saw them."""
         rows = encode.to_rows(X)
         validation_error = None
-        if held_out is not None:
-            held = encode.examples(take(rows, held_out), y[held_out], len(b), np.ones(len(held_out)))
+        if held is not None:
+            if not 0 < len(held) < len(y):
+                raise ValueError(
+                    f"validation_fraction={self.validation_fraction} holds out {len(held)} of {len(y)} rows"
+                )
+            unseen = encode.examples(take(rows, held), y[held], len(b), np.ones(len(held)))
             weight = weight.copy()
-            weight[held_out] = 0.0
+            weight[held] = 0.0
 
             def validation_error() -> float:
-                return view(held, W, b, on_plane=self.on_plane).wrong / len(held_out)
+                return view(unseen, W, b, on_plane=self.on_plane).wrong / count(unseen.rows)
 
         data = encode.examples(rows, y, len(b), self.eta0 * weight)
         plan = Plan(
@@ -302,7 +303,14 @@ class Perceptron(Linear):
                 allowed = allowed_mistakes(plan, radius, self.target_margin, (used.min(), used.max()), start)
                 plan = replace(plan, allowed=allowed)
             with self._progress(plan.max_iter) as watch:
-                run = train([data], W, b, plan, first_pass=first_pass, validation_error=validation_error, watch=watch)
+                run = train(
+                    [(0, data)],
+                    Weights(W, b),
+                    plan,
+                    first_pass=first_pass,
+                    validation_error=validation_error,
+                    watch=watch,
+                )
             if not (np.isfinite(W).all() and np.isfinite(b).all()):
                 raise FloatingPointError
         return run, data
@@ -385,7 +393,10 @@ class Perceptron(Linear):
     def trace_(self) -> Array:
         """Rows on which the mistakes fell, in order."""
         parts = [s.run.trace // np.uint64(s.machines) + np.uint64(s.first_row) for s in self._recorded()]
-        return np.concatenate([np.empty(0, np.uint64), *parts]).astype(np.intp)
+        trace: Array = np.concatenate([np.empty(0, np.uint64), *parts]).astype(np.intp)
+        if len(trace) != self.mistakes_:
+            raise AttributeError(f"the trace of {self.mistakes_} mistakes was too long to be kept")
+        return trace
 
     @property
     def mistake_counts_(self) -> Array:
