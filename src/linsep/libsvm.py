@@ -151,9 +151,9 @@ def _digits(text, p):
 def _long_quotient(m, k):
     """Return ``m / 10^k`` for a number of up to 64 bits, and whether it is certain to be rounded correctly.
 
-    ``m`` is the sum of two doubles ``h + l``. The remainder of the rounded quotient ``q`` of ``h`` is exact, its product
-    being split after Dekker (1971), so that ``q + q2`` with ``q2 = (remainder + l) / 10^k`` is true to a relative error
-    of 2^-52 in ``q2``. If a much larger error either way changes nothing in the sum, the sum is right.
+    ``m`` is the sum of two doubles ``h + l``. The remainder of the rounded quotient ``q`` of ``h`` is exact, its
+    product being split after Dekker (1971), so that ``q + q2`` with ``q2 = (remainder + l) / 10^k`` is true to a
+    relative error of 2^-52 in ``q2``. If a much larger error either way changes nothing in the sum, the sum is right.
     """
     divisor = _POWERS[k]
     h = np.float64(m)
