@@ -111,13 +111,7 @@ def hash_name(name: str) -> int:
     >>> hex(hash_name("town=Ulm"))
     '0x8e3621a1493a6f7b'
     """
-<<<<<<< HEAD
-    data = np.frombuffer(name.encode(), dtype=np.uint8)
-    state = _absorb(_START, data, 0, len(data))  # comes back as a plain int, which would be taken for a signed one
-    return int(_finish(np.uint64(state)))
-=======
     return int(_hash(np.frombuffer(name.encode(), dtype=np.uint8)))
->>>>>>> files
 
 
 _START = np.uint64(0xCBF29CE484222325)
