@@ -241,7 +241,7 @@ def test_predict_for_many_classes_has_a_column_for_each(run):
     assert [[float(cell) for cell in row[1:4]] for row in rows] == model.decision_function(X).tolist()
 
 
-@pytest.mark.parametrize("ending", ["csv", "tsv.gz", "svm", "svm.zst", "parquet", "arrow", "npy"])
+@pytest.mark.parametrize("ending", ["csv", "tsv.gz", "svm", "svm.zst", "parquet", "arrow", "npy", "npz"])
 def test_generate_fit_score_in_every_format(run, ending):
     path = f"data.{ending}"
     told = facts(run("generate", path, "--n", 500, "--d", 6, "--margin", 0.2, "--random-state", 4, "--json"))
@@ -253,6 +253,8 @@ def test_generate_fit_score_in_every_format(run, ending):
     assert learnt["mistakes"] <= 25
     ours = Perceptron(fit_intercept=False).fit(X, y)
     np.testing.assert_allclose(load("m.linsep").coef_, ours.coef_, rtol=1e-9)
+    code, out, _ = run("predict", "m.linsep", path)
+    assert (code, [int(label) for label in out.split()[1:]]) == (0, y.tolist())
     scored = facts(run("score", "m.linsep", path, "--json"))
     assert (scored["rows"], scored["errors"], scored["error"]) == (500, 0, 0.0)
     assert scored["confusion"] == [[int((y == -1).sum()), 0], [0, int((y == 1).sum())]]

@@ -118,6 +118,7 @@ def feature_names(model: Any) -> Any:
 
 def blocks(model: Any, source: Source) -> Iterator[tuple[Any, Any]]:
     """Yield rows of as many features as the model has, and their labels."""
+    import numpy as np
     import scipy.sparse as sp
 
     d = model.n_features_in_
@@ -133,6 +134,8 @@ def blocks(model: Any, source: Source) -> Iterator[tuple[Any, Any]]:
                     warnings.warn(f"features beyond the {d} of the model are left out", UserWarning, stacklevel=2)
                     told = True
                 X.resize(X.shape[0], d)
+            elif source.options.format == "npy" and y is None and X.shape[1] == d + 1:
+                X = np.delete(X, int(source.options.target or -1), axis=1)  # the labels are still there
             elif X.shape[1] != d:
                 name = source.files[0].name
                 raise ValueError(f"{name}: rows have {X.shape[1]} features, the model has {d}")
