@@ -105,11 +105,14 @@ def test_a_model_from_liblinear_learns_on(tmp_path):
     assert model.n_iter_ == model.mistakes_ == len(model.trace_) == 0
     assert not hasattr(model, "stop_reason_")
     model.partial_fit([[1.0, 0.0]], [5])  # no mistake
-    assert model.classes_.tolist() == [2, 5, 7]
-    assert model.coef_.tolist() == [[2, 5], [3, 6], [1, 4]]
+    assert model.coef_.tolist() == [[1, 4], [2, 5], [3, 6]]
     model.partial_fit([[1.0, 0.0]], [2])  # a mistake: 3.5 for class 5 against 2
-    assert model.coef_.tolist() == [[3, 5], [2, 6], [1, 4]]
+    assert model.classes_.tolist() == [7, 2, 5]
+    assert model.coef_.tolist() == [[1, 4], [3, 5], [2, 6]]
     assert (model.n_iter_, model.mistakes_, model.trace_.tolist()) == (2, 1, [1])
+    model.partial_fit([[0.0, 0.0]], [6])  # a class that was not there: now all are in order
+    assert model.classes_.tolist() == [2, 5, 6, 7]
+    assert model.coef_.tolist() == [[3, 5], [2, 6], [0, 0], [1, 4]]
 
 
 HEADER = "solver_type {}\nnr_class {}\nlabel {}\nnr_feature {}\nbias {}\nw\n{}"

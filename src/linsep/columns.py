@@ -108,10 +108,11 @@ def hash_name(name: str) -> int:
     --------
     >>> from linsep.columns import hash_name
     >>> hex(hash_name("town=Ulm"))
-    '0x5d8bdaf7332de83'
+    '0x8e3621a1493a6f7b'
     """
     data = np.frombuffer(name.encode(), dtype=np.uint8)
-    return int(_finish(_absorb(_START, data, 0, len(data))))
+    state = _absorb(_START, data, 0, len(data))  # comes back as a plain int, which would be taken for a signed one
+    return int(_finish(np.uint64(state)))
 
 
 _START = np.uint64(0xCBF29CE484222325)

@@ -10,7 +10,7 @@ import sys
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -144,12 +144,35 @@ def _table(file: Any, form: str, schema: pa.Schema) -> Any:
         return pq.ParquetWriter(file, schema)
     if form == "arrow":
         return pa.ipc.new_file(file, schema)
-    delimiter = "\t" if form == "tsv" else ","
-    header = io.StringIO()
-    csv.writer(header, delimiter=delimiter, lineterminator="\n").writerow(schema.names)
-    file.write(header.getvalue().encode())
-    style = pa.csv.WriteOptions(include_header=False, delimiter=delimiter, quoting_style="needed")
-    return pa.csv.CSVWriter(file, schema, write_options=style)
+    return _Delimited(file, "\t" if form == "tsv" else ",", schema.names)
+
+
+class _Delimited:
+    """A writer of CSV or TSV that puts in quotes only what needs them."""
+
+    def __init__(self, file: Any, delimiter: str, names: list[str]) -> None:
+        self._file, self._delimiter = file, delimiter
+        header = io.StringIO()
+        csv.writer(header, delimiter=delimiter, lineterminator="\n").writerow(names)
+        file.write(header.getvalue().encode())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def write_batch(self, batch: pa.RecordBatch) -> None:
+        """Write some rows."""
+        words = [column for column in batch.columns if pa.types.is_string(column.type)]
+        special = f'[{self._delimiter}"\\r\\n]'
+        quoted = any(pc.any(pc.match_substring_regex(column, special)).as_py() for column in words)
+        style = pa.csv.WriteOptions(
+            include_header=False, delimiter=self._delimiter, quoting_style="needed" if quoted else "none"
+        )
+        text = pa.BufferOutputStream()
+        pa.csv.write_csv(batch, text, style)
+        self._file.write(text.getvalue())
 
 
 @contextmanager

@@ -241,6 +241,8 @@ class Perceptron(Linear):
         known = [] if fresh else [self.classes_]
         expected = [] if classes is None else [encode.labels(classes)]
         merged, _ = encode.number(np.concatenate([*known, *expected, y]))
+        if not fresh and len(merged) == len(self.classes_):
+            merged = self.classes_  # in the order they have, which need not be the sorted one
         weight = encode.weights(X, sample_weight, self.class_weight, merged, encode.codes(y, merged))
         W, b = self._first_weights(X.shape[1], merged, None, None) if fresh else self._grown(merged)
         # a class without a rival is the positive one until a second class is seen
@@ -370,9 +372,9 @@ class Perceptron(Linear):
         training goes on as if there had been one weight vector per class from the start.
         """
         old_W, old_b, old = self.coef_, self.intercept_, self.classes_
-        places = encode.codes(old, classes)
-        if len(classes) == len(old) and (places == np.arange(len(old))).all():
+        if len(classes) == len(old):
             return old_W.copy(), old_b.copy()
+        places = encode.codes(old, classes)
         if len(classes) == 2:  # of one class known so far, which was taken as the positive one
             sign = 1.0 if places[0] == 1 else -1.0
             return sign * old_W, sign * old_b
