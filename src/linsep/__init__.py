@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from linsep.convert import from_liblinear, to_liblinear, to_onnx
     from linsep.estimators import Perceptron
     from linsep.problem import Plane
+    from linsep.read import read
     from linsep.save import load, save
     from linsep.show import PlaneDisplay
+    from linsep.stream import fit_source
     from linsep.teacher import teacher
 
 __version__ = "0.1.0"
@@ -29,8 +31,10 @@ _ROOMS = {
     "Perceptron": "estimators",
     "Plane": "problem",
     "PlaneDisplay": "show",
+    "fit_source": "stream",
     "from_liblinear": "convert",
     "load": "save",
+    "read": "read",
     "save": "save",
     "teacher": "teacher",
     "to_liblinear": "convert",
@@ -41,8 +45,10 @@ __all__ = [
     "Perceptron",
     "Plane",
     "PlaneDisplay",
+    "fit_source",
     "from_liblinear",
     "load",
+    "read",
     "save",
     "teacher",
     "to_liblinear",

@@ -20,7 +20,7 @@ from linsep import encode, kernels
 from linsep.estimators.linear import Linear
 from linsep.kernels import Rule
 from linsep.problem import Array, Examples, Floats, Pass, Run, Stop, count, take
-from linsep.train import Plan, Watch, Weights, allowed_mistakes, held_out, norm, train, view
+from linsep.train import Plan, View, Watch, Weights, allowed_mistakes, held_out, norm, train, view
 
 
 class _Stretch(NamedTuple):
@@ -110,6 +110,8 @@ class Perceptron(Linear):
         Largest norm of a training row.
     margin_ : float
         Smallest ``y s(x)/‖w‖`` of the training rows, negative if some are wrong.
+    training_errors_ : int
+        Training rows that are predicted wrong; not to be confused with the mistakes made on the way.
 
     Notes
     -----
@@ -199,16 +201,15 @@ class Perceptron(Linear):
             raise ValueError(f"y has one class only ({classes[0]!r}): a plane separates two classes or more")
         weight = encode.weights(X, sample_weight, self.class_weight, classes, y)
         W, b = self._first_weights(X.shape[1], classes, coef_init, intercept_init)
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-
+        seed = self._draw_seed()
         held = np.flatnonzero(held_out(seed, 0, len(y), self.validation_fraction)) if self.early_stopping else None
         run, data = self._train(X, y, weight, W, b, seed, held=held)
 
-        self.classes_, self.coef_, self.intercept_ = classes, W, b
-        self._seed, self._stretches, self._rows_seen, self.radius_ = seed, [_Stretch(run, len(b), 0)], len(y), 0.0
-        wrong = self._look_back(X, data)
+        seen = self._look_back(X, data, W, b)
+        self._forget(seed)
+        self._adopt(classes, W, b, run, len(y), seen)
         if run.stop in (Stop.MAX_ITER, Stop.MAX_UPDATES):
-            self._warn(run, wrong, int(np.count_nonzero(data.step)))
+            self._warn(run, seen.wrong, int(np.count_nonzero(data.step)))
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -246,16 +247,14 @@ class Perceptron(Linear):
         W, b = self._first_weights(X.shape[1], merged, None, None) if fresh else self._grown(merged)
         # a class without a rival is the positive one until a second class is seen
         y = encode.codes(y, merged) if len(merged) > 1 else np.ones(len(y), np.intp)
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)) if fresh else self._seed
+        seed = self._draw_seed() if fresh else self._seed
         first_pass = 0 if fresh else self.n_iter_
         run, data = self._train(X, y, weight, W, b, seed, max_iter=1, first_pass=first_pass)
 
-        self.classes_, self.coef_, self.intercept_ = merged, W, b
+        seen = self._look_back(X, data, W, b)
         if fresh:
-            self._seed, self._stretches, self._rows_seen, self.radius_ = seed, [], 0, 0.0
-        self._stretches.append(_Stretch(run, len(b), self._rows_seen))
-        self._rows_seen += len(y)
-        self._look_back(X, data)
+            self._forget(seed)
+        self._adopt(merged, W, b, run, len(y), seen)
         return self
 
     def _train(
@@ -287,16 +286,9 @@ class Perceptron(Linear):
                 return view(unseen, W, b, on_plane=self.on_plane).wrong / count(unseen.rows)
 
         data = encode.examples(rows, y, len(b), self.eta0 * weight)
-        plan = Plan(
-            kernel=self._kernel(b),
-            rule=Rule(float(self.update_margin), float(self.fit_intercept)),
-            order=self.order or ("shuffled" if self.shuffle else "cyclic"),
-            max_iter=self.max_iter if max_iter is None else max_iter,
-            max_updates=self.max_updates,
-            tol=self.tol,
-            n_iter_no_change=self.n_iter_no_change,
-            seed=seed,
-        )
+        plan = self._plan(len(b), seed)
+        if max_iter is not None:
+            plan = replace(plan, max_iter=max_iter)
         with self._explained(X, W), np.errstate(over="ignore", invalid="ignore"):
             if self.target_margin is not None:
                 used = data.step[data.step > 0]
@@ -317,18 +309,41 @@ class Perceptron(Linear):
                 raise FloatingPointError
         return run, data
 
-    def _look_back(self, X: Any, data: Examples) -> int:
-        """Note radius and margin of the rows just learnt from; return how many of them are on the wrong side."""
-        with self._explained(X, self.coef_):
-            seen = view(data, self.coef_, self.intercept_, on_plane=self.on_plane)
-        self.radius_ = max(self.radius_, seen.radius)
-        self.margin_ = seen.smallest / (norm(self.coef_) or math.nan)
-        return seen.wrong
+    def _plan(self, machines: int, seed: int) -> Plan:
+        """Return how to train so many weight vectors, as the parameters say."""
+        many = kernels.argmax if self.multi_class == "argmax" else kernels.one_vs_rest
+        return Plan(
+            kernel=kernels.perceptron if machines == 1 else many,
+            rule=Rule(float(self.update_margin), float(self.fit_intercept)),
+            order=self.order or ("shuffled" if self.shuffle else "cyclic"),
+            max_iter=self.max_iter,
+            max_updates=self.max_updates,
+            tol=self.tol,
+            n_iter_no_change=self.n_iter_no_change,
+            seed=seed,
+        )
 
-    def _kernel(self, b: Floats) -> Any:
-        if len(b) == 1:
-            return kernels.perceptron
-        return kernels.argmax if self.multi_class == "argmax" else kernels.one_vs_rest
+    def _draw_seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+
+    def _look_back(self, X: Any, data: Examples, W: Floats, b: Floats) -> View:
+        """Look at the rows just learnt from with the weights that came out."""
+        with self._explained(X, W):
+            return view(data, W, b, on_plane=self.on_plane)
+
+    def _forget(self, seed: int) -> None:
+        """Start a new record."""
+        self._stretches: list[_Stretch] = []
+        self._seed, self._rows_seen, self.radius_ = seed, 0, 0.0
+
+    def _adopt(self, classes: Array, W: Floats, b: Floats, run: Run, rows: int, seen: View) -> None:
+        """Take over what a run has learnt, and note what it recorded."""
+        self.classes_, self.coef_, self.intercept_ = classes, W, b
+        self._stretches.append(_Stretch(run, len(b), self._rows_seen))
+        self._rows_seen += rows
+        self.radius_ = max(self.radius_, seen.radius)
+        self.margin_ = seen.smallest / (norm(W) or math.nan)
+        self.training_errors_ = seen.wrong
 
     def _first_weights(self, d: int, classes: Array, coef_init: Any, intercept_init: Any) -> tuple[Floats, Floats]:
         """Return the weights and offsets to start from: given ones, those there are (warm start), or zero."""
