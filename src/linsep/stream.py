@@ -147,7 +147,7 @@ class _Fitting:
             classes = encode.number(encode.labels(list(census.labels)))[0]
         assert classes is not None
         if len(classes) < 2:
-            raise ValueError(f"all rows have the label {classes[0]!r}: a plane separates two classes or more")
+            raise ValueError(f"all rows have the label {classes.tolist()[0]!r}: a plane separates two classes or more")
         positive = self.source.positive
         if positive is not None:
             if len(classes) > 2:
