@@ -199,6 +199,62 @@ def test_fit_passes_every_option_on(run):
     refused(run("fit", "data.csv", "--keep", "all"), "keep")
 
 
+def test_fit_of_a_scaled_file_is_handed_over_in_its_units(run):
+    X, y = separated()
+    X = X * [1e6, 1, 1e-3, 1] + [0, 50, 0, 0]
+    np.savetxt("wide.csv", np.column_stack([X, y == "yes"]), delimiter=",", fmt="%.17g")
+    told = facts(run("fit", "wide.csv", "--scale", "standard", "--model", "m.linsep", "--json"))
+    assert (told["stop_reason"], told["training_errors"]) == ("separated", 0)
+    model = load("m.linsep")
+    assert model.predict(X).tolist() == (y == "yes").astype(int).tolist()
+    assert told["radius"] == pytest.approx(np.linalg.norm(X, axis=1).max())
+    assert told["margin"] == pytest.approx(
+        np.abs(X @ model.coef_[0] + model.intercept_).min() / np.linalg.norm(model.coef_)
+    )
+    assert model.scaling_["kind"] == "standard"
+    np.testing.assert_allclose(model.scaling_["shift"], X.mean(axis=0), rtol=1e-9, atol=1e-9)
+    assert "units of the file" in run("fit", "wide.csv", "--scale", "unit", "--max-iter", 2)[1]
+
+
+def test_the_positive_label_is_the_side_to_which_w_points(run):
+    X, y = separated()
+    for label, sign in (("no", -1), ("yes", 1)):
+        run("fit", "data.csv", "--positive", label, "--no-shuffle", "--model", f"{label}.linsep")
+        model = load(f"{label}.linsep")
+        assert model.classes_[1] == label
+        assert model.coef_.tolist() == (sign * Perceptron(shuffle=False).fit(X, y).coef_).tolist()
+        assert facts(run("score", f"{label}.linsep", "data.csv", "--json"))["errors"] == 0
+
+
+def test_a_checkpoint_goes_on_and_refuses_another_run(run):
+    separated(flip=0.1)
+    options = ["data.csv", "--max-iter", "7", "--checkpoint", "c", "--every", "0s", "--model"]
+    straight = facts(run("fit", *options, "a.linsep", "--json"))
+    resumed = facts(run("fit", *options, "b.linsep", "--resume", "--json"))
+    a, b = load("a.linsep"), load("b.linsep")
+    assert a.coef_.tobytes() == b.coef_.tobytes()
+    assert a.trace_.tolist() == b.trace_.tolist()
+    assert straight["mistakes"] == resumed["mistakes"]
+    refused(run("fit", *options, "b.linsep", "--resume", "--eta0", "2"), "eta0 was 1.0, is 2.0")
+    separated(flip=0.2)
+    refused(run("fit", *options, "b.linsep", "--resume"), "data is not the same")
+
+
+def test_several_files_are_one_source(run):
+    X, y = separated("whole.csv")
+    with open("whole.csv") as file:
+        header, *lines = file.readlines()
+    for number, part in enumerate((lines[:100], lines[100:250], lines[250:])):
+        with open(f"part-{number}.csv", "w") as file:
+            file.writelines([header, *part])
+    ours = Perceptron(shuffle=False).fit(X, y)
+    for names in (["part-0.csv", "part-1.csv", "part-2.csv"], ["part-*.csv"], ["whole.csv"]):
+        assert facts(run("fit", *names, "--no-shuffle", "--model", "m.linsep", "--json"))["rows"] == 300
+        assert load("m.linsep").coef_.tobytes() == ours.coef_.tobytes()
+    _, out, _ = run("predict", "m.linsep", "part-*.csv")
+    assert out.split()[1:] == y.tolist()
+
+
 def test_predict_keeps_the_order_of_rows_and_finds_columns_by_name(run):
     X, y = separated()
     run("fit", "data.csv", "--model", "m.linsep")
@@ -406,7 +462,12 @@ def test_bad_input_is_one_line_and_leaves_nothing_behind(run):
     refused(run("fit", "nothing.csv"), "nothing.csv: no such file")
     refused(run("fit", "bad.csv", "--model", "new.linsep"), "bad.csv", "3", "'x'")
     refused(run("fit", "data.csv", "--target", "klass", "--model", "new.linsep"), "klass", "class")
-    refused(run("fit", "data.csv", "--model", "no/folder/m"), "no/folder/m")
+    refused(run("fit", "data.csv", "--model", "no/folder/m"), "no/folder/m: there is no folder no/folder")
+    refused(run("fit", "data.csv", "--model", ".."), "..: is a folder")
+    refused(run("fit", "data.csv", "--resume"), "--checkpoint")
+    refused(run("fit", "data.csv", "--every", "soon"), "--every")
+    refused(run("fit", "data.csv", "--positive", "perhaps"), "'perhaps'", "no, yes")
+    refused(run("fit", "data.csv", "--order", "worst", "--scale", "unit"), "--order")
     refused(run("predict", "m.linsep", "bad.csv", "--out", "out.csv"), "bad.csv", "3")
     refused(run("predict", "m.linsep", "data.csv", "--out", "out.xlsx"), "xlsx")
     refused(run("predict", "m.linsep", "data.csv", "--json"), "--out")
@@ -419,7 +480,7 @@ def test_bad_input_is_one_line_and_leaves_nothing_behind(run):
     refused(run("generate", "-", "--json"), "--json")
     with open("one.csv", "w") as file:
         file.write("a,class\n1,yes\n2,yes\n")
-    refused(run("fit", "one.csv", "--model", "new.linsep"), "one class")
+    refused(run("fit", "one.csv", "--model", "new.linsep"), "all rows have the label 'yes'")
     os.remove("one.csv")
     os.remove("bad.csv")
     assert sorted(os.listdir()) == before

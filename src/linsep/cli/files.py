@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -44,6 +45,19 @@ ZeroBased = Annotated[
 Missing = Annotated[
     Literal["error", "zero", "drop"], typer.Option(help="What becomes of missing cells.", rich_help_panel=_PANEL)
 ]
+
+
+def check_place(path: str | None) -> None:
+    """Refuse a file that could not be written."""
+    if path is None:
+        return
+    folder = os.path.dirname(os.path.realpath(path))
+    if not os.path.isdir(folder):
+        raise ValueError(f"{path}: there is no folder {os.path.dirname(path)}")
+    if os.path.isdir(path):
+        raise ValueError(f"{path}: is a folder, not a file")
+    if not os.access(folder, os.W_OK):
+        raise ValueError(f"{path}: no permission to write there")
 
 
 def open_data(paths: list[str], **options: Any) -> Source:
@@ -127,8 +141,6 @@ def blocks(model: Any, source: Source) -> Iterator[tuple[Any, Any]]:
         # the columns are already those of the model, in its order
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
         for X, y, _ in source:
-            if source.features.start:  # a column for the index 0 that never came
-                X = X[:, source.features.start :]
             if sp.issparse(X) and X.shape[1] != d and source.layout is None:
                 if X.shape[1] > d and not told:  # as LIBLINEAR does: what was never seen has no weight
                     warnings.warn(f"features beyond the {d} of the model are left out", UserWarning, stacklevel=2)
