@@ -8,6 +8,7 @@ import io
 import os
 import sys
 import tempfile
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any
@@ -63,7 +64,8 @@ class File:
             raise TypeError(f"a path, a list of paths or a binary stream is wanted, not {type(path).__name__}")
         name = getattr(self._stream, "name", None)
         self.name = "standard input" if name in ("<stdin>", "-") else name if isinstance(name, str) else "input"
-        self._kept: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - goes away with this object
+        self._kept: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed with this object
+        weakref.finalize(self, self._kept.close)
         self._length = 0  # bytes kept
         self._spool = spool
         self._spent = False  # the stream has been read beyond what is kept
