@@ -135,12 +135,14 @@ def blocks(model: Any, source: Source) -> Iterator[tuple[Any, Any]]:
     import numpy as np
     import scipy.sparse as sp
 
+    from linsep.stream import ahead
+
     d = model.n_features_in_
     told = False
     with warnings.catch_warnings():
         # the columns are already those of the model, in its order
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        for X, y, _ in source:
+        for X, y, _ in ahead(source):
             if sp.issparse(X) and X.shape[1] != d and source.layout is None:
                 if X.shape[1] > d and not told:  # as LIBLINEAR does: what was never seen has no weight
                     warnings.warn(f"features beyond the {d} of the model are left out", UserWarning, stacklevel=2)

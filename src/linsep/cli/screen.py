@@ -115,6 +115,7 @@ def _bar(what: str) -> tuple[Any, Any]:
         TextColumn("{task.fields[speed]}"),
         TextColumn("{task.fields[words]}"),
         TimeRemainingColumn(compact=True),
+        TextColumn("left"),
         console=Console(stderr=True),
         transient=True,
     )
