@@ -16,7 +16,7 @@ import scipy.stats
 from typer.testing import CliRunner
 
 import linsep
-from linsep import Perceptron, load, teacher
+from linsep import Perceptron, load, save, teacher
 from linsep.cli import app, learn, main
 from linsep.cli.apply import clopper_pearson
 
@@ -397,6 +397,35 @@ def test_sparse_rows_may_be_wider_or_narrower_than_those_learnt_from(run):
     refused(run("predict", "m.linsep", "new-zero.svm"), "new-zero.svm:1", "index 0")
 
 
+def test_a_model_made_in_python_reads_files_by_the_names_of_its_features(run):
+    import pandas as pd
+
+    X, y = separated()
+    save(Perceptron().fit(pd.DataFrame(X, columns=list("abcd")), y), "m.linsep")
+    assert facts(run("score", "m.linsep", "data.csv", "--json"))["errors"] == 0
+    with open("data.csv") as file:
+        text = file.read()
+    with open("tabs.txt", "w") as file:
+        file.write(text.replace(",", "\t"))
+    _, out, _ = run("predict", "m.linsep", "tabs.txt", "--delimiter", "tab", "--target", "class")
+    assert out.split()[1:] == y.tolist()
+    np.save("narrow.npy", X[:, :2])
+    refused(run("predict", "m.linsep", "narrow.npy"), "narrow.npy: rows have 2 features, the model has 4")
+
+
+def test_many_classes_are_shown_in_part(run):
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(300, 15))
+    np.savetxt("data.csv", np.column_stack([X, X.argmax(axis=1)]), delimiter=",", fmt="%.17g")
+    run("fit", "data.csv", "--model", "m.linsep", "--max-iter", 2)
+    code, out, _ = run("score", "m.linsep", "data.csv")
+    assert (code, "the first 12 of 15 labels" in out) == (0, True)
+    told = facts(run("score", "m.linsep", "data.csv", "--json"))
+    assert np.sum(told["confusion"]) == 300
+    assert np.trace(told["confusion"]) == 300 - told["errors"]
+    assert "15 in all" in run("show", "m.linsep")[1]
+
+
 # ---------------------------------------------------------------------------------------------------------------
 # Models
 
@@ -420,7 +449,7 @@ def test_show_lists_the_strongest_weights_first(run):
 
 
 def test_convert_there_and_back(run):
-    run("generate", "data.csv", "--n", 200, "--d", 5)
+    assert "(R/γ)² = 100 mistakes" in run("generate", "data.csv", "--n", 200, "--d", 5)[1]
     run("fit", "data.csv", "--model", "m.linsep")
     assert facts(run("convert", "m.linsep", "m.txt", "--json"))["format"] == "liblinear"
     assert facts(run("convert", "m.txt", "again.linsep", "--json"))["format"] == "linsep"
@@ -507,6 +536,9 @@ def test_a_real_process_with_pipes(tmp_path):
     assert [line.decode() for line in done.stdout.split()[1:]] == [
         line.decode().split(",")[-1] for line in rows.split()[1:]
     ]
+    wide = b"1 1:9 7:1\n"  # a warning becomes a line of its own
+    done = linsep_("predict", "m.linsep", "-", input=wide)
+    assert (done.returncode, done.stderr) == (0, b"linsep: note: features beyond the 3 of the model are left out\n")
     done = linsep_("fit", "nothing.csv")
     assert (done.returncode, done.stdout, done.stderr) == (2, b"", b"linsep: nothing.csv: no such file\n")
 
