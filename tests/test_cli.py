@@ -413,6 +413,20 @@ def test_a_model_made_in_python_reads_files_by_the_names_of_its_features(run):
     refused(run("predict", "m.linsep", "narrow.npy"), "narrow.npy: rows have 2 features, the model has 4")
 
 
+def test_names_are_shown_as_they_are(run):
+    with open("[red].csv", "w") as file:
+        file.write("[b]x[/b],class\n" + "1,[bold]\n-1,[/bold]é\n" * 5)
+    code, out, _ = run("fit", "[red].csv", "--model", "[x].linsep", "--header")
+    assert code == 0
+    for word in ("[red].csv", "[x].linsep", "[bold]", "[/bold]é"):
+        assert word in out
+    code, out, _ = run("show", "[x].linsep")
+    assert code == 0
+    assert "[b]x[/b]" in out
+    code, out, _ = run("score", "[x].linsep", "[red].csv")
+    assert (code, "[/bold]é" in out) == (0, True)
+
+
 def test_many_classes_are_shown_in_part(run):
     rng = np.random.default_rng(2)
     X = rng.normal(size=(300, 15))

@@ -19,7 +19,7 @@ from linsep.cli.files import (
     open_data,
     remember,
 )
-from linsep.cli.screen import Json, Meter, Quiet, count, facts_table, meter, result
+from linsep.cli.screen import Json, Meter, Quiet, count, facts_table, headline, meter, result
 
 if TYPE_CHECKING:
     from linsep.read import Source
@@ -199,7 +199,7 @@ def fit(
         }
         if scale != "none":
             lines["scale"] = f"{scale} in training; weights, margin and R are in the units of the file"
-        console.print(f"[bold]{model}[/bold] learnt from {', '.join(data)}")
+        console.print(headline(model, f" learnt from {', '.join(data)}"))
         console.print(facts_table(lines))
         for line in _advice(reason, wrong, learner):
             console.print(line)
