@@ -174,6 +174,7 @@ def fit(
         "features": learner.n_features_in_,
         "classes": learner.classes_,
         "passes": learner.n_iter_,
+        "scale": scale,
         "stop_reason": learner.stop_reason_,
         "mistakes": learner.mistakes_,
         "training_errors": wrong,

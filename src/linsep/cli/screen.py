@@ -25,7 +25,9 @@ def result(facts: Mapping[str, Any], *, as_json: bool, quiet: bool, show: Callab
     elif not quiet:
         from rich.console import Console
 
-        show(Console(highlight=False, soft_wrap=True))
+        console = Console(highlight=False)
+        console.soft_wrap = not console.is_terminal  # a file or a pipe has no width
+        show(console)
 
 
 def _plain(value: Any) -> Any:
