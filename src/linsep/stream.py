@@ -414,11 +414,16 @@ def ahead(items: Iterable[Item], depth: int = 2) -> Iterator[Item]:
 
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
+    patient = True
     try:
         while (item := ready.get()) is not end:
             if isinstance(item, BaseException):
                 raise item
             yield item
+    except KeyboardInterrupt:
+        patient = False  # the thread may be waiting for input that never comes
+        raise
     finally:
         unwanted.set()
-        thread.join()
+        if patient:
+            thread.join()
