@@ -29,6 +29,7 @@ def run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
     monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
 
     def command(*arguments):
         with pytest.raises(SystemExit) as left:
@@ -558,20 +559,24 @@ def test_a_real_process_with_pipes(tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
-def test_an_interrupted_command_says_so_and_leaves_nothing(tmp_path):
+@pytest.mark.parametrize("command", ["fit - --model new.linsep", "predict m.linsep - --target 1 --out new.csv"])
+def test_an_interrupted_command_says_so_and_leaves_nothing(tmp_path, command):
+    save(Perceptron().fit([[1.0], [2.0]], ["x", "y"]), tmp_path / "m.linsep")
     with subprocess.Popen(
-        [sys.executable, "-m", "linsep", "fit", "-", "--model", "m.linsep"],
+        [sys.executable, "-m", "linsep", *command.split()],
         cwd=tmp_path,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     ) as process:
-        process.stdin.write(b"a,class\n" + b"1,x\n" * 100_000)  # more than a pipe holds: once it is written, it is read
+        # a pipe holds far less than this: once it is written, most of it has been read
+        process.stdin.write(b"1,x\n2,y\n" * 700_000)
         process.stdin.flush()
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate()
-    assert (process.returncode, out, err) == (130, b"", b"linsep: interrupted\n")
-    assert os.listdir(tmp_path) == []
+        process.wait()  # although its input has not ended
+        assert (process.stdout.read(), process.stderr.read()) == (b"", b"linsep: interrupted\n")
+    assert process.returncode == 130
+    assert os.listdir(tmp_path) == ["m.linsep"]
 
 
 def test_the_progress_bar_shows_itself_after_a_second_on_a_terminal_only(monkeypatch, capsys):

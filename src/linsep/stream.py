@@ -32,6 +32,8 @@ _LONGEST_TRACE = 1 << 24  # mistakes; beyond it the trace is not kept, so that m
 
 Item = TypeVar("Item")
 
+in_a_hurry = threading.Event()  # the process is about to end: do not wait for input that may never come
+
 
 def fit_source(
     model: Perceptron,
@@ -414,16 +416,12 @@ def ahead(items: Iterable[Item], depth: int = 2) -> Iterator[Item]:
 
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
-    patient = True
     try:
         while (item := ready.get()) is not end:
             if isinstance(item, BaseException):
                 raise item
             yield item
-    except KeyboardInterrupt:
-        patient = False  # the thread may be waiting for input that never comes
-        raise
     finally:
         unwanted.set()
-        if patient:
-            thread.join()
+        while thread.is_alive() and not in_a_hurry.is_set():
+            thread.join(0.1)  # the items may be asked for again, which must not happen while the thread is at them
