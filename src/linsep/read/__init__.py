@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from linsep.columns import Layout
-from linsep.read.arrays import NpySource
+from linsep.read.arrays import NpySource, NpzSource
 from linsep.read.delimited import DelimitedSource
 from linsep.read.source import Block, Options, Source
 from linsep.read.stream import File, ReadError, files
@@ -23,6 +23,7 @@ _FORMATS: dict[str, type[Source]] = {
     "parquet": TypedSource,
     "arrow": TypedSource,
     "npy": NpySource,
+    "npz": NpzSource,
 }
 _ENDINGS = {
     "csv": "csv", "tsv": "csv", "tab": "csv",

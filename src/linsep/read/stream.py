@@ -64,7 +64,7 @@ class File:
             raise TypeError(f"a path, a list of paths or a binary stream is wanted, not {type(path).__name__}")
         name = getattr(self._stream, "name", None)
         self.name = "standard input" if name in ("<stdin>", "-") else name if isinstance(name, str) else "input"
-        self._kept: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed with this object
+        self._kept: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - has no name, and goes with this object
         weakref.finalize(self, self._kept.close)
         self._length = 0  # bytes kept
         self._spool = spool
@@ -129,8 +129,7 @@ class File:
         with self.raw() as raw:
             while raw.read(1 << 20):
                 pass
-        self._kept.seek(0)
-        return self._kept
+        return io.BufferedReader(_Kept(self, keep=True))
 
     def head(self, size: int) -> bytes:
         """Return the first bytes, decompressed, without using them up."""
@@ -142,7 +141,7 @@ class File:
         """Return a name for the content: its length, its beginning and its end, and some of what lies between."""
         with complaints(self.name):
             whole = self.whole()
-            with open(whole, "rb") if isinstance(whole, str) else self.raw() as raw:
+            with open(whole, "rb") if isinstance(whole, str) else whole as raw:
                 length = raw.seek(0, os.SEEK_END)
                 digest = hashlib.sha256(str(length).encode())
                 for start in sorted({0, length // 4, length // 2, 3 * length // 4, max(0, length - _SAMPLE)}):

@@ -135,31 +135,28 @@ def _open(file: File, kind: str) -> Any:
 
 def _parquet(opened: Any, wanted: list[str], size: int, length: int) -> Iterator[tuple[pa.RecordBatch, int]]:
     """Yield batches of about ``size`` bytes, and how far into the file they reach."""
-    total = max(1, opened.metadata.num_rows)
-    done = 0
-    for batch in opened.iter_batches(batch_size=_height(opened.schema_arrow, wanted, size), columns=wanted):
+    total, stored, done = max(1, opened.metadata.num_rows), 0, 0
+    for number in range(opened.metadata.num_row_groups):
+        stored += opened.metadata.row_group(number).total_byte_size
+    row = max(_least(opened.schema_arrow, wanted), stored // total)
+    for batch in opened.iter_batches(batch_size=max(1, size // row), columns=wanted):
         done += batch.num_rows
         yield batch, length * done // total
 
 
 def _arrow(opened: Any, wanted: list[str], size: int, length: int) -> Iterator[tuple[pa.RecordBatch, int]]:
     """Yield batches of about ``size`` bytes, and how far into the file they reach."""
-    height = _height(opened.schema, wanted, size)
     stream = isinstance(opened, pa.RecordBatchStreamReader)
     batches = opened if stream else map(opened.get_batch, range(opened.num_record_batches))
     for number, batch in enumerate(batches, 1):
         part = batch.select(wanted)
+        row = max(_least(opened.schema, wanted), part.nbytes // max(1, part.num_rows))
+        height = max(1, size // row)
         for start in range(0, part.num_rows, height):
             yield part.slice(start, height), 0 if stream else length * number // opened.num_record_batches
 
 
-def _height(schema: pa.Schema, wanted: list[str], size: int) -> int:
-    """Return how many rows make about ``size`` bytes; a string counts as 16."""
-    widths = [schema.field(name).type for name in wanted]
-    row = sum(max(1, kind.bit_width // 8) if hasattr(kind, "bit_width") and _fixed(kind) else 16 for kind in widths)
-    return max(1, size // max(1, row))
-
-
-def _fixed(kind: pa.DataType) -> bool:
-    """Say whether every value of a type takes the same room."""
-    return bool(pa.types.is_primitive(kind))
+def _least(schema: pa.Schema, wanted: list[str]) -> int:
+    """Return the least number of bytes that a row takes in memory; a string counts as 16."""
+    kinds = [schema.field(name).type for name in wanted]
+    return max(1, sum(kind.bit_width // 8 if pa.types.is_primitive(kind) else 16 for kind in kinds))
