@@ -147,7 +147,7 @@ class _Fitting:
             classes = encode.number(encode.labels(list(census.labels)))[0]
         assert classes is not None
         if len(classes) < 2:
-            raise ValueError(f"all rows have the label {classes[0]!r}: a plane separates two classes or more")
+            raise ValueError(f"all rows have the label {classes.tolist()[0]!r}: a plane separates two classes or more")
         positive = self.source.positive
         if positive is not None:
             if len(classes) > 2:
@@ -413,11 +413,16 @@ def ahead(items: Iterable[Item], depth: int = 2) -> Iterator[Item]:
 
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
+    patient = True
     try:
         while (item := ready.get()) is not end:
             if isinstance(item, BaseException):
                 raise item
             yield item
+    except KeyboardInterrupt:
+        patient = False  # the thread may be waiting for input that never comes
+        raise
     finally:
         unwanted.set()
-        thread.join()
+        if patient:
+            thread.join()

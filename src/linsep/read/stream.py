@@ -64,7 +64,7 @@ class File:
             raise TypeError(f"a path, a list of paths or a binary stream is wanted, not {type(path).__name__}")
         name = getattr(self._stream, "name", None)
         self.name = "standard input" if name in ("<stdin>", "-") else name if isinstance(name, str) else "input"
-        self._kept: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - has no name, and goes with this object
+        self._kept: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed with this object
         weakref.finalize(self, self._kept.close)
         self._length = 0  # bytes kept
         self._spool = spool
