@@ -26,7 +26,7 @@ _EXACT = np.uint64(1 << 53)
 _ZERO, _ONE, _TEN = np.uint64(48), np.uint64(1), np.uint64(10)
 _LARGEST = (1 << 31) - 2  # column numbers fit 32 bits, and so does the number of columns
 
-_NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_NUMBER = re.compile(rb"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _NOT_FINITE = re.compile(rb"[+-]?(nan|inf|infinity)", re.ASCII | re.IGNORECASE)
 
 # what the walk may stumble over

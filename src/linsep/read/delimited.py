@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any
@@ -31,9 +32,10 @@ compiled = njit(cache=True, nogil=True)
 
 _HEAD = 1 << 18  # bytes that decide what the columns are
 _ROWS = 1000  # and at most so many rows of them
+_WIDEST = 1 << 17  # columns, which are handled one by one
 _DELIMITERS = ",\t;|"
 _MISSING = frozenset(["", "?", "NA", "N/A", "n/a", "na", "#N/A", "NaN", "nan", "-nan", "-NaN", "NULL", "null", "None"])
-_NUMBER = re.compile(r"\s*[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|inf(inity)?)\s*", re.ASCII | re.IGNORECASE)
+_NUMBER = re.compile(r"\s*[+-]?((\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|inf(inity)?)\s*", re.ASCII | re.IGNORECASE)
 
 
 class DelimitedSource(TableSource):
@@ -50,17 +52,18 @@ class DelimitedSource(TableSource):
         if not rows:
             raise ReadError(f"{name}: is empty")
         first = rows[0]
+        if len(first) > _WIDEST:
+            raise ReadError(f"{name}: {len(first)} columns; for more than {_WIDEST} take another format, such as NPY")
         self._header = _is_header(rows) if options.header is None else options.header
         self._all = [cell.strip() for cell in first] if self._header else [str(j) for j in range(len(first))]
-        repeated = {column for column in self._all if self._all.count(column) > 1} if len(first) < 10_000 else set()
+        repeated = [column for column, count in Counter(self._all).items() if count > 1]
         if repeated:
-            raise ReadError(f"{name}:1: two columns are named {min(repeated)!r}")
+            raise ReadError(f"{name}:1: two columns are named {repeated[0]!r}")
         try:
             self._target, chosen = self._choose()
             self._arrange(self._layout(rows[self._header :], chosen))
-            for column in self.layout.columns:
-                if column[0] not in self._all:
-                    find(column[0] if self.layout.named else int(column[0]), self._all)
+            for column in {column for column, _ in self.layout.columns} - set(self._all):
+                find(column if self.layout.named else int(column), self._all)
         except ColumnError as error:
             raise ReadError(f"{name}: {error}") from None
         types = {column: pa.float64() if kind == NUMBER else pa.string() for column, kind in self.layout.columns}
@@ -135,8 +138,11 @@ class DelimitedSource(TableSource):
         if not bytes(piece).strip():
             return
         quoted = bytes(piece).find(b'"') >= 0
-        if quoted and _last_record(np.frombuffer(piece, dtype=np.uint8), ord(self._delimiter)) < len(piece):
-            raise ReadError(f"{file.name}: a quote is opened but never closed")
+        if quoted:
+            end = _last_record(np.frombuffer(piece, dtype=np.uint8), ord(self._delimiter))
+            if end < len(piece):
+                number = line + bytes(piece[:end]).count(b"\n")
+                raise ReadError(f"{file.name}:{number}: a quote is opened but never closed")
         try:
             table = pa.csv.read_csv(
                 pa.BufferReader(pa.py_buffer(piece)),
@@ -180,7 +186,8 @@ class DelimitedSource(TableSource):
 
     def _locate(self, file: File, piece: memoryview, line: int, error: pa.ArrowInvalid) -> ReadError:
         """Find the cell that pyarrow could not make sense of."""
-        numbers = [(self._all.index(name), name) for name in self.layout.numbers]
+        places = {name: j for j, name in enumerate(self._all)}
+        numbers = [(places[name], name) for name in self.layout.numbers]
         try:
             for where, cells in _numbered(piece, line, self._delimiter):
                 if len(cells) != len(self._all):
@@ -198,10 +205,14 @@ class DelimitedSource(TableSource):
 
 def _head(file: File) -> tuple[str, bool]:
     """Return the first text of a file, and whether it is all of it."""
-    data = file.head(_HEAD)
+    size = _HEAD
+    data = file.head(size)
+    while len(data) == size < 1 << 28 and data.count(b"\n") < 2:  # not even a header and a row
+        size *= 8
+        data = file.head(size)
     if b"\x00" in data:
         raise ReadError(f"{file.name}: is neither text nor a file of a known format")
-    whole = len(data) < _HEAD
+    whole = len(data) < size
     data = data.removeprefix(b"\xef\xbb\xbf")
     return data.decode("utf-8", "replace"), whole
 
