@@ -114,13 +114,15 @@ class DelimitedSource(TableSource):
                 return last_newline(buffer, filled)
             return int(_last_record(np.frombuffer(buffer, dtype=np.uint8, count=filled), delimiter))
 
-        for piece, line in pieces(file, self.options.block_bytes, cut=cut, last=True):
-            start = 0
-            while skip and start < len(piece):
-                start = bytes(piece).index(b"\n", start) + 1
+        line = 1
+        for piece in pieces(file, self.options.block_bytes, cut=cut, last=True):
+            text = bytes(piece)
+            while skip and text:
+                text = text[text.index(b"\n") + 1 :]
                 skip, line = skip - 1, line + 1
-            if start < len(piece):
-                yield from self._parse(file, piece[start:], line)
+            if text.strip():
+                yield from self._parse(file, text, line)
+            line += int(np.count_nonzero(np.frombuffer(text, dtype=np.uint8) == 10))
 
     def _check_header(self, file: File) -> int:
         """Return how many lines the header takes; it must be the same in every file."""
@@ -133,15 +135,13 @@ class DelimitedSource(TableSource):
                 return reader.line_num
         raise ReadError(f"{file.name}: is empty")
 
-    def _parse(self, file: File, piece: memoryview, line: int) -> Iterator[tuple[Any, Array | None]]:
+    def _parse(self, file: File, piece: bytes, line: int) -> Iterator[tuple[Any, Array | None]]:
         """Yield the rows of whole lines, of which the first has number ``line``."""
-        if not bytes(piece).strip():
-            return
-        quoted = bytes(piece).find(b'"') >= 0
+        quoted = b'"' in piece
         if quoted:
             end = _last_record(np.frombuffer(piece, dtype=np.uint8), ord(self._delimiter))
             if end < len(piece):
-                number = line + bytes(piece[:end]).count(b"\n")
+                number = line + piece[:end].count(b"\n")
                 raise ReadError(f"{file.name}:{number}: a quote is opened but never closed")
         try:
             table = pa.csv.read_csv(
@@ -184,7 +184,7 @@ class DelimitedSource(TableSource):
         named = repr(column) if self._header else str(int(column) + 1)
         return ReadError(f"{file.name}:{line}, column {named}: {what}")
 
-    def _locate(self, file: File, piece: memoryview, line: int, error: pa.ArrowInvalid) -> ReadError:
+    def _locate(self, file: File, piece: bytes, line: int, error: pa.ArrowInvalid) -> ReadError:
         """Find the cell that pyarrow could not make sense of."""
         places = {name: j for j, name in enumerate(self._all)}
         numbers = [(places[name], name) for name in self.layout.numbers]
@@ -198,7 +198,7 @@ class DelimitedSource(TableSource):
                         hint = "" if len(cells[j]) > 40 else f" (categorical={name!r} takes all of the column as words)"
                         return self._complaint(file, where, name, f"{shown} is not a number{hint}")
         except UnicodeDecodeError as bad:
-            number = line + bytes(piece[: bad.start]).count(b"\n")
+            number = line + piece[: bad.start].count(b"\n")
             return ReadError(f"{file.name}:{number}: the text is not UTF-8")
         return ReadError(f"{file.name}: after line {line}: {error}")
 
@@ -259,9 +259,9 @@ def _is_header(rows: list[list[str]]) -> bool:
     )
 
 
-def _numbered(piece: memoryview, line: int, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+def _numbered(piece: bytes, line: int, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows of a text, each with the number of its first line."""
-    reader = csv.reader(io.StringIO(bytes(piece).decode(), newline=""), delimiter=delimiter)
+    reader = csv.reader(io.StringIO(piece.decode(), newline=""), delimiter=delimiter)
     before = 0
     for cells in reader:
         if cells:
