@@ -8,6 +8,7 @@ import gzip
 import io
 import itertools
 import os
+import threading
 import warnings
 from pathlib import Path
 from typing import Any
@@ -162,6 +163,23 @@ def test_a_stream_that_is_not_kept_is_read_once() -> None:
     assert source.size is None
     twice = read(Pipe(), block_bytes=64)
     assert rows(twice) == rows(twice)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes are not everywhere")
+def test_a_named_pipe_is_a_stream(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.csv"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(b"a,y\n1,0\n2,1\n",))
+    writer.start()
+    source = read(pipe)
+    writer.join()
+    assert rows(source) == rows(source) == ([[1], [2]], [0, 1])
+
+
+def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"1 1:1\n-1 2:x\n")))
+    with pytest.raises(ReadError, match=r"^input:2: 'x' is not a number$"):
+        read("-").to_arrays()
 
 
 def test_what_is_left_open_is_closed(data: dict[str, Path]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import lzma
 import math
+import mmap
 import struct
 import tokenize
 import zipfile
@@ -20,6 +21,8 @@ from linsep.columns import ColumnError, find
 from linsep.problem import Array
 from linsep.read.source import Options, Source
 from linsep.read.stream import File, ReadError, complaints, one_line
+
+_RELEASE = 1 << 26  # bytes of a mapped file that may be held
 
 # what NumPy has for headers that are not right
 _HEADER = (ValueError, LookupError, EOFError, SyntaxError, TypeError, OverflowError, MemoryError, tokenize.TokenError)
@@ -49,6 +52,7 @@ class NpySource(Source):
         if array.shape[1] != self._width:
             raise ReadError(f"{file.name}: has {array.shape[1]} columns, but {self.files[0].name} has {self._width}")
         height = max(1, self.options.block_bytes // max(1, array.itemsize * self._width))
+        released = 0
         for start in range(0, len(array), height):
             block = array[start : start + height]
             y = None
@@ -56,6 +60,9 @@ class NpySource(Source):
                 y = np.array(block[:, self._target])
                 block = np.delete(block, self._target, axis=1)
             file.position = min(start + height, len(array)) * self._width * array.itemsize
+            if file.position > released + _RELEASE:
+                _release(array)
+                released = file.position
             yield complete(np.ascontiguousarray(block), y, self.options.missing, file.name, start)
 
 
@@ -70,6 +77,13 @@ def _mapped(file: File) -> Array:
     if not isinstance(array, np.ndarray) or array.ndim != 2 or array.dtype.kind not in "biuf":
         raise ReadError(f"{file.name}: a two-dimensional array of real numbers is wanted")
     return array
+
+
+def _release(array: Array) -> None:
+    """Let go of the pages of a mapped array that have been read; whoever looks at them again gets them back."""
+    mapping: Any = array.base
+    if isinstance(mapping, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        mapping.madvise(mmap.MADV_DONTNEED)
 
 
 def complete(X: Array, y: Array | None, missing: str, name: str, start: int) -> tuple[Array, Array | None]:

@@ -109,14 +109,24 @@ class DelimitedSource(TableSource):
         skip = self._check_header(file) if self._header else 0
         delimiter = ord(self._delimiter)
 
+        end = 0  # of the last whole row
+
         def cut(buffer: bytearray, filled: int) -> int:
+            nonlocal end
             if buffer.find(b'"', 0, filled) < 0:
-                return last_newline(buffer, filled)
-            return int(_last_record(np.frombuffer(buffer, dtype=np.uint8, count=filled), delimiter))
+                end = last_newline(buffer, filled)
+            else:
+                end = int(_last_record(np.frombuffer(buffer, dtype=np.uint8, count=filled), delimiter))
+            return end
 
         line = 1
         for piece in pieces(file, self.options.block_bytes, cut=cut, last=True):
             text = bytes(piece)
+            if end < len(text) and b'"' in text:  # the end of the file
+                end = int(_last_record(np.frombuffer(text, dtype=np.uint8), delimiter))
+                if end < len(text):
+                    number = line + text.count(b"\n", 0, end)
+                    raise ReadError(f"{file.name}:{number}: a quote is opened but never closed")
             while skip and text:
                 text = text[text.index(b"\n") + 1 :]
                 skip, line = skip - 1, line + 1
@@ -138,11 +148,6 @@ class DelimitedSource(TableSource):
     def _parse(self, file: File, piece: bytes, line: int) -> Iterator[tuple[Any, Array | None]]:
         """Yield the rows of whole lines, of which the first has number ``line``."""
         quoted = b'"' in piece
-        if quoted:
-            end = _last_record(np.frombuffer(piece, dtype=np.uint8), ord(self._delimiter))
-            if end < len(piece):
-                number = line + piece[:end].count(b"\n")
-                raise ReadError(f"{file.name}:{number}: a quote is opened but never closed")
         try:
             table = pa.csv.read_csv(
                 pa.BufferReader(pa.py_buffer(piece)),

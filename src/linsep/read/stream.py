@@ -6,6 +6,7 @@ import glob
 import hashlib
 import io
 import os
+import stat
 import sys
 import tempfile
 import weakref
@@ -57,8 +58,12 @@ class File:
         self.path: str | None = None
         self.position = 0  # bytes taken from the disk since the file was opened last
         if isinstance(path, str | os.PathLike) and os.fspath(path) != "-":
-            self.path = self.name = str(os.fspath(path))
-            return
+            self.name = str(os.fspath(path))
+            if not (os.path.exists(path) and stat.S_ISFIFO(os.stat(path).st_mode)):
+                self.path = self.name
+                return
+            path = open(path, "rb")  # noqa: SIM115 - a named pipe is a stream
+            weakref.finalize(self, path.close)
         self._stream: IO[bytes] = sys.stdin.buffer if isinstance(path, str | os.PathLike) else path
         if not hasattr(self._stream, "read") or isinstance(self._stream, io.TextIOBase):
             raise TypeError(f"a path, a list of paths or a binary stream is wanted, not {type(path).__name__}")
