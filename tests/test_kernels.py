@@ -15,7 +15,7 @@ from linsep import kernels
 from linsep.encode import to_rows
 from linsep.kernels import Rule
 from linsep.problem import Examples, Stop
-from linsep.train import Plan, scores, train
+from linsep.train import Plan, Weights, scores, train
 
 
 @given(seed=st.integers(0, 10**6), offset=st.booleans())
@@ -26,9 +26,11 @@ def test_argmax_on_two_classes_makes_the_mistakes_of_the_binary_perceptron(seed,
     rule = Rule(0.0, float(offset))
     W, b = np.zeros((1, 3)), np.zeros(1)
     signs = (2 * codes - 1).astype(np.int8)
-    binary = train([Examples(rows, signs, step)], W, b, Plan(kernels.perceptron, rule, max_iter=20))
+    binary = train([(0, Examples(rows, signs, step))], Weights(W, b), Plan(kernels.perceptron, rule, max_iter=20))
     W2, b2 = np.zeros((2, 3)), np.zeros(2)
-    both = train([Examples(rows, codes.astype(np.intp), step)], W2, b2, Plan(kernels.argmax, rule, max_iter=20))
+    both = train(
+        [(0, Examples(rows, codes.astype(np.intp), step))], Weights(W2, b2), Plan(kernels.argmax, rule, max_iter=20)
+    )
     assert np.array_equal(both.trace // 2, binary.trace)
     assert np.array_equal(both.trace % 2, 1 - codes[binary.trace])  # the rival is the other class
     assert np.array_equal(W2, np.vstack((-W, W)))
@@ -54,11 +56,13 @@ def test_a_look_gives_the_same_bits_as_training_does(storage, d):
                 data, np.array([i], np.uint32), Rule(limit, 1.0), W.copy(), b.copy(), mistakes, loss
             )
             assert (looked, k) == (1, expected)
-    squares = np.empty(400)
-    seen = np.empty((400, 1))
-    kernels.survey(rows, W, b, seen, squares)
-    assert np.array_equal(seen[:, 0], s)
-    np.testing.assert_allclose(squares, (X * X).sum(axis=1), rtol=1e-12)
+    signs = np.where(np.arange(400) % 3, 1, -1).astype(np.int8)
+    largest, smallest, loss, wrong, broken = kernels.survey(Examples(rows, signs, np.ones(400)), W, b, -1, False)
+    assert smallest == (signs * s).min()
+    assert loss == pytest.approx(np.maximum(0, -signs * s).sum(), rel=1e-12)
+    assert wrong == np.count_nonzero(signs != np.sign(s))
+    assert largest == pytest.approx((X * X).sum(axis=1).max(), rel=1e-12)
+    assert broken == 0
 
 
 def test_blocks_do_not_show():
@@ -67,11 +71,11 @@ def test_blocks_do_not_show():
 
     def run(size):
         blocks = [
-            Examples(to_rows(X[a : a + size]), y[a : a + size], np.ones(len(X[a : a + size])))
+            (a, Examples(to_rows(X[a : a + size]), y[a : a + size], np.ones(len(X[a : a + size]))))
             for a in range(0, 100, size)
         ]
         W, b = np.zeros((1, 5)), np.zeros(1)
-        return train(blocks, W, b, Plan(kernels.perceptron, Rule(0.0, 1.0), max_iter=7, max_updates=150)), W, b
+        return train(blocks, Weights(W, b), Plan(kernels.perceptron, Rule(0.0, 1.0), max_iter=7, max_updates=150)), W, b
 
     whole, W, b = run(100)
     assert whole.stop is Stop.MAX_UPDATES

@@ -25,6 +25,7 @@ from sklearn.utils.estimator_checks import check_estimator, parametrize_with_che
 
 import oracle
 from linsep import Perceptron, teacher
+from linsep.train import held_out
 
 SQUARE = ([[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1])
 ORDERS = [{"shuffle": False}, {"shuffle": True}, {"order": "first"}, {"order": "worst"}]
@@ -406,8 +407,21 @@ def test_validation_holds_rows_out():
     assert model.stop_reason_ == "validation"
     errors = model.history_["validation_error"]
     assert errors[-4:].min() >= errors[:-4].min()
-    assert ((errors * 30).round(9) % 1 == 0).all()  # shares of 30 held-out rows
-    assert np.count_nonzero(model.mistake_counts_) <= 270
+    held = held_out(model._seed, 0, 300, 0.1)
+    assert 15 <= held.sum() <= 45  # three deviations
+    shares = errors * held.sum()
+    np.testing.assert_allclose(shares, shares.round(), atol=1e-9)
+    assert model.mistake_counts_[held].sum() == 0
+    assert model.score(X[held], y[held]) == pytest.approx(1 - errors[-1])
+    with pytest.raises(ValueError, match="holds out 0 of 4 rows"):
+        Perceptron(early_stopping=True, validation_fraction=1e-9).fit(*SQUARE)
+
+
+def test_held_out_rows_do_not_depend_on_blocks():
+    whole = held_out(7, 0, 10_000, 0.25)
+    assert whole.mean() == pytest.approx(0.25, abs=0.02)
+    assert np.array_equal(np.concatenate([held_out(7, a, 100, 0.25) for a in range(0, 10_000, 100)]), whole)
+    assert not np.array_equal(held_out(8, 0, 10_000, 0.25), whole)
 
 
 def test_target_margin_is_refuted_by_counting():

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from linsep import Plane, teacher
+from linsep.teacher import lessons
 
 
 @given(
@@ -66,3 +67,23 @@ def test_same_seed_same_data():
 def test_impossible_wishes_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         teacher(**{"n": 10, "d": 2, **arguments})
+
+
+@pytest.mark.parametrize("offset", [False, True, 0.25])
+def test_lessons_have_one_plane_and_keep_the_margin(offset):
+    parts = list(lessons(1001, 7, margin=0.05, radius=2.0, offset=offset, random_state=3, block=700))
+    assert [len(X) for X, _, _ in parts] == [100] * 9 + [101]  # a last row by itself goes with the others
+    planes = [plane for _, _, plane in parts]
+    assert all(np.array_equal(plane.w, planes[0].w) and plane.b == planes[0].b for plane in planes)
+    X, y = np.concatenate([X for X, _, _ in parts]), np.concatenate([y for _, y, _ in parts])
+    assert (y * (X @ planes[0].w + planes[0].b) >= 0.05).all()
+    assert (np.linalg.norm(X, axis=1) <= 2.0).all()
+    assert len(np.unique(X, axis=0)) == 1001
+
+
+def test_a_short_lesson_is_the_teachers():
+    ((X, y, plane),) = lessons(50, 3, offset=True, flip=0.2, random_state=8)
+    again = teacher(50, 3, offset=True, flip=0.2, random_state=8)
+    assert np.array_equal(X, again[0])
+    assert np.array_equal(y, again[1])
+    assert np.array_equal(plane.w, again[2].w)

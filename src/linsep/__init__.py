@@ -10,13 +10,19 @@ plane with its margin. Names are loaded when they are first used: importing the 
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from linsep.convert import from_liblinear, to_liblinear, to_onnx
     from linsep.estimators import Perceptron
     from linsep.problem import Plane
+    from linsep.read import read
+    from linsep.save import load, save
     from linsep.show import PlaneDisplay
+    from linsep.stream import fit_source
     from linsep.teacher import teacher
 
 __version__ = "0.1.0"
@@ -25,10 +31,41 @@ _ROOMS = {
     "Perceptron": "estimators",
     "Plane": "problem",
     "PlaneDisplay": "show",
+    "fit_source": "stream",
+    "from_liblinear": "convert",
+    "load": "save",
+    "read": "read",
+    "save": "save",
     "teacher": "teacher",
+    "to_liblinear": "convert",
+    "to_onnx": "convert",
 }
 
-__all__ = ["Perceptron", "Plane", "PlaneDisplay", "teacher"]
+__all__ = [
+    "Perceptron",
+    "Plane",
+    "PlaneDisplay",
+    "fit_source",
+    "from_liblinear",
+    "load",
+    "read",
+    "save",
+    "teacher",
+    "to_liblinear",
+    "to_onnx",
+]
+
+
+class _Package(ModuleType):
+    """A package in which a function wins over the room of the same name: ``linsep.save`` is always the function."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, ModuleType) and _ROOMS.get(name) == name:
+            value = getattr(value, name)
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:

@@ -103,9 +103,9 @@ class Run:
 
     stop: Stop
     passes: tuple[Pass, ...]
-    trace: Array  # (k,) row * (number of weight vectors) + the weight vector concerned
+    trace: Array  # (k,) row * (number of weight vectors) + the weight vector concerned; empty if not kept
 
     @property
     def mistakes(self) -> int:
         """How many mistakes were made, which is how many updates."""
-        return len(self.trace)
+        return sum(entry.mistakes for entry in self.passes)

@@ -140,7 +140,7 @@ class PlaneDisplay:
         ax.fill(*band.T, color=INK, alpha=0.12, linewidth=0, label=f"margin band, 2 × {self.margin_:.3g}")
         ax.plot(*np.array(sides).T, color=INK, linewidth=1.6, label="plane")
         ax.annotate("", foot + 0.35 * reach * unit, foot, arrowprops={"arrowstyle": "-|>", "color": INK, "lw": 1.6})
-        ax.annotate(" w", foot + 0.37 * reach * unit, color=INK, fontsize=12, va="center")
+        ax.annotate("w", foot + 0.41 * reach * unit, color=INK, fontsize=12, ha="center", va="center")
 
         size = 22 + 60 * np.sqrt(self.counts / max(1, self.counts.max(initial=0)))
         for side, colour, marker, label in (
