@@ -69,7 +69,7 @@ Perceptron(shuffle=False).partial_fit(frame[:, :-1].to_numpy(), frame[:, -1].to_
 }
 
 
-def sparse_text(folder: Path) -> tuple[Path, Path]:
+def sparse_text(folder: Path, megabytes: int = MEGABYTES) -> tuple[Path, Path]:
     """Write the same rows as LIBSVM text and in Vowpal Wabbit's format: about 40 of 50 000 features a row."""
     rng = np.random.default_rng(0)
     w = rng.standard_normal(FEATURES + 1)
@@ -85,7 +85,7 @@ def sparse_text(folder: Path) -> tuple[Path, Path]:
                 lines.append(f"{label} {cells}\n")
                 others.append(f"{label} | {cells}\n")
             text, other = "".join(lines), "".join(others)
-            for _ in range(MEGABYTES * 100_000 // len(text)):
+            for _ in range(megabytes * 100_000 // len(text)):
                 svm.write(text)
                 vw.write(other)
     return ours, theirs

@@ -26,7 +26,7 @@ _EXACT = np.uint64(1 << 53)
 _ZERO, _ONE, _TEN = np.uint64(48), np.uint64(1), np.uint64(10)
 _LARGEST = (1 << 31) - 2  # column numbers fit 32 bits, and so does the number of columns
 
-_NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_NUMBER = re.compile(rb"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _NOT_FINITE = re.compile(rb"[+-]?(nan|inf|infinity)", re.ASCII | re.IGNORECASE)
 
 # what the walk may stumble over
@@ -52,6 +52,7 @@ class Parsed(NamedTuple):
     zero: bool  # some index was 0
     qid: bool  # some line has a query number
     missing: bool  # some value is NaN
+    lines: int  # how many lines there are, rows or not
 
 
 def parse(text: Any, *, base: int = 0, labels: bool = True, n_features: int | None = None) -> Parsed:
@@ -116,7 +117,7 @@ def parse(text: Any, *, base: int = 0, labels: bool = True, n_features: int | No
             repeated = int(own[:-1][own[1:] == own[:-1]][0]) + base
             raise LineError(int(starts[row]), f"index {repeated} occurs twice")
     X.has_canonical_format = True
-    return Parsed(X, y, starts, zero, qid, bool(np.isnan(others).any()))
+    return Parsed(X, y, starts, zero, qid, bool(np.isnan(others).any()), lines)
 
 
 @compiled

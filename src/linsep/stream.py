@@ -21,10 +21,10 @@ import numpy as np
 
 from linsep import encode
 from linsep.checkpoint import Checkpoint, State
+from linsep.columns import Scaler
 from linsep.estimators import Perceptron
 from linsep.problem import Array, Examples, Floats, Run, Sparse, Stop, take
 from linsep.read import Block, Source
-from linsep.scale import Scaler, largest_norm
 from linsep.train import Ledger, View, Watch, Weights, allowed_mistakes, held_out, train, view
 
 _POOL = 8  # blocks among which the next one is drawn when shuffling
@@ -313,11 +313,9 @@ class _Fitting:
         if not views:
             model.radius_ = model.margin_ = math.nan
         if self.scaler is not None:
-            model.scaling_ = {
-                "kind": self.scale,
-                "shift": self.scaler.shift[features],
-                "factor": self.scaler.factor[features],
-            }
+            model.scaling_ = {"kind": self.scale, "shift": self.scaler.shift, "scale": self.scaler.scale}
+            if self.scale == "standard":
+                model.scaling_ |= {name: model.scaling_[name][features] for name in ("shift", "scale")}
         return model
 
 
@@ -343,7 +341,8 @@ class _Census:
             classes, codes = encode.number(encode.labels(block.y.tolist()))
             for label, number in zip(classes.tolist(), np.bincount(codes).tolist(), strict=True):
                 self.labels[label] += number
-            self.radius = max(self.radius, largest_norm(block.X))
+            plain = Examples(encode.to_rows(block.X), np.ones(len(codes), np.int8), np.ones(len(codes)))
+            self.radius = max(self.radius, view(plain, np.zeros((1, block.X.shape[1])), np.zeros(1)).radius)
 
 
 class _Held:

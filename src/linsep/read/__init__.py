@@ -39,7 +39,7 @@ _MAGIC = {
     b"\x93NUMPY": "npy",
     b"PK\x03\x04": "npz",
 }
-_PAIR = re.compile(rb"\d+:\S+")
+_PAIR = re.compile(rb"\d+:[^,;|]+")
 
 
 def read(
@@ -158,5 +158,4 @@ def _format(file: File) -> str:
         if head.startswith(magic):
             return form
     lines = [line.partition(b"#")[0].split() for line in head.splitlines()]
-    words = next((line for line in lines if line), [])
-    return "libsvm" if any(_PAIR.fullmatch(word) for word in words[:3]) else "csv"
+    return "libsvm" if any(_PAIR.fullmatch(word) for words in lines[:100] for word in words[:3]) else "csv"

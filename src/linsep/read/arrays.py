@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import lzma
 import math
+import mmap
+import struct
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import IO, Any
 
 import numpy as np
@@ -16,6 +21,11 @@ from linsep.columns import ColumnError, find
 from linsep.problem import Array
 from linsep.read.source import Options, Source
 from linsep.read.stream import File, ReadError, complaints, one_line
+
+_RELEASE = 1 << 26  # bytes of a mapped file that may be held
+
+# what NumPy has for headers that are not right
+_HEADER = (ValueError, LookupError, EOFError, SyntaxError, TypeError, OverflowError, MemoryError, tokenize.TokenError)
 
 
 class NpySource(Source):
@@ -42,6 +52,7 @@ class NpySource(Source):
         if array.shape[1] != self._width:
             raise ReadError(f"{file.name}: has {array.shape[1]} columns, but {self.files[0].name} has {self._width}")
         height = max(1, self.options.block_bytes // max(1, array.itemsize * self._width))
+        released = 0
         for start in range(0, len(array), height):
             block = array[start : start + height]
             y = None
@@ -49,6 +60,9 @@ class NpySource(Source):
                 y = np.array(block[:, self._target])
                 block = np.delete(block, self._target, axis=1)
             file.position = min(start + height, len(array)) * self._width * array.itemsize
+            if file.position > released + _RELEASE:
+                _release(array)
+                released = file.position
             yield complete(np.ascontiguousarray(block), y, self.options.missing, file.name, start)
 
 
@@ -58,11 +72,18 @@ def _mapped(file: File) -> Array:
         try:
             whole = file.whole()
             array = np.load(whole, mmap_mode="r" if isinstance(whole, str) else None, allow_pickle=False)
-        except (ValueError, EOFError, SyntaxError, TypeError, OverflowError) as error:
+        except _HEADER as error:
             raise ReadError(f"{file.name}: not an NPY file of numbers ({one_line(error)})") from None
     if not isinstance(array, np.ndarray) or array.ndim != 2 or array.dtype.kind not in "biuf":
         raise ReadError(f"{file.name}: a two-dimensional array of real numbers is wanted")
     return array
+
+
+def _release(array: Array) -> None:
+    """Let go of the pages of a mapped array that have been read; whoever looks at them again gets them back."""
+    mapping: Any = array.base
+    if isinstance(mapping, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        mapping.madvise(mmap.MADV_DONTNEED)
 
 
 def complete(X: Array, y: Array | None, missing: str, name: str, start: int) -> tuple[Array, Array | None]:
@@ -90,7 +111,7 @@ class NpzSource(Source):
 
     def __init__(self, files: list[File], options: Options) -> None:
         super().__init__(files, options)
-        with complaints(files[0].name), _opened(files[0]) as archive:
+        with _opened(files[0]) as archive:
             self._sparse, self._width = _kind(archive, files[0].name)
         if options.n_features not in (None, self._width):
             raise ReadError(f"{files[0].name}: has {self._width} features, but {options.n_features} are expected")
@@ -101,31 +122,28 @@ class NpzSource(Source):
         return self._width
 
     def _read(self, file: File) -> Iterator[tuple[Any, Array | None]]:
-        with complaints(file.name), _opened(file) as archive:
+        with _opened(file) as archive:
             if _kind(archive, file.name) != (self._sparse, self._width):
                 raise ReadError(f"{file.name}: has other features than {self.files[0].name}")
             names = archive.namelist()
             if self.options.labels and "y.npy" not in names:
                 raise ReadError(f"{file.name}: has no labels: an array y is wanted")
-            try:
-                labels = _Member(archive, "y", file.name) if self.options.labels else None
-                blocks = self._csr(archive, file.name) if self._sparse else self._dense(archive, file.name)
-                done = 0
-                for X, n in blocks:
-                    y = None
-                    if labels is not None:
-                        if labels.shape != (n,):
-                            raise ReadError(f"{file.name}: {n} rows but labels of shape {labels.shape}")
-                        y = _named(labels.take(X.shape[0]))
-                    done += X.shape[0]
-                    file.position = (file.size or 0) * done // n
-                    if sp.issparse(X):
-                        data, y = complete_sparse(X, y, self.options.missing, file.name, done - X.shape[0])
-                        yield data, y
-                    else:
-                        yield complete(X, y, self.options.missing, file.name, done - X.shape[0])
-            except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-                raise ReadError(f"{file.name}: damaged archive ({one_line(error)})") from None
+            labels = _Member(archive, "y", file.name) if self.options.labels else None
+            blocks = self._csr(archive, file.name) if self._sparse else self._dense(archive, file.name)
+            done = 0
+            for X, n in blocks:
+                y = None
+                if labels is not None:
+                    if labels.shape != (n,):
+                        raise ReadError(f"{file.name}: {n} rows but labels of shape {labels.shape}")
+                    y = _named(labels.take(X.shape[0]))
+                done += X.shape[0]
+                file.position = (file.size or 0) * done // n
+                if sp.issparse(X):
+                    data, y = complete_sparse(X, y, self.options.missing, file.name, done - X.shape[0])
+                    yield data, y
+                else:
+                    yield complete(X, y, self.options.missing, file.name, done - X.shape[0])
 
     def _dense(self, archive: zipfile.ZipFile, name: str) -> Iterator[tuple[Array, int]]:
         """Yield dense rows, and how many there are in all."""
@@ -180,7 +198,7 @@ class _Member:
             version = npy.read_magic(self._stream)
             header = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}[version]
             self.shape, self.fortran, self.dtype = header(self._stream)
-        except (ValueError, KeyError, SyntaxError, TypeError, OverflowError) as error:
+        except _HEADER as error:
             raise ReadError(f"{self._what} is not an array that can be read ({one_line(error)})") from None
         if self.dtype.hasobject or self.dtype.names is not None:
             raise ReadError(f"{self._what} holds Python objects or records, which are not read")
@@ -197,12 +215,18 @@ class _Member:
         return np.frombuffer(data, dtype=self.dtype)
 
 
-def _opened(file: File) -> zipfile.ZipFile:
-    """Open an archive."""
+@contextmanager
+def _opened(file: File) -> Iterator[zipfile.ZipFile]:
+    """Open an archive; whatever is wrong with it shows here or while it is read."""
     try:
-        return zipfile.ZipFile(file.whole())
-    except (zipfile.BadZipFile, EOFError, NotImplementedError, ValueError) as error:
-        raise ReadError(f"{file.name}: not an NPZ archive ({one_line(error)})") from None
+        with complaints(file.name), zipfile.ZipFile(file.whole()) as archive:
+            yield archive
+    except ReadError:
+        raise
+    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error) as error:
+        raise ReadError(f"{file.name}: a damaged archive ({one_line(error)})") from None
+    except (EOFError, LookupError, RuntimeError, ValueError) as error:  # what the zipfile module has for odd headers
+        raise ReadError(f"{file.name}: not an archive that can be read ({one_line(error)})") from None
 
 
 def _kind(archive: zipfile.ZipFile, name: str) -> tuple[bool, int]:

@@ -154,7 +154,7 @@ class Source:
         parts: list[Any] = []
         labels: list[Array] = []
         for X, y, _ in self:
-            parts.append(X.copy() if isinstance(X, np.memmap) else X)
+            parts.append(X)
             if y is not None:
                 labels.append(y)
         if not sp.issparse(parts[0]):
