@@ -15,20 +15,21 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from linsep.estimators import Perceptron
-    from linsep.problem import Plane
+    from linsep.problem import NotSeparable, Plane
     from linsep.show import PlaneDisplay
     from linsep.teacher import teacher
 
 __version__ = "0.1.0"
 
 _ROOMS = {
+    "NotSeparable": "problem",
     "Perceptron": "estimators",
     "Plane": "problem",
     "PlaneDisplay": "show",
     "teacher": "teacher",
 }
 
-__all__ = ["Perceptron", "Plane", "PlaneDisplay", "teacher"]
+__all__ = ["NotSeparable", "Perceptron", "Plane", "PlaneDisplay", "teacher"]
 
 
 def __getattr__(name: str) -> Any:

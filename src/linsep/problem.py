@@ -109,3 +109,20 @@ class Run:
     def mistakes(self) -> int:
         """How many mistakes were made, which is how many updates."""
         return len(self.trace)
+
+
+class NotSeparable(ValueError):
+    """No plane separates the rows.
+
+    Attributes
+    ----------
+    upper : float
+        Proved: no plane separates them by a margin above this, which is zero or next to it.
+    refutation : object or None
+        The exact proof that none separates them at all, where one has been searched for; see ``linsep.separate``.
+    """
+
+    def __init__(self, message: str, *, upper: float = 0.0, refutation: Any = None):
+        super().__init__(message)
+        self.upper = upper
+        self.refutation = refutation
