@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from linsep.estimators import Perceptron
+    from linsep.margin import Margin, largest_margin
     from linsep.problem import NotSeparable, Plane
     from linsep.show import PlaneDisplay
     from linsep.teacher import teacher
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _ROOMS = {
+    "Margin": "margin",
+    "largest_margin": "margin",
     "NotSeparable": "problem",
     "Perceptron": "estimators",
     "Plane": "problem",
@@ -29,7 +32,7 @@ _ROOMS = {
     "teacher": "teacher",
 }
 
-__all__ = ["NotSeparable", "Perceptron", "Plane", "PlaneDisplay", "teacher"]
+__all__ = ["Margin", "NotSeparable", "Perceptron", "Plane", "PlaneDisplay", "largest_margin", "teacher"]
 
 
 def __getattr__(name: str) -> Any:
