@@ -1,28 +1,32 @@
-"""The largest margin with a certified bracket: the nearest point of the hull of ``y x``, found on a working set of rows.
+"""The largest margin with a certified bracket: the nearest point of the hull of ``y x``, by way of a working set.
 
 The set grows by the worst rows of each full pass; what the search ends with is then bounded in arithmetic that rounding
-cannot fool. ``task`` says what the rows of the hull are, ``bracket`` bounds.
+cannot fool. ``task`` says what the rows of the hull are, ``lagrangian`` solves for sparse rows, ``bracket`` bounds.
 """
 
 from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from linsep import encode
 from linsep.hull import nearest_point
 from linsep.margin import bracket
-from linsep.margin.task import Task, heights, row_numbers, vectors, weights
-from linsep.problem import Array, Dense, Floats, NotSeparable, Rows, count
+from linsep.margin.lagrangian import widest
+from linsep.margin.task import Task, coefficients, heights, row_numbers, sparse_vectors, vectors, weights
+from linsep.problem import Array, Floats, NotSeparable, Rows, count, take
 from linsep.train import squared_norms
 
 __all__ = ["Margin", "largest_margin"]
 
 _FORMS = ("affine", "origin", "augmented")
+_MANY = 1024  # coordinates from which on rows are kept sparse and only multiplied by vectors
 _CHEAP = 2.0**17  # offsets that must not count are measured in this many radii: they count for 1e-10 then
 
 
@@ -71,6 +75,10 @@ class Margin:
             f"Margin({self.lower:.12g} <= margin <= {self.upper:.12g}, form={self.form!r}, "
             f"gap={self.gap:.1e}, support={len(np.unique(self.support))} rows)"
         )
+
+
+# (working set, what is new in it, tolerance) -> vector of the plane, offset, multipliers of the set
+Solver = Callable[[Array, Array, float], tuple[Floats, float, Floats]]
 
 
 class Found(NamedTuple):
@@ -133,8 +141,7 @@ def largest_margin(X: Any, y: Any, *, form: str = "affine", gap: float = 1e-6) -
         raise ValueError(f"a margin needs two classes, y has only {classes.tolist()}")
     machines = 1 if len(classes) == 2 else len(classes)
     signs = np.where(codes == 1, 1, -1).astype(np.int8) if machines == 1 else codes.astype(np.intp)
-    margin = _solve(encode.to_rows(X), signs, X.shape[1], machines, form, gap, X)
-    object.__setattr__(margin, "classes", classes)
+    margin = replace(_solve(encode.to_rows(X), signs, X.shape[1], machines, form, gap, X), classes=classes)
     if margin.gap > gap:
         warnings.warn(
             f"the bracket is {margin.gap:.1e} wide, not {gap:.1e}: the margin is {margin.upper:.3g} and double "
@@ -158,11 +165,15 @@ def _solve(rows: Rows, y: Array, d: int, classes: int, form: str, gap: float, X:
         exponent = math.frexp(peak)[1]
         near = rows._replace(data=np.ldexp(rows.data.astype(np.float64), -exponent))
         squares = squared_norms(near, d)
+    rms = math.sqrt(float(squares.mean())) or 1.0
     radius = math.sqrt(float(squares.max())) or 1.0
-    one = math.ldexp(1.0, max(-1000, min(1000, -exponent)))
-    unit = {"origin": 0.0, "affine": 0.0 if classes == 1 else _CHEAP * radius, "augmented": one}[form]
-    scaled = Task(near, y, d, classes, form, unit)
-    found = _search(scaled, gap)
+    scaled = Task(near, y, d, classes, form, 0.0)
+    many = scaled.size > _MANY and scaled.items * scaled.size > _MANY**2
+    if form == "augmented":
+        scaled = scaled._replace(unit=math.ldexp(1.0, max(-1000, min(1000, -exponent))))
+    elif form == "affine" and (many or classes > 1):
+        scaled = scaled._replace(unit=rms if many else _CHEAP * radius)
+    found = _zero_row(scaled, squares) or _search(scaled, gap, _by_lagrangian(scaled) if many else _by_hull(scaled))
 
     exact = scaled._replace(rows=rows)
     with np.errstate(over="ignore"):
@@ -200,35 +211,90 @@ def _solve(rows: Rows, y: Array, d: int, classes: int, form: str, gap: float, X:
 # Search
 
 
-def _search(task: Task, gap: float) -> Found:
+def _zero_row(task: Task, squares: Floats) -> Found | None:
+    """Return the hull of one row that is zero, where there is one and nothing can lift it off the plane."""
+    if task.form == "origin":
+        for i in np.flatnonzero(squares == 0):  # the squares of tiny rows underflow to zero
+            if not take(task.rows, np.array([i])).data.any():
+                item = np.array([i * task.classes + (task.y[i] == 0 if task.classes > 1 else 0)])
+                return _nowhere(task, item, np.ones(1))
+    return None
+
+
+def _nowhere(task: Task, items: Array, multipliers: Floats) -> Found:
+    """Return what is found where no plane is: only the multipliers."""
+    return Found(np.zeros((task.classes, task.d)), np.zeros(task.classes), items, multipliers)
+
+
+def _search(task: Task, gap: float, solve: Solver) -> Found:
     """Grow a working set by the worst rows of each full pass until no row is nearer than those in it."""
-    pool = _first_items(task)
-    Z = vectors(task, pool)
-    start = None
-    binary_affine = task.form == "affine" and task.classes == 1
-    step = max(64, 2 * task.size)
-    best = -math.inf
+    pool = fresh = _first_items(task)
+    tol = 0.0
     while True:
-        group = np.where(task.y[pool] > 0, 0, 1) if binary_affine else None
-        nearest = nearest_point(Z, group, start=start, tol=gap / 16)
-        items, multipliers = pool[nearest.support], nearest.weights[nearest.support]
-        if not nearest.w.any():
-            return Found(np.zeros((task.classes, task.d)), np.zeros(task.classes), items, multipliers)
-        size = float(np.linalg.norm(nearest.w))
-        W, b = weights(task, nearest.w / size, nearest.b / size)
-        looked = heights(task, W, b)
+        v, b, multipliers = solve(pool, fresh, max(tol, gap / 16))
+        used = np.flatnonzero(multipliers)
+        items, multipliers = pool[used], multipliers[used]
+        size = float(np.linalg.norm(v[: task.size - _free(task)]))
+        if not size > 0:
+            return _nowhere(task, items, multipliers)
+        W, offsets = weights(task, v / size, b / size)
+        looked = heights(task, W, offsets)
         below = np.flatnonzero(looked.values * size < 1 - gap / 4)
         fresh = np.setdiff1d(looked.items[below], pool)
-        lowest = float(looked.values.min())
-        if len(fresh) == 0:
-            return Found(*_centred(task, W, b, looked.values), items, multipliers)
+        if len(fresh) == 0 and tol <= gap / 16:
+            return Found(*_centred(task, W, offsets, looked.values), items, multipliers)
+        # no use in solving much better than the set is known; but if it is known, as well as can be
+        tol = 0.1 * float(max(0.0, 1 - looked.values.min() * size)) if len(fresh) else 0.0
+        step = max(1000, min(2 * task.size, len(pool) // 2))
         if len(fresh) > step:
-            value = looked.values[row_numbers(task, fresh)]
-            fresh = fresh[np.argpartition(value, step)[:step]]
-        best = max(best, lowest)
+            fresh = fresh[np.argpartition(looked.values[row_numbers(task, fresh)], step)[:step]]
         pool = np.concatenate((pool, fresh))
-        Z = np.concatenate((Z, vectors(task, fresh)))
+
+
+def _free(task: Task) -> int:
+    """Return how many of the last coordinates the norm of the plane leaves out."""
+    return task.classes if task.form == "affine" and task.unit else 0
+
+
+def _by_hull(task: Task) -> Solver:
+    """Solve by the nearest point of the hull of the working set, which is kept in dense rows."""
+    C, d = task.classes, task.d
+    Z, start, middle = np.empty((0, task.size)), np.empty(0), None
+
+    def solve(pool: Array, fresh: Array, tol: float) -> tuple[Floats, float, Floats]:
+        nonlocal Z, start, middle
+        new = vectors(task, fresh)
+        if task.form == "affine":  # where the origin lies does not matter then, except for rounding
+            marks = coefficients(task, fresh)
+            if middle is None:
+                middle = (new[:, : C * d].reshape(-1, C, d) * marks[:, :, None]).sum(axis=1).mean(axis=0)
+                middle /= min(2, C)
+            new[:, : C * d] -= (marks[:, :, None] * middle).reshape(-1, C * d)
+        Z = np.concatenate((Z, new))
+        group = np.where(task.y[pool] > 0, 0, 1) if task.form == "affine" and C == 1 else None
+        nearest = nearest_point(Z, group, start=start, tol=tol)
         start = nearest.weights
+        v, b = nearest.w, nearest.b
+        if middle is not None:
+            shift = v[: C * d].reshape(C, d) @ middle
+            b -= float(shift[0])
+            v[C * d :] -= shift / (task.unit or 1.0) if C > 1 else 0.0
+        return v, b, nearest.weights
+
+    return solve
+
+
+def _by_lagrangian(task: Task) -> Solver:
+    """Solve by an augmented Lagrangian, with the working set in sparse rows: for very many coordinates."""
+    Z, plane = sparse_vectors(task, np.empty(0, np.intp)), None
+
+    def solve(pool: Array, fresh: Array, tol: float) -> tuple[Floats, float, Floats]:  # noqa: ARG001
+        nonlocal Z, plane
+        Z = sp.vstack((Z, sparse_vectors(task, fresh)), format="csr")
+        plane = widest(Z, _free(task), start=plane, tol=tol)
+        return plane.v, 0.0, plane.multipliers
+
+    return solve
 
 
 def _first_items(task: Task) -> Array:
@@ -239,7 +305,9 @@ def _first_items(task: Task) -> Array:
         items = np.arange(n * task.classes)
         return items if task.classes == 1 else items[items % task.classes != task.y[items // task.classes]]
     rng = np.random.default_rng(0)
-    rows = np.unique(np.concatenate((rng.choice(n, min(n, few), replace=False), np.unique(task.y, return_index=True)[1])))
+    rows = np.unique(
+        np.concatenate((rng.choice(n, min(n, few), replace=False), np.unique(task.y, return_index=True)[1]))
+    )
     if task.classes == 1:
         return rows
     rival = (task.y[rows] + rng.integers(1, task.classes, len(rows))) % task.classes

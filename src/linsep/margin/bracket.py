@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from linsep.margin.task import Task, coefficients, heights, row_numbers
-from linsep.problem import Array, Dense, Floats, take
+from linsep.problem import Array, Dense, Floats, Rows, take
 
 GRID = 2**53  # multipliers are whole multiples of 1/GRID
 _UNIT = 2.0**-53  # relative error of one operation
@@ -126,13 +126,17 @@ def _exact_scores(task: Task, numbers: Any, exponent: int, which: Array) -> list
     scale, one = Fraction(2) ** (power + exponent), Fraction(2) ** exponent
     found = []
     for k in range(len(which)):
-        if isinstance(part, Dense):
-            row, columns = values[k], slice(task.d)
-        else:
-            span = slice(int(part.indptr[k]), int(part.indptr[k + 1]))
-            row, columns = values[span], part.indices[span].astype(np.intp)
-        found.append([sum(map(mul, w[columns], row)) * scale + w[task.d] * one for w in numbers])
+        row, columns = _row(part, values, k)
+        found.append([sum(map(mul, w[:-1][columns], row)) * scale + w[-1] * one for w in numbers])
     return found
+
+
+def _row(rows: Rows, values: Any, k: int) -> tuple[Any, Any]:
+    """Return the whole numbers of row ``k`` and the columns they stand in."""
+    if isinstance(rows, Dense):
+        return values[k], slice(None)
+    span = slice(int(rows.indptr[k]), int(rows.indptr[k + 1]))
+    return values[span], rows.indices[span].astype(np.intp)
 
 
 def _squared(values: Floats) -> Fraction:
@@ -146,17 +150,18 @@ def _squared(values: Floats) -> Fraction:
 
 
 def upper(task: Task, items: Array, multipliers: Any) -> float:
-    """Return an upper bound on the largest margin: ``‖Σ λ z‖ / Σ λ`` for whole-number multipliers, in exact arithmetic."""
+    """Bound the largest margin from above: ``‖Σ λ z‖ / Σ λ`` for whole-number multipliers, in exact arithmetic.
+
+    Infinite if some multiplier is negative, which bounds nothing.
+    """
+    if min(multipliers) < 0:
+        return math.inf
     part = take(task.rows, row_numbers(task, items))
     values, power = integers(part.data)
     marks = coefficients(task, items)
     total = np.zeros((task.classes, task.d), dtype=object)
     for k, a in enumerate(multipliers):
-        if isinstance(part, Dense):
-            row, columns = values[k], slice(None)
-        else:
-            span = slice(int(part.indptr[k]), int(part.indptr[k + 1]))
-            row, columns = values[span], part.indices[span].astype(np.intp)
+        row, columns = _row(part, values, k)
         for c in np.flatnonzero(marks[k]):
             total[c, columns] += (int(a) * int(marks[k, c])) * row
     square = Fraction(sum(t * t for t in total.ravel())) * Fraction(4) ** power
@@ -182,7 +187,9 @@ def on_grid(task: Task, items: Array, multipliers: Floats) -> Any:
                 a[side] = [int(v) * (GRID // 2) // int(share) for v in a[side]]
                 a[side[a[side].argmax()]] += GRID // 2 - sum(a[side])
         return a
-    return _circulation(task, items, a)
+    a = _circulation(task, items, a)
+    total = sum(a)  # no longer GRID: scale back, after which there is next to nothing to balance
+    return _circulation(task, items, np.array([int(v) * GRID // total for v in a], dtype=object))
 
 
 def _circulation(task: Task, items: Array, a: Any) -> Any:

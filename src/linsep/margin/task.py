@@ -68,12 +68,12 @@ def vectors(task: Task, items: Array) -> Floats:
         x = part.data.astype(np.float64)
     else:
         x = np.zeros((len(items), task.d))
-        x[np.repeat(np.arange(len(items)), np.diff(part.indptr)), part.indices] = part.data
+        x[np.repeat(np.arange(len(items)), np.diff(part.indptr).astype(np.intp)), part.indices] = part.data
     marks = coefficients(task, items)
     if task.classes == 1:
         x *= marks
         return np.hstack((x, task.unit * marks)) if task.unit else x
-    Z = (marks[:, :, None] * x[:, None, :]).reshape(len(items), -1)
+    Z = (marks[:, :, None] * x[:, None, :]).reshape(len(items), task.classes * task.d)
     return np.hstack((Z, task.unit * marks)) if task.unit else Z
 
 
