@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from linsep.estimators import Perceptron
+    from linsep.estimators import MaxMarginClassifier, Perceptron
     from linsep.margin import Margin, largest_margin
     from linsep.problem import NotSeparable, Plane
     from linsep.show import PlaneDisplay
@@ -24,6 +24,7 @@ __version__ = "0.1.0"
 
 _ROOMS = {
     "Margin": "margin",
+    "MaxMarginClassifier": "estimators",
     "largest_margin": "margin",
     "NotSeparable": "problem",
     "Perceptron": "estimators",
@@ -32,7 +33,7 @@ _ROOMS = {
     "teacher": "teacher",
 }
 
-__all__ = ["Margin", "NotSeparable", "Perceptron", "Plane", "PlaneDisplay", "largest_margin", "teacher"]
+__all__ = ["Margin", "MaxMarginClassifier", "NotSeparable", "Perceptron", "Plane", "PlaneDisplay", "largest_margin", "teacher"]
 
 
 def __getattr__(name: str) -> Any:

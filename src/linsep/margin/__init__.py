@@ -27,6 +27,7 @@ __all__ = ["Margin", "largest_margin"]
 
 _FORMS = ("affine", "origin", "augmented")
 _MANY = 1024  # coordinates from which on rows are kept sparse and only multiplied by vectors
+_ROUNDING = 1e-13  # of the radius: a margin below this, with no plane found, cannot be told from none
 _CHEAP = 2.0**17  # offsets that must not count are measured in this many radii: they count for 1e-10 then
 
 
@@ -141,19 +142,19 @@ def largest_margin(X: Any, y: Any, *, form: str = "affine", gap: float = 1e-6) -
         raise ValueError(f"a margin needs two classes, y has only {classes.tolist()}")
     machines = 1 if len(classes) == 2 else len(classes)
     signs = np.where(codes == 1, 1, -1).astype(np.int8) if machines == 1 else codes.astype(np.intp)
-    margin = replace(_solve(encode.to_rows(X), signs, X.shape[1], machines, form, gap, X), classes=classes)
-    if margin.gap > gap:
-        warnings.warn(
-            f"the bracket is {margin.gap:.1e} wide, not {gap:.1e}: the margin is {margin.upper:.3g} and double "
-            "precision cannot place a plane more exactly for rows of this size; both bounds are true",
-            RuntimeWarning,
-            stacklevel=2,
-        )
+    try:
+        margin = replace(of_rows(encode.to_rows(X), signs, X.shape[1], machines, form, gap), classes=classes)
+    except FloatingPointError:
+        encode.refuse(X, np.zeros(1))
     return margin
 
 
-def _solve(rows: Rows, y: Array, d: int, classes: int, form: str, gap: float, X: Any) -> Margin:
-    """Search in rows brought into range, then bound with the rows as they are."""
+def of_rows(rows: Rows, y: Array, d: int, classes: int, form: str, gap: float) -> Margin:
+    """Search in rows brought into range, then bound with the rows as they are: ``largest_margin`` without the labels.
+
+    ``y`` holds signs and ``classes`` is 1 for two classes, class numbers and their count for more. Raises
+    FloatingPointError if some value is not finite.
+    """
     with np.errstate(over="ignore", under="ignore"):
         squares = squared_norms(rows, d)
     near, exponent = rows, 0
@@ -161,7 +162,7 @@ def _solve(rows: Rows, y: Array, d: int, classes: int, form: str, gap: float, X:
     if not 1e-200 < largest < 1e200:
         peak = float(np.abs(rows.data).max(initial=0))
         if not math.isfinite(peak):
-            encode.refuse(X, np.zeros(1))
+            raise FloatingPointError("a value is not finite")
         exponent = math.frexp(peak)[1]
         near = rows._replace(data=np.ldexp(rows.data.astype(np.float64), -exponent))
         squares = squared_norms(near, d)
@@ -180,22 +181,21 @@ def _solve(rows: Rows, y: Array, d: int, classes: int, form: str, gap: float, X:
         norms = np.ldexp(np.sqrt(squares) * (1 + 1e-6), exponent) + d * 2.0**-1000
     a = bracket.on_grid(exact, found.items, found.multipliers)
     upper = bracket.upper(exact, found.items, a)
-    if not found.W.any():
+    b = np.ldexp(found.b, exponent if form == "affine" else 0) if form != "origin" else np.zeros(classes)
+    plane = found.W.any()
+    lower = bracket.lower(exact, found.W, b, norms, upper * (1 - gap / 2)) if plane else -math.inf
+    if not plane or (lower <= 0 and upper <= _ROUNDING * float(norms.max())):
         raise NotSeparable(
             f"no plane separates the classes by a margin above {upper:.3g}: they are not linearly separable, as far as "
             f"double precision can tell. linsep.separate decides it exactly and names the rows that contradict each "
             "other; linsep.Perceptron fits data that no plane separates.",
             upper=upper,
         )
-    b = np.ldexp(found.b, exponent if form == "affine" else 0)
-    if form == "origin":
-        b = np.zeros(classes)
-    lower = bracket.lower(exact, found.W, b, norms, upper * (1 - gap / 2))
     kept = np.flatnonzero(a)
     items = found.items[kept]
     numbers = row_numbers(exact, items)
     order = np.argsort(items)
-    return Margin(
+    margin = Margin(
         lower,
         upper,
         form,
@@ -205,6 +205,14 @@ def _solve(rows: Rows, y: Array, d: int, classes: int, form: str, gap: float, X:
         (a[kept] / bracket.GRID).astype(np.float64)[order],
         None if classes == 1 else (items % classes)[order],
     )
+    if margin.gap > gap:
+        warnings.warn(
+            f"the bracket is {margin.gap:.1e} wide, not {gap:.1e}: the margin is {margin.upper:.3g} and double "
+            "precision cannot place a plane more exactly for rows of this size; both bounds are true",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+    return margin
 
 
 # ---------------------------------------------------------------------------------------------------------------
