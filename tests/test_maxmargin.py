@@ -35,7 +35,7 @@ INSEPARABLE = {
 
 
 class OnSeparableRows(MaxMarginClassifier):
-    """The classifier, but of data that no plane separates it keeps one row of each class: so all else can be checked."""
+    """The classifier, but of data that no plane separates it keeps one row of each class: all else can be checked."""
 
     def fit(self, X, y):
         try:
