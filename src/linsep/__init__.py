@@ -10,14 +10,20 @@ plane with its margin. Names are loaded when they are first used: importing the 
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from linsep.convert import from_liblinear, to_liblinear, to_onnx
     from linsep.estimators import MaxMarginClassifier, Perceptron
     from linsep.margin import Margin, largest_margin
     from linsep.problem import NotSeparable, Plane
+    from linsep.read import read
+    from linsep.save import load, save
     from linsep.show import PlaneDisplay
+    from linsep.stream import fit_source
     from linsep.teacher import teacher
 
 __version__ = "0.1.0"
@@ -25,15 +31,50 @@ __version__ = "0.1.0"
 _ROOMS = {
     "Margin": "margin",
     "MaxMarginClassifier": "estimators",
-    "largest_margin": "margin",
     "NotSeparable": "problem",
     "Perceptron": "estimators",
     "Plane": "problem",
     "PlaneDisplay": "show",
+    "fit_source": "stream",
+    "from_liblinear": "convert",
+    "largest_margin": "margin",
+    "load": "save",
+    "read": "read",
+    "save": "save",
     "teacher": "teacher",
+    "to_liblinear": "convert",
+    "to_onnx": "convert",
 }
 
-__all__ = ["Margin", "MaxMarginClassifier", "NotSeparable", "Perceptron", "Plane", "PlaneDisplay", "largest_margin", "teacher"]
+__all__ = [
+    "Margin",
+    "MaxMarginClassifier",
+    "NotSeparable",
+    "Perceptron",
+    "Plane",
+    "PlaneDisplay",
+    "fit_source",
+    "from_liblinear",
+    "largest_margin",
+    "load",
+    "read",
+    "save",
+    "teacher",
+    "to_liblinear",
+    "to_onnx",
+]
+
+
+class _Package(ModuleType):
+    """A package in which a function wins over the room of the same name: ``linsep.save`` is always the function."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, ModuleType) and _ROOMS.get(name) == name:
+            value = getattr(value, name)
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:

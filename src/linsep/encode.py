@@ -104,15 +104,14 @@ def refuse(X: Any, W: Floats, names: Any = None) -> NoReturn:
 
 def labels(y: Any) -> Array:
     """Return ``y`` as a 1-D array of class labels of any hashable type."""
-    if isinstance(y, list | tuple) and any(isinstance(label, tuple) for label in y):
-        array = np.empty(len(y), dtype=object)
-        array[:] = y
-        return array
-    y = column_or_1d(y, warn=True)
-    if y.dtype.kind == "f":
-        check_array(y, ensure_2d=False, dtype=None, input_name="y")
-        check_classification_targets(y)
-    return y
+    kinds = {type(label) for label in y} if isinstance(y, list | tuple) else set()
+    if tuple in kinds or (str in kinds and len(kinds) > 1):
+        return objects(list(y))  # as they are: NumPy would make columns of tuples, and a string of 1 beside "one"
+    column: Array = column_or_1d(y, warn=True)
+    if column.dtype.kind == "f":
+        check_array(column, ensure_2d=False, dtype=None, input_name="y")
+        check_classification_targets(column)
+    return column
 
 
 def same_length(X: Any, y: Array) -> None:
@@ -123,14 +122,28 @@ def same_length(X: Any, y: Array) -> None:
 
 def number(y: Array) -> tuple[Array, Array]:
     """Return the classes in ``y``, sorted where they have an order, and the class number of every label."""
+    if y.dtype.kind in "iub" and len(y):  # small whole numbers need no sorting
+        low, high = int(y.min()), int(y.max())
+        if high - low < 4096:
+            shifted = y.astype(np.intp) - low if y.dtype != np.uint64 else (y - np.uint64(low)).astype(np.intp)
+            present = np.flatnonzero(np.bincount(shifted, minlength=high - low + 1))
+            table = np.zeros(high - low + 1, np.intp)
+            table[present] = range(len(present))
+            return (present + low).astype(y.dtype), table[shifted]
     try:
         classes, codes = np.unique(y, return_inverse=True)
     except TypeError:  # labels of several types have no order: first seen, first numbered
         index: dict[Any, int] = {}
         codes = np.array([index.setdefault(label, len(index)) for label in y])
-        classes = np.empty(len(index), dtype=object)
-        classes[:] = list(index)
+        classes = objects(list(index))
     return classes, codes
+
+
+def objects(items: list[Any]) -> Array:
+    """Return a 1-D array of the items themselves, whatever they are."""
+    array = np.empty(len(items), dtype=object)
+    array[:] = items
+    return array
 
 
 def codes(y: Array, classes: Array) -> Array:

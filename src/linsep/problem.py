@@ -18,7 +18,7 @@ Array = NDArray[Any]
 
 
 class Dense(NamedTuple):
-    """Rows of a matrix: ``data[i, j]`` is feature ``j`` of row ``i``, of any real dtype; compiled code wants C order."""
+    """Rows of a matrix: ``data[i, j]`` is feature ``j`` of row ``i``, any real dtype; compiled code wants C order."""
 
     data: Array  # (n, d)
 
@@ -104,15 +104,15 @@ class Run:
 
     stop: Stop
     passes: tuple[Pass, ...]
-    trace: Array  # (k,) row * (number of weight vectors) + the weight vector concerned
+    trace: Array  # (k,) row * (number of weight vectors) + the weight vector concerned; empty if not kept
 
     @property
     def mistakes(self) -> int:
         """How many mistakes were made, which is how many updates."""
-        return len(self.trace)
+        return sum(entry.mistakes for entry in self.passes)
 
 
-class NotSeparable(ValueError):
+class NotSeparable(ValueError):  # noqa: N818 (what is wrong, not that something is)
     """No plane separates the rows.
 
     Attributes
@@ -120,7 +120,16 @@ class NotSeparable(ValueError):
     upper : float
         Proved: no plane separates them by a margin above this, which is zero or next to it.
     refutation : object or None
-        The exact proof that none separates them at all, where one has been searched for; see ``linsep.separate``.
+        The exact proof that none separates them at all, where one has been searched for.
+
+    Examples
+    --------
+    >>> from linsep import NotSeparable, largest_margin
+    >>> try:
+    ...     largest_margin([[1], [2], [3]], [0, 1, 0])
+    ... except NotSeparable as error:
+    ...     print(error.upper)
+    0.0
     """
 
     def __init__(self, message: str, *, upper: float = 0.0, refutation: Any = None):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -62,10 +63,7 @@ def teacher(
     rng = np.random.default_rng(random_state)
     w = rng.standard_normal(d)
     w /= np.linalg.norm(w)
-    if offset is True:
-        b = float(rng.uniform(-0.5, 0.5)) * (radius - margin)
-    else:
-        b = float(offset)
+    b = float(rng.uniform(-0.5, 0.5)) * (radius - margin) if offset is True else float(offset)
     if abs(b) + margin >= radius:
         raise ValueError(
             f"no point fits beyond the margin: |offset| + margin = {abs(b) + margin:g}, radius = {radius:g}"
@@ -90,3 +88,53 @@ def teacher(
     turned = rng.permutation(n)[: round(flip * n)]
     y[turned] = -y[turned]
     return X, y, Plane(w, b)
+
+
+def lessons(
+    n: int,
+    d: int,
+    *,
+    margin: float = 0.1,
+    radius: float = 1.0,
+    offset: bool | float = False,
+    flip: float = 0.0,
+    random_state: int = 0,
+    block: int = 1 << 20,
+) -> Iterator[tuple[Floats, Array, Plane]]:
+    """Draw as ``teacher`` does, some rows at a time, so that there may be more of them than memory holds.
+
+    Parameters
+    ----------
+    n, d, margin, radius, offset, flip, random_state
+        As those of ``teacher``.
+    block : int, default=2**20
+        About how many numbers to draw at a time; what is drawn depends on it. Up to so many numbers in all the rows
+        are those of ``teacher``.
+
+    Yields
+    ------
+    X, y, plane
+        Some rows, their labels, and the hidden plane, which is the same for all.
+
+    Examples
+    --------
+    >>> from linsep.teacher import lessons
+    >>> [len(X) for X, y, plane in lessons(1000, 4, block=1600)]
+    [400, 400, 200]
+    """
+    rows = max(2, block // d) if d > 0 else n
+    starts = list(range(0, n - 1, rows)) or [0]  # a single row would be no lesson: it goes with those before it
+    hidden: Plane | None = None
+    for k, (start, stop) in enumerate(zip(starts, [*starts[1:], n], strict=True)):
+        seed = random_state if k == 0 else [random_state, k]
+        X, y, plane = teacher(
+            stop - start, d, margin=margin, radius=radius, offset=offset, flip=flip, random_state=seed
+        )
+        if hidden is None:
+            hidden, offset = plane, plane.b
+        else:  # a reflection carries this plane to the hidden one; norms and distances stay (Householder 1958)
+            v = plane.w - hidden.w
+            square = float(v @ v)
+            if square > 0:
+                X -= np.outer(X @ v, v * (2 / square))
+        yield X, y, hidden

@@ -7,9 +7,11 @@ numbering of rows carry on from block to block, so that the split into blocks ca
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
@@ -17,7 +19,7 @@ import numpy as np
 
 from linsep import kernels
 from linsep.kernels import Rule
-from linsep.problem import Array, Dense, Examples, Floats, Pass, Rows, Run, Stop, count, take
+from linsep.problem import Array, Dense, Examples, Floats, Pass, Rows, Run, Sparse, Stop, count, take
 
 Watch = Callable[[int, int, int, float], None]  # pass, rows looked at in it, mistakes of the run, loss of the pass
 
@@ -40,57 +42,120 @@ class Plan:
     seed: int = 0
 
 
+class Weights:
+    """What is learnt: ``W`` (C, d) and ``b`` (C,), trained in place; larger arrays may take their place on the way."""
+
+    def __init__(self, W: Floats, b: Floats) -> None:
+        self.W, self.b = W, b
+
+
+@dataclass
+class Ledger:
+    """How far a run has come: all that is needed, beside the weights, to go on from the end of any block."""
+
+    passes: list[Pass] = field(default_factory=list)
+    trace: list[Array] = field(default_factory=list)
+    longest_trace: float = math.inf  # a trace that would grow beyond this is given up
+    made: int = 0  # mistakes
+    begun: int = 0  # of them, those made before the present pass
+    blocks: int = 0  # blocks done in the present pass
+    loss: Floats = field(default_factory=lambda: np.zeros(1))  # of the present pass
+    seconds: float = 0.0  # spent on the present pass
+
+    def note(self, found: Array) -> None:
+        """Take up some mistakes."""
+        self.made += len(found)
+        if self.made > self.longest_trace:
+            self.trace.clear()
+        elif len(found):
+            self.trace.append(found.astype(np.uint32) if found.max() < 2**32 else found)
+
+    def close(self, validation_error: float) -> None:
+        """End the present pass."""
+        self.passes.append(Pass(self.made - self.begun, float(self.loss[0]), validation_error, self.seconds))
+        self.begun, self.blocks, self.loss, self.seconds = self.made, 0, np.zeros(1), 0.0
+
+    def run(self, stop: Stop) -> Run:
+        """Return what has been recorded, as a run that ended for this reason."""
+        return Run(stop, tuple(self.passes), np.concatenate(self.trace) if self.trace else np.empty(0, np.uint32))
+
+
 def train(
-    blocks: Iterable[Examples],
-    W: Floats,
-    b: Floats,
+    blocks: Iterable[tuple[int, Examples]],
+    weights: Weights,
     plan: Plan,
     *,
+    ledger: Ledger | None = None,
     first_pass: int = 0,
     validation_error: Callable[[], float] | None = None,
     watch: Watch | None = None,
+    after_block: Callable[[Ledger], None] | None = None,
 ) -> Run:
-    """Train ``W`` (C, d) and ``b`` (C,) in place until a rule of the plan ends the run.
+    """Train the weights until a rule of the plan ends the run.
 
-    Raises FloatingPointError when some score is not finite.
+    Parameters
+    ----------
+    blocks : re-iterable of (number of the first row, examples)
+    weights : Weights
+    plan : Plan
+    ledger : Ledger, default=None
+        Of a run that was interrupted; blocks that it has done are passed over.
+    first_pass : int, default=0
+        How many passes were made before, for the seed of the shuffling.
+    validation_error : callable, default=None
+        Returns the error on held-out rows, asked after every pass.
+    watch : callable, default=None
+        Told after every piece of work: pass, rows looked at, mistakes, loss of the pass.
+    after_block : callable, default=None
+        Called with the ledger when a block is done.
+
+    Raises
+    ------
+    FloatingPointError
+        When some score is not finite.
     """
     if plan.kernel is kernels.one_vs_rest and plan.order in ("first", "worst"):
-        return _train_each(blocks, W, b, plan, first_pass=first_pass, validation_error=validation_error, watch=watch)
-    trace: list[Array] = []
-    passes: list[Pass] = []
-    made = 0
+        return _train_each(list(blocks), weights, plan, validation_error=validation_error, watch=watch)
+    ledger = ledger or Ledger()
     while True:
-        started = time.perf_counter()
-        begun, loss = made, np.zeros(1)
+        if ledger.passes and ledger.blocks == 0:
+            stop = _stop(plan, ledger, len(weights.b))
+            if stop is not None:
+                return ledger.run(stop)
+        started, spent = time.perf_counter(), ledger.seconds
         limit = min(math.inf if plan.max_updates is None else plan.max_updates, _refuted_at(plan))
         if plan.order == "first":
-            limit = min(limit, made + 1)
-        first_row = looked = 0
-        for number, block in enumerate(blocks):
-            order = _order(plan, block, W, b, first_pass + len(passes), number)
-            for done, found in _look(block, order, plan, W, b, loss, limit - made):
-                trace.append(found + np.uint64(first_row * len(b)))
-                made += len(found)
+            limit = min(limit, ledger.made + 1)
+        looked = 0
+        for number, (first_row, block) in enumerate(blocks):
+            if number < ledger.blocks:
+                continue
+            order = _order(plan, block, first_pass + len(ledger.passes), number)
+            if plan.order == "worst":
+                v = separations(block, weights.W, weights.b)[order]
+                ledger.loss[0] = np.maximum(0.0, -v).sum() - max(0.0, -v.min())  # the kernel adds that of the worst
+                order = order[[np.argmin(v)]]  # the lowest of equals
+            for done, found in _look(block, order, plan, weights, ledger.loss, limit - ledger.made):
+                ledger.note(found + np.uint64(first_row * len(weights.b)))
                 looked += done
                 if watch is not None:
-                    watch(len(passes), looked, made, float(loss[0]))
-                if made >= limit:
+                    watch(len(ledger.passes), looked, ledger.made, float(ledger.loss[0]))
+                if ledger.made >= limit:
                     break
-            if made >= limit:
+            ledger.blocks, ledger.seconds = number + 1, spent + time.perf_counter() - started
+            if ledger.made >= limit:
                 break
-            first_row += count(block.rows)
+            if after_block is not None:
+                after_block(ledger)
         error = math.nan if validation_error is None else validation_error()
-        passes.append(Pass(made - begun, float(loss[0]), error, time.perf_counter() - started))
-        stop = _stop(plan, passes, made, trace, len(b))
-        if stop is not None:
-            return Run(stop, tuple(passes), np.concatenate(trace) if trace else np.empty(0, np.uint64))
+        ledger.seconds = spent + time.perf_counter() - started
+        ledger.close(error)
+        if after_block is not None:
+            after_block(ledger)
 
 
-def _order(plan: Plan, block: Examples, W: Floats, b: Floats, number: int, block_number: int) -> Array:
-    """Return the rows of a block in the order in which pass ``number`` looks at them; those of weight 0 are left out."""
-    if plan.order == "worst":
-        v = np.where(block.step > 0, separations(block, W, b), np.inf)
-        return np.array([np.argmin(v)], dtype=np.uint32)  # argmin takes the lowest of equals
+def _order(plan: Plan, block: Examples, number: int, block_number: int) -> Array:
+    """Return the rows of a block in the order of pass ``number``, leaving out those of weight 0."""
     index = np.uint32 if len(block.step) < 2**32 else np.uint64
     order: Array = np.flatnonzero(block.step > 0).astype(index)
     if plan.order == "shuffled":
@@ -99,11 +164,13 @@ def _order(plan: Plan, block: Examples, W: Floats, b: Floats, number: int, block
 
 
 def _look(
-    block: Examples, order: Array, plan: Plan, W: Floats, b: Floats, loss: Floats, room: float
+    block: Examples, order: Array, plan: Plan, weights: Weights, loss: Floats, room: float
 ) -> Iterator[tuple[int, Array]]:
     """Run the kernel over a block piece by piece, yielding how many rows it looked at and its mistakes."""
-    contiguous = not isinstance(block.rows, Dense) or block.rows.data.flags.c_contiguous
-    for part in _pieces(order, block.rows, _CHUNK if contiguous else _GATHER):
+    W, b = weights.W, weights.b
+    contiguous, length = _piece(block.rows)
+    for start in range(0, len(order), length):
+        part = order[start : start + length]
         if contiguous:
             examples, local = block, part
         else:
@@ -121,39 +188,33 @@ def _look(
         room -= k
 
 
-def _pieces(order: Array, rows: Rows, size: int) -> Iterator[Array]:
-    """Cut an order into pieces whose rows take about ``size`` bytes; at least one piece, and none larger than needed."""
-    n = max(1, count(rows))
-    per_row = (rows.data.nbytes if isinstance(rows, Dense) else rows.data.nbytes + rows.indices.nbytes) // n
-    length = max(64, size // max(1, per_row))
-    for start in range(0, len(order), length):
-        yield order[start : start + length]
+def _piece(rows: Rows) -> tuple[bool, int]:
+    """Say whether compiled code can take the rows as they lie, and how many to hand over at a time."""
+    contiguous = not isinstance(rows, Dense) or rows.data.flags.c_contiguous
+    row_bytes = sum(part.nbytes for part in rows) // max(1, count(rows))
+    return contiguous, max(64, (_CHUNK if contiguous else _GATHER) // max(1, row_bytes))
 
 
 def _refuted_at(plan: Plan) -> float:
     """Return the number of mistakes that refutes the target margin, where all mistakes are one machine's."""
-    return (
-        math.inf
-        if plan.kernel is kernels.one_vs_rest
-        else math.floor(plan.allowed) + 1
-        if plan.allowed < 2**62
-        else math.inf
-    )
+    one_machine = plan.kernel is not kernels.one_vs_rest
+    return math.floor(plan.allowed) + 1 if one_machine and plan.allowed < 2**62 else math.inf
 
 
-def _stop(plan: Plan, passes: list[Pass], made: int, trace: list[Array], machines: int) -> Stop | None:
+def _stop(plan: Plan, ledger: Ledger, machines: int) -> Stop | None:
     """Say whether the run ends after these passes, and why."""
+    passes = ledger.passes
     if passes[-1].mistakes == 0:
         return Stop.SEPARATED
     if plan.kernel is not kernels.one_vs_rest:
-        most: float = made
+        most: float = ledger.made
     elif plan.allowed < math.inf:
-        most = np.bincount(np.concatenate(trace).astype(np.intp) % machines).max()
+        most = np.bincount(np.concatenate(ledger.trace).astype(np.intp) % machines).max()
     else:
         most = 0
     if most > plan.allowed:
         return Stop.MARGIN_REFUTED
-    if plan.max_updates is not None and made >= plan.max_updates:
+    if plan.max_updates is not None and ledger.made >= plan.max_updates:
         return Stop.MAX_UPDATES
     if not math.isnan(passes[-1].validation_error):
         if _stalled([p.validation_error for p in passes], plan.tol or 0.0, plan.n_iter_no_change):
@@ -172,14 +233,18 @@ def _stalled(values: list[float], tol: float, patience: int) -> bool:
     return waited >= patience
 
 
-def _train_each(blocks: Iterable[Examples], W: Floats, b: Floats, plan: Plan, **extra: Any) -> Run:
+def _train_each(blocks: list[tuple[int, Examples]], weights: Weights, plan: Plan, **extra: Any) -> Run:
     """One-against-rest in an order that depends on the machine: one run after another, merged into one."""
+    W, b = weights.W, weights.b
     runs: list[Run] = []
     left = plan.max_updates
     for c in range(len(b)):
-        signed = [Examples(e.rows, np.where(e.y == c, 1, -1).astype(np.int8), e.step) for e in blocks]
+        if left == 0:
+            runs.append(Run(Stop.MAX_UPDATES, (), np.empty(0, np.uint32)))
+            continue
         own = replace(plan, kernel=kernels.perceptron, max_updates=left)
-        runs.append(train(signed, W[c : c + 1], b[c : c + 1], own, **extra))
+        signed = [(first, e._replace(y=np.where(e.y == c, 1, -1).astype(np.int8))) for first, e in blocks]
+        runs.append(train(signed, Weights(W[c : c + 1], b[c : c + 1]), own, **extra))
         left = None if left is None else left - runs[-1].mistakes
     passes = [
         Pass(
@@ -190,11 +255,9 @@ def _train_each(blocks: Iterable[Examples], W: Floats, b: Floats, plan: Plan, **
         )
         for side in zip_longest(*(run.passes for run in runs), fillvalue=Pass(0, 0.0, math.nan, 0.0))
     ]
-    stops = [run.stop for run in runs if run.stop is not Stop.SEPARATED] or [Stop.SEPARATED]
-    machines = np.uint64(len(b))
-    return Run(
-        stops[0], tuple(passes), np.concatenate([run.trace * machines + np.uint64(c) for c, run in enumerate(runs)])
-    )
+    stop = next((run.stop for run in runs if run.stop is not Stop.SEPARATED), Stop.SEPARATED)
+    trace = [run.trace.astype(np.uint64) * np.uint64(len(b)) + np.uint64(c) for c, run in enumerate(runs)]
+    return Run(stop, tuple(passes), np.concatenate(trace))
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -213,17 +276,14 @@ class View(NamedTuple):
 def scores(rows: Rows, W: Floats, b: Floats) -> Floats:
     """Return ``W·x + b`` of every row, shape (n, C)."""
     S = np.empty((count(rows), len(b)))
-    for part, ready in _in_pieces(rows):
-        kernels.score(ready, W, b, S[part])
+    _on_all_cores(rows, lambda part: kernels.score(_ready(rows, part), W, b, S[part]))
     return S
 
 
-def squared_norms(rows: Rows, d: int) -> Floats:
+def squared_norms(rows: Rows) -> Floats:
     """Return ``‖x‖²`` of every row, infinite where it overflows."""
     squares = np.empty(count(rows))
-    for part, ready in _in_pieces(rows):
-        size = count(ready)
-        kernels.survey(ready, np.empty((0, d)), np.empty(0), np.empty((size, 0)), squares[part])
+    _on_all_cores(rows, lambda part: kernels.norms(_ready(rows, part), squares[part]))
     return squares
 
 
@@ -233,67 +293,75 @@ def separations(examples: Examples, W: Floats, b: Floats) -> Floats:
 
 
 def _leads(S: Floats, y: Array) -> Floats:
+    """Return ``y·s`` or the lead of the true class, from scores."""
     if S.shape[1] == 1:
-        return y * S[:, 0]
-    own = np.take_along_axis(S, y[:, None], 1)[:, 0]
+        lead: Floats = y * S[:, 0]
+        return lead
     rivals = S.copy()
     np.put_along_axis(rivals, y[:, None], -np.inf, 1)
-    return own - rivals.max(axis=1)
+    leads: Floats = np.take_along_axis(S, y[:, None], 1)[:, 0]
+    leads -= rivals.max(axis=1)
+    return leads
 
 
 def view(examples: Examples, W: Floats, b: Floats, *, on_plane: int = -1, one_vs_rest: bool = False) -> View:
     """Look once at all examples of positive weight; raises FloatingPointError at a score that is not finite."""
-    radius, smallest, loss, wrong = 0.0, math.inf, 0.0, 0
-    for part, rows in _in_pieces(examples.rows):
-        S, squares = np.empty((count(rows), len(b))), np.empty(count(rows))
-        kernels.survey(rows, W, b, S, squares)
-        if not np.isfinite(S).all():
+    rows, y, step = examples
+
+    def look(part: slice) -> tuple[float, float, float, int]:
+        piece = Examples(_ready(rows, part), y[part], step[part])
+        largest, smallest, loss, wrong, broken = kernels.survey(piece, W, b, on_plane, one_vs_rest)
+        if broken:
             raise FloatingPointError("a score is not finite")
-        looked = examples.step[part] > 0
-        if not looked.any():
-            continue
-        y, S, squares = examples.y[part][looked], S[looked], squares[looked]
-        v = _leads(S, y)
-        radius = max(radius, _root(rows, looked, squares))
-        smallest = min(smallest, float(v.min()))
-        if one_vs_rest and len(b) > 1:
-            own = np.arange(len(b)) == y[:, None]
-            loss += float(np.maximum(0.0, np.where(own, -S, S)).sum())
-        else:
-            loss += float(np.maximum(0.0, -v).sum())
-        if len(b) == 1:
-            wrong += int(np.count_nonzero(np.where(S[:, 0] == 0, on_plane, np.sign(S[:, 0])) != y))
-        else:
-            wrong += int(np.count_nonzero(S.argmax(axis=1) != y))
-    return View(radius, smallest, loss, wrong)
+        return _norm_from(largest, piece), smallest, loss, wrong
+
+    radii, smallest, losses, wrong = zip(*_on_all_cores(rows, look), strict=True)
+    return View(max(radii), min(smallest), math.fsum(losses), sum(wrong))
 
 
-def _root(rows: Rows, looked: Array, squares: Floats) -> float:
-    """Return the largest norm, by way of scaled values where the squares overflow or underflow."""
-    largest = float(squares.max())
-    if 1e-280 < largest < math.inf or (largest == 0 and not np.any(rows.data)):
+def _norm_from(largest: float, piece: Examples) -> float:
+    """Return the largest norm from its square, by way of scaled values where squares overflow or underflow."""
+    if 1e-280 < largest < math.inf:
         return math.sqrt(largest)
-    kept = take(rows, np.flatnonzero(looked))
+    kept = take(piece.rows, np.flatnonzero(piece.step))
     values = kept.data.astype(np.float64)
     scale = float(np.abs(values).max(initial=0.0)) or 1.0
     scaled = np.square(values / scale)
     if isinstance(kept, Dense):
-        return scale * math.sqrt(scaled.sum(axis=1).max())
+        return scale * math.sqrt(scaled.sum(axis=1).max(initial=0.0))
     ends = np.concatenate(([0.0], np.cumsum(scaled)))
-    return scale * math.sqrt(float(np.diff(ends[kept.indptr.astype(np.intp)]).max()))
+    return scale * math.sqrt(float(np.diff(ends[kept.indptr.astype(np.intp)]).max(initial=0.0)))
 
 
-def _in_pieces(rows: Rows) -> Iterator[tuple[slice, Rows]]:
-    """Yield the rows a piece at a time, in C order, each with its place."""
-    contiguous = not isinstance(rows, Dense) or rows.data.flags.c_contiguous
-    n = count(rows)
-    size = max(64, (_CHUNK if contiguous else _GATHER) // max(1, rows.data.nbytes // max(1, n)))
-    for start in range(0, n, size):
-        part = slice(start, start + size)
-        if isinstance(rows, Dense):
-            yield part, Dense(rows.data[part]) if contiguous else take(rows, part)
-        else:
-            yield part, rows._replace(indptr=rows.indptr[start : start + size + 1])
+def _ready(rows: Rows, part: slice) -> Rows:
+    """Return some rows as compiled code wants them, without a copy where they lie in C order."""
+    if isinstance(rows, Sparse):
+        return rows._replace(indptr=rows.indptr[part.start : part.stop + 1])
+    return Dense(rows.data[part]) if rows.data.flags.c_contiguous else take(rows, part)
+
+
+def _on_all_cores(rows: Rows, job: Callable[[slice], Any]) -> list[Any]:
+    """Do a job on every piece of the rows, side by side: compiled code runs without the interpreter's lock."""
+    _, length = _piece(rows)
+    length = min(length, max(64, length // 4))  # several pieces for each core
+    parts = [slice(start, start + length) for start in range(0, count(rows), length)]
+    if len(parts) == 1:
+        return [job(parts[0])]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(job, parts))
+
+
+def held_out(seed: int, first_row: int, n: int, share: float) -> Array:
+    """Say which rows to hold out, each drawn by its own number: how the rows come in blocks does not matter."""
+    z = np.arange(first_row, first_row + n, dtype=np.uint64) + np.uint64(seed * 0x9E3779B97F4A7C15 % 2**64)
+    for shift, factor in (
+        (30, 0xBF58476D1CE4E5B9),
+        (27, 0x94D049BB133111EB),
+        (31, 1),
+    ):  # SplitMix64 (Steele et al. 2014)
+        z = (z ^ (z >> np.uint64(shift))) * np.uint64(factor)
+    held: Array = z < np.uint64(share * 2**64)
+    return held
 
 
 def norm(W: Floats) -> float:

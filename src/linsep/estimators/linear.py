@@ -47,7 +47,7 @@ class Linear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             encode.refuse(X, self.coef_, getattr(self, "feature_names_in_", None))
         return S[:, 0] if S.shape[1] == 1 else S
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Any) -> Any:
         """Return the label of the side, or of the class, on which every row lies.
 
         Parameters
@@ -60,9 +60,9 @@ class Linear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         S = self.decision_function(X)
         if S.ndim > 1:
-            return self.classes_[S.argmax(axis=1)]
+            return np.take(self.classes_, S.argmax(axis=1))
         side = np.where(S == 0, self.on_plane, S) > 0
-        return self.classes_[np.minimum(side, len(self.classes_) - 1).astype(np.intp)]
+        return np.take(self.classes_, np.minimum(side, len(self.classes_) - 1))
 
     def distance(self, X: Any) -> Floats:
         """Return the signed distance of every row to the plane, ``s(x)/‖w‖``.

@@ -14,14 +14,13 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.utils import check_random_state
 
 from linsep import encode, kernels
 from linsep.estimators.linear import Linear
 from linsep.kernels import Rule
-from linsep.problem import Array, Examples, Floats, Pass, Run, Stop, take
-from linsep.train import Plan, Watch, allowed_mistakes, norm, train, view
+from linsep.problem import Array, Examples, Floats, Pass, Run, Stop, count, take
+from linsep.train import Plan, View, Watch, Weights, allowed_mistakes, held_out, norm, train, view
 
 
 class _Stretch(NamedTuple):
@@ -61,7 +60,8 @@ class Perceptron(Linear):
     early_stopping : bool, default=False
         Hold out rows and stop when the error on them has not improved for ``n_iter_no_change`` passes.
     validation_fraction : float, default=0.1
-        Share of the rows to hold out.
+        Share of the rows to hold out: each is drawn by its number and the seed, so that reading the rows from a file,
+        in blocks of any size, holds out the same.
     target_margin : float, default=None
         If given, stop as soon as the number of mistakes proves that no plane has this margin. With an offset it is
         the margin of the points ``(x, 1)``.
@@ -110,6 +110,8 @@ class Perceptron(Linear):
         Largest norm of a training row.
     margin_ : float
         Smallest ``y s(x)/‖w‖`` of the training rows, negative if some are wrong.
+    training_errors_ : int
+        Training rows that are predicted wrong; not to be confused with the mistakes made on the way.
 
     Notes
     -----
@@ -199,19 +201,15 @@ class Perceptron(Linear):
             raise ValueError(f"y has one class only ({classes[0]!r}): a plane separates two classes or more")
         weight = encode.weights(X, sample_weight, self.class_weight, classes, y)
         W, b = self._first_weights(X.shape[1], classes, coef_init, intercept_init)
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        seed = self._draw_seed()
+        held = np.flatnonzero(held_out(seed, 0, len(y), self.validation_fraction)) if self.early_stopping else None
+        run, data = self._train(X, y, weight, W, b, seed, held=held)
 
-        held_out = None
-        if self.early_stopping:
-            splitter = StratifiedShuffleSplit(1, test_size=self.validation_fraction, random_state=seed)
-            _, held_out = next(splitter.split(y, y))
-        run, data = self._train(X, y, weight, W, b, seed, held_out=held_out)
-
-        self.classes_, self.coef_, self.intercept_ = classes, W, b
-        self._seed, self._stretches, self._rows_seen, self.radius_ = seed, [_Stretch(run, len(b), 0)], len(y), 0.0
-        wrong = self._look_back(X, data)
+        seen = self._look_back(X, data, W, b)
+        self._forget(seed)
+        self._adopt(classes, W, b, run, len(y), seen)
         if run.stop in (Stop.MAX_ITER, Stop.MAX_UPDATES):
-            self._warn(run, wrong, int(np.count_nonzero(data.step)))
+            self._warn(run, seen.wrong, int(np.count_nonzero(data.step)))
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -243,20 +241,20 @@ class Perceptron(Linear):
         known = [] if fresh else [self.classes_]
         expected = [] if classes is None else [encode.labels(classes)]
         merged, _ = encode.number(np.concatenate([*known, *expected, y]))
+        if not fresh and len(merged) == len(self.classes_):
+            merged = self.classes_  # in the order they have, which need not be the sorted one
         weight = encode.weights(X, sample_weight, self.class_weight, merged, encode.codes(y, merged))
         W, b = self._first_weights(X.shape[1], merged, None, None) if fresh else self._grown(merged)
         # a class without a rival is the positive one until a second class is seen
         y = encode.codes(y, merged) if len(merged) > 1 else np.ones(len(y), np.intp)
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)) if fresh else self._seed
+        seed = self._draw_seed() if fresh else self._seed
         first_pass = 0 if fresh else self.n_iter_
         run, data = self._train(X, y, weight, W, b, seed, max_iter=1, first_pass=first_pass)
 
-        self.classes_, self.coef_, self.intercept_ = merged, W, b
+        seen = self._look_back(X, data, W, b)
         if fresh:
-            self._seed, self._stretches, self._rows_seen, self.radius_ = seed, [], 0, 0.0
-        self._stretches.append(_Stretch(run, len(b), self._rows_seen))
-        self._rows_seen += len(y)
-        self._look_back(X, data)
+            self._forget(seed)
+        self._adopt(merged, W, b, run, len(y), seen)
         return self
 
     def _train(
@@ -268,32 +266,29 @@ class Perceptron(Linear):
         b: Floats,
         seed: int,
         *,
-        held_out: Array | None = None,
+        held: Array | None = None,
         max_iter: int | None = None,
         first_pass: int = 0,
     ) -> tuple[Run, Examples]:
         """Train ``W`` and ``b`` in place; return the run and the examples as the run saw them."""
         rows = encode.to_rows(X)
         validation_error = None
-        if held_out is not None:
-            held = encode.examples(take(rows, held_out), y[held_out], len(b), np.ones(len(held_out)))
+        if held is not None:
+            if not 0 < len(held) < len(y):
+                raise ValueError(
+                    f"validation_fraction={self.validation_fraction} holds out {len(held)} of {len(y)} rows"
+                )
+            unseen = encode.examples(take(rows, held), y[held], len(b), np.ones(len(held)))
             weight = weight.copy()
-            weight[held_out] = 0.0
+            weight[held] = 0.0
 
             def validation_error() -> float:
-                return view(held, W, b, on_plane=self.on_plane).wrong / len(held_out)
+                return view(unseen, W, b, on_plane=self.on_plane).wrong / count(unseen.rows)
 
         data = encode.examples(rows, y, len(b), self.eta0 * weight)
-        plan = Plan(
-            kernel=self._kernel(b),
-            rule=Rule(float(self.update_margin), float(self.fit_intercept)),
-            order=self.order or ("shuffled" if self.shuffle else "cyclic"),
-            max_iter=self.max_iter if max_iter is None else max_iter,
-            max_updates=self.max_updates,
-            tol=self.tol,
-            n_iter_no_change=self.n_iter_no_change,
-            seed=seed,
-        )
+        plan = self._plan(len(b), seed)
+        if max_iter is not None:
+            plan = replace(plan, max_iter=max_iter)
         with self._explained(X, W), np.errstate(over="ignore", invalid="ignore"):
             if self.target_margin is not None:
                 used = data.step[data.step > 0]
@@ -302,23 +297,53 @@ class Perceptron(Linear):
                 allowed = allowed_mistakes(plan, radius, self.target_margin, (used.min(), used.max()), start)
                 plan = replace(plan, allowed=allowed)
             with self._progress(plan.max_iter) as watch:
-                run = train([data], W, b, plan, first_pass=first_pass, validation_error=validation_error, watch=watch)
+                run = train(
+                    [(0, data)],
+                    Weights(W, b),
+                    plan,
+                    first_pass=first_pass,
+                    validation_error=validation_error,
+                    watch=watch,
+                )
             if not (np.isfinite(W).all() and np.isfinite(b).all()):
                 raise FloatingPointError
         return run, data
 
-    def _look_back(self, X: Any, data: Examples) -> int:
-        """Note radius and margin of the rows just learnt from; return how many of them are on the wrong side."""
-        with self._explained(X, self.coef_):
-            seen = view(data, self.coef_, self.intercept_, on_plane=self.on_plane)
-        self.radius_ = max(self.radius_, seen.radius)
-        self.margin_ = seen.smallest / (norm(self.coef_) or math.nan)
-        return seen.wrong
+    def _plan(self, machines: int, seed: int) -> Plan:
+        """Return how to train so many weight vectors, as the parameters say."""
+        many = kernels.argmax if self.multi_class == "argmax" else kernels.one_vs_rest
+        return Plan(
+            kernel=kernels.perceptron if machines == 1 else many,
+            rule=Rule(float(self.update_margin), float(self.fit_intercept)),
+            order=self.order or ("shuffled" if self.shuffle else "cyclic"),
+            max_iter=self.max_iter,
+            max_updates=self.max_updates,
+            tol=self.tol,
+            n_iter_no_change=self.n_iter_no_change,
+            seed=seed,
+        )
 
-    def _kernel(self, b: Floats) -> Any:
-        if len(b) == 1:
-            return kernels.perceptron
-        return kernels.argmax if self.multi_class == "argmax" else kernels.one_vs_rest
+    def _draw_seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+
+    def _look_back(self, X: Any, data: Examples, W: Floats, b: Floats) -> View:
+        """Look at the rows just learnt from with the weights that came out."""
+        with self._explained(X, W):
+            return view(data, W, b, on_plane=self.on_plane)
+
+    def _forget(self, seed: int) -> None:
+        """Start a new record."""
+        self._stretches: list[_Stretch] = []
+        self._seed, self._rows_seen, self.radius_ = seed, 0, 0.0
+
+    def _adopt(self, classes: Array, W: Floats, b: Floats, run: Run, rows: int, seen: View) -> None:
+        """Take over what a run has learnt, and note what it recorded."""
+        self.classes_, self.coef_, self.intercept_ = classes, W, b
+        self._stretches.append(_Stretch(run, len(b), self._rows_seen))
+        self._rows_seen += rows
+        self.radius_ = max(self.radius_, seen.radius)
+        self.margin_ = seen.smallest / (norm(W) or math.nan)
+        self.training_errors_ = seen.wrong
 
     def _first_weights(self, d: int, classes: Array, coef_init: Any, intercept_init: Any) -> tuple[Floats, Floats]:
         """Return the weights and offsets to start from: given ones, those there are (warm start), or zero."""
@@ -371,7 +396,10 @@ class Perceptron(Linear):
     @property
     def stop_reason_(self) -> str:
         """Why the run ended."""
-        return str(self._recorded()[-1].run.stop)
+        recorded = self._recorded()
+        if not recorded:
+            raise AttributeError("the weights of this Perceptron came from elsewhere: there was no run")
+        return str(recorded[-1].run.stop)
 
     @property
     def mistakes_(self) -> int:
@@ -382,7 +410,10 @@ class Perceptron(Linear):
     def trace_(self) -> Array:
         """Rows on which the mistakes fell, in order."""
         parts = [s.run.trace // np.uint64(s.machines) + np.uint64(s.first_row) for s in self._recorded()]
-        return np.concatenate(parts).astype(np.intp)
+        trace: Array = np.concatenate([np.empty(0, np.uint64), *parts]).astype(np.intp)
+        if len(trace) != self.mistakes_:
+            raise AttributeError(f"the trace of {self.mistakes_} mistakes was too long to be kept")
+        return trace
 
     @property
     def mistake_counts_(self) -> Array:
@@ -449,10 +480,10 @@ class Perceptron(Linear):
                 raise ValueError(f"{name} must be {what}, got {getattr(self, name)!r}")
 
         def number(value: Any) -> bool:
-            return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+            return isinstance(value, Real) and value is not True and value is not False and math.isfinite(value)
 
         def whole(value: Any) -> bool:
-            return isinstance(value, Integral) and not isinstance(value, bool)
+            return isinstance(value, Integral) and value is not True and value is not False
 
         need(number(self.eta0) and self.eta0 > 0, "eta0", "a positive number")
         need(self.order in (None, "first", "worst"), "order", 'None, "first" or "worst"')

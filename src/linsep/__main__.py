@@ -1,0 +1,5 @@
+"""``python -m linsep`` is the command ``linsep``."""
+
+from linsep.cli import main
+
+main()

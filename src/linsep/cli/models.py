@@ -1,0 +1,136 @@
+"""``linsep show`` and ``linsep convert``: look at a model, carry it to other programs."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated, Any, Literal
+
+import typer
+
+from linsep.cli.files import Model, feature_names
+from linsep.cli.screen import Json, Quiet, count, facts_table, result
+
+_ENDINGS = {
+    ".linsep": "linsep",
+    ".safetensors": "linsep",
+    ".onnx": "onnx",
+    ".liblinear": "liblinear",
+    ".model": "liblinear",
+    ".txt": "liblinear",
+}
+
+
+def show(
+    model: Model,
+    top: Annotated[int, typer.Option(min=1, help="How many weights to show, strongest first.")] = 20,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Show a model: what it is, how its run ended, and its strongest weights."""
+    import numpy as np
+
+    fitted = open_model(model)
+    name = feature_names(fitted)
+    strength = np.abs(fitted.coef_).max(axis=0)
+    strongest = np.argsort(-strength, kind="stable")[:top]
+    labels = fitted.classes_.tolist()
+    columns = ["weight"] if len(fitted.coef_) == 1 else [str(label) for label in labels]
+    defaults = type(fitted)().get_params()
+    changed = {key: value for key, value in fitted.get_params().items() if value != defaults[key]}
+    stopped = getattr(fitted, "stop_reason_", None)
+    facts = {
+        "command": "show",
+        "model": model,
+        "kind": type(fitted).__name__,
+        "parameters": fitted.get_params(),
+        "classes": labels,
+        "features": fitted.n_features_in_,
+        "stop_reason": stopped,
+        "passes": getattr(fitted, "n_iter_", None),
+        "mistakes": getattr(fitted, "mistakes_", None),
+        "radius": fitted.radius_ if stopped else None,
+        "margin": fitted.margin_ if stopped else None,
+        "intercept": fitted.intercept_,
+        "weights": [{"feature": name(j), "index": j, "weights": fitted.coef_[:, j]} for j in strongest.tolist()],
+    }
+
+    def display(console: Any) -> None:
+        from rich.table import Table
+        from rich.text import Text
+
+        lines = {
+            "kind": " ".join([type(fitted).__name__, *(f"{key}={value}" for key, value in changed.items())]),
+            "classes": ", ".join(map(str, labels[:12])) + (f" … {len(labels)} in all" if len(labels) > 12 else ""),
+            "features": f"{fitted.n_features_in_:,}, {np.count_nonzero(strength):,} of them with a weight",
+        }
+        if stopped:
+            passes, mistakes = count(fitted.n_iter_, "pass"), count(fitted.mistakes_, "mistake")
+            lines["run"] = f"{passes}, {mistakes}, stopped by {stopped}"
+            lines["margin"] = f"{fitted.margin_:.6g}, radius R {fitted.radius_:.6g}"
+        else:
+            lines["run"] = "none: the weights came from elsewhere"
+        console.print(facts_table(lines))
+        table = Table("feature", title=f"the {count(len(strongest), 'strongest weight')}", title_justify="left")
+        for column in columns[:12]:
+            table.add_column(Text(column), justify="right")
+        for j in strongest.tolist():
+            table.add_row(Text(name(j)), *(f"{w:.6g}" for w in fitted.coef_[:12, j]))
+        table.add_section()
+        table.add_row(Text("offset", style="dim"), *(f"{b:.6g}" for b in fitted.intercept_[:12]))
+        if len(columns) == 1:
+            table.caption = f"w points to the side of {labels[-1]}"
+        console.print(table)
+
+    result(facts, as_json=as_json, quiet=quiet, show=display)
+
+
+def convert(
+    model: Annotated[str, typer.Argument(metavar="IN", help="A model of linsep, or LIBLINEAR model text.")],
+    out: Annotated[str, typer.Argument(metavar="OUT", help="File to write: .linsep, .onnx, or .txt for LIBLINEAR.")],
+    to: Annotated[
+        Literal["linsep", "liblinear", "onnx"] | None, typer.Option(help="Format; by default what OUT ends in.")
+    ] = None,
+    float32: Annotated[bool, typer.Option("--float32", help="Let the ONNX graph take float32 rows.")] = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Carry a model over to another format; what kind of file IN is shows in its content."""
+    import numpy as np
+
+    from linsep.convert import to_liblinear, to_onnx
+    from linsep.save import save
+
+    kind = to or _ENDINGS.get(os.path.splitext(out)[1].lower())
+    if kind is None:
+        raise typer.BadParameter(f"{out} could be anything: say --to linsep, liblinear or onnx")
+    fitted = open_model(model)
+    if kind == "onnx":
+        to_onnx(fitted, out, dtype=np.float32 if float32 else np.float64)
+    elif kind == "liblinear":
+        to_liblinear(fitted, out)
+    else:
+        save(fitted, out)
+    facts = {
+        "command": "convert",
+        "model": model,
+        "out": out,
+        "format": kind,
+        "classes": fitted.classes_,
+        "features": fitted.n_features_in_,
+    }
+
+    def display(console: Any) -> None:
+        sizes = f"{count(len(fitted.classes_), 'class')}, {count(fitted.n_features_in_, 'feature')}"
+        console.print(f"[bold]{out}[/bold]: {sizes}, as {kind}")
+
+    result(facts, as_json=as_json, quiet=quiet, show=display)
+
+
+def open_model(path: str) -> Any:
+    """Read a model of linsep or of LIBLINEAR, whichever it is."""
+    from linsep.convert import from_liblinear
+    from linsep.save import load
+
+    with open(path, "rb") as file:
+        text = file.read(12) == b"solver_type "
+    return from_liblinear(path) if text else load(path)

@@ -1,0 +1,133 @@
+"""What commands put on the screen: a progress bar, a result as text or as JSON. The only room that prints."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no report.", rich_help_panel="Output")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.", rich_help_panel="Output")]
+
+_PATIENCE = 1.0  # seconds without a progress bar
+
+
+def result(facts: Mapping[str, Any], *, as_json: bool, quiet: bool, show: Callable[[Any], None]) -> None:
+    """Print the facts as one JSON object, or have them shown on the console, or neither."""
+    if as_json:
+        print(json.dumps(_plain(facts), allow_nan=False, ensure_ascii=False))
+    elif not quiet:
+        from rich.console import Console
+
+        show(Console(highlight=False, soft_wrap=True))
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON has it: NumPy's numbers as numbers, what is not finite as null."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def facts_table(rows: Mapping[str, str]) -> Any:
+    """Return names and values as two columns."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in rows.items():
+        table.add_row(Text(name), Text(value))
+    return table
+
+
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun, in the plural where it has to be.
+
+    Examples
+    --------
+    >>> from linsep.cli.screen import count
+    >>> count(1, "row"), count(12345, "row")
+    ('1 row', '12,345 rows')
+    """
+    return f"{number:,} {noun if number == 1 else noun + ('es' if noun.endswith(('s', 'ss')) else 's')}"
+
+
+class Meter:
+    """A progress bar that shows itself only when it is worth it: on a terminal, after a second."""
+
+    def __init__(self, what: str, *, quiet: bool) -> None:
+        self.what = what
+        self.started = time.perf_counter()
+        self.rows = 0  # looked at, in all passes
+        self.bytes = 0
+        self._silent = quiet or not sys.stderr.isatty()
+        self._bar: Any = None
+        self._task: Any = None
+        self._looked = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """How long it has been running."""
+        return time.perf_counter() - self.started
+
+    def show(self, done: float | None, total: float | None, words: str = "") -> None:
+        """Say how far the work has come."""
+        now = time.perf_counter()
+        if self._silent or now - self.started < _PATIENCE or now - self._looked < 0.1:
+            return
+        self._looked = now
+        if self._bar is None:
+            self._bar, self._task = _bar(self.what)
+        speed = f"{self.rows / self.seconds:,.0f} rows/s"
+        if self.bytes:
+            speed += f"  {self.bytes / self.seconds / 1e6:,.1f} MB/s"
+        self._bar.update(self._task, completed=done or 0, total=total, speed=speed, words=words)
+
+    def close(self) -> None:
+        """Take the bar away."""
+        if self._bar is not None:
+            self._bar.stop()
+
+
+def _bar(what: str) -> tuple[Any, Any]:
+    """Return a progress bar on standard error, and its task."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[speed]}"),
+        TextColumn("{task.fields[words]}"),
+        TimeRemainingColumn(compact=True),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    task = bar.add_task(what, total=None, speed="", words="")
+    bar.start()
+    return bar, task
+
+
+@contextmanager
+def meter(what: str, *, quiet: bool) -> Iterator[Meter]:
+    """Watch a piece of work with a progress bar."""
+    watching = Meter(what, quiet=quiet)
+    try:
+        yield watching
+    finally:
+        watching.close()

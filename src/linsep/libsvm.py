@@ -1,0 +1,416 @@
+"""LIBSVM text to sparse rows: one compiled walk over the bytes, exact to the last bit of every number.
+
+A line is ``label index:value index:value ...``; a ``#`` starts a comment, ``qid:n`` is skipped, blank lines are no
+rows. A number of at most 19 digits goes into an integer ``m``. When ``m < 2^53`` and its power of ten is at most
+``10^22``, both are exact as doubles and a single division or multiplication rounds correctly (Clinger 1990, "How to
+read floating point numbers accurately"). Every other spelling is left to libraries that round correctly as well.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import scipy.sparse as sp
+from numba import njit
+
+from linsep.problem import Array, Floats
+
+compiled = njit(cache=True, nogil=True, error_model="numpy")  # strict arithmetic: one rounding for a number
+
+_POWERS = np.array([10.0**k for k in range(23)])
+_EXACT = 1 << 53
+_LARGEST = (1 << 31) - 2  # column numbers fit 32 bits, and so does the number of columns
+
+_NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_NOT_FINITE = re.compile(rb"[+-]?(nan|inf|infinity)", re.ASCII | re.IGNORECASE)
+
+# what the walk may stumble over
+_FINE, _NO_COLON, _NO_INDEX, _HUGE, _BELOW_BASE, _NO_LABEL, _NO_VALUE, _BEYOND = range(8)
+# what a label looks like
+_INTEGER, _DECIMAL, _WORD = range(3)
+
+
+class LineError(ValueError):
+    """Something wrong in a line of text: ``str()`` says what, ``offset`` where, in bytes from the start of the text."""
+
+    def __init__(self, offset: int, what: str) -> None:
+        super().__init__(what)
+        self.offset = offset
+
+
+class Parsed(NamedTuple):
+    """Rows of a piece of text."""
+
+    X: sp.csr_array  # (n, widest), indices sorted
+    y: Array | None  # (n,) int64, float64, or objects where some label is a word
+    starts: Array  # (n,) where the row begins in the text
+    zero: bool  # some index was 0
+    qid: bool  # some line has a query number
+    missing: bool  # some value is NaN
+
+
+def parse(text: Any, *, base: int = 0, labels: bool = True, n_features: int | None = None) -> Parsed:
+    r"""Parse whole lines of LIBSVM text.
+
+    Parameters
+    ----------
+    text : bytes-like
+        The lines.
+    base : {0, 1}
+        What is subtracted from every index to give its column.
+    labels : bool
+        Whether every line must have a label; otherwise labels are skipped where there are any.
+    n_features : int or None
+        How many columns there are; an index beyond them is an error. None lets the largest index decide.
+
+    Returns
+    -------
+    Parsed
+
+    Raises
+    ------
+    LineError
+        For the first thing that is wrong.
+
+    Examples
+    --------
+    >>> from linsep.libsvm import parse
+    >>> X, y, *_ = parse(b"+1 1:0.5 3:2\n-1 2:1e-3 # no spam\n", base=1)
+    >>> X.toarray().tolist(), y.tolist()
+    ([[0.5, 0.0, 2.0], [0.0, 0.001, 0.0]], [1, -1])
+    """
+    view = np.frombuffer(text, dtype=np.uint8)
+    if len(view) == 0 or view[-1] != 10:
+        view = np.append(view, np.uint8(10))  # every loop below ends at a newline at the latest
+    lines, colons = _measure(view)
+    numbers, kinds, starts = np.empty(lines), np.empty(lines, np.uint8), np.empty(lines, np.int64)
+    indptr, indices, values = np.zeros(lines + 1, np.int32), np.empty(colons, np.int32), np.empty(colons)
+    # pages of an empty array cost nothing until they are written: few numbers come this way as a rule
+    late, late_starts = np.empty(colons, np.int64), np.empty(colons, np.int64)
+    largest = _LARGEST if n_features is None else min(_LARGEST, n_features - 1 + base)
+    code, place, rows, stored, postponed, widest, zero, qid, unsorted = _walk(
+        view, base, labels, largest, numbers, kinds, starts, indptr, indices, values, late, late_starts
+    )
+    bad = None if code == _FINE else LineError(place, _complaint(code, view, place, base, n_features))
+    starts = starts[:rows]
+    try:  # an earlier line may hold a number that turns out to be none
+        values[late[:postponed]] = others = _numbers(view, late_starts[:postponed])
+        y = _labels(view, numbers[:rows], kinds[:rows], starts) if labels else None
+    except LineError as earlier:
+        raise (bad if bad is not None and bad.offset < earlier.offset else earlier) from None
+    if bad is not None:
+        raise bad
+    shape = (rows, widest if n_features is None else n_features)
+    X = sp.csr_array((values[:stored], indices[:stored], indptr[: rows + 1]), shape=shape)
+    if unsorted:
+        X.has_sorted_indices = False
+        X.sort_indices()
+        row = int(_first_repeat(X.indptr, X.indices))
+        if row >= 0:
+            own = X.indices[X.indptr[row] : X.indptr[row + 1]]
+            repeated = int(own[:-1][own[1:] == own[:-1]][0]) + base
+            raise LineError(int(starts[row]), f"index {repeated} occurs twice")
+    X.has_canonical_format = True
+    return Parsed(X, y, starts, zero, qid, bool(np.isnan(others).any()))
+
+
+@compiled
+def _measure(text):
+    """Count lines and colons: there are at most so many rows and stored values."""
+    lines, colons = 0, 0
+    for i in range(len(text)):
+        lines += text[i] == 10
+        colons += text[i] == 58
+    return lines, colons
+
+
+@compiled
+def _ends(c):
+    """Say whether a byte ends a token: a blank, tab, newline, carriage return, or the start of a comment."""
+    return c == 32 or c == 10 or c == 9 or c == 13 or c == 35
+
+
+@compiled
+def _number(text, p):
+    """Read the number at ``p``; return where it ends, its value, whether it is whole, and whether that is all exact."""
+    ten = np.uint64(10)
+    zero = np.uint64(48)
+    minus = text[p] == 45
+    if minus or text[p] == 43:
+        p += np.uint64(1)
+    first = p
+    m = np.uint64(0)
+    d = np.uint64(text[p]) - zero  # anything below the digit 0 wraps round to a large number
+    while d < ten:
+        m = m * ten + d
+        p += np.uint64(1)
+        d = np.uint64(text[p]) - zero
+    digits = p - first
+    power = np.int64(0)
+    whole = True
+    if text[p] == 46:
+        whole = False
+        p += np.uint64(1)
+        first = p
+        d = np.uint64(text[p]) - zero
+        while d < ten:
+            m = m * ten + d
+            p += np.uint64(1)
+            d = np.uint64(text[p]) - zero
+        power = -np.int64(p - first)
+        digits += p - first
+    exact = np.uint64(0) < digits and digits < np.uint64(20)
+    if text[p] == 101 or text[p] == 69:
+        whole = False
+        p += np.uint64(1)
+        down = text[p] == 45
+        if down or text[p] == 43:
+            p += np.uint64(1)
+        first = p
+        shift = np.int64(0)
+        d = np.uint64(text[p]) - zero
+        while d < ten:
+            shift = min(shift * 10 + np.int64(d), 99999)
+            p += np.uint64(1)
+            d = np.uint64(text[p]) - zero
+        exact = exact and p > first
+        power += -shift if down else shift
+    exact = exact and m < np.uint64(_EXACT) and power >= -22 and power <= 22 and _ends(text[p])
+    value = np.float64(m)
+    if exact:
+        if power < 0:
+            value /= _POWERS[np.uint64(-power)]
+        else:
+            value *= _POWERS[np.uint64(power)]
+    else:
+        while not _ends(text[p]):
+            p += np.uint64(1)
+    return p, -value if minus else value, whole, exact
+
+
+@compiled
+def _walk(text, base, labelled, largest, numbers, kinds, starts, indptr, indices, values, late, late_starts):
+    """Walk over the text once, row by row; stop at the first thing that is wrong and say what and where."""
+    one = np.uint64(1)
+    ten = np.uint64(10)
+    p, stop = np.uint64(0), np.uint64(len(text))
+    row, stored, postponed = np.uint64(0), np.uint64(0), np.uint64(0)
+    widest = np.int64(0)
+    zero, qid, unsorted = False, False, False
+    code = _FINE
+    place = p
+    while p < stop:
+        while text[p] == 32 or text[p] == 9 or text[p] == 13:
+            p += one
+        if text[p] == 10:
+            p += one
+            continue
+        if text[p] == 35:
+            while text[p] != 10:
+                p += one
+            continue
+        starts[row] = p
+        place = p
+        p, numbers[row], whole, exact = _number(text, p)
+        kinds[row] = _WORD if not exact else _INTEGER if whole else _DECIMAL
+        if not exact:
+            q = place
+            while q < p and text[q] != 58:
+                q += one
+            if q < p:  # the first token is index:value already
+                if labelled:
+                    code = _NO_LABEL
+                    break
+                p = place
+        last = np.int64(-1)
+        while True:
+            while text[p] == 32 or text[p] == 9 or text[p] == 13:
+                p += one
+            if text[p] == 10:
+                break
+            if text[p] == 35:
+                while text[p] != 10:
+                    p += one
+                break
+            place = p
+            j = np.uint64(0)
+            d = np.uint64(text[p]) - np.uint64(48)
+            while d < ten:
+                j = j * ten + d
+                p += one
+                d = np.uint64(text[p]) - np.uint64(48)
+            if p == place:
+                # a text of whole lines ends in a newline, so these four bytes are there unless an earlier one differs
+                if text[p] == 113 and text[p + one] == 105 and text[p + one + one] == 100 and text[p + one * 3] == 58:
+                    qid = True
+                    while not _ends(text[p]):
+                        p += one
+                    continue
+                code = _NO_INDEX
+                break
+            if text[p] != 58:
+                code = _NO_COLON
+                break
+            if p - place > np.uint64(10) or j > np.uint64(largest):
+                code = _HUGE if p - place > np.uint64(10) or j > np.uint64(_LARGEST) else _BEYOND
+                break
+            column = np.int64(j) - base
+            if column < 0:
+                code = _BELOW_BASE
+                break
+            p += one
+            start = p
+            p, value, whole, exact = _number(text, p)
+            if not exact:
+                if p == start:
+                    code = _NO_VALUE
+                    break
+                late[postponed] = stored
+                late_starts[postponed] = start
+                postponed += one
+            values[stored] = value
+            indices[stored] = column
+            stored += one
+            if column <= last:
+                unsorted = True
+            zero = zero or j == np.uint64(0)
+            last = column
+            widest = max(widest, column + 1)
+        if code != _FINE:
+            break
+        p += one
+        row += one
+        indptr[row] = stored
+    return (code, np.int64(place), np.int64(row), np.int64(stored), np.int64(postponed), widest, zero, qid, unsorted)
+
+
+@compiled
+def _first_repeat(indptr, indices):
+    """Return the first row in which an index occurs twice, -1 if there is none; indices are sorted."""
+    for i in range(len(indptr) - 1):
+        for p in range(indptr[i] + 1, indptr[i + 1]):
+            if indices[p] == indices[p - 1]:
+                return i
+    return -1
+
+
+@compiled
+def _gather(text, starts):
+    """Copy the tokens at ``starts`` one after another, without a leading plus; return them and where each begins."""
+    offsets = np.zeros(len(starts) + 1, dtype=np.int32)
+    for i in range(len(starts)):
+        p = starts[i] + (text[starts[i]] == 43)
+        first = p
+        while not _ends(text[p]):
+            p += 1
+        offsets[i + 1] = offsets[i] + (p - first)
+    tokens = np.empty(offsets[-1], dtype=np.uint8)
+    for i in range(len(starts)):
+        first = starts[i] + (text[starts[i]] == 43)
+        for k in range(offsets[i + 1] - offsets[i]):
+            tokens[offsets[i] + k] = text[first + k]
+    return tokens, offsets
+
+
+def _numbers(text: Array, starts: Array) -> Floats:
+    """Return the numbers at ``starts``, however they are written; NaN stays NaN, infinity is refused."""
+    if not len(starts):
+        return np.empty(0)
+    tokens, offsets = _gather(text, starts)
+    strings = pa.StringArray.from_buffers(len(starts), pa.py_buffer(offsets), pa.py_buffer(tokens))
+    try:
+        values: Floats = strings.cast(pa.float64()).to_numpy()
+        if np.isfinite(values).all():
+            return values
+    except pa.ArrowInvalid:
+        pass
+    return np.array([_careful(token(text, start), start) for start in starts.tolist()])
+
+
+def _careful(word: bytes, start: int) -> float:
+    """Return one number through Python's float, or say why it is none."""
+    if _NUMBER.fullmatch(word):
+        value = float(word)
+        if np.isfinite(value):
+            return value
+        raise LineError(start, f"{_shown(word)} is too large for a number")
+    if _NOT_FINITE.fullmatch(word):
+        if word.lstrip(b"+-")[:1].lower() == b"n":
+            return float("nan")
+        raise LineError(start, f"{_shown(word)} is not a finite number")
+    raise LineError(start, f"{_shown(word)} is not a number")
+
+
+def token(text: Any, start: int) -> bytes:
+    """Return the token that begins at ``start``."""
+    near = re.split(rb"[ \t\r\n#]", bytes(text[start : start + 64]), maxsplit=1)
+    return near[0] if len(near) > 1 else re.split(rb"[ \t\r\n#]", bytes(text[start:]), maxsplit=1)[0]
+
+
+def _shown(word: bytes) -> str:
+    """Return a token as an error line shows it: printable, in quotes, and not too long."""
+    shown = repr(word.decode("utf-8", "replace"))
+    return shown if len(shown) <= 60 else shown[:56] + "...'"
+
+
+def label(word: str) -> int | float | str:
+    """Return what a label written as ``word`` is: an int or a float where it reads as a finite one, else the word.
+
+    Each label is looked at by itself, so that what it becomes cannot depend on its neighbours; ``1`` and ``+1`` are the
+    same label, and so are ``1`` and ``1.0``. Integers of more than 53 bits stay words: none must become another.
+    """
+    written = word.encode("utf-8", "replace")
+    if not _NUMBER.fullmatch(written):
+        return word
+    value = float(written)
+    if abs(value) >= _EXACT:
+        return word
+    return int(value) if word.lstrip("+-").isdigit() else value
+
+
+def _labels(text: Array, numbers: Floats, kinds: Array, starts: Array) -> Array:
+    """Return the labels as the user wrote them, in the narrowest of int64, float64 and objects that holds them."""
+    words = np.flatnonzero(kinds == _WORD)
+    if not len(words):
+        return numbers.astype(np.int64) if not kinds.any() else numbers
+    y = np.empty(len(numbers), dtype=object)
+    whole = kinds == _INTEGER
+    y[whole] = numbers[whole].astype(np.int64)
+    y[~whole] = numbers[~whole]
+    known: dict[bytes, int | float | str] = {}
+    for i in words.tolist():
+        word = token(text, int(starts[i]))
+        if word not in known:
+            written = word.decode("utf-8", "replace")
+            if "\ufffd" in written or not written.isprintable():
+                raise LineError(int(starts[i]), f"the label {_shown(word)} is not text; is this a LIBSVM file?")
+            if _NOT_FINITE.fullmatch(word):
+                raise LineError(int(starts[i]), f"the label {_shown(word)} is not a finite number")
+            known[word] = label(written)
+        y[i] = known[word]
+    return tidy(y)
+
+
+def tidy(y: Array) -> Array:
+    """Return labels in the narrowest of int64, float64 and objects that holds them."""
+    types = set(map(type, y.tolist()))
+    if types <= {int}:
+        return y.astype(np.int64)
+    return y.astype(np.float64) if types <= {int, float} else y
+
+
+def _complaint(code: int, text: Array, place: int, base: int, n_features: int | None) -> str:
+    """Say in words what the walk stumbled over."""
+    word = _shown(token(text, place))
+    return {
+        _NO_COLON: f"{word} is not index:value",
+        _NO_INDEX: f"{word} is not index:value",
+        _HUGE: f"the index of {word} is above {_LARGEST}, the largest that can be held",
+        _BELOW_BASE: f"{word} has index 0, but indices were said to start at {base}",
+        _NO_LABEL: f"no label before {word}",
+        _NO_VALUE: f"{word} has no value",
+        _BEYOND: f"the index of {word} is beyond the {n_features} features expected",
+    }[code]

@@ -1,0 +1,275 @@
+"""CSV and its relatives: cells between delimiters, quoted or not, with a header or without.
+
+What a column is, a number or a category, is decided by the first rows of the first file, the same ones whatever the
+block size. From then on every number is read as float64, so that it makes no difference where a decimal point first
+turns up; a word in a column of numbers is an error that says where.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+from numba import njit
+
+from linsep import columns
+from linsep.columns import CATEGORY, NUMBER, TEXT, CellError, ColumnError, Layout, find
+from linsep.libsvm import label, tidy
+from linsep.problem import Array
+from linsep.read.source import Options
+from linsep.read.stream import File, ReadError, last_newline, pieces
+from linsep.read.tables import TableSource, choose
+
+compiled = njit(cache=True, nogil=True)
+
+_HEAD = 1 << 18  # bytes that decide what the columns are
+_ROWS = 1000  # and at most so many rows of them
+_DELIMITERS = ",\t;|"
+_MISSING = frozenset(["", "?", "NA", "N/A", "n/a", "na", "#N/A", "NaN", "nan", "-nan", "-NaN", "NULL", "null", "None"])
+_NUMBER = re.compile(r"\s*[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|inf(inity)?)\s*", re.ASCII | re.IGNORECASE)
+
+
+class DelimitedSource(TableSource):
+    """Rows of CSV or TSV text."""
+
+    def __init__(self, files: list[File], options: Options) -> None:
+        super().__init__(files, options)
+        name = files[0].name
+        text, whole = _head(files[0])
+        self._delimiter = options.delimiter or _sniff(text, name)
+        if len(self._delimiter) != 1 or self._delimiter in '"\r\n':
+            raise ReadError(f"the delimiter must be one character, not {self._delimiter!r}")
+        rows = _cells(text, self._delimiter, whole)
+        if not rows:
+            raise ReadError(f"{name}: is empty")
+        first = rows[0]
+        self._header = _is_header(rows) if options.header is None else options.header
+        self._all = [cell.strip() for cell in first] if self._header else [str(j) for j in range(len(first))]
+        repeated = {column for column in self._all if self._all.count(column) > 1} if len(first) < 10_000 else set()
+        if repeated:
+            raise ReadError(f"{name}:1: two columns are named {min(repeated)!r}")
+        try:
+            self._target, chosen = self._choose()
+            self._arrange(self._layout(rows[self._header :], chosen))
+            for column in self.layout.columns:
+                if column[0] not in self._all:
+                    find(column[0] if self.layout.named else int(column[0]), self._all)
+        except ColumnError as error:
+            raise ReadError(f"{name}: {error}") from None
+        types = {column: pa.float64() if kind == NUMBER else pa.string() for column, kind in self.layout.columns}
+        if self._target is not None and options.labels:
+            types[self._all[self._target]] = pa.string()
+        self._convert = pa.csv.ConvertOptions(
+            column_types=types,
+            include_columns=list(types),
+            null_values=sorted(_MISSING),
+            strings_can_be_null=False,
+        )
+
+    def _choose(self) -> tuple[int | None, list[int]]:
+        """Return the column of the target and those of the features."""
+        given = self.options.layout
+        if given is not None and not given.named and not self.options.labels and len(self._all) == len(given.columns):
+            # no header and no target: the features are all there is
+            self._all = [name for name, _ in given.columns]
+            return None, list(range(len(self._all)))
+        return choose(self._all, self.options)
+
+    def _layout(self, rows: list[list[str]], chosen: list[int]) -> Layout:
+        """Decide by the first rows what each column is."""
+        categories = {find(name, self._all) for name in self.options.categorical}
+        texts = {find(name, self._all) for name in self.options.text}
+        kinds = []
+        for j in chosen if self.options.layout is None else []:
+            cells = [row[j] for row in rows if j < len(row) and row[j] not in _MISSING]
+            numbers = sum(_NUMBER.fullmatch(cell) is not None for cell in cells)
+            if j in texts or j in categories:
+                kinds.append(TEXT if j in texts else CATEGORY)
+            elif 2 * numbers >= len(cells):  # a few words among numbers are an error, found when they are read
+                kinds.append(NUMBER)
+            elif 2 * sum(map(columns.is_date, cells)) >= len(cells):
+                raise columns.dates(self._all[j], cells[0])
+            else:
+                kinds.append(CATEGORY)
+        target = None if self._target is None else self._all[self._target]
+        pairs = tuple((self._all[j], kind) for j, kind in zip(chosen, kinds, strict=False))
+        return Layout(pairs, self.options.hash_bits, named=self._header, target=target)
+
+    def _read(self, file: File) -> Iterator[tuple[Any, Array | None]]:
+        skip = self._check_header(file) if self._header else 0
+        delimiter = ord(self._delimiter)
+
+        def cut(buffer: bytearray, filled: int) -> int:
+            if buffer.find(b'"', 0, filled) < 0:
+                return last_newline(buffer, filled)
+            return int(_last_record(np.frombuffer(buffer, dtype=np.uint8, count=filled), delimiter))
+
+        for piece, line in pieces(file, self.options.block_bytes, cut=cut, last=True):
+            start = 0
+            while skip and start < len(piece):
+                start = bytes(piece).index(b"\n", start) + 1
+                skip, line = skip - 1, line + 1
+            if start < len(piece):
+                yield from self._parse(file, piece[start:], line)
+
+    def _check_header(self, file: File) -> int:
+        """Return how many lines the header takes; it must be the same in every file."""
+        text, _ = _head(file)
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=self._delimiter)
+        for cells in reader:
+            if cells:
+                if file is not self.files[0] and [cell.strip() for cell in cells] != self._all:
+                    raise ReadError(f"{file.name}:{reader.line_num}: the header is not that of {self.files[0].name}")
+                return reader.line_num
+        raise ReadError(f"{file.name}: is empty")
+
+    def _parse(self, file: File, piece: memoryview, line: int) -> Iterator[tuple[Any, Array | None]]:
+        """Yield the rows of whole lines, of which the first has number ``line``."""
+        if not bytes(piece).strip():
+            return
+        quoted = bytes(piece).find(b'"') >= 0
+        if quoted and _last_record(np.frombuffer(piece, dtype=np.uint8), ord(self._delimiter)) < len(piece):
+            raise ReadError(f"{file.name}: a quote is opened but never closed")
+        try:
+            table = pa.csv.read_csv(
+                pa.BufferReader(pa.py_buffer(piece)),
+                read_options=pa.csv.ReadOptions(column_names=self._all, block_size=len(piece) + 1, use_threads=True),
+                parse_options=pa.csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=quoted),
+                convert_options=self._convert,
+            )
+            y = None
+            if self._target is not None and self.options.labels:
+                y, kept = self._labels(table.column(self._all[self._target]))
+                table = table if kept is None else table.filter(pa.array(kept))
+            yield self._rows(table, y)
+        except pa.ArrowInvalid as error:
+            raise self._locate(file, piece, line, error) from None
+        except CellError as error:
+            for number, (where, _) in enumerate(_numbered(piece, line, self._delimiter)):
+                if number == error.row:
+                    raise self._complaint(file, where, error.column, str(error)) from None
+            raise
+
+    def _labels(self, column: pa.ChunkedArray) -> tuple[Array, Array | None]:
+        """Return labels as the user wrote them, and which rows are kept, None for all of them."""
+        assert self._target is not None
+        coded = column.combine_chunks().dictionary_encode()
+        coded = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
+        words = [word.strip() for word in coded.dictionary.to_pylist()]
+        codes = coded.indices.to_numpy()
+        absent = np.isin(codes, [code for code, word in enumerate(words) if word in _MISSING])
+        if absent.any():
+            if self.options.missing != "drop":
+                raise CellError(int(np.argmax(absent)), self._all[self._target], "a missing label")
+            codes = codes[~absent]
+        values = np.empty(len(words), dtype=object)
+        values[:] = [label(word) for word in words]
+        return tidy(values[codes]), ~absent if absent.any() else None
+
+    def _complaint(self, file: File, line: int, column: str, what: str) -> ReadError:
+        """Say what is wrong in a cell, and where."""
+        named = repr(column) if self._header else str(int(column) + 1)
+        return ReadError(f"{file.name}:{line}, column {named}: {what}")
+
+    def _locate(self, file: File, piece: memoryview, line: int, error: pa.ArrowInvalid) -> ReadError:
+        """Find the cell that pyarrow could not make sense of."""
+        numbers = [(self._all.index(name), name) for name in self.layout.numbers]
+        try:
+            for where, cells in _numbered(piece, line, self._delimiter):
+                if len(cells) != len(self._all):
+                    return ReadError(f"{file.name}:{where}: {len(cells)} cells where {len(self._all)} are expected")
+                for j, name in numbers:
+                    if cells[j] not in _MISSING and not _NUMBER.fullmatch(cells[j]):
+                        shown = repr(cells[j] if len(cells[j]) <= 40 else cells[j][:40] + "...")
+                        hint = "" if len(cells[j]) > 40 else f" (categorical={name!r} takes all of the column as words)"
+                        return self._complaint(file, where, name, f"{shown} is not a number{hint}")
+        except UnicodeDecodeError as bad:
+            number = line + bytes(piece[: bad.start]).count(b"\n")
+            return ReadError(f"{file.name}:{number}: the text is not UTF-8")
+        return ReadError(f"{file.name}: after line {line}: {error}")
+
+
+def _head(file: File) -> tuple[str, bool]:
+    """Return the first text of a file, and whether it is all of it."""
+    data = file.head(_HEAD)
+    if b"\x00" in data:
+        raise ReadError(f"{file.name}: is neither text nor a file of a known format")
+    whole = len(data) < _HEAD
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    return data.decode("utf-8", "replace"), whole
+
+
+def _cells(text: str, delimiter: str, whole: bool) -> list[list[str]]:
+    """Return the cells of the first rows; the last row of a text that is not whole may be torn."""
+    csv.field_size_limit(1 << 28)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    try:
+        rows = [row for row in islice(reader, _ROWS) if row]
+    except csv.Error:  # something that only the real parser can judge
+        rows = [line.split(delimiter) for line in text.splitlines()[:_ROWS] if line]
+    return rows if whole or len(rows) < 2 else rows[:-1]
+
+
+def _sniff(text: str, name: str) -> str:
+    """Return the delimiter: the one that cuts the first lines into equally many cells, and the most."""
+    lines = [line for line in text.splitlines()[:20] if line.strip()]
+    if name.removesuffix(".gz").removesuffix(".zst").endswith((".tsv", ".tab")):
+        return "\t"
+    best, most = ",", 1
+    for delimiter in _DELIMITERS + " ":
+        counts = {len(row) for row in _cells("\n".join(lines), delimiter, True)}
+        if len(counts) == 1 and max(counts) > most:
+            best, most = delimiter, max(counts)
+    if most == 1 and lines:  # ragged rows, perhaps: what the first line has most of
+        best = max(_DELIMITERS, key=lines[0].count)
+    return best
+
+
+def _is_header(rows: list[list[str]]) -> bool:
+    """Say whether the first row names the columns.
+
+    It does if none of its cells is a number, and either they all differ or some column has numbers below.
+    """
+    first, rest = rows[0], rows[1:]
+    if any(_NUMBER.fullmatch(cell) for cell in first):
+        return False
+    if len(set(first)) == len(first):
+        return True
+    return any(
+        all(_NUMBER.fullmatch(row[j]) or row[j] in _MISSING for row in rest if j < len(row)) and bool(rest)
+        for j in range(len(first))
+    )
+
+
+def _numbered(piece: memoryview, line: int, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of a text, each with the number of its first line."""
+    reader = csv.reader(io.StringIO(bytes(piece).decode(), newline=""), delimiter=delimiter)
+    before = 0
+    for cells in reader:
+        if cells:
+            yield line + before, cells
+        before = reader.line_num
+
+
+@compiled
+def _last_record(text, delimiter):
+    """Return where the last whole row ends, 0 if there is none: newlines between quotes end no row."""
+    end = 0
+    inside, begins = False, True  # between quotes; at the beginning of a cell
+    for i in range(len(text)):
+        c = text[i]
+        if inside:
+            inside = c != 34  # a doubled quote closes and opens again
+        elif c == 34 and (begins or text[i - 1] == 34):
+            inside = True
+        elif c == 10:
+            end = i + 1
+        begins = not inside and (c == delimiter or c == 10 or c == 13)
+    return end

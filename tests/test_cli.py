@@ -1,0 +1,484 @@
+"""The command line as its users meet it: what it prints, what it leaves behind, how it exits."""
+
+import csv
+import inspect
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import warnings
+
+import numpy as np
+import pytest
+import scipy.stats
+from typer.testing import CliRunner
+
+import linsep
+from linsep import Perceptron, load, teacher
+from linsep.cli import app, learn, main
+from linsep.cli.apply import clopper_pearson
+
+COMMANDS = ["fit", "predict", "score", "show", "convert", "generate"]
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """Run a command in an empty folder; return its exit code and what it printed."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def command(*arguments):
+        with pytest.raises(SystemExit) as left:
+            main([str(argument) for argument in arguments])
+        printed = capsys.readouterr()
+        return left.value.code, printed.out, printed.err
+
+    return command
+
+
+def facts(answer):
+    """The JSON object that a command printed, and nothing else."""
+    code, out, err = answer
+    assert (code, err) == (0, "")
+    assert out.count("\n") == 1
+    return json.loads(out)
+
+
+def refused(answer, *words):
+    """Bad input: exit code 2, one line that says these words, nothing on standard output."""
+    code, out, err = answer
+    assert code == 2
+    assert out == ""
+    assert err.startswith("linsep: ")
+    assert err.count("\n") == 1
+    for word in words:
+        assert word in err
+
+
+def separated(path="data.csv", n=300, d=4, **options):
+    """Write data that a plane separates, as CSV with words for labels; return rows and labels."""
+    X, y, _ = teacher(n, d, random_state=1, **options)
+    words = np.where(y > 0, "yes", "no")
+    with open(path, "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow([*"abcdefgh"[:d], "class"])
+        writer.writerows([*map(repr, row), word] for row, word in zip(X.tolist(), words, strict=True))
+    return X, words
+
+
+def column(path, name="label"):
+    with open(path, newline="") as file:
+        return [row[name] for row in csv.DictReader(file)]
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Every command
+
+
+def test_help_lists_the_commands_and_each_has_an_example():
+    runner = CliRunner()
+    listed = runner.invoke(app, ["--help"]).output
+    for name in COMMANDS:
+        assert name in listed
+        shown = runner.invoke(app, [name, "--help"])
+        assert shown.exit_code == 0
+        text = " ".join(shown.output.split())
+        assert f"Example: linsep {name} " in text
+        assert "--json" in text
+        assert "--quiet" in text
+    assert "Exit codes" in listed
+
+
+def test_the_options_of_fit_are_the_parameters_of_the_perceptron():
+    options = inspect.signature(learn.fit).parameters
+    for name, parameter in inspect.signature(Perceptron).parameters.items():
+        if name not in ("warm_start", "verbose"):
+            assert options[name].default == parameter.default, name
+
+
+def test_usage_errors_are_one_line(run):
+    refused(run("fot"), "fot", "fit")
+    refused(run("fit", "x.csv", "--max-iter", "many"), "--max-iter")
+    refused(run("fit", "x.csv", "--nonsense"), "--nonsense")
+    refused(run("fit", "x.csv", "--order", "best"), "--order")
+    refused(run("convert", "only-one"), "OUT")
+    code, out, _ = run()
+    assert (code, "Usage" in out) == (2, True)
+    code, out, _ = run("--version")
+    assert (code, out) == (0, f"linsep {linsep.__version__}\n")
+
+
+def test_completion_works():
+    environment = {**os.environ, "_LINSEP_COMPLETE": "complete_bash", "COMP_WORDS": "linsep pre", "COMP_CWORD": "1"}
+    done = subprocess.run([sys.executable, "-m", "linsep"], env=environment, capture_output=True, text=True)
+    assert done.stdout.split() == ["predict"]
+    environment |= {"COMP_WORDS": "linsep fit --max", "COMP_CWORD": "2"}
+    done = subprocess.run([sys.executable, "-m", "linsep"], env=environment, capture_output=True, text=True)
+    assert done.stdout.split() == ["--max-iter", "--max-updates"]
+    environment = {**os.environ, "_LINSEP_COMPLETE": "source_zsh"}
+    done = subprocess.run([sys.executable, "-m", "linsep"], env=environment, capture_output=True, text=True)
+    assert "#compdef linsep" in done.stdout
+
+
+def test_help_imports_nothing_heavy():
+    code = (
+        "import sys, linsep.cli\n"
+        "try: linsep.cli.main(['fit', '--help'])\n"
+        "except SystemExit: pass\n"
+        "print(sorted({'numpy', 'numba', 'sklearn', 'scipy', 'pyarrow', 'safetensors'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("[]\n")
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# From a file to a model and back
+
+
+def test_fit_learns_what_python_learns(run):
+    X, y = separated()
+    told = facts(run("fit", "data.csv", "--model", "m.linsep", "--no-shuffle", "--eta0", "0.5", "--json"))
+    ours = Perceptron(shuffle=False, eta0=0.5).fit(X, y)
+    model = load("m.linsep")
+    assert model.coef_.tobytes() == ours.coef_.tobytes()
+    assert model.intercept_.tobytes() == ours.intercept_.tobytes()
+    assert model.trace_.tolist() == ours.trace_.tolist()
+    assert model.classes_.tolist() == ["no", "yes"]
+    assert model.feature_names_in_.tolist() == ["a", "b", "c", "d"]
+    assert told["rows"] == 300
+    assert told["features"] == 4
+    assert told["classes"] == ["no", "yes"]
+    assert told["stop_reason"] == "separated"
+    assert (told["mistakes"], told["passes"]) == (ours.mistakes_, ours.n_iter_)
+    assert (told["training_errors"], told["training_error"]) == (0, 0.0)
+    assert (told["margin"], told["radius"]) == (ours.margin_, ours.radius_)
+
+
+def test_fit_reports_in_words_and_says_what_to_try_next(run):
+    separated()
+    code, out, err = run("fit", "data.csv", "--model", "m.linsep")
+    assert (code, err) == (0, "")
+    for word in ("300 of 4 features", "2: no, yes", "stopped by separated", "mistakes", "0.0000%", "radius R", "MB/s"):
+        assert word in out
+    assert "Not separated" not in out
+    separated("noisy.csv", flip=0.2)
+    code, out, err = run("fit", "noisy.csv", "--model", "m.linsep", "--max-iter", 3)
+    assert (code, err) == (0, "")  # the warning of Python has become a line of the report
+    assert "Not separated yet" in out
+    assert "--max-iter" in out
+    code, out, _ = run("fit", "noisy.csv", "--model", "m.linsep", "--target-margin", 0.5)
+    assert "No plane keeps a margin of 0.5" in out
+    assert "margin_refuted" in out
+    code, out, _ = run("fit", "noisy.csv", "--model", "m.linsep", "--tol", 0.1, "--max-iter", 500)
+    assert "Without --tol" in out
+    assert run("fit", "noisy.csv", "--model", "m.linsep", "--max-iter", 3, "--quiet") == (0, "", "")
+
+
+def test_fit_passes_every_option_on(run):
+    separated(flip=0.1)
+    code, *_ = run(
+        "fit", "data.csv", "--model", "m.linsep", "--no-fit-intercept", "--eta0", 2, "--order", "worst",
+        "--max-iter", 9, "--max-updates", 8, "--tol", 0.5, "--n-iter-no-change", 3, "--early-stopping",
+        "--validation-fraction", 0.2,
+        "--target-margin", 1e-9, "--update-margin", 0.25, "--multi-class", "ovr", "--on-plane", 1,
+        "--class-weight", "yes=2", "--class-weight", "no=0.5", "--random-state", 5, "--keep", "last",
+    )  # fmt: skip
+    assert code == 0
+    changed = {
+        "fit_intercept": False, "eta0": 2.0, "order": "worst", "max_iter": 9, "max_updates": 8, "tol": 0.5,
+        "n_iter_no_change": 3, "early_stopping": True, "validation_fraction": 0.2, "target_margin": 1e-9,
+        "update_margin": 0.25, "multi_class": "ovr", "on_plane": 1, "class_weight": {"yes": 2.0, "no": 0.5},
+        "random_state": 5,
+    }  # fmt: skip
+    assert load("m.linsep").get_params() == Perceptron(**changed).get_params()
+    refused(run("fit", "data.csv", "--class-weight", "yes"), "LABEL=WEIGHT")
+    refused(run("fit", "data.csv", "--eta0", -1), "eta0 must be a positive number")
+    refused(run("fit", "data.csv", "--keep", "all"), "keep")
+
+
+def test_predict_keeps_the_order_of_rows_and_finds_columns_by_name(run):
+    X, y = separated()
+    run("fit", "data.csv", "--model", "m.linsep")
+    with open("data.csv") as file:
+        rows = list(csv.DictReader(file))
+    with open("turned.csv", "w", newline="") as file:  # columns in another order, one more, and no label
+        writer = csv.DictWriter(file, ["d", "b", "more", "a", "c"], extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows({**row, "more": "x"} for row in rows)
+    model = load("m.linsep")
+    for data in ("data.csv", "turned.csv"):
+        code, out, err = run("predict", "m.linsep", data)
+        assert (code, err) == (0, "")
+        assert out.split("\n") == ["label", *y, ""]
+        told = facts(run("predict", "m.linsep", data, "--score", "--distance", "--out", "out.csv", "--json"))
+        assert told["rows"] == 300
+        assert told["labels"] == {label: int((y == label).sum()) for label in ("yes", "no")}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # names of features
+            assert [float(s) for s in column("out.csv", "score")] == model.decision_function(X).tolist()
+            assert [float(s) for s in column("out.csv", "distance")] == model.distance(X).tolist()
+    import pyarrow.parquet as pq
+
+    run("predict", "m.linsep", "data.csv", "--out", "out.parquet")
+    assert pq.read_table("out.parquet").column("label").to_pylist() == y.tolist()
+
+
+def test_predict_for_many_classes_has_a_column_for_each(run):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    y = X.argmax(axis=1)
+    np.savetxt("data.csv", np.column_stack([X, y]), delimiter=",", fmt="%.17g")
+    run("fit", "data.csv", "--model", "m.linsep", "--tol", 1e9)
+    code, out, _ = run("predict", "m.linsep", "data.csv", "--score", "--distance")
+    assert code == 0
+    header, *rows = csv.reader(out.splitlines())
+    assert header == ["label", *(f"{what}_{c}" for what in ("score", "distance") for c in ("0", "1", "2"))]
+    model = load("m.linsep")
+    assert [int(row[0]) for row in rows] == model.predict(X).tolist()
+    assert [[float(cell) for cell in row[1:4]] for row in rows] == model.decision_function(X).tolist()
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv.gz", "svm", "svm.zst", "parquet", "arrow", "npy"])
+def test_generate_fit_score_in_every_format(run, ending):
+    path = f"data.{ending}"
+    told = facts(run("generate", path, "--n", 500, "--d", 6, "--margin", 0.2, "--random-state", 4, "--json"))
+    X, y, plane = teacher(500, 6, margin=0.2, random_state=4)
+    assert (told["rows"], told["features"], told["w"], told["b"]) == (500, 6, plane.w.tolist(), 0.0)
+    assert told["mistake_bound"] == pytest.approx(25)
+    learnt = facts(run("fit", path, "--model", "m.linsep", "--no-fit-intercept", "--json"))
+    assert learnt["stop_reason"] == "separated"
+    assert learnt["mistakes"] <= 25
+    ours = Perceptron(fit_intercept=False).fit(X, y)
+    np.testing.assert_allclose(load("m.linsep").coef_, ours.coef_, rtol=1e-9)
+    scored = facts(run("score", "m.linsep", path, "--json"))
+    assert (scored["rows"], scored["errors"], scored["error"]) == (500, 0, 0.0)
+    assert scored["confusion"] == [[int((y == -1).sum()), 0], [0, int((y == 1).sum())]]
+
+
+def test_score_counts_errors_and_bounds_them(run):
+    separated()
+    run("fit", "data.csv", "--model", "m.linsep")
+    X, y = separated("noisy.csv", flip=0.1)
+    told = facts(run("score", "m.linsep", "noisy.csv", "--json", "--confidence", 0.9))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = load("m.linsep").predict(X)
+    wrong = int((found != y).sum())
+    assert wrong > 0
+    assert (told["errors"], told["rows"]) == (wrong, 300)
+    assert told["confusion"] == [[int(((y == t) & (found == f)).sum()) for f in ("no", "yes")] for t in ("no", "yes")]
+    exact = scipy.stats.binomtest(wrong, 300).proportion_ci(0.9, method="exact")
+    assert told["interval"] == pytest.approx([exact.low, exact.high], rel=1e-9)
+    code, out, _ = run("score", "m.linsep", "noisy.csv", "--at-most", 0.01)
+    assert code == 1
+    assert f"{wrong} wrong" in out
+    code, *_ = run("score", "m.linsep", "noisy.csv", "--at-most", 0.5, "--quiet")
+    assert code == 0
+    refused(run("score", "m.linsep", "noisy.csv", "--confidence", 1.5), "--confidence")
+
+
+@pytest.mark.parametrize(("wrong", "rows"), [(0, 1), (1, 1), (0, 50), (7, 50), (50, 50), (1, 10**6)])
+@pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
+def test_clopper_pearson_is_what_its_definition_says(wrong, rows, confidence):
+    low, high = clopper_pearson(wrong, rows, confidence)
+    tail = (
+        1 - confidence
+    ) / 2  # what the bounds are: shares under which so many errors, or so few, are just so unlikely
+    assert low == 0 if wrong == 0 else scipy.stats.binom.sf(wrong - 1, rows, low) == pytest.approx(tail, rel=1e-6)
+    assert high == 1 if wrong == rows else scipy.stats.binom.cdf(wrong, rows, high) == pytest.approx(tail, rel=1e-6)
+    exact = scipy.stats.binomtest(wrong, rows).proportion_ci(confidence, method="exact")
+    assert (low, high) == pytest.approx((exact.low, exact.high), rel=1e-4)
+
+
+def test_labels_that_the_model_does_not_know_are_errors_of_their_own(run):
+    separated()
+    run("fit", "data.csv", "--model", "m.linsep")
+    with open("data.csv") as file:
+        text = file.read()
+    with open("more.csv", "w") as file:
+        file.write(text + "0.5,0.5,0.5,0.5,perhaps\n")
+    told = facts(run("score", "m.linsep", "more.csv", "--json"))
+    assert told["true_labels"] == ["no", "yes", "perhaps"]
+    assert told["errors"] == 1
+    assert sum(told["confusion"][2]) == 1
+
+
+def test_words_are_hashed_alike_in_training_and_prediction(run):
+    with open("data.csv", "w") as file:
+        file.write("town,size,class\n" + "Ulm,1,a\nBonn,2,b\n" * 20)
+    with open("new.csv", "w") as file:
+        file.write("size,town\n2,Bonn\n1,Ulm\n1,Jena\n")
+    told = facts(run("fit", "data.csv", "--model", "m.linsep", "--hash-bits", 8, "--invert", "--json"))
+    assert (told["stop_reason"], told["features"]) == ("separated", 257)
+    code, out, err = run("predict", "m.linsep", "new.csv")
+    assert (code, err) == (0, "")
+    assert out.split()[1:3] == ["b", "a"]
+    shown = facts(run("show", "m.linsep", "--json", "--top", 3))
+    assert {weight["feature"] for weight in shown["weights"]} == {"size", "town=Bonn", "town=Ulm"}
+
+
+@pytest.mark.filterwarnings("ignore:features beyond")
+def test_sparse_rows_may_be_wider_or_narrower_than_those_learnt_from(run):
+    def write(path, text):
+        with open(path, "w") as file:
+            file.write(text)
+
+    write("train.svm", "1 1:1 3:1\n-1 1:-1 2:1\n")
+    write("new.svm", "1 1:5 9:100\n-1 1:-5\n")
+    assert facts(run("fit", "train.svm", "--model", "m.linsep", "--json"))["features"] == 3
+    code, out, _ = run("predict", "m.linsep", "new.svm")
+    assert (code, out.split()) == (0, ["label", "1", "-1"])
+    write("zero.svm", "1 0:1 2:1\n-1 0:-1 1:1\n")  # the same rows, counted from 0
+    assert facts(run("fit", "zero.svm", "--model", "z.linsep", "--json"))["features"] == 3
+    assert load("z.linsep").coef_.tolist() == load("m.linsep").coef_.tolist()
+    write("new-zero.svm", "1 0:5\n-1 0:-5\n")
+    assert run("predict", "z.linsep", "new-zero.svm")[1].split() == ["label", "1", "-1"]
+    refused(run("predict", "m.linsep", "new-zero.svm"), "new-zero.svm:1", "index 0")
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Models
+
+
+def test_show_lists_the_strongest_weights_first(run):
+    separated()
+    run("fit", "data.csv", "--model", "m.linsep", "--eta0", 0.5)
+    model = load("m.linsep")
+    told = facts(run("show", "m.linsep", "--json", "--top", 3))
+    order = sorted(range(4), key=lambda j: -abs(model.coef_[0, j]))[:3]
+    assert [weight["index"] for weight in told["weights"]] == order
+    assert [weight["feature"] for weight in told["weights"]] == ["abcd"[j] for j in order]
+    assert [weight["weights"] for weight in told["weights"]] == [[model.coef_[0, j]] for j in order]
+    assert told["intercept"] == model.intercept_.tolist()
+    assert (told["kind"], told["stop_reason"], told["classes"]) == ("Perceptron", "separated", ["no", "yes"])
+    code, out, _ = run("show", "m.linsep")
+    assert code == 0
+    assert "eta0=0.5" in out
+    assert out.index("abcd"[order[0]]) < out.index("offset")
+    assert "w points to the side of yes" in out
+
+
+def test_convert_there_and_back(run):
+    run("generate", "data.csv", "--n", 200, "--d", 5)
+    run("fit", "data.csv", "--model", "m.linsep")
+    assert facts(run("convert", "m.linsep", "m.txt", "--json"))["format"] == "liblinear"
+    assert facts(run("convert", "m.txt", "again.linsep", "--json"))["format"] == "linsep"
+    assert load("again.linsep").coef_.tobytes() == load("m.linsep").coef_.tobytes()
+    run("generate", "rows.svm", "--n", 200, "--d", 5)
+    for model in ("m.txt", "again.linsep"):  # LIBLINEAR's text can be used as it is
+        assert facts(run("score", model, "rows.svm", "--json"))["errors"] == 0
+    code, out, _ = run("show", "m.txt")
+    assert (code, "came from elsewhere" in out) == (0, True)
+    code, out, _ = run("convert", "m.linsep", "copy", "--to", "linsep")
+    assert (code, "5 features, as linsep" in out) == (0, True)
+    refused(run("convert", "m.linsep", "model.xyz"), "--to")
+    refused(run("convert", "data.csv", "model.onnx"), "data.csv: not a linsep model")
+
+
+def test_convert_to_onnx(run):
+    pytest.importorskip("onnx")
+    runtime = pytest.importorskip("onnxruntime")
+    X, y = separated()
+    run("fit", "data.csv", "--model", "m.linsep")
+    for option, dtype in ((), np.float64), (("--float32",), np.float32):
+        assert facts(run("convert", "m.linsep", "m.onnx", "--json", *option))["format"] == "onnx"
+        label, _ = runtime.InferenceSession("m.onnx").run(None, {"X": X.astype(dtype)})
+        assert label.tolist() == y.tolist()
+    refused(run("convert", "m.linsep", "m.txt"), "whole numbers", "'no'")
+    assert not os.path.exists("m.txt")
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# What goes wrong
+
+
+def test_bad_input_is_one_line_and_leaves_nothing_behind(run):
+    separated()
+    run("fit", "data.csv", "--model", "m.linsep", "--quiet")
+    before = sorted(os.listdir())
+    with open("bad.csv", "w") as file:
+        file.write("a,b,c,d,class\n1,2,3,4,yes\n1,2,x,4,no\n")
+    refused(run("fit", "nothing.csv"), "nothing.csv: no such file")
+    refused(run("fit", "bad.csv", "--model", "new.linsep"), "bad.csv", "3", "'x'")
+    refused(run("fit", "data.csv", "--target", "klass", "--model", "new.linsep"), "klass", "class")
+    refused(run("fit", "data.csv", "--model", "no/folder/m"), "no/folder/m")
+    refused(run("predict", "m.linsep", "bad.csv", "--out", "out.csv"), "bad.csv", "3")
+    refused(run("predict", "m.linsep", "data.csv", "--out", "out.xlsx"), "xlsx")
+    refused(run("predict", "m.linsep", "data.csv", "--json"), "--out")
+    refused(run("predict", "nothing.linsep", "data.csv"), "nothing.linsep")
+    refused(run("predict", "data.csv", "data.csv"), "data.csv: not a linsep model")
+    refused(run("score", "m.linsep", "bad.csv"), "bad.csv", "3")
+    refused(run("show", "data.csv"), "data.csv")
+    refused(run("generate", "out.csv", "--margin", 3), "margin")
+    refused(run("generate", "out.csv", "--offset", "much"), "--offset")
+    refused(run("generate", "-", "--json"), "--json")
+    with open("one.csv", "w") as file:
+        file.write("a,class\n1,yes\n2,yes\n")
+    refused(run("fit", "one.csv", "--model", "new.linsep"), "one class")
+    os.remove("one.csv")
+    os.remove("bad.csv")
+    assert sorted(os.listdir()) == before
+
+
+def test_generate_to_standard_output_is_csv(run):
+    code, out, err = run("generate", "-", "--n", 3, "--d", 2)
+    assert (code, err) == (0, "")
+    assert out.splitlines()[0] == "x1,x2,y"
+    assert len(out.splitlines()) == 4
+
+
+def test_a_real_process_with_pipes(tmp_path):
+    def linsep_(*arguments, **options):
+        return subprocess.run(
+            [sys.executable, "-m", "linsep", *arguments], cwd=tmp_path, capture_output=True, **options
+        )
+
+    rows = linsep_("generate", "-", "--n", "400", "--d", "3").stdout
+    done = linsep_("fit", "-", "--model", "m.linsep", "--json", input=rows)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert json.loads(done.stdout)["rows"] == 400
+    done = linsep_("predict", "m.linsep", "-", input=rows)
+    assert [line.decode() for line in done.stdout.split()[1:]] == [
+        line.decode().split(",")[-1] for line in rows.split()[1:]
+    ]
+    done = linsep_("fit", "nothing.csv")
+    assert (done.returncode, done.stdout, done.stderr) == (2, b"", b"linsep: nothing.csv: no such file\n")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_an_interrupted_command_says_so_and_leaves_nothing(tmp_path):
+    with subprocess.Popen(
+        [sys.executable, "-m", "linsep", "fit", "-", "--model", "m.linsep"],
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        process.stdin.write(b"a,class\n" + b"1,x\n" * 100_000)  # more than a pipe holds: once it is written, it is read
+        process.stdin.flush()
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate()
+    assert (process.returncode, out, err) == (130, b"", b"linsep: interrupted\n")
+    assert os.listdir(tmp_path) == []
+
+
+def test_the_progress_bar_shows_itself_after_a_second_on_a_terminal_only(monkeypatch, capsys):
+    from linsep.cli.screen import meter
+
+    now = [0.0]
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+    monkeypatch.setenv("COLUMNS", "160")
+    for terminal, quiet, shown in ((True, False, True), (True, True, False), (False, False, False)):
+        monkeypatch.setattr(sys.stderr, "isatty", lambda terminal=terminal: terminal, raising=False)
+        now[0] = 0.0
+        with meter("learning", quiet=quiet) as watching:
+            watching.show(0, 10)
+            assert capsys.readouterr().err == ""
+            now[0], watching.rows, watching.bytes = 2.0, 4000, 6_000_000
+            watching.show(5, 10, "17 mistakes")
+        text = capsys.readouterr().err
+        assert ("2,000 rows/s" in text and "3.0 MB/s" in text and "17 mistakes" in text and "50%" in text) == shown
+        assert ("learning" in text) == shown

@@ -1,0 +1,116 @@
+"""The loops themselves: the same with and without a compiler, and argmax on two classes is the binary perceptron."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+import oracle
+from linsep import kernels
+from linsep.encode import to_rows
+from linsep.kernels import Rule
+from linsep.problem import Examples, Stop
+from linsep.train import Plan, Weights, scores, train
+
+
+@given(seed=st.integers(0, 10**6), offset=st.booleans())
+def test_argmax_on_two_classes_makes_the_mistakes_of_the_binary_perceptron(seed, offset):
+    rng = np.random.default_rng(seed)
+    X, codes = rng.integers(-4, 5, (25, 3)), rng.integers(0, 2, 25)
+    rows, step = to_rows(X), np.ones(25)
+    rule = Rule(0.0, float(offset))
+    W, b = np.zeros((1, 3)), np.zeros(1)
+    signs = (2 * codes - 1).astype(np.int8)
+    binary = train([(0, Examples(rows, signs, step))], Weights(W, b), Plan(kernels.perceptron, rule, max_iter=20))
+    W2, b2 = np.zeros((2, 3)), np.zeros(2)
+    both = train(
+        [(0, Examples(rows, codes.astype(np.intp), step))], Weights(W2, b2), Plan(kernels.argmax, rule, max_iter=20)
+    )
+    assert np.array_equal(both.trace // 2, binary.trace)
+    assert np.array_equal(both.trace % 2, 1 - codes[binary.trace])  # the rival is the other class
+    assert np.array_equal(W2, np.vstack((-W, W)))
+    assert np.array_equal(b2, [-b[0], b[0]])
+    assert both.stop is binary.stop
+
+
+@pytest.mark.parametrize("d", [1, 3, 8, 17, 64, 129, 1000])
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+def test_a_look_gives_the_same_bits_as_training_does(storage, d):
+    """A plane that separates in training separates in prediction too: the sums are taken in the same order."""
+    rng = np.random.default_rng(d)
+    X = rng.standard_normal((400, d))
+    rows, W, b = to_rows(storage(X)), rng.standard_normal((1, d)), rng.standard_normal(1)
+    s = scores(rows, W, b)[:, 0]
+    loss = np.zeros(1)
+    for i in range(400):  # a row is a mistake exactly if its margin, as prediction sees it, is at most the limit
+        sign = np.int8(1 if s[i] > 0 else -1)
+        for limit, expected in ((abs(s[i]), 1), (np.nextafter(abs(s[i]), 0), 0)):
+            mistakes = np.empty(1, np.uint64)
+            data = Examples(rows, np.full(400, sign), np.ones(400))
+            looked, k = kernels.perceptron(
+                data, np.array([i], np.uint32), Rule(limit, 1.0), W.copy(), b.copy(), mistakes, loss
+            )
+            assert (looked, k) == (1, expected)
+    signs = np.where(np.arange(400) % 3, 1, -1).astype(np.int8)
+    largest, smallest, loss, wrong, broken = kernels.survey(Examples(rows, signs, np.ones(400)), W, b, -1, False)
+    assert smallest == (signs * s).min()
+    assert loss == pytest.approx(np.maximum(0, -signs * s).sum(), rel=1e-12)
+    assert wrong == np.count_nonzero(signs != np.sign(s))
+    assert largest == pytest.approx((X * X).sum(axis=1).max(), rel=1e-12)
+    assert broken == 0
+
+
+def test_blocks_do_not_show():
+    rng = np.random.default_rng(8)
+    X, y = rng.standard_normal((100, 5)), rng.choice([-1, 1], 100).astype(np.int8)
+
+    def run(size):
+        blocks = [
+            (a, Examples(to_rows(X[a : a + size]), y[a : a + size], np.ones(len(X[a : a + size]))))
+            for a in range(0, 100, size)
+        ]
+        W, b = np.zeros((1, 5)), np.zeros(1)
+        return train(blocks, Weights(W, b), Plan(kernels.perceptron, Rule(0.0, 1.0), max_iter=7, max_updates=150)), W, b
+
+    whole, W, b = run(100)
+    assert whole.stop is Stop.MAX_UPDATES
+    for size in (1, 3, 10, 99):
+        run_in_blocks, W2, b2 = run(size)
+        assert np.array_equal(W, W2)
+        assert np.array_equal(b, b2)
+        assert np.array_equal(whole.trace, run_in_blocks.trace)
+        assert [p.loss for p in whole.passes] == [p.loss for p in run_in_blocks.passes]
+
+
+WITHOUT_COMPILER = """
+import numpy as np, scipy.sparse as sp, warnings
+from linsep import Perceptron
+import oracle
+warnings.simplefilter("ignore")
+rng = np.random.default_rng(0)
+X, y = rng.integers(-4, 5, (20, 3)), rng.integers(0, 3, 20)
+W, b, trace = oracle.argmax(X.tolist(), y.tolist(), 3, passes=5)
+w, c, binary_trace = oracle.perceptron(X.tolist(), (2 * (y == 1) - 1).tolist(), passes=5)
+for rows in (X, sp.csr_array(X), np.asfortranarray(X)):
+    model = Perceptron(shuffle=False, max_iter=5).fit(rows, y)
+    assert model.coef_.tolist() == W and model.trace_.tolist() == trace
+    binary = Perceptron(shuffle=False, max_iter=5).fit(rows, y == 1)
+    assert binary.coef_.tolist() == [w] and binary.trace_.tolist() == binary_trace
+    ovr = Perceptron(shuffle=False, max_iter=5, multi_class="ovr").fit(rows, y)
+    assert ovr.coef_[1].tolist() == w
+    assert binary.radius_ == np.sqrt((X * X).sum(axis=1).max())
+print("the same")
+"""
+
+
+def test_without_a_compiler():
+    environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": os.path.dirname(oracle.__file__)}
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_COMPILER], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "the same\n", done.stderr

@@ -1,0 +1,334 @@
+"""Training from files: the same bits as from arrays, bounded memory, and nothing lost in an interruption."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import dump_svmlight_file
+from sklearn.exceptions import ConvergenceWarning
+
+from linsep import Perceptron, fit_source, read, teacher
+from linsep.stream import ahead
+
+
+def same(one, other):
+    """Say whether two fitted models made the same mistakes and have the same bits."""
+    return (
+        np.array_equal(one.coef_, other.coef_)
+        and np.array_equal(one.intercept_, other.intercept_)
+        and np.array_equal(one.trace_, other.trace_)
+        and np.array_equal(one.mistake_counts_, other.mistake_counts_)
+        and np.array_equal(one.classes_, other.classes_)
+        and np.array_equal(one.history_["loss"], other.history_["loss"])
+        and np.array_equal(one.history_["validation_error"], other.history_["validation_error"], equal_nan=True)
+        and one.stop_reason_ == other.stop_reason_
+        and one.radius_ == other.radius_
+        and one.margin_ == other.margin_
+        and one.training_errors_ == other.training_errors_
+    )
+
+
+def quiet(model, X, y):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(X, y)
+
+
+def write(folder, form, X, y):
+    """Write rows to a file of a format; sparse in LIBSVM text, dense elsewhere."""
+    path = folder / f"data.{form}"
+    if form == "svm":
+        dump_svmlight_file(sp.csr_matrix(X), y, str(path), zero_based=False)
+    elif form == "csv":
+        np.savetxt(path, np.column_stack((X, y)), delimiter=",", fmt="%.17g")
+    else:
+        np.save(path, np.column_stack((X, y)))
+    return path
+
+
+def numbers(classes, n=400, d=7):
+    rng = np.random.default_rng(classes)
+    X = np.where(rng.random((n, d)) < 0.4, 0.0, rng.standard_normal((n, d)))
+    X[0] = 1.0
+    return X, rng.integers(0, classes, n)
+
+
+@pytest.mark.parametrize("form", ["svm", "csv", "npy"])
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"max_iter": 3},
+        {"max_iter": 3, "multi_class": "ovr"},
+        {"early_stopping": True, "validation_fraction": 0.25},
+        {"tol": 1e-3, "n_iter_no_change": 2},
+        {"max_updates": 333},
+        {"max_iter": 2, "class_weight": "balanced", "fit_intercept": False},
+        {"target_margin": 0.5},
+    ],
+)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_same_bits_as_in_memory_at_any_block_size(tmp_path, form, parameters, classes):
+    path = write(tmp_path, form, *numbers(classes))
+    X, y = read(path).to_arrays()
+    expected = quiet(Perceptron(shuffle=False, **parameters), X, y)
+    for size in (700, 5_000, 1 << 22):
+        model = fit_source(Perceptron(shuffle=False, **parameters), read(path, block_bytes=size))
+        assert same(model, expected), size
+        assert model.n_features_in_ == 7
+    assert np.array_equal(model.predict(X), expected.predict(X))
+
+
+def test_separable_files_end_separated_without_another_look(tmp_path):
+    X, y, _ = teacher(500, 6, margin=0.05, offset=True, random_state=1)
+    path = write(tmp_path, "npy", X, y)
+    expected = Perceptron(shuffle=False).fit(X, y)
+    reads = []
+
+    class Counted(type(read(path))):
+        def __iter__(self):
+            reads.append(1)
+            return super().__iter__()
+
+    source = read(path, block_bytes=2000)
+    source.__class__ = Counted
+    model = fit_source(Perceptron(shuffle=False), source, evaluate=False)
+    assert same(model, expected)
+    assert len(reads) == 1 + model.n_iter_  # the labels of the first block, and the passes
+
+
+def test_without_evaluation_unknown_is_unknown(tmp_path):
+    path = write(tmp_path, "csv", *numbers(2))
+    model = fit_source(Perceptron(max_iter=2), read(path), evaluate=False)
+    assert np.isnan(model.margin_)
+    assert np.isnan(model.radius_)
+    assert model.training_errors_ == -1
+
+
+def test_shuffled_files(tmp_path):
+    X, y, _ = teacher(600, 5, margin=0.05, random_state=2)
+    path = write(tmp_path, "csv", X, y)
+    models = [fit_source(Perceptron(), read(path, block_bytes=3000)) for _ in range(2)]
+    assert same(*models)
+    assert models[0].stop_reason_ == "separated"
+    assert models[0].score(X, y) == 1
+    ordered = fit_source(Perceptron(shuffle=False), read(path, block_bytes=3000))
+    assert not np.array_equal(ordered.trace_, models[0].trace_)
+    other = fit_source(Perceptron(random_state=1), read(path, block_bytes=3000))
+    assert not np.array_equal(other.trace_, models[0].trace_)
+    # what the trace says is in the numbers of the file's rows
+    signs = np.where(y == models[0].classes_[1], 1, -1)
+    np.testing.assert_allclose(models[0].coef_[0], (models[0].mistake_counts_ * signs) @ X, atol=1e-9)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_labels_that_turn_up_late(tmp_path, classes):
+    X, y = numbers(classes)
+    y = np.sort(y)
+    path = write(tmp_path, "svm", X, y)
+    expected = quiet(Perceptron(shuffle=False, max_iter=3), *read(path).to_arrays())
+    assert same(fit_source(Perceptron(shuffle=False, max_iter=3), read(path, block_bytes=700)), expected)
+
+
+def test_features_that_turn_up_late(tmp_path):
+    path = tmp_path / "late.svm"
+    path.write_text("".join(f"{1 if i % 2 else -1} {1 + i // 50}:{1 + i % 3}\n" for i in range(300)))
+    expected = quiet(Perceptron(shuffle=False, max_iter=2), *read(path).to_arrays())
+    model = fit_source(Perceptron(shuffle=False, max_iter=2), read(path, block_bytes=100))
+    assert same(model, expected)
+    assert model.n_features_in_ == 6
+
+
+def test_positive_label(tmp_path):
+    X, y = numbers(2)
+    path = write(tmp_path, "csv", X, y)
+    model = fit_source(Perceptron(shuffle=False, max_iter=2), read(path, positive="0"))
+    other = fit_source(Perceptron(shuffle=False, max_iter=2), read(path))
+    assert model.classes_.tolist() == [1, 0]
+    assert np.array_equal(model.coef_, -other.coef_)
+    assert np.array_equal(model.predict(X), other.predict(X)) or model.decision_function(X).all()
+    path = write(tmp_path, "csv", *numbers(3))
+    with pytest.raises(ValueError, match="positive label is for two classes"):
+        fit_source(Perceptron(), read(path, positive="0"))
+
+
+@pytest.mark.parametrize("scale", ["unit", "standard"])
+@pytest.mark.parametrize("form", ["csv", "svm"])
+def test_scaled_training_hands_over_the_units_of_the_file(tmp_path, scale, form):
+    X, y, _ = teacher(300, 4, margin=0.1, offset=0.2, random_state=3)
+    X = X * [1e-3, 1.0, 50.0, 1e4] + ([5.0, -2.0, 0.0, 100.0] if form == "csv" else 0.0)
+    path = write(tmp_path, form, X, y)
+    model = fit_source(Perceptron(shuffle=False), read(path, block_bytes=2000), scale=scale)
+    assert model.scaling_["kind"] == scale
+    if scale == "unit":
+        Z = X / np.linalg.norm(X, axis=1).max()
+    else:
+        Z = (X - (X.mean(axis=0) if form == "csv" else 0.0)) / X.std(axis=0)
+        assert model.stop_reason_ == "separated"
+        np.testing.assert_allclose(model.scaling_["factor"], 1 / X.std(axis=0), rtol=1e-9)
+    trained = quiet(Perceptron(shuffle=False), Z if form == "csv" else sp.csr_array(Z), y)
+    assert np.array_equal(trained.trace_, model.trace_)
+    np.testing.assert_allclose(model.decision_function(X), trained.decision_function(Z), rtol=1e-7, atol=1e-9)
+    assert model.radius_ == pytest.approx(np.linalg.norm(X, axis=1).max())
+    assert model.margin_ == pytest.approx(model.margin(X, y), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("model", "extra", "message"),
+    [
+        (Perceptron(order="first"), {}, "needs an array"),
+        (Perceptron(), {"scale": "log"}, "scale must be"),
+        (Perceptron(eta0=-1), {}, "eta0 must be"),
+        (Perceptron(target_margin=0.1), {"scale": "unit"}, "does not go with scale"),
+        (Perceptron(early_stopping=True, validation_fraction=1e-12), {}, "holds out no row"),
+    ],
+)
+def test_what_cannot_be_is_refused(tmp_path, model, extra, message):
+    path = write(tmp_path, "csv", *numbers(2))
+    with pytest.raises(ValueError, match=message):
+        fit_source(model, read(path), **extra)
+
+
+def test_one_class_and_overflow_are_refused(tmp_path):
+    X, y = numbers(2)
+    with pytest.raises(ValueError, match="a plane separates two classes"):
+        fit_source(Perceptron(), read(write(tmp_path, "csv", X, np.zeros(len(X)))))
+    with pytest.raises((ValueError, FloatingPointError), match=r"overflowed|not finite"):
+        fit_source(Perceptron(), read(write(tmp_path, "csv", np.full_like(X, 1e308), y)))
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Checkpoints
+
+
+class InterruptedRunError(Exception):
+    pass
+
+
+PARAMETERS = [
+    {"shuffle": False, "max_iter": 6},
+    {"shuffle": True, "max_iter": 6},
+    {"shuffle": True, "early_stopping": True, "validation_fraction": 0.3, "n_iter_no_change": 3},
+    {"shuffle": False, "multi_class": "ovr", "max_iter": 4, "class_weight": "balanced"},
+]
+
+
+@pytest.mark.parametrize("parameters", PARAMETERS)
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("scale", ["none", "standard"])
+def test_an_interrupted_run_ends_like_one_that_was_not(tmp_path, parameters, classes, scale):
+    path = write(tmp_path, "svm", *numbers(classes))
+    saved = tmp_path / "run.checkpoint"
+
+    def go(watch=None, **extra):
+        source = read(path, block_bytes=1500)
+        return fit_source(Perceptron(**parameters), source, scale=scale, watch=watch, **extra)
+
+    expected = go()
+    rng = np.random.default_rng(0)
+    for attempt in range(60):
+        left = int(rng.integers(1, 40))
+
+        def watch(*_):
+            nonlocal left
+            left -= 1
+            if left == 0:
+                raise InterruptedRunError
+
+        try:
+            model = go(watch, checkpoint=saved, every=0, resume=attempt > 0)
+            break
+        except InterruptedRunError:
+            continue
+    assert attempt > 1
+    assert same(model, expected)
+    assert same(go(checkpoint=saved, resume=True), expected)  # and once more from the end
+
+
+KILLED = """
+import sys
+from linsep import Perceptron, fit_source, read, save
+data, checkpoint, out = sys.argv[1:]
+print("ready", flush=True)
+model = fit_source(Perceptron(max_iter=40), read(data, block_bytes=3000), checkpoint=checkpoint, every=0, resume=True,
+                   watch=lambda number, looked, made, loss: print(number, looked, flush=True))
+save(model, out)
+"""
+
+
+def test_killed_at_random_moments(tmp_path):
+    path = write(tmp_path, "svm", *numbers(2, n=800))
+    expected = fit_source(Perceptron(max_iter=40), read(path, block_bytes=3000))
+    rng = np.random.default_rng(5)
+    kills = 0
+    for _ in range(12):
+        process = subprocess.Popen(
+            [sys.executable, "-c", KILLED, path, tmp_path / "run.checkpoint", tmp_path / "model"],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        lines = int(rng.integers(2, 400)) if kills < 5 else 10**9
+        for count, _line in enumerate(process.stdout):
+            if count >= lines:
+                process.send_signal(signal.SIGKILL)
+                break
+        process.stdout.close()
+        code = process.wait()
+        if code == 0:
+            break
+        assert code == -signal.SIGKILL
+        kills += 1
+    assert kills >= 3
+    from linsep import load
+
+    assert same(load(tmp_path / "model"), expected)
+    assert sorted(os.listdir(tmp_path)) == ["data.svm", "model", "run.checkpoint"]
+
+
+def test_a_checkpoint_of_another_run_is_refused(tmp_path):
+    path = write(tmp_path, "csv", *numbers(2))
+    saved = tmp_path / "run.checkpoint"
+    fit_source(Perceptron(max_iter=2), read(path), checkpoint=saved)
+    with pytest.raises(ValueError, match=r"another run: eta0 was 1.0, is 0.5"):
+        fit_source(Perceptron(max_iter=2, eta0=0.5), read(path), checkpoint=saved, resume=True)
+    with pytest.raises(ValueError, match=r"another run: scale was 'none', is 'unit'"):
+        fit_source(Perceptron(max_iter=2), read(path), scale="unit", checkpoint=saved, resume=True)
+    write(tmp_path, "csv", *numbers(3))
+    with pytest.raises(ValueError, match="another run: the data is not the same"):
+        fit_source(Perceptron(max_iter=2), read(path), checkpoint=saved, resume=True)
+    saved.write_bytes(saved.read_bytes()[:-9])
+    with pytest.raises(ValueError, match="not a checkpoint, or a damaged one"):
+        fit_source(Perceptron(max_iter=2), read(path), checkpoint=saved, resume=True)
+    saved.write_bytes(b"rubbish")
+    with pytest.raises(ValueError, match="not a checkpoint, or a damaged one"):
+        fit_source(Perceptron(max_iter=2), read(path), checkpoint=saved, resume=True)
+
+
+def test_long_traces_are_given_up(tmp_path, monkeypatch):
+    monkeypatch.setattr("linsep.stream._LONGEST_TRACE", 100)
+    path = write(tmp_path, "csv", *numbers(2))
+    model = fit_source(Perceptron(max_iter=3), read(path))
+    assert model.mistakes_ > 100
+    assert not hasattr(model, "trace_")
+
+
+def test_ahead_passes_errors_on_and_ends_its_thread():
+    def items():
+        yield 1
+        yield 2
+        raise KeyError("three")
+
+    got = ahead(items())
+    assert [next(got), next(got)] == [1, 2]
+    with pytest.raises(KeyError, match="three"):
+        next(got)
+    before = threading.active_count()
+    endless = ahead(iter(int, 1))
+    assert next(endless) == 0
+    endless.close()
+    assert threading.active_count() == before
