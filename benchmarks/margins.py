@@ -20,17 +20,16 @@ COLUMNS = (10, 20, 50, 100, 200, 400)  # at 20 000 rows
 
 
 def run() -> Iterator[Row]:
-    X, y, _ = teacher(100_000, 100, margin=1e-3, offset=True)
+    X, y, _ = teacher(100_000, 100, margin=1e-3)
     pass_time = best(lambda: X @ np.ones(100))
     for form in ("affine", "origin", "augmented"):
-        data, signs = (X, y) if form != "origin" else teacher(100_000, 100, margin=1e-3)[:2]
-        ours = best(lambda data=data, signs=signs, form=form: largest_margin(data, signs, form=form), 3)
+        ours = best(lambda form=form: largest_margin(X, y, form=form), 3)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             peer = LinearSVC(C=1e6, loss="hinge", fit_intercept=form != "origin")
-            theirs = best(lambda data=data, signs=signs, peer=peer: peer.fit(data, signs), 1)
-        bracket = largest_margin(data, signs, form=form)
-        distance = (signs * peer.decision_function(data)).min() / np.linalg.norm(
+            theirs = best(lambda peer=peer: peer.fit(X, y), 1)
+        bracket = largest_margin(X, y, form=form)
+        distance = (y * peer.decision_function(X)).min() / np.linalg.norm(
             np.append(peer.coef_, peer.intercept_ if form == "augmented" else 0.0)
         )
         job = f"{form} margin, 100k×100, gap {bracket.gap:.0e} ({ours / pass_time:.0f} passes)"
@@ -41,7 +40,7 @@ def growth() -> tuple[list[float], list[float]]:
     """Return the seconds for each number of rows and each number of columns."""
 
     def seconds(n: int, d: int) -> float:
-        X, y, _ = teacher(n, d, margin=1e-3, offset=True)
+        X, y, _ = teacher(n, d, margin=1e-3)
         return best(lambda: largest_margin(X, y), 2)
 
     return [seconds(n, 50) for n in ROWS], [seconds(20_000, d) for d in COLUMNS]

@@ -20,6 +20,7 @@ import numpy as np
 from linsep.problem import Floats
 
 _OUTER, _NEWTON, _GRADIENTS = 100, 60, 1000  # largest numbers of steps of each kind
+_STEEP = 1e14  # penalty, in rows' sizes, at which Newton's systems say nothing any more
 _NOTHING = 1e-9  # a point of the hull this near to the origin, in rows' sizes, cannot be told from it
 
 
@@ -52,7 +53,7 @@ def widest(Z: Any, free: int, *, start: Plane | None = None, tol: float = 1e-8) 
         renewed = np.maximum(0.0, lam + C * (1.0 - h))
         worst = float(np.abs(renewed - lam).max()) / C  # by how much a row, if it has a multiplier, is off its plane
         lam = renewed
-        if worst <= tol:
+        if worst <= tol or C * size**2 > _STEEP:
             break
         if worst > 0.2 * before:
             C *= 5.0
