@@ -388,7 +388,8 @@ def signs(rows: Rows, which: Array, w: Array) -> Iterator[Array]:
             if dense and not rows.data.flags.c_contiguous:
                 part, places = take(rows, chunk), np.arange(len(chunk), dtype=np.uint64)
             (_filter_dense if dense else _filter_sparse)(*part, places, nearest, side)
-            doubt = np.flatnonzero(side == _DOUBT)
+            doubt = np.flatnonzero(side == 0)
+            side[doubt] = _DOUBT
             if faithful and len(doubt):
                 again = side[doubt]
                 limit = math.inf if rows.data.dtype.kind == "f" else 2.0**53
@@ -430,8 +431,9 @@ def _floats(w: Array, whole: list[int]) -> tuple[Array | None, bool]:
 # cell by u times itself (conversion), a sum by u times itself. However the m products and the offset are added up, with
 # or without fused operations, the result is off by at most k A + m e, where A is the sum of absolute values and
 # k = (1 + u)**(m + 4) - 1 (Higham 2002, section 3.1); the computed A is too small by no more than that. For m < 2**40
-# the bound 1.01 (m + 8) u A + 4 (m + 8) e with the computed A covers it, its own rounding included. If anything
-# overflowed or is NaN, the comparison fails and the row stays in doubt.
+# the bound 1.01 (m + 8) u A + 2**-1000 with the computed A covers it, its own rounding included (a term nearer to m e
+# would be subnormal, which the processor is slow to add). If anything overflowed or is NaN, the comparison fails and
+# the row stays in doubt.
 
 _DOUBT = 2
 _any_order = njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
@@ -440,13 +442,9 @@ _in_order = njit(cache=True, nogil=True, error_model="numpy")
 
 @_any_order
 def _settle(s, a, terms):
-    """Return the sign of a sum ``s`` of products whose absolute values add up to ``a``, or doubt."""
-    error = (terms + 8) * (1.01 * 2.0**-53) * a + (terms + 8) * 2.0**-1072
-    if s > error:
-        return 1
-    if s < -error:
-        return -1
-    return _DOUBT
+    """Return the sign of a sum ``s`` of products whose absolute values add up to ``a``, or 0 for doubt."""
+    error = (terms + 8) * (1.01 * 2.0**-53) * a + 2.0**-1000
+    return np.int8(s > error) - np.int8(s < -error)  # signs alternate: a branch would be mispredicted
 
 
 @_any_order
