@@ -27,6 +27,13 @@ def matrix(estimator: Any, X: Any, *, reset: bool) -> Any:
     return _numeric(X, list(getattr(estimator, "feature_names_in_", [])))
 
 
+def numbers(X: Any) -> Any:
+    """Return ``X`` as a real 2-D array or CSR matrix of at least one row; whether all are finite is not looked at."""
+    names = [str(name) for name in getattr(X, "columns", [])]
+    X = check_array(X, accept_sparse="csr", accept_large_sparse=True, dtype=None, ensure_all_finite=False)
+    return _numeric(X, names)
+
+
 def to_rows(X: Any) -> Rows:
     """Return a real array or CSR matrix as rows, without a copy wherever its storage allows."""
     if sp.issparse(X):

@@ -1,0 +1,61 @@
+"""Is it separable? A search for proofs; it is never trusted, its proofs are always checked by ``proof``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from linsep import encode
+from linsep.proof import Data, Separator, Verdict, read, separates
+from linsep.separate.search import Search
+
+__all__ = ["separate", "separator"]
+
+
+def separate(X: Any, y: Any, *, fit_intercept: bool = True, time_limit: float | None = None) -> Verdict:
+    """Decide whether some plane separates the classes, and prove it.
+
+    The verdict is exact: it is about the numbers as they are stored, without any tolerance, and its proof has been
+    checked in exact arithmetic before it is returned.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n, d)
+        Any real numbers; not copied.
+    y : array-like of shape (n,)
+        Labels of any hashable type, at least two different ones. More than two classes are separable when one weight
+        vector and offset per class give the true class of every row the strictly highest score.
+    fit_intercept : bool, default=True
+        Whether planes may have an offset, or go through the origin.
+    time_limit : float, default=None
+        Seconds after which to give up with the verdict "unknown". Its ``bracket`` then bounds the largest margin.
+
+    Returns
+    -------
+    verdict : Verdict
+        ``kind`` is "separable", "quasi" or "overlap", and without a time limit never "unknown".
+
+    Examples
+    --------
+    >>> import linsep
+    >>> X, y = [[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1]  # exclusive or
+    >>> verdict = linsep.separate(X, y)
+    >>> verdict
+    Verdict(overlap, Refutation(4 rows: [0 1 2 3]))
+    >>> verdict.refutation.weights
+    (Fraction(1, 1), Fraction(1, 1), Fraction(1, 1), Fraction(1, 1))
+    >>> verdict.check(X, y)
+    True
+    """
+    X = encode.numbers(X)
+    y = encode.labels(y)
+    encode.same_length(X, y)
+    classes, codes = encode.number(y)
+    if len(classes) < 2:
+        raise ValueError(f"y has one class only ({classes[0]!r}): there is nothing to separate")
+    data = Data(encode.to_rows(X), codes.astype(np.intp), X.shape[1], len(classes), bool(fit_intercept))
+    search = Search(data, tuple(classes.tolist()), time_limit)
+    if not search.field.finite:
+        encode.refuse(X, np.zeros(0))
+    return search.run()

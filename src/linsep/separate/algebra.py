@@ -1,0 +1,215 @@
+"""Exact linear algebra on integer rows: dependencies, null spaces, and Wolfe's algorithm without rounding.
+
+Rows are ``fmpz_mat`` matrices; a row may carry any positive factor. Ranks and pivots are found modulo a prime, which
+can only be too small, so whatever is built on them is checked over the integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+from flint import fmpq, fmpz, fmpz_mat, nmod_mat
+
+from linsep.problem import Array, Floats
+
+PRIME = 2**63 - 25
+
+
+class Dependency(NamedTuple):
+    """Rows that cancel: ``Σ weights[k] row[k] = 0`` with all weights positive."""
+
+    places: Array  # (m,) positions of the rows
+    weights: list[Fraction]
+
+
+def pivots(A: Any) -> tuple[list[int], list[int]]:
+    """Return rows and columns of ``A``, as many as its rank, that cross in an invertible matrix."""
+    columns = _leading(nmod_mat(A, PRIME))
+    rows = _leading(nmod_mat(A, PRIME).transpose())
+    return rows, columns
+
+
+def _leading(M: Any) -> list[int]:
+    """Return the columns in which the rows of the reduced echelon form begin: independent ones, the first possible."""
+    echelon, rank = M.rref()
+    found: list[int] = []
+    j = 0
+    for i in range(rank):
+        while echelon[i, j] == 0:
+            j += 1
+        found.append(j)
+        j += 1
+    return found
+
+
+def select(A: Any, rows: list[int], columns: list[int]) -> Any:
+    """Return the part of ``A`` where some rows and columns cross."""
+    table = A.tolist()
+    return fmpz_mat(len(rows), len(columns), [table[i][j] for i in rows for j in columns])
+
+
+def dependency(A: Any) -> Dependency | None:
+    """Return the positive dependency of rows that are independent but for one relation, or None if there is none."""
+    rows, columns = pivots(A)
+    others = sorted(set(range(A.nrows())) - set(rows))
+    if len(others) != 1:
+        return None
+    # solve Σ_P λ_i a_i = -a_o in the pivot columns
+    left = select(A, rows, columns).transpose()
+    right = -select(A, others, columns).transpose()
+    try:
+        solution = left.solve(right) if rows else None
+    except ZeroDivisionError:
+        return None
+    weights = [Fraction(0)] * A.nrows()
+    weights[others[0]] = Fraction(1)
+    for k, i in enumerate(rows):
+        weights[i] = fraction(solution[k, 0])
+    if min(weights) < 0 or not cancels(A, weights):
+        return None
+    places = [k for k, weight in enumerate(weights) if weight > 0]
+    return Dependency(np.array(places), [weights[k] for k in places])
+
+
+def cancels(A: Any, weights: list[Fraction]) -> bool:
+    """Return whether the weighted sum of the rows of ``A`` is exactly zero."""
+    return bool((integers(weights) * A) == fmpz_mat(1, A.ncols()))
+
+
+def integers(weights: list[Fraction]) -> Any:
+    """Return fractions as a row of integers, times a common positive factor."""
+    common = fmpz(1)
+    for weight in weights:
+        common = common.lcm(fmpz(weight.denominator))
+    return fmpz_mat(1, len(weights), [fmpz(w.numerator) * (common // fmpz(w.denominator)) for w in weights])
+
+
+def fraction(value: Any) -> Fraction:
+    """Return a flint rational as a Fraction."""
+    return Fraction(int(value.p), int(value.q))
+
+
+def null_basis(A: Any) -> Any:
+    """Return the columns of a matrix that span the null space of ``A``, primitive integer vectors."""
+    rows, columns = pivots(A)
+    n = A.ncols()
+    free = sorted(set(range(n)) - set(columns))
+    basis = fmpz_mat(n, len(free))
+    if not free:
+        return basis
+    solution = select(A, rows, columns).solve(select(A, rows, free)) if rows else None
+    for k, j in enumerate(free):
+        entries = [solution[i, k] for i in range(len(rows))] if solution is not None else []
+        common = fmpz(1)
+        for entry in entries:
+            common = common.lcm(entry.q)
+        basis[j, k] = common
+        for column, entry in zip(columns, entries, strict=True):
+            basis[column, k] = -entry.p * (common // entry.q)
+    return basis
+
+
+def express(A: Any, target: Any) -> list[Fraction]:
+    """Return coefficients ``c`` with ``Σ c_i a_i = target``, a row in the span of the rows of ``A``."""
+    rows, columns = pivots(A)
+    c = [Fraction(0)] * A.nrows()
+    if rows:
+        right = fmpz_mat(len(columns), 1, [target[0, j] for j in columns])
+        solution = select(A, rows, columns).transpose().solve(right)
+        for k, i in enumerate(rows):
+            c[i] = fraction(solution[k, 0])
+    return c
+
+
+def floats(M: Any) -> tuple[Floats, Array]:
+    """Return an integer matrix as floats, each row divided by a power of two to a size near 1, and the exponents."""
+    table = M.tolist()
+    Z = np.empty((M.nrows(), M.ncols()))
+    exponents = np.zeros(M.nrows(), dtype=np.int64)
+    for i, row in enumerate(table):
+        top = max((abs(value).bit_length() for value in row), default=0)
+        if top <= 1000:
+            Z[i] = np.ldexp(np.array([float(value) for value in row]), -top)
+        else:
+            drop = top - 1000
+            Z[i] = np.ldexp(np.array([float(value >> drop) for value in row]), -1000)
+        exponents[i] = top
+    return Z, exponents
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Wolfe's algorithm over the rationals
+
+
+def nearest(A: Any, start: list[int], weights: list[Fraction], tick: Callable[[], None]) -> tuple[Any, Dependency | None]:
+    """Return a vector with a positive product with every row of ``A`` or, if there is none, a positive dependency.
+
+    Wolfe (1976), without rounding and hence finite; ended as soon as all products are positive. ``start`` are rows to
+    begin with and their weights; ``tick`` is called once a round and may end it all by raising an exception.
+    """
+    G = A * A.transpose()
+    S, lam = _independent(A, start, weights)
+    while True:
+        tick()
+        S, lam, mu, origin = _corral(G, S, lam)
+        if origin:
+            keep = [k for k, value in enumerate(lam) if value > 0]
+            return None, Dependency(np.array([S[k] for k in keep]), [fraction(lam[k]) for k in keep])
+        whole = integers([fraction(value) for value in mu])
+        x = fmpz_mat(1, A.ncols())
+        table = A.tolist()
+        x = whole * fmpz_mat([table[i] for i in S])
+        heights = [row[0] for row in (A * x.transpose()).tolist()]
+        level = heights[S[0]]
+        lowest = min(range(len(heights)), key=heights.__getitem__)
+        if heights[lowest] > 0:
+            return x, None
+        assert level > 0
+        S.append(lowest)
+        lam.append(fmpq(0))
+
+
+def _independent(A: Any, start: list[int], weights: list[Fraction]) -> tuple[list[int], list[Any]]:
+    """Return those of the rows to start from that are linearly independent, with weights of sum 1."""
+    keep = []
+    if start:
+        table = A.tolist()
+        keep = _leading(nmod_mat(fmpz_mat([table[i] for i in start]), PRIME).transpose())
+    if not keep:
+        return [0], [fmpq(1)]
+    chosen = [max(weights[k], Fraction(1, 10**30)) for k in keep]
+    total = sum(chosen)
+    return [start[k] for k in keep], [fmpq(int(w.numerator), int(w.denominator)) / fmpq(int(total.numerator), int(total.denominator)) for w in chosen]
+
+
+def _corral(G: Any, S: list[int], lam: list[Any]) -> tuple[list[int], list[Any], list[Any], bool]:
+    """Walk to the lowest point of the affine hull of ``S``, dropping rows whose weight reaches zero on the way.
+
+    Returns the rows, their weights, the solution of ``G mu = 1`` on them, and whether the point is the origin.
+    """
+    while True:
+        part = fmpz_mat([[G[i, j] for j in S] for i in S])
+        try:
+            solved = part.solve(fmpz_mat(len(S), 1, [1] * len(S)))
+            mu = [solved[k, 0] for k in range(len(S))]
+            origin = False
+        except ZeroDivisionError:  # the origin lies in the affine hull
+            basis, _ = part.nullspace()
+            mu = [fmpq(basis[k, 0]) for k in range(len(S))]
+            origin = True
+        total = sum(mu, fmpq(0))
+        alpha = [value / total for value in mu]
+        worst, theta = -1, fmpq(1)
+        for k, value in enumerate(alpha):
+            if value < 0 or (value == 0 and not origin):
+                reach = lam[k] / (lam[k] - value) if lam[k] != value else fmpq(0)
+                if worst < 0 or reach < theta:
+                    worst, theta = k, reach
+        if worst < 0:
+            return S, alpha, mu, origin
+        lam = [a + theta * (c - a) for a, c in zip(lam, alpha, strict=True)]
+        keep = [k for k in range(len(S)) if k != worst]
+        S, lam = [S[k] for k in keep], [lam[k] for k in keep]

@@ -1,0 +1,298 @@
+"""The search for a verdict: cheap means first, stronger ones where the exact check says no.
+
+1. Floats on a working set: Wolfe's nearest point (``hull``) on some rows, a pass over all rows, add the lowest ones.
+   All rows above the plane: a candidate separator. Origin in the hull: candidate multipliers, made exact.
+2. The same through an exact lens, and in the end Wolfe's algorithm in rational numbers, which cannot fail.
+3. Not separable: every plane that is weakly right holds the contradicting rows. Restrict to planes that do, drop the
+   inequalities that then hold with equality, decide again: a plane means quasi, nothing left means overlap.
+
+Nothing is returned that ``proof`` does not confirm.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from flint import fmpz_mat
+from numba import njit
+
+from linsep.hull import nearest_point
+from linsep.problem import Array, Dense, Floats
+from linsep.proof import Data, Refutation, Separator, Verdict, holds
+from linsep.separate import algebra
+from linsep.separate.field import Field, in_chunks, lowest
+from linsep.separate.lens import Lens, as_plane, decide, pair_signs, raw_rows, whole_basis
+
+_PASSES = 60  # over all rows with floats before stronger means
+
+
+class OutOfTime(Exception):
+    """The time limit is spent."""
+
+
+class Search:
+    """One search: the data, the clock, and the best bounds on the margin so far."""
+
+    def __init__(self, data: Data, classes: tuple[Any, ...], time_limit: float | None) -> None:
+        self.data, self.classes = data, classes
+        self.deadline = math.inf if time_limit is None else time.monotonic() + time_limit
+        self.bracket = (-math.inf, math.inf)
+        self.rng = np.random.default_rng(0)
+        self.field: Field = Field(data, self.rng)
+
+    def tick(self) -> None:
+        """Raise OutOfTime once the time limit is spent."""
+        if time.monotonic() > self.deadline:
+            raise OutOfTime
+
+    def run(self) -> Verdict:
+        """Return the verdict, confirmed by the exact check; "unknown" if the time limit is spent first."""
+        try:
+            return self._with_floats() or self._exactly()
+        except OutOfTime:
+            return self._verdict("unknown", None, None)
+
+    def _verdict(self, kind: str, plane: Separator | None, refutation: Refutation | None) -> Verdict:
+        data = self.data
+        return Verdict(kind, plane, refutation, self.classes, data.width, data.offset, self.bracket)
+
+    def _confirmed(self, kind: str, plane: Separator | None, refutation: Refutation | None) -> Verdict | None:
+        verdict = self._verdict(kind, plane, refutation)
+        return verdict if holds(verdict, self.data) else None
+
+    # -----------------------------------------------------------------------------------------------------------
+    # Floats
+
+    def _first(self) -> Array:
+        """Return some inequalities to begin with, of every class."""
+        data, rng = self.data, self.rng
+        most = 4 * self.field.dimension + 8
+        n = len(data.y)
+        if n * (data.classes - 1) <= most:
+            i, rival = np.divmod(np.arange(n * data.classes), data.classes)
+            return np.flatnonzero(data.y[i] != rival)
+        i = np.sort(rng.choice(n, min(n, most), replace=False)) if n > most else rng.integers(0, n, most)
+        rival = (data.y[i] + rng.integers(1, data.classes, len(i))) % data.classes
+        return np.unique(i * data.classes + rival)
+
+    def _with_floats(self) -> Verdict | None:
+        """Decide by floats on a growing working set, if the exact check agrees."""
+        field, C = self.field, self.data.classes
+        ids = self._first()
+        Z = field.gather(ids)
+        self.ids = ids
+        start: Floats | None = None
+        for _ in range(_PASSES):
+            self.tick()
+            near = nearest_point(Z, start=start, tol=0.7)
+            if not near.w.any() or not near.lowest > 0:
+                return self._refuted(ids[near.support])
+            scores, rivals = field.sweep(near.w)
+            if not np.isfinite(scores).all():
+                return None
+            if scores.min() > 0:
+                return self._separated(near.w)
+            low = lowest(scores, 2 * field.dimension + 8, 0.3 / float(np.linalg.norm(near.w)))
+            new = np.setdiff1d(low * C + rivals[low], ids)
+            if len(new) == 0:
+                return None
+            ids, Z, start = np.concatenate((ids, new)), np.vstack((Z, field.gather(new))), near.weights
+            self.ids = ids
+        return None
+
+    def _separated(self, w: Floats) -> Verdict | None:
+        """Confirm a plane: as floats, with its offset moved, at last in fractions."""
+        plane = self.field.plane(w)
+        found = self._confirmed("separable", plane, None)
+        if found is None and self.data.offset and self.data.classes == 2:
+            found = self._confirmed("separable", midway(self.data, plane), None)
+        return found or self._confirmed("separable", self.field.plane(w, exact=True), None)
+
+    def _refuted(self, support: Array) -> Verdict | None:
+        """Make multipliers exact; go on to quasi or overlap."""
+        A, _ = raw_rows(self.data, support)
+        found = algebra.dependency(A)
+        if found is None:
+            return None
+        return self._weakly(support[found.places], found.weights)
+
+    # -----------------------------------------------------------------------------------------------------------
+    # Exact
+
+    def _exactly(self) -> Verdict:
+        """Decide through an exact lens."""
+        data = self.data
+        everything = np.ones((len(data.y), data.classes), dtype=bool)
+        everything[np.arange(len(data.y)), data.y] = False
+        lens = Lens(data, whole_basis(data), everything.ravel())
+        w, ids, found = decide(lens, self.ids, self.rng, self.tick)
+        if found is not None:
+            return self._weakly(ids[found.places], found.weights)
+        verdict = self._shortest("separable", w, None)
+        assert verdict is not None
+        return verdict
+
+    def _shortest(self, kind: str, w: Any, refutation: Refutation | None) -> Verdict | None:
+        """Return a verdict with exact weights, rounded to as few digits as confirm."""
+        data = self.data
+        plane = as_plane(data, w)
+        if plane.w.dtype == object and kind == "separable":
+            for bits in (53, 80, 106, 212, 424):
+                top = max(abs(int(w[j, 0])).bit_length() for j in range(w.nrows()))
+                if top <= bits:
+                    break
+                short = fmpz_mat(w.nrows(), 1, [(w[j, 0] >> (top - bits)) for j in range(w.nrows())])
+                verdict = self._confirmed(kind, as_plane(data, short), refutation)
+                if verdict is not None:
+                    return verdict
+        return self._confirmed(kind, plane, refutation)
+
+    def _weakly(self, ids: Array, weights: list[Fraction]) -> Verdict:
+        """Tell quasi from overlap, given inequalities that contradict each other.
+
+        Face reduction: all inequalities in the span of those in the refutation hold with equality on every plane that
+        is weakly right. Each level either finds a plane for the rest or adds to the refutation.
+        """
+        data = self.data
+        A, shifts = raw_rows(data, ids)
+        first = refutation(data, ids, weights, shifts)
+        face, multipliers = self._with_duplicates(ids, weights)
+        while True:
+            self.tick()
+            A, shifts = raw_rows(data, face)
+            basis = algebra.null_basis(A)
+            left = self._off_face(basis)
+            if not left.any():
+                verdict = self._confirmed("overlap", None, refutation(data, face, multipliers, shifts))
+                assert verdict is not None
+                return verdict
+            lens = Lens(data, basis, left)
+            w, more, found = decide(lens, self._some(left, lens.dimension), self.rng, self.tick)
+            if found is None:
+                verdict = self._shortest("quasi", w, first)
+                assert verdict is not None
+                return verdict
+            face, multipliers = lifted(data, face, multipliers, more[found.places], found.weights)
+
+    def _off_face(self, basis: Any) -> Array:
+        """Return which inequalities are not in the span of those that the basis is orthogonal to: almost surely."""
+        data = self.data
+        left = np.zeros((len(data.y), data.classes), dtype=bool)
+        if basis.ncols():
+            random = fmpz_mat(basis.ncols(), 1, self.rng.integers(1, 2**20, basis.ncols()).tolist())
+            left = pair_signs(data, basis * random) != 0
+            left[np.arange(len(data.y)), data.y] = False
+        return left.ravel()
+
+    def _some(self, left: Array, dimension: int) -> Array:
+        """Return some of the inequalities that are left."""
+        ids = np.flatnonzero(left)
+        most = 4 * dimension + 8
+        return np.sort(self.rng.choice(ids, most, replace=False)) if len(ids) > most else ids
+
+    def _with_duplicates(self, ids: Array, weights: list[Fraction]) -> tuple[Array, list[Fraction]]:
+        """Add equal rows of different classes to a refutation, so far as they raise its rank."""
+        pairs = contradicting(self.data)
+        if len(pairs) == 0:
+            return ids, weights
+        A, shifts = raw_rows(self.data, np.concatenate((ids, pairs[:, 0])))
+        kept = algebra.pivots(A)[0]
+        known = set(ids.tolist())
+        extra = [pairs[k - len(ids)] for k in kept if k >= len(ids) and not known & set(pairs[k - len(ids)].tolist())]
+        if not extra:
+            return ids, weights
+        more = np.concatenate(extra)
+        return np.concatenate((ids, more)), [*weights, *[Fraction(1)] * len(more)]
+
+
+def lifted(data: Data, face: Array, multipliers: list[Fraction], more: Array, weights: list[Fraction]) -> tuple[Array, list[Fraction]]:
+    """Join a refutation and inequalities that cancel up to the span of its own into one refutation."""
+    A, _ = raw_rows(data, face)
+    B, _ = raw_rows(data, more)
+    scale = algebra.integers(weights)
+    whole = [Fraction(int(scale[0, k])) for k in range(len(weights))]
+    c = algebra.express(A, scale * B)  # Σ whole b = Σ c a
+    times = max([Fraction(1), *(value / m for value, m in zip(c, multipliers, strict=True))])
+    times = Fraction(2) ** (math.ceil(math.log2(times) if times < 2**1000 else int(times).bit_length()) + 1)
+    joined = [times * m - value for m, value in zip(multipliers, c, strict=True)]
+    return np.concatenate((face, more)), joined + whole
+
+
+def refutation(data: Data, ids: Array, weights: list[Fraction], shifts: list[int]) -> Refutation:
+    """Return multipliers of integer rows as multipliers of the rows as given, in integers without a common divisor."""
+    exact = [weight / Fraction(2) ** shift for weight, shift in zip(weights, shifts, strict=True)]
+    common = math.lcm(*(value.denominator for value in exact))
+    whole = [int(value * common) for value in exact]
+    divisor = math.gcd(*whole)
+    order = np.argsort(ids, kind="stable")
+    return Refutation(
+        (ids[order] // data.classes).astype(np.intp),
+        tuple(Fraction(whole[k] // divisor) for k in order.tolist()),
+        (ids[order] % data.classes).astype(np.intp),
+    )
+
+
+def midway(data: Data, plane: Separator) -> Separator:
+    """Return the plane with its offset midway between the two classes, as far as floats tell."""
+    heights = np.empty(len(data.y))
+
+    def work(part: Any, start: int, stop: int) -> None:
+        (_heights_dense if isinstance(part, Dense) else _heights_sparse)(*part, plane.w, heights[start:stop])
+
+    in_chunks(data.rows, len(data.y), data.width, work)
+    upper, lower = heights[data.y == 1].min(), heights[data.y == 0].max()
+    return Separator(plane.w, -(lower + (upper - lower) / 2))
+
+
+def contradicting(data: Data) -> Array:
+    """Return pairs of inequalities (m, 2) of equal rows of different classes, one pair for each such row."""
+    keys = np.empty(len(data.y))
+    w = np.random.default_rng(1).normal(size=data.width)
+    w = np.ldexp(w, -8)
+
+    def work(part: Any, start: int, stop: int) -> None:
+        (_heights_dense if isinstance(part, Dense) else _heights_sparse)(*part, w, keys[start:stop])
+
+    in_chunks(data.rows, len(data.y), data.width, work)
+    order = np.lexsort((data.y, keys))
+    same = (keys[order[1:]] == keys[order[:-1]]) & (data.y[order[1:]] != data.y[order[:-1]])
+    first, second = order[:-1][same], order[1:][same]
+    equal = np.array([_equal_rows(data, i, j) for i, j in zip(first.tolist(), second.tolist(), strict=True)], dtype=bool)
+    first, second = first[equal], second[equal]
+    C = data.classes
+    return np.column_stack((first * C + data.y[second], second * C + data.y[first]))
+
+
+def _equal_rows(data: Data, i: int, j: int) -> bool:
+    if isinstance(data.rows, Dense):
+        return bool((data.rows.data[i] == data.rows.data[j]).all())
+    a, b = (slice(int(data.rows.indptr[k]), int(data.rows.indptr[k + 1])) for k in (i, j))
+    return np.array_equal(data.rows.indices[a], data.rows.indices[b]) and np.array_equal(data.rows.data[a], data.rows.data[b])
+
+
+_in_order = njit(cache=True, nogil=True, error_model="numpy")  # equal rows must give equal sums
+
+
+@_in_order
+def _heights_dense(data, w, heights):
+    """Put ``w·x`` of every row into ``heights``."""
+    for i in range(data.shape[0]):
+        x = data[i]
+        s = 0.0
+        for j in range(w.size):
+            s += x[j] * w[j]
+        heights[i] = s
+
+
+@_in_order
+def _heights_sparse(data, indices, indptr, w, heights):
+    """Put ``w·x`` of every row into ``heights``."""
+    for i in range(indptr.size - 1):
+        s = 0.0
+        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            s += data[p] * w[indices[p]]
+        heights[i] = s
