@@ -156,20 +156,35 @@ def nearest(A: Any, start: list[int], weights: list[Fraction], tick: Callable[[]
         tick()
         S, lam, mu, origin = _corral(G, S, lam)
         if origin:
-            keep = [k for k, value in enumerate(lam) if value > 0]
-            return None, Dependency(np.array([S[k] for k in keep]), [fraction(lam[k]) for k in keep])
-        whole = integers([fraction(value) for value in mu])
-        x = fmpz_mat(1, A.ncols())
-        table = A.tolist()
-        x = whole * fmpz_mat([table[i] for i in S])
+            return None, _from_weights(S, lam)
+        x = _combined(A, S, mu)
         heights = [row[0] for row in (A * x.transpose()).tolist()]
-        level = heights[S[0]]
         lowest = min(range(len(heights)), key=heights.__getitem__)
         if heights[lowest] > 0:
             return x, None
-        assert level > 0
         S.append(lowest)
         lam.append(fmpq(0))
+
+
+def lowest_point(A: Any, weights: list[Fraction]) -> tuple[Any, Dependency | None]:
+    """Return the lowest point of the hull of a corral within the rows of ``A``, or a dependency if it is the origin."""
+    S, lam = _independent(A, list(range(A.nrows())), weights)
+    S, lam, mu, origin = _corral(A * A.transpose(), S, lam)
+    if origin:
+        return None, _from_weights(S, lam)
+    return _combined(A, S, mu), None
+
+
+def _combined(A: Any, S: list[int], mu: list[Any]) -> Any:
+    """Return ``Σ mu_i a_i`` times a positive number, in integers."""
+    table = A.tolist()
+    return integers([fraction(value) for value in mu]) * fmpz_mat([table[i] for i in S])
+
+
+def _from_weights(S: list[int], lam: list[Any]) -> Dependency:
+    """Return the rows of positive weight as a dependency."""
+    keep = [k for k, value in enumerate(lam) if value > 0]
+    return Dependency(np.array([S[k] for k in keep]), [fraction(lam[k]) for k in keep])
 
 
 def _independent(A: Any, start: list[int], weights: list[Fraction]) -> tuple[list[int], list[Any]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from flint import fmpz, fmpz_mat
@@ -24,6 +24,7 @@ from linsep.separate.field import in_classes
 
 Tick = Callable[[], None]
 _ROUNDS = 40  # working sets tried before stronger means
+_LEVELS = 10  # lenses tried before the search goes on without floats
 
 
 class Lens:
@@ -60,9 +61,39 @@ class Lens:
         v = [fmpz(a) << (int(p) - lowest) if a else fmpz(0) for a, p in zip(whole, places.tolist(), strict=True)]
         return self.basis * fmpz_mat(len(v), 1, v)
 
+    def scaled(self, x: Any) -> Floats:
+        """Return exact unknowns, a row, as floats in the scaled columns, times a positive number."""
+        assert self.column_exponents is not None
+        mantissas, exponents = _binary(x)
+        exponents = np.where(mantissas != 0, exponents + self.column_exponents, -(10**9))
+        u: Floats = np.ldexp(mantissas, np.maximum(exponents - exponents.max(), -2000).astype(np.int32))[0]
+        return u
+
     def unmet(self, w: Any) -> Array:
         """Return the open inequalities that weights do not meet strictly."""
         return np.flatnonzero((pair_signs(self.data, w).ravel() <= 0) & self.open)
+
+    def zoomed(self, u: Floats, critical: Array) -> Lens:
+        """Return a lens with one unknown replaced by the length along ``u``, in which small products with ``u`` show.
+
+        Of the ``critical`` inequalities, the products with ``u`` come out as large as their other entries.
+        """
+        assert self.column_exponents is not None
+        j = int(np.abs(u).argmax())
+        w = self.weights(u)
+        basis = fmpz_mat(self.basis)
+        for i in range(basis.nrows()):
+            basis[i, j] = w[i, 0]
+        lens = Lens(self.data, basis, self.open)
+        mantissas, exponents = _binary(lens.rows(critical))
+        used = mantissas != 0
+        others = np.where(used, exponents - self.column_exponents, -(10**9))
+        others[:, j] = -(10**9)
+        seen = used[:, j] & (others.max(axis=1) > -(10**9))
+        lens.column_exponents = self.column_exponents.copy()
+        if seen.any():
+            lens.column_exponents[j] = int(np.median(exponents[seen, j] - others[seen].max(axis=1)))
+        return lens
 
     def whitened(self, Z: Floats) -> Lens:
         """Return a lens in whose unknowns the columns of ``Z``, as this one gathers them, are about orthonormal."""
@@ -152,21 +183,19 @@ def _binary(M: Any) -> tuple[Floats, Array]:
 def decide(lens: Lens, ids: Array, rng: np.random.Generator, tick: Tick) -> tuple[Any, Array, Dependency | None]:
     """Return exact weights that meet all open inequalities strictly, or inequalities with a positive dependency.
 
-    Floats first, then floats on whitened rows, then Wolfe's algorithm without rounding, which always ends.
+    Floats first, then floats on whitened rows, then zooming in on the plane that floats could not tell from a better
+    one, at last Wolfe's algorithm without rounding, which always ends.
     """
-    for turn in range(2):
-        if turn:
-            lens = lens.whitened(lens.gather(ids))
-        w, ids, found, certain = _chase(lens, ids, rng, tick)
-        if certain:
-            return w, ids, found
-    weights: list[Fraction] = []
-    start: list[int] = []
+    for level in range(_LEVELS):
+        result = _chase(lens, ids, rng, tick)
+        if result.certain:
+            return result.w, result.ids, result.found
+        ids = result.ids
+        lens = lens.whitened(lens.gather(ids)) if level == 0 else lens.zoomed(result.u, result.critical)
     near = nearest_point(lens.gather(ids))
     start, weights = near.support.tolist(), [Fraction(value) for value in near.weights[near.support].tolist()]
     while True:
-        A = lens.rows(ids)
-        x, found = algebra.nearest(A, start, weights, tick)
+        x, found = algebra.nearest(lens.rows(ids), start, weights, tick)
         if found is not None:
             return None, ids, found
         w = lens.basis * x.transpose()
@@ -176,28 +205,44 @@ def decide(lens: Lens, ids: Array, rng: np.random.Generator, tick: Tick) -> tupl
         ids = np.concatenate((ids, _some(lens, np.setdiff1d(more, ids), None, rng)))
 
 
-def _chase(lens: Lens, ids: Array, rng: np.random.Generator, tick: Tick) -> tuple[Any, Array, Dependency | None, bool]:
-    """Search with floats on a working set that grows by inequalities not met; the last item says if the end is sure."""
+class _Chase(NamedTuple):
+    """How a search with floats ended: for certain, or at a plane ``u`` that critical inequalities are too close to."""
+
+    certain: bool
+    ids: Array
+    w: Any = None
+    found: Dependency | None = None
+    u: Floats = np.empty(0)
+    critical: Array = np.empty(0, dtype=np.intp)
+
+
+def _chase(lens: Lens, ids: Array, rng: np.random.Generator, tick: Tick) -> _Chase:
+    """Search with floats on a working set that grows by inequalities not met."""
     Z = lens.gather(ids)
     start: Floats | None = None
     for _ in range(_ROUNDS):
         tick()
         near = nearest_point(Z, start=start, tol=0.7)
         if not near.w.any() or not near.lowest > 0:
-            found = algebra.dependency(lens.rows(ids[near.support]))
-            if found is None:
-                break
-            return None, ids[near.support], found, True
+            support = ids[near.support]
+            A = lens.rows(support)
+            found = algebra.dependency(A)
+            if found is not None:
+                return _Chase(True, support, found=found)
+            x, found = algebra.lowest_point(A, [Fraction(value) for value in near.weights[near.support].tolist()])
+            if found is not None:
+                return _Chase(True, support, found=found)
+            return _Chase(False, ids, u=lens.scaled(x), critical=support)
         w = lens.weights(near.w)
-        more = lens.unmet(w)
+        unmet = lens.unmet(w)
+        if len(unmet) == 0:
+            return _Chase(True, ids, w=w)
+        more = np.setdiff1d(unmet, ids)
         if len(more) == 0:
-            return w, ids, None, True
-        more = np.setdiff1d(more, ids)
-        if len(more) == 0:
-            break
+            return _Chase(False, ids, u=near.w, critical=unmet)
         more = _some(lens, more, near.w, rng)
         ids, Z, start = np.concatenate((ids, more)), np.vstack((Z, lens.gather(more))), near.weights
-    return None, ids, None, False
+    return _Chase(False, ids, u=near.w, critical=unmet)
 
 
 def _some(lens: Lens, ids: Array, u: Floats | None, rng: np.random.Generator) -> Array:
