@@ -124,6 +124,10 @@ def same_length(X: Any, y: Array) -> None:
 
 def number(y: Array) -> tuple[Array, Array]:
     """Return the classes in ``y``, sorted where they have an order, and the class number of every label."""
+    if y.dtype.kind in "iu" and len(y) and int(y.max()) - int(y.min()) < 1000:  # ten times as fast as sorting
+        lowest = y.min()
+        present = np.bincount(y - lowest) > 0
+        return np.flatnonzero(present).astype(y.dtype) + lowest, (np.cumsum(present) - 1)[y - lowest]
     try:
         classes, codes = np.unique(y, return_inverse=True)
     except TypeError:  # labels of several types have no order: first seen, first numbered

@@ -18,8 +18,10 @@ The search for proofs shares no code with this file.
 from __future__ import annotations
 
 import math
+import os
 from collections import defaultdict
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -33,7 +35,7 @@ from linsep.problem import Array, Dense, Rows, Sparse, count, take
 
 SEPARABLE, QUASI, OVERLAP, UNKNOWN = "separable", "quasi", "overlap", "unknown"
 _PRIME = 2**63 - 25
-_CHUNK = 1 << 22  # cells that one compiled call looks at, so that Ctrl-C is heard
+_CHUNK = 1 << 21  # cells that one compiled call looks at, so that Ctrl-C is heard
 
 
 class Data(NamedTuple):
@@ -78,7 +80,7 @@ class Separator:
         """Return weights (classes, d) and offsets (classes,); of two classes the first has weights 0."""
         if self.w.ndim == 2:
             return self.w, np.asarray(self.b)
-        return np.stack((self.w * 0, self.w)), np.array([self.b * 0, self.b], dtype=self.w.dtype)
+        return np.stack((np.zeros_like(self.w), self.w)), np.array([0, self.b], dtype=self.w.dtype)
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,10 +241,11 @@ def contradicts(refutation: Refutation | None, data: Data) -> bool:
     for own, rival, weight, row in zip(
         data.y[refutation.indices].tolist(), refutation.rivals.tolist(), refutation.weights, rows, strict=True
     ):
-        factor = int(weight * common) << (row.shift - lowest)
-        for j, value in zip(row.columns, row.values, strict=True):
-            sums[own, j] += factor * value
-            sums[rival, j] -= factor * value
+        factor = weight.numerator * (common // weight.denominator) << (row.shift - lowest)
+        for c, signed in ((own, factor), (rival, -factor)):
+            if c > 0:  # the sums of class 0 vanish if all others do
+                for j, value in zip(row.columns, row.values, strict=True):
+                    sums[c, j] += signed * value
     return not any(sums.values())
 
 
@@ -379,9 +382,9 @@ def signs(rows: Rows, which: Array, w: Array) -> Iterator[Array]:
     whole = [] if w.dtype != object else _integers(w)
     nearest, faithful = _floats(w, whole)
     dense = isinstance(rows, Dense)
-    size = max(1, _CHUNK // len(w)) if dense else _CHUNK
-    for start in range(0, len(which), size):
-        chunk = which[start : start + size]
+    limit = math.inf if rows.data.dtype.kind == "f" else 2.0**53
+
+    def one(chunk: Array) -> Array:
         side = np.full(len(chunk), _DOUBT, dtype=np.int8)
         if nearest is not None:
             part, places = rows, chunk.astype(np.uint64)
@@ -392,15 +395,24 @@ def signs(rows: Rows, which: Array, w: Array) -> Iterator[Array]:
             side[doubt] = _DOUBT
             if faithful and len(doubt):
                 again = side[doubt]
-                limit = math.inf if rows.data.dtype.kind == "f" else 2.0**53
                 (_exact_dense if dense else _exact_sparse)(*part, places[doubt], nearest, limit, again)
                 side[doubt] = again
-        for k in np.flatnonzero(side == _DOUBT).tolist():
-            whole = whole or _integers(w)
+        doubt = np.flatnonzero(side == _DOUBT)
+        v = whole or (_integers(w) if len(doubt) else [])
+        for k in doubt.tolist():
             row = exact_row(rows, int(chunk[k]), len(w) - 1)
-            total = sum(value * whole[j] for j, value in zip(row.columns, row.values, strict=True))
+            total = sum(value * v[j] for j, value in zip(row.columns, row.values, strict=True))
             side[k] = (total > 0) - (total < 0)
-        yield side
+        return side
+
+    cells = len(w) if dense else len(rows.data) // max(1, count(rows)) + 1
+    size = max(1, _CHUNK // cells)
+    chunks = [which[start : start + size] for start in range(0, len(which), size)]
+    if len(chunks) == 1:
+        yield one(chunks[0])
+        return
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        yield from pool.map(one, chunks)
 
 
 def _integers(w: Array) -> list[int]:

@@ -7,7 +7,6 @@ can only be too small, so whatever is built on them is checked over the integers
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +21,7 @@ class Dependency(NamedTuple):
     """Rows that cancel: ``Σ weights[k] row[k] = 0`` with all weights positive."""
 
     places: Array  # (m,) positions of the rows
-    weights: list[Fraction]
+    weights: list[int]
 
 
 def pivots(A: Any) -> tuple[list[int], list[int]]:
@@ -57,39 +56,34 @@ def dependency(A: Any) -> Dependency | None:
     others = sorted(set(range(A.nrows())) - set(rows))
     if len(others) != 1:
         return None
-    # solve Σ_P λ_i a_i = -a_o in the pivot columns
-    left = select(A, rows, columns).transpose()
-    right = -select(A, others, columns).transpose()
-    try:
-        solution = left.solve(right) if rows else None
-    except ZeroDivisionError:
+    weights = [fmpz(0)] * A.nrows()
+    weights[others[0]] = fmpz(1)
+    if rows:  # Σ_P λ_i a_i = -λ_o a_o in the pivot columns, with the common denominator for λ_o
+        left = select(A, rows, columns).transpose()
+        try:
+            numerators, common = left.solve(-select(A, others, columns).transpose()).numer_denom()
+        except ZeroDivisionError:
+            return None
+        weights[others[0]] = common
+        for k, i in enumerate(rows):
+            weights[i] = numerators[k, 0]
+    if min(weights) < 0 or fmpz_mat(1, len(weights), weights) * A != fmpz_mat(1, A.ncols()):
         return None
-    weights = [Fraction(0)] * A.nrows()
-    weights[others[0]] = Fraction(1)
-    for k, i in enumerate(rows):
-        weights[i] = fraction(solution[k, 0])
-    if min(weights) < 0 or not cancels(A, weights):
-        return None
-    places = [k for k, weight in enumerate(weights) if weight > 0]
-    return Dependency(np.array(places), [weights[k] for k in places])
+    return _positive(list(range(A.nrows())), weights)
 
 
-def cancels(A: Any, weights: list[Fraction]) -> bool:
-    """Return whether the weighted sum of the rows of ``A`` is exactly zero."""
-    return bool((integers(weights) * A) == fmpz_mat(1, A.ncols()))
+def _positive(places: list[int], weights: list[Any]) -> Dependency:
+    """Return the rows of positive weight as a dependency, leaving out those of weight zero."""
+    keep = [k for k, weight in enumerate(weights) if weight > 0]
+    return Dependency(np.array([places[k] for k in keep]), [int(weights[k]) for k in keep])
 
 
-def integers(weights: list[Fraction]) -> Any:
-    """Return fractions as a row of integers, times a common positive factor."""
+def whole(values: list[Any]) -> list[Any]:
+    """Return rationals times a common positive factor, in integers."""
     common = fmpz(1)
-    for weight in weights:
-        common = common.lcm(fmpz(weight.denominator))
-    return fmpz_mat(1, len(weights), [fmpz(w.numerator) * (common // fmpz(w.denominator)) for w in weights])
-
-
-def fraction(value: Any) -> Fraction:
-    """Return a flint rational as a Fraction."""
-    return Fraction(int(value.p), int(value.q))
+    for value in values:
+        common = common.lcm(value.q)
+    return [value.p * (common // value.q) for value in values]
 
 
 def null_basis(A: Any) -> Any:
@@ -102,49 +96,30 @@ def null_basis(A: Any) -> Any:
         return basis
     solution = select(A, rows, columns).solve(select(A, rows, free)) if rows else None
     for k, j in enumerate(free):
-        entries = [solution[i, k] for i in range(len(rows))] if solution is not None else []
-        common = fmpz(1)
-        for entry in entries:
-            common = common.lcm(entry.q)
-        basis[j, k] = common
-        for column, entry in zip(columns, entries, strict=True):
-            basis[column, k] = -entry.p * (common // entry.q)
+        entries = whole([fmpq(1), *(-solution[i, k] for i in range(len(rows)))])
+        basis[j, k] = entries[0]
+        for column, entry in zip(columns, entries[1:], strict=True):
+            basis[column, k] = entry
     return basis
 
 
-def express(A: Any, target: Any) -> list[Fraction]:
-    """Return coefficients ``c`` with ``Σ c_i a_i = target``, a row in the span of the rows of ``A``."""
+def express(A: Any, target: Any) -> tuple[list[int], int]:
+    """Return ``c`` and ``q > 0`` with ``Σ c_i a_i = q target``, a row in the span of the rows of ``A``."""
     rows, columns = pivots(A)
-    c = [Fraction(0)] * A.nrows()
+    c, q = [0] * A.nrows(), fmpz(1)
     if rows:
         right = fmpz_mat(len(columns), 1, [target[0, j] for j in columns])
-        solution = select(A, rows, columns).transpose().solve(right)
+        numerators, q = select(A, rows, columns).transpose().solve(right).numer_denom()
         for k, i in enumerate(rows):
-            c[i] = fraction(solution[k, 0])
-    return c
-
-
-def floats(M: Any) -> tuple[Floats, Array]:
-    """Return an integer matrix as floats, each row divided by a power of two to a size near 1, and the exponents."""
-    table = M.tolist()
-    Z = np.empty((M.nrows(), M.ncols()))
-    exponents = np.zeros(M.nrows(), dtype=np.int64)
-    for i, row in enumerate(table):
-        top = max((abs(value).bit_length() for value in row), default=0)
-        if top <= 1000:
-            Z[i] = np.ldexp(np.array([float(value) for value in row]), -top)
-        else:
-            drop = top - 1000
-            Z[i] = np.ldexp(np.array([float(value >> drop) for value in row]), -1000)
-        exponents[i] = top
-    return Z, exponents
+            c[i] = int(numerators[k, 0])
+    return c, int(q)
 
 
 # ---------------------------------------------------------------------------------------------------------------
 # Wolfe's algorithm over the rationals
 
 
-def nearest(A: Any, start: list[int], weights: list[Fraction], tick: Callable[[], None]) -> tuple[Any, Dependency | None]:
+def nearest(A: Any, start: list[int], weights: Floats, tick: Callable[[], None]) -> tuple[Any, Dependency | None]:
     """Return a vector with a positive product with every row of ``A`` or, if there is none, a positive dependency.
 
     Wolfe (1976), without rounding and hence finite; ended as soon as all products are positive. ``start`` are rows to
@@ -156,7 +131,7 @@ def nearest(A: Any, start: list[int], weights: list[Fraction], tick: Callable[[]
         tick()
         S, lam, mu, origin = _corral(G, S, lam)
         if origin:
-            return None, _from_weights(S, lam)
+            return None, _positive(S, whole(lam))
         x = _combined(A, S, mu)
         heights = [row[0] for row in (A * x.transpose()).tolist()]
         lowest = min(range(len(heights)), key=heights.__getitem__)
@@ -166,38 +141,30 @@ def nearest(A: Any, start: list[int], weights: list[Fraction], tick: Callable[[]
         lam.append(fmpq(0))
 
 
-def lowest_point(A: Any, weights: list[Fraction]) -> tuple[Any, Dependency | None]:
+def lowest_point(A: Any, weights: Floats) -> tuple[Any, Dependency | None]:
     """Return the lowest point of the hull of a corral within the rows of ``A``, or a dependency if it is the origin."""
     S, lam = _independent(A, list(range(A.nrows())), weights)
     S, lam, mu, origin = _corral(A * A.transpose(), S, lam)
     if origin:
-        return None, _from_weights(S, lam)
+        return None, _positive(S, whole(lam))
     return _combined(A, S, mu), None
 
 
 def _combined(A: Any, S: list[int], mu: list[Any]) -> Any:
     """Return ``Σ mu_i a_i`` times a positive number, in integers."""
     table = A.tolist()
-    return integers([fraction(value) for value in mu]) * fmpz_mat([table[i] for i in S])
+    return fmpz_mat(1, len(S), whole(mu)) * fmpz_mat([table[i] for i in S])
 
 
-def _from_weights(S: list[int], lam: list[Any]) -> Dependency:
-    """Return the rows of positive weight as a dependency."""
-    keep = [k for k, value in enumerate(lam) if value > 0]
-    return Dependency(np.array([S[k] for k in keep]), [fraction(lam[k]) for k in keep])
-
-
-def _independent(A: Any, start: list[int], weights: list[Fraction]) -> tuple[list[int], list[Any]]:
+def _independent(A: Any, start: list[int], weights: Floats) -> tuple[list[int], list[Any]]:
     """Return those of the rows to start from that are linearly independent, with weights of sum 1."""
-    keep = []
-    if start:
-        table = A.tolist()
-        keep = _leading(nmod_mat(fmpz_mat([table[i] for i in start]), PRIME).transpose())
+    table = A.tolist()
+    keep = _leading(nmod_mat(fmpz_mat([table[i] for i in start]), PRIME).transpose()) if start else []
     if not keep:
         return [0], [fmpq(1)]
-    chosen = [max(weights[k], Fraction(1, 10**30)) for k in keep]
-    total = sum(chosen)
-    return [start[k] for k in keep], [fmpq(int(w.numerator), int(w.denominator)) / fmpq(int(total.numerator), int(total.denominator)) for w in chosen]
+    lam = [fmpq(1 + int(weights[k] * 2**60), 1) for k in keep]
+    total = sum(lam, fmpq(0))
+    return [start[k] for k in keep], [value / total for value in lam]
 
 
 def _corral(G: Any, S: list[int], lam: list[Any]) -> tuple[list[int], list[Any], list[Any], bool]:

@@ -7,8 +7,10 @@ only for those in the working set.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
+from copy import copy
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from typing import Any
@@ -67,9 +69,9 @@ class Field:
         self.shift = np.clip(steps - exponents, -1020, 1020)
         self.unit = np.ldexp(1.0, self.shift)
         self.centre = np.ldexp(centre, self.shift + exponents)
-        self.constant = 1.0 if data.offset else 0.0
-        if data.offset:
-            self.constant = 2.0 ** round(np.log2(max(np.sqrt(data.width), 1.0)))
+        # near the size of a row
+        self.constant = 2.0 ** round(np.log2(max(np.sqrt(data.width), 1.0))) if data.offset else 0.0
+        self.radius = math.hypot(*largest.tolist())  # at least the size of any row
         self.block = data.width + data.offset
         self.dimension = (data.classes - 1) * self.block
 
@@ -92,6 +94,12 @@ class Field:
         in_chunks(data.rows, len(data.y), data.width, work)
         self.finite = not any(np.isnan(top[1]).any() for top in parts)
         return np.max([top[0] for top in parts], axis=0)
+
+    def part(self, which: Array) -> Field:
+        """Return the same view of some rows."""
+        some = copy(self)
+        some.data = self.data._replace(rows=take(self.data.rows, which), y=self.data.y[which])
+        return some
 
     def gather(self, ids: Array) -> Floats:
         """Return inequalities as rows of size about 1, shape (m, dimension)."""
@@ -137,24 +145,32 @@ class Field:
             for c, row in enumerate(W):
                 parts = (Fraction(a) * Fraction(m) for a, m in zip(row.tolist(), self.centre.tolist(), strict=False) if m)
                 offsets[c] = Fraction(float(row[-1])) * Fraction(self.constant) - sum(parts)
-        return np.ldexp(W[:, : data.width], self.shift), offsets
+        with np.errstate(over="ignore"):
+            return np.ldexp(W[:, : data.width], self.shift), offsets
 
     def plane(self, w: Floats, *, exact: bool = False) -> Separator:
         """Return the plane for the data as given, with floats or, which loses nothing, with fractions."""
         W, offsets = self.raw(w)
         if not exact:
-            return in_classes(W, np.array([float(b) for b in offsets]), self.data)
+            return in_classes(W, np.array([_nearest_float(b) for b in offsets]), self.data)
         unit = [Fraction(2) ** int(s) for s in self.shift]
         rows = w.reshape(self.data.classes - 1, self.block)[:, : self.data.width].tolist()
         table = np.array([[Fraction(v) * u for v, u in zip(row, unit, strict=True)] for row in rows], dtype=object)
         return in_classes(table.reshape(W.shape), np.array(offsets, dtype=object), self.data)
 
 
+def _nearest_float(value: Fraction) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return np.inf
+
+
 def in_classes(W: Array, b: Array, data: Data) -> Separator:
     """Return weights (classes - 1, d) as a Separator: a plane, or with the zeros of class 0 in front."""
     if data.classes == 2:
         return Separator(W[0], b[0] if W.dtype == object else float(b[0]))
-    return Separator(np.vstack((W[:1] * 0, W)), np.concatenate((b[:1] * 0, b)))
+    return Separator(np.vstack((np.zeros_like(W[:1]), W)), np.concatenate((np.zeros_like(b[:1]), b)))
 
 
 def dense_rows(data: Data, which: Array) -> Floats:

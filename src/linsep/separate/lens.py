@@ -193,7 +193,7 @@ def decide(lens: Lens, ids: Array, rng: np.random.Generator, tick: Tick) -> tupl
         ids = result.ids
         lens = lens.whitened(lens.gather(ids)) if level == 0 else lens.zoomed(result.u, result.critical)
     near = nearest_point(lens.gather(ids))
-    start, weights = near.support.tolist(), [Fraction(value) for value in near.weights[near.support].tolist()]
+    start, weights = near.support.tolist(), near.weights[near.support]
     while True:
         x, found = algebra.nearest(lens.rows(ids), start, weights, tick)
         if found is not None:
@@ -229,7 +229,7 @@ def _chase(lens: Lens, ids: Array, rng: np.random.Generator, tick: Tick) -> _Cha
             found = algebra.dependency(A)
             if found is not None:
                 return _Chase(True, support, found=found)
-            x, found = algebra.lowest_point(A, [Fraction(value) for value in near.weights[near.support].tolist()])
+            x, found = algebra.lowest_point(A, near.weights[near.support])
             if found is not None:
                 return _Chase(True, support, found=found)
             return _Chase(False, ids, u=lens.scaled(x), critical=support)

@@ -20,13 +20,16 @@ import numpy as np
 from flint import fmpz_mat
 from numba import njit
 
-from linsep.hull import nearest_point
+from linsep.hull import Nearest, nearest_point
 from linsep.problem import Array, Dense, Floats
 from linsep.proof import Data, Refutation, Separator, Verdict, holds
 from linsep.separate import algebra
-from linsep.separate.field import Field, in_chunks, lowest
+from linsep.separate.field import Field, dense_rows, in_chunks, lowest
 from linsep.separate.lens import Lens, as_plane, decide, pair_signs, raw_rows, whole_basis
 
+_SHARE = 32  # a first working set is found on this share of the rows
+_TOL = 0.7  # any plane that the working set is well above will do
+_STRETCH = 500  # rounds of the nearest point at a time
 _PASSES = 60  # over all rows with floats before stronger means
 
 
@@ -39,9 +42,12 @@ class Search:
 
     def __init__(self, data: Data, classes: tuple[Any, ...], time_limit: float | None) -> None:
         self.data, self.classes = data, classes
-        self.deadline = math.inf if time_limit is None else time.monotonic() + time_limit
+        self.time_limit = time_limit
+        self.deadline = math.inf if time_limit is None else time.monotonic() + 0.95 * time_limit
         self.bracket = (-math.inf, math.inf)
         self.rng = np.random.default_rng(0)
+        self.near: Nearest | None = None
+        self.ids: Array = np.empty(0, dtype=np.intp)
         self.field: Field = Field(data, self.rng)
 
     def tick(self) -> None:
@@ -54,6 +60,7 @@ class Search:
         try:
             return self._with_floats() or self._exactly()
         except OutOfTime:
+            self.bracket = self._bounds()
             return self._verdict("unknown", None, None)
 
     def _verdict(self, kind: str, plane: Separator | None, refutation: Refutation | None) -> Verdict:
@@ -63,6 +70,49 @@ class Search:
     def _confirmed(self, kind: str, plane: Separator | None, refutation: Refutation | None) -> Verdict | None:
         verdict = self._verdict(kind, plane, refutation)
         return verdict if holds(verdict, self.data) else None
+
+    def _bounds(self) -> tuple[float, float]:
+        """Return bounds on the largest margin from the last plane tried and the points it was found from.
+
+        With two classes the margin of ``w·x + b = 0`` (offset) or ``w·x = 0``, with more the smallest lead of the true
+        class for weights of norm 1 altogether.
+        """
+        data, near, radius = self.data, self.near, self.field.radius
+        upper = radius * (1 if data.classes == 2 else math.sqrt(2) * (1 + 2.0**-50))
+        lower = -upper
+        if near is not None:
+            W, b = self.field.plane(near.w).per_class()
+            with np.errstate(over="ignore", invalid="ignore"):
+                scores = np.stack([sums(data, w) + c for w, c in zip(W, b, strict=True)])
+                own = scores[data.y, np.arange(len(data.y))].copy()
+                scores[data.y, np.arange(len(data.y))] = -np.inf
+                size = np.linalg.norm(W)
+                rounding = (data.width + 10) * 2.0**-51 * (radius + np.abs(b).max() / size)
+                lower = max(lower, float((own - scores.max(axis=0)).min() / size - rounding))
+            if data.classes == 2:
+                i, weights = self.ids[near.support] // 2, near.weights[near.support]
+                sign = 2.0 * data.y[i] - 1
+                if data.offset and abs(sign.sum()) < len(sign):  # half the distance between a point of either hull
+                    for side in (-1.0, 1.0):
+                        weights[sign == side] /= 2 * weights[sign == side].sum()
+                if not data.offset or abs(sign.sum()) < len(sign):
+                    point = (weights * sign) @ dense_rows(data, i)
+                    upper = min(upper, float(np.linalg.norm(point)) + (len(i) + 10) * 2.0**-52 * radius)
+        return lower, upper
+
+    def _nearest(self, Z: Floats, start: Floats | None) -> Nearest:
+        """Find the nearest point in stretches that are short enough to look at the clock and hear Ctrl-C."""
+        rounds = _STRETCH if self.time_limit is None else 20
+        while True:
+            self.tick()
+            began = time.monotonic()
+            near = nearest_point(Z, start=start, tol=_TOL, max_iter=rounds)
+            if not near.w.any() or near.lowest > 0 or (start is not None and np.array_equal(near.weights, start)):
+                return near
+            start = near.weights
+            if self.time_limit is not None:
+                fitting = rounds * 0.05 * self.time_limit / max(time.monotonic() - began, 1e-6)
+                rounds = min(max(5, int(fitting)), 2 * rounds, _STRETCH)
 
     # -----------------------------------------------------------------------------------------------------------
     # Floats
@@ -80,29 +130,42 @@ class Search:
         return np.unique(i * data.classes + rival)
 
     def _with_floats(self) -> Verdict | None:
-        """Decide by floats on a growing working set, if the exact check agrees."""
-        field, C = self.field, self.data.classes
+        """Decide by floats on a growing working set, if the exact check agrees; first on a sample of the rows."""
+        n, C = len(self.data.y), self.data.classes
         ids = self._first()
-        Z = field.gather(ids)
-        self.ids = ids
-        start: Floats | None = None
+        near: Nearest | None = None
+        few = max(n // _SHARE, 40 * self.field.dimension)
+        if few < n // 2:
+            which = np.sort(self.rng.choice(n, few, replace=False))
+            ids, near, _ = self._chase(self.field.part(which), which, ids, near)
+        self.ids, near, met = self._chase(self.field, np.arange(n), ids, near)
+        if not near.w.any() or not near.lowest > 0:
+            return self._refuted(self.ids[near.support])
+        return self._separated(near.w) if met else None
+
+    def _chase(self, field: Field, which: Array, ids: Array, near: Nearest | None) -> tuple[Array, Nearest, bool]:
+        """Let the working set grow by the lowest rows of ``field``, rows ``which`` of all, until all are met or none can be.
+
+        Returns the working set, its nearest point, and whether its plane met all of them.
+        """
+        C = self.data.classes
+        Z = self.field.gather(ids)
+        near = near or self._nearest(Z, None)
         for _ in range(_PASSES):
             self.tick()
-            near = nearest_point(Z, start=start, tol=0.7)
             if not near.w.any() or not near.lowest > 0:
-                return self._refuted(ids[near.support])
+                return ids, near, False
+            self.ids, self.near = ids, near
             scores, rivals = field.sweep(near.w)
-            if not np.isfinite(scores).all():
-                return None
             if scores.min() > 0:
-                return self._separated(near.w)
+                return ids, near, True
             low = lowest(scores, 2 * field.dimension + 8, 0.3 / float(np.linalg.norm(near.w)))
-            new = np.setdiff1d(low * C + rivals[low], ids)
-            if len(new) == 0:
-                return None
-            ids, Z, start = np.concatenate((ids, new)), np.vstack((Z, field.gather(new))), near.weights
-            self.ids = ids
-        return None
+            new = np.setdiff1d(which[low] * C + rivals[low], ids)
+            if len(new) == 0 or not np.isfinite(scores).all():
+                return ids, near, False
+            ids, Z = np.concatenate((ids, new)), np.vstack((Z, self.field.gather(new)))
+            near = self._nearest(Z, near.weights)
+        return ids, near, False
 
     def _separated(self, w: Floats) -> Verdict | None:
         """Confirm a plane: as floats, with its offset moved, at last in fractions."""
@@ -151,7 +214,7 @@ class Search:
                     return verdict
         return self._confirmed(kind, plane, refutation)
 
-    def _weakly(self, ids: Array, weights: list[Fraction]) -> Verdict:
+    def _weakly(self, ids: Array, weights: list[int]) -> Verdict:
         """Tell quasi from overlap, given inequalities that contradict each other.
 
         Face reduction: all inequalities in the span of those in the refutation hold with equality on every plane that
@@ -160,7 +223,9 @@ class Search:
         data = self.data
         A, shifts = raw_rows(data, ids)
         first = refutation(data, ids, weights, shifts)
-        face, multipliers = self._with_duplicates(ids, weights)
+        face, multipliers = ids, weights
+        if len(algebra.pivots(A)[0]) < A.ncols():
+            face, multipliers = self._with_duplicates(ids, weights)
         while True:
             self.tick()
             A, shifts = raw_rows(data, face)
@@ -194,7 +259,7 @@ class Search:
         most = 4 * dimension + 8
         return np.sort(self.rng.choice(ids, most, replace=False)) if len(ids) > most else ids
 
-    def _with_duplicates(self, ids: Array, weights: list[Fraction]) -> tuple[Array, list[Fraction]]:
+    def _with_duplicates(self, ids: Array, weights: list[int]) -> tuple[Array, list[int]]:
         """Add equal rows of different classes to a refutation, so far as they raise its rank."""
         pairs = contradicting(self.data)
         if len(pairs) == 0:
@@ -206,58 +271,56 @@ class Search:
         if not extra:
             return ids, weights
         more = np.concatenate(extra)
-        return np.concatenate((ids, more)), [*weights, *[Fraction(1)] * len(more)]
+        return np.concatenate((ids, more)), [*weights, *[1] * len(more)]
 
 
-def lifted(data: Data, face: Array, multipliers: list[Fraction], more: Array, weights: list[Fraction]) -> tuple[Array, list[Fraction]]:
+def lifted(
+    data: Data, face: Array, multipliers: list[int], more: Array, weights: list[int]
+) -> tuple[Array, list[int]]:
     """Join a refutation and inequalities that cancel up to the span of its own into one refutation."""
     A, _ = raw_rows(data, face)
     B, _ = raw_rows(data, more)
-    scale = algebra.integers(weights)
-    whole = [Fraction(int(scale[0, k])) for k in range(len(weights))]
-    c = algebra.express(A, scale * B)  # Σ whole b = Σ c a
-    times = max([Fraction(1), *(value / m for value, m in zip(c, multipliers, strict=True))])
-    times = Fraction(2) ** (math.ceil(math.log2(times) if times < 2**1000 else int(times).bit_length()) + 1)
-    joined = [times * m - value for m, value in zip(multipliers, c, strict=True)]
-    return np.concatenate((face, more)), joined + whole
+    c, q = algebra.express(A, fmpz_mat(1, len(weights), weights) * B)  # q Σ weights b = Σ c a
+    times = 1 + max(0, *(value // m + 1 for value, m in zip(c, multipliers, strict=True)))
+    joined = [times * m - value for m, value in zip(multipliers, c, strict=True)] + [q * value for value in weights]
+    divisor = math.gcd(*joined)
+    return np.concatenate((face, more)), [value // divisor for value in joined]
 
 
-def refutation(data: Data, ids: Array, weights: list[Fraction], shifts: list[int]) -> Refutation:
+def refutation(data: Data, ids: Array, weights: list[int], shifts: list[int]) -> Refutation:
     """Return multipliers of integer rows as multipliers of the rows as given, in integers without a common divisor."""
-    exact = [weight / Fraction(2) ** shift for weight, shift in zip(weights, shifts, strict=True)]
-    common = math.lcm(*(value.denominator for value in exact))
-    whole = [int(value * common) for value in exact]
-    divisor = math.gcd(*whole)
+    highest = max(shifts)
+    exact = [weight << (highest - shift) for weight, shift in zip(weights, shifts, strict=True)]
+    divisor = math.gcd(*exact)
     order = np.argsort(ids, kind="stable")
     return Refutation(
         (ids[order] // data.classes).astype(np.intp),
-        tuple(Fraction(whole[k] // divisor) for k in order.tolist()),
+        tuple(Fraction(exact[k] // divisor) for k in order.tolist()),
         (ids[order] % data.classes).astype(np.intp),
     )
 
 
 def midway(data: Data, plane: Separator) -> Separator:
     """Return the plane with its offset midway between the two classes, as far as floats tell."""
-    heights = np.empty(len(data.y))
-
-    def work(part: Any, start: int, stop: int) -> None:
-        (_heights_dense if isinstance(part, Dense) else _heights_sparse)(*part, plane.w, heights[start:stop])
-
-    in_chunks(data.rows, len(data.y), data.width, work)
+    heights = sums(data, plane.w)
     upper, lower = heights[data.y == 1].min(), heights[data.y == 0].max()
     return Separator(plane.w, -(lower + (upper - lower) / 2))
 
 
-def contradicting(data: Data) -> Array:
-    """Return pairs of inequalities (m, 2) of equal rows of different classes, one pair for each such row."""
-    keys = np.empty(len(data.y))
-    w = np.random.default_rng(1).normal(size=data.width)
-    w = np.ldexp(w, -8)
+def sums(data: Data, w: Floats) -> Floats:
+    """Return ``w·x`` of every row; the same for equal rows."""
+    heights = np.empty(len(data.y))
 
     def work(part: Any, start: int, stop: int) -> None:
-        (_heights_dense if isinstance(part, Dense) else _heights_sparse)(*part, w, keys[start:stop])
+        (_heights_dense if isinstance(part, Dense) else _heights_sparse)(*part, w, heights[start:stop])
 
     in_chunks(data.rows, len(data.y), data.width, work)
+    return heights
+
+
+def contradicting(data: Data) -> Array:
+    """Return pairs of inequalities (m, 2) of equal rows of different classes, one pair for each such row."""
+    keys = sums(data, np.random.default_rng(1).normal(size=data.width) / 256)
     order = np.lexsort((data.y, keys))
     same = (keys[order[1:]] == keys[order[:-1]]) & (data.y[order[1:]] != data.y[order[:-1]])
     first, second = order[:-1][same], order[1:][same]
