@@ -14,21 +14,52 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from linsep.document import from_json, to_json, verify
     from linsep.estimators import Perceptron
-    from linsep.problem import Plane
+    from linsep.margin import Margin, largest_margin
+    from linsep.problem import NotSeparable, Plane
+    from linsep.proof import Refutation, Separator, Verdict
+    from linsep.separate import separate, separator
     from linsep.show import PlaneDisplay
     from linsep.teacher import teacher
 
 __version__ = "0.1.0"
 
 _ROOMS = {
+    "Margin": "margin",
+    "largest_margin": "margin",
+    "NotSeparable": "problem",
     "Perceptron": "estimators",
     "Plane": "problem",
     "PlaneDisplay": "show",
+    "Refutation": "proof",
+    "Separator": "proof",
+    "Verdict": "proof",
+    "from_json": "document",
+    "separate": "separate",
+    "separator": "separate",
+    "to_json": "document",
+    "verify": "document",
     "teacher": "teacher",
 }
 
-__all__ = ["Perceptron", "Plane", "PlaneDisplay", "teacher"]
+__all__ = [
+    "Margin",
+    "NotSeparable",
+    "Perceptron",
+    "Plane",
+    "PlaneDisplay",
+    "Refutation",
+    "Separator",
+    "Verdict",
+    "from_json",
+    "largest_margin",
+    "separate",
+    "separator",
+    "teacher",
+    "to_json",
+    "verify",
+]
 
 
 def __getattr__(name: str) -> Any:

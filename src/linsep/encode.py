@@ -27,11 +27,10 @@ def matrix(estimator: Any, X: Any, *, reset: bool) -> Any:
     return _numeric(X, list(getattr(estimator, "feature_names_in_", [])))
 
 
-def numbers(X: Any) -> Any:
-    """Return ``X`` as a real 2-D array or CSR matrix of at least one row; whether all are finite is not looked at."""
-    names = [str(name) for name in getattr(X, "columns", [])]
+def table(X: Any) -> Any:
+    """Return ``X`` as a real 2-D array or CSR matrix, where no estimator is there to note its features."""
     X = check_array(X, accept_sparse="csr", accept_large_sparse=True, dtype=None, ensure_all_finite=False)
-    return _numeric(X, names)
+    return _numeric(X, [])
 
 
 def to_rows(X: Any) -> Rows:

@@ -48,7 +48,7 @@ def separate(X: Any, y: Any, *, fit_intercept: bool = True, time_limit: float | 
     >>> verdict.check(X, y)
     True
     """
-    X = encode.numbers(X)
+    X = encode.table(X)
     y = encode.labels(y)
     encode.same_length(X, y)
     classes, codes = encode.number(y)
@@ -59,3 +59,35 @@ def separate(X: Any, y: Any, *, fit_intercept: bool = True, time_limit: float | 
     if not search.field.finite:
         encode.refuse(X, np.zeros(0))
     return search.run()
+
+
+def separator(model: Any, X: Any, y: Any) -> Separator | None:
+    """Return the plane of a fitted linear classifier as a Separator, if it separates the data exactly.
+
+    A perceptron that ended ``separated`` has found one already, so that no search is needed.
+
+    Parameters
+    ----------
+    model : fitted classifier with ``coef_``, ``intercept_`` and ``classes_``
+    X : array-like or sparse matrix of shape (n, d)
+    y : array-like of shape (n,)
+
+    Returns
+    -------
+    separator : Separator or None
+        None if some row is on the wrong side of the plane, or on it.
+
+    Examples
+    --------
+    >>> import linsep
+    >>> X, y = [[0.0], [1.0], [2.0]], [0, 0, 1]
+    >>> model = linsep.Perceptron().fit(X, y)
+    >>> linsep.separator(model, X, y)
+    Separator(float w of 1 features)
+    """
+    data = read(X, y, tuple(model.classes_.tolist()), True)
+    if data is None or data.width != model.coef_.shape[1] or len(model.classes_) < 2:
+        return None
+    two = len(model.coef_) == 1
+    plane = Separator(model.coef_[0], float(model.intercept_[0])) if two else Separator(model.coef_, model.intercept_)
+    return plane if separates(plane, data, strictly=True) else None
