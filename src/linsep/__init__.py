@@ -10,7 +10,9 @@ plane with its margin. Names are loaded when they are first used: importing the 
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -60,6 +62,17 @@ __all__ = [
     "to_json",
     "verify",
 ]
+
+
+class _Package(ModuleType):
+    """Keeps a room such as ``linsep.separate`` from hiding the function of the same name once it is imported."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in _ROOMS and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:

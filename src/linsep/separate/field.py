@@ -143,7 +143,9 @@ class Field:
         offsets = [Fraction(0)] * len(W)
         if data.offset:
             for c, row in enumerate(W):
-                parts = (Fraction(a) * Fraction(m) for a, m in zip(row.tolist(), self.centre.tolist(), strict=False) if m)
+                parts = (
+                    Fraction(a) * Fraction(m) for a, m in zip(row.tolist(), self.centre.tolist(), strict=False) if m
+                )
                 offsets[c] = Fraction(float(row[-1])) * Fraction(self.constant) - sum(parts)
         with np.errstate(over="ignore"):
             return np.ldexp(W[:, : data.width], self.shift), offsets

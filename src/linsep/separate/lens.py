@@ -105,7 +105,9 @@ class Lens:
         T = np.zeros((self.dimension, len(R)))
         T[order[: len(R)]] = solve_triangular(R[:, : len(R)], np.eye(len(R)))
         columns = [self.weights(T[:, k]) for k in range(len(R))]
-        return Lens(self.data, fmpz_mat([[column[i, 0] for column in columns] for i in range(self.basis.nrows())]), self.open)
+        return Lens(
+            self.data, fmpz_mat([[column[i, 0] for column in columns] for i in range(self.basis.nrows())]), self.open
+        )
 
 
 def raw_rows(data: Data, ids: Array) -> tuple[Any, list[int]]:

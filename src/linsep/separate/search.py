@@ -47,8 +47,8 @@ class Search:
         self.bracket = (-math.inf, math.inf)
         self.rng = np.random.default_rng(0)
         self.near: Nearest | None = None
-        self.ids: Array = np.empty(0, dtype=np.intp)
-        self.field: Field = Field(data, self.rng)
+        self.field = Field(data, self.rng)
+        self.ids: Array = self._first() if self.field.finite else np.empty(0, dtype=np.intp)
 
     def tick(self) -> None:
         """Raise OutOfTime once the time limit is spent."""
@@ -131,8 +131,7 @@ class Search:
 
     def _with_floats(self) -> Verdict | None:
         """Decide by floats on a growing working set, if the exact check agrees; first on a sample of the rows."""
-        n, C = len(self.data.y), self.data.classes
-        ids = self._first()
+        n, ids = len(self.data.y), self.ids
         near: Nearest | None = None
         few = max(n // _SHARE, 40 * self.field.dimension)
         if few < n // 2:
@@ -274,9 +273,7 @@ class Search:
         return np.concatenate((ids, more)), [*weights, *[1] * len(more)]
 
 
-def lifted(
-    data: Data, face: Array, multipliers: list[int], more: Array, weights: list[int]
-) -> tuple[Array, list[int]]:
+def lifted(data: Data, face: Array, multipliers: list[int], more: Array, weights: list[int]) -> tuple[Array, list[int]]:
     """Join a refutation and inequalities that cancel up to the span of its own into one refutation."""
     A, _ = raw_rows(data, face)
     B, _ = raw_rows(data, more)
@@ -324,7 +321,9 @@ def contradicting(data: Data) -> Array:
     order = np.lexsort((data.y, keys))
     same = (keys[order[1:]] == keys[order[:-1]]) & (data.y[order[1:]] != data.y[order[:-1]])
     first, second = order[:-1][same], order[1:][same]
-    equal = np.array([_equal_rows(data, i, j) for i, j in zip(first.tolist(), second.tolist(), strict=True)], dtype=bool)
+    equal = np.array(
+        [_equal_rows(data, i, j) for i, j in zip(first.tolist(), second.tolist(), strict=True)], dtype=bool
+    )
     first, second = first[equal], second[equal]
     C = data.classes
     return np.column_stack((first * C + data.y[second], second * C + data.y[first]))
@@ -334,7 +333,9 @@ def _equal_rows(data: Data, i: int, j: int) -> bool:
     if isinstance(data.rows, Dense):
         return bool((data.rows.data[i] == data.rows.data[j]).all())
     a, b = (slice(int(data.rows.indptr[k]), int(data.rows.indptr[k + 1])) for k in (i, j))
-    return np.array_equal(data.rows.indices[a], data.rows.indices[b]) and np.array_equal(data.rows.data[a], data.rows.data[b])
+    return np.array_equal(data.rows.indices[a], data.rows.indices[b]) and np.array_equal(
+        data.rows.data[a], data.rows.data[b]
+    )
 
 
 _in_order = njit(cache=True, nogil=True, error_model="numpy")  # equal rows must give equal sums
