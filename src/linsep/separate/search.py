@@ -102,14 +102,15 @@ class Search:
 
     def _nearest(self, Z: Floats, start: Floats | None) -> Nearest:
         """Find the nearest point in stretches that are short enough to look at the clock and hear Ctrl-C."""
-        rounds = _STRETCH if self.time_limit is None else 20
+        rounds, shortest = _STRETCH if self.time_limit is None else 20, math.inf
         while True:
             self.tick()
             began = time.monotonic()
             near = nearest_point(Z, start=start, tol=_TOL, max_iter=rounds)
-            if not near.w.any() or near.lowest > 0 or (start is not None and np.array_equal(near.weights, start)):
+            distance = float(np.linalg.norm(near.point))
+            if not near.w.any() or near.lowest > 0 or not distance < shortest * (1 - 1e-9):
                 return near
-            start = near.weights
+            start, shortest = near.weights, distance
             if self.time_limit is not None:
                 fitting = rounds * 0.05 * self.time_limit / max(time.monotonic() - began, 1e-6)
                 rounds = min(max(5, int(fitting)), 2 * rounds, _STRETCH)
