@@ -117,6 +117,7 @@ def test_margins_below_the_last_bit(g):
     rng = np.random.default_rng(2)
     y = rng.integers(0, 2, 60)
     X = np.column_stack((rng.integers(-9, 10, size=(60, 3)), np.where(y == 1, g, -g)))
+    X[0, :3] = 0  # amid the others
     assert decide(X, y).kind == "separable"
     X[0, 3] *= -1
     assert decide(X, y).kind == "overlap"

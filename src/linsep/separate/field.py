@@ -24,6 +24,7 @@ from linsep.proof import Data, Separator
 _compiled = njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 _CHUNK = 1 << 21  # cells in one compiled call: short, so that Ctrl-C is heard
 _SAMPLE = 4096
+WIDE = 2000  # columns of sparse data from which on working sets are not written out
 
 
 def in_chunks(rows: Rows, n: int, width: int, work: Callable[[Any, int, int], None]) -> None:
@@ -54,23 +55,37 @@ class Field:
 
     def __init__(self, data: Data, rng: np.random.Generator) -> None:
         self.data = data
+        # found by trial on text: rare columns then count for half as much, and the offset for little
+        self.wide = isinstance(data.rows, Sparse) and data.width > WIDE
         self.finite = True
         largest = self._largest()
         if not self.finite:
             return
         exponents = np.frexp(largest)[1].astype(np.int64)
         n = len(data.y)
-        sample = np.sort(rng.choice(n, _SAMPLE, replace=False)) if n > _SAMPLE else np.arange(n)
-        x = np.ldexp(dense_rows(data, sample), -exponents)
-        centre = x.mean(axis=0) if data.offset and isinstance(data.rows, Dense) else np.zeros(data.width)
-        spread = np.sqrt(np.square(x - centre).mean(axis=0))
-        steps = np.where(spread > 0, -np.round(np.log2(np.where(spread > 0, spread, 1.0))), 0).astype(np.int64)
+        if isinstance(data.rows, Sparse):  # centred columns would be dense
+            centre = np.zeros(data.width)
+            x = np.ldexp(data.rows.data.astype(np.float64), -exponents[data.rows.indices])
+            spread = np.sqrt(np.bincount(data.rows.indices, x * x, minlength=data.width) / n)
+        else:
+            sample = np.sort(rng.choice(n, _SAMPLE, replace=False)) if n > _SAMPLE else np.arange(n)
+            x = np.ldexp(dense_rows(data, sample), -exponents)
+            centre = x.mean(axis=0) if data.offset else np.zeros(data.width)
+            spread = np.sqrt(np.square(x - centre).mean(axis=0))
+        powers = np.log2(np.where(spread > 0, spread, 1.0))
+        steps = -np.round(0.5 * powers if self.wide else powers).astype(np.int64)
         steps = np.minimum(steps, 60)  # a column that is constant in the sample but for rounding
         self.shift = np.clip(steps - exponents, -1020, 1020)
         self.unit = np.ldexp(1.0, self.shift)
         self.centre = np.ldexp(centre, self.shift + exponents)
-        # near the size of a row
-        self.constant = 2.0 ** round(np.log2(max(np.sqrt(data.width), 1.0))) if data.offset else 0.0
+        self.constant = 0.0
+        if data.offset:  # the size of a typical row: rare columns make a few rows of sparse data very long
+            if isinstance(data.rows, Sparse):
+                total = np.append(0.0, np.cumsum(np.square(data.rows.data * self.unit[data.rows.indices])))
+                squares = np.diff(total[data.rows.indptr.astype(np.int64)])
+            else:
+                squares = np.square(np.ldexp(x - centre, steps)).sum(axis=1)
+            self.constant = 2.0 ** (round(0.5 * np.log2(max(float(np.median(squares)), 1.0))) - 3 * self.wide)
         self.radius = math.hypot(*largest.tolist())  # at least the size of any row
         self.block = data.width + data.offset
         self.dimension = (data.classes - 1) * self.block

@@ -7,7 +7,7 @@ dependent columns made orthogonal), and loses nothing: rows are multiplied out i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -112,17 +112,26 @@ class Lens:
 
 def raw_rows(data: Data, ids: Array) -> tuple[Any, list[int]]:
     """Return inequalities in the weights themselves as integer rows, and the power of two each was divided by."""
+    matrix, shifts, _ = packed_rows(data, ids, range((data.classes - 1) * (data.width + data.offset)))
+    return matrix, shifts
+
+
+def packed_rows(data: Data, ids: Array, columns: Sequence[int] | None) -> tuple[Any, list[int], Sequence[int]]:
+    """Return integer rows, exponents as ``raw_rows`` does, and the columns: those given, or those in use."""
     block = data.width + data.offset
-    matrix = fmpz_mat(len(ids), (data.classes - 1) * block)
-    shifts = []
+    shifts, cells = [], []
     for k, (i, rival) in enumerate(zip((ids // data.classes).tolist(), (ids % data.classes).tolist(), strict=True)):
         row = exact_row(data.rows, i, data.constant)
         shifts.append(row.shift)
         for c, sign in ((int(data.y[i]) - 1, 1), (rival - 1, -1)):
             if c >= 0:
-                for j, value in zip(row.columns, row.values, strict=True):
-                    matrix[k, c * block + j] = sign * value
-    return matrix, shifts
+                cells += [(k, c * block + j, sign * v) for j, v in zip(row.columns, row.values, strict=True)]
+    columns = columns if columns is not None else sorted({j for _, j, _ in cells})
+    place = {column: position for position, column in enumerate(columns)}
+    matrix = fmpz_mat(len(ids), len(columns))
+    for k, j, value in cells:
+        matrix[k, place[j]] = value
+    return matrix, shifts, columns
 
 
 def whole_basis(data: Data) -> Any:

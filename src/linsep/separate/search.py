@@ -25,7 +25,8 @@ from linsep.problem import Array, Dense, Floats
 from linsep.proof import Data, Refutation, Separator, Verdict, holds
 from linsep.separate import algebra
 from linsep.separate.field import Field, dense_rows, in_chunks, lowest
-from linsep.separate.lens import Lens, as_plane, decide, pair_signs, raw_rows, whole_basis
+from linsep.separate.lens import Lens, as_plane, decide, packed_rows, pair_signs, raw_rows, whole_basis
+from linsep.separate.wide import Descent, contradiction, weak_plane
 
 _SHARE = 32  # a first working set is found on this share of the rows
 _TOL = 0.7  # any plane that the working set is well above will do
@@ -58,6 +59,8 @@ class Search:
     def run(self) -> Verdict:
         """Return the verdict, confirmed by the exact check; "unknown" if the time limit is spent first."""
         try:
+            if self.field.wide and self.data.classes == 2:
+                return self._wide() or self._exactly()
             return self._with_floats() or self._exactly()
         except OutOfTime:
             self.bracket = self._bounds()
@@ -167,6 +170,27 @@ class Search:
             near = self._nearest(Z, near.weights)
         return ids, near, False
 
+    def _wide(self) -> Verdict | None:
+        """Decide sparse rows of many columns by coordinate descent, if the exact check agrees."""
+        descent = Descent(self.field, self.rng)
+        for most in (20, 50, 100, 200, 400, 800, 800, 800):
+            if descent.go_on(10, self.tick):
+                return self._separated(descent.weights())
+            ids, found = contradiction(self.field, descent.alpha, descent.sizes, most)
+            if found is not None:
+                break
+        else:
+            return None
+        ids = ids[found.places]
+        A, shifts, _ = packed_rows(self.data, ids, None)
+        first = refutation(self.data, ids, found.weights, shifts)
+        overlap = self._confirmed("overlap", None, first)
+        if overlap is not None:
+            return overlap
+        face, _ = self._with_duplicates(ids, found.weights)
+        plane = weak_plane(self.data, face, self.rng, self.tick)
+        return None if plane is None else self._confirmed("quasi", plane, first)
+
     def _separated(self, w: Floats) -> Verdict | None:
         """Confirm a plane: as floats, with its offset moved, at last in fractions."""
         plane = self.field.plane(w)
@@ -264,7 +288,7 @@ class Search:
         pairs = contradicting(self.data)
         if len(pairs) == 0:
             return ids, weights
-        A, shifts = raw_rows(self.data, np.concatenate((ids, pairs[:, 0])))
+        A, _, _ = packed_rows(self.data, np.concatenate((ids, pairs[:, 0])), None)
         kept = algebra.pivots(A)[0]
         known = set(ids.tolist())
         extra = [pairs[k - len(ids)] for k in kept if k >= len(ids) and not known & set(pairs[k - len(ids)].tolist())]
