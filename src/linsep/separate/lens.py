@@ -49,7 +49,8 @@ class Lens:
             self.column_exponents = np.array(median, dtype=np.int64)
         exponents = np.where(used, exponents - self.column_exponents, -(10**9))
         tops = exponents.max(axis=1, initial=-(10**9))
-        return np.ldexp(mantissas, np.maximum(exponents - tops[:, None], -2000).astype(np.int32))
+        Z: Floats = np.ldexp(mantissas, np.maximum(exponents - tops[:, None], -2000).astype(np.int32))
+        return Z
 
     def weights(self, u: Floats) -> Any:
         """Return the exact weights that float unknowns in the scaled columns stand for, times a positive number."""

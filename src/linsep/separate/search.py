@@ -34,7 +34,7 @@ _STRETCH = 500  # rounds of the nearest point at a time
 _PASSES = 60  # over all rows with floats before stronger means
 
 
-class OutOfTime(Exception):
+class OutOfTime(Exception):  # noqa: N818, it is not an error
     """The time limit is spent."""
 
 
@@ -147,9 +147,10 @@ class Search:
         return self._separated(near.w) if met else None
 
     def _chase(self, field: Field, which: Array, ids: Array, near: Nearest | None) -> tuple[Array, Nearest, bool]:
-        """Let the working set grow by the lowest rows of ``field``, rows ``which`` of all, until all are met or none can be.
+        """Let the working set grow by the lowest rows of ``field`` until all are met, or no plane meets the set.
 
-        Returns the working set, its nearest point, and whether its plane met all of them.
+        ``which`` are the numbers of those rows among all. Returns the working set, its nearest point, and whether its
+        plane met all rows.
         """
         C = self.data.classes
         Z = self.field.gather(ids)
@@ -182,7 +183,7 @@ class Search:
         else:
             return None
         ids = ids[found.places]
-        A, shifts, _ = packed_rows(self.data, ids, None)
+        _, shifts, _ = packed_rows(self.data, ids, None)
         first = refutation(self.data, ids, found.weights, shifts)
         overlap = self._confirmed("overlap", None, first)
         if overlap is not None:
@@ -334,7 +335,8 @@ def sums(data: Data, w: Floats) -> Floats:
     heights = np.empty(len(data.y))
 
     def work(part: Any, start: int, stop: int) -> None:
-        (_heights_dense if isinstance(part, Dense) else _heights_sparse)(*part, w, heights[start:stop])
+        loop: Any = _heights_dense if isinstance(part, Dense) else _heights_sparse
+        loop(*part, w, heights[start:stop])
 
     in_chunks(data.rows, len(data.y), data.width, work)
     return heights

@@ -6,18 +6,20 @@ Sundararajan 2008, algorithm 1). Rows that pull most when it does not end are wh
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from flint import fmpz, fmpz_mat
+from flint import fmpq, fmpz, fmpz_mat
 from numba import njit
 from scipy import sparse as sp
 from scipy.linalg import qr
 
 from linsep.hull import nearest_point
 from linsep.problem import Array, Floats, Sparse, take
-from linsep.proof import Data, Refutation, Separator
+from linsep.proof import Data, Separator
 from linsep.separate import algebra
 from linsep.separate.algebra import Dependency
-from linsep.separate.field import Field
+from linsep.separate.field import Field, row_squares
 from linsep.separate.lens import Tick, as_plane, packed_rows, pair_signs
 
 _PASSES = 60  # over all rows, at most, to find a plane that is weakly right
@@ -33,7 +35,9 @@ class Descent:
         self.alpha, self.w, self.b = np.zeros(n), np.zeros(field.data.width), np.zeros(1)
         self.view = (field.unit * field.unit, field.constant * field.constant)
         self.sizes = np.empty(n)
-        _sizes(*field.data.rows, *self.view, self.sizes)
+        squares_of: Any = row_squares
+        squares_of(*field.data.rows, field.unit, field.constant, self.sizes)
+        self.sizes += 1e-300  # a row of zeros is never met, and must not divide by zero
 
     def go_on(self, passes: int, tick: Tick) -> bool:
         """Make some passes over all rows; return whether all are above the plane as far as floats tell."""
@@ -49,7 +53,8 @@ class Descent:
     def _pass(self, order: Array) -> int:
         data = self.field.data
         order = self.rng.permutation(order)
-        return int(_pass(*data.rows, data.y, order, self.view, self.sizes, self.alpha, self.w, self.b))
+        loop: Any = _pass
+        return int(loop(*data.rows, data.y, order, self.view, self.sizes, self.alpha, self.w, self.b))
 
     def weights(self) -> Floats:
         """Return the weights in the scaled columns of the field."""
@@ -63,6 +68,7 @@ def contradiction(field: Field, alpha: Floats, sizes: Floats, most: int) -> tupl
     pull = alpha * np.sqrt(sizes)
     which = np.sort(np.argsort(-pull, kind="stable")[: min(most, np.count_nonzero(alpha))])
     some = take(data.rows, which)
+    assert isinstance(some, Sparse)
     used, columns = np.unique(some.indices, return_inverse=True)
     Z = np.zeros((len(which), len(used) + 1))
     lines = np.repeat(np.arange(len(which)), np.diff(some.indptr).astype(np.intp))
@@ -91,6 +97,7 @@ def weak_plane(data: Data, face: Array, rng: np.random.Generator, tick: Tick) ->
     columns, rest = [used[k] for k in pivots], [used[k] for k in others]
     solved, common = algebra.select(A, rows, pivots).solve(algebra.select(A, rows, others)).numer_denom()
     block = data.width + data.offset
+    assert isinstance(data.rows, Sparse)
 
     def exact(w: Floats) -> fmpz_mat:
         """Return the integer weights on all columns, from floats on those that are free."""
@@ -108,10 +115,15 @@ def weak_plane(data: Data, face: Array, rng: np.random.Generator, tick: Tick) ->
     guess = rng.integers(1, 2**20, block).astype(np.float64)
     guess[columns] = 0
     off = (pair_signs(data, exact(guess))[np.arange(len(data.y)), 1 - data.y] != 0).nonzero()[0]
-    X = sp.csr_array((data.rows.data, data.rows.indices.astype(np.int64), data.rows.indptr.astype(np.int64)), (len(data.y), data.width))
+    X = sp.csr_array(
+        (data.rows.data, data.rows.indices.astype(np.int64), data.rows.indptr.astype(np.int64)),
+        (len(data.y), data.width),
+    )
     X = sp.hstack((X, np.ones((len(data.y), 1))) if data.offset else (X,)).tocsr()[off].astype(np.float64)
-    M = np.array([[float(algebra.fmpq(solved[i, k], common)) for k in range(len(rest))] for i in range(len(columns))])
-    spread = sp.csr_array((M.ravel(), np.tile(rest, len(columns)), np.arange(0, M.size + 1, len(rest))), (len(columns), block))
+    M = np.array([[float(fmpq(solved[i, k], common)) for k in range(len(rest))] for i in range(len(columns))])
+    spread = sp.csr_array(
+        (M.ravel(), np.tile(rest, len(columns)), np.arange(0, M.size + 1, len(rest))), (len(columns), block)
+    )
     reduced = X - X[:, columns] @ spread
     keep = np.ones(block)
     keep[columns] = 0
@@ -126,17 +138,6 @@ def weak_plane(data: Data, face: Array, rng: np.random.Generator, tick: Tick) ->
 
 
 _compiled = njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
-
-
-@_compiled
-def _sizes(data, indices, indptr, squares, square, sizes):
-    """Squared norms of the scaled rows, constant included."""
-    for i in range(sizes.size):
-        q = square + 1e-300
-        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
-            x = float(data[p])
-            q += x * x * squares[indices[p]]
-        sizes[i] = q
 
 
 @_compiled
