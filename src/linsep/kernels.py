@@ -288,6 +288,13 @@ def score(rows, W, b, scores):
 
 
 @compiled
+def norms(rows, squares):
+    """Squared norm of every row, into ``squares`` (n,)."""
+    for i in range(squares.size):
+        squares[i] = square(rows, i)
+
+
+@compiled
 def survey(examples, W, b, on_plane, alone):
     """Look at all examples once: largest squared norm, smallest lead, loss, wrong predictions, rows not finite.
 

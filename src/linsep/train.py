@@ -280,6 +280,13 @@ def scores(rows: Rows, W: Floats, b: Floats) -> Floats:
     return S
 
 
+def squared_norms(rows: Rows) -> Floats:
+    """Return ``‖x‖²`` of every row, infinite where it overflows."""
+    squares = np.empty(count(rows))
+    _on_all_cores(rows, lambda part: kernels.norms(_ready(rows, part), squares[part]))
+    return squares
+
+
 def separations(examples: Examples, W: Floats, b: Floats) -> Floats:
     """Return ``y·s`` of every row; for many classes the lead of the true class over its highest rival."""
     return _leads(scores(examples.rows, W, b), examples.y)
