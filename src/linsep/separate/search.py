@@ -30,6 +30,7 @@ from linsep.separate.wide import Descent, contradiction, weak_plane
 
 _SHARE = 32  # a first working set is found on this share of the rows
 _TOL = 0.7  # any plane that the working set is well above will do
+_FAR = 3.0  # times the height of the support
 _STRETCH = 500  # rounds of the nearest point at a time
 _PASSES = 60  # over all rows with floats before stronger means
 
@@ -137,7 +138,7 @@ class Search:
         """Decide by floats on a growing working set, if the exact check agrees; first on a sample of the rows."""
         n, ids = len(self.data.y), self.ids
         near: Nearest | None = None
-        few = max(n // _SHARE, 40 * self.field.dimension)
+        few = max(n // _SHARE, 100 * self.field.dimension)
         if few < n // 2:
             which = np.sort(self.rng.choice(n, few, replace=False))
             ids, near, _ = self._chase(self.field.part(which), which, ids, near)
@@ -155,7 +156,7 @@ class Search:
         C = self.data.classes
         Z = self.field.gather(ids)
         near = near or self._nearest(Z, None)
-        for _ in range(_PASSES):
+        for turn in range(_PASSES):
             self.tick()
             if not near.w.any() or not near.lowest > 0:
                 return ids, near, False
@@ -167,8 +168,11 @@ class Search:
             new = np.setdiff1d(which[low] * C + rivals[low], ids)
             if len(new) == 0 or not np.isfinite(scores).all():
                 return ids, near, False
-            ids, Z = np.concatenate((ids, new)), np.vstack((Z, self.field.gather(new)))
-            near = self._nearest(Z, near.weights)
+            keep, start = np.ones(len(ids), dtype=bool), near.weights
+            if turn < _PASSES // 3:  # rows far above the plane only cost time; later they stay, lest they come and go
+                keep = (start > 0) | (Z @ near.w < _FAR)
+            ids, Z = np.concatenate((ids[keep], new)), np.vstack((Z[keep], self.field.gather(new)))
+            near = self._nearest(Z, start[keep])
         return ids, near, False
 
     def _wide(self) -> Verdict | None:
