@@ -1,4 +1,4 @@
-"""How long is a verdict with a checked proof, beside one ``X @ w`` and SciPy's linear programme?
+"""How long a verdict with a checked proof takes, beside one ``X @ w`` and a linear programme of SciPy.
 
 Run ``python benchmarks/verdicts.py``; ``--quick`` leaves out the linear programmes.
 """
@@ -29,7 +29,7 @@ def best(work: Callable[[], Any], times: int) -> tuple[float, Any]:
 
 
 def problem(n: int, d: int, margin: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return rows, labels and the normal of a plane with offset that keeps ``margin`` times the radius from all rows."""
+    """Return rows, labels and the normal of a plane that keeps ``margin`` times the radius from all rows."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
     w = rng.normal(size=d)

@@ -489,6 +489,20 @@ def test_many_columns(offset, monkeypatch):
     assert proves(verdict, both, labels)
 
 
+def test_many_columns_and_classes(monkeypatch):
+    monkeypatch.setattr(field, "WIDE", 100)
+    rng = np.random.default_rng(13)
+    X = words(rng)
+    y = rng.integers(0, 3, X.shape[0])
+    verdict = separate(X, y)
+    assert verdict.kind == "separable"
+    assert proves(verdict, X, y.tolist())
+    X, y = sp.vstack((X[:20], X[[7]], X[[7]])).tocsr(), [*y[:20].tolist(), 0, 1]
+    verdict = separate(X, y)
+    assert verdict.kind == "quasi"
+    assert proves(verdict, X, y)
+
+
 def test_many_columns_in_use_by_few():
     X = sp.csr_array((np.ones(8), (np.arange(8) % 4, [3, 3, 9, 9, 9, 2999, 2999, 3])), (4, 3000))
     y = [0, 1, 1, 0]

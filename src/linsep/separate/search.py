@@ -30,6 +30,8 @@ from linsep.separate.wide import Descent, contradiction, weak_plane
 
 _SHARE = 32  # a first working set is found on this share of the rows
 _TOL = 0.7  # any plane that the working set is well above will do
+_CELLS = 1 << 25  # of the rows that a working set grows by
+_FAR = 3.0  # times the height of the support
 _STRETCH = 500  # rounds of the nearest point at a time
 _PASSES = 60  # over all rows with floats before stronger means
 
@@ -59,8 +61,8 @@ class Search:
     def run(self) -> Verdict:
         """Return the verdict, confirmed by the exact check; "unknown" if the time limit is spent first."""
         try:
-            if self.field.wide and self.data.classes == 2:
-                return self._wide() or self._exactly()
+            if self.field.wide:
+                return (self._wide() if self.data.classes == 2 else self._each_against_rest()) or self._exactly()
             return self._with_floats() or self._exactly()
         except OutOfTime:
             self.bracket = self._bounds()
@@ -124,8 +126,7 @@ class Search:
     def _first(self) -> Array:
         """Return some inequalities to begin with, of every class."""
         data, rng = self.data, self.rng
-        most = 4 * self.field.dimension + 8
-        n = len(data.y)
+        most, n = min(4 * self.field.dimension + 8, self._room()), len(data.y)
         if n * (data.classes - 1) <= most:
             i, rival = np.divmod(np.arange(n * data.classes), data.classes)
             return np.flatnonzero(data.y[i] != rival)
@@ -133,11 +134,15 @@ class Search:
         rival = (data.y[i] + rng.integers(1, data.classes, len(i))) % data.classes
         return np.unique(i * data.classes + rival)
 
+    def _room(self) -> int:
+        """Return how many inequalities can be written out at a time without taking much memory."""
+        return max(100, _CELLS // self.field.dimension)
+
     def _with_floats(self) -> Verdict | None:
         """Decide by floats on a growing working set, if the exact check agrees; first on a sample of the rows."""
         n, ids = len(self.data.y), self.ids
         near: Nearest | None = None
-        few = max(n // _SHARE, 40 * self.field.dimension)
+        few = max(n // _SHARE, 100 * self.field.dimension)
         if few < n // 2:
             which = np.sort(self.rng.choice(n, few, replace=False))
             ids, near, _ = self._chase(self.field.part(which), which, ids, near)
@@ -155,7 +160,7 @@ class Search:
         C = self.data.classes
         Z = self.field.gather(ids)
         near = near or self._nearest(Z, None)
-        for _ in range(_PASSES):
+        for turn in range(_PASSES):
             self.tick()
             if not near.w.any() or not near.lowest > 0:
                 return ids, near, False
@@ -163,13 +168,28 @@ class Search:
             scores, rivals = field.sweep(near.w)
             if scores.min() > 0:
                 return ids, near, True
-            low = lowest(scores, 2 * field.dimension + 8, 0.3 / float(np.linalg.norm(near.w)))
+            low = lowest(scores, min(2 * field.dimension + 8, self._room()), 0.3 / float(np.linalg.norm(near.w)))
             new = np.setdiff1d(which[low] * C + rivals[low], ids)
             if len(new) == 0 or not np.isfinite(scores).all():
                 return ids, near, False
-            ids, Z = np.concatenate((ids, new)), np.vstack((Z, self.field.gather(new)))
-            near = self._nearest(Z, near.weights)
+            keep, start = np.ones(len(ids), dtype=bool), near.weights
+            if turn < _PASSES // 3:  # rows far above the plane only cost time; later they stay, lest they come and go
+                keep = (start > 0) | (Z @ near.w < _FAR)
+            ids, Z = np.concatenate((ids[keep], new)), np.vstack((Z[keep], self.field.gather(new)))
+            near = self._nearest(Z, start[keep])
         return ids, near, False
+
+    def _each_against_rest(self) -> Verdict | None:
+        """Try planes between each class and all others: where they all separate, so do their scores."""
+        data, found = self.data, []
+        for c in range(data.classes):
+            field = Field(data._replace(y=(data.y == c).astype(np.intp), classes=2), self.rng)
+            descent = Descent(field, self.rng)
+            if not descent.go_on(40, self.tick):
+                return None
+            found.append(field.plane(descent.weights()))
+        planes = Separator(np.stack([plane.w for plane in found]), np.array([plane.b for plane in found]))
+        return self._confirmed("separable", planes, None)
 
     def _wide(self) -> Verdict | None:
         """Decide sparse rows of many columns by coordinate descent, if the exact check agrees."""
