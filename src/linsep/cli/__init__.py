@@ -1,4 +1,4 @@
-"""The command line: ``linsep fit | predict | score | show | convert | generate``.
+"""The command line: ``linsep fit | predict | score | separate | verify | show | convert | generate``.
 
 Nothing heavy is imported before a command needs it, so that ``linsep --help`` answers at once.
 """
@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 import typer
 
-from linsep.cli import apply, learn, models, teach
+from linsep.cli import apply, judge, learn, models, teach
 
 __all__ = ["app", "main"]
 
@@ -31,6 +31,8 @@ for _command, _example in (
     (learn.fit, "linsep fit train.csv --target species --max-iter 100 --model species.linsep"),
     (apply.predict, "linsep predict species.linsep new.csv --score --out labels.csv"),
     (apply.score, "linsep score species.linsep test.csv --at-most 0.05"),
+    (judge.separate, "linsep separate data.csv --target species --proof proof.json"),
+    (judge.verify, "linsep verify proof.json data.csv --target species"),
     (models.show, "linsep show species.linsep --top 20"),
     (models.convert, "linsep convert species.linsep species.onnx"),
     (teach.generate, "linsep generate data.csv --n 10000 --d 20 --margin 0.05"),

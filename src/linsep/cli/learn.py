@@ -258,9 +258,13 @@ def _advice(reason: str, wrong: int, learner: Any) -> list[str]:
         option = "--" + reason.replace("_", "-")
         return [
             f"Not separated yet. If some plane separates the rows, a larger {option} or --scale standard will find "
-            "one. If none does, no number of passes will: --early-stopping or --tol stops sooner."
+            "one. If none does, no number of passes will: --early-stopping or --tol stops sooner. "
+            "linsep separate tells which, with a proof."
         ]
-    return [f"Not separated: the run ended early. Without --{_ENDED_BY[reason]} it would go on."]
+    return [
+        f"Not separated: the run ended early. Without --{_ENDED_BY[reason]} it would go on. "
+        "linsep separate tells whether a plane exists, with a proof."
+    ]
 
 
 _ENDED_BY = {"loss_plateau": "tol", "validation": "early-stopping"}
