@@ -26,6 +26,7 @@ from linsep.proof import Data, Refutation, Separator, Verdict, holds
 from linsep.separate import algebra
 from linsep.separate.field import Field, dense_rows, in_chunks, lowest
 from linsep.separate.lens import Lens, as_plane, decide, packed_rows, pair_signs, raw_rows, whole_basis
+from linsep.separate.residues import vanishing
 from linsep.separate.wide import Descent, contradiction, weak_plane
 
 _SHARE = 32  # a first working set is found on this share of the rows
@@ -306,7 +307,9 @@ class Search:
         left = np.zeros((len(data.y), data.classes), dtype=bool)
         if basis.ncols():
             random = fmpz_mat(basis.ncols(), 1, self.rng.integers(1, 2**62, basis.ncols()).tolist())
-            left = pair_signs(data, basis * random) != 0
+            exactly = data.rows.data.dtype == np.uint64
+            on = pair_signs(data, basis * random) == 0 if exactly else vanishing(data, basis * random)
+            left = ~on
             left[np.arange(len(data.y)), data.y] = False
         return left.ravel()
 
