@@ -100,15 +100,16 @@ class Lens:
         """Return a lens in whose unknowns the columns of ``Z``, as this one gathers them, are about orthonormal."""
         assert self.column_exponents is not None
         R, order = qr(Z, mode="r", pivoting=True)
-        R = R[: self.dimension]
+        r = min(R.shape)
+        R = R[:r, :r]
         size = np.abs(np.diag(R))
-        R[np.diag_indices(len(R))] = np.where(size > 1e-15 * size.max(), np.diag(R), 1e-15 * size.max())
-        T = np.zeros((self.dimension, len(R)))
-        T[order[: len(R)]] = solve_triangular(R[:, : len(R)], np.eye(len(R)))
-        columns = [self.weights(T[:, k]) for k in range(len(R))]
-        return Lens(
-            self.data, fmpz_mat([[column[i, 0] for column in columns] for i in range(self.basis.nrows())]), self.open
-        )
+        R[np.diag_indices(r)] = np.where(size > 1e-15 * size.max(), np.diag(R), 1e-15 * size.max())
+        T = np.zeros((self.dimension, self.dimension))
+        T[order[:r], :r] = solve_triangular(R, np.eye(r))
+        T[order[r:], np.arange(r, self.dimension)] = 1.0  # fewer rows than unknowns: the others stay as they are
+        columns = [self.weights(T[:, k]) for k in range(self.dimension)]
+        table = [[column[i, 0] for column in columns] for i in range(self.basis.nrows())]
+        return Lens(self.data, fmpz_mat(table), self.open)
 
 
 def raw_rows(data: Data, ids: Array) -> tuple[Any, list[int]]:

@@ -26,12 +26,14 @@ from linsep.proof import Data, Refutation, Separator, Verdict, holds
 from linsep.separate import algebra
 from linsep.separate.field import Field, dense_rows, in_chunks, lowest
 from linsep.separate.lens import Lens, as_plane, decide, packed_rows, pair_signs, raw_rows, whole_basis
+from linsep.separate.residues import vanishing
 from linsep.separate.wide import Descent, contradiction, weak_plane
 
 _SHARE = 32  # a first working set is found on this share of the rows
 _TOL = 0.7  # any plane that the working set is well above will do
 _CELLS = 1 << 25  # of the rows that a working set grows by
 _FAR = 3.0  # times the height of the support
+_UNKNOWNS = 12_000  # an exact basis of so many takes gigabytes
 _STRETCH = 500  # rounds of the nearest point at a time
 _PASSES = 60  # over all rows with floats before stronger means
 
@@ -234,17 +236,31 @@ class Search:
     def _exactly(self) -> Verdict:
         """Decide through an exact lens."""
         data = self.data
+        self._must_fit()
         everything = np.ones((len(data.y), data.classes), dtype=bool)
         everything[np.arange(len(data.y)), data.y] = False
         lens = Lens(data, whole_basis(data), everything.ravel())
         w, ids, found = decide(lens, self.ids, self.rng, self.tick)
         if found is not None:
             return self._weakly(ids[found.places], found.weights)
-        verdict = self._shortest("separable", w, None)
-        assert verdict is not None
+        return self._shortest("separable", w, None)
+
+    def _must_fit(self) -> None:
+        """Refuse to write out an exact basis that no memory holds."""
+        if self.field.dimension > _UNKNOWNS:
+            raise MemoryError(
+                f"floats could not decide these data, and an exact search in {self.field.dimension} unknowns does not "
+                "fit into memory: leave out columns that are not needed"
+            )
+
+    def _certain(self, kind: str, plane: Separator | None, refutation: Refutation | None) -> Verdict:
+        """Return a verdict that exact means have led to, hence must be confirmed but for one chance in 2**60."""
+        verdict = self._confirmed(kind, plane, refutation)
+        if verdict is None:
+            raise ArithmeticError(f"a proof of {kind!r} was found but does not hold: please report these data")
         return verdict
 
-    def _shortest(self, kind: str, w: Any, refutation: Refutation | None) -> Verdict | None:
+    def _shortest(self, kind: str, w: Any, refutation: Refutation | None) -> Verdict:
         """Return a verdict with exact weights, rounded to as few digits as confirm."""
         data = self.data
         plane = as_plane(data, w)
@@ -257,7 +273,7 @@ class Search:
                 verdict = self._confirmed(kind, as_plane(data, short), refutation)
                 if verdict is not None:
                     return verdict
-        return self._confirmed(kind, plane, refutation)
+        return self._certain(kind, plane, refutation)
 
     def _weakly(self, ids: Array, weights: list[int]) -> Verdict:
         """Tell quasi from overlap, given inequalities that contradict each other.
@@ -270,6 +286,7 @@ class Search:
         first = refutation(data, ids, weights, shifts)
         face, multipliers = ids, weights
         if len(algebra.pivots(A)[0]) < A.ncols():
+            self._must_fit()
             face, multipliers = self._with_duplicates(ids, weights)
         while True:
             self.tick()
@@ -277,15 +294,11 @@ class Search:
             basis = algebra.null_basis(A)
             left = self._off_face(basis)
             if not left.any():
-                verdict = self._confirmed("overlap", None, refutation(data, face, multipliers, shifts))
-                assert verdict is not None
-                return verdict
+                return self._certain("overlap", None, refutation(data, face, multipliers, shifts))
             lens = Lens(data, basis, left)
             w, more, found = decide(lens, self._some(left, lens.dimension), self.rng, self.tick)
             if found is None:
-                verdict = self._shortest("quasi", w, first)
-                assert verdict is not None
-                return verdict
+                return self._shortest("quasi", w, first)
             face, multipliers = lifted(data, face, multipliers, more[found.places], found.weights)
 
     def _off_face(self, basis: Any) -> Array:
@@ -293,8 +306,10 @@ class Search:
         data = self.data
         left = np.zeros((len(data.y), data.classes), dtype=bool)
         if basis.ncols():
-            random = fmpz_mat(basis.ncols(), 1, self.rng.integers(1, 2**20, basis.ncols()).tolist())
-            left = pair_signs(data, basis * random) != 0
+            random = fmpz_mat(basis.ncols(), 1, self.rng.integers(1, 2**62, basis.ncols()).tolist())
+            exactly = data.rows.data.dtype == np.uint64
+            on = pair_signs(data, basis * random) == 0 if exactly else vanishing(data, basis * random)
+            left = ~on
             left[np.arange(len(data.y)), data.y] = False
         return left.ravel()
 

@@ -20,7 +20,8 @@ from linsep.proof import Data, Separator
 from linsep.separate import algebra
 from linsep.separate.algebra import Dependency
 from linsep.separate.field import Field, row_squares
-from linsep.separate.lens import Tick, as_plane, packed_rows, pair_signs
+from linsep.separate.lens import Tick, as_plane, packed_rows
+from linsep.separate.residues import vanishing
 
 _PASSES = 60  # over all rows, at most, to find a plane that is weakly right
 _INNER = 3  # over rows with a multiplier, after each
@@ -114,7 +115,7 @@ def weak_plane(data: Data, face: Array, rng: np.random.Generator, tick: Tick) ->
 
     guess = rng.integers(1, 2**20, block).astype(np.float64)
     guess[columns] = 0
-    off = (pair_signs(data, exact(guess))[np.arange(len(data.y)), 1 - data.y] != 0).nonzero()[0]
+    off = np.flatnonzero(~vanishing(data, exact(guess))[np.arange(len(data.y)), 1 - data.y])
     X = sp.csr_array(
         (data.rows.data, data.rows.indices.astype(np.int64), data.rows.indptr.astype(np.int64)),
         (len(data.y), data.width),
