@@ -66,6 +66,13 @@ class Separator:
     w : ndarray of shape (d,) or (classes, d)
         float64; dtype object with ``Fraction`` entries where floats cannot do it.
     b : float or Fraction, or ndarray of shape (classes,)
+
+    Examples
+    --------
+    >>> import linsep
+    >>> plane = linsep.separate([[0.0], [1.0], [2.0]], [0, 0, 1]).separator
+    >>> bool(plane.w[0] * 1.0 + plane.b < 0 < plane.w[0] * 2.0 + plane.b)
+    True
     """
 
     w: Array
@@ -96,6 +103,13 @@ class Refutation:
     rivals : ndarray of shape (m,)
         Class number that the row is told from; with two classes the other one. For more classes the sum over rows
         of a class minus the sum over rows held against it vanishes, class by class.
+
+    Examples
+    --------
+    >>> import linsep
+    >>> refutation = linsep.separate([[0.0], [2.0], [1.0]], [0, 0, 1]).refutation  # 1 lies between 0 and 2
+    >>> refutation.indices.tolist(), [str(weight) for weight in refutation.weights]
+    ([0, 1, 2], ['1', '1', '2'])
     """
 
     indices: Array
@@ -125,6 +139,12 @@ class Verdict:
     fit_intercept : bool
     bracket : tuple of float
         Bounds on the largest margin known when the search ended; see ``separate``.
+
+    Examples
+    --------
+    >>> import linsep
+    >>> linsep.separate([[0.0], [1.0], [1.0], [2.0]], [0, 0, 1, 1])  # the classes touch
+    Verdict(quasi, Separator(float w of 1 features), Refutation(2 rows: [1 2]))
     """
 
     kind: str
