@@ -123,10 +123,12 @@ def same_length(X: Any, y: Array) -> None:
 
 def number(y: Array) -> tuple[Array, Array]:
     """Return the classes in ``y``, sorted where they have an order, and the class number of every label."""
-    if y.dtype.kind in "iu" and len(y) and int(y.max()) - int(y.min()) < 1000:  # ten times as fast as sorting
-        lowest = y.min()
-        present = np.bincount(y - lowest) > 0
-        return np.flatnonzero(present).astype(y.dtype) + lowest, (np.cumsum(present) - 1)[y - lowest]
+    if y.dtype.kind in "iu" and len(y) and int(y.max()) - int(y.min()) < 1000 and int(y.max()) < 2**62:
+        lowest = int(y.min())
+        places = y.astype(np.int64) - lowest
+        present = np.bincount(places) > 0  # ten times as fast as sorting
+        classes = (np.flatnonzero(present) + lowest).astype(y.dtype)
+        return classes, (np.cumsum(present) - 1)[places]
     try:
         classes, codes = np.unique(y, return_inverse=True)
     except TypeError:  # labels of several types have no order: first seen, first numbered
