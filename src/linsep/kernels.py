@@ -183,6 +183,17 @@ def _fetch(rows, i):
     return None
 
 
+@compiled
+def repeats(rows, last):
+    """Say whether a sparse row names a column twice; ``last`` has room for every column and starts at -1."""
+    for i in range(rows.indptr.size - 1):
+        for p in range(rows.indptr[i], rows.indptr[i + 1]):
+            if last[rows.indices[p]] == i:
+                return True
+            last[rows.indices[p]] = i
+    return False
+
+
 # ---------------------------------------------------------------------------------------------------------------
 # Training: each loop looks at the examples in `order`, changes W and b in place, writes what it erred on to `mistakes`,
 # adds to loss[0], and returns (examples looked at, mistakes made). It ends early when `mistakes` is full, or before an
