@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from linsep.convert import from_liblinear, to_liblinear, to_onnx
-    from linsep.estimators import Perceptron
-    from linsep.problem import Plane
+    from linsep.estimators import MaxMarginClassifier, Perceptron
+    from linsep.margin import Margin, largest_margin
+    from linsep.problem import NotSeparable, Plane
     from linsep.read import read
     from linsep.save import load, save
     from linsep.show import PlaneDisplay
@@ -28,11 +29,15 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _ROOMS = {
+    "Margin": "margin",
+    "MaxMarginClassifier": "estimators",
+    "NotSeparable": "problem",
     "Perceptron": "estimators",
     "Plane": "problem",
     "PlaneDisplay": "show",
     "fit_source": "stream",
     "from_liblinear": "convert",
+    "largest_margin": "margin",
     "load": "save",
     "read": "read",
     "save": "save",
@@ -42,11 +47,15 @@ _ROOMS = {
 }
 
 __all__ = [
+    "Margin",
+    "MaxMarginClassifier",
+    "NotSeparable",
     "Perceptron",
     "Plane",
     "PlaneDisplay",
     "fit_source",
     "from_liblinear",
+    "largest_margin",
     "load",
     "read",
     "save",

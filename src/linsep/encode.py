@@ -27,6 +27,12 @@ def matrix(estimator: Any, X: Any, *, reset: bool) -> Any:
     return _numeric(X, list(getattr(estimator, "feature_names_in_", [])))
 
 
+def table(X: Any) -> Any:
+    """Return ``X`` as a real 2-D array or CSR matrix, where no estimator is there to note its features."""
+    X = check_array(X, accept_sparse="csr", accept_large_sparse=True, dtype=None, ensure_all_finite=False)
+    return _numeric(X, [])
+
+
 def to_rows(X: Any) -> Rows:
     """Return a real array or CSR matrix as rows, without a copy wherever its storage allows."""
     if sp.issparse(X):

@@ -49,13 +49,14 @@ def take(rows: Rows, which: slice | Array) -> Rows:
         part.flags.writeable = False
         return Dense(part)
     numbers = np.arange(count(rows))[which]
-    lengths = np.diff(rows.indptr)[numbers]
-    indptr = np.concatenate(([0], np.cumsum(lengths))).astype(rows.indptr.dtype)
+    starts = rows.indptr.astype(np.int64)  # unsigned 64-bit numbers do not mix with signed ones
+    lengths = np.diff(starts)[numbers]
+    indptr = np.concatenate(([0], np.cumsum(lengths)))
     # position of each stored value: its place in its row, counted from where the row starts
-    places = np.arange(indptr[-1]) + np.repeat(rows.indptr[numbers].astype(np.int64) - indptr[:-1], lengths)
+    places = np.arange(indptr[-1]) + np.repeat(starts[numbers] - indptr[:-1], lengths)
     data = rows.data[places]
     data.flags.writeable = False
-    return Sparse(data, rows.indices[places], indptr)
+    return Sparse(data, rows.indices[places], indptr.astype(rows.indptr.dtype))
 
 
 class Examples(NamedTuple):
@@ -109,3 +110,20 @@ class Run:
     def mistakes(self) -> int:
         """How many mistakes were made, which is how many updates."""
         return sum(entry.mistakes for entry in self.passes)
+
+
+class NotSeparable(ValueError):
+    """No plane separates the rows.
+
+    Attributes
+    ----------
+    upper : float
+        Proved: no plane separates them by a margin above this, which is zero or next to it.
+    refutation : object or None
+        The exact proof that none separates them at all, where one has been searched for; see ``linsep.separate``.
+    """
+
+    def __init__(self, message: str, *, upper: float = 0.0, refutation: Any = None):
+        super().__init__(message)
+        self.upper = upper
+        self.refutation = refutation

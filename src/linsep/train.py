@@ -280,6 +280,15 @@ def scores(rows: Rows, W: Floats, b: Floats) -> Floats:
     return S
 
 
+def squared_norms(rows: Rows, d: int) -> Floats:
+    """Return ``‖x‖²`` of every row, infinite where it overflows."""
+    squares = np.empty(count(rows))
+    for part, ready in _in_pieces(rows):
+        size = count(ready)
+        kernels.survey(ready, np.empty((0, d)), np.empty(0), np.empty((size, 0)), squares[part])
+    return squares
+
+
 def separations(examples: Examples, W: Floats, b: Floats) -> Floats:
     """Return ``y·s`` of every row; for many classes the lead of the true class over its highest rival."""
     return _leads(scores(examples.rows, W, b), examples.y)

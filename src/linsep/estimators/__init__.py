@@ -1,5 +1,6 @@
 """The scikit-learn face of the algorithms, one file per family."""
 
+from linsep.estimators.maxmargin import MaxMarginClassifier
 from linsep.estimators.perceptron import Perceptron
 
-__all__ = ["Perceptron"]
+__all__ = ["MaxMarginClassifier", "Perceptron"]
