@@ -288,6 +288,13 @@ def score(rows, W, b, scores):
 
 
 @compiled
+def squares(rows, norms):
+    """Squared norms of every row, into ``norms`` (n,)."""
+    for i in range(norms.size):
+        norms[i] = square(rows, i)
+
+
+@compiled
 def survey(examples, W, b, on_plane, alone):
     """Look at all examples once: largest squared norm, smallest lead, loss, wrong predictions, rows not finite.
 

@@ -280,12 +280,10 @@ def scores(rows: Rows, W: Floats, b: Floats) -> Floats:
     return S
 
 
-def squared_norms(rows: Rows, d: int) -> Floats:
+def squared_norms(rows: Rows) -> Floats:
     """Return ``‖x‖²`` of every row, infinite where it overflows."""
     squares = np.empty(count(rows))
-    for part, ready in _in_pieces(rows):
-        size = count(ready)
-        kernels.survey(ready, np.empty((0, d)), np.empty(0), np.empty((size, 0)), squares[part])
+    _on_all_cores(rows, lambda part: kernels.squares(_ready(rows, part), squares[part]))
     return squares
 
 

@@ -156,7 +156,7 @@ def of_rows(rows: Rows, y: Array, d: int, classes: int, form: str, gap: float) -
     FloatingPointError if some value is not finite.
     """
     with np.errstate(over="ignore", under="ignore"):
-        squares = squared_norms(rows, d)
+        squares = squared_norms(rows)
     near, exponent = rows, 0
     largest = float(squares.max())
     if not 1e-200 < largest < 1e200:
@@ -165,7 +165,7 @@ def of_rows(rows: Rows, y: Array, d: int, classes: int, form: str, gap: float) -
             raise FloatingPointError("a value is not finite")
         exponent = math.frexp(peak)[1]
         near = rows._replace(data=np.ldexp(rows.data.astype(np.float64), -exponent))
-        squares = squared_norms(near, d)
+        squares = squared_norms(near)
     rms = math.sqrt(float(squares.mean())) or 1.0
     radius = math.sqrt(float(squares.max())) or 1.0
     scaled = Task(near, y, d, classes, form, 0.0)
