@@ -17,11 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from linsep.convert import from_liblinear, to_liblinear, to_onnx
+    from linsep.document import from_json, to_json, verify
     from linsep.estimators import MaxMarginClassifier, Perceptron
     from linsep.margin import Margin, largest_margin
     from linsep.problem import NotSeparable, Plane
+    from linsep.proof import Refutation, Separator, Verdict
     from linsep.read import read
     from linsep.save import load, save
+    from linsep.separate import separate, separator
     from linsep.show import PlaneDisplay
     from linsep.stream import fit_source
     from linsep.teacher import teacher
@@ -35,15 +38,23 @@ _ROOMS = {
     "Perceptron": "estimators",
     "Plane": "problem",
     "PlaneDisplay": "show",
+    "Refutation": "proof",
+    "Separator": "proof",
+    "Verdict": "proof",
     "fit_source": "stream",
+    "from_json": "document",
     "from_liblinear": "convert",
     "largest_margin": "margin",
     "load": "save",
     "read": "read",
     "save": "save",
+    "separate": "separate",
+    "separator": "separate",
     "teacher": "teacher",
+    "to_json": "document",
     "to_liblinear": "convert",
     "to_onnx": "convert",
+    "verify": "document",
 }
 
 __all__ = [
@@ -53,15 +64,23 @@ __all__ = [
     "Perceptron",
     "Plane",
     "PlaneDisplay",
+    "Refutation",
+    "Separator",
+    "Verdict",
     "fit_source",
+    "from_json",
     "from_liblinear",
     "largest_margin",
     "load",
     "read",
     "save",
+    "separate",
+    "separator",
     "teacher",
+    "to_json",
     "to_liblinear",
     "to_onnx",
+    "verify",
 ]
 
 

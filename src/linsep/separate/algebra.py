@@ -1,0 +1,197 @@
+"""Exact linear algebra on integer rows: dependencies, null spaces, and Wolfe's algorithm without rounding.
+
+Rows are ``fmpz_mat`` matrices; a row may carry any positive factor. Ranks and pivots are found modulo a prime, which
+can only be too small, so whatever is built on them is checked over the integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from flint import fmpq, fmpz, fmpz_mat, nmod_mat
+
+from linsep.problem import Array, Floats
+
+PRIME = 2**63 - 25
+
+
+class Dependency(NamedTuple):
+    """Rows that cancel: ``Σ weights[k] row[k] = 0`` with all weights positive."""
+
+    places: Array  # (m,) positions of the rows
+    weights: list[int]
+
+
+def pivots(A: Any) -> tuple[list[int], list[int]]:
+    """Return rows and columns of ``A``, as many as its rank, that cross in an invertible matrix."""
+    columns = _leading(nmod_mat(A, PRIME))
+    rows = _leading(nmod_mat(A, PRIME).transpose())
+    return rows, columns
+
+
+def _leading(M: Any) -> list[int]:
+    """Return the columns in which the rows of the reduced echelon form begin: independent ones, the first possible."""
+    echelon, rank = M.rref()
+    found: list[int] = []
+    j = 0
+    for i in range(rank):
+        while echelon[i, j] == 0:
+            j += 1
+        found.append(j)
+        j += 1
+    return found
+
+
+def select(A: Any, rows: list[int], columns: list[int]) -> Any:
+    """Return the part of ``A`` where some rows and columns cross."""
+    table = A.tolist()
+    return fmpz_mat(len(rows), len(columns), [table[i][j] for i in rows for j in columns])
+
+
+def dependency(A: Any) -> Dependency | None:
+    """Return the positive dependency of rows that are independent but for one relation, or None if there is none."""
+    rows, columns = pivots(A)
+    others = sorted(set(range(A.nrows())) - set(rows))
+    if len(others) != 1:
+        return None
+    weights = [fmpz(0)] * A.nrows()
+    weights[others[0]] = fmpz(1)
+    if rows:  # Σ_P λ_i a_i = -λ_o a_o in the pivot columns, with the common denominator for λ_o
+        left = select(A, rows, columns).transpose()
+        try:
+            numerators, common = left.solve(-select(A, others, columns).transpose()).numer_denom()
+        except ZeroDivisionError:
+            return None
+        weights[others[0]] = common
+        for k, i in enumerate(rows):
+            weights[i] = numerators[k, 0]
+    if min(weights) < 0 or fmpz_mat(1, len(weights), weights) * A != fmpz_mat(1, A.ncols()):
+        return None
+    return _positive(list(range(A.nrows())), weights)
+
+
+def _positive(places: list[int], weights: list[Any]) -> Dependency:
+    """Return the rows of positive weight as a dependency, leaving out those of weight zero."""
+    keep = [k for k, weight in enumerate(weights) if weight > 0]
+    return Dependency(np.array([places[k] for k in keep]), [int(weights[k]) for k in keep])
+
+
+def whole(values: list[Any]) -> list[Any]:
+    """Return rationals times a common positive factor, in integers."""
+    common = fmpz(1)
+    for value in values:
+        common = common.lcm(value.q)
+    return [value.p * (common // value.q) for value in values]
+
+
+def null_basis(A: Any) -> Any:
+    """Return the columns of a matrix that span the null space of ``A``, primitive integer vectors."""
+    rows, columns = pivots(A)
+    n = A.ncols()
+    free = sorted(set(range(n)) - set(columns))
+    basis = fmpz_mat(n, len(free))
+    if not free:
+        return basis
+    solution = select(A, rows, columns).solve(select(A, rows, free)) if rows else None
+    for k, j in enumerate(free):
+        entries = whole([fmpq(1), *(-solution[i, k] for i in range(len(rows)))])
+        basis[j, k] = entries[0]
+        for column, entry in zip(columns, entries[1:], strict=True):
+            basis[column, k] = entry
+    return basis
+
+
+def express(A: Any, target: Any) -> tuple[list[int], int]:
+    """Return ``c`` and ``q > 0`` with ``Σ c_i a_i = q target``, a row in the span of the rows of ``A``."""
+    rows, columns = pivots(A)
+    c, q = [0] * A.nrows(), fmpz(1)
+    if rows:
+        right = fmpz_mat(len(columns), 1, [target[0, j] for j in columns])
+        numerators, q = select(A, rows, columns).transpose().solve(right).numer_denom()
+        for k, i in enumerate(rows):
+            c[i] = int(numerators[k, 0])
+    return c, int(q)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Wolfe's algorithm over the rationals
+
+
+def nearest(A: Any, start: list[int], weights: Floats, tick: Callable[[], None]) -> tuple[Any, Dependency | None]:
+    """Return a vector with a positive product with every row of ``A`` or, if there is none, a positive dependency.
+
+    Wolfe (1976), without rounding and hence finite; ended as soon as all products are positive. ``start`` are rows to
+    begin with and their weights; ``tick`` is called once a round and may end it all by raising an exception.
+    """
+    G = A * A.transpose()
+    S, lam = _independent(A, start, weights)
+    while True:
+        tick()
+        S, lam, mu, origin = _corral(G, S, lam)
+        if origin:
+            return None, _positive(S, whole(lam))
+        x = _combined(A, S, mu)
+        heights = [row[0] for row in (A * x.transpose()).tolist()]
+        lowest = min(range(len(heights)), key=heights.__getitem__)
+        if heights[lowest] > 0:
+            return x, None
+        S.append(lowest)
+        lam.append(fmpq(0))
+
+
+def lowest_point(A: Any, weights: Floats) -> tuple[Any, Dependency | None]:
+    """Return the lowest point of the hull of a corral within the rows of ``A``, or a dependency if it is the origin."""
+    S, lam = _independent(A, list(range(A.nrows())), weights)
+    S, lam, mu, origin = _corral(A * A.transpose(), S, lam)
+    if origin:
+        return None, _positive(S, whole(lam))
+    return _combined(A, S, mu), None
+
+
+def _combined(A: Any, S: list[int], mu: list[Any]) -> Any:
+    """Return ``Σ mu_i a_i`` times a positive number, in integers."""
+    table = A.tolist()
+    return fmpz_mat(1, len(S), whole(mu)) * fmpz_mat([table[i] for i in S])
+
+
+def _independent(A: Any, start: list[int], weights: Floats) -> tuple[list[int], list[Any]]:
+    """Return those of the rows to start from that are linearly independent, with weights of sum 1."""
+    table = A.tolist()
+    keep = _leading(nmod_mat(fmpz_mat([table[i] for i in start]), PRIME).transpose()) if start else []
+    if not keep:
+        return [0], [fmpq(1)]
+    lam = [fmpq(1 + int(weights[k] * 2**60), 1) for k in keep]
+    total = sum(lam, fmpq(0))
+    return [start[k] for k in keep], [value / total for value in lam]
+
+
+def _corral(G: Any, S: list[int], lam: list[Any]) -> tuple[list[int], list[Any], list[Any], bool]:
+    """Walk to the lowest point of the affine hull of ``S``, dropping rows whose weight reaches zero on the way.
+
+    Returns the rows, their weights, the solution of ``G mu = 1`` on them, and whether the point is the origin.
+    """
+    while True:
+        part = fmpz_mat([[G[i, j] for j in S] for i in S])
+        try:
+            solved = part.solve(fmpz_mat(len(S), 1, [1] * len(S)))
+            mu = [solved[k, 0] for k in range(len(S))]
+            origin = False
+        except ZeroDivisionError:  # the origin lies in the affine hull
+            basis, _ = part.nullspace()
+            mu = [fmpq(basis[k, 0]) for k in range(len(S))]
+            origin = True
+        total = sum(mu, fmpq(0))
+        alpha = [value / total for value in mu]
+        worst, theta = -1, fmpq(1)
+        for k, value in enumerate(alpha):
+            if value < 0 or (value == 0 and not origin):
+                reach = lam[k] / (lam[k] - value) if lam[k] != value else fmpq(0)
+                if worst < 0 or reach < theta:
+                    worst, theta = k, reach
+        if worst < 0:
+            return S, alpha, mu, origin
+        lam = [a + theta * (c - a) for a, c in zip(lam, alpha, strict=True)]
+        keep = [k for k in range(len(S)) if k != worst]
+        S, lam = [S[k] for k in keep], [lam[k] for k in keep]

@@ -1,0 +1,362 @@
+"""The search for a verdict: cheap means first, stronger ones where the exact check says no.
+
+1. Floats on a working set: Wolfe's nearest point (``hull``) on some rows, a pass over all rows, add the lowest ones.
+   All rows above the plane: a candidate separator. Origin in the hull: candidate multipliers, made exact.
+2. The same through an exact lens, and in the end Wolfe's algorithm in rational numbers, which cannot fail.
+3. Not separable: every plane that is weakly right holds the contradicting rows. Restrict to planes that do, drop the
+   inequalities that then hold with equality, decide again: a plane means quasi, nothing left means overlap.
+
+Nothing is returned that ``proof`` does not confirm.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from flint import fmpz_mat
+from numba import njit
+
+from linsep.hull import Nearest, nearest_point
+from linsep.problem import Array, Dense, Floats
+from linsep.proof import Data, Refutation, Separator, Verdict, holds
+from linsep.separate import algebra
+from linsep.separate.field import Field, dense_rows, in_chunks, lowest
+from linsep.separate.lens import Lens, as_plane, decide, pair_signs, raw_rows, whole_basis
+
+_SHARE = 32  # a first working set is found on this share of the rows
+_TOL = 0.7  # any plane that the working set is well above will do
+_STRETCH = 500  # rounds of the nearest point at a time
+_PASSES = 60  # over all rows with floats before stronger means
+
+
+class OutOfTime(Exception):
+    """The time limit is spent."""
+
+
+class Search:
+    """One search: the data, the clock, and the best bounds on the margin so far."""
+
+    def __init__(self, data: Data, classes: tuple[Any, ...], time_limit: float | None) -> None:
+        self.data, self.classes = data, classes
+        self.time_limit = time_limit
+        self.deadline = math.inf if time_limit is None else time.monotonic() + 0.95 * time_limit
+        self.bracket = (-math.inf, math.inf)
+        self.rng = np.random.default_rng(0)
+        self.near: Nearest | None = None
+        self.field = Field(data, self.rng)
+        self.ids: Array = self._first() if self.field.finite else np.empty(0, dtype=np.intp)
+
+    def tick(self) -> None:
+        """Raise OutOfTime once the time limit is spent."""
+        if time.monotonic() > self.deadline:
+            raise OutOfTime
+
+    def run(self) -> Verdict:
+        """Return the verdict, confirmed by the exact check; "unknown" if the time limit is spent first."""
+        try:
+            return self._with_floats() or self._exactly()
+        except OutOfTime:
+            self.bracket = self._bounds()
+            return self._verdict("unknown", None, None)
+
+    def _verdict(self, kind: str, plane: Separator | None, refutation: Refutation | None) -> Verdict:
+        data = self.data
+        return Verdict(kind, plane, refutation, self.classes, data.width, data.offset, self.bracket)
+
+    def _confirmed(self, kind: str, plane: Separator | None, refutation: Refutation | None) -> Verdict | None:
+        verdict = self._verdict(kind, plane, refutation)
+        return verdict if holds(verdict, self.data) else None
+
+    def _bounds(self) -> tuple[float, float]:
+        """Return bounds on the largest margin from the last plane tried and the points it was found from.
+
+        With two classes the margin of ``w·x + b = 0`` (offset) or ``w·x = 0``, with more the smallest lead of the true
+        class for weights of norm 1 altogether.
+        """
+        data, near, radius = self.data, self.near, self.field.radius
+        upper = radius * (1 if data.classes == 2 else math.sqrt(2) * (1 + 2.0**-50))
+        lower = -upper
+        if near is not None:
+            W, b = self.field.plane(near.w).per_class()
+            with np.errstate(over="ignore", invalid="ignore"):
+                scores = np.stack([sums(data, w) + c for w, c in zip(W, b, strict=True)])
+                own = scores[data.y, np.arange(len(data.y))].copy()
+                scores[data.y, np.arange(len(data.y))] = -np.inf
+                size = np.linalg.norm(W)
+                rounding = (data.width + 10) * 2.0**-51 * (radius + np.abs(b).max() / size)
+                lower = max(lower, float((own - scores.max(axis=0)).min() / size - rounding))
+            if data.classes == 2:
+                i, weights = self.ids[near.support] // 2, near.weights[near.support]
+                sign = 2.0 * data.y[i] - 1
+                if data.offset and abs(sign.sum()) < len(sign):  # half the distance between a point of either hull
+                    for side in (-1.0, 1.0):
+                        weights[sign == side] /= 2 * weights[sign == side].sum()
+                if not data.offset or abs(sign.sum()) < len(sign):
+                    point = (weights * sign) @ dense_rows(data, i)
+                    upper = min(upper, float(np.linalg.norm(point)) + (len(i) + 10) * 2.0**-52 * radius)
+        return lower, upper
+
+    def _nearest(self, Z: Floats, start: Floats | None) -> Nearest:
+        """Find the nearest point in stretches that are short enough to look at the clock and hear Ctrl-C."""
+        rounds = _STRETCH if self.time_limit is None else 20
+        while True:
+            self.tick()
+            began = time.monotonic()
+            near = nearest_point(Z, start=start, tol=_TOL, max_iter=rounds)
+            if not near.w.any() or near.lowest > 0 or (start is not None and np.array_equal(near.weights, start)):
+                return near
+            start = near.weights
+            if self.time_limit is not None:
+                fitting = rounds * 0.05 * self.time_limit / max(time.monotonic() - began, 1e-6)
+                rounds = min(max(5, int(fitting)), 2 * rounds, _STRETCH)
+
+    # -----------------------------------------------------------------------------------------------------------
+    # Floats
+
+    def _first(self) -> Array:
+        """Return some inequalities to begin with, of every class."""
+        data, rng = self.data, self.rng
+        most = 4 * self.field.dimension + 8
+        n = len(data.y)
+        if n * (data.classes - 1) <= most:
+            i, rival = np.divmod(np.arange(n * data.classes), data.classes)
+            return np.flatnonzero(data.y[i] != rival)
+        i = np.sort(rng.choice(n, min(n, most), replace=False)) if n > most else rng.integers(0, n, most)
+        rival = (data.y[i] + rng.integers(1, data.classes, len(i))) % data.classes
+        return np.unique(i * data.classes + rival)
+
+    def _with_floats(self) -> Verdict | None:
+        """Decide by floats on a growing working set, if the exact check agrees; first on a sample of the rows."""
+        n, ids = len(self.data.y), self.ids
+        near: Nearest | None = None
+        few = max(n // _SHARE, 40 * self.field.dimension)
+        if few < n // 2:
+            which = np.sort(self.rng.choice(n, few, replace=False))
+            ids, near, _ = self._chase(self.field.part(which), which, ids, near)
+        self.ids, near, met = self._chase(self.field, np.arange(n), ids, near)
+        if not near.w.any() or not near.lowest > 0:
+            return self._refuted(self.ids[near.support])
+        return self._separated(near.w) if met else None
+
+    def _chase(self, field: Field, which: Array, ids: Array, near: Nearest | None) -> tuple[Array, Nearest, bool]:
+        """Let the working set grow by the lowest rows of ``field``, rows ``which`` of all, until all are met or none can be.
+
+        Returns the working set, its nearest point, and whether its plane met all of them.
+        """
+        C = self.data.classes
+        Z = self.field.gather(ids)
+        near = near or self._nearest(Z, None)
+        for _ in range(_PASSES):
+            self.tick()
+            if not near.w.any() or not near.lowest > 0:
+                return ids, near, False
+            self.ids, self.near = ids, near
+            scores, rivals = field.sweep(near.w)
+            if scores.min() > 0:
+                return ids, near, True
+            low = lowest(scores, 2 * field.dimension + 8, 0.3 / float(np.linalg.norm(near.w)))
+            new = np.setdiff1d(which[low] * C + rivals[low], ids)
+            if len(new) == 0 or not np.isfinite(scores).all():
+                return ids, near, False
+            ids, Z = np.concatenate((ids, new)), np.vstack((Z, self.field.gather(new)))
+            near = self._nearest(Z, near.weights)
+        return ids, near, False
+
+    def _separated(self, w: Floats) -> Verdict | None:
+        """Confirm a plane: as floats, with its offset moved, at last in fractions."""
+        plane = self.field.plane(w)
+        found = self._confirmed("separable", plane, None)
+        if found is None and self.data.offset and self.data.classes == 2:
+            found = self._confirmed("separable", midway(self.data, plane), None)
+        return found or self._confirmed("separable", self.field.plane(w, exact=True), None)
+
+    def _refuted(self, support: Array) -> Verdict | None:
+        """Make multipliers exact; go on to quasi or overlap."""
+        A, _ = raw_rows(self.data, support)
+        found = algebra.dependency(A)
+        if found is None:
+            return None
+        return self._weakly(support[found.places], found.weights)
+
+    # -----------------------------------------------------------------------------------------------------------
+    # Exact
+
+    def _exactly(self) -> Verdict:
+        """Decide through an exact lens."""
+        data = self.data
+        everything = np.ones((len(data.y), data.classes), dtype=bool)
+        everything[np.arange(len(data.y)), data.y] = False
+        lens = Lens(data, whole_basis(data), everything.ravel())
+        w, ids, found = decide(lens, self.ids, self.rng, self.tick)
+        if found is not None:
+            return self._weakly(ids[found.places], found.weights)
+        verdict = self._shortest("separable", w, None)
+        assert verdict is not None
+        return verdict
+
+    def _shortest(self, kind: str, w: Any, refutation: Refutation | None) -> Verdict | None:
+        """Return a verdict with exact weights, rounded to as few digits as confirm."""
+        data = self.data
+        plane = as_plane(data, w)
+        if plane.w.dtype == object and kind == "separable":
+            for bits in (53, 80, 106, 212, 424):
+                top = max(abs(int(w[j, 0])).bit_length() for j in range(w.nrows()))
+                if top <= bits:
+                    break
+                short = fmpz_mat(w.nrows(), 1, [(w[j, 0] >> (top - bits)) for j in range(w.nrows())])
+                verdict = self._confirmed(kind, as_plane(data, short), refutation)
+                if verdict is not None:
+                    return verdict
+        return self._confirmed(kind, plane, refutation)
+
+    def _weakly(self, ids: Array, weights: list[int]) -> Verdict:
+        """Tell quasi from overlap, given inequalities that contradict each other.
+
+        Face reduction: all inequalities in the span of those in the refutation hold with equality on every plane that
+        is weakly right. Each level either finds a plane for the rest or adds to the refutation.
+        """
+        data = self.data
+        A, shifts = raw_rows(data, ids)
+        first = refutation(data, ids, weights, shifts)
+        face, multipliers = ids, weights
+        if len(algebra.pivots(A)[0]) < A.ncols():
+            face, multipliers = self._with_duplicates(ids, weights)
+        while True:
+            self.tick()
+            A, shifts = raw_rows(data, face)
+            basis = algebra.null_basis(A)
+            left = self._off_face(basis)
+            if not left.any():
+                verdict = self._confirmed("overlap", None, refutation(data, face, multipliers, shifts))
+                assert verdict is not None
+                return verdict
+            lens = Lens(data, basis, left)
+            w, more, found = decide(lens, self._some(left, lens.dimension), self.rng, self.tick)
+            if found is None:
+                verdict = self._shortest("quasi", w, first)
+                assert verdict is not None
+                return verdict
+            face, multipliers = lifted(data, face, multipliers, more[found.places], found.weights)
+
+    def _off_face(self, basis: Any) -> Array:
+        """Return which inequalities are not in the span of those that the basis is orthogonal to: almost surely."""
+        data = self.data
+        left = np.zeros((len(data.y), data.classes), dtype=bool)
+        if basis.ncols():
+            random = fmpz_mat(basis.ncols(), 1, self.rng.integers(1, 2**20, basis.ncols()).tolist())
+            left = pair_signs(data, basis * random) != 0
+            left[np.arange(len(data.y)), data.y] = False
+        return left.ravel()
+
+    def _some(self, left: Array, dimension: int) -> Array:
+        """Return some of the inequalities that are left."""
+        ids = np.flatnonzero(left)
+        most = 4 * dimension + 8
+        return np.sort(self.rng.choice(ids, most, replace=False)) if len(ids) > most else ids
+
+    def _with_duplicates(self, ids: Array, weights: list[int]) -> tuple[Array, list[int]]:
+        """Add equal rows of different classes to a refutation, so far as they raise its rank."""
+        pairs = contradicting(self.data)
+        if len(pairs) == 0:
+            return ids, weights
+        A, shifts = raw_rows(self.data, np.concatenate((ids, pairs[:, 0])))
+        kept = algebra.pivots(A)[0]
+        known = set(ids.tolist())
+        extra = [pairs[k - len(ids)] for k in kept if k >= len(ids) and not known & set(pairs[k - len(ids)].tolist())]
+        if not extra:
+            return ids, weights
+        more = np.concatenate(extra)
+        return np.concatenate((ids, more)), [*weights, *[1] * len(more)]
+
+
+def lifted(data: Data, face: Array, multipliers: list[int], more: Array, weights: list[int]) -> tuple[Array, list[int]]:
+    """Join a refutation and inequalities that cancel up to the span of its own into one refutation."""
+    A, _ = raw_rows(data, face)
+    B, _ = raw_rows(data, more)
+    c, q = algebra.express(A, fmpz_mat(1, len(weights), weights) * B)  # q Σ weights b = Σ c a
+    times = 1 + max(0, *(value // m + 1 for value, m in zip(c, multipliers, strict=True)))
+    joined = [times * m - value for m, value in zip(multipliers, c, strict=True)] + [q * value for value in weights]
+    divisor = math.gcd(*joined)
+    return np.concatenate((face, more)), [value // divisor for value in joined]
+
+
+def refutation(data: Data, ids: Array, weights: list[int], shifts: list[int]) -> Refutation:
+    """Return multipliers of integer rows as multipliers of the rows as given, in integers without a common divisor."""
+    highest = max(shifts)
+    exact = [weight << (highest - shift) for weight, shift in zip(weights, shifts, strict=True)]
+    divisor = math.gcd(*exact)
+    order = np.argsort(ids, kind="stable")
+    return Refutation(
+        (ids[order] // data.classes).astype(np.intp),
+        tuple(Fraction(exact[k] // divisor) for k in order.tolist()),
+        (ids[order] % data.classes).astype(np.intp),
+    )
+
+
+def midway(data: Data, plane: Separator) -> Separator:
+    """Return the plane with its offset midway between the two classes, as far as floats tell."""
+    heights = sums(data, plane.w)
+    upper, lower = heights[data.y == 1].min(), heights[data.y == 0].max()
+    return Separator(plane.w, -(lower + (upper - lower) / 2))
+
+
+def sums(data: Data, w: Floats) -> Floats:
+    """Return ``w·x`` of every row; the same for equal rows."""
+    heights = np.empty(len(data.y))
+
+    def work(part: Any, start: int, stop: int) -> None:
+        (_heights_dense if isinstance(part, Dense) else _heights_sparse)(*part, w, heights[start:stop])
+
+    in_chunks(data.rows, len(data.y), data.width, work)
+    return heights
+
+
+def contradicting(data: Data) -> Array:
+    """Return pairs of inequalities (m, 2) of equal rows of different classes, one pair for each such row."""
+    keys = sums(data, np.random.default_rng(1).normal(size=data.width) / 256)
+    order = np.lexsort((data.y, keys))
+    same = (keys[order[1:]] == keys[order[:-1]]) & (data.y[order[1:]] != data.y[order[:-1]])
+    first, second = order[:-1][same], order[1:][same]
+    equal = np.array(
+        [_equal_rows(data, i, j) for i, j in zip(first.tolist(), second.tolist(), strict=True)], dtype=bool
+    )
+    first, second = first[equal], second[equal]
+    C = data.classes
+    return np.column_stack((first * C + data.y[second], second * C + data.y[first]))
+
+
+def _equal_rows(data: Data, i: int, j: int) -> bool:
+    if isinstance(data.rows, Dense):
+        return bool((data.rows.data[i] == data.rows.data[j]).all())
+    a, b = (slice(int(data.rows.indptr[k]), int(data.rows.indptr[k + 1])) for k in (i, j))
+    return np.array_equal(data.rows.indices[a], data.rows.indices[b]) and np.array_equal(
+        data.rows.data[a], data.rows.data[b]
+    )
+
+
+_in_order = njit(cache=True, nogil=True, error_model="numpy")  # equal rows must give equal sums
+
+
+@_in_order
+def _heights_dense(data, w, heights):
+    """Put ``w·x`` of every row into ``heights``."""
+    for i in range(data.shape[0]):
+        x = data[i]
+        s = 0.0
+        for j in range(w.size):
+            s += x[j] * w[j]
+        heights[i] = s
+
+
+@_in_order
+def _heights_sparse(data, indices, indptr, w, heights):
+    """Put ``w·x`` of every row into ``heights``."""
+    for i in range(indptr.size - 1):
+        s = 0.0
+        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            s += data[p] * w[indices[p]]
+        heights[i] = s

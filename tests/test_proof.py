@@ -1,0 +1,207 @@
+"""The exact check: right on right proofs, wrong on every wrong one, and signs as fractions give them."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import proves
+
+from linsep.problem import Dense
+from linsep.proof import Data, Refutation, Separator, Verdict, difference, read, separates, signs
+
+XOR = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
+XOR_LABELS = [0, 0, 1, 1]
+
+
+def verdict(kind, separator=None, refutation=None, classes=(0, 1), d=2, offset=True):
+    return Verdict(kind, separator, refutation, classes, d, offset)
+
+
+def refutation(indices, weights, rivals):
+    return Refutation(np.array(indices), tuple(Fraction(weight) for weight in weights), np.array(rivals))
+
+
+def plane(w, b=0.0):
+    return Separator(np.array(w, dtype=float), b)
+
+
+def exact_signs(X, w):
+    values = [sum(Fraction(a) * Fraction(c) for a, c in zip([*x, 1], w.tolist(), strict=True)) for x in X.tolist()]
+    return [(value > 0) - (value < 0) for value in values]
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Signs
+
+
+def cells(rng, kind):
+    shape = (60, 5)
+    return {
+        "normal": lambda: rng.normal(size=shape),
+        "float32": lambda: rng.normal(size=shape).astype(np.float32),
+        "columns": lambda: np.asfortranarray(rng.normal(size=shape)),
+        "small": lambda: rng.integers(-3, 4, size=shape),
+        "uint8": lambda: rng.integers(0, 256, size=shape).astype(np.uint8),
+        "int64": lambda: rng.integers(-(2**62), 2**62, size=shape),
+        "near 2**53": lambda: 2**53 + rng.integers(-3, 4, size=shape),
+        "uint64": lambda: rng.integers(2**63, 2**64 - 1, size=shape, dtype=np.uint64),
+        "wild": lambda: rng.normal(size=shape) * 10.0 ** rng.integers(-320, 300, size=shape),
+        "subnormal": lambda: rng.integers(-3, 4, size=shape) * 5e-324,
+        "cancelling": lambda: np.repeat(rng.normal(size=(60, 1)), 5, axis=1) * [1, -1, 1, -1, 1],
+    }[kind]()
+
+
+def weights(rng, kind):
+    return {
+        "normal": lambda: rng.normal(size=6),
+        "small": lambda: rng.integers(-3, 4, size=6).astype(float),
+        "wild": lambda: rng.normal(size=6) * 10.0 ** rng.integers(-320, 300, size=6),
+        "equal": lambda: np.array([1.0, 1.0, 1.0, 1.0, 0.0, 0.0]),
+        "fractions": lambda: np.array([Fraction(int(p), int(q)) for p, q in rng.integers(1, 9, (6, 2))], dtype=object),
+        "huge fractions": lambda: np.array([Fraction(int(p)) * Fraction(2) ** 2000 for p in rng.integers(-3, 4, 6)]),
+        "mixed fractions": lambda: np.array([Fraction(2) ** int(e) for e in rng.integers(-1200, 1200, 6)]),
+    }[kind]()
+
+
+@pytest.mark.parametrize("kind", "normal float32 columns small uint8 int64 uint64 wild subnormal cancelling".split())
+@pytest.mark.parametrize("how", ["normal", "small", "wild", "equal", "fractions", "huge fractions", "mixed fractions"])
+def test_signs_are_exact(kind, how):
+    rng = np.random.default_rng(len(kind) * 31 + len(how))
+    X, w = cells(rng, kind), weights(rng, how)
+    want = exact_signs(X, w)
+    everyone = np.arange(len(X))
+    assert np.concatenate(list(signs(Dense(X), everyone, w))).tolist() == want
+    sparse = read(sp.csr_array(X), [0] * len(X), (0, 1), True)
+    assert np.concatenate(list(signs(sparse.rows, everyone, w))).tolist() == want
+
+
+def test_integers_beyond_floats_are_not_rounded():
+    X = np.array([[2**53 + 1, -(2**53)], [2**62 + 1, -(2**62)]])  # as floats both rows sum to zero
+    assert next(signs(Dense(X), np.arange(2), np.array([1.0, 1.0, 0.0]))).tolist() == [1, 1]
+
+
+def test_many_rows_are_looked_at_in_chunks():
+    rng = np.random.default_rng(0)
+    X = rng.integers(-9, 10, size=(700_000, 4)).astype(np.int8)
+    w = np.array([3.0, -1.0, 2.0, -5.0, 1.0])
+    parts = list(signs(Dense(X), np.arange(len(X)), w))
+    assert len(parts) > 1
+    assert np.array_equal(np.concatenate(parts), np.sign(X.astype(np.int64) @ w[:4].astype(np.int64) + 1))
+
+
+@given(st.lists(st.tuples(st.floats(allow_nan=False, allow_infinity=False), st.floats(-1e9, 1e9)), min_size=1, max_size=6))
+@settings(deadline=None, max_examples=200)
+def test_difference_is_exact(pairs):
+    u, v = np.array(pairs).T
+    got = difference(u, v)
+    assert [Fraction(value) for value in got.tolist()] == [Fraction(a) - Fraction(c) for a, c in pairs]
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Proofs
+
+
+def test_right_proofs_hold():
+    xor = verdict("overlap", refutation=refutation([0, 1, 2, 3], [1, 1, 1, 1], [1, 1, 0, 0]))
+    touching = verdict("quasi", plane([1.0], -1.0), refutation([1, 2], [1, 1], [1, 0]), d=1)
+    line = verdict("separable", plane([2.0], -3.0), d=1)
+    for claim, X, y in (
+        (xor, XOR, XOR_LABELS),
+        (touching, np.array([[0.0], [1.0], [1.0]]), [0, 0, 1]),
+        (line, np.array([[0.0], [1.0], [2.0]]), [0, 0, 1]),
+    ):
+        assert claim.check(X, y)
+        assert claim.check(sp.csc_matrix(X), y)
+        assert claim.check(X.tolist(), np.array(y))
+        assert proves(claim, X, y)
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        verdict("overlap", refutation=refutation([0, 1, 2, 3], [1, 1, 1, 2], [1, 1, 0, 0])),
+        verdict("overlap", refutation=refutation([0, 1, 2, 3], [1, 1, 1, Fraction(10**30 + 1, 10**30)], [1, 1, 0, 0])),
+        verdict("overlap", refutation=refutation([0, 1, 2, 3], [-1, -1, -1, -1], [1, 1, 0, 0])),
+        verdict("overlap", refutation=refutation([0, 1, 2, 3], [0, 0, 0, 0], [1, 1, 0, 0])),
+        verdict("overlap", refutation=refutation([], [], [])),
+        verdict("overlap", refutation=refutation([0, 1, 2, 4], [1, 1, 1, 1], [1, 1, 0, 0])),
+        verdict("overlap", refutation=refutation([0, 1, 2, -1], [1, 1, 1, 1], [1, 1, 0, 0])),
+        verdict("overlap", refutation=refutation([0, 1, 2, 3], [1, 1, 1, 1], [1, 1, 0, 1])),
+        verdict("overlap", refutation=refutation([0, 1, 2], [1, 1, 1, 1], [1, 1, 0, 0])),
+        verdict("overlap", plane([1.0, 0.0]), refutation([0, 1, 2, 3], [1, 1, 1, 1], [1, 1, 0, 0])),
+        verdict("overlap"),
+        verdict("quasi", plane([0.0, 0.0]), refutation([0, 1, 2, 3], [1, 1, 1, 1], [1, 1, 0, 0])),
+        verdict("quasi", None, refutation([0, 1, 2, 3], [1, 1, 1, 1], [1, 1, 0, 0])),
+        verdict("separable", plane([1.0, 1.0], -0.5)),
+        verdict("separable", plane([np.nan, 1.0])),
+        verdict("separable", plane([np.inf, 1.0])),
+        verdict("separable", plane([1.0, 1.0, 1.0])),
+        verdict("separable"),
+        verdict("unknown"),
+        verdict("certain", refutation=refutation([0, 1, 2, 3], [1, 1, 1, 1], [1, 1, 0, 0])),
+    ],
+)
+def test_wrong_proofs_fail(claim):
+    assert not claim.check(XOR, XOR_LABELS)
+
+
+def test_quasi_is_not_overlap_and_not_separable():
+    X, y = np.array([[0.0], [1.0], [1.0]]), [0, 0, 1]
+    pair = refutation([1, 2], [1, 1], [1, 0])
+    assert not verdict("overlap", None, pair, d=1).check(X, y)  # the row 0 is not in the span of the other two
+    assert not verdict("separable", plane([1.0], -1.0), d=1).check(X, y)
+    assert not verdict("quasi", plane([0.0], 0.0), pair, d=1).check(X, y)  # nowhere strict
+    assert verdict("quasi", plane([1.0], -1.0), pair, d=1).check(X, y)
+
+
+def test_offset_is_refused_where_there_is_none():
+    X, y = np.array([[1.0], [2.0]]), [0, 1]
+    assert verdict("separable", plane([1.0], -1.5), d=1).check(X, y)
+    assert not verdict("separable", plane([1.0], -1.5), d=1, offset=False).check(X, y)
+
+
+def test_data_must_be_those_of_the_proof():
+    line = verdict("separable", plane([2.0], -3.0), d=1)
+    assert not line.check([[0.0], [2.0], [2.0]], [0, 0, 1])
+    assert not line.check([[0.0], [1.0], [2.0]], [0, 1, 1])
+    assert not line.check([[0.0], [1.0], [2.0]], [0, 0, 2])
+    assert not line.check([[0.0], [1.0]], [0, 0, 1])
+    assert not line.check([[0.0, 0.0], [1.0, 0.0], [2.0, 0.0]], [0, 0, 1])
+    with pytest.raises(ValueError, match="NaN or infinity at row 1, column 0"):
+        line.check([[0.0], [np.nan], [2.0]], [0, 0, 1])
+
+
+def test_many_classes():
+    X, y = np.array([[0.0], [1.0], [2.0]]), ["a", "b", "c"]
+    W, b = np.array([[0.0], [2.0], [4.0]]), np.array([0.0, -1.0, -4.0])
+    right = Verdict("separable", Separator(W, b), None, ("a", "b", "c"), 1, True)
+    assert right.check(X, y)
+    assert proves(right, X, y)
+    assert not replace(right, separator=Separator(W, b[::-1])).check(X, y)
+    # x is of all three classes at once: a against b, b against c, c against a
+    turn = Verdict("overlap", None, refutation([0, 1, 2], [1, 1, 1], [1, 2, 0]), ("a", "b", "c"), 1, False)
+    assert turn.check(np.ones((3, 1)), y)
+    assert proves(turn, np.ones((3, 1)), y)
+    pair = replace(turn, refutation=refutation([0, 1], [1, 1], [1, 0]))  # leaves open on which side of them c is
+    assert not pair.check(np.ones((3, 1)), y)
+    assert not replace(turn, refutation=refutation([0, 1, 2], [1, 1, 1], [1, 2, 1])).check(np.ones((3, 1)), y)
+
+
+def test_rank_deficient_rows_need_not_fill_the_space():
+    X = np.column_stack((XOR, XOR[:, 0], np.zeros(4), np.full(4, 7.0)))
+    X = np.vstack((X, X, X))
+    claim = verdict("overlap", refutation=refutation([0, 1, 2, 3], [1, 1, 1, 1], [1, 1, 0, 0]), d=5)
+    assert claim.check(X, XOR_LABELS * 3)
+    X[11, 3] = 5e-324  # now one row is outside the span of the four
+    assert not claim.check(X, XOR_LABELS * 3)
+
+
+def test_strictness():
+    data = Data(Dense(np.array([[0.0], [1.0]])), np.array([0, 1]), 1, 2, True)
+    assert separates(plane([1.0], 0.0), data, strictly=False)
+    assert not separates(plane([1.0], 0.0), data, strictly=True)
+    assert separates(plane([1.0], -5e-324), data, strictly=True)

@@ -1,0 +1,461 @@
+"""Every verdict is proved, checked by fractions alone, and, where that can be afforded, what an exact programme says."""
+
+import json
+import re
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from oracles import inequalities, kind, proves
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+
+import linsep
+from linsep import Perceptron, from_json, separate, separator, to_json, verify
+from linsep.document import _digest
+from linsep.separate import algebra, lens, search
+
+
+def decide(X, y, *, fit_intercept=True):
+    """Separate, and have the proof confirmed by our check and the independent one."""
+    X = np.asarray(X)
+    verdict = separate(X, y, fit_intercept=fit_intercept)
+    assert verdict.kind in ("separable", "quasi", "overlap")
+    assert (verdict.separator is None) == (verdict.kind == "overlap")
+    assert (verdict.refutation is None) == (verdict.kind == "separable")
+    assert verdict.check(X, y)
+    assert proves(verdict, X, list(y))
+    return verdict
+
+
+def from_signed(Z):
+    """Return rows and labels whose inequalities without offset are the rows of Z."""
+    y = np.arange(len(Z)) % 2
+    return np.where(y[:, None] == 1, Z, -Z), y
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Against an exact linear programme
+
+
+@st.composite
+def small_problems(draw):
+    classes = draw(st.sampled_from([2, 2, 3]))
+    d = draw(st.integers(1, 3))
+    n = draw(st.integers(classes, 8 if classes == 2 else 5))
+    size = draw(st.integers(1, 3))
+    X = draw(st.lists(st.lists(st.integers(-size, size), min_size=d, max_size=d), min_size=n, max_size=n))
+    rest = draw(st.lists(st.integers(0, classes - 1), min_size=n - classes, max_size=n - classes))
+    return X, [*range(classes), *rest], draw(st.booleans())
+
+
+@given(small_problems())
+@example(([[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1], True))
+@example(([[0], [0]], [0, 1], False))
+@settings(deadline=None, max_examples=150)
+def test_verdict_is_that_of_an_exact_programme(problem):
+    X, y, offset = problem
+    verdict = decide(X, y, fit_intercept=offset)
+    assert verdict.kind == kind(inequalities(X, y, verdict.classes, offset))
+
+
+@given(small_problems(), st.integers(0, 2**32 - 1))
+@settings(deadline=None, max_examples=60)
+def test_scales_do_not_matter(problem, seed):
+    X, y, offset = problem
+    rng = np.random.default_rng(seed)
+    scaled = np.array(X) * 2.0 ** rng.integers(-300, 300, size=len(X[0]))
+    if not offset:
+        scaled = scaled * 2.0 ** rng.integers(-200, 200, size=(len(X), 1))
+    assert decide(scaled, y, fit_intercept=offset).kind == separate(X, y, fit_intercept=offset).kind
+
+
+@given(small_problems())
+@settings(deadline=None, max_examples=40)
+def test_storage_does_not_matter(problem):
+    X, y, offset = problem
+    want = separate(X, y, fit_intercept=offset).kind
+    for stored in (
+        np.array(X, dtype=np.int8),
+        np.array(X, dtype=np.float32),
+        np.asfortranarray(X),
+        sp.csr_matrix(np.array(X)),
+        sp.csc_array(np.array(X, dtype=float)),
+    ):
+        verdict = separate(stored, y, fit_intercept=offset)
+        assert verdict.kind == want
+        assert proves(verdict, stored, y)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Cases that are hard for floats
+
+
+@pytest.mark.parametrize("g", [1e-3, 1e-6, 1e-9, 1e-12, 1e-14, 1e-15, 1e-16, 1e-17, 0.0])
+def test_ladder_of_margins(g):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(600, 12))
+    u = rng.normal(size=12)
+    u /= np.linalg.norm(u)
+    X += 0.1 * np.sign(X @ u)[:, None] * u
+    y = (X @ u > 0).astype(int)
+    side = np.where(np.arange(80) % 2, 1, -1)
+    X[:80] += (g * side - X[:80] @ u)[:, None] * u
+    y[:80] = side > 0
+    verdict = decide(X, y)  # below the last bit rounding decides, and whatever it decided must be proved
+    if g >= 1e-14:
+        assert verdict.kind == "separable"
+    if g == 0.0:
+        assert verdict.kind != "separable"
+
+
+@pytest.mark.parametrize("g", [2.0**-40, 2.0**-60, 2.0**-200, 2.0**-1000])
+def test_margins_below_the_last_bit(g):
+    """Two columns are equal but for g; only their difference tells the classes apart."""
+    rng = np.random.default_rng(2)
+    A = rng.integers(-9, 10, size=(60, 3)).astype(float)
+    y = rng.integers(0, 2, 60)
+    X = np.column_stack((A, np.where(y == 1, g, -g), A @ [1, 2, 3]))
+    X = X @ np.array([[1, 0, 0, 1, 0], [0, 1, 0, 0, 1], [0, 0, 1, 1, 0], [0, 0, 0, 1, 0], [0, 0, 0, 0, 1]])
+    exact = [[Fraction(value) for value in row] for row in X.tolist()]
+    assert decide(X, y).kind in ("separable", "quasi", "overlap")  # rounding may have swallowed g
+    assert decide(np.column_stack((A, np.where(y == 1, g, -g))), y).kind == "separable"
+    assert len(exact) == 60
+
+
+def test_last_bit_decides():
+    x = np.array([1.0, np.nextafter(1.0, 2.0)])[:, None]
+    assert decide(x, [0, 1]).kind == "separable"
+    assert decide(np.vstack((x, x[1:])), [0, 1, 0]).kind == "quasi"
+    assert decide(np.vstack((x, x)), [0, 1, 1, 0]).kind == "overlap"
+    rng = np.random.default_rng(3)
+    X = rng.integers(-50, 51, size=(200, 4)).astype(float)
+    y = (X @ [1, 2, -3, 1] > 0).astype(int)
+    X[0] = [1, 1, 1, 2e-12]  # 1 + 2 - 3 + 2e-12: on its side by 1e-14 of the radius
+    y[0] = 1
+    X[1], y[1] = [1, 1, 1, 0], 0
+    X[2], y[2] = [-3, 3, 1, 0], 0
+    assert decide(X, y).kind == "separable"
+    X[0, 3] = 0.0
+    assert decide(X, y).kind != "separable"
+
+
+@pytest.mark.parametrize("factor", [1, 2])
+@pytest.mark.parametrize("d", [8, 20])
+def test_chain_of_faces(d, factor):
+    rng = np.random.default_rng(4)
+    rows, y = [], []
+    for j in range(d - 1):
+        row = np.zeros(d, dtype=int)
+        row[j] = 1
+        row[j + 1 :] = rng.integers(-3, 4, d - j - 1)
+        rows += [row, factor * row]  # with factor 2 no two rows are equal: one level of faces for every pair
+        y += [1, 0]
+    rows.append(np.eye(d, dtype=int)[-1])
+    verdict = decide(np.array(rows), [*y, 1], fit_intercept=False)
+    assert verdict.kind == "quasi"
+    rows.append(3 * np.eye(d, dtype=int)[-1])
+    assert decide(np.array(rows), [*y, 1, 0], fit_intercept=False).kind == "overlap"
+
+
+@pytest.mark.parametrize("d", [10, 30, 60])
+def test_decision_lists_need_weights_that_double(d):
+    Z = np.eye(d, dtype=int) - np.triu(np.ones((d, d), dtype=int), 1)
+    assert decide(*from_signed(Z), fit_intercept=False).kind == "separable"
+    Z = np.vstack((Z, -np.eye(d, dtype=int)[-1]))
+    assert decide(*from_signed(Z), fit_intercept=False).kind == "quasi"
+
+
+@pytest.mark.parametrize("flipped", [False, True])
+@pytest.mark.parametrize("scales", ["columns", "rows"])
+def test_wild_scales(scales, flipped):
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(120, 5))
+    y = (X @ [1, 2, 3, 4, 5] > 0).astype(int)
+    y[np.abs(X @ [1, 2, 3, 4, 5]).argmax()] ^= flipped
+    X = X * 10.0 ** np.linspace(-150, 150, 5) if scales == "columns" else X * 10.0 ** rng.uniform(-100, 100, (120, 1))
+    verdict = decide(X, y, fit_intercept=scales == "columns")
+    assert verdict.kind == ("overlap" if flipped else "separable")
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "offset", "want"),
+    [
+        ([[1.7e308, -1.7e308], [-1.7e308, 1.7e308], [1.6e308, 1.7e308]], [0, 1, 1], True, "separable"),
+        ([[1.7e308], [-1.7e308], [1.7e308]], [0, 1, 1], True, "quasi"),
+        ([[5e-324], [0.0]], [0, 1], True, "separable"),
+        ([[5e-324, 1.7e308], [0.0, 1.7e308]], [0, 1], True, "separable"),
+        ([[5e-324], [5e-324]], [0, 1], True, "overlap"),
+        ([[5e-324], [1e300]], [0, 1], False, "overlap"),
+        ([[5e-324], [-1e300]], [0, 1], False, "separable"),
+        ([[0, 0], [1, 2], [2, 1]], [0, 0, 1], False, "quasi"),
+        ([[0, 0], [1, 2], [2, 4]], [0, 0, 1], False, "overlap"),
+        ([[0, 0], [0, 0], [0, 0]], [0, 1, 0], True, "overlap"),
+        ([[3, 0], [3, 1], [3, 0], [3, 1]], [0, 1, 0, 1], True, "separable"),
+        ([[3, 0], [3, 1], [3, 1], [3, 2]], [0, 1, 0, 1], True, "quasi"),
+        ([[3, 0], [3, 2], [3, 1], [3, 3]], [0, 1, 1, 0], True, "overlap"),
+        ([[0], [1], [1], [2]], [0, 0, 1, 1], True, "quasi"),
+        ([[1], [2], [3]], ["a", "b", "c"], True, "separable"),
+        ([[1], [2], [2]], ["a", "b", "c"], True, "quasi"),
+        ([[1], [1], [1]], ["a", "b", "c"], True, "overlap"),
+        ([[True, False], [False, True]], [False, True], True, "separable"),
+    ],
+)
+def test_corners(X, y, offset, want):
+    assert decide(np.array(X), y, fit_intercept=offset).kind == want
+
+
+def test_integers_on_a_high_ground():
+    rng = np.random.default_rng(6)
+    X = rng.integers(-5, 6, size=(200, 6))
+    s = X @ [1, -2, 3, -4, 5, 1]
+    X, y = X[s != 0], (s[s != 0] > 0).astype(int)
+    assert decide(X + 2.0**50, y).kind == "separable"
+    assert decide(X + 2**60, y).kind == "separable"  # int64, beyond the integers that floats hold
+    y[np.abs(X @ [1, -2, 3, -4, 5, 1]).argmax()] ^= 1
+    assert decide(X + 2.0**50, y).kind == "overlap"
+    assert decide(X + 2**60, y).kind == "overlap"
+
+
+@pytest.mark.parametrize("e", [1e-8, 1e-13])
+def test_nearly_dependent_columns(e):
+    rng = np.random.default_rng(7)
+    A, N = rng.normal(size=(150, 4)), rng.normal(size=(150, 4))
+    y = (N @ [1, 2, 3, 4] > 0).astype(int)
+    decide(np.hstack((A, A + e * N)), y)
+    assert decide(np.hstack((A, e * N)), y).kind == "separable"
+    y[np.abs(N @ [1, 2, 3, 4]).argmax()] ^= 1
+    assert decide(np.hstack((A, A + e * N)), y).kind == "overlap"
+
+
+def test_contradicting_duplicates():
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(300, 4))
+    y = (X[:, 0] > 0).astype(int)
+    nearest = np.abs(X[:, 0]).argmin()
+    X[:, 0] += np.sign(X[:, 0])
+    X[nearest, 0] = 0.0
+    verdict = decide(np.vstack((X, X[nearest])), np.append(y, 1 - y[nearest]))
+    assert verdict.kind == "quasi"
+    assert verdict.refutation.indices.tolist() == [nearest, 300]
+    assert verdict.refutation.weights == (1, 1)
+    assert decide(np.vstack((X, X[:20])), np.append(y, 1 - y[:20])).kind == "overlap"
+
+
+def test_simplex_around_the_origin():
+    S = np.vstack((np.eye(6, dtype=int), -np.ones((1, 6), dtype=int)))
+    verdict = decide(*from_signed(S), fit_intercept=False)
+    assert verdict.kind == "overlap"
+    assert verdict.refutation.weights == (1,) * 7
+    assert decide(*from_signed(S[:-1]), fit_intercept=False).kind == "separable"
+    facet = np.vstack((S[:, :5], np.eye(5, dtype=int)[0]))  # in a space of one dimension less, through the origin
+    padded = np.column_stack((facet, np.append(np.zeros(7, dtype=int), 1)))
+    assert decide(*from_signed(padded), fit_intercept=False).kind == kind(padded.tolist())
+
+
+def test_grid():
+    G = np.array(list(np.ndindex(8, 8, 8)))
+    total = G.sum(axis=1)
+    y = (total > 10).astype(int)
+    assert decide(G, y).kind == "separable"
+    corner = y.copy()
+    corner[np.flatnonzero(total == 20)[0]] ^= 1
+    assert decide(G, corner).kind == "overlap"
+    inner = y.copy()
+    inner[(G == [4, 4, 3]).all(axis=1)] ^= 1  # in the middle of its face
+    assert decide(G, inner).kind != "separable"
+    cut = y.copy()
+    cut[G[:, 0] == 3] ^= 1
+    assert decide(G, cut).kind == "overlap"
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Real data
+
+
+@pytest.mark.parametrize(
+    ("load", "target", "want"),
+    [
+        (load_iris, 0, "separable"),
+        (load_iris, 1, "overlap"),
+        (load_iris, 2, "overlap"),
+        (load_wine, 0, "separable"),
+        (load_wine, 1, "separable"),
+        (load_wine, 2, "separable"),
+        (load_breast_cancer, 1, "separable"),
+        *((load_digits, digit, "separable" if digit < 8 else "quasi") for digit in range(10)),
+    ],
+)
+def test_real_data(load, target, want):
+    X, y = load(return_X_y=True)
+    assert decide(X, (y == target).astype(int)).kind == want
+
+
+def test_real_data_of_many_classes():
+    assert decide(*load_wine(return_X_y=True)).kind == "separable"
+    assert decide(*load_iris(return_X_y=True)).kind == "quasi"
+
+
+def test_rounding_flips_verdicts():
+    X, y = load_breast_cancer(return_X_y=True)
+    assert [decide(np.round(X, digits), y).kind for digits in (0, 1, 2, 3)] == ["quasi", "quasi", "overlap", "overlap"]
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# The last means
+
+
+def test_search_without_floats(monkeypatch):
+    """With no levels of lenses allowed, Wolfe's algorithm in rationals must decide everything by itself."""
+    monkeypatch.setattr(lens, "_LEVELS", 0)
+    monkeypatch.setattr(search.Search, "_with_floats", lambda _: None)
+    rng = np.random.default_rng(9)
+    seen = set()
+    for _ in range(60):
+        n, d = int(rng.integers(2, 9)), int(rng.integers(1, 4))
+        X, y = rng.integers(-2, 3, size=(n, d)), np.append([0, 1], rng.integers(0, 2, n - 2))
+        verdict = decide(X, y)
+        seen.add(verdict.kind)
+        assert verdict.kind == kind(inequalities(X.tolist(), y.tolist(), (0, 1), True))
+    assert seen == {"separable", "quasi", "overlap"}
+
+
+def test_exact_nearest_point():
+    A = algebra.fmpz_mat([[3, 1], [1, 3], [5, 5]])
+    x, found = algebra.nearest(A, [], np.empty(0), lambda: None)
+    assert found is None
+    assert all(value > 0 for value in (A * x.transpose()).entries())
+    x, found = algebra.nearest(algebra.fmpz_mat([[3, 1], [-1, 3], [-1, -5]]), [0, 1], np.array([0.5, 0.5]), lambda: None)
+    assert x is None
+    total = sum(w * np.array(row) for w, row in zip(found.weights, [[3, 1], [-1, 3], [-1, -5]], strict=True))
+    assert len(found.places) == 3
+    assert not total.any()
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Input, time, documents
+
+
+def test_bad_input():
+    with pytest.raises(ValueError, match="one class only"):
+        separate([[1.0], [2.0]], [1, 1])
+    with pytest.raises(ValueError, match="0 sample"):
+        separate(np.empty((0, 2)), [])
+    with pytest.raises(ValueError, match="NaN at row 1, column 0"):
+        separate([[1.0], [np.nan], [2.0]], [0, 1, 1])
+    with pytest.raises(ValueError, match="infinity at row 2, column 1"):
+        separate(sp.csr_matrix([[1.0, 0.0], [0.0, 1.0], [0.0, np.inf]]), [0, 1, 1])
+    with pytest.raises(ValueError, match="3 rows but y has 2"):
+        separate([[1.0], [2.0], [3.0]], [0, 1])
+
+
+def test_nan_is_found_although_other_rows_contradict():
+    X = np.ones((5000, 3))
+    X[4000, 2] = np.nan
+    with pytest.raises(ValueError, match="NaN at row 4000, column 2"):
+        separate(X, np.arange(5000) % 2)
+
+
+@pytest.mark.parametrize("offset", [False, True])
+def test_spent_time_leaves_a_bracket(offset):
+    rng = np.random.default_rng(10)
+    X = rng.normal(size=(50, 2)) + 3.0 * (np.arange(50) % 2 * 2 - 1)[:, None]
+    y = np.arange(50) % 2
+    verdict = separate(X, y, fit_intercept=offset, time_limit=0.0)
+    assert verdict.kind == "unknown"
+    assert not verdict.check(X, y)
+    best = linsep.largest_margin(X, y, form="affine" if offset else "origin")
+    assert verdict.bracket[0] <= best.lower <= best.upper <= verdict.bracket[1]
+    assert separate(X, y, fit_intercept=offset, time_limit=1000.0).kind == "separable"
+
+
+def test_out_of_time_in_the_middle(monkeypatch):
+    rng = np.random.default_rng(11)
+    X = rng.normal(size=(3000, 10))
+    X[:, 0] += 0.2 * np.sign(X[:, 0])
+    y = (X[:, 0] > 0).astype(int)
+    tick, calls = search.Search.tick, []
+
+    def impatient(self):
+        calls.append(1)
+        if len(calls) == 4:
+            self.deadline = 0.0
+        tick(self)
+
+    monkeypatch.setattr(search.Search, "tick", impatient)
+    verdict = separate(X, y, time_limit=1000.0)
+    assert verdict.kind == "unknown"
+    best = linsep.largest_margin(X, y)
+    assert verdict.bracket[0] <= best.lower <= best.upper <= verdict.bracket[1] < 2.0
+
+
+DATA = {
+    "separable": ([[0.1, 1.0], [1.3, -2.0], [2.7, 0.3]], ["no", "no", "yes"]),
+    "quasi": ([[0.1, 1.0], [1.3, -2.0], [1.3, -2.0]], ["no", "no", "yes"]),
+    "overlap": ([[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1]),
+    "rational": ([[5e-324, 0.0], [0.0, 0.0]], [True, False]),
+    "classes": ([[1.0, 0.5], [2.0, 0.25], [3.5, 0.125], [4.0, 1.0]], [1.5, 2.5, 3.5, 3.5]),
+}
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_documents(name, tmp_path):
+    X, y = DATA[name]
+    verdict = separate(X, y)
+    text = to_json(verdict, X, y)
+    path = tmp_path / "proof.json"
+    path.write_text(text)
+    assert verify(verdict, X, y)
+    assert verify(text, X, y)
+    assert verify(path, X, y)
+    assert verify(path, sp.csr_matrix(np.array(X)), y)
+    again, _ = from_json(text)
+    assert to_json(again, X, y) == text
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_altered_documents_are_refused(name):
+    X, y = DATA[name]
+    text = to_json(separate(X, y), X, y)
+    for found in re.finditer(r"[0-9]", text):
+        altered = text[: found.start()] + str((int(found[0]) + 1) % 10) + text[found.end() :]
+        with pytest.raises(ValueError, match="not a valid proof"):
+            verify(altered, X, y)
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_altered_data_are_refused(name):
+    X, y = DATA[name]
+    text = to_json(separate(X, y), X, y)
+    for i, j in np.ndindex(np.array(X).shape):
+        changed = np.array(X, dtype=float)
+        changed[i, j] = np.nextafter(changed[i, j], 9.0)
+        assert not verify(text, changed, y)
+    swapped = list(y)
+    swapped[0], swapped[-1] = swapped[-1], swapped[0]
+    assert not verify(text, X, swapped)
+
+
+def test_forged_documents_are_refused():
+    X, y = DATA["overlap"]
+    content = json.loads(to_json(separate(X, y), X, y))
+    content["refutation"]["weights"][0] = "2"
+    content.pop("digest")
+    assert not verify(json.dumps({**content, "digest": _digest(content)}), X, y)
+    with pytest.raises(ValueError, match="not a valid proof"):
+        verify("{}", X, y)
+    with pytest.raises(ValueError, match="labels that are text or numbers"):
+        to_json(separate([[0], [1]], [("a", 1), ("b", 2)]), [[0], [1]], [("a", 1), ("b", 2)])
+
+
+def test_perceptron_has_a_separator():
+    X, y = load_iris(return_X_y=True)
+    model = Perceptron().fit(X, y == 0)
+    found = separator(model, X, y == 0)
+    assert np.array_equal(found.w, model.coef_[0])
+    assert separator(model, X, y == 1) is None
+    many = Perceptron().fit([[1.0], [2.0], [4.0]], [0, 1, 2])
+    assert separator(many, [[1.0], [2.0], [4.0]], [0, 1, 2]) is not None
+    assert separator(many, [[1.0], [2.0], [4.0]], [0, 2, 1]) is None
