@@ -288,6 +288,28 @@ def score(rows, W, b, scores):
 
 
 @compiled
+def replay(examples, trace, offset, W, b, leads):
+    """Make the updates of a trace again, of one machine, and write the lead that each found into ``leads``.
+
+    A lead is ``y s`` for two classes, and that of the true class over the rival of the trace for more.
+    """
+    rows, y, step = examples
+    for t in range(trace.size):
+        i = trace[t] // np.uint64(b.size)
+        if b.size == 1:
+            leads[t] = y[i] * (dot(rows, i, W, 0) + b[0])
+            add(rows, i, y[i] * step[i], W, 0)
+            b[0] += y[i] * step[i] * offset
+        else:
+            c, r = y[i], trace[t] % np.uint64(b.size)
+            leads[t] = dot(rows, i, W, c) + b[c] - dot(rows, i, W, r) - b[r]
+            add(rows, i, step[i], W, c)
+            add(rows, i, -step[i], W, r)
+            b[c] += step[i] * offset
+            b[r] -= step[i] * offset
+
+
+@compiled
 def squares(rows, norms):
     """Squared norms of every row, into ``norms`` (n,)."""
     for i in range(norms.size):
