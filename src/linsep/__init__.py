@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from linsep.bounds import Audit, Bound, ErrorBound, Generalization, audit, generalization, mistake_bound
     from linsep.convert import from_liblinear, to_liblinear, to_onnx
     from linsep.document import from_json, to_json, verify
     from linsep.estimators import MaxMarginClassifier, Perceptron
@@ -32,6 +33,10 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _ROOMS = {
+    "Audit": "bounds",
+    "Bound": "bounds",
+    "ErrorBound": "bounds",
+    "Generalization": "bounds",
     "Margin": "margin",
     "MaxMarginClassifier": "estimators",
     "NotSeparable": "problem",
@@ -41,11 +46,14 @@ _ROOMS = {
     "Refutation": "proof",
     "Separator": "proof",
     "Verdict": "proof",
+    "audit": "bounds",
     "fit_source": "stream",
     "from_json": "document",
     "from_liblinear": "convert",
+    "generalization": "bounds",
     "largest_margin": "margin",
     "load": "save",
+    "mistake_bound": "bounds",
     "read": "read",
     "save": "save",
     "separate": "separate",
@@ -58,6 +66,10 @@ _ROOMS = {
 }
 
 __all__ = [
+    "Audit",
+    "Bound",
+    "ErrorBound",
+    "Generalization",
     "Margin",
     "MaxMarginClassifier",
     "NotSeparable",
@@ -67,11 +79,14 @@ __all__ = [
     "Refutation",
     "Separator",
     "Verdict",
+    "audit",
     "fit_source",
     "from_json",
     "from_liblinear",
+    "generalization",
     "largest_margin",
     "load",
+    "mistake_bound",
     "read",
     "save",
     "separate",

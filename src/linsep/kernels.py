@@ -296,17 +296,15 @@ def replay(examples, trace, offset, W, b, leads):
     rows, y, step = examples
     for t in range(trace.size):
         i = trace[t] // np.uint64(b.size)
-        if b.size == 1:
-            leads[t] = y[i] * (dot(rows, i, W, 0) + b[0])
-            add(rows, i, y[i] * step[i], W, 0)
-            b[0] += y[i] * step[i] * offset
-        else:
-            c, r = y[i], trace[t] % np.uint64(b.size)
-            leads[t] = dot(rows, i, W, c) + b[c] - dot(rows, i, W, r) - b[r]
-            add(rows, i, step[i], W, c)
-            add(rows, i, -step[i], W, r)
-            b[c] += step[i] * offset
-            b[r] -= step[i] * offset
+        own, sign = (0, float(y[i])) if b.size == 1 else (y[i], 1.0)
+        leads[t] = sign * (dot(rows, i, W, own) + b[own])
+        add(rows, i, sign * step[i], W, own)
+        b[own] += sign * step[i] * offset
+        if b.size > 1:
+            rival = trace[t] % np.uint64(b.size)
+            leads[t] -= dot(rows, i, W, rival) + b[rival]
+            add(rows, i, -step[i], W, rival)
+            b[rival] -= step[i] * offset
 
 
 @compiled
