@@ -9,11 +9,11 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from oracle import argmax, dot, perceptron
 from scipy.stats import binom
 
 from linsep import NotSeparable, Perceptron, audit, generalization, largest_margin, mistake_bound, teacher
 from linsep.bounds import clopper_pearson
+from oracle import argmax, dot, perceptron
 
 SQUARE = [[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1]
 

@@ -108,7 +108,7 @@ class Trail(NamedTuple):
 
     def _steps(self, leads: Floats) -> Floats:
         updated = self.squares[self.trace.astype(np.intp) // len(self.start)]
-        return 2 * self.eta * leads + self.eta**2 * updated
+        return np.asarray(2 * self.eta * leads + self.eta**2 * updated)
 
 
 def retrace(model: Any, X: Any, y: Any, *, coef_init: Any = None, intercept_init: Any = None) -> Trail:
@@ -194,11 +194,11 @@ def audit(model: Any, X: Any, y: Any, *, coef_init: Any = None, intercept_init: 
 
     Notes
     -----
-    Checked are: each row of the trace was a mistake when it was met; (i) progress towards the plane of largest margin;
-    (ii) growth of the norm; the cosine that follows; the running upper bound on the margin; the number of mistakes; that
-    the trace leads to the weights of the model; and what the model says of its rows. Comparisons allow for the rounding
-    of sums in doubles, which is bounded, and for nothing else. With sample weights in ``fit`` the trace does not lead to
-    the weights.
+    Checked are: each row of the trace was a mistake when it was met; (i) progress towards the plane of largest
+    margin; (ii) growth of the norm; the cosine that follows; the running upper bound on the margin; the number of
+    mistakes; that the trace leads to the weights of the model; and what the model says of its rows. Comparisons allow
+    for the rounding of sums in doubles, which is bounded, and for nothing else. With sample weights in ``fit`` the
+    trace does not lead to the weights.
 
     Examples
     --------
@@ -212,7 +212,8 @@ def audit(model: Any, X: Any, y: Any, *, coef_init: Any = None, intercept_init: 
     try:
         bound = mistake_bound(
             used_X, used_y, fit_intercept=model.fit_intercept, eta0=trail.eta, coef_init=trail.start[:, :-1],
-            intercept_init=trail.start[:, -1] if model.fit_intercept else None, update_margin=trail.rule.margin, gap=gap,
+            intercept_init=trail.start[:, -1] if model.fit_intercept else None,
+            update_margin=trail.rule.margin, gap=gap,
         )  # fmt: skip
         missing = None
     except NotSeparable as found:
