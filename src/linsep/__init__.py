@@ -26,7 +26,15 @@ if TYPE_CHECKING:
     from linsep.read import read
     from linsep.save import load, save
     from linsep.separate import separate, separator
-    from linsep.show import PlaneDisplay
+    from linsep.show import (
+        BracketDisplay,
+        MarginsDisplay,
+        PassesDisplay,
+        PlaneDisplay,
+        PlanesDisplay,
+        RegionsDisplay,
+        TheoremDisplay,
+    )
     from linsep.stream import fit_source
     from linsep.teacher import teacher
 
@@ -35,16 +43,22 @@ __version__ = "0.1.0"
 _ROOMS = {
     "Audit": "bounds",
     "Bound": "bounds",
+    "BracketDisplay": "show",
     "ErrorBound": "bounds",
     "Generalization": "bounds",
     "Margin": "margin",
+    "MarginsDisplay": "show",
     "MaxMarginClassifier": "estimators",
     "NotSeparable": "problem",
+    "PassesDisplay": "show",
     "Perceptron": "estimators",
     "Plane": "problem",
     "PlaneDisplay": "show",
+    "PlanesDisplay": "show",
     "Refutation": "proof",
+    "RegionsDisplay": "show",
     "Separator": "proof",
+    "TheoremDisplay": "show",
     "Verdict": "proof",
     "audit": "bounds",
     "fit_source": "stream",
@@ -68,16 +82,22 @@ _ROOMS = {
 __all__ = [
     "Audit",
     "Bound",
+    "BracketDisplay",
     "ErrorBound",
     "Generalization",
     "Margin",
+    "MarginsDisplay",
     "MaxMarginClassifier",
     "NotSeparable",
+    "PassesDisplay",
     "Perceptron",
     "Plane",
     "PlaneDisplay",
+    "PlanesDisplay",
     "Refutation",
+    "RegionsDisplay",
     "Separator",
+    "TheoremDisplay",
     "Verdict",
     "audit",
     "fit_source",

@@ -9,6 +9,7 @@ makes it a mistake. Only ``w·z``, the lead, needs the weights of that moment; t
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -96,7 +97,7 @@ class Trail(NamedTuple):
     def moved(self) -> Floats:
         """Distance of the weights from the first ones after k mistakes, for every k."""
         squares = np.cumsum(np.concatenate(([0.0], self._steps(self.leads - self.along(self.start)))))
-        return np.sqrt(np.maximum(squares, 0.0))
+        return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
 
     def along(self, plane: Floats) -> Floats:
         """Return ``z·v`` of every update with some weights v of the same shape as the first ones."""
@@ -105,6 +106,16 @@ class Trail(NamedTuple):
         if len(plane) == 1:
             return np.asarray(self.examples.y[rows] * S[rows, 0])
         return np.asarray(S[rows, self.examples.y[rows]] - S[rows, rivals])
+
+    def weights_after(self, counts: Iterable[int]) -> Iterator[tuple[Floats, Floats]]:
+        """Yield weights (machines, d) and offsets after so many mistakes, for counts in ascending order."""
+        W, b = np.ascontiguousarray(self.start[:, :-1]), self.start[:, -1].copy()
+        done = 0
+        for k in counts:
+            part = self.trace[done:k]
+            kernels.replay(self.examples, part, self.rule.offset, W, b, np.empty(len(part)))
+            done = k
+            yield W.copy(), b.copy()
 
     def _steps(self, leads: Floats) -> Floats:
         updated = self.squares[self.trace.astype(np.intp) // len(self.start)]
