@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from linsep.problem import NotSeparable, Plane
     from linsep.proof import Refutation, Separator, Verdict
     from linsep.read import read
+    from linsep.report import report
     from linsep.save import load, save
     from linsep.separate import separate, separator
     from linsep.show import (
@@ -69,6 +70,7 @@ _ROOMS = {
     "load": "save",
     "mistake_bound": "bounds",
     "read": "read",
+    "report": "report",
     "save": "save",
     "separate": "separate",
     "separator": "separate",
@@ -108,6 +110,7 @@ __all__ = [
     "load",
     "mistake_bound",
     "read",
+    "report",
     "save",
     "separate",
     "separator",

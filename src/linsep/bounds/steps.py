@@ -17,6 +17,8 @@ import numpy as np
 
 from linsep import encode, kernels
 from linsep.bounds.mistakes import Bound, mistake_bound
+from linsep.margin import Margin, bracket
+from linsep.margin.task import Task
 from linsep.problem import Array, Dense, Examples, Floats, NotSeparable, Rows, Stop, take
 from linsep.train import held_out, scores, separations, squared_norms
 
@@ -179,7 +181,16 @@ def _in_c_order(rows: Rows) -> Rows:
     return rows
 
 
-def audit(model: Any, X: Any, y: Any, *, coef_init: Any = None, intercept_init: Any = None, gap: float = 1e-6) -> Audit:
+def audit(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    coef_init: Any = None,
+    intercept_init: Any = None,
+    gap: float = 1e-6,
+    margin: Margin | None = None,
+) -> Audit:
     """Check every step in the proof of the mistake bound along the run of a perceptron.
 
     Parameters
@@ -193,6 +204,9 @@ def audit(model: Any, X: Any, y: Any, *, coef_init: Any = None, intercept_init: 
         The first weights, if ``fit`` was given some.
     gap : float, default=1e-6
         Largest relative width of the bracket on the margin.
+    margin : Margin, default=None
+        Bounds on the largest margin where they are known already; the proof is then followed for the plane that comes
+        with them, whatever its margin.
 
     Returns
     -------
@@ -224,7 +238,7 @@ def audit(model: Any, X: Any, y: Any, *, coef_init: Any = None, intercept_init: 
         bound = mistake_bound(
             used_X, used_y, fit_intercept=model.fit_intercept, eta0=trail.eta, coef_init=trail.start[:, :-1],
             intercept_init=trail.start[:, -1] if model.fit_intercept else None,
-            update_margin=trail.rule.margin, gap=gap,
+            update_margin=trail.rule.margin, gap=gap, margin=margin,
         )  # fmt: skip
         missing = None
     except NotSeparable as found:
@@ -233,6 +247,31 @@ def audit(model: Any, X: Any, y: Any, *, coef_init: Any = None, intercept_init: 
     if missing is not None and result.holds:
         raise missing
     return result
+
+
+def run_margin(model: Any, trail: Trail) -> Margin | None:
+    """Return the bounds on the largest margin that a run gives free of charge, None if it did not separate the rows.
+
+    Above: ``‖w - w_0‖/(ηk)`` at its least. Below: the margin of the plane found, certified.
+    """
+    if model.stop_reason_ != Stop.SEPARATED or len(trail.trace) == 0:
+        return None
+    machines = len(trail.start)
+    form = "augmented" if model.fit_intercept else "origin"
+    rows, d = trail.examples.rows, trail.start.shape[1] - 1
+    W, b = np.ascontiguousarray(trail.end[:, :-1]), trail.end[:, -1].copy()
+    norms = np.sqrt(squared_norms(rows)) * (1 + 1e-6)
+    task = Task(rows, trail.examples.y, d, machines, form, float(model.fit_intercept))
+    lower = bracket.lower(task, W, b, norms, 0.0)
+    k = np.arange(1.0, len(trail.trace) + 1)
+    upper = float((trail.moved[1:] / (trail.eta * k)).min()) * (1 + 1e-9 + 16 * len(k) ** 1.5 * _UNIT)
+    found, weights = np.unique(trail.trace.astype(np.intp), return_counts=True)
+    plane = np.column_stack((W, b)) / np.linalg.norm(trail.end)
+    two = machines == 1
+    return Margin(
+        lower, upper, form, plane[0, :-1] if two else plane[:, :-1], float(plane[0, -1]) if two else plane[:, -1],
+        found // machines, weights / len(trail.trace), None if two else found % machines, model.classes_,
+    )  # fmt: skip
 
 
 def _audit(model: Any, trail: Trail, bound: Bound | None) -> Audit:

@@ -173,7 +173,7 @@ class PassesDisplay(Display):
             name = f"{self.test_name}, least {100 * self.test_error[best]:.2g} % after pass {self.at[best]}"
             ax.plot(self.at, 100 * self.test_error, label=name, **line)
         ax.set_ylabel("error, %")
-        ax.legend(loc="upper right")
+        below(ax, 1, space=0.42)
 
 
 def _errors(model: Any, trail: Trail, counts: Array, X: Any, y: Any) -> tuple[Floats, Floats | None]:
