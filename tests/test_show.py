@@ -245,7 +245,7 @@ def test_the_bracket_without_a_plane():
     assert display.margin is None
     assert display.achieved is None
     assert display.upper[-1] < 0.05 * display.upper[1]
-    assert "No plane separates" in display.ax_.get_title(loc="left")
+    assert "could have" in display.ax_.get_title(loc="left")
 
 
 # ---------------------------------------------------------------------------------------------------------------

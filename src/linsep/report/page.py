@@ -210,12 +210,14 @@ def _refutation(found: Study) -> list[str]:
     if total == 2:
         same = " Two rows that are the same point with different labels are already a contradiction."
     meaning = (
-        "With these weights the mean of the rows of one label is, exactly, the mean of those of the other. A plane with "
+        "With these weights the mean of the rows of one label is, exactly, the mean of those of the other. A "
+        "plane with "
         "all of them on their sides would have that one point on both sides."
     )
     if len(found.classes) > 2:
         meaning = (
-            "With these weights the rows of each class and the rows held against it balance exactly, so that no weights "
+            "With these weights the rows of each class and the rows held against it balance exactly, so that no "
+            "weights "
             "can give all of them the strictly highest score for their own class."
         )
     return [_p(f"Proof: {total:,} rows contradict each other. {meaning}{same}{more}"), _table(head, rows)]
@@ -273,9 +275,14 @@ def _bound(found: Study) -> str:
     )
     parts = [_p(words, "student")]
     if found.bound is None or found.margin is None:
-        parts.append(_p("No plane separates these rows, so there is no margin and no bound: mistakes never end."))
+        if found.verdict.kind in (QUASI, OVERLAP):
+            parts.append(_p("No plane separates these rows, so there is no margin and no bound: mistakes never end."))
+        else:
+            parts.append(_p("The largest margin is not known here, and the run gave no lower bound on it."))
         display = BracketDisplay.from_trail(found.model, found.trail, None).plot()
-        parts.append(_figure(display, "‖w‖/(ηk) is above every margin that a plane could have; it falls towards zero."))
+        parts.append(
+            _figure(display, "‖w‖/(ηk) is above every margin that a plane could have; without any it falls to 0.")
+        )
         return _section("bound", "The mistake bound", *parts)
     bound = found.bound
     points = "of the points (x, 1)" if found.fit_intercept else ""

@@ -22,7 +22,7 @@ from linsep.proof import SEPARABLE, UNKNOWN, Verdict
 from linsep.separate import separate, separator
 
 _EFFORT = 2e10  # cells that a run may look at before its passes are cut down: some twenty seconds
-_WIDE = 2000  # features from which on the largest margin is bounded by the run, not searched for
+_WIDE = 2000  # weights from which on the largest margin is bounded by the run, not searched for
 
 
 @dataclass
@@ -136,7 +136,7 @@ def _look_at_margins(found: Study) -> None:
     """Bound the margins and the mistakes, and follow the proof along the run."""
     form = "augmented" if found.fit_intercept else "origin"
     free = run_margin(found.model, found.trail)
-    found.searched = free is None or found.features <= _WIDE or found.rows <= _WIDE
+    found.searched = found.features * len(found.trail.start) <= _WIDE
     with warnings.catch_warnings(record=True) as told, found.timed("margins"):
         warnings.simplefilter("always")
         try:

@@ -448,7 +448,7 @@ class BracketDisplay(Display):
             ax.set_title(
                 "What the run tells of the largest margin"
                 if self.margin
-                else "No plane separates: the bound falls to 0"
+                else "The margin that any plane could have is below this"
             )
             below(ax, 1 if self.achieved is None else 2, space=0.17)
         return self
