@@ -175,14 +175,16 @@ def test_passes():
     mistakes, loss, errors = display.axes_
     np.testing.assert_array_equal(mistakes.lines[0].get_ydata(), model.history_["mistakes"])
     np.testing.assert_array_equal(loss.lines[0].get_ydata(), model.history_["loss"])
-    for k in range(1, model.n_iter_ + 1):  # the weights after k passes, from a run of k passes
-        short = ended(Perceptron(max_iter=k), X[train], y[train])
-        assert display.training_error[k - 1] == pytest.approx(1 - short.score(X[train], y[train]))
-        assert display.test_error[k - 1] == pytest.approx(1 - short.score(X[test], y[test]))
+    assert display.at[0] == 1
+    assert display.at[-1] == model.n_iter_
+    for place, k in enumerate(display.at):  # the weights after k passes, from a run of k passes
+        short = ended(Perceptron(max_iter=int(k)), X[train], y[train])
+        assert display.training_error[place] == pytest.approx(1 - short.score(X[train], y[train]))
+        assert display.test_error[place] == pytest.approx(1 - short.score(X[test], y[test]))
     np.testing.assert_allclose(errors.lines[0].get_ydata(), 100 * display.training_error)
     np.testing.assert_allclose(errors.lines[1].get_ydata(), 100 * display.test_error)
     assert display.ax_ is errors
-    best = int(np.argmin(display.test_error)) + 1
+    best = display.at[np.argmin(display.test_error)]
     assert f"after pass {best}" in errors.get_legend().get_texts()[1].get_text()
 
 

@@ -243,7 +243,7 @@ def audit(
         missing = None
     except NotSeparable as found:
         bound, missing = None, found
-    result = _audit(model, trail, bound)
+    result = follow(model, trail, bound)
     if missing is not None and result.holds:
         raise missing
     return result
@@ -274,8 +274,8 @@ def run_margin(model: Any, trail: Trail) -> Margin | None:
     )  # fmt: skip
 
 
-def _audit(model: Any, trail: Trail, bound: Bound | None) -> Audit:
-    """Compare the running sums with their bounds."""
+def follow(model: Any, trail: Trail, bound: Bound | None) -> Audit:
+    """Compare the running sums of a run with their bounds."""
     k = np.arange(len(trail.trace) + 1.0)
     eta, m, largest = trail.eta, trail.rule.margin, float(trail.squares.max())
     growth, first = trail.growth, float(np.square(trail.start).sum())

@@ -13,8 +13,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from linsep import encode
-from linsep.bounds import Audit, Bound, Generalization, audit, generalization, mistake_bound
-from linsep.bounds.steps import Trail, retrace, run_margin
+from linsep.bounds import Audit, Bound, Generalization, generalization, mistake_bound
+from linsep.bounds.steps import Trail, follow, retrace, run_margin
 from linsep.estimators import Perceptron
 from linsep.margin import Margin, largest_margin
 from linsep.problem import Array, NotSeparable, Stop
@@ -78,6 +78,9 @@ def study(
         raise ValueError(f"test_size is a share of the rows, between 0 and 1, got {test_size!r}")
     columns = getattr(X, "columns", None)
     X, y = encode.table(X), encode.labels(y)
+    if sp.issparse(X) and not X.has_canonical_format:  # once, not in every function that is called below
+        X = X.copy()
+        X.sum_duplicates()
     encode.same_length(X, y)
     classes, codes = encode.number(y)
     if len(classes) < 2:
@@ -149,11 +152,8 @@ def _look_at_margins(found: Study) -> None:
     if found.margin is None:
         return
     with found.timed("bound and audit"):
-        if found.model.mistakes_ == len(found.trail.trace):
-            found.audit = audit(found.model, found.X, found.y, margin=found.margin)
-            found.bound = found.audit.bound
-        else:
-            found.bound = mistake_bound(found.X, found.y, fit_intercept=found.fit_intercept, margin=found.margin)
+        found.bound = mistake_bound(found.X, found.y, fit_intercept=found.fit_intercept, margin=found.margin)
+        found.audit = follow(found.model, found.trail, found.bound)
 
 
 def _look_at_new_rows(found: Study, codes: Array, test_size: float, random_state: int) -> None:

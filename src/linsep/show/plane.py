@@ -14,6 +14,7 @@ from linsep.estimators.linear import Linear
 from linsep.problem import Array, Floats
 from linsep.show.style import SHAPES, Display, Palette, below, theme
 
+_ALONG = "along w"  # name of the first axis of a projection
 _MANY = 3000  # rows from which on only some are drawn
 
 
@@ -124,7 +125,8 @@ class PlaneDisplay(Display):
         """
         with theme(style) as palette:
             ax = self._open(ax, (5.6, 5.6))
-            frame = Frame.around(self.points)
+            flat = self.axes_names[0] == _ALONG  # a projection need not have equal scales: w is horizontal anyway
+            frame = Frame.around(self.points, equal=not flat)
             line, arrow = frame.line(self.w, self.b)
             shift = self.margin_ * self.w / np.linalg.norm(self.w)
             band = np.array([line[0] - shift, line[1] - shift, line[1] + shift, line[0] + shift])
@@ -135,8 +137,9 @@ class PlaneDisplay(Display):
             frame.fit(ax)
             ax.set(xlabel=self.axes_names[0], ylabel=self.axes_names[1])
             ax.set_title("Plane and margin" + ("; larger marks: more mistakes" if self.counts.any() else ""))
-            if self.caption:
-                ax.set_xlabel(f"{self.axes_names[0]}\n{self.caption}", linespacing=1.5)
+            caption = self.caption + (", scales differ" if frame.reach[0] != frame.reach[1] else "")
+            if caption:
+                ax.set_xlabel(f"{self.axes_names[0]}\n{caption}", linespacing=1.5)
             below(ax, 3, space=0.17 if self.caption else 0.11)
         return self
 
@@ -160,29 +163,33 @@ class PlaneDisplay(Display):
 
 
 class Frame(NamedTuple):
-    """A square that holds all points."""
+    """A square that holds all points, or a rectangle where they spread much more one way than the other."""
 
     middle: Floats
-    reach: float
+    reach: Floats  # (2,)
 
     @classmethod
-    def around(cls, points: Floats) -> Frame:
-        """Return the square around some points."""
+    def around(cls, points: Floats, *, equal: bool = True) -> Frame:
+        """Return the square around some points; unless ``equal``, a rectangle where it would be nearly empty."""
         low, high = points.min(axis=0), points.max(axis=0)
-        return cls((low + high) / 2, 0.56 * float((high - low).max() or 1.0))
+        reach = 0.56 * (high - low)
+        widest = float(reach.max()) or 1.0
+        if equal or reach.min() <= 0 or widest < 4 * reach.min():
+            reach = np.full(2, widest)
+        return cls((low + high) / 2, reach)
 
     def line(self, w: Floats, b: float) -> tuple[Floats, Floats]:
         """Return two points of a plane beyond the square, and foot and head of an arrow along its normal."""
         length = float(np.linalg.norm(w))
         unit = w / length
         foot = self.middle - (unit @ self.middle + b / length) * unit  # the point of the plane nearest to the middle
-        along = np.array([-unit[1], unit[0]]) * 4 * self.reach
-        return np.array([foot - along, foot + along]), np.array([foot, foot + 0.35 * self.reach * unit])
+        along = np.array([-unit[1], unit[0]]) * 4 * self.reach.max()
+        return np.array([foot - along, foot + along]), np.array([foot, foot + 0.35 * self.reach[0] * unit])
 
     def fit(self, ax: Axes) -> None:
-        """Show the square."""
-        (x, y), reach = self.middle, self.reach
-        ax.set(xlim=(x - reach, x + reach), ylim=(y - reach, y + reach), aspect="equal")
+        """Show the square or rectangle, which is a square on paper."""
+        (x, y), (across, up) = self.middle, self.reach
+        ax.set(xlim=(x - across, x + across), ylim=(y - up, y + up), aspect=across / up)
 
 
 def draw_normal(ax: Axes, arrow: Floats, palette: Palette) -> None:
@@ -234,7 +241,7 @@ def project(X: Any, w: Floats, b: float, counts: Array, feature_names: Any = Non
     across = _widest(part, w / length)
     points = np.column_stack((along[rows], across))
     caption = f"projection of {X.shape[1]:,} features" + (f", {caption}" if caption else "")
-    return Drawn(points, np.array([length, 0.0]), b, rows, ("along w", "across w, widest spread (projection)"), caption)
+    return Drawn(points, np.array([length, 0.0]), b, rows, (_ALONG, "across w, widest spread (projection)"), caption)
 
 
 def some_rows(distances: Floats, counts: Array) -> Array:

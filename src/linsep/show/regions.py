@@ -127,7 +127,7 @@ class RegionsDisplay(Display):
             ax = self._open(ax, (5.6, 5.6))
             frame = Frame.around(self.points)
             frame.fit(ax)
-            x, y = np.meshgrid(*(np.linspace(m - frame.reach, m + frame.reach, 500) for m in frame.middle))
+            x, y = np.meshgrid(*(np.linspace(m - r, m + r, 500) for m, r in zip(*frame, strict=True)))
             region = (np.stack((x, y), axis=-1) @ self.W.T + self.b).argmax(axis=-1)
             colours = [palette.classes[c % len(palette.classes)] for c in range(len(self.labels))]
             levels = np.arange(len(self.labels) + 1) - 0.5

@@ -17,7 +17,7 @@ from linsep.problem import Array, Floats, NotSeparable
 from linsep.show.style import Display, Palette, below, theme
 from linsep.train import view
 
-_PASSES = 60  # passes after which the errors are computed, spread over the run
+_PASSES = 40  # passes after which the errors are computed, spread over the run
 
 
 class PassesDisplay(Display):
@@ -289,7 +289,7 @@ class TheoremDisplay(Display):
                 if made < end / 4:
                     self._zoom(ax, k, low, high, palette)
             ax.set(xlabel="mistakes k", ylabel="length")
-            said = "the proof holds at every step" if found.holds else "VIOLATED"
+            said = "the proof holds" if found.holds else "VIOLATED"
             ax.set_title(f"{_whole(made)} mistakes of at most {_whole(found.bound.mistakes)}: {said}")
             below(ax, 2, space=0.16)
         return self
@@ -429,9 +429,12 @@ class BracketDisplay(Display):
             mark: dict[str, Any] = {"marker": ".", "markersize": 5} if len(k) <= 60 else {}
             ax.plot(k, self.upper[1:], color=palette.negative, label="‖w‖/(ηk): γ is at most this", **mark)
             if self.margin is not None:
-                ax.axhspan(*self.margin, color=palette.accent, alpha=0.25, linewidth=0)
-                middle = sum(self.margin) / 2
-                ax.axhline(middle, color=palette.accent, linewidth=2, label=f"largest margin γ = {middle:.4g}")
+                low, high = self.margin
+                if high - low < 1e-3 * high:
+                    ax.axhline(high, color=palette.accent, linewidth=2, label=f"largest margin γ = {high:.4g}")
+                else:
+                    name = f"largest margin γ, {low:.3g} to {high:.3g}"
+                    ax.axhspan(low, high, color=palette.accent, alpha=0.25, linewidth=0, label=name)
             if self.achieved is not None:
                 name = f"plane found: γ is at least {self.achieved:.3g}"
                 ax.axhline(self.achieved, color=palette.positive, linewidth=1.6, linestyle="--", label=name)
