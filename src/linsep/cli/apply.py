@@ -9,7 +9,7 @@ import typer
 
 from linsep.cli.files import Data, Delimiter, Format, Header, Missing, Model, Target, ZeroBased, blocks, open_like
 from linsep.cli.models import open_model
-from linsep.cli.screen import Json, Quiet, count, facts_table, meter, result
+from linsep.cli.screen import Json, Quiet, count, facts_table, headline, meter, result
 
 if TYPE_CHECKING:
     from linsep.problem import Array
@@ -81,7 +81,7 @@ def predict(
 
     def show(console: Any) -> None:
         lines = {str(label): count(number, "row") for label, number in labels.most_common(20)}
-        console.print(f"[bold]{out}[/bold]: {count(watching.rows, 'label')} in {watching.seconds:.2f} s")
+        console.print(headline(out, f": {count(watching.rows, 'label')} in {watching.seconds:.2f} s"))
         console.print(facts_table(lines))
 
     result(facts, as_json=as_json, quiet=quiet or out == "-", show=show)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from linsep.cli.files import Model, feature_names
-from linsep.cli.screen import Json, Quiet, count, facts_table, result
+from linsep.cli.screen import Json, Quiet, count, facts_table, headline, result
 
 _ENDINGS = {
     ".linsep": "linsep",
@@ -78,7 +78,7 @@ def show(
         table.add_section()
         table.add_row(Text("offset", style="dim"), *(f"{b:.6g}" for b in fitted.intercept_[:12]))
         if len(columns) == 1:
-            table.caption = f"w points to the side of {labels[-1]}"
+            table.caption = Text(f"w points to the side of {labels[-1]}")
         console.print(table)
 
     result(facts, as_json=as_json, quiet=quiet, show=display)
@@ -121,7 +121,7 @@ def convert(
 
     def display(console: Any) -> None:
         sizes = f"{count(len(fitted.classes_), 'class')}, {count(fitted.n_features_in_, 'feature')}"
-        console.print(f"[bold]{out}[/bold]: {sizes}, as {kind}")
+        console.print(headline(out, f": {sizes}, as {kind}"))
 
     result(facts, as_json=as_json, quiet=quiet, show=display)
 
