@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from linsep.bounds import Audit, Bound, ErrorBound, Generalization, audit, generalization, mistake_bound
     from linsep.convert import from_liblinear, to_liblinear, to_onnx
     from linsep.document import from_json, to_json, verify
     from linsep.estimators import MaxMarginClassifier, Perceptron
@@ -23,30 +24,53 @@ if TYPE_CHECKING:
     from linsep.problem import NotSeparable, Plane
     from linsep.proof import Refutation, Separator, Verdict
     from linsep.read import read
+    from linsep.report import report
     from linsep.save import load, save
     from linsep.separate import separate, separator
-    from linsep.show import PlaneDisplay
+    from linsep.show import (
+        BracketDisplay,
+        MarginsDisplay,
+        PassesDisplay,
+        PlaneDisplay,
+        PlanesDisplay,
+        RegionsDisplay,
+        TheoremDisplay,
+    )
     from linsep.stream import fit_source
     from linsep.teacher import teacher
 
 __version__ = "0.1.0"
 
 _ROOMS = {
+    "Audit": "bounds",
+    "Bound": "bounds",
+    "BracketDisplay": "show",
+    "ErrorBound": "bounds",
+    "Generalization": "bounds",
     "Margin": "margin",
+    "MarginsDisplay": "show",
     "MaxMarginClassifier": "estimators",
     "NotSeparable": "problem",
+    "PassesDisplay": "show",
     "Perceptron": "estimators",
     "Plane": "problem",
     "PlaneDisplay": "show",
+    "PlanesDisplay": "show",
     "Refutation": "proof",
+    "RegionsDisplay": "show",
     "Separator": "proof",
+    "TheoremDisplay": "show",
     "Verdict": "proof",
+    "audit": "bounds",
     "fit_source": "stream",
     "from_json": "document",
     "from_liblinear": "convert",
+    "generalization": "bounds",
     "largest_margin": "margin",
     "load": "save",
+    "mistake_bound": "bounds",
     "read": "read",
+    "report": "report",
     "save": "save",
     "separate": "separate",
     "separator": "separate",
@@ -58,21 +82,35 @@ _ROOMS = {
 }
 
 __all__ = [
+    "Audit",
+    "Bound",
+    "BracketDisplay",
+    "ErrorBound",
+    "Generalization",
     "Margin",
+    "MarginsDisplay",
     "MaxMarginClassifier",
     "NotSeparable",
+    "PassesDisplay",
     "Perceptron",
     "Plane",
     "PlaneDisplay",
+    "PlanesDisplay",
     "Refutation",
+    "RegionsDisplay",
     "Separator",
+    "TheoremDisplay",
     "Verdict",
+    "audit",
     "fit_source",
     "from_json",
     "from_liblinear",
+    "generalization",
     "largest_margin",
     "load",
+    "mistake_bound",
     "read",
+    "report",
     "save",
     "separate",
     "separator",

@@ -299,6 +299,26 @@ def score(rows, W, b, scores):
 
 
 @compiled
+def replay(examples, trace, offset, W, b, leads):
+    """Make the updates of a trace again, of one machine, and write the lead that each found into ``leads``.
+
+    A lead is ``y s`` for two classes, and that of the true class over the rival of the trace for more.
+    """
+    rows, y, step = examples
+    for t in range(trace.size):
+        i = trace[t] // np.uint64(b.size)
+        own, sign = (0, float(y[i])) if b.size == 1 else (y[i], 1.0)
+        leads[t] = sign * (dot(rows, i, W, own) + b[own])
+        add(rows, i, sign * step[i], W, own)
+        b[own] += sign * step[i] * offset
+        if b.size > 1:
+            rival = trace[t] % np.uint64(b.size)
+            leads[t] -= dot(rows, i, W, rival) + b[rival]
+            add(rows, i, -step[i], W, rival)
+            b[rival] -= step[i] * offset
+
+
+@compiled
 def norms(rows, squares):
     """Squared norm of every row, into ``squares`` (n,)."""
     for i in range(squares.size):

@@ -1,0 +1,404 @@
+"""The mistake bound, the audit of its proof along runs, and bounds on the error of new rows."""
+
+import math
+import warnings
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from linsep import NotSeparable, Perceptron, audit, generalization, largest_margin, mistake_bound, teacher
+from linsep.bounds import clopper_pearson
+from oracle import argmax, dot, perceptron
+
+SQUARE = [[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1]
+
+
+@st.composite
+def separable(draw, classes=2):
+    """Whole-number rows that a hidden plane, or one per class, labels strictly."""
+    d = draw(st.integers(1, 3))
+    value = st.integers(-6, 6)
+    W = draw(st.lists(st.lists(value, min_size=d + 1, max_size=d + 1), min_size=classes, max_size=classes))
+    rows = draw(st.lists(st.lists(value, min_size=d, max_size=d), min_size=4, max_size=12))
+    X, y = [], []
+    for x in rows:
+        s = [dot([*x, 1], w) for w in W]
+        if s.count(max(s)) == 1:
+            X.append(x)
+            y.append(s.index(max(s)))
+    assume(len(set(y)) == classes)
+    return X, y
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# The bound
+
+
+def test_worked_example():
+    bound = mistake_bound(*SQUARE, fit_intercept=False)
+    assert bound.mistakes == 2 == Perceptron(fit_intercept=False, shuffle=False).fit(*SQUARE).mistakes_
+    assert bound.radius == 1
+    assert bound.margin.form == "origin"
+    assert bound.lower <= 2 <= bound.upper == pytest.approx(2)
+    with_offset = mistake_bound(*SQUARE)
+    assert with_offset.margin.form == "augmented"
+    assert with_offset.radius == 1
+    assert with_offset.largest_update == pytest.approx(math.sqrt(2))
+    assert with_offset.mistakes == 4
+
+
+@pytest.mark.parametrize("c", [1, 3, 7, 1e3, 1e-3, 2.0**600, 2.0**-600])
+def test_the_interval_encloses_the_true_number(c):
+    """Two points (c, 1) and (c, -1) with labels told apart by the second feature: R² = c² + 1, γ = 1 exactly."""
+    X, y = [[c, 1.0], [c, -1.0]], [1, 0]
+    if abs(math.log2(c)) > 100:
+        X = [[c, c], [c, -c]]
+    bound = mistake_bound(X, y, fit_intercept=False)
+    true = Fraction(c) ** 2 + 1 if abs(math.log2(c)) < 100 else Fraction(2)
+    assert Fraction(bound.lower) <= true <= Fraction(bound.upper)
+    assert bound.upper <= float(true) * (1 + 1e-5)
+    assert bound.mistakes >= math.floor(true)
+    square = sum(Fraction(v) ** 2 for v in X[0])
+    assert Fraction(bound.radius) ** 2 >= square
+    assert Fraction(math.nextafter(bound.radius, 0)) ** 2 <= square
+
+
+@given(separable(), st.sampled_from(["cyclic", "first", "worst"]), st.booleans(), st.integers(0, 3))
+def test_no_run_makes_more_mistakes(data, order, offset, margin):
+    X, y = data
+    signs = [2 * label - 1 for label in y]
+    try:
+        bound = mistake_bound(X, y, fit_intercept=offset, update_margin=margin)
+    except NotSeparable:
+        assume(False)  # through the origin these need not be separable
+    _, _, trace = perceptron(X, signs, offset=offset, order=order, margin=margin, passes=5000)
+    assert len(trace) <= bound.mistakes
+    points = [[*x, 1] if offset else x for x in X]
+    squared = max(dot(p, p) for p in points)
+    # the margin of any plane is at most the largest one, so its bound is at least the reported one
+    unit = np.append(bound.margin.w, bound.margin.b) if offset else bound.margin.w
+    reached = min(s * dot(p, unit) for s, p in zip(signs, points, strict=True)) / np.linalg.norm(unit)
+    assert bound.upper == pytest.approx((squared + 2 * margin) / reached**2, rel=1e-5)
+
+
+@given(separable(), st.lists(st.integers(-9, 9), min_size=4, max_size=4), st.sampled_from([0.5, 1, 3]))
+def test_first_weights_enter_as_the_formula_says(data, start, eta):
+    X, y = data
+    w0, b0 = start[: len(X[0])], start[-1]
+    bound = mistake_bound(X, y, eta0=eta, coef_init=w0, intercept_init=[b0])
+    u = np.append(bound.margin.w, bound.margin.b)
+    u /= np.linalg.norm(u)
+    first = np.append(w0, b0).astype(float)
+    squared = max(dot(x, x) + 1 for x in X)
+
+    def short(k, gamma, ahead):
+        return ahead + k * eta * gamma <= math.sqrt(first @ first + k * eta**2 * squared)
+
+    # the largest k of the formula lies inside the interval, up to the accuracy of u
+    away = 3 * np.linalg.norm(first) * math.sqrt(max(0, 2 * bound.margin.gap))
+    assert not short(bound.upper * (1 + 1e-6) + 1e-6, bound.margin.lower, first @ u + away)
+    assert bound.lower == 0 or short(bound.lower * (1 - 1e-6), bound.margin.upper, first @ u - away)
+    _, _, trace = perceptron(X, [2 * label - 1 for label in y], eta=eta, w=w0, b=b0, passes=5000)
+    assert len(trace) <= bound.mistakes
+
+
+@given(separable(classes=3), st.booleans())
+def test_many_classes(data, offset):
+    X, y = data
+    try:
+        bound = mistake_bound(X, y, fit_intercept=offset)
+    except NotSeparable:
+        assume(False)
+    assert len(argmax(X, y, 3, offset=offset, passes=5000)[2]) <= bound.mistakes
+    squared = max(dot(x, x) for x in X) + offset
+    assert bound.upper == pytest.approx(2 * squared / bound.margin.lower**2, rel=1e-9)
+
+
+def test_inseparable_rows_carry_their_refutation():
+    with pytest.raises(NotSeparable, match="4 rows contradict") as caught:
+        mistake_bound([[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1])
+    assert sorted(caught.value.refutation.indices) == [0, 1, 2, 3]
+
+
+def test_parameters_are_checked():
+    with pytest.raises(ValueError, match="eta0 must be positive"):
+        mistake_bound(*SQUARE, eta0=0)
+    with pytest.raises(ValueError, match="learns no offset"):
+        mistake_bound(*SQUARE, fit_intercept=False, intercept_init=[1])
+    with pytest.raises(ValueError, match=r"coef_init has shape \(3,\)"):
+        mistake_bound(*SQUARE, coef_init=[1, 2, 3])
+    with pytest.raises(ValueError, match="NaN"):
+        mistake_bound(*SQUARE, coef_init=[1, np.nan])
+
+
+def test_many_rows_of_one_norm_do_not_shrink_the_radius():
+    angles = np.linspace(0.1, 1.4, 1000)
+    X = np.column_stack((np.cos(angles), np.sin(angles)))
+    y = angles > 0.7
+    bound = mistake_bound(X, y)
+    assert all(Fraction(bound.radius) ** 2 >= Fraction(a) ** 2 + Fraction(b) ** 2 for a, b in X)
+    assert bound.radius == pytest.approx(1)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# The audit
+
+
+@given(
+    separable(),
+    st.sampled_from([{}, {"shuffle": False}, {"order": "first"}, {"order": "worst"}]),
+    st.sampled_from([1.0, 0.1, 1e-3, 7.3]),
+    st.booleans(),
+    st.sampled_from([0.0, 0.0, 0.7]),
+    st.lists(st.floats(-5, 5, allow_subnormal=False), min_size=4, max_size=4),
+    st.booleans(),
+)
+def test_the_proof_holds_along_every_run(data, order, eta, offset, margin, start, from_zero):
+    X, y = np.array(data[0], float) / 3, data[1]
+    first = {} if from_zero else {"coef_init": start[: X.shape[1]]}
+    if offset and not from_zero:
+        first["intercept_init"] = start[-1:]
+    model = Perceptron(eta0=eta, fit_intercept=offset, update_margin=margin, max_iter=20000, **order)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # through the origin some of these are not separable
+        model.fit(X, y, **first)
+    try:
+        found = audit(model, X, y, **first)
+    except NotSeparable:
+        assume(False)
+    assert found.holds, found
+    assert found.mistakes == model.mistakes_ <= found.bound.mistakes
+    assert len(found.progress) == len(found.squared_norm_bound) == len(found.margin_upper) == model.mistakes_ + 1
+    # the running sums end where the model is
+    end = np.append(model.coef_, model.intercept_)
+    assert found.squared_norm[-1] == pytest.approx(end @ end, rel=1e-6, abs=1e-9)
+    u = np.append(found.bound.margin.w, found.bound.margin.b)
+    assert found.progress[-1] == pytest.approx(end @ u / np.linalg.norm(u), rel=1e-6, abs=1e-9)
+
+
+@given(separable(classes=3), st.booleans())
+def test_the_proof_holds_for_many_classes(data, offset):
+    model = Perceptron(fit_intercept=offset, max_iter=20000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(*data)
+    try:
+        assert audit(model, *data).holds
+    except NotSeparable:
+        assume(False)
+
+
+def test_the_quantities_are_those_of_the_textbook():
+    found = audit(Perceptron(fit_intercept=False, shuffle=False, eta0=2.0).fit(*SQUARE), *SQUARE)
+    half = math.sqrt(0.5)
+    np.testing.assert_allclose(found.progress, [0, 2 * half, 4 * half])
+    np.testing.assert_allclose(found.progress_bound, [0, 2 * half, 4 * half], rtol=1e-5)
+    np.testing.assert_allclose(found.squared_norm, [0, 4, 8])
+    np.testing.assert_allclose(found.squared_norm_bound, [0, 4, 8])
+    np.testing.assert_allclose(found.cosine[1:], [half, 1])
+    np.testing.assert_allclose(found.cosine_bound[1:], [half, 1], rtol=1e-5)
+    np.testing.assert_allclose(found.margin_upper, [np.inf, 1, half])
+    np.testing.assert_array_equal(found.leads, [0, 0])
+    assert "holds" in repr(found)
+    assert "bound 2" in repr(found)
+
+
+@pytest.mark.parametrize("storage", [np.asfortranarray, sp.csr_array, lambda X: X.astype(np.float32)])
+def test_any_storage(storage):
+    X, y, _ = teacher(200, 5, margin=0.1, offset=True, random_state=4)
+    X = storage(X)
+    assert audit(Perceptron().fit(X, y), X, y).holds
+
+
+def test_rows_held_out_are_left_out():
+    X, y, _ = teacher(300, 3, margin=0.1, random_state=4)
+    model = Perceptron(early_stopping=True, n_iter_no_change=100).fit(X, y)
+    found = audit(model, X, y)
+    assert found.holds
+    y = y.copy()
+    y[0] = -y[0]  # of the rows that were looked at
+    assert not audit(model, X, y).holds
+
+
+def _retold(model, change):
+    """Let a model tell another trace."""
+    stretch = model._stretches[0]
+    trace = stretch.run.trace.copy()
+    change(trace)
+    model._stretches[0] = stretch._replace(run=type(stretch.run)(stretch.run.stop, stretch.run.passes, trace))
+
+
+@given(st.integers(0, 2**32 - 1), st.data())
+def test_tampering_shows(seed, data):
+    X, y, _ = teacher(30, 3, margin=0.05, offset=True, random_state=seed)
+    model = Perceptron().fit(X, y)
+    place = data.draw(st.integers(0, model.mistakes_ - 1))
+    row = int(model.trace_[place])
+    what = data.draw(st.sampled_from(["trace", "row", "label"]))
+    X, y = X.copy(), y.copy()
+    if what == "trace":
+        other = data.draw(st.integers(0, 29).filter(lambda i: i != row))
+        _retold(model, lambda trace: trace.__setitem__(place, other))
+    elif what == "row":
+        X[row, data.draw(st.integers(0, 2))] += data.draw(st.sampled_from([1e-6, -0.1, 3.0]))
+    else:
+        y[row] = -y[row]
+    found = audit(model, X, y)
+    assert not found.holds
+    assert found.violation in repr(found)
+
+
+def test_a_violation_names_the_step():
+    X = [[1.0, 0.0], [1.0, 1.0], [-1.0, 0.5]]
+    model = Perceptron(shuffle=False, fit_intercept=False).fit(X, [1, 1, 0])
+    _retold(model, lambda trace: trace.__setitem__(0, 2))
+    good = Perceptron(shuffle=False, max_iter=50).fit(X, [1, 1, 0])
+    _retold(good, lambda trace: trace.__setitem__(slice(None), 0))
+    found = audit(good, X, [1, 1, 0])
+    assert found.step == 2
+    assert found.violation.startswith("step 2 (row 0): the row was not a mistake when it was met")
+    assert not audit(model, X, [1, 1, 0]).holds
+
+
+def test_a_row_moved_to_the_wrong_side_is_named():
+    X, y, _ = teacher(60, 2, margin=0.2, random_state=5)
+    model = Perceptron().fit(X, y)
+    clean = int(np.flatnonzero(model.mistake_counts_ == 0)[0])
+    X = X.copy()
+    X[clean] = -X[clean]
+    assert f"row {clean} is on the wrong side" in audit(model, X, y).violation
+
+
+def test_other_first_weights_show():
+    X, y, _ = teacher(60, 2, margin=0.2, random_state=5)
+    model = Perceptron().fit(X, y, coef_init=[0.3, -2.0])
+    assert audit(model, X, y, coef_init=[0.3, -2.0]).holds
+    assert not audit(model, X, y).holds
+
+
+def test_what_cannot_be_followed_is_said():
+    X, y, _ = teacher(60, 2, margin=0.2, random_state=5)
+    model = Perceptron().fit(X, y)
+    with pytest.raises(ValueError, match="trained on 60 rows, these are 59"):
+        audit(model, X[:59], y[:59])
+    with pytest.raises(ValueError, match="class_weight=None"):
+        audit(Perceptron(class_weight="balanced").fit(X, y), X, y)
+    with pytest.raises(ValueError, match="one run for every class"):
+        audit(
+            Perceptron(multi_class="ovr").fit([[0, 0], [5, 0], [0, 5]], [0, 1, 2]), [[0, 0], [5, 0], [0, 5]], [0, 1, 2]
+        )
+    with pytest.raises(ValueError, match="no trace"):
+        audit(object(), X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        unfinished = Perceptron(max_iter=20).fit([[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1])
+    with pytest.raises(NotSeparable) as caught:
+        audit(unfinished, [[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1])
+    assert caught.value.refutation is not None
+
+
+def test_partial_fit_is_one_run_over_all_rows_given():
+    X, y, _ = teacher(90, 3, margin=0.2, random_state=6)
+    model = Perceptron()
+    for part in range(0, 90, 30):
+        model.partial_fit(X[part : part + 30], y[part : part + 30])
+    assert audit(model, X, y).holds
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# New rows
+
+
+@pytest.mark.parametrize(("wrong", "rows"), [(0, 12), (3, 40), (12, 12), (1, 1000)])
+def test_clopper_pearson_by_its_definition(wrong, rows):
+    low, high = clopper_pearson(wrong, rows, 0.9)
+    assert low == 0 if wrong == 0 else binom.sf(wrong - 1, rows, low) == pytest.approx(0.05)
+    assert high == 1 if wrong == rows else binom.cdf(wrong, rows, high) == pytest.approx(0.05)
+
+
+def test_formulas():
+    X, y, _ = teacher(500, 2, margin=0.25, random_state=1)
+    model = Perceptron(shuffle=False, fit_intercept=False).fit(X, y)
+    known = generalization(model, X, y, delta=0.1, radius=1.0)
+    s = np.count_nonzero(model.mistake_counts_)
+    assert known.compression.value == pytest.approx((math.log(math.comb(500, s)) + math.log(500 / 0.1)) / (500 - s))
+    leads = y * (X @ model.coef_[0]) / np.linalg.norm(model.coef_)
+    bounds = [
+        np.clip(1 - leads / rho, 0, 1).mean()
+        + 4 / (rho * math.sqrt(500))
+        + math.sqrt(math.log(math.log2(2 / rho)) / 500)
+        + math.sqrt(math.log(2 / 0.1) / 1000)
+        for rho in np.linspace(0.001, 0.999, 999)
+    ]
+    assert known.margin.value == pytest.approx(min(bounds), rel=2e-3)
+    assert not known.held_out.applies
+    assert math.isnan(known.held_out.value)
+    assert "no held-out rows" in repr(known)
+    assert [part.name for part in known] == ["held-out rows", "compression", "margin"]
+
+
+def test_vacuous_is_said():
+    X, y, _ = teacher(30, 8, margin=0.01, random_state=1)
+    known = generalization(Perceptron(shuffle=False).fit(X, y), X, y, X_test=X, y_test=-y)
+    assert known.margin.vacuous
+    assert "vacuous" in repr(known.margin)
+    assert known.held_out.value == 1
+    assert known.held_out.lower > 0.5
+
+
+def test_the_compression_bound_checks_its_premise():
+    X, y, _ = teacher(300, 3, margin=0.05, random_state=2)
+    for order in ({"shuffle": False}, {"order": "first"}, {"order": "worst"}):
+        assert generalization(Perceptron(**order).fit(X, y), X, y).compression.applies, order
+    shuffled = generalization(Perceptron(shuffle=True).fit(X, y), X, y).compression
+    assert "leads to other weights" in shuffled.reason
+    started = Perceptron(shuffle=False).fit(X, y, coef_init=[9.0, 9.0, 9.0])
+    assert not generalization(started, X, y).compression.applies
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        unfinished = Perceptron(shuffle=False, max_iter=1).fit(X, y)
+    assert "did not end separated" in generalization(unfinished, X, y).compression.reason
+
+
+def test_the_bounds_fail_no_more_often_than_promised():
+    """Many training sets from one pool of rows: the share of failures is at most δ, up to its own noise."""
+    pool, labels, _ = teacher(20000, 3, margin=0.01, offset=0.2, random_state=11)
+    rng = np.random.default_rng(12)
+    delta, rounds = 0.2, 150
+    missed = {"held-out rows": 0, "compression": 0, "margin": 0}
+    for _ in range(rounds):
+        train, test = rng.integers(len(pool), size=(2, 120))
+        model = Perceptron(shuffle=False).fit(pool[train], labels[train])
+        error = 1 - model.score(pool, labels)
+        for part in generalization(
+            model, pool[train], labels[train], delta=delta, X_test=pool[test], y_test=labels[test], radius=1.0
+        ):
+            assert part.applies
+            missed[part.name] += not part.lower <= error <= part.value
+    assert all(binom.sf(count - 1, rounds, delta) > 1e-3 for count in missed.values()), missed
+    assert missed["held-out rows"] > 0  # the interval is not simply everything
+
+
+def test_parameters_of_generalization():
+    X, y, _ = teacher(60, 2, margin=0.2, random_state=5)
+    model = Perceptron().fit(X, y)
+    with pytest.raises(ValueError, match="delta is a probability"):
+        generalization(model, X, y, delta=0)
+    with pytest.raises(ValueError, match="go together"):
+        generalization(model, X, y, X_test=X)
+    with pytest.raises(ValueError, match="more than the radius"):
+        generalization(model, X, y, radius=0.1)
+    three = Perceptron(shuffle=False).fit([[0, 0], [5, 0], [0, 5], [0, 6]], [0, 1, 2, 2])
+    known = generalization(three, [[0, 0], [5, 0], [0, 5], [0, 6]], [0, 1, 2, 2])
+    assert known.margin.reason == "it is for two classes"
+    assert known.compression.vacuous or not known.compression.applies
+
+
+def test_the_margin_of_the_bound_is_the_largest_one():
+    X, y, _ = teacher(100, 3, margin=0.1, offset=True, random_state=8)
+    assert mistake_bound(X, y).margin.lower == largest_margin(X, y, form="augmented").lower
