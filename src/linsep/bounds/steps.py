@@ -54,6 +54,13 @@ class Audit:
         ``‖w_k - w_0‖/(η k)``, above the largest margin at every moment.
     leads : ndarray of shape (mistakes,)
         ``y s(x)`` of the row at each mistake, never above the update margin.
+
+    Examples
+    --------
+    >>> from linsep import Perceptron, audit
+    >>> X, y = [[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1]
+    >>> audit(Perceptron(fit_intercept=False, shuffle=False).fit(X, y), X, y)
+    Audit(holds; 2 mistakes, bound 2)
     """
 
     holds: bool

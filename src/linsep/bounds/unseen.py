@@ -38,6 +38,12 @@ class ErrorBound:
         Why it does not apply, if it does not.
     vacuous : bool
         Whether it says nothing: every error is at most 1.
+
+    Examples
+    --------
+    >>> from linsep import ErrorBound
+    >>> ErrorBound("guess", 1.5, "a guess", ("none",))
+    ErrorBound(guess: error <= 1.5, vacuous: every error is at most 1)
     """
 
     name: str
@@ -75,6 +81,13 @@ class Generalization:
     ----------
     delta : float
     held_out, compression, margin : ErrorBound
+
+    Examples
+    --------
+    >>> from linsep import Perceptron, generalization
+    >>> X, y = [[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1]
+    >>> [bound.name for bound in generalization(Perceptron().fit(X, y), X, y)]
+    ['held-out rows', 'compression', 'margin']
     """
 
     delta: float
