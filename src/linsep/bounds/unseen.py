@@ -227,6 +227,8 @@ def _compression(model: Any, X: Any, y: Any, delta: float) -> ErrorBound:
     reason = None
     if model.stop_reason_ != Stop.SEPARATED:
         reason = f"the run did not end separated ({model.stop_reason_}), so that training rows may be wrong"
+    elif model.keep != "last":
+        reason = f"it is about the last weights of a run, not keep={model.keep!r}"
     elif trail.kept is not None:
         reason = "rows were held out to decide when to stop, so that the run depends on them as well"
     elif s == n:
