@@ -17,10 +17,10 @@ from typer.testing import CliRunner
 
 import linsep
 from linsep import Perceptron, load, save, teacher
+from linsep.bounds import clopper_pearson
 from linsep.cli import app, learn, main
-from linsep.cli.apply import clopper_pearson
 
-COMMANDS = ["fit", "predict", "score", "show", "convert", "generate"]
+COMMANDS = ["fit", "predict", "score", "show", "report", "convert", "generate"]
 
 
 @pytest.fixture

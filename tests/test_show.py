@@ -1,5 +1,7 @@
 """Figures are checked on what they drew."""
 
+import doctest
+import importlib
 import warnings
 
 import matplotlib.pyplot as plt
@@ -365,3 +367,8 @@ def test_colours_can_be_told_apart():
             ]
             assert abs(blue[0] - blue[1]) > 80
             assert len(set(palette.classes)) == 8
+
+
+@pytest.mark.parametrize("name", ["motion", "plane", "planes", "regions", "rows", "run", "style"])
+def test_examples_run(name):
+    assert doctest.testmod(importlib.import_module(f"linsep.show.{name}")).failed == 0

@@ -42,6 +42,13 @@ class Bound:
         two classes √2 times as much. From zero weights the bound is ``(largest_update / margin)²``.
     margin : Margin
         Largest margin γ, of the points ``x`` or, with offset, ``(x, 1)``.
+
+    Examples
+    --------
+    >>> from linsep import mistake_bound
+    >>> bound = mistake_bound([[3.0, 1.0], [3.0, -1.0]], [1, 0], fit_intercept=False)
+    >>> bound.mistakes, bound.lower <= 10 <= bound.upper
+    (10, True)
     """
 
     mistakes: float

@@ -54,6 +54,13 @@ class Audit:
         ``‖w_k - w_0‖/(η k)``, above the largest margin at every moment.
     leads : ndarray of shape (mistakes,)
         ``y s(x)`` of the row at each mistake, never above the update margin.
+
+    Examples
+    --------
+    >>> from linsep import Perceptron, audit
+    >>> X, y = [[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1]
+    >>> audit(Perceptron(fit_intercept=False, shuffle=False).fit(X, y), X, y)
+    Audit(holds; 2 mistakes, bound 2)
     """
 
     holds: bool
@@ -167,6 +174,10 @@ def _recorded(model: Any) -> Array:
     machines = len(model.coef_)
     if machines > 1 and model.multi_class != "argmax":
         raise ValueError("one-against-rest is one run for every class: audit a Perceptron of two classes for each")
+    if model._plan(machines, 0).kernel not in (kernels.perceptron, kernels.argmax):
+        raise ValueError(
+            f"{type(model).__name__} does not take the steps of the perceptron: the theorem is not its own"
+        )
     if any(stretch.machines != machines for stretch in stretches):
         raise ValueError("classes appeared on the way: the run as a whole is not one of the theorem's")
     if len(model.trace_) == 0:

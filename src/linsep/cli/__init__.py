@@ -1,4 +1,4 @@
-"""The command line: ``linsep fit | predict | score | separate | verify | show | convert | generate``.
+"""The command line: ``linsep fit | predict | score | separate | verify | show | report | convert | generate``.
 
 Nothing heavy is imported before a command needs it, so that ``linsep --help`` answers at once.
 """
@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 import typer
 
-from linsep.cli import apply, judge, learn, models, teach
+from linsep.cli import apply, judge, learn, models, pictures, teach
 
 __all__ = ["app", "main"]
 
@@ -33,7 +33,8 @@ for _command, _example in (
     (apply.score, "linsep score species.linsep test.csv --at-most 0.05"),
     (judge.separate, "linsep separate data.csv --target species --proof proof.json"),
     (judge.verify, "linsep verify proof.json data.csv --target species"),
-    (models.show, "linsep show species.linsep --top 20"),
+    (models.show, "linsep show species.linsep train.csv --out figures"),
+    (pictures.report, "linsep report data.csv --target species --out report.html"),
     (models.convert, "linsep convert species.linsep species.onnx"),
     (teach.generate, "linsep generate data.csv --n 10000 --d 20 --margin 0.05"),
 ):

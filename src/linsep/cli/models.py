@@ -22,14 +22,30 @@ _ENDINGS = {
 
 def show(
     model: Model,
+    data: Annotated[
+        list[str] | None, typer.Argument(metavar="[DATA...]", help="Rows to draw the model among; see --out.")
+    ] = None,
+    out: Annotated[str, typer.Option("--out", "-o", metavar="DIR", help="Folder for the figures.")] = "figures",
+    image: Annotated[Literal["png", "svg", "pdf"], typer.Option(help="Kind of the figures.")] = "png",
+    style: Annotated[Literal["light", "dark"], typer.Option(help="Of the figures.")] = "light",
+    animate: Annotated[bool, typer.Option("--animate", help="Write the run as run.gif, too.")] = False,
     top: Annotated[int, typer.Option(min=1, help="How many weights to show, strongest first.")] = 20,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Show a model: what it is, how its run ended, and its strongest weights."""
+    """Show a model: what it is, how its run ended, and its strongest weights; with DATA, write figures.
+
+    DATA are read as those that the model learnt from. If they are the very rows, the figures show its run as well: pass
+    by pass, and mistake by mistake beside the bound of the theorem.
+    """
     import numpy as np
 
     fitted = open_model(model)
+    if data:
+        from linsep.cli.pictures import draw
+
+        draw(fitted, data, out, image=image, style=style, animate=animate, quiet=quiet, as_json=as_json)
+        return
     name = feature_names(fitted)
     strength = np.abs(fitted.coef_).max(axis=0)
     strongest = np.argsort(-strength, kind="stable")[:top]

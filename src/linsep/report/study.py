@@ -137,23 +137,29 @@ def _verdict(model: Perceptron, X: Any, y: Array, fit_intercept: bool, time_limi
 
 def _look_at_margins(found: Study) -> None:
     """Bound the margins and the mistakes, and follow the proof along the run."""
-    form = "augmented" if found.fit_intercept else "origin"
-    free = run_margin(found.model, found.trail)
-    found.searched = found.features * len(found.trail.start) <= _WIDE
     with warnings.catch_warnings(record=True) as told, found.timed("margins"):
         warnings.simplefilter("always")
         try:
-            found.margin = largest_margin(found.X, found.y, form=form) if found.searched else free
+            found.margin, found.searched = theorem_margin(found.model, found.trail, found.X, found.y)
             found.affine = largest_margin(found.X, found.y, form="affine") if found.searched else None
         except NotSeparable as error:  # separable, but by less than double precision can tell
             found.notes.append(str(error))
-            found.margin = found.margin or free
     found.notes += [str(warning.message) for warning in told]
     if found.margin is None:
         return
     with found.timed("bound and audit"):
         found.bound = mistake_bound(found.X, found.y, fit_intercept=found.fit_intercept, margin=found.margin)
         found.audit = follow(found.model, found.trail, found.bound)
+
+
+def theorem_margin(model: Any, trail: Trail, X: Any, y: Any) -> tuple[Margin | None, bool]:
+    """Return bounds on the margin of the theorem, searched for or, where that would take long, those of the run.
+
+    Raises NotSeparable if the search finds that no plane separates the rows.
+    """
+    if trail.start.size <= _WIDE:
+        return largest_margin(X, y, form="augmented" if model.fit_intercept else "origin"), True
+    return run_margin(model, trail), False
 
 
 def _look_at_new_rows(found: Study, codes: Array, test_size: float, random_state: int) -> None:

@@ -356,7 +356,7 @@ class BracketDisplay(Display):
     >>> from linsep import BracketDisplay, Perceptron, teacher
     >>> X, y, _ = teacher(100, 3, margin=0.2)
     >>> display = BracketDisplay.from_estimator(Perceptron().fit(X, y), X, y)
-    >>> display.achieved <= display.margin[1] <= display.upper[-1]
+    >>> bool(display.achieved <= display.margin[1] <= display.upper[-1])
     True
     """
 
