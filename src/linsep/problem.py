@@ -49,10 +49,12 @@ def take(rows: Rows, which: slice | Array) -> Rows:
         part.flags.writeable = False
         return Dense(part)
     numbers = np.arange(count(rows))[which]
-    lengths = np.diff(rows.indptr)[numbers]
+    lengths = np.diff(rows.indptr)[numbers].astype(np.int64)
     indptr = np.concatenate(([0], np.cumsum(lengths))).astype(rows.indptr.dtype)
     # position of each stored value: its place in its row, counted from where the row starts
-    places = np.arange(indptr[-1]) + np.repeat(rows.indptr[numbers].astype(np.int64) - indptr[:-1], lengths)
+    places = np.arange(int(indptr[-1])) + np.repeat(
+        rows.indptr[numbers].astype(np.int64) - indptr[:-1].astype(np.int64), lengths
+    )
     data = rows.data[places]
     data.flags.writeable = False
     return Sparse(data, rows.indices[places], indptr)

@@ -26,8 +26,10 @@ from safetensors.numpy import save as to_bytes
 
 from linsep.atomic import replacing
 from linsep.estimators import Perceptron
-from linsep.estimators.perceptron import _Stretch
-from linsep.problem import Array, Pass, Run, Stop
+from linsep.estimators.online import _Stretch
+from linsep.keep import KEEPERS, Average, Best, Vote
+from linsep.problem import Array, Dense, Pass, Run, Stop
+from linsep.train import Keeper
 
 FORMAT = 1  # raised when older readers would misunderstand the file
 
@@ -421,6 +423,19 @@ def _read_run(tensors: _Tensors, content: Any) -> list[_Stretch]:
     return stretches
 
 
+def _write_keeper(tensors: Tensors, name: str, keeper: Keeper) -> list[Any]:
+    """Write what a run keeps beside its last weights, array by array."""
+    arrays = keeper.arrays()
+    tensors |= {f"{name}.{key}": np.ascontiguousarray(array) for key, array in arrays.items()}
+    return [next(key for key, kind in KEEPERS.items() if type(keeper) is kind), name, sorted(arrays)]
+
+
+def _read_keeper(tensors: _Tensors, content: Any) -> Keeper:
+    kind, name, keys = content
+    _need(kind in KEEPERS and isinstance(keys, list), f"a keeper of kind {kind!r}")
+    return KEEPERS[kind].of({key: tensors.take(f"{name}.{key}") for key in keys})
+
+
 def _exactly(kind: type) -> Callable[[Any], bool]:
     return lambda value: type(value) is kind
 
@@ -435,6 +450,7 @@ _CODECS = {
     "dict": _Codec(_exactly(dict), _write_dict, _read_dict),
     "numpy": _Codec(lambda value: isinstance(value, np.generic), _write_number, _read_number),
     "array": _Codec(_exactly(np.ndarray), _write_array, _read_array),
+    "keeper": _Codec(lambda value: type(value) in KEEPERS.values(), _write_keeper, _read_keeper),
     "random_state": _Codec(_exactly(np.random.RandomState), _write_generator, _read_generator),
 }
 
@@ -478,6 +494,51 @@ def _check_perceptron(model: Any) -> None:
         _need(type(stretch) is _Stretch and stretch.first_row <= rows, "its run")
         last = int(stretch.run.trace.max(initial=0)) // stretch.machines
         _need(len(stretch.run.trace) == 0 or stretch.first_row + last < rows, "a mistake on a row that was not seen")
+
+    if hasattr(model, "_last") or hasattr(model, "_keeper"):
+        _check_kept(model)
+
+
+def _check_kept(model: Any) -> None:
+    """Refuse what is kept beside the last weights unless it goes with the weights handed over."""
+    keeper, last = getattr(model, "_keeper", None), getattr(model, "_last", None)
+    _need(type(keeper) in KEEPERS.values() and type(last) is tuple and len(last or ()) == 2, "what it keeps")
+    shapes = list(zip(last or (), (model.coef_, model.intercept_), strict=True))
+    if isinstance(keeper, Average):
+        shapes += [(keeper.A, model.coef_), (keeper.a, model.intercept_)]
+        _need(keeper.looked >= 0, "a negative number of looks")
+    held = [keeper.candidate, keeper.pocket] if isinstance(keeper, Best) else []
+    held += [keeper.start] if isinstance(keeper, Vote) else []
+    for weights in held:
+        if weights is not None:
+            shapes += [(weights.W, model.coef_), (weights.b, model.intercept_)]
+    for array, like in shapes:
+        right = isinstance(array, np.ndarray) and array.dtype == np.float64 and array.shape == like.shape
+        _need(right and bool(np.isfinite(array).all()), "weights that it keeps")
+    if isinstance(keeper, Vote):
+        _check_vote(keeper, len(model.classes_), model.n_features_in_)
+
+
+def _check_vote(vote: Vote, classes: int, d: int) -> None:
+    """Refuse mistakes that point outside the rows or classes: compiled code follows them unasked."""
+    rows, m = vote.rows_kept, vote.machines
+    _need(m == (1 if classes <= 2 else classes) and 0 <= rows < 2**40 and vote.looked >= 0, "numbers of its vote")
+    kept = vote.rows[0] if vote.rows else Dense(np.zeros((0, d)))
+    if isinstance(kept, Dense):
+        _need(kept.data.shape == (rows, d), "rows of its vote")
+    else:
+        ends = kept.indptr.astype(np.float64)
+        _need(kept.indptr.dtype == kept.indices.dtype and kept.indptr.dtype.kind == "u", "rows of its vote")
+        _need(len(ends) == rows + 1 and ends[0] == 0 and bool((np.diff(ends) >= 0).all()), "rows of its vote")
+        _need(ends[-1] == len(kept.data) == len(kept.indices), "rows of its vote")
+        _need(len(kept.indices) == 0 or int(kept.indices.max()) < d, "rows of its vote")
+    codes, steps, offsets = vote.codes[0], vote.steps[0], vote.offsets[0]
+    trace, looks = vote.trace[0], vote.looks[0]
+    _need(codes.shape == steps.shape == offsets.shape == (rows,) and trace.shape == looks.shape, "mistakes of its vote")
+    _need(bool(((codes >= 0) & (codes < max(2, classes))).all()), "classes of its vote")
+    _need(bool(((trace >= 0) & (trace < rows * m)).all()), "mistakes of its vote")
+    ends = np.concatenate(([0], looks, [vote.looked])).astype(np.float64)
+    _need(bool((np.diff(ends) >= 0).all()), "looks of its vote")
 
 
 _LINEAR = frozenset({"coef_", "intercept_", "classes_", "n_features_in_"})

@@ -86,7 +86,7 @@ class Scaler:
             return sp.csr_array((X.data * self.factor[X.indices], X.indices, X.indptr), shape=X.shape)
         return np.ascontiguousarray((X - self.shift) * self.factor)
 
-    def undo(self, W: Floats, b: Floats) -> tuple[Floats, Floats]:
+    def undo(self, W: Any, b: Floats) -> tuple[Any, Floats]:
         """Return weights and offsets that give the rows as they were the same scores.
 
         Examples
@@ -98,7 +98,7 @@ class Scaler:
         ([[10.0]], [-9.5])
         """
         d = W.shape[1]
-        W = W * self.factor[:d]
+        W = W @ sp.diags_array(self.factor[:d]) if sp.issparse(W) else W * self.factor[:d]
         return W, b - W @ self.shift[:d]
 
 
