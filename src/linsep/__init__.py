@@ -4,8 +4,9 @@ Data flows one way::
 
     rows and labels -> encode -> train (kernels) -> estimators -> show
 
-``Perceptron`` is the scikit-learn classifier, ``teacher`` draws data with a known plane, ``PlaneDisplay`` draws the
-plane with its margin. Names are loaded when they are first used: importing the package costs nothing.
+``Perceptron`` is the scikit-learn classifier, ``PassiveAggressive`` and ``KernelPerceptron`` are its relatives,
+``teacher`` draws data with a known plane, ``PlaneDisplay`` draws the plane with its margin. Names are loaded when they
+are first used: importing the package costs nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from linsep.convert import from_liblinear, to_liblinear, to_onnx
-    from linsep.estimators import Perceptron
+    from linsep.estimators import PassiveAggressive, Perceptron
     from linsep.problem import Plane
     from linsep.read import read
     from linsep.save import load, save
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _ROOMS = {
+    "PassiveAggressive": "estimators",
     "Perceptron": "estimators",
     "Plane": "problem",
     "PlaneDisplay": "show",
@@ -42,6 +44,7 @@ _ROOMS = {
 }
 
 __all__ = [
+    "PassiveAggressive",
     "Perceptron",
     "Plane",
     "PlaneDisplay",

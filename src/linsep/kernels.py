@@ -323,13 +323,26 @@ def one_vs_rest(examples, order, rule, W, b, mistakes, loss):
     return order.size, k
 
 
+def reach(rule: Any, lacking: float, squared: float, weight: float) -> float:
+    """Return tau for an example that lacks so much of the margin; a row of zeros cannot be helped."""
+    return min(rule.cap * weight, lacking / (squared + rule.soft / weight)) if squared > 0.0 else 0.0
+
+
+@overload(reach, inline="always")
+def _reach(rule, lacking, squared, weight):
+    def tau(rule, lacking, squared, weight):
+        return min(rule.cap * weight, lacking / (squared + rule.soft / weight)) if squared > 0.0 else 0.0
+
+    return tau
+
+
 @compiled
 def passive_aggressive(examples, order, rule, W, b, mistakes, loss):
     """Two classes, Crammer et al. 2006, figure 1: unless ``y s >= 1``, the least change that makes it so, or goes far.
 
-    ``w <- w + tau y x`` with the tau of the rule, times the weight of the example. A row of zeros changes nothing.
+    ``w <- w + tau y x`` with the tau of the rule, in which the weight of the example is a factor of C.
     """
-    rows, y, step = examples
+    rows, y, weight = examples
     k = 0
     for t in range(order.size):
         if t + AHEAD < order.size:
@@ -340,16 +353,14 @@ def passive_aggressive(examples, order, rule, W, b, mistakes, loss):
             return t, k
         if v < rule.margin:
             loss[0] += rule.margin - v
-            q = square(rows, i)
-            if q > 0.0:
-                tau = y[i] * step[i] * min(rule.cap, (rule.margin - v) / (q + rule.soft))
-                add(rows, i, tau, W, 0)
-                b[0] += tau * rule.offset
-                tally(rule, rows, i, tau, t, 0)
-                mistakes[k] = i
-                k += 1
-                if k == mistakes.size:
-                    return t + 1, k
+            tau = y[i] * reach(rule, rule.margin - v, square(rows, i), weight[i])
+            add(rows, i, tau, W, 0)
+            b[0] += tau * rule.offset
+            tally(rule, rows, i, tau, t, 0)
+            mistakes[k] = i
+            k += 1
+            if k == mistakes.size:
+                return t + 1, k
     return order.size, k
 
 
@@ -359,7 +370,7 @@ def passive_aggressive_argmax(examples, order, rule, W, b, mistakes, loss):
 
     An update moves two weight vectors, so that ``2‖x‖²`` stands for ``‖x‖²``. It is noted under the rival.
     """
-    rows, y, step = examples
+    rows, y, weight = examples
     k = 0
     for t in range(order.size):
         if t + AHEAD < order.size:
@@ -377,30 +388,28 @@ def passive_aggressive_argmax(examples, order, rule, W, b, mistakes, loss):
             return t, k
         if v < rule.margin:
             loss[0] += rule.margin - v
-            q = square(rows, i)
-            if q > 0.0:
-                tau = step[i] * min(rule.cap, (rule.margin - v) / (2.0 * q + rule.soft))
-                for c, sign in ((y[i], 1.0), (rival, -1.0)):
-                    add(rows, i, sign * tau, W, c)
-                    b[c] += sign * tau * rule.offset
-                    tally(rule, rows, i, sign * tau, t, c)
-                mistakes[k] = np.uint64(i) * np.uint64(b.size) + np.uint64(rival)
-                k += 1
-                if k == mistakes.size:
-                    return t + 1, k
+            tau = reach(rule, rule.margin - v, 2.0 * square(rows, i), weight[i])
+            for c, sign in ((y[i], 1.0), (rival, -1.0)):
+                add(rows, i, sign * tau, W, c)
+                b[c] += sign * tau * rule.offset
+                tally(rule, rows, i, sign * tau, t, c)
+            mistakes[k] = np.uint64(i) * np.uint64(b.size) + np.uint64(rival)
+            k += 1
+            if k == mistakes.size:
+                return t + 1, k
     return order.size, k
 
 
 @compiled
 def passive_aggressive_one_vs_rest(examples, order, rule, W, b, mistakes, loss):
     """Many classes, one binary passive-aggressive machine per class against all others, side by side."""
-    rows, y, step = examples
+    rows, y, weight = examples
     k = 0
     for t in range(order.size):
         if t + AHEAD < order.size:
             fetch(rows, order[t + AHEAD])
         i = order[t]
-        q = square(rows, i)
+        squared = square(rows, i)
         for c in range(b.size):
             sign = 1.0 if c == y[i] else -1.0
             v = sign * (dot(rows, i, W, c) + b[c])
@@ -408,15 +417,14 @@ def passive_aggressive_one_vs_rest(examples, order, rule, W, b, mistakes, loss):
                 return t, k
             if v < rule.margin:
                 loss[0] += rule.margin - v
-                if q > 0.0:
-                    tau = sign * step[i] * min(rule.cap, (rule.margin - v) / (q + rule.soft))
-                    add(rows, i, tau, W, c)
-                    b[c] += tau * rule.offset
-                    tally(rule, rows, i, tau, t, c)
-                    mistakes[k] = np.uint64(i) * np.uint64(b.size) + np.uint64(c)
-                    k += 1
-                    if k == mistakes.size:
-                        return t + 1, k
+                tau = sign * reach(rule, rule.margin - v, squared, weight[i])
+                add(rows, i, tau, W, c)
+                b[c] += tau * rule.offset
+                tally(rule, rows, i, tau, t, c)
+                mistakes[k] = np.uint64(i) * np.uint64(b.size) + np.uint64(c)
+                k += 1
+                if k == mistakes.size:
+                    return t + 1, k
     return order.size, k
 
 

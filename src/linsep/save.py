@@ -25,7 +25,7 @@ import safetensors
 from safetensors.numpy import save as to_bytes
 
 from linsep.atomic import replacing
-from linsep.estimators import Perceptron
+from linsep.estimators import PassiveAggressive, Perceptron
 from linsep.estimators.online import _Stretch
 from linsep.keep import KEEPERS, Average, Best, Vote
 from linsep.problem import Array, Dense, Pass, Run, Stop
@@ -482,7 +482,7 @@ def _check_linear(model: Any) -> None:
         model._check_parameters()
 
 
-def _check_perceptron(model: Any) -> None:
+def _check_online(model: Any) -> None:
     """Refuse, besides, a run that does not belong to the rows that were seen."""
     _check_linear(model)
     _need(type(model._seed) is int and 0 <= model._seed < 2**32, "seed")
@@ -544,8 +544,8 @@ def _check_vote(vote: Vote, classes: int, d: int) -> None:
 _LINEAR = frozenset({"coef_", "intercept_", "classes_", "n_features_in_"})
 
 # to make another estimator savable, add it here with what makes it fitted and what must hold
+_ONLINE = _LINEAR | {"_seed", "_stretches", "_rows_seen", "radius_", "margin_"}
 _KINDS = {
-    "Perceptron": _Kind(
-        Perceptron, _LINEAR | {"_seed", "_stretches", "_rows_seen", "radius_", "margin_"}, _check_perceptron
-    ),
+    "PassiveAggressive": _Kind(PassiveAggressive, _ONLINE, _check_online),
+    "Perceptron": _Kind(Perceptron, _ONLINE, _check_online),
 }

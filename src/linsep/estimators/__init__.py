@@ -1,5 +1,6 @@
 """The scikit-learn face of the algorithms, one file per family."""
 
+from linsep.estimators.passive_aggressive import PassiveAggressive
 from linsep.estimators.perceptron import Perceptron
 
-__all__ = ["Perceptron"]
+__all__ = ["PassiveAggressive", "Perceptron"]
