@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from linsep.convert import from_liblinear, to_liblinear, to_onnx
-    from linsep.estimators import PassiveAggressive, Perceptron
+    from linsep.estimators import KernelPerceptron, PassiveAggressive, Perceptron
     from linsep.problem import Plane
     from linsep.read import read
     from linsep.save import load, save
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _ROOMS = {
+    "KernelPerceptron": "estimators",
     "PassiveAggressive": "estimators",
     "Perceptron": "estimators",
     "Plane": "problem",
@@ -44,6 +45,7 @@ _ROOMS = {
 }
 
 __all__ = [
+    "KernelPerceptron",
     "PassiveAggressive",
     "Perceptron",
     "Plane",

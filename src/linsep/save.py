@@ -22,10 +22,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import safetensors
+import scipy.sparse as sp
 from safetensors.numpy import save as to_bytes
 
 from linsep.atomic import replacing
-from linsep.estimators import PassiveAggressive, Perceptron
+from linsep.estimators import KernelPerceptron, PassiveAggressive, Perceptron
 from linsep.estimators.online import _Stretch
 from linsep.keep import KEEPERS, Average, Best, Vote
 from linsep.problem import Array, Dense, Pass, Run, Stop
@@ -436,6 +437,22 @@ def _read_keeper(tensors: _Tensors, content: Any) -> Keeper:
     return KEEPERS[kind].of({key: tensors.take(f"{name}.{key}") for key in keys})
 
 
+def _write_sparse(tensors: Tensors, name: str, X: Any) -> list[Any]:
+    for part in ("data", "indices", "indptr"):
+        tensors[f"{name}.{part}"] = np.ascontiguousarray(getattr(X, part))
+    return [name, *X.shape]
+
+
+def _read_sparse(tensors: _Tensors, content: Any) -> Any:
+    name, n, d = content
+    data, indices, indptr = (tensors.take(f"{name}.{part}", ndim=1) for part in ("data", "indices", "indptr"))
+    _need(all(type(size) is int and 0 <= size < 2**62 for size in (n, d)), "a sparse matrix of no size")
+    _need(indices.dtype.kind == indptr.dtype.kind == "i" and len(indptr) == n + 1, "a sparse matrix")
+    _need(indptr[0] == 0 and indptr[-1] == len(data) == len(indices), "a sparse matrix")
+    _need(bool((np.diff(indptr) >= 0).all()) and bool(((indices >= 0) & (indices < d)).all()), "a sparse matrix")
+    return sp.csr_array((data, indices, indptr), shape=(n, d))
+
+
 def _exactly(kind: type) -> Callable[[Any], bool]:
     return lambda value: type(value) is kind
 
@@ -450,6 +467,7 @@ _CODECS = {
     "dict": _Codec(_exactly(dict), _write_dict, _read_dict),
     "numpy": _Codec(lambda value: isinstance(value, np.generic), _write_number, _read_number),
     "array": _Codec(_exactly(np.ndarray), _write_array, _read_array),
+    "sparse": _Codec(_exactly(sp.csr_array), _write_sparse, _read_sparse),
     "keeper": _Codec(lambda value: type(value) in KEEPERS.values(), _write_keeper, _read_keeper),
     "random_state": _Codec(_exactly(np.random.RandomState), _write_generator, _read_generator),
 }
@@ -541,11 +559,41 @@ def _check_vote(vote: Vote, classes: int, d: int) -> None:
     _need(bool((np.diff(ends) >= 0).all()), "looks of its vote")
 
 
+def _check_kernel(model: Any) -> None:
+    """Refuse support rows, factors and mistakes that do not belong together."""
+    model._check_parameters()
+    _need(isinstance(model.classes_, np.ndarray) and model.classes_.ndim == 1, "classes")
+    classes, support = len(model.classes_), model.support_
+    _need(len(set(model.classes_.tolist())) == classes > 0, "a class that occurs twice")
+    m = 1 if classes <= 2 else classes
+    names = ("_codes", "_steps", "support_", "_place", "_machine", "_look", "trace_", "_passes")
+    arrays = [getattr(model, name) for name in names]
+    _need(all(isinstance(a, np.ndarray) and a.ndim == 1 for a in arrays), "its mistakes")
+    _need(all(a.dtype.kind == "i" for a, name in zip(arrays, names, strict=True) if name != "_steps"), "its mistakes")
+    codes, steps, _, place, machine, look, *_ = arrays
+    dual = model.dual_coef_
+    _need(isinstance(dual, np.ndarray) and dual.dtype == np.float64 and dual.shape == (m, len(support)), "factors")
+    _need(bool(np.isfinite(dual).all()) and steps.dtype == np.float64, "factors that are not finite")
+    _need(codes.shape == steps.shape == support.shape and place.shape == machine.shape == look.shape, "its mistakes")
+    for numbers, end in ((codes, classes), (support, model._rows_seen), (place, len(support)), (machine, m)):
+        _need(bool(((numbers >= 0) & (numbers < end)).all()), "a mistake on a row or class that is not there")
+    _need(bool((np.diff(np.concatenate(([0], look, [model._looked]))) >= 0).all()), "the order of its mistakes")
+    d, kept = model.n_features_in_, model._support
+    _need(type(d) is int and isinstance(model._gamma, float), "numbers")
+    _need(type(kept) in (np.ndarray, sp.csr_array) and kept.dtype == np.float64, "support rows")
+    rows = 0 if model.kernel == "precomputed" else len(support)
+    _need(kept.shape == (rows, d), "number of support rows")
+    _need(bool(np.isfinite(kept if isinstance(kept, np.ndarray) else kept.data).all()), "support rows")
+
+
 _LINEAR = frozenset({"coef_", "intercept_", "classes_", "n_features_in_"})
 
 # to make another estimator savable, add it here with what makes it fitted and what must hold
 _ONLINE = _LINEAR | {"_seed", "_stretches", "_rows_seen", "radius_", "margin_"}
+_DUAL = frozenset({"dual_coef_", "support_", "classes_", "n_features_in_", "_support", "_codes", "_steps", "_place"})
+_DUAL |= {"_machine", "_look", "_looked", "_rows_seen", "_seed", "_gamma", "trace_", "_passes"}
 _KINDS = {
+    "KernelPerceptron": _Kind(KernelPerceptron, _DUAL, _check_kernel),
     "PassiveAggressive": _Kind(PassiveAggressive, _ONLINE, _check_online),
     "Perceptron": _Kind(Perceptron, _ONLINE, _check_online),
 }

@@ -1,6 +1,7 @@
 """The scikit-learn face of the algorithms, one file per family."""
 
+from linsep.estimators.kernel_perceptron import KernelPerceptron
 from linsep.estimators.passive_aggressive import PassiveAggressive
 from linsep.estimators.perceptron import Perceptron
 
-__all__ = ["PassiveAggressive", "Perceptron"]
+__all__ = ["KernelPerceptron", "PassiveAggressive", "Perceptron"]
