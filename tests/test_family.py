@@ -14,7 +14,7 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import oracle
-from linsep import Perceptron, fit_source, load, read, save
+from linsep import Perceptron, fit_source, load, read, save, to_liblinear
 
 EXPECTED_FAILURES = {
     "check_sample_weight_equivalence_on_dense_data": "a weight is a factor of the step (SPEC, section 3)",
@@ -369,6 +369,8 @@ def test_bad_input():
     vote = quiet(Perceptron(keep="vote", max_iter=2), X, y)
     with pytest.raises(ValueError, match="NaN at row 0, column 1"):
         vote.predict([[1.0, np.nan, 0.0]])
+    with pytest.raises(ValueError, match="a vote is not one plane"):
+        to_liblinear(vote, "never written")
 
 
 def test_another_keep_later_starts_from_the_last_weights():
