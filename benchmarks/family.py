@@ -48,7 +48,7 @@ def a9a() -> Data | None:
         return None
     X, y = load_svmlight_file(str(DATA / "a9a"), n_features=123)
     X_test, y_test = load_svmlight_file(str(DATA / "a9a.t"), n_features=123)
-    return sp.csr_array(X), y, sp.csr_array(X_test), y_test
+    return X, y, X_test, y_test
 
 
 def imdb() -> Data | None:
@@ -56,8 +56,8 @@ def imdb() -> Data | None:
 
     def read(part: str) -> tuple[Any, np.ndarray]:
         with np.load(DATA / f"imdb_counts_{part}.npz") as file:
-            matrix = sp.csr_array((file["data"], file["indices"], file["indptr"]), shape=tuple(file["shape"]))
-            return matrix.astype(np.float64), file["y"]
+            parts = (file["data"].astype(np.float64), file["indices"].astype(np.int32), file["indptr"].astype(np.int32))
+            return sp.csr_matrix(parts, shape=tuple(file["shape"])), file["y"]
 
     return (*read("train"), *read("test")) if (DATA / "imdb_counts_train.npz").exists() else None
 
@@ -142,7 +142,8 @@ def compare() -> None:
         X, y, X_test, y_test = reviews
         mixed = np.random.default_rng(0).permutation(len(y))
         some = np.random.default_rng(1).permutation(len(y_test))[:5000]
-        table("IMDB, 5,000 of the test rows", family(), (X[mixed], y[mixed], X_test[some], y_test[some]))
+        X, X_test = X[mixed], X_test[some]
+        table("IMDB, 5,000 of the test rows", family(), (X, y[mixed], X_test, y_test[some]))
 
 
 if __name__ == "__main__":
