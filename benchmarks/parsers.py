@@ -1,26 +1,21 @@
 """How fast text becomes rows: the LIBSVM parser alone, on one core, beside scikit-learn and Vowpal Wabbit.
 
-Run ``python benchmarks/parsers.py [megabytes]``. Every reader gets the same rows from a file that is in the page
-cache; the best of three runs counts. Vowpal Wabbit, measured where it is installed, reads its own format and cannot
-read without learning; scikit-learn reads the file as a whole. Our parser is timed by itself and as ``read`` uses it.
+Every reader gets the same rows from a file that is in the page cache. Vowpal Wabbit, measured where it is installed,
+reads its own format and cannot read without learning; scikit-learn reads the file as a whole.
 """
 
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-
-os.environ["NUMBA_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
-if hasattr(os, "sched_setaffinity"):
-    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 
 import numpy as np
 from sklearn.datasets import load_svmlight_file
 
+from benchmarks import Row, at_least, at_most, best
 from linsep.libsvm import parse
 from linsep.read import read
 
@@ -46,16 +41,6 @@ def write(path: Path, size: int, pattern: str, k: int, d: int) -> None:
             file.write(text)
 
 
-def best(what: Callable[[], object]) -> float:
-    """Return the shortest of three times."""
-    times = []
-    for _ in range(3):
-        started = time.perf_counter()
-        what()
-        times.append(time.perf_counter() - started)
-    return min(times)
-
-
 def ours(path: Path) -> None:
     for _ in read(path, zero_based=False):
         pass
@@ -75,28 +60,36 @@ def vowpal_wabbit(path: Path) -> Callable[[], object] | None:
     return lambda: Workspace(f"--quiet --bit_precision 20 --data {own} --loss_function hinge").finish()
 
 
-def main() -> None:
-    size = int(sys.argv[1]) * 1_000_000 if len(sys.argv) > 1 else 60_000_000
+def run(megabytes: int = 60) -> Iterator[Row]:
     parse(b"1 1:0.5\n")  # compile
-    print(f"{'numbers':<14} {'reader':<34} {'MB/s':>6}")
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, one_core():
         for name, (pattern, k, d) in SHAPES.items():
             path = Path(folder) / "data.svm"
-            write(path, size, pattern, k, d)
-            megabytes = path.stat().st_size / 1e6
+            write(path, megabytes * 1_000_000, pattern, k, d)
+            size = path.stat().st_size / 1e6
             block = path.read_bytes()[: 1 << 22]
             block = block[: block.rfind(b"\n") + 1]
-            figures = {
-                "linsep parser, 4 MB in memory": len(block) / 1e6 / best(lambda block=block: parse(block)),
-                "linsep read, file to rows": megabytes / best(lambda path=path: ours(path)),
-                "scikit-learn load_svmlight_file": megabytes / best(lambda path=path: load_svmlight_file(str(path))),
-            }
+            alone = best(lambda block=block: parse(block), 3) / (len(block) / 1e6) * size
+            job = f"parser alone, {name} ({size / alone:.0f} MB/s)"
+            yield at_most(job, alone, "400 MB/s", size / 400, 1)
+            reading = best(lambda path=path: ours(path), 3)
+            job = f"read, {name} ({size / reading:.0f} MB/s)"
+            theirs = best(lambda path=path: load_svmlight_file(str(path)), 1)
+            yield at_least(job, reading, f"load_svmlight_file ({size / theirs:.0f} MB/s)", theirs, 15)
             learner = vowpal_wabbit(path)
             if learner is not None:
-                figures["Vowpal Wabbit, with learning"] = path.with_suffix(".vw").stat().st_size / 1e6 / best(learner)
-            for reader, speed in figures.items():
-                print(f"{name:<14} {reader:<34} {speed:6.0f}")
+                yield at_least(job, reading, "Vowpal Wabbit, with learning", best(learner, 2), 3)
 
 
-if __name__ == "__main__":
-    main()
+@contextmanager
+def one_core() -> Iterator[None]:
+    """Keep to one core."""
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(cores)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, cores)

@@ -1,35 +1,24 @@
-"""How long a verdict with a checked proof takes, beside one ``X @ w`` and a linear programme of SciPy.
-
-Run ``python benchmarks/verdicts.py``; ``--quick`` leaves out the linear programmes.
-"""
+"""A verdict with a checked proof, beside one ``X @ w``, a linear programme of SciPy, and training passes."""
 
 from __future__ import annotations
 
-import argparse
 import time
-from collections.abc import Callable
-from typing import Any
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.optimize import linprog
 
-from linsep import separate
+from benchmarks import Row, at_least, at_most, best
+from linsep import Perceptron, read, separate
 
-SIZES = [(20_000, 50), (100_000, 100), (1_000_000, 20)]
-PROGRAMME_ROWS = 20_000  # SciPy's linear programme takes a minute and more on the larger ones
-
-
-def best(work: Callable[[], Any], times: int) -> tuple[float, Any]:
-    seconds, result = float("inf"), None
-    for _ in range(times):
-        start = time.perf_counter()
-        result = work()
-        seconds = min(seconds, time.perf_counter() - start)
-    return seconds, result
+SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"  # larger real data, where they are
 
 
-def problem(n: int, d: int, margin: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return rows, labels and the normal of a plane that keeps ``margin`` times the radius from all rows."""
+def problem(n: int, d: int, margin: float = 1e-3, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return rows, labels, and labels of which one is flipped; the plane keeps ``margin`` times the radius."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
     w = rng.normal(size=d)
@@ -37,38 +26,49 @@ def problem(n: int, d: int, margin: float, seed: int = 0) -> tuple[np.ndarray, n
     side = np.where(X @ w + 0.3 > 0, 1, -1)
     radius = np.sqrt(np.einsum("ij,ij->i", X, X).max())
     X += side[:, None] * (margin * radius * w)
-    return X, (side > 0).astype(int), w
+    flipped = side.copy()
+    flipped[np.argsort(np.abs(X @ w))[n // 2]] *= -1
+    return X, side, flipped
 
 
-def programme(X: np.ndarray, y: np.ndarray) -> int:
-    Z = np.where(y == 1, -1.0, 1.0)[:, None] * np.column_stack((X, np.ones(len(X))))
-    zero = np.zeros(Z.shape[1])
-    return int(linprog(zero, A_ub=Z, b_ub=-np.ones(len(Z)), bounds=(None, None), method="highs").status)
+def programme(X: np.ndarray, y: np.ndarray) -> float:
+    """Return the seconds that a linear programme takes to decide the same, without a proof."""
+    Z = -y[:, None] * np.column_stack((X, np.ones(len(X))))
+    started = time.perf_counter()
+    linprog(np.zeros(Z.shape[1]), A_ub=Z, b_ub=-np.ones(len(Z)), bounds=(None, None), method="highs")
+    return time.perf_counter() - started
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true")
-    quick = parser.parse_args().quick
-    X, y, _ = problem(200, 3, 1e-3)
-    separate(X, y)
-    separate(X, np.where(np.arange(200) == 7, 1 - y, y))  # compile
-    print(f"{'rows':>9} {'columns':>7}  {'verdict':<9}  {'seconds':>8}  {'X @ w':>7}  {'ratio':>6}  linprog")
-    for n, d in SIZES:
-        X, y, w = problem(n, d, 1e-3)
-        product, _ = best(lambda X=X, w=w: X @ w, 20)
-        flipped = y.copy()
-        flipped[np.argsort(np.abs(X @ w))[n // 2]] ^= 1
-        for labels in (y, flipped):
-            seconds, verdict = best(lambda X=X, labels=labels: separate(X, labels), 3)
-            assert verdict.check(X, labels)
-            peer = ""
-            if n <= PROGRAMME_ROWS and not quick:
-                slow, status = best(lambda X=X, labels=labels: programme(X, labels), 1)
-                peer = f"{slow:.2f} s, {slow / seconds:.0f} times ours (status {status})"
-            ratio = seconds / product
-            print(f"{n:>9} {d:>7}  {verdict.kind:<9}  {seconds:8.4f}  {product:7.4f}  {ratio:6.1f}  {peer}", flush=True)
+def real() -> Iterator[tuple[str, object, np.ndarray]]:
+    """Yield the separable ones of the shared data, if they are there."""
+    if (SHARED / "imdb_counts_train.npz").exists():
+        parts = np.load(SHARED / "imdb_counts_train.npz")
+        yield (
+            "IMDB",
+            sp.csr_array((parts["data"], parts["indices"], parts["indptr"]), tuple(parts["shape"])),
+            parts["y"],
+        )
+    if (SHARED / "agaricus.txt.train").exists():
+        yield "agaricus", *read(SHARED / "agaricus.txt.train", format="libsvm").to_arrays()
 
 
-if __name__ == "__main__":
-    main()
+def run() -> Iterator[Row]:
+    warnings.simplefilter("ignore")
+    for n, d, name in ((1_000_000, 20, "1M×20"), (100_000, 100, "100k×100")):
+        X, y, flipped = problem(n, d)
+        product = best(lambda X=X, d=d: X @ np.ones(d), 20)
+        for labels, target in ((y, 25), (flipped, 15)):
+            kind = separate(X, labels).kind
+            ours = best(lambda X=X, labels=labels: separate(X, labels), 5)
+            yield at_most(f"verdict and proof, {name}, {kind}", ours, "X @ w", product, target)
+    X, y, flipped = problem(20_000, 50)
+    for labels in (y, flipped):
+        kind = separate(X, labels).kind
+        ours = best(lambda labels=labels: separate(X, labels), 5)
+        yield at_least(f"verdict and proof, 20k×50, {kind}", ours, "linprog (HiGHS)", programme(X, labels), 20)
+    for name, rows, labels in real():
+        ours = best(lambda rows=rows, labels=labels: separate(rows, labels), 3)
+        passes = [Perceptron(shuffle=False, max_iter=5).fit(rows, labels).history_["seconds"].min() for _ in range(3)]
+        yield at_most(
+            f"verdict and proof, {name}, {separate(rows, labels).kind}", ours, "a training pass", min(passes), 20
+        )

@@ -28,7 +28,7 @@ def test_examples_run(name):
     module = importlib.import_module(f"linsep.{name}")
     modules = [module]
     if name == "estimators":
-        modules = [importlib.import_module(f"linsep.estimators.{family}") for family in ("perceptron", "maxmargin")]
+        modules = [importlib.import_module(getattr(linsep, each).__module__) for each in module.__all__]
     for each in modules:
         assert doctest.testmod(each, optionflags=doctest.NORMALIZE_WHITESPACE).failed == 0
 

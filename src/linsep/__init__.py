@@ -4,8 +4,9 @@ Data flows one way::
 
     rows and labels -> encode -> train (kernels) -> estimators -> show
 
-``Perceptron`` is the scikit-learn classifier, ``teacher`` draws data with a known plane, ``PlaneDisplay`` draws the
-plane with its margin. Names are loaded when they are first used: importing the package costs nothing.
+``Perceptron`` is the scikit-learn classifier, ``PassiveAggressive`` and ``KernelPerceptron`` are its relatives,
+``teacher`` draws data with a known plane, ``PlaneDisplay`` draws the plane with its margin. Names are loaded when they
+are first used: importing the package costs nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from linsep.bounds import Audit, Bound, ErrorBound, Generalization, audit, generalization, mistake_bound
     from linsep.convert import from_liblinear, to_liblinear, to_onnx
     from linsep.document import from_json, to_json, verify
-    from linsep.estimators import MaxMarginClassifier, Perceptron
+    from linsep.estimators import KernelPerceptron, MaxMarginClassifier, PassiveAggressive, Perceptron
     from linsep.margin import Margin, largest_margin
     from linsep.problem import NotSeparable, Plane
     from linsep.proof import Refutation, Separator, Verdict
@@ -47,11 +48,13 @@ _ROOMS = {
     "BracketDisplay": "show",
     "ErrorBound": "bounds",
     "Generalization": "bounds",
+    "KernelPerceptron": "estimators",
     "Margin": "margin",
     "MarginsDisplay": "show",
     "MaxMarginClassifier": "estimators",
     "NotSeparable": "problem",
     "PassesDisplay": "show",
+    "PassiveAggressive": "estimators",
     "Perceptron": "estimators",
     "Plane": "problem",
     "PlaneDisplay": "show",
@@ -87,11 +90,13 @@ __all__ = [
     "BracketDisplay",
     "ErrorBound",
     "Generalization",
+    "KernelPerceptron",
     "Margin",
     "MarginsDisplay",
     "MaxMarginClassifier",
     "NotSeparable",
     "PassesDisplay",
+    "PassiveAggressive",
     "Perceptron",
     "Plane",
     "PlaneDisplay",

@@ -31,6 +31,7 @@ class State(NamedTuple):
     rows: int  # in the whole source, 0 before the end of the first pass
     allowed: float  # mistakes that the target margin allows
     class_weight: dict[Any, float]
+    kept: dict[str, Array]  # beside the last weights
 
 
 class Checkpoint:
@@ -78,6 +79,7 @@ class Checkpoint:
             "trace": np.concatenate(ledger.trace) if ledger.trace else np.empty(0, np.uint32),
             "allowed": np.array([state.allowed]),
         }
+        tensors |= {f"keep_{name}": np.ascontiguousarray(array) for name, array in state.kept.items()}
         with replacing(self.path) as file:
             file.write(to_bytes(tensors, metadata={"linsep-checkpoint": json.dumps(content)}))
         self.written = time.monotonic()
@@ -103,7 +105,8 @@ class Checkpoint:
             weights = Weights(tensors["W"], tensors["b"])
             allowed = float(tensors["allowed"][0])
             pairs = dict(content["class_weight"])
-            return State(classes, weights, ledger, content["seed"], content["rows"], allowed, pairs)
+            kept = {name.removeprefix("keep_"): tensors[name] for name in tensors if name.startswith("keep_")}
+            return State(classes, weights, ledger, content["seed"], content["rows"], allowed, pairs, kept)
         except _OtherRunError as difference:
             raise ValueError(f"{self.path} is a checkpoint of another run: {difference}") from None
         except (safetensors.SafetensorError, ValueError, KeyError, TypeError, IndexError, OSError) as error:

@@ -84,6 +84,8 @@ def _check_linear(model: Any) -> None:
     """Refuse what has no plane: a model that is not fitted, or not linear."""
     if not (hasattr(model, "coef_") and hasattr(model, "classes_")):
         raise ValueError(f"this {type(model).__name__} has no weights: it is not fitted yet, or not linear")
+    if getattr(model, "keep", None) == "vote":
+        raise ValueError("a vote is not one plane, which is all that such a file can hold: keep the average instead")
 
 
 def _whole_numbers(classes: Array) -> list[int]:

@@ -13,6 +13,7 @@ from sklearn.utils import check_array, column_or_1d, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from linsep import kernels
 from linsep.problem import Array, Dense, Examples, Floats, Rows, Sparse
 
 _READ_AS_IS = ("?", "b", "h", "i", "l", "q", "B", "H", "I", "L", "Q", "f", "d")
@@ -36,11 +37,13 @@ def table(X: Any) -> Any:
 def to_rows(X: Any) -> Rows:
     """Return a real array or CSR matrix as rows, without a copy wherever its storage allows."""
     if sp.issparse(X):
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
         unsigned = np.dtype(f"u{X.indices.dtype.itemsize}")
-        return Sparse(_read_only(X.data), X.indices.view(unsigned), X.indptr.view(unsigned))
+        rows = Sparse(_read_only(X.data), X.indices.view(unsigned), X.indptr.view(unsigned))
+        if X.has_canonical_format or not kernels.repeats(rows, np.full(X.shape[1], -1, np.int64)):
+            return rows  # the order of the columns within a row does not matter
+        X = X.copy()
+        X.sum_duplicates()
+        return to_rows(X)
     return Dense(_read_only(X))
 
 

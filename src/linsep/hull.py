@@ -26,6 +26,7 @@ compiled = njit(cache=True, nogil=True, error_model="numpy")
 
 _EPS = 2.0**-52
 _STALLS = 30  # additions in a row that may fail to shorten the point before rounding is taken to be the reason
+_GOOD = 1e-9  # largest residual of a normal that needs no refinement before the last
 
 
 class Nearest(NamedTuple):
@@ -374,6 +375,17 @@ def _direction(Z: Any, sign: Any, corral: Any, k: int, p: int, basis: Any, w: An
 
 
 @compiled
+def _heights(Z: Any, sign: Any, norms: Any, p: int, w: Any, b: float, slack: float) -> Any:
+    """Return how high each row is above the plane, raised by what rounding may have taken off, and the lowest as is."""
+    heights = np.dot(Z, w)
+    if p == 2:
+        heights += b * sign
+    lowest = heights.min()
+    heights += slack + 4 * _EPS * math.sqrt(np.dot(w, w)) * norms
+    return heights, lowest
+
+
+@compiled
 def _lowest(heights: Any, barred: Any) -> int:
     """Return the lowest row below 1 that is not barred, or -1."""
     lowest, value = -1, 1.0
@@ -395,7 +407,10 @@ def _wolfe(Z: Any, sign: Any, norms: Any, corral: Any, settings: Any, w: Any) ->
     w /= np.dot(w, w)
     for _ in range(limit + 1):
         k = _to_corral(Z, sign, corral, k, p, basis, w)
-        b, residual = _direction(Z, sign, corral, k, p, basis, w)
+        b, residual = _level(Z, sign, corral, k, p, w, np.empty(k))
+        refined = not residual < _GOOD  # a normal that is good enough to choose the next row is refined at the end only
+        if refined:
+            b, residual = _direction(Z, sign, corral, k, p, basis, w)
         if not residual < 0.5:  # the plane cannot be told from one through the origin
             w[:] = 0.0
             return k, 0.0, -np.inf
@@ -405,13 +420,15 @@ def _wolfe(Z: Any, sign: Any, norms: Any, corral: Any, settings: Any, w: Any) ->
             barred[:] = False
         else:
             stalls += 1
-        heights = np.dot(Z, w)
-        if p == 2:
-            heights += b * sign
-        lowest = heights.min()
-        # a row counts as below the plane only by more than rounding
-        heights += (tol + residual) + 4 * _EPS * size * norms
+        heights, lowest = _heights(Z, sign, norms, p, w, b, tol + residual)
         entering = _lowest(heights, barred)
+        if entering < 0 and not refined:
+            b, residual = _direction(Z, sign, corral, k, p, basis, w)
+            if not residual < 0.5:
+                w[:] = 0.0
+                return k, 0.0, -np.inf
+            heights, lowest = _heights(Z, sign, norms, p, w, b, tol + residual)
+            entering = _lowest(heights, barred)
         while entering >= 0 and not _insert(corral, k, _column(Z, sign, p, c, entering)):
             barred[entering] = True
             entering = _lowest(heights, barred)

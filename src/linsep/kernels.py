@@ -1,11 +1,12 @@
 """All compiled training code: two operations on rows, then one short loop per algorithm.
 
 ``dot``, ``add``, ``square`` and ``fetch`` pick the storage of the rows by its type, so that every algorithm is
-written once for dense and sparse data. They are inlined and take the arithmetic flags of the loop they stand in:
-sums may be reassociated (which lets them be vectorised) while NaN and infinity keep their meaning.
+written once for dense and sparse data; ``tally`` does nothing unless there are sums to keep. They are inlined and take
+the arithmetic flags of the loop they stand in: sums may be reassociated (which lets them be vectorised) while NaN and
+infinity keep their meaning.
 
 A compiled function here calls only functions of this file: the on-disk cache would not notice a change elsewhere.
-Without a compiler (``NUMBA_DISABLE_JIT=1``) the same loops run on the plain Python bodies of these four.
+Without a compiler (``NUMBA_DISABLE_JIT=1``) the same loops run on the plain Python bodies of these five.
 """
 
 from __future__ import annotations
@@ -28,6 +29,25 @@ class Rule(NamedTuple):
 
     margin: float
     offset: float  # 1.0 with offset, 0.0 without
+    sums: Sums | None = None  # for the average of the weights, where it is asked for
+
+
+class Aggression(NamedTuple):
+    """When and how far a passive-aggressive machine moves: ``tau = min(cap, (margin - y·s) / (‖x‖² + soft))``."""
+
+    margin: float
+    offset: float
+    cap: float  # C for PA-I, else infinity
+    soft: float  # 1/(2C) for PA-II, else 0
+    sums: Sums | None = None
+
+
+class Sums(NamedTuple):
+    """What the average of the weights needs: every update times the number of looks before it."""
+
+    A: Any  # (C, d)
+    a: Any  # (C,)
+    looked: float  # examples looked at before this call
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -58,6 +78,14 @@ def square(rows: Any, i: int) -> float:
     else:
         x = rows.data[int(rows.indptr[i]) : int(rows.indptr[i + 1])].astype(np.float64)
     return float(np.dot(x, x))
+
+
+def tally(rule: Any, rows: Any, i: int, step: float, t: int, c: int) -> None:
+    """Note for the average that look ``t`` of this call added ``step`` times row ``i`` to the weights ``W[c]``."""
+    if rule.sums is not None:
+        late = step * (rule.sums.looked + t)
+        add(rows, i, late, rule.sums.A, c)
+        rule.sums.a[c] += late * rule.offset
 
 
 def fetch(rows: Any, i: int) -> None:
@@ -138,6 +166,23 @@ def _square(rows, i):
     return None
 
 
+@overload(tally, inline="always")
+def _tally(rule, rows, i, step, t, c):
+    if isinstance(rule.types[rule.fields.index("sums")], types.NoneType):
+
+        def nothing(rule, rows, i, step, t, c):
+            pass
+
+        return nothing
+
+    def average(rule, rows, i, step, t, c):
+        late = step * (rule.sums.looked + t)
+        add(rows, i, late, rule.sums.A, c)
+        rule.sums.a[c] += late * rule.offset
+
+    return average
+
+
 @intrinsic
 def _touch(typing, array, position):
     """Start loading the cache line that holds item ``position`` of a contiguous array."""
@@ -183,6 +228,17 @@ def _fetch(rows, i):
     return None
 
 
+@compiled
+def repeats(rows, last):
+    """Say whether a sparse row names a column twice; ``last`` has room for every column and starts at -1."""
+    for i in range(rows.indptr.size - 1):
+        for p in range(rows.indptr[i], rows.indptr[i + 1]):
+            if last[rows.indices[p]] == i:
+                return True
+            last[rows.indices[p]] = i
+    return False
+
+
 # ---------------------------------------------------------------------------------------------------------------
 # Training: each loop looks at the examples in `order`, changes W and b in place, writes what it erred on to `mistakes`,
 # adds to loss[0], and returns (examples looked at, mistakes made). It ends early when `mistakes` is full, or before an
@@ -208,6 +264,7 @@ def perceptron(examples, order, rule, W, b, mistakes, loss):
         if v <= rule.margin:
             add(rows, i, y[i] * step[i], W, 0)
             b[0] += y[i] * step[i] * rule.offset
+            tally(rule, rows, i, y[i] * step[i], t, 0)
             mistakes[k] = i
             k += 1
             if k == mistakes.size:
@@ -243,6 +300,7 @@ def argmax(examples, order, rule, W, b, mistakes, loss):
             for c, sign in ((y[i], 1.0), (rival, -1.0)):
                 add(rows, i, sign * step[i], W, c)
                 b[c] += sign * step[i] * rule.offset
+                tally(rule, rows, i, sign * step[i], t, c)
             mistakes[k] = np.uint64(i) * np.uint64(b.size) + np.uint64(rival)
             k += 1
             if k == mistakes.size:
@@ -268,11 +326,156 @@ def one_vs_rest(examples, order, rule, W, b, mistakes, loss):
             if v <= rule.margin:
                 add(rows, i, sign * step[i], W, c)
                 b[c] += sign * step[i] * rule.offset
+                tally(rule, rows, i, sign * step[i], t, c)
                 mistakes[k] = np.uint64(i) * np.uint64(b.size) + np.uint64(c)
                 k += 1
                 if k == mistakes.size:
                     return t + 1, k
     return order.size, k
+
+
+def reach(rule: Any, lacking: float, squared: float, weight: float) -> float:
+    """Return tau for an example that lacks so much of the margin; a row of zeros cannot be helped."""
+    return min(rule.cap * weight, lacking / (squared + rule.soft / weight)) if squared > 0.0 else 0.0
+
+
+@overload(reach, inline="always")
+def _reach(rule, lacking, squared, weight):
+    def tau(rule, lacking, squared, weight):
+        return min(rule.cap * weight, lacking / (squared + rule.soft / weight)) if squared > 0.0 else 0.0
+
+    return tau
+
+
+@compiled
+def passive_aggressive(examples, order, rule, W, b, mistakes, loss):
+    """Two classes, Crammer et al. 2006, figure 1: unless ``y s >= 1``, the least change that makes it so, or goes far.
+
+    ``w <- w + tau y x`` with the tau of the rule, in which the weight of the example is a factor of C.
+    """
+    rows, y, weight = examples
+    k = 0
+    for t in range(order.size):
+        if t + AHEAD < order.size:
+            fetch(rows, order[t + AHEAD])
+        i = order[t]
+        v = y[i] * (dot(rows, i, W, 0) + b[0])
+        if not abs(v) <= LARGEST:
+            return t, k
+        if v < rule.margin:
+            loss[0] += rule.margin - v
+            tau = y[i] * reach(rule, rule.margin - v, square(rows, i), weight[i])
+            add(rows, i, tau, W, 0)
+            b[0] += tau * rule.offset
+            tally(rule, rows, i, tau, t, 0)
+            mistakes[k] = i
+            k += 1
+            if k == mistakes.size:
+                return t + 1, k
+    return order.size, k
+
+
+@compiled
+def passive_aggressive_argmax(examples, order, rule, W, b, mistakes, loss):
+    """Many classes, Crammer et al. 2006, section 8: unless the true class leads by 1, it and its highest rival move.
+
+    An update moves two weight vectors, so that ``2‖x‖²`` stands for ``‖x‖²``. It is noted under the rival.
+    """
+    rows, y, weight = examples
+    k = 0
+    for t in range(order.size):
+        if t + AHEAD < order.size:
+            fetch(rows, order[t + AHEAD])
+        i = order[t]
+        own, rival, highest = 0.0, 0, -np.inf
+        for c in range(b.size):
+            s = dot(rows, i, W, c) + b[c]
+            if c == y[i]:
+                own = s
+            elif s > highest:
+                rival, highest = c, s
+        v = own - highest
+        if not abs(v) <= LARGEST:
+            return t, k
+        if v < rule.margin:
+            loss[0] += rule.margin - v
+            tau = reach(rule, rule.margin - v, 2.0 * square(rows, i), weight[i])
+            for c, sign in ((y[i], 1.0), (rival, -1.0)):
+                add(rows, i, sign * tau, W, c)
+                b[c] += sign * tau * rule.offset
+                tally(rule, rows, i, sign * tau, t, c)
+            mistakes[k] = np.uint64(i) * np.uint64(b.size) + np.uint64(rival)
+            k += 1
+            if k == mistakes.size:
+                return t + 1, k
+    return order.size, k
+
+
+@compiled
+def passive_aggressive_one_vs_rest(examples, order, rule, W, b, mistakes, loss):
+    """Many classes, one binary passive-aggressive machine per class against all others, side by side."""
+    rows, y, weight = examples
+    k = 0
+    for t in range(order.size):
+        if t + AHEAD < order.size:
+            fetch(rows, order[t + AHEAD])
+        i = order[t]
+        squared = square(rows, i)
+        for c in range(b.size):
+            sign = 1.0 if c == y[i] else -1.0
+            v = sign * (dot(rows, i, W, c) + b[c])
+            if not abs(v) <= LARGEST:
+                return t, k
+            if v < rule.margin:
+                loss[0] += rule.margin - v
+                tau = sign * reach(rule, rule.margin - v, squared, weight[i])
+                add(rows, i, tau, W, c)
+                b[c] += tau * rule.offset
+                tally(rule, rows, i, tau, t, c)
+                mistakes[k] = np.uint64(i) * np.uint64(b.size) + np.uint64(c)
+                k += 1
+                if k == mistakes.size:
+                    return t + 1, k
+    return order.size, k
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Voting: all hypotheses of a run, each of them its predecessor and one mistake, on some rows x at once. K[r, x] is the
+# inner product of mistaken row r with x; S holds the scores of the first hypothesis and is used up; hypothesis k, which
+# ends with mistake k, has spans[k] votes.
+
+
+@compiled
+def vote(K, which, steps, spans, S, on_plane, votes):
+    """Two classes, Freund & Schapire 1999, figure 1: ``Σ c_k sign(v_k·x)`` into ``votes``; S and votes are (n,)."""
+    for k in range(spans.size):
+        for x in range(S.size):
+            s = S[x]
+            votes[x] += spans[k] * (1.0 if s > 0.0 else (-1.0 if s < 0.0 else on_plane))
+        if k < which.size:
+            r = which[k]
+            for x in range(S.size):
+                S[x] += steps[k] * K[r, x]
+
+
+@compiled
+def vote_argmax(K, moves, steps, spans, S, votes):
+    """Many classes: every hypothesis gives its votes to the class it predicts; S is (C, n), votes (n, C).
+
+    Move k is (mistaken row, its class, the rival): the score of the class goes up, that of the rival down.
+    """
+    for k in range(spans.size):
+        for x in range(S.shape[1]):
+            winner = 0
+            for c in range(1, S.shape[0]):
+                if S[c, x] > S[winner, x]:
+                    winner = c
+            votes[x, winner] += spans[k]
+        if k < moves.shape[0]:
+            r, own, rival = moves[k]
+            for x in range(S.shape[1]):
+                S[own, x] += steps[k] * K[r, x]
+                S[rival, x] -= steps[k] * K[r, x]
 
 
 # ---------------------------------------------------------------------------------------------------------------

@@ -22,12 +22,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import safetensors
+import scipy.sparse as sp
 from safetensors.numpy import save as to_bytes
 
 from linsep.atomic import replacing
-from linsep.estimators import Perceptron
-from linsep.estimators.perceptron import _Stretch
-from linsep.problem import Array, Pass, Run, Stop
+from linsep.estimators import KernelPerceptron, PassiveAggressive, Perceptron
+from linsep.estimators.online import _Stretch
+from linsep.keep import KEEPERS, Average, Best, Vote
+from linsep.problem import Array, Dense, Pass, Run, Stop
+from linsep.train import Keeper
 
 FORMAT = 1  # raised when older readers would misunderstand the file
 
@@ -421,6 +424,35 @@ def _read_run(tensors: _Tensors, content: Any) -> list[_Stretch]:
     return stretches
 
 
+def _write_keeper(tensors: Tensors, name: str, keeper: Keeper) -> list[Any]:
+    """Write what a run keeps beside its last weights, array by array."""
+    arrays = keeper.arrays()
+    tensors |= {f"{name}.{key}": np.ascontiguousarray(array) for key, array in arrays.items()}
+    return [next(key for key, kind in KEEPERS.items() if type(keeper) is kind), name, sorted(arrays)]
+
+
+def _read_keeper(tensors: _Tensors, content: Any) -> Keeper:
+    kind, name, keys = content
+    _need(kind in KEEPERS and isinstance(keys, list), f"a keeper of kind {kind!r}")
+    return KEEPERS[kind].of({key: tensors.take(f"{name}.{key}") for key in keys})
+
+
+def _write_sparse(tensors: Tensors, name: str, X: Any) -> list[Any]:
+    for part in ("data", "indices", "indptr"):
+        tensors[f"{name}.{part}"] = np.ascontiguousarray(getattr(X, part))
+    return [name, *X.shape]
+
+
+def _read_sparse(tensors: _Tensors, content: Any) -> Any:
+    name, n, d = content
+    data, indices, indptr = (tensors.take(f"{name}.{part}", ndim=1) for part in ("data", "indices", "indptr"))
+    _need(all(type(size) is int and 0 <= size < 2**62 for size in (n, d)), "a sparse matrix of no size")
+    _need(indices.dtype.kind == indptr.dtype.kind == "i" and len(indptr) == n + 1, "a sparse matrix")
+    _need(indptr[0] == 0 and indptr[-1] == len(data) == len(indices), "a sparse matrix")
+    _need(bool((np.diff(indptr) >= 0).all()) and bool(((indices >= 0) & (indices < d)).all()), "a sparse matrix")
+    return sp.csr_array((data, indices, indptr), shape=(n, d))
+
+
 def _exactly(kind: type) -> Callable[[Any], bool]:
     return lambda value: type(value) is kind
 
@@ -435,6 +467,8 @@ _CODECS = {
     "dict": _Codec(_exactly(dict), _write_dict, _read_dict),
     "numpy": _Codec(lambda value: isinstance(value, np.generic), _write_number, _read_number),
     "array": _Codec(_exactly(np.ndarray), _write_array, _read_array),
+    "sparse": _Codec(_exactly(sp.csr_array), _write_sparse, _read_sparse),
+    "keeper": _Codec(lambda value: type(value) in KEEPERS.values(), _write_keeper, _read_keeper),
     "random_state": _Codec(_exactly(np.random.RandomState), _write_generator, _read_generator),
 }
 
@@ -466,7 +500,7 @@ def _check_linear(model: Any) -> None:
         model._check_parameters()
 
 
-def _check_perceptron(model: Any) -> None:
+def _check_online(model: Any) -> None:
     """Refuse, besides, a run that does not belong to the rows that were seen."""
     _check_linear(model)
     _need(type(model._seed) is int and 0 <= model._seed < 2**32, "seed")
@@ -479,12 +513,87 @@ def _check_perceptron(model: Any) -> None:
         last = int(stretch.run.trace.max(initial=0)) // stretch.machines
         _need(len(stretch.run.trace) == 0 or stretch.first_row + last < rows, "a mistake on a row that was not seen")
 
+    if hasattr(model, "_last") or hasattr(model, "_keeper"):
+        _check_kept(model)
+
+
+def _check_kept(model: Any) -> None:
+    """Refuse what is kept beside the last weights unless it goes with the weights handed over."""
+    keeper, last = getattr(model, "_keeper", None), getattr(model, "_last", None)
+    _need(type(keeper) in KEEPERS.values() and type(last) is tuple and len(last or ()) == 2, "what it keeps")
+    shapes = list(zip(last or (), (model.coef_, model.intercept_), strict=True))
+    if isinstance(keeper, Average):
+        shapes += [(keeper.A, model.coef_), (keeper.a, model.intercept_)]
+        _need(keeper.looked >= 0, "a negative number of looks")
+    held = [keeper.candidate, keeper.pocket] if isinstance(keeper, Best) else []
+    held += [keeper.start] if isinstance(keeper, Vote) else []
+    for weights in held:
+        if weights is not None:
+            shapes += [(weights.W, model.coef_), (weights.b, model.intercept_)]
+    for array, like in shapes:
+        right = isinstance(array, np.ndarray) and array.dtype == np.float64 and array.shape == like.shape
+        _need(right and bool(np.isfinite(array).all()), "weights that it keeps")
+    if isinstance(keeper, Vote):
+        _check_vote(keeper, len(model.classes_), model.n_features_in_)
+
+
+def _check_vote(vote: Vote, classes: int, d: int) -> None:
+    """Refuse mistakes that point outside the rows or classes: compiled code follows them unasked."""
+    rows, m = vote.rows_kept, vote.machines
+    _need(m == (1 if classes <= 2 else classes) and 0 <= rows < 2**40 and vote.looked >= 0, "numbers of its vote")
+    kept = vote.rows[0] if vote.rows else Dense(np.zeros((0, d)))
+    if isinstance(kept, Dense):
+        _need(kept.data.shape == (rows, d), "rows of its vote")
+    else:
+        ends = kept.indptr.astype(np.float64)
+        _need(kept.indptr.dtype == kept.indices.dtype and kept.indptr.dtype.kind == "u", "rows of its vote")
+        _need(len(ends) == rows + 1 and ends[0] == 0 and bool((np.diff(ends) >= 0).all()), "rows of its vote")
+        _need(ends[-1] == len(kept.data) == len(kept.indices), "rows of its vote")
+        _need(len(kept.indices) == 0 or int(kept.indices.max()) < d, "rows of its vote")
+    codes, steps, offsets = vote.codes[0], vote.steps[0], vote.offsets[0]
+    trace, looks = vote.trace[0], vote.looks[0]
+    _need(codes.shape == steps.shape == offsets.shape == (rows,) and trace.shape == looks.shape, "mistakes of its vote")
+    _need(bool(((codes >= 0) & (codes < max(2, classes))).all()), "classes of its vote")
+    _need(bool(((trace >= 0) & (trace < rows * m)).all()), "mistakes of its vote")
+    ends = np.concatenate(([0], looks, [vote.looked])).astype(np.float64)
+    _need(bool((np.diff(ends) >= 0).all()), "looks of its vote")
+
+
+def _check_kernel(model: Any) -> None:
+    """Refuse support rows, factors and mistakes that do not belong together."""
+    model._check_parameters()
+    _need(isinstance(model.classes_, np.ndarray) and model.classes_.ndim == 1, "classes")
+    classes, support = len(model.classes_), model.support_
+    _need(len(set(model.classes_.tolist())) == classes > 0, "a class that occurs twice")
+    m = 1 if classes <= 2 else classes
+    names = ("_codes", "_steps", "support_", "_place", "_machine", "_look", "trace_", "_passes")
+    arrays = [getattr(model, name) for name in names]
+    _need(all(isinstance(a, np.ndarray) and a.ndim == 1 for a in arrays), "its mistakes")
+    _need(all(a.dtype.kind == "i" for a, name in zip(arrays, names, strict=True) if name != "_steps"), "its mistakes")
+    codes, steps, _, place, machine, look, *_ = arrays
+    dual = model.dual_coef_
+    _need(isinstance(dual, np.ndarray) and dual.dtype == np.float64 and dual.shape == (m, len(support)), "factors")
+    _need(bool(np.isfinite(dual).all()) and steps.dtype == np.float64, "factors that are not finite")
+    _need(codes.shape == steps.shape == support.shape and place.shape == machine.shape == look.shape, "its mistakes")
+    for numbers, end in ((codes, classes), (support, model._rows_seen), (place, len(support)), (machine, m)):
+        _need(bool(((numbers >= 0) & (numbers < end)).all()), "a mistake on a row or class that is not there")
+    _need(bool((np.diff(np.concatenate(([0], look, [model._looked]))) >= 0).all()), "the order of its mistakes")
+    d, kept = model.n_features_in_, model._support
+    _need(type(d) is int and isinstance(model._gamma, float), "numbers")
+    _need(type(kept) in (np.ndarray, sp.csr_array) and kept.dtype == np.float64, "support rows")
+    rows = 0 if model.kernel == "precomputed" else len(support)
+    _need(kept.shape == (rows, d), "number of support rows")
+    _need(bool(np.isfinite(kept if isinstance(kept, np.ndarray) else kept.data).all()), "support rows")
+
 
 _LINEAR = frozenset({"coef_", "intercept_", "classes_", "n_features_in_"})
 
 # to make another estimator savable, add it here with what makes it fitted and what must hold
+_ONLINE = _LINEAR | {"_seed", "_stretches", "_rows_seen", "radius_", "margin_"}
+_DUAL = frozenset({"dual_coef_", "support_", "classes_", "n_features_in_", "_support", "_codes", "_steps", "_place"})
+_DUAL |= {"_machine", "_look", "_looked", "_rows_seen", "_seed", "_gamma", "trace_", "_passes"}
 _KINDS = {
-    "Perceptron": _Kind(
-        Perceptron, _LINEAR | {"_seed", "_stretches", "_rows_seen", "radius_", "margin_"}, _check_perceptron
-    ),
+    "KernelPerceptron": _Kind(KernelPerceptron, _DUAL, _check_kernel),
+    "PassiveAggressive": _Kind(PassiveAggressive, _ONLINE, _check_online),
+    "Perceptron": _Kind(Perceptron, _ONLINE, _check_online),
 }

@@ -18,14 +18,16 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
+import scipy.sparse as sp
 
 from linsep import encode
 from linsep.checkpoint import Checkpoint, State
 from linsep.columns import Scaler
-from linsep.estimators import Perceptron
+from linsep.estimators.online import Online
+from linsep.keep import KEEPERS, Best
 from linsep.problem import Array, Examples, Floats, Run, Sparse, Stop, take
 from linsep.read import Block, Source
-from linsep.train import Ledger, View, Watch, Weights, allowed_mistakes, held_out, train, view
+from linsep.train import Keeper, Ledger, View, Watch, Weights, allowed_mistakes, errors, held_out, total, train, view
 
 _POOL = 8  # blocks among which the next one is drawn when shuffling
 _LONGEST_TRACE = 1 << 24  # mistakes; beyond it the trace is not kept, so that memory stays bounded
@@ -36,7 +38,7 @@ in_a_hurry = threading.Event()  # the process is about to end: do not wait for i
 
 
 def fit_source(
-    model: Perceptron,
+    model: Online,
     source: Source,
     *,
     scale: str = "none",
@@ -45,16 +47,17 @@ def fit_source(
     resume: bool = False,
     evaluate: bool = True,
     watch: Watch | None = None,
-) -> Perceptron:
-    r"""Train a perceptron from files, of any size, in bounded memory.
+) -> Online:
+    r"""Train a perceptron, or another online classifier, from files of any size in bounded memory.
 
     With ``shuffle=False`` the result is that of ``model.fit(*source.to_arrays())`` to the bit. With ``shuffle=True``
     the rows of a block are shuffled, and the next block is drawn from the few that have been read ahead.
 
     Parameters
     ----------
-    model : Perceptron
-        Its parameters say how to train; it is fitted in place.
+    model : Perceptron or PassiveAggressive
+        Its parameters say how to train; it is fitted in place. With ``keep="best"`` the files are read once more after
+        every pass that made a mistake; ``keep="vote"`` holds every row that erred in memory.
     source : Source
         What `read` returns.
     scale : {"none", "unit", "standard"}
@@ -74,7 +77,7 @@ def fit_source(
 
     Returns
     -------
-    model : Perceptron
+    model : the same
         With ``scaling_`` beside the usual attributes if rows were scaled: how they were for training. A trace of more
         than 16 million mistakes is not kept.
 
@@ -118,10 +121,11 @@ class _Fitting:
     """One run over a source: a re-iterable of examples, the weights they train, and what else is learnt on the way."""
 
     def __init__(
-        self, model: Perceptron, source: Source, scale: str, saved: Checkpoint | None, watch: Watch | None
+        self, model: Online, source: Source, scale: str, saved: Checkpoint | None, watch: Watch | None
     ) -> None:
         self.model, self.source, self.scale, self.saved, self.watch = model, source, scale, saved, watch
         self.ledger = Ledger(longest_trace=_LONGEST_TRACE)
+        self.keeper = model._new_keeper(self._errors)
         self.seed = model._draw_seed()
         self.rows = 0  # in the whole source, known after the first pass
         self.held: _Held | None = None
@@ -158,11 +162,11 @@ class _Fitting:
         self.classes = classes
         machines = 1 if len(classes) == 2 else len(classes)
         self.weights = Weights(np.zeros((machines, 0)), np.zeros(machines))
-        self.ledger = Ledger(longest_trace=_LONGEST_TRACE)
+        self.ledger, self.keeper = Ledger(longest_trace=_LONGEST_TRACE), model._new_keeper(self._errors)
         if model.class_weight == "balanced":
             assert census is not None
-            total = sum(census.labels.values())
-            self.class_weight = {c: total / (len(classes) * census.labels[c]) for c in classes.tolist()}
+            rows = sum(census.labels.values())
+            self.class_weight = {c: rows / (len(classes) * census.labels[c]) for c in classes.tolist()}
         if self.scale != "none":
             self.scaler = Scaler.fit(self.source, self.scale)
         if model.target_margin is not None:
@@ -178,6 +182,10 @@ class _Fitting:
         """Begin where a run was interrupted."""
         self.classes, self.weights, self.ledger, self.seed = state.classes, state.weights, state.ledger, state.seed
         self.ledger.longest_trace = _LONGEST_TRACE
+        if self.model.keep in KEEPERS:
+            self.keeper = KEEPERS[self.model.keep].of(state.kept)
+        if isinstance(self.keeper, Best):
+            self.keeper.errors = self._errors
         self.allowed, self.rows, self.class_weight = state.allowed, state.rows, state.class_weight
         if self.scale != "none":
             self.scaler = Scaler.fit(self.source, self.scale)
@@ -204,6 +212,7 @@ class _Fitting:
                 validation_error=validation_error,
                 watch=self.watch,
                 after_block=self._save,
+                keeper=self.keeper,
             )
         if not (np.isfinite(self.weights.W).all() and np.isfinite(self.weights.b).all()):
             raise ValueError(
@@ -215,7 +224,10 @@ class _Fitting:
         """Write a checkpoint if it is time, and after every pass."""
         if self.saved is not None and (self.saved.due() or ledger.blocks == 0):
             weight = dict(self.class_weight or {})
-            self.saved.write(State(self.classes, self.weights, ledger, self.seed, self.rows, self.allowed, weight))
+            kept = self.keeper.arrays()
+            self.saved.write(
+                State(self.classes, self.weights, ledger, self.seed, self.rows, self.allowed, weight, kept)
+            )
 
     def __iter__(self) -> Iterator[tuple[int, Examples]]:
         """Yield the examples of one pass, each block with the number of its first row."""
@@ -223,7 +235,8 @@ class _Fitting:
         blocks: Iterable[Block] = ahead(self.source)
         if self.model.shuffle:
             blocks = _mixed(blocks, self.seed, number)
-        self.views = [] if self.ledger.blocks == 0 else None
+        handed_over = self.model.keep in ("last", "vote")  # the weights of a clean pass are those to look with
+        self.views = [] if self.ledger.blocks == 0 and handed_over else None
         rows = 0
         for block in blocks:
             examples = self._encoded(block)
@@ -272,22 +285,33 @@ class _Fitting:
     def _held_error(self) -> float:
         assert self.held is not None
         self.held.complete = True
-        return self.held.error(self.weights)
+        return self.held.error(self.keeper, self.weights)
+
+    def _errors(self, W: Floats, b: Floats) -> float:
+        """Read all rows and add up the weight of those that are predicted wrong."""
+        if self.held is not None:
+            self.held.complete = True
+        counts: Counter[float] = Counter()
+        for block in ahead(self.source):
+            examples = self._encoded(block)
+            wide = np.zeros(self.weights.W.shape)
+            wide[:, : W.shape[1]] = W
+            counts += errors(examples, wide, b, self.model.on_plane)
+        return total(counts)
 
     # -----------------------------------------------------------------------------------------------------------
     # Ends
 
-    def _in_units_of_the_file(self) -> tuple[Floats, Floats]:
-        W, b = self.weights.W, self.weights.b
+    def _in_units_of_the_file(self, W: Any, b: Floats) -> tuple[Any, Floats]:
         return (W, b) if self.scaler is None else self.scaler.undo(W, b)
 
     def _seen(self, block: Block, examples: Examples) -> View:
         """Look at a block as it is in the file, with weights in its units."""
-        W, b = self._in_units_of_the_file()
+        W, b = self._in_units_of_the_file(*self.keeper.plane(self.weights))
         rows = encode.to_rows(block.X)
         return view(Examples(rows, examples.y, examples.step), W, b, on_plane=self.model.on_plane)
 
-    def hand_over(self, run: Run, evaluate: bool) -> Perceptron:
+    def hand_over(self, run: Run, evaluate: bool) -> Online:
         """Put what was learnt into the model."""
         model, source = self.model, self.source
         views = self.views if run.stop is Stop.SEPARATED else None
@@ -296,20 +320,25 @@ class _Fitting:
             for block in ahead(source):
                 views.append(self._seen(block, self._encoded(block)))
                 self.rows = max(self.rows, block.first_row + block.X.shape[0])
-        W, b = self._in_units_of_the_file()
         seen = View(math.nan, math.nan, math.nan, -1)
         if views:
             radii, smallest, losses, wrong = zip(*views, strict=True)
             seen = View(max(radii), min(smallest), math.fsum(losses), sum(wrong))
         features = source.features
-        W = np.ascontiguousarray(W[:, features])
+
+        def handed_over(W: Any, b: Floats) -> tuple[Any, Floats]:
+            W, b = self._in_units_of_the_file(W, b)
+            return W[:, features] if sp.issparse(W) else np.ascontiguousarray(W[:, features]), b
+
+        self.keeper.transform(handed_over, self.weights.W.shape[1])
+        W, b = handed_over(self.weights.W, self.weights.b)
         model.n_features_in_ = W.shape[1]
         if hasattr(model, "feature_names_in_"):
             del model.feature_names_in_
         if source.names is not None and len(source.names) == W.shape[1]:
             model.feature_names_in_ = np.array(source.names, dtype=object)
         model._forget(self.seed)
-        model._adopt(self.classes, W, b, run, self.rows, seen)
+        model._adopt(self.classes, W, b, run, self.rows, seen, self.keeper)
         if not views:
             model.radius_ = model.margin_ = math.nan
         if self.scaler is not None:
@@ -348,7 +377,7 @@ class _Census:
 class _Held:
     """Held-out rows, kept in a temporary file so that they take no memory."""
 
-    def __init__(self, model: Perceptron) -> None:
+    def __init__(self, model: Online) -> None:
         self.file = tempfile.TemporaryFile()  # noqa: SIM115  closed with this object
         self.blocks = self.rows = 0
         self.complete = False
@@ -364,7 +393,7 @@ class _Held:
         self.blocks += 1
         self.rows += len(examples.y)
 
-    def error(self, weights: Weights) -> float:
+    def error(self, keeper: Keeper, weights: Weights) -> float:
         """Return the share of the rows that are predicted wrong."""
         if self.rows == 0:
             raise ValueError(f"validation_fraction={self.share} holds out no row")
@@ -375,7 +404,7 @@ class _Held:
             *parts, y = (np.load(self.file, allow_pickle=False) for _ in range(4 if sparse else 2))
             rows = encode.to_rows(parts[0]) if not sparse else Sparse(*parts)
             if len(y):
-                wrong += view(Examples(rows, y, np.ones(len(y))), weights.W, weights.b, on_plane=self.on_plane).wrong
+                wrong += keeper.wrong(Examples(rows, y, np.ones(len(y))), weights, self.on_plane)
         return wrong / self.rows
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -18,9 +19,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linsep import kernels
-from linsep.kernels import Rule
+from linsep.kernels import Aggression, Rule
 from linsep.problem import Array, Dense, Examples, Floats, Pass, Rows, Run, Sparse, Stop, count, take
 
+Grow = Callable[[Floats, Floats], tuple[Floats, Floats]]  # weights and offsets, with room for more classes
+Change = Callable[[Any, Floats], tuple[Any, Floats]]  # weights (dense or sparse) and offsets, in other units
 Watch = Callable[[int, int, int, float], None]  # pass, rows looked at in it, mistakes of the run, loss of the pass
 
 _CHUNK = 1 << 25  # bytes of rows for one call into compiled code, which nothing can interrupt
@@ -32,7 +35,7 @@ class Plan:
     """How to train and when to stop."""
 
     kernel: Callable[..., tuple[int, int]]
-    rule: Rule
+    rule: Rule | Aggression
     order: str = "cyclic"  # "cyclic", "shuffled", "first" or "worst"
     max_iter: int = 1000
     max_updates: int | None = None
@@ -47,6 +50,66 @@ class Weights:
 
     def __init__(self, W: Floats, b: Floats) -> None:
         self.W, self.b = W, b
+
+
+class Piece(NamedTuple):
+    """What one call into compiled code looked at and found."""
+
+    plan: Plan
+    examples: Examples  # as the kernel saw them
+    order: Array  # rows of the examples, in the order they were to be looked at
+    looked: int  # how many of them were
+    mistakes: Array  # row of the examples * (number of weight vectors) + the one concerned
+    numbers: Array  # of the rows in `order`, in their block
+    first_row: int  # of the block, in the whole problem
+
+    def looks(self, machines: int) -> Array:
+        """Return how many rows were looked at before each mistake."""
+        rows = (self.mistakes // np.uint64(machines)).astype(np.intp)
+        if self.plan.order == "cyclic":
+            return np.searchsorted(self.order, rows.astype(self.order.dtype))
+        place = np.empty(count(self.examples.rows), np.intp)
+        place[self.order] = np.arange(len(self.order))
+        return place[rows]
+
+
+class Keeper:
+    """Which weights a run hands over: here the last ones, for which nothing need be kept."""
+
+    def before(self, rule: Rule | Aggression, weights: Weights) -> Rule | Aggression:  # noqa: ARG002
+        """Get ready for a piece of work; return the rule to give to the kernel."""
+        return rule
+
+    def after(self, piece: Piece, weights: Weights) -> None:
+        """Take note of a piece of work."""
+
+    def close(self, weights: Weights, clean: bool) -> None:
+        """End a pass, which was clean if no mistake was made."""
+
+    def plane(self, weights: Weights) -> tuple[Floats, Floats]:
+        """Return the weights and offsets to hand over."""
+        return weights.W, weights.b
+
+    def wrong(self, examples: Examples, weights: Weights, on_plane: int) -> int:
+        """Return how many examples the kept hypothesis predicts wrong."""
+        return view(examples, *self.plane(weights), on_plane=on_plane).wrong
+
+    def done(self) -> None:
+        """Let go of what only the run needed."""
+
+    def copy(self) -> Keeper:
+        """Return one that goes on from here with other examples."""
+        return self
+
+    def grow(self, grow: Grow, places: Array, classes: int) -> None:
+        """Make room for more classes, where the old ones take these places."""
+
+    def transform(self, change: Change, d: int) -> None:
+        """Change the units of what is kept, of ``d`` features."""
+
+    def arrays(self) -> dict[str, Array]:
+        """Return all that is kept, to be written to a file."""
+        return {}
 
 
 @dataclass
@@ -90,6 +153,7 @@ def train(
     validation_error: Callable[[], float] | None = None,
     watch: Watch | None = None,
     after_block: Callable[[Ledger], None] | None = None,
+    keeper: Keeper | None = None,
 ) -> Run:
     """Train the weights until a rule of the plan ends the run.
 
@@ -108,6 +172,8 @@ def train(
         Told after every piece of work: pass, rows looked at, mistakes, loss of the pass.
     after_block : callable, default=None
         Called with the ledger when a block is done.
+    keeper : Keeper, default=None
+        Told of everything that the weights to hand over depend on; by default these are the last ones.
 
     Raises
     ------
@@ -116,7 +182,7 @@ def train(
     """
     if plan.kernel is kernels.one_vs_rest and plan.order in ("first", "worst"):
         return _train_each(list(blocks), weights, plan, validation_error=validation_error, watch=watch)
-    ledger = ledger or Ledger()
+    ledger, keeper = ledger or Ledger(), keeper or Keeper()
     while True:
         if ledger.passes and ledger.blocks == 0:
             stop = _stop(plan, ledger, len(weights.b))
@@ -135,9 +201,10 @@ def train(
                 v = separations(block, weights.W, weights.b)[order]
                 ledger.loss[0] = np.maximum(0.0, -v).sum() - max(0.0, -v.min())  # the kernel adds that of the worst
                 order = order[[np.argmin(v)]]  # the lowest of equals
-            for done, found in _look(block, order, plan, weights, ledger.loss, limit - ledger.made):
-                ledger.note(found + np.uint64(first_row * len(weights.b)))
-                looked += done
+            for piece in _look(block, first_row, order, plan, weights, ledger.loss, limit - ledger.made, keeper):
+                keeper.after(piece, weights)
+                ledger.note(_global(piece, len(weights.b)))
+                looked += piece.looked
                 if watch is not None:
                     watch(len(ledger.passes), looked, ledger.made, float(ledger.loss[0]))
                 if ledger.made >= limit:
@@ -147,6 +214,7 @@ def train(
                 break
             if after_block is not None:
                 after_block(ledger)
+        keeper.close(weights, ledger.made == ledger.begun)
         error = math.nan if validation_error is None else validation_error()
         ledger.seconds = spent + time.perf_counter() - started
         ledger.close(error)
@@ -164,9 +232,16 @@ def _order(plan: Plan, block: Examples, number: int, block_number: int) -> Array
 
 
 def _look(
-    block: Examples, order: Array, plan: Plan, weights: Weights, loss: Floats, room: float
-) -> Iterator[tuple[int, Array]]:
-    """Run the kernel over a block piece by piece, yielding how many rows it looked at and its mistakes."""
+    block: Examples,
+    first_row: int,
+    order: Array,
+    plan: Plan,
+    weights: Weights,
+    loss: Floats,
+    room: float,
+    keeper: Keeper,
+) -> Iterator[Piece]:
+    """Run the kernel over a block, yielding what it found piece by piece."""
     W, b = weights.W, weights.b
     contiguous, length = _piece(block.rows)
     for start in range(0, len(order), length):
@@ -177,15 +252,20 @@ def _look(
             examples = Examples(take(block.rows, part), block.y[part], block.step[part])
             local = np.arange(len(part), dtype=part.dtype)
         mistakes = np.empty(int(min(room, len(part) * len(b))), dtype=np.uint64)
-        looked, k = plan.kernel(examples, local, plan.rule, W, b, mistakes, loss)
+        rule = keeper.before(plan.rule, weights)
+        looked, k = plan.kernel(examples, local, rule, W, b, mistakes, loss)
         if looked < len(part) and k < room:
             raise FloatingPointError(f"the score of row {part[looked]} is not finite")
-        found = mistakes[:k]
-        if not contiguous:
-            machines = np.uint64(len(b))
-            found = part[found // machines].astype(np.uint64) * machines + found % machines
-        yield looked, found
+        yield Piece(plan, examples, local, looked, mistakes[:k], part, first_row)
         room -= k
+
+
+def _global(piece: Piece, machines: int) -> Array:
+    """Return the mistakes of a piece with rows numbered as in the whole problem."""
+    found, m = piece.mistakes, np.uint64(machines)
+    if piece.order is not piece.numbers:
+        found = piece.numbers[found // m].astype(np.uint64) * m + found % m
+    return found + np.uint64(piece.first_row * machines)
 
 
 def _piece(rows: Rows) -> tuple[bool, int]:
@@ -317,6 +397,19 @@ def view(examples: Examples, W: Floats, b: Floats, *, on_plane: int = -1, one_vs
 
     radii, smallest, losses, wrong = zip(*_on_all_cores(rows, look), strict=True)
     return View(max(radii), min(smallest), math.fsum(losses), sum(wrong))
+
+
+def errors(examples: Examples, W: Floats, b: Floats, on_plane: int) -> Counter[float]:
+    """Count the examples of positive weight that are predicted wrong, by their steps."""
+    S, y = scores(examples.rows, W, b), examples.y
+    wrong = S.argmax(axis=1) != y if S.shape[1] > 1 else np.where(S[:, 0] == 0, on_plane, S[:, 0]) * y < 0
+    steps, counts = np.unique(examples.step[wrong & (examples.step > 0)], return_counts=True)
+    return Counter(dict(zip(steps.tolist(), counts.tolist(), strict=True)))
+
+
+def total(counts: Counter[float]) -> float:
+    """Return the sum of counted steps, the same in whatever parts they were counted."""
+    return math.fsum(step * n for step, n in counts.items())
 
 
 def _norm_from(largest: float, piece: Examples) -> float:

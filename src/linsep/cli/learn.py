@@ -49,7 +49,9 @@ def fit(
         Literal["first", "worst"] | None,
         typer.Option(help="Instead of passes: always the first, or the worst, mistake.", rich_help_panel=_LEARNING),
     ] = None,
-    keep: Annotated[str, typer.Option(help="Which weights to hand over.", rich_help_panel=_LEARNING)] = "last",
+    keep: Annotated[
+        str, typer.Option(help="What to hand over: last, best, average or vote.", rich_help_panel=_LEARNING)
+    ] = "last",
     update_margin: Annotated[float, typer.Option(help="Update up to y·s <= this.", rich_help_panel=_LEARNING)] = 0.0,
     multi_class: Annotated[
         Literal["argmax", "ovr"],

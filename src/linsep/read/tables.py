@@ -149,6 +149,7 @@ def _parquet(opened: Any, wanted: list[str], size: int, length: int) -> Iterator
     for number in range(opened.metadata.num_row_groups):
         stored += opened.metadata.row_group(number).total_byte_size
     row = max(_least(opened.schema_arrow, wanted), stored // total)
+    size = min(size, 1 << 20)  # the decoder holds pages of every column beside the rows
     for batch in opened.iter_batches(batch_size=max(1, size // row), columns=wanted, use_threads=False):
         done += batch.num_rows
         yield batch, length * done // total

@@ -1,0 +1,262 @@
+"""The perceptron in dual form: the linear one is the perceptron, the others are it in a space of features."""
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_digits
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics.pairwise import pairwise_kernels
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from linsep import KernelPerceptron, Perceptron, load, save
+
+EXPECTED_FAILURES = {
+    "check_sample_weight_equivalence_on_dense_data": "a weight is a factor of the step (SPEC, section 3)",
+    "check_sample_weight_equivalence_on_sparse_data": "a weight is a factor of the step (SPEC, section 3)",
+}
+KEEP = ["last", "average", "vote"]
+
+
+def quiet(model, *data, **extra):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(*data, **extra)
+
+
+def integers(seed, n=60, d=3, classes=2):
+    rng = np.random.default_rng(seed)
+    X, y = rng.integers(-3, 4, (n, d)), rng.integers(0, classes, n)
+    y[:classes] = range(classes)
+    return X, y
+
+
+def normals(seed, n=60, d=3):
+    """Return rows on which no sum is exact, so that no score is zero but the first ones."""
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((n, d)), rng.integers(0, 2, n)
+
+
+def polynomial(X):
+    """Return the features of (1 + x·z)², with weights that are whole when squared."""
+    columns = [np.ones(len(X))] + [np.sqrt(2) * x for x in X.T] + [x * x for x in X.T]
+    columns += [np.sqrt(2) * X[:, i] * X[:, j] for i in range(X.shape[1]) for j in range(i)]
+    return np.column_stack(columns)
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("multi_class", ["argmax", "ovr"])
+@pytest.mark.parametrize("keep", KEEP)
+@settings(max_examples=8, deadline=None)
+@given(seed=st.integers(0, 10**6), classes=st.integers(2, 4), shuffle=st.booleans(), cache=st.sampled_from([1e-9, 200]))
+def test_linear_is_the_perceptron_without_offset(storage, multi_class, keep, seed, classes, shuffle, cache):
+    X, y = integers(seed, n=300, classes=classes)
+    rows, common = storage(X), {"multi_class": multi_class, "keep": keep, "shuffle": shuffle, "max_iter": 3}
+    dual = quiet(KernelPerceptron("linear", cache_size=cache, **common), rows, y)
+    primal = quiet(Perceptron(fit_intercept=False, **common), rows, y)
+    assert np.array_equal(dual.trace_, primal.trace_)
+    assert np.array_equal(dual.mistake_counts_, primal.mistake_counts_)
+    assert (dual.n_iter_, dual.stop_reason_) == (primal.n_iter_, primal.stop_reason_)
+    assert np.array_equal(dual.history_["mistakes"], primal.history_["mistakes"])
+    np.testing.assert_allclose(dual.decision_function(rows), primal.decision_function(rows), rtol=1e-9, atol=1e-9)
+    if keep != "vote":
+        np.testing.assert_allclose(dual.dual_coef_ @ X[dual.support_], primal.coef_, rtol=1e-9, atol=1e-9)
+
+
+def test_exclusive_or():
+    X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], ["no", "yes", "yes", "no"]
+    for parameters in ({"kernel": "poly", "degree": 2, "gamma": 1.0}, {"kernel": "rbf"}):
+        model = KernelPerceptron(**parameters).fit(X, y)
+        assert model.stop_reason_ == "separated"
+        assert model.predict(X).tolist() == y
+    with pytest.warns(ConvergenceWarning, match="max_iter=50 ended the run"):
+        KernelPerceptron("linear", max_iter=50).fit(X, y)
+
+
+@pytest.mark.parametrize("keep", ["last", "vote"])
+def test_polynomial_is_the_perceptron_on_products(keep):
+    X, y = normals(2)
+    dual = quiet(KernelPerceptron("poly", gamma=1.0, keep=keep, max_iter=4), X, y)
+    primal = quiet(Perceptron(fit_intercept=False, keep=keep, max_iter=4), polynomial(X), y)
+    assert np.array_equal(dual.trace_, primal.trace_)
+    new = normals(3)[0]
+    np.testing.assert_allclose(dual.decision_function(new), primal.decision_function(polynomial(new)), rtol=1e-9)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "poly", "rbf"])
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+def test_kernels_are_those_of_scikit_learn(kernel, storage):
+    X, y = normals(4)
+    common = {"degree": 3, "gamma": 0.3, "coef0": 0.5}
+    model = quiet(KernelPerceptron(kernel, max_iter=5, **common), storage(X), y)
+    expected = pairwise_kernels(X, X[model.support_], metric=kernel, filter_params=True, **common) @ model.dual_coef_[0]
+    np.testing.assert_allclose(model.decision_function(storage(X)), expected, rtol=1e-9, atol=1e-12)
+    K = pairwise_kernels(X, metric=kernel, filter_params=True, **common)
+    given_values = quiet(KernelPerceptron("precomputed", max_iter=5), K, y)
+    called = quiet(KernelPerceptron(lambda A, B: pairwise_kernels(A, B, metric=kernel, filter_params=True, **common),
+                                    max_iter=5), storage(X), y)  # fmt: skip
+    for other, rows in ((given_values, K), (called, storage(X))):
+        assert np.array_equal(other.trace_, model.trace_)
+        np.testing.assert_allclose(other.decision_function(rows), expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("keep", KEEP)
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("multi_class", ["argmax", "ovr"])
+def test_partial_fit_row_by_row_is_one_pass(tmp_path, keep, classes, multi_class):
+    X, y = integers(5, classes=classes)
+    parameters = {"kernel": "poly", "gamma": 1.0, "keep": keep, "multi_class": multi_class, "shuffle": False}
+    whole = quiet(KernelPerceptron(max_iter=1, **parameters), X, y)
+    online = KernelPerceptron(**parameters)
+    for i in range(len(X)):
+        online.partial_fit(X[i : i + 1], y[i : i + 1], classes=range(classes))
+    if classes == 2:
+        waiting = KernelPerceptron(**parameters)
+        for i in range(len(X)):
+            waiting.partial_fit(X[i : i + 1], y[i : i + 1])
+        assert np.array_equal(waiting.decision_function(X), whole.decision_function(X))
+    save(online, tmp_path / "model")
+    for other in (online, load(tmp_path / "model")):
+        assert np.array_equal(other.trace_, whole.trace_)
+        assert np.array_equal(other.decision_function(X), whole.decision_function(X))
+        assert np.array_equal(other.support_vectors_, X[whole.support_])
+    loaded = load(tmp_path / "model")
+    for model in (online, loaded):  # a class that was not there before
+        model.partial_fit(X, y + 1)
+    assert np.array_equal(loaded.decision_function(X), online.decision_function(X))
+    assert online.classes_.tolist() == list(range(classes + 1))
+
+
+@pytest.mark.parametrize("keep", KEEP)
+@pytest.mark.parametrize("multi_class", ["argmax", "ovr"])
+def test_classes_grow_as_those_of_the_perceptron(keep, multi_class):
+    X, y = integers(6)
+    dual = KernelPerceptron("linear", keep=keep, multi_class=multi_class, shuffle=False)
+    primal = Perceptron(fit_intercept=False, keep=keep, multi_class=multi_class, shuffle=False)
+    for model in (dual, primal):
+        model.partial_fit(X, np.array([1, 3])[y]).partial_fit(X[::-1], y * 2)
+    assert dual.classes_.tolist() == [0, 1, 2, 3]
+    assert np.array_equal(dual.trace_, primal.trace_)
+    np.testing.assert_allclose(dual.decision_function(X), primal.decision_function(X), rtol=1e-9, atol=1e-9)
+
+
+def budgeted(X, y, budget, passes):
+    """Return the factors of a binary linear perceptron that forgets the row whose last mistake is longest ago."""
+    factors = {}
+    for _ in range(passes):
+        for i in range(len(X)):
+            if y[i] * sum(f * (X[r] @ X[i]) for r, f in factors.items()) <= 0:
+                factors[i] = factors.pop(i, 0) + y[i]  # now the youngest
+                if len(factors) > budget:
+                    del factors[next(iter(factors))]
+    return factors
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 10**6), budget=st.integers(1, 12))
+def test_budget(seed, budget):
+    X, y = integers(seed, n=40)
+    model = quiet(KernelPerceptron("linear", budget=budget, shuffle=False, max_iter=3), X, y)
+    if model.n_iter_ == 3:
+        factors = budgeted(X, 2 * y - 1, budget, 3)
+        assert dict(zip(model.support_.tolist(), model.dual_coef_[0].tolist(), strict=True)) == factors
+    assert len(model.support_) <= budget
+    many = quiet(KernelPerceptron(budget=budget, max_iter=3), X, integers(seed, n=40, classes=3)[1])
+    assert len(many.support_) <= budget
+    online = KernelPerceptron("linear", budget=budget, shuffle=False)
+    for i in [*range(40)] * 2:
+        online.partial_fit(X[i : i + 1], y[i : i + 1])
+        assert len(online.support_) <= budget
+
+
+def test_memory_for_kernel_values_is_limited():
+    X, y = integers(7, n=700)
+    counted = []
+
+    def kernel(A, B):
+        counted.append(len(A) * len(B))
+        return A @ B.T
+
+    small = quiet(KernelPerceptron(kernel, cache_size=0.1, max_iter=2), X, y)  # room for 18 rows of 700
+    most, calls = max(counted), len(counted)
+    assert most <= 0.1 * 2**17
+    counted.clear()
+    small.decision_function(X)
+    assert max(counted) <= 0.1 * 2**17
+    counted.clear()
+    large = quiet(KernelPerceptron(kernel, cache_size=100, max_iter=2), X, y)
+    assert np.array_equal(small.trace_, large.trace_)
+    assert len(counted) < calls
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("keep", KEEP)
+def test_files(tmp_path, storage, keep):
+    X, y = integers(8, classes=3)
+    labels = np.array(["red", "green", "blue"])[y]
+    model = quiet(KernelPerceptron(keep=keep, max_iter=3), storage(X), labels)
+    save(model, tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    assert np.array_equal(loaded.decision_function(X), model.decision_function(X))
+    assert loaded.predict(X).tolist() == model.predict(X).tolist()
+    assert loaded.get_params() == model.get_params()
+    for name in ("n_iter_", "mistakes_", "stop_reason_", "n_features_in_"):
+        assert getattr(loaded, name) == getattr(model, name)
+    model._place = model._place + 1000
+    save(model, tmp_path / "model")
+    with pytest.raises(ValueError, match="a mistake on a row or class that is not there"):
+        load(tmp_path / "model")
+    with pytest.raises(ValueError, match="a model file cannot keep"):
+        save(quiet(KernelPerceptron(lambda A, B: A @ B.T, max_iter=2), X, y), tmp_path / "other")
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@parametrize_with_checks(
+    [KernelPerceptron(max_iter=100), KernelPerceptron(keep="vote", multi_class="ovr", max_iter=20)],
+    expected_failed_checks=lambda _: EXPECTED_FAILURES,
+)
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("keep", KEEP)
+def test_calibration_and_digits(keep):
+    X, y = load_digits(return_X_y=True)
+    model = KernelPerceptron("poly", keep=keep, max_iter=20).fit(X[:800], y[:800])
+    assert model.stop_reason_ == "separated"
+    assert model.score(X[800:], y[800:]) > 0.9
+    calibrated = CalibratedClassifierCV(model, cv=2).fit(X[:300], y[:300])
+    np.testing.assert_allclose(calibrated.predict_proba(X[:50]).sum(axis=1), 1)
+
+
+def test_weights_and_bad_input():
+    X, y = integers(9, n=40)
+    used = np.arange(40) % 3 > 0
+    some = quiet(KernelPerceptron("poly", shuffle=False, max_iter=3), X, y, sample_weight=2.0 * used)
+    gamma = some._gamma
+    rest = quiet(KernelPerceptron("poly", shuffle=False, max_iter=3, gamma=gamma), X[used], y[used])
+    np.testing.assert_allclose(some.decision_function(X), 2 * rest.decision_function(X), rtol=1e-9)
+    for name, value, words in (
+        ("kernel", "cubic", "kernel must be a callable or one of"),
+        ("degree", 0, "degree must be"),
+        ("gamma", -1.0, "gamma must be"),
+        ("keep", "best", 'keep must be "last", "average" or "vote"'),
+        ("budget", 0, "budget must be"),
+        ("cache_size", 0, "cache_size must be"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            KernelPerceptron(**{name: value}).fit(X, y)
+    with pytest.raises(ValueError, match="does not go with a budget"):
+        KernelPerceptron(budget=3, keep="average").fit(X, y)
+    assert not hasattr(KernelPerceptron("precomputed"), "partial_fit")  # it needs rows
+    with pytest.raises(ValueError, match="sparse input is not supported"):
+        KernelPerceptron("precomputed").fit(sp.csr_array(np.eye(40)), y)
+    with pytest.raises(ValueError, match="a square matrix"):
+        KernelPerceptron("precomputed").fit(X, y)
+    with pytest.raises(ValueError, match="overflowed"), np.errstate(over="ignore", invalid="ignore"):
+        KernelPerceptron("poly", degree=9, gamma=1.0).fit(X * 1e40, y)
