@@ -13,7 +13,17 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from linsep import NotSeparable, Perceptron, audit, generalization, largest_margin, mistake_bound, teacher
+from linsep import (
+    KernelPerceptron,
+    NotSeparable,
+    PassiveAggressive,
+    Perceptron,
+    audit,
+    generalization,
+    largest_margin,
+    mistake_bound,
+    teacher,
+)
 from linsep.bounds import clopper_pearson
 from oracle import argmax, dot, perceptron
 
@@ -384,6 +394,18 @@ def test_the_bounds_fail_no_more_often_than_promised():
             missed[part.name] += not part.lower <= error <= part.value
     assert all(binom.sf(count - 1, rounds, delta) > 1e-3 for count in missed.values()), missed
     assert missed["held-out rows"] > 0  # the interval is not simply everything
+
+
+def test_other_classifiers_have_the_bounds_that_are_theirs():
+    X, y, _ = teacher(200, 3, margin=0.05, offset=0.2, random_state=1)
+    for model in (KernelPerceptron(), PassiveAggressive(), Perceptron(shuffle=False, keep="vote")):
+        known = generalization(model.fit(X[:150], y[:150]), X[:150], y[:150], X_test=X[150:], y_test=y[150:])
+        assert known.held_out.applies
+        assert not known.compression.applies
+        assert known.margin.applies == isinstance(model, PassiveAggressive)
+    with pytest.raises(ValueError, match="no trace of a perceptron"):
+        audit(PassiveAggressive().fit(X, y), X, y)
+    assert audit(Perceptron(keep="average").fit(X, y), X, y).holds  # of the run, whatever it hands over
 
 
 def test_parameters_of_generalization():

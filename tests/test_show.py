@@ -243,6 +243,14 @@ def test_the_bracket():
     np.testing.assert_array_equal(curve.get_ydata(), display.upper[1:])
 
 
+def test_a_long_run_is_thinned_but_not_changed():
+    upper = np.concatenate(([np.inf], 1 / np.arange(1.0, 100_001)))
+    line = BracketDisplay(upper, None, (1e-6, 2e-6)).plot().ax_.lines[0]
+    assert 1000 < len(line.get_xdata()) < 5000
+    np.testing.assert_allclose(line.get_ydata(), 1 / line.get_xdata())
+    assert line.get_xdata()[[0, -1]].tolist() == [1, 100_000]
+
+
 def test_the_bracket_without_a_plane():
     X, y = [[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1]
     display = BracketDisplay.from_estimator(ended(Perceptron(max_iter=300), X, y), X, y)
@@ -263,7 +271,7 @@ def test_margins():
     np.testing.assert_allclose(display.margins, y * model.distance(X))
     assert display.wrong_ == np.count_nonzero(display.margins <= 0)
     assert sum(patch.get_height() for patch in display.ax_.patches if hasattr(patch, "get_height")) >= 200
-    assert f"{display.wrong_} of 200 rows are wrong" in display.ax_.get_title(loc="left")
+    assert f"{display.wrong_} of 200 are wrong" in display.ax_.get_title(loc="left")
     assert display.ax_.lines[1].get_xdata()[0] == display.margins.min()
 
 
@@ -293,6 +301,7 @@ def test_regions(d):
         column = min(int((x[0] - left) / (right - left) * 500), 499)
         near = colours[max(0, row - 1) : row + 2, max(0, column - 1) : column + 2]
         assert list(model.classes_).index(label) in near
+    np.testing.assert_array_equal(display.wrong, model.predict(X) != y)
     own = [len(c.get_offsets()) for c in display.ax_.collections if c.get_label() in ("a", "b", "c")]
     assert own == [30, 30, 30]
 

@@ -176,7 +176,7 @@ def _recorded(model: Any) -> Array:
         raise ValueError("one-against-rest is one run for every class: audit a Perceptron of two classes for each")
     if model._plan(machines, 0).kernel not in (kernels.perceptron, kernels.argmax):
         raise ValueError(
-            f"{type(model).__name__} does not take the steps of the perceptron: the theorem is not its own"
+            f"{type(model).__name__} does not take the steps of the perceptron, which the theorem is about"
         )
     if any(stretch.machines != machines for stretch in stretches):
         raise ValueError("classes appeared on the way: the run as a whole is not one of the theorem's")

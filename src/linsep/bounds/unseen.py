@@ -270,6 +270,8 @@ def _margin(model: Any, X: Any, y: Any, delta: float, radius: float | None) -> E
         "no row is ever longer than the longest training row (give radius= if a bound is known)"
     )  # fmt: skip
     assumptions = (_IID, known)
+    if not hasattr(model, "coef_") or getattr(model, "keep", "last") == "vote":
+        return ErrorBound(name, math.nan, words, assumptions, reason="what predicts is not one plane")
     if len(model.coef_) > 1:
         return ErrorBound(name, math.nan, words, assumptions, reason="it is for two classes")
     X = encode.matrix(model, X, reset=False)

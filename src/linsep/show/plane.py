@@ -159,7 +159,8 @@ class PlaneDisplay(Display):
         wrong = np.where(self.positive, 1, -1) * (self.points @ self.w + self.b) <= 0
         if wrong.any():
             x, y = self.points[wrong].T
-            ax.scatter(x, y, s=60, c=palette.ink, marker="x", linewidths=1.2, label="on the wrong side", zorder=5)
+            size = 60 if np.count_nonzero(wrong) <= 100 else 14
+            ax.scatter(x, y, s=size, c=palette.ink, marker="x", linewidths=1, label="on the wrong side", zorder=5)
 
 
 class Frame(NamedTuple):

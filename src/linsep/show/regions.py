@@ -14,6 +14,7 @@ from linsep.estimators.linear import Linear
 from linsep.problem import Array, Floats
 from linsep.show.plane import Frame, records, some_rows
 from linsep.show.style import SHAPES, Display, below, theme
+from linsep.train import scores
 
 
 class RegionsDisplay(Display):
@@ -32,6 +33,8 @@ class RegionsDisplay(Display):
         Weights and offsets in the coordinates drawn.
     counts : ndarray of shape (n,)
         Mistakes made on each row, which give the size of its mark.
+    wrong : ndarray of bool of shape (n,)
+        Rows that the classifier predicts wrong, which have a cross.
     labels : tuple
         Labels of the classes.
     axes_names : tuple of str
@@ -59,12 +62,14 @@ class RegionsDisplay(Display):
         b: Floats,
         *,
         counts: Array,
+        wrong: Array,
         labels: tuple[Any, ...],
         axes_names: tuple[str, str],
         caption: str = "",
     ) -> None:
         self.points, self.groups, self.W, self.b = points, groups, W, b
-        self.counts, self.labels, self.axes_names, self.caption = counts, labels, axes_names, caption
+        self.counts, self.wrong, self.labels = counts, wrong, labels
+        self.axes_names, self.caption = axes_names, caption
 
     @classmethod
     def from_estimator(cls, model: Linear, X: Any, y: Any, *, ax: Axes | None = None, style: str = "light") -> Self:
@@ -90,6 +95,7 @@ class RegionsDisplay(Display):
         rows = some_rows(np.arange(X.shape[0], dtype=float), counts)
         part = X[rows]
         W, b = model.coef_, model.intercept_
+        wrong = scores(encode.to_rows(part), W, b).argmax(axis=1) != groups[rows]
         caption = f"{len(rows):,} of {X.shape[0]:,} rows" if len(rows) < X.shape[0] else ""
         if X.shape[1] == 2:
             points = np.asarray(part.todense() if sp.issparse(part) else part, dtype=np.float64)
@@ -106,7 +112,7 @@ class RegionsDisplay(Display):
             if len(W) > 3:
                 caption += "; regions of the middle"
         display = cls(
-            points, groups[rows], W, b, counts=counts[rows], labels=tuple(model.classes_.tolist()),
+            points, groups[rows], W, b, counts=counts[rows], wrong=wrong, labels=tuple(model.classes_.tolist()),
             axes_names=names, caption=caption,
         )  # fmt: skip
         return display.plot(ax=ax, style=style)
@@ -151,7 +157,7 @@ class RegionsDisplay(Display):
                     zorder=3,
                     **style_of,
                 )
-            wrong = (self.points @ self.W.T + self.b).argmax(axis=1) != self.groups
+            wrong = self.wrong
             if wrong.any():
                 ax.scatter(
                     self.points[wrong, 0],

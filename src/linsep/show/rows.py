@@ -112,9 +112,10 @@ class MarginsDisplay(Display):
             if self.smallest_ < 0:
                 ax.axvspan(min(self.smallest_, edges[0]), 0, color=palette.ink, alpha=0.08, linewidth=0, zorder=0)
             ax.set(xlabel="margin y·s(x)/‖w‖" if two else "lead of the true class / ‖w‖", ylabel="rows")
-            wrong = (
-                "no row is wrong" if self.wrong_ == 0 else f"{self.wrong_:,} of {len(self.margins):,} rows are wrong"
-            )
+            wrong = "no row is wrong"
+            if self.wrong_:
+                touching = " or on the plane" if (self.margins == 0).any() else ""
+                wrong = f"{self.wrong_:,} of {len(self.margins):,} are wrong{touching}"
             ax.set_title(f"Margins of the rows: {wrong}")
             ax.yaxis.set_major_locator(MaxNLocator(integer=True))
             below(ax, 3, space=0.18)

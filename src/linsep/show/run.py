@@ -297,7 +297,7 @@ class TheoremDisplay(Display):
     def _curves(self, ax: Axes, k: Floats, low: Floats, high: Floats, palette: Palette) -> None:
         """Draw the run between its bounds."""
         found = self.audit
-        steps = np.arange(found.mistakes + 1)
+        steps = _some(found.mistakes + 1)
         textbook = low[0] == 0 == found.squared_norm[0] or found.squared_norm_bound[0] == 0
         most, least = ("√k ηR, ‖w‖ is at most this", "kηγ, w·u is at least this") if textbook else (
             "‖w‖ is at most this", "w·u is at least this"
@@ -307,9 +307,9 @@ class TheoremDisplay(Display):
             dashes |= {"marker": ".", "markersize": 5}
         ax.fill_between(k, low, high, where=list(high >= low), color=palette.ink, alpha=0.07, linewidth=0)
         ax.plot(k, high, color=palette.negative, linewidth=1.6, label=most)
-        ax.plot(steps, np.sqrt(found.squared_norm), color=palette.negative, label="‖w‖", **dashes)
+        ax.plot(steps, np.sqrt(found.squared_norm[steps]), color=palette.negative, label="‖w‖", **dashes)
         ax.plot(k, low, color=palette.positive, linewidth=1.6, label=least)
-        ax.plot(steps, found.progress, color=palette.positive, label="w·u", **dashes)
+        ax.plot(steps, found.progress[steps], color=palette.positive, label="w·u", **dashes)
 
     def _zoom(self, ax: Axes, k: Floats, low: Floats, high: Floats, palette: Palette) -> None:
         """Draw the run alone, larger, in the empty corner."""
@@ -425,9 +425,9 @@ class BracketDisplay(Display):
         """
         with theme(style) as palette:
             ax = self._open(ax, (5.4, 3.9))
-            k = np.arange(1, len(self.upper))
+            k = 1 + _some(len(self.upper) - 1)
             mark: dict[str, Any] = {"marker": ".", "markersize": 5} if len(k) <= 60 else {}
-            ax.plot(k, self.upper[1:], color=palette.negative, label="‖w‖/(ηk): γ is at most this", **mark)
+            ax.plot(k, self.upper[k], color=palette.negative, label="‖w‖/(ηk): γ is at most this", **mark)
             if self.margin is not None:
                 low, high = self.margin
                 if high - low < 1e-3 * high:
@@ -443,7 +443,7 @@ class BracketDisplay(Display):
                 ax.set_yscale("log")
             else:
                 ax.set_ylim(bottom=0)
-            if len(k) > 1000:
+            if len(self.upper) > 1000:
                 ax.set_xscale("log")
             else:
                 ax.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -455,6 +455,13 @@ class BracketDisplay(Display):
             )
             below(ax, 1 if self.achieved is None else 2, space=0.17)
         return self
+
+
+def _some(n: int) -> Array:
+    """Return the numbers below n, or so many of them that a curve through them looks the same."""
+    if n <= 4000:
+        return np.arange(n)
+    return np.unique(np.concatenate((np.geomspace(1, n, 2000), np.linspace(1, n, 2000))).astype(np.intp) - 1)
 
 
 def _whole(number: float) -> str:
