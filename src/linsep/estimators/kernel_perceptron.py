@@ -504,7 +504,8 @@ class _Run:
             p += int(at[0])
             for r, change in self._mistake(int(rows[p]), S[:, p], np.flatnonzero(wrong[:, at[0]]), self.looked + p):
                 self.pending[r] = self.pending.get(r, 0.0) + change
-                S[:, p + 1 :] += change[:, None] * near([r], p + 1)
+                if p + 1 < len(rows):
+                    S[:, p + 1 :] += change[:, None] * near([r], p + 1)
             p += 1
         if not np.isfinite(S).all():
             raise ValueError("a score overflowed to infinity: scale X down, or choose a smaller gamma or degree")
