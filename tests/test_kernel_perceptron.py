@@ -174,19 +174,19 @@ def test_budget(seed, budget):
 
 
 def test_memory_for_kernel_values_is_limited():
-    X, y = integers(7, n=700)
+    X, y = integers(7, n=3000)
     counted = []
 
     def kernel(A, B):
         counted.append(len(A) * len(B))
         return A @ B.T
 
-    small = quiet(KernelPerceptron(kernel, cache_size=0.1, max_iter=2), X, y)  # room for 18 rows of 700
+    small = quiet(KernelPerceptron(kernel, cache_size=1, max_iter=2), X, y)  # room for 43 rows of 3000
     most, calls = max(counted), len(counted)
-    assert most <= 0.1 * 2**17
+    assert most <= 2**17
     counted.clear()
     small.decision_function(X)
-    assert max(counted) <= 0.1 * 2**17
+    assert max(counted) <= 2**17
     counted.clear()
     large = quiet(KernelPerceptron(kernel, cache_size=100, max_iter=2), X, y)
     assert np.array_equal(small.trace_, large.trace_)

@@ -23,7 +23,7 @@ from linsep.train import Change, Grow, Keeper, Piece, Weights
 
 Arrays = dict[str, Array]
 
-_BLOCK = 1 << 22  # bytes of inner products to vote on at a time: they stay in the cache
+_BLOCK = 1 << 26  # bytes of inner products to vote on at a time: fewer rows would make a slow product
 
 
 class Average(Keeper):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
 import numpy as np
@@ -14,13 +16,15 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
 
 from linsep import encode
 from linsep.estimators.online import need, number, whole
 from linsep.keep import Vote
 from linsep.problem import Array, Floats, Stop
 
-_BLOCK = 256  # rows between two updates of all scores
+_BLOCK = 256  # rows whose scores are brought up to date together
+_PENDING = 128  # support rows whose factors have changed since all scores were: fewer would make a slow product
 
 
 class KernelPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -244,7 +248,9 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         old = self._support.shape[0]
         pool = X if old == 0 else _stack(self._support, X)
         run = _Run(self, pool, np.append(self._codes, codes), np.append(self._steps, weight), old)
-        stop = run.train(max_iter, len(self._passes))
+        # most products are too small to be shared out: threads that wait for each other would cost more than they save
+        with threadpool_limits(1, user_api="blas"):
+            stop = run.train(max_iter, len(self._passes))
         rows = np.append(self.support_, np.arange(len(codes)) + self._rows_seen)
 
         kept, self._place = np.unique(run.place, return_inverse=True)
@@ -451,16 +457,23 @@ class _Run:
             self.factors.move_to_end(r)
         n = pool.shape[0]
         self.columns = _Columns(self._values, n, int(model.cache_size * 2**17) // n)
-        self.S = np.zeros((self.machines, n))  # scores of the present hypothesis
+        self.S = np.zeros((self.machines, n))  # scores, all of them up to date but for what is pending:
+        self.pending: dict[int, Floats] = {}  # changes of factors
         if first:
             new = slice(first, n)
             self.S[:, new] = D @ model._gram(pool[:first], pool[new])
 
-    def _values(self, rows: Array, others: Array | slice) -> Floats:
-        """Return the kernel values of some rows of the pool with others."""
+    def _values(self, rows: list[int]) -> Floats:
+        """Return the kernel values of some rows of the pool with all, on all cores."""
         if self.model.kernel == "precomputed":
-            return np.asarray(self.pool[rows][:, others])
-        return self.model._gram(self.pool[rows], self.pool[others])
+            return np.asarray(self.pool[rows])
+        some, n = self.pool[rows], self.pool.shape[0]
+        length = n if callable(self.model.kernel) else max(1024, -(-n // (os.cpu_count() or 1)))
+        parts = [self.pool[start : start + length] for start in range(0, n, length)]
+        if len(parts) == 1:
+            return self.model._gram(some, self.pool)
+        with ThreadPoolExecutor(len(parts)) as threads:
+            return np.concatenate(list(threads.map(lambda part: self.model._gram(some, part), parts)), axis=1)
 
     def train(self, max_iter: int, passes_before: int) -> Stop:
         """Make passes until one is clean."""
@@ -477,28 +490,45 @@ class _Run:
         return Stop.MAX_ITER
 
     def _block(self, rows: Array) -> None:
-        """Look at some rows one after another; then bring the scores of all rows up to date."""
+        """Look at some rows one after another."""
+        near = self._near(rows)
         S, codes = self.S[:, rows], self.codes[rows]  # copies
-        changes: dict[int, Floats] = {}  # of factors, in this block
+        if self.pending:
+            S += np.column_stack(list(self.pending.values())) @ near(list(self.pending), 0)
         p = 0
-        while True:
+        while p < len(rows):
             wrong = self._wrong(S[:, p:], codes[p:])
             at = np.flatnonzero(wrong.any(axis=0))
             if len(at) == 0:
                 break
             p += int(at[0])
             for r, change in self._mistake(int(rows[p]), S[:, p], np.flatnonzero(wrong[:, at[0]]), self.looked + p):
-                changes[r] = changes.get(r, 0.0) + change
+                self.pending[r] = self.pending.get(r, 0.0) + change
                 if p + 1 < len(rows):
-                    S[:, p + 1 :] += change[:, None] * self.columns.some(r, rows[p + 1 :])
+                    S[:, p + 1 :] += change[:, None] * near([r], p + 1)
             p += 1
-            if p == len(rows):
-                break
-        self.looked += len(rows)
-        for some, K in self.columns.all(list(changes)):
-            self.S += np.column_stack([changes[r] for r in some]) @ K
-        if not np.isfinite(self.S[:, rows]).all():
+        if not np.isfinite(S).all():
             raise ValueError("a score overflowed to infinity: scale X down, or choose a smaller gamma or degree")
+        self.looked += len(rows)
+        if len(self.pending) >= _PENDING:
+            for some, K in self.columns.all(list(self.pending)):
+                self.S += np.column_stack([self.pending[r] for r in some]) @ K
+            self.pending.clear()
+
+    def _near(self, rows: Array) -> Callable[[list[int], int], Floats]:
+        """Return what gives the kernel values of support rows with those of a block from some place on."""
+        model, slots, store = self.model, self.columns.slots, self.columns.store
+        block = None if model.kernel == "precomputed" else self.pool[rows]
+
+        def near(support: list[int], p: int) -> Floats:
+            if all(r in slots for r in support):
+                held: Floats = store[np.array([slots[r] for r in support])[:, None], rows[p:]]
+                return held
+            if block is None:
+                return np.asarray(self.pool[np.array(support)[:, None], rows[p:]])
+            return model._gram(self.pool[support], block[p:])
+
+        return near
 
     def _signs(self, codes: Array) -> Floats:
         """Return +1 for the rows of every machine's own class, else -1, shape (machines, n)."""
@@ -546,18 +576,10 @@ class _Run:
 class _Columns:
     """Kernel values of support rows with all rows, as many as there is room for, those used last."""
 
-    def __init__(self, values: Callable[[Array, Any], Floats], n: int, room: int) -> None:
+    def __init__(self, values: Callable[[list[int]], Floats], n: int, room: int) -> None:
         self.values, self.room = values, max(1, min(room, n))
         self.store = np.empty((self.room, n))
         self.slots: OrderedDict[int, int] = OrderedDict()
-
-    def some(self, row: int, others: Array) -> Floats:
-        """Return the values of one row with some others."""
-        if row in self.slots:
-            held: Floats = self.store[self.slots[row], others]
-            return held
-        values: Floats = self.values(np.array([row]), others)[0]
-        return values
 
     def all(self, rows: list[int]) -> Iterator[tuple[list[int], Floats]]:
         """Yield the rows in parts that there is room for, with their values with all rows."""
@@ -569,7 +591,7 @@ class _Columns:
         new = [r for r in rows if r not in self.slots]
         for start in range(0, len(new), self.room):
             part = new[start : start + self.room]
-            K = self.values(np.array(part), slice(None))
+            K = self.values(part)
             for r, values in zip(part, K, strict=True):
                 full = len(self.slots) == self.room
                 self.slots[r] = self.slots.popitem(last=False)[1] if full else len(self.slots)
