@@ -1,6 +1,6 @@
-"""What linsep does, in a minute: learn a plane, count the mistakes, compare with the bound, draw it.
+"""What linsep does, in a minute: learn a plane, count the mistakes, prove the bound and the verdict, draw it.
 
-Run it with ``make demo``, or with ``python examples/demo.py [FOLDER]``; the figure goes to FOLDER (``demo``).
+Run it with ``make demo``, or with ``python examples/demo.py [FOLDER]``; figure and report go to FOLDER (``demo``).
 """
 
 import sys
@@ -13,7 +13,7 @@ from rich.table import Table
 from sklearn.datasets import load_iris
 from sklearn.linear_model import Perceptron as ScikitPerceptron
 
-from linsep import Perceptron, PlaneDisplay, teacher
+from linsep import Perceptron, PlaneDisplay, audit, mistake_bound, report, separate, teacher
 
 console = Console()
 
@@ -43,10 +43,12 @@ def main(folder: Path) -> None:
     margin = 0.05
     X, y, hidden = teacher(200, 2, margin=margin, random_state=7)
     model = Perceptron(fit_intercept=False).fit(X, y)
-    bound = (model.radius_ / margin) ** 2
+    bound = mistake_bound(X, y, fit_intercept=False)
     console.print(f"200 points in a disc, no closer than {margin} to the hidden plane w* = {numbers(hidden.w)}\n")
     console.print(f"stop reason     [bold]{model.stop_reason_}[/] after {model.n_iter_} passes")
-    console.print(f"mistakes        [bold]{model.mistakes_}[/]   the theorem allows (R/γ)² ≤ {bound:.0f}")
+    console.print(f"mistakes        [bold]{model.mistakes_}[/]   the theorem allows (R/γ)² ≤ {bound.mistakes}")
+    holds = audit(model, X, y).holds
+    console.print(f"proof           both inequalities hold at each of the {model.mistakes_} mistakes: {holds}")
     console.print(f"radius R        {model.radius_:.4f}")
     console.print(f"margin          {model.margin_:.4f}   of the plane found; the hidden one keeps {margin}")
     console.print(f"w               {numbers(model.coef_[0])}")
@@ -67,9 +69,9 @@ def main(folder: Path) -> None:
     )
     console.print(table)
 
-    console.rule("[bold]3  Iris: three classes at once, and one against the rest")
+    console.rule("[bold]3  Iris: what the perceptron finds, and what is proved")
     iris = load_iris(as_frame=True)
-    table = Table("iris", "stop reason", "passes", "mistakes", "R", "margin", "errors")
+    table = Table("iris", "verdict", "stop reason", "passes", "mistakes", "margin", "errors")
     problems = {name: np.where(iris.target == c, name, "other") for c, name in enumerate(iris.target_names)}
     problems = {"all three": iris.target_names[iris.target]} | {
         f"{name} or not": labels for name, labels in problems.items()
@@ -81,14 +83,22 @@ def main(folder: Path) -> None:
         wrong = np.count_nonzero(model.predict(iris.data) != labels)
         table.add_row(
             name,
+            separate(iris.data, labels).kind,
             model.stop_reason_,
             str(model.n_iter_),
             str(model.mistakes_),
-            f"{model.radius_:.3f}",
             f"{model.margin_:.3g}",
             str(wrong),
         )
     console.print(table)
+    versicolor = problems["versicolor or not"]
+    refutation = separate(iris.data, versicolor).refutation
+    console.print(
+        f"no plane tells versicolor from the others: rows {refutation.indices.tolist()} contradict each other"
+    )
+    page = folder / "report.html"
+    report(iris.data, problems["setosa or not"], page, title="Setosa or not")
+    console.print(f"all about the first of these problems is in [bold]{page}[/]: open it in a browser")
 
 
 if __name__ == "__main__":
