@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from linsep.convert import from_liblinear, to_liblinear, to_onnx
     from linsep.document import from_json, to_json, verify
     from linsep.estimators import MaxMarginClassifier, Perceptron
+    from linsep.explore import explore
     from linsep.margin import Margin, largest_margin
     from linsep.problem import NotSeparable, Plane
     from linsep.proof import Refutation, Separator, Verdict
@@ -47,6 +48,7 @@ _ROOMS = {
     "Separator": "proof",
     "Verdict": "proof",
     "audit": "bounds",
+    "explore": "explore",
     "fit_source": "stream",
     "from_json": "document",
     "from_liblinear": "convert",
@@ -80,6 +82,7 @@ __all__ = [
     "Separator",
     "Verdict",
     "audit",
+    "explore",
     "fit_source",
     "from_json",
     "from_liblinear",

@@ -1,4 +1,4 @@
-"""The command line: ``linsep fit | predict | score | show | convert | generate``.
+"""The command line: ``linsep fit | predict | score | show | convert | generate | explore``.
 
 Nothing heavy is imported before a command needs it, so that ``linsep --help`` answers at once.
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from linsep.cli import apply, learn, models, teach
+from linsep.cli import apply, exploring, learn, models, teach
 
 __all__ = ["app", "main"]
 
@@ -31,8 +31,10 @@ for _command, _example in (
     (models.show, "linsep show species.linsep --top 20"),
     (models.convert, "linsep convert species.linsep species.onnx"),
     (teach.generate, "linsep generate data.csv --n 10000 --d 20 --margin 0.05"),
+    (exploring.explore, "linsep explore species.csv --target species"),
 ):
-    app.command(epilog=f"Example: `{_example}`", no_args_is_help=True)(_command)
+    _needs = _command is not exploring.explore
+    app.command(epilog=f"Example: `{_example}`", no_args_is_help=_needs)(_command)
 
 
 def _print_version(asked: bool) -> None:
