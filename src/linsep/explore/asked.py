@@ -83,8 +83,11 @@ class Points:
     def of_source(cls, path: Any, **options: Any) -> tuple[Self, str]:
         """Read points from a file or stream as ``linsep.read`` does, the first ones of many; say what was left out."""
         source = read(path, **options)
-        blocks, labels, said = [], [], ""
+        blocks: list[Any] = []
+        labels: list[Any] = []
+        said = ""
         for X, y, _ in source:
+            assert y is not None  # labels were asked for
             if X.shape[1] > MOST_COLUMNS:
                 raise ValueError(f"{X.shape[1]} features: this page takes up to {MOST_COLUMNS} columns, of numbers")
             room = MOST_ROWS - len(labels)
@@ -141,14 +144,18 @@ class Settings:
         for name, choices in (("order", ORDERS), ("keep", KEEPS)):
             if value[name] not in choices:
                 raise ValueError(f"{name} is one of {', '.join(choices)}")
-        for name, least, most in (("max_iter", 1, 10_000), ("max_updates", 1, MOST_UPDATES), ("random_state", 0, 2**31 - 1)):
+        for name, least, most in (
+            ("max_iter", 1, 10_000),
+            ("max_updates", 1, MOST_UPDATES),
+            ("random_state", 0, 2**31 - 1),
+        ):
             if not isinstance(value[name], int) or isinstance(value[name], bool) or not least <= value[name] <= most:
                 raise ValueError(f"{name} is a whole number from {least} to {most}")
-        for name, least in (("eta0", 1e-6), ("update_margin", 0.0), ("target_margin", 1e-6), ("tol", 0.0)):
+        for name, smallest in (("eta0", 1e-6), ("update_margin", 0.0), ("target_margin", 1e-6), ("tol", 0.0)):
             if value[name] is not None or name in ("eta0", "update_margin"):
                 value[name] = _number(value[name], name)
-                if not least <= value[name] <= 1e6:
-                    raise ValueError(f"{name} is a number from {least:g} to 1000000")
+                if not smallest <= value[name] <= 1e6:
+                    raise ValueError(f"{name} is a number from {smallest:g} to 1000000")
         value["start"] = tuple(_number(each, "start weights") for each in _sequence(value["start"], "start weights"))
         if value["columns"] is not None:
             pair = _sequence(value["columns"], "columns")
@@ -190,7 +197,9 @@ def _number(value: Any, what: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"{what}: a number is expected")
     if not abs(value) <= _LARGEST or not math.isfinite(value):
-        raise ValueError(f"{what}: {value:.3g} is not a number up to {_LARGEST:g}" if abs(value) < 1e300 else f"{what}: too large")
+        raise ValueError(
+            f"{what}: {value:.3g} is not a number up to {_LARGEST:g}" if abs(value) < 1e300 else f"{what}: too large"
+        )
     return float(value) + 0.0  # no negative zero
 
 

@@ -81,7 +81,7 @@ def answer(points: Points, settings: Settings) -> dict[str, Any]:
 
 def _columns(points: Points, settings: Settings) -> tuple[Floats, list[str]]:
     """Return the columns that the run sees, and their names."""
-    X = np.array(points.rows, dtype=np.float64).reshape(len(points.rows), -1)
+    X = np.array(points.rows, dtype=np.float64) if points.rows else np.zeros((0, 2))
     names = list(points.names) or [f"x{j + 1}" for j in range(X.shape[1])]
     if settings.columns is not None and X.shape[1] > 2:
         chosen = list(settings.columns)
@@ -146,19 +146,23 @@ class View(NamedTuple):
 
 
 def _view(X: Floats, names: list[str], w: Floats | None) -> View:
-    """Return the view of one or two columns as they are; of more, w upright on its plane and what varies most beside."""
+    """Return the view of one or two columns as they are; of more, along w and along what varies most across it."""
     d = X.shape[1]
     if d <= 2:
-        return View(np.zeros(d), np.eye(2, d), "columns", (names[0], names[1]) if d == 2 else (names[0] if d else "", ""))
+        return View(
+            np.zeros(d), np.eye(2, d), "columns", (names[0], names[1]) if d == 2 else (names[0] if d else "", "")
+        )
     origin = X.mean(axis=0)
     centred = X - origin
     basis = []
     if w is not None and np.linalg.norm(w) > 0:
         basis.append(w / np.linalg.norm(w))
         centred = centred - np.outer(centred @ basis[0], basis[0])
-    for direction in np.linalg.svd(centred, full_matrices=True)[2][: 2 - len(basis)]:
-        basis.append(direction * (1 if direction[np.abs(direction).argmax()] > 0 else -1))
-    axes = ("along the last w", "most varied across it") if w is not None else ("1st principal axis", "2nd")
+    directions = np.linalg.svd(centred, full_matrices=True)[2][: 2 - len(basis)]
+    basis += [v * (1 if v[np.abs(v).argmax()] > 0 else -1) for v in directions]  # the sign is free: fix it
+    axes = (
+        ("along the last w", "most varied across it") if w is not None else ("1st principal axis", "2nd principal axis")
+    )
     return View(origin, np.array(basis), "projection", axes)
 
 
@@ -301,7 +305,9 @@ def _refutation(found: Refutation, classes: tuple[Any, ...], X: Floats, y: Array
             used = used[np.argsort(np.arctan2(*(signs[used, None] * drawn[used]).T[::-1]), kind="stable")]
             steps = weights[used, None] * signs[used, None] * drawn[used]
             sums = np.vstack((np.zeros((1, 2)), np.cumsum(steps, axis=0)))
-            walks.append({"class": c, "sums": _plain(sums), "rows": found.indices[used].tolist(), "signs": signs[used].tolist()})
+            walks.append(
+                {"class": c, "sums": _plain(sums), "rows": found.indices[used].tolist(), "signs": signs[used].tolist()}
+            )
     return {
         "rows": found.indices.tolist(),
         "rivals": found.rivals.tolist(),
@@ -372,4 +378,6 @@ def _plain(values: Any) -> Any:
     array = np.asarray(values)
     if array.dtype.kind != "f" or np.isfinite(array).all():
         return array.tolist()
-    return np.where(np.isfinite(array), array.astype(object), None).tolist()
+    numbers = array.astype(object)
+    numbers[~np.isfinite(array)] = None
+    return numbers.tolist()

@@ -23,7 +23,9 @@ class Preset(NamedTuple):
 
 
 def _points(X: Any, y: Any) -> Points:
-    return Points.of_arrays(np.round(np.asarray(X, dtype=np.float64) * 256) / 256, y)  # short binary fractions: short proofs
+    return Points.of_arrays(
+        np.round(np.asarray(X, dtype=np.float64) * 256) / 256, y
+    )  # short binary fractions: short proofs
 
 
 def _blobs(centres: Any, spread: float, each: int, seed: int) -> tuple[Floats, Array]:
@@ -78,20 +80,21 @@ def ring(**_: Any) -> Preset:
     """Return five clouds around a circle."""
     angles = 2 * np.pi * np.arange(5) / 5 + 0.3
     X, y = _blobs(1.5 * np.column_stack((np.cos(angles), np.sin(angles))), 0.2, 8, 2)
-    return Preset("Five classes", "Each class lies beyond a plane that keeps all others away.", _points(X, y), Settings())
+    return Preset(
+        "Five classes", "Each class lies beyond a plane that keeps all others away.", _points(X, y), Settings()
+    )
 
 
 def iris(**_: Any) -> Preset:
     """Return Fisher's iris: four columns, three classes."""
-    path = files("linsep.explore").joinpath("page/iris.csv")
-    points, _ = Points.of_source(str(path))
+    points, _ignored = Points.of_text(files("linsep.explore").joinpath("page", "iris.csv").read_text())
     said = "Fisher's iris (1936), four columns. Setosa lies apart; the other two overlap."
     return Preset("Iris", said, points, Settings(max_updates=1000))
 
 
 def scaled(**_: Any) -> Preset:
     """Return columns of very different scale, which cost many mistakes."""
-    X, y, _ = teacher(30, 2, margin=0.2, offset=False, random_state=4)
+    X, y, _plane = teacher(30, 2, margin=0.2, offset=False, random_state=4)
     said = "One column is a hundred times the other: as separable as before, and many more mistakes."
     points = _points(X * (1.0, 100.0), y)
     return Preset("Badly scaled columns", said, points, Settings(fit_intercept=False))

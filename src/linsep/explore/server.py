@@ -24,7 +24,11 @@ from linsep.explore.share import answered, page
 
 LARGEST = 4 << 20  # bytes of a question
 _HOST = "127.0.0.1"
-_FILES = {"": ("index.html", "text/html"), "explore.js": ("explore.js", "text/javascript"), "explore.css": ("explore.css", "text/css")}
+_FILES = {
+    "": ("index.html", "text/html"),
+    "explore.js": ("explore.js", "text/javascript"),
+    "explore.css": ("explore.css", "text/css"),
+}
 _QUESTIONS = ("compute", "preset", "read", "export")
 _GUARDS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -62,7 +66,7 @@ class Gate:
         if headers.get("host", "") not in self.hosts:  # another name for this address: DNS rebinding
             return 421, "This server is asked for by a name that is not its own."
         origin = headers.get("origin")
-        if origin is not None and origin.removeprefix("http://") not in self.hosts:
+        if origin is not None and origin not in {f"http://{host}" for host in self.hosts}:
             return 403, "The page is for this machine alone."
         if headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
             return 403, "The page is for this machine alone."
@@ -167,6 +171,10 @@ def serve(
         if browser:
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
         config = uvicorn.Config(
-            application(token, port, first), log_level="warning", access_log=False, timeout_graceful_shutdown=1, ws="none"
+            application(token, port, first),
+            log_level="warning",
+            access_log=False,
+            timeout_graceful_shutdown=1,
+            ws="none",
         )
         uvicorn.Server(config).run(sockets=[listening])

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import csv
+import inspect
 import io
 import json
 from importlib.resources import files
 from typing import Any
 
+from linsep.estimators import Perceptron
 from linsep.explore.asked import Points, Settings
 from linsep.explore.engine import answer
 from linsep.explore.presets import preset
@@ -37,9 +39,8 @@ def as_python(points: Points, settings: Settings) -> str:
     rows = [list(row) for row in points.rows]
     if settings.columns is not None and rows and len(rows[0]) > 2:
         rows = [[row[j] for j in settings.columns] for row in rows]
-    defaults = {"eta0": 1.0, "tol": None, "early_stopping": False, "target_margin": None, "update_margin": 0.0}
-    defaults |= {"order": None, "keep": "last", "random_state": 0}
-    given = {key: value for key, value in settings.parameters().items() if defaults.get(key, ...) != value}
+    defaults = {name: each.default for name, each in inspect.signature(Perceptron).parameters.items()}
+    given = {key: value for key, value in settings.parameters().items() if defaults[key] != value}
     fit = "X, y"
     if settings.start and len(set(points.labels)) == 2:
         weights = list(settings.start)

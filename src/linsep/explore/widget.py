@@ -15,14 +15,14 @@ from linsep.explore.share import answered
 _PAGE = pathlib.Path(__file__).parent / "page"
 
 
-class Explorer(anywidget.AnyWidget):  # type: ignore[misc]
+class Explorer(anywidget.AnyWidget):
     """The page in a notebook; ``points`` and ``settings`` follow what is done on it."""
 
     _esm = _PAGE / "explore.js"
     _css = _PAGE / "explore.css"
     points = traitlets.Dict().tag(sync=True)
     settings = traitlets.Dict().tag(sync=True)
-    presets = traitlets.List().tag(sync=True)
+    presets: Any = traitlets.List().tag(sync=True)
 
     def __init__(self, points: Points, settings: Settings) -> None:
         presets = [{"name": name, "title": make().title} for name, make in PRESETS.items()]

@@ -138,8 +138,7 @@ export function mount(host, line) {
 
     const tools = html("div", { class: "tools", role: "toolbar", "aria-label": "What a click does", hidden: !live },
       html("span", { class: "group" }, ...TOOLS.map(([key, text]) => button(`tool-${key}`, text, text, () => { state.tool = key; drawTools(); }))),
-      named("chips", html("span", { class: "group chips", role: "group", "aria-label": "Label of new points" })),
-      button("fit", "Fit", "Fit the view to the points", () => { fitBox(); drawAll(); }));
+      named("chips", html("span", { class: "group chips", role: "group", "aria-label": "Label of new points" })));
     part.plot = svg("svg", { class: "plot", role: "group", "aria-label": "Points and planes", "data-part": "plot" });
     const range = named("slider", html("input", { type: "range", min: 0, max: 0, value: 0, step: 1, "aria-label": "Mistake", "data-do": "slider", oninput: () => { pause(); go(+part.slider.value); } }));
     const transport = html("div", { class: "transport", role: "toolbar", "aria-label": "The run" },
@@ -147,7 +146,7 @@ export function mount(host, line) {
       button("run", "▶ Run", "Run or pause", toggle), button("step", "›", "One mistake on", () => { pause(); go(state.index + 1); }),
       button("end", "»", "To the end", () => { pause(); go(Infinity); }),
       named("moment", html("output", { class: "moment", "data-part": "moment" }, "–")),
-      html("label", {}, "Speed ", named("speed", html("select", { "data-do": "speed", "aria-label": "Mistakes a second", onchange: () => { state.speed = +part.speed.value; if (state.playing) { pause(); toggle(); } } },
+      html("label", {}, named("speed", html("select", { "data-do": "speed", "aria-label": "Mistakes a second", onchange: () => { state.speed = +part.speed.value; if (state.playing) { pause(); toggle(); } } },
         ...SPEEDS.map((s) => html("option", { value: s, selected: s === 2 }, `${s}/s`))))), range);
     const step = html("section", { class: "card step", "aria-label": "This update", "data-part": "step" }, ...[0, 1, 2, 3].map((i) => named(`step${i}`, html("p", {}, "\u00a0"))));
     const fields = named("fields", html("fieldset", { disabled: !live }, html("legend", { class: "unseen" }, "Settings"),
@@ -161,8 +160,8 @@ export function mount(host, line) {
       named("columns", html("label", { title: "Which columns are learnt from and shown", hidden: true }, html("span", {}, "Columns"),
         named("set-columns", html("select", { "data-set": "columns", "aria-label": "Columns", onchange: readFields }))))));
     const board = html("section", { class: "board", "aria-label": "The plane" }, tools,
-      html("div", { class: "frame" }, part.plot, named("hint", html("p", { class: "hint" }))), named("legend", html("div", { class: "legend", "aria-hidden": "true" })),
-      transport, step, html("details", { class: "card settings", open: true }, html("summary", {}, "Settings of the run"), fields));
+      html("div", { class: "frame" }, part.plot, button("fit", "Fit", "Fit the view to the points", () => { fitBox(); drawAll(); }), named("hint", html("p", { class: "hint" }))), named("legend", html("div", { class: "legend", "aria-hidden": "true" })),
+      transport, step, html("details", { class: "card settings", open: (host.clientWidth || innerWidth) > 700 }, html("summary", {}, "Settings of the run"), fields));
 
     const verdict = html("section", { class: "card verdict", "aria-label": "Verdict" },
       named("kind", html("p", { class: "kind", role: "status", "data-part": "kind" }, "…")), named("kindSaid", html("p", { class: "small" }, "\u00a0")),
@@ -226,7 +225,7 @@ export function mount(host, line) {
     state.classes = [...new Set(points.labels)].sort((p, q) => (typeof p === "number" ? p - q : p < q ? -1 : 1));
     if (state.classes.length < 2) state.classes = [...new Set([...state.classes, ...(typeof state.classes[0] === "string" ? ["A", "B"] : [-1, 1])])].slice(0, 2);
     state.label = state.classes[state.classes.length - 1];
-    put(part.hint, said ?? "");
+    state.said = said ?? "";
     writeFields();
     return refresh();
   }
@@ -334,7 +333,7 @@ export function mount(host, line) {
   function cut([a, b, c]) { // a plane as a line across the picture
     const ends = Math.abs(a) * scale.sy > Math.abs(b) * scale.sx
       ? [scale.bottom, scale.top].map((y) => [-(b * y + c) / a, y]) : [scale.left, scale.right].map((x) => [x, -(a * x + c) / b]);
-    return Number.isFinite(ends[0][0] + ends[0][1] + ends[1][0] + ends[1][1]) ? path(ends) : "";
+    return Number.isFinite(ends[0][0] + ends[0][1] + ends[1][0] + ends[1][1]) ? path(ends).slice(0, -1) : "";
   }
 
   let layer = {}, dots = [];
@@ -346,7 +345,7 @@ export function mount(host, line) {
     const group = (key, ...more) => (layer[key] = svg("g", { class: key }, ...more));
     const axes = group("axes");
     for (const x of ticks(scale.left, scale.right, width / 110)) axes.append(svg("line", { x1: X(x), x2: X(x), y1: 0, y2: height, class: x === 0 ? "zero" : null }), svg("text", { x: X(x) + 4, y: height - 6 }, number(x, 3)));
-    for (const y of ticks(scale.bottom, scale.top, height / 90)) axes.append(svg("line", { y1: Y(y), y2: Y(y), x1: 0, x2: width, class: y === 0 ? "zero" : null }), svg("text", { x: 6, y: Y(y) - 4 }, number(y, 3)));
+    for (const y of ticks(scale.bottom, scale.top, height / 90)) axes.append(svg("line", { y1: Y(y), y2: Y(y), x1: 0, x2: width, class: y === 0 ? "zero" : null }), Y(y) < 34 ? "" : svg("text", { x: 6, y: Y(y) - 4 }, number(y, 3)));
     const [across, up] = state.shown?.view.axes ?? ["", ""];
     axes.append(svg("text", { x: width - 8, y: height - 6, class: "axis", "text-anchor": "end" }, across), svg("text", { x: 6, y: 16, class: "axis" }, up));
     part.plot.replaceChildren(group("regions"), axes, group("widest"), group("links"), group("plane"), group("points", ...state.rows.map(drawPoint)), group("marks"));
@@ -470,7 +469,7 @@ export function mount(host, line) {
 
   function drawVerdict() {
     const { run, verdict, margin, theorem } = state.shown ?? {};
-    const kinds = { separable: "Separable", quasi: "Not separable, just about", overlap: "Not separable", unknown: "Undecided" };
+    const kinds = { separable: "Separable", quasi: "Only weakly separable", overlap: "Not separable", unknown: "Undecided" };
     put(part.kind, verdict ? kinds[verdict.kind] : "No verdict yet");
     root.dataset.verdict = verdict?.kind ?? "";
     const rows = verdict?.refutation ? [...new Set(verdict.refutation.rows)].map(name) : [];
@@ -513,7 +512,7 @@ export function mount(host, line) {
       put(part["proof-one"], `w·u = ${number(theorem.progress[at], 5)} ≥ ${zero ? "" : "w₀·u + "}kηγ = ${zero ? `${k}·${eta}·${number(theorem.margin)} = ` : ""}${number(theorem.progress_bound[at], 5)} ${ok(theorem.progress[at] >= theorem.progress_bound[at] - near(theorem.progress_bound[at]))}`);
       put(part["proof-two"], `‖w‖² = ${number(theorem.growth[at], 5)} ≤ ${zero ? "" : "‖w₀‖² + "}kη²R²${more} = ${zero && !more ? `${k}·${eta}²·${number(theorem.radius)}² = ` : ""}${number(theorem.growth_bound[at], 5)} ${ok(theorem.growth[at] <= theorem.growth_bound[at] + near(theorem.growth_bound[at]))}`);
       put(part["proof-end"], `k = ${run.mistakes} ≤ ${zero && !more ? `(R/γ)² = (${number(theorem.radius)}/${number(theorem.margin)})² = ` : "the largest k that fits = "}${number(theorem.limit, 6)} ${ok(run.mistakes <= theorem.limit + near(theorem.limit))}`);
-      put(part.checked, `${theorem.holds ? `All ${run.mistakes} steps checked: every inequality holds.` : theorem.violation}${theorem.form === "augmented" ? " With an offset, R, γ and w are those of the points (x, 1)." : ""}`);
+      put(part.checked, `${theorem.holds ? `All ${run.mistakes} steps checked: every inequality holds.` : theorem.violation}${theorem.form === "augmented" ? " With an offset, R, γ and w are those of the points (x, 1)." : ""}${run.after[0].length > 1 ? " With more classes w is all weight vectors together, and R is √2 times the longest point." : ""}`);
     } else if (refuted) {
       const rows = refuted.rows.join();
       if (part.proof.dataset.about !== `refutation ${rows}`) {
@@ -570,20 +569,21 @@ export function mount(host, line) {
 
   // For each chart: lines {x, y, kind}, the value at a moment, how a moment is found under the pointer.
   function chartData() {
-    const { run, theorem } = state.shown ?? {}, k = run?.frames, curve = theorem?.curve;
+    const { run, theorem } = state.shown ?? {}, k = run?.frames;
     if (!run) return {};
     const root = (values) => values.map((v) => (v == null ? null : Math.sqrt(v)));
     const far = theorem && theorem.limit > 12 * Math.max(4, run.mistakes), reach = far ? Math.max(4, run.mistakes) * 2 : Infinity;
+    const known = !theorem ? null : far ? { k, progress: theorem.progress_bound, norm: root(theorem.growth_bound), growth: theorem.growth_bound, cosine: theorem.cosine_bound } : theorem.curve;
     const bound = theorem && [{ x: theorem.limit, label: `(R/γ)² = ${number(theorem.limit)}`, far }];
     const found = {
-      growth: { lines: [{ x: k, y: run.growth, kind: "w" }, { x: theorem ? curve.k : k, y: theorem ? curve.growth : run.growth_bound, kind: "upper" }], upright: bound, reach, value: (i) => `${number(run.growth[i])} ≤ ${number(run.growth_bound[i])}` },
+      growth: { lines: [{ x: k, y: run.growth, kind: "w" }, { x: known?.k ?? k, y: known?.growth ?? run.growth_bound, kind: "upper" }], upright: bound, reach, value: (i) => `${number(run.growth[i])} ≤ ${number(run.growth_bound[i])}` },
       running: { lines: [{ x: k, y: run.moved, kind: "w" }], level: theorem && { y: theorem.margin, label: "γ" }, log: true, value: (i) => (run.moved[i] == null ? "∞" : `${theorem ? `${number(theorem.margin)} ≤ ` : ""}${number(run.moved[i])}`) },
       loss: { lines: [{ x: run.pass.number, y: run.pass.loss, kind: "w" }], passes: true, value: (_, p) => number(run.pass.loss[p]) },
       errors: { lines: [{ x: run.pass.number, y: run.pass.mistakes, kind: "w" }, { x: run.pass.number, y: run.pass.errors, kind: "upper" }], passes: true, value: (_, p) => `${run.pass.mistakes[p] ?? 0} made, ${run.pass.errors[p] ?? 0} wrong` },
     };
     if (theorem) {
-      found.squeeze = { lines: [{ x: curve.k, y: curve.progress, kind: "u" }, { x: curve.k, y: curve.norm, kind: "upper" }, { x: k, y: theorem.progress, kind: "w thin" }, { x: k, y: root(theorem.growth), kind: "w" }], upright: bound, reach, value: (i) => `${number(theorem.progress_bound[i], 3)} ≤ ${number(theorem.progress[i], 3)} ≤ ${number(Math.sqrt(theorem.growth[i]), 3)} ≤ ${number(Math.sqrt(theorem.growth_bound[i]), 3)}` };
-      found.cosine = { lines: [{ x: curve.k, y: curve.cosine, kind: "u" }, { x: k, y: theorem.cosine, kind: "w" }], upright: bound, reach, top: 1, value: (i) => (theorem.cosine[i] == null ? "–" : `${number(theorem.cosine[i])} ≥ ${number(theorem.cosine_bound[i])}`) };
+      found.squeeze = { lines: [{ x: known.k, y: known.progress, kind: "u" }, { x: known.k, y: known.norm, kind: "upper" }, { x: k, y: theorem.progress, kind: "w thin" }, { x: k, y: root(theorem.growth), kind: "w" }], upright: bound, reach, value: (i) => `${number(theorem.progress_bound[i], 3)} ≤ ${number(theorem.progress[i], 3)} ≤ ${number(Math.sqrt(theorem.growth[i]), 3)} ≤ ${number(Math.sqrt(theorem.growth_bound[i]), 3)}` };
+      found.cosine = { lines: [{ x: known.k, y: known.cosine, kind: "u" }, { x: k, y: theorem.cosine, kind: "w" }], upright: bound, reach, top: 1, value: (i) => (theorem.cosine[i] == null ? "–" : `${number(theorem.cosine[i])} ≥ ${number(theorem.cosine_bound[i])}`) };
     }
     return found;
   }
@@ -602,7 +602,7 @@ export function mount(host, line) {
       put(part[`value-${key}`], "\u00a0");
       return;
     }
-    const em = parseFloat(getComputedStyle(node).fontSize) || 12, left = em * 3, bottom = height - em * 1.6, right = width - 14, above = em * 0.9;
+    const em = parseFloat(getComputedStyle(node).fontSize) || 12, left = em * 3, bottom = height - em * 1.6, right = width - 14, above = em * (data.upright?.[0]?.far ? 2.1 : 0.9);
     const lines = data.lines.map((l) => { const keep = l.x.map((x, i) => [x, l.y[i]]).filter(([x, y]) => y != null && x <= (data.reach ?? Infinity)); return { ...l, keep }; });
     const xs = lines.flatMap((l) => l.keep.map((p) => p[0])), ys = lines.flatMap((l) => l.keep.map((p) => p[1]));
     if (data.level) ys.push(data.level.y);
@@ -614,7 +614,7 @@ export function mount(host, line) {
     for (const x of ticks(x0, x1, 4)) if (Number.isInteger(x)) node.append(svg("text", { x: X(x), y: height - em * 0.4, "text-anchor": "middle" }, number(x, 6)));
     for (const y of ticks(y0, y1, 3)) { const v = log ? 10 ** y : y; node.append(svg("line", { x1: left, x2: right, y1: Y(v), y2: Y(v), class: "grid" }), svg("text", { x: left - 4, y: Y(v) + em * 0.35, "text-anchor": "end" }, number(v, 2))); }
     for (const mark of data.upright ?? []) {
-      if (mark.far) node.append(svg("text", { x: right, y: above + em * 0.4, "text-anchor": "end", class: "label" }, `${mark.label} →`));
+      if (mark.far) node.append(svg("text", { x: right, y: em * 0.9, "text-anchor": "end", class: "label" }, `${mark.label} →`));
       else node.append(svg("line", { x1: X(mark.x), x2: X(mark.x), y1: above, y2: bottom, class: "bound" }), svg("text", { x: X(mark.x) - 4, y: bottom - em * 0.5, "text-anchor": "end", class: "label" }, mark.label));
     }
     if (data.level) node.append(svg("line", { x1: left, x2: right, y1: Y(data.level.y), y2: Y(data.level.y), class: "u" }), svg("text", { x: left + 4, y: Y(data.level.y) - 5, class: "label" }, data.level.label));
@@ -701,6 +701,7 @@ export function mount(host, line) {
 
   function drawTools() {
     for (const [key] of TOOLS) part[`tool-${key}`].setAttribute("aria-pressed", state.tool === key);
+    for (const [key] of TOOLS) part[`tool-${key}`].disabled = !editable();
     const chip = (label, c) => html("button", { type: "button", class: `c${c}`, "data-label": label, "aria-pressed": label === state.label, "aria-label": `New points get label ${label}`, onclick: () => { state.label = label; drawTools(); } },
       svg("svg", { viewBox: "-1.5 -1.5 3 3", "aria-hidden": "true" }, svg("path", { d: SHAPES[c] })), tag(label));
     part.chips.replaceChildren(...state.classes.map(chip), ...(state.classes.length < 10 ? [html("button", { type: "button", "aria-label": "Another class", title: "Another class", "data-do": "class", onclick: addClass }, "+")] : []));
@@ -753,11 +754,12 @@ export function mount(host, line) {
   }
   const choose = (i) => { dots[state.chosen]?.setAttribute("tabindex", -1); state.chosen = i; dots[i]?.setAttribute("tabindex", 0); dots[i]?.focus({ preventScroll: true }); };
 
-  let drag = null;
+  let drag = null, pressed = null; // a plot that has captured the pointer is told of double clicks in the point's place
   const where = (event) => { const box = part.plot.getBoundingClientRect(); return scale.inverse((event.clientX - box.left) * scale.width / box.width, (event.clientY - box.top) * scale.height / box.height); };
   part.plot.addEventListener("pointerdown", (event) => {
     if (!editable() || event.button > 0) return;
     const point = event.target.closest("[data-point]"), [x, y] = where(event);
+    pressed = point ? +point.dataset.point : null;
     if (!point) { drag = { add: [x, y], from: [event.clientX, event.clientY] }; return; }
     const i = +point.dataset.point, spot = place(i);
     choose(i);
@@ -776,7 +778,7 @@ export function mount(host, line) {
     drag = null;
   });
   part.plot.addEventListener("pointercancel", () => { drag = null; });
-  part.plot.addEventListener("dblclick", (event) => { const point = event.target.closest("[data-point]"); if (point && editable() && state.tool === "move") relabel(+point.dataset.point); });
+  part.plot.addEventListener("dblclick", () => { if (pressed !== null && editable() && state.tool === "move") relabel(pressed); });
   part.plot.addEventListener("contextmenu", (event) => { const point = event.target.closest("[data-point]"); if (point && editable()) { event.preventDefault(); removePoint(+point.dataset.point); } });
   part.plot.addEventListener("keydown", (event) => {
     const point = event.target.closest("[data-point]");
@@ -808,9 +810,9 @@ export function mount(host, line) {
     if (got) save(got.text, file, type);
   }
   function picture() { // a copy that carries its styles with it
-    const copy = part.plot.cloneNode(true), taken = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-linejoin", "opacity", "font", "paint-order"];
+    const copy = part.plot.cloneNode(true), taken = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-linejoin", "opacity", "font-size", "font-family", "font-weight", "font-style", "paint-order"];
     const originals = part.plot.querySelectorAll("*"), copies = copy.querySelectorAll("*");
-    originals.forEach((node, i) => { const style = getComputedStyle(node); copies[i].setAttribute("style", taken.map((key) => `${key}:${style.getPropertyValue(key)}`).join(";")); });
+    originals.forEach((node, i) => { const style = getComputedStyle(node); for (const key of taken) copies[i].setAttribute(key, style.getPropertyValue(key)); });
     set(copy, { xmlns: "http://www.w3.org/2000/svg", width: scale.width, height: scale.height });
     copy.prepend(svg("rect", { width: scale.width, height: scale.height, fill: getComputedStyle(part.plot).backgroundColor }));
     return new XMLSerializer().serializeToString(copy);
@@ -853,7 +855,7 @@ export function mount(host, line) {
     drawCursors();
     drawTools();
     const said = state.shown?.view.said || (state.box.equal ? "" : "The two axes are not to the same scale: right angles do not look right.");
-    if (said) put(part.hint, said);
+    put(part.hint, [said, state.said].filter(Boolean).join(" "));
   }
   function redrawUnder() { // while a point is held or has the focus its element must stay
     for (const key of ["widest", "links"]) layer[key].replaceChildren();
@@ -903,6 +905,7 @@ async function live(host) {
     return `${location.origin}${location.pathname}${small ? `#${pack(points, settings)}` : ""}`;
   };
   const page = mount(host, { presets, first: begun, ask, address, keep: (points, settings) => history.replaceState(null, "", address(points, settings)) });
+  host.page = page; // for scripts: page.state, page.adopt(points, settings)
   addEventListener("hashchange", () => { const found = unpack(); if (found) page.adopt(found.points, found.settings); });
 }
 
