@@ -217,6 +217,10 @@ def test_points_are_worked_by_keyboard(page):
     changed(page, lambda: page.keyboard.press("Delete"))
     assert page.evaluate("document.activeElement.dataset.point") is not None
     agree(page)
+    page.evaluate("document.querySelector('[data-do=preset]').value = 'teacher'")
+    changed(page, lambda: page.dispatch_event("[data-do=preset]", "change"))  # the focus stays in the plot
+    assert page.locator("[data-point]").count() == 40
+    agree(page)
 
 
 def test_a_finger_moves_a_point(browser, address):

@@ -195,7 +195,7 @@ export function mount(host, line) {
       const count = state.rows.length;
       let answer;
       try { answer = await line.ask("compute", asked); } catch (error) { answer = { error: `no answer: ${error.message}` }; }
-      if (count === state.rows.length) show(answer);
+      try { if (count === state.rows.length) show(answer); } catch (error) { console.error(error); }
     }
     flying = false;
     root.dataset.state = "settled";
@@ -219,6 +219,7 @@ export function mount(host, line) {
 
   function adopt(points, settings, said) {
     pause();
+    drag = null;
     Object.assign(state, { rows: points.rows.map((r) => [...r]), labels: [...points.labels], names: [...(points.names ?? [])], chosen: 0, shown: null, box: null });
     if (settings) state.settings = { ...settings };
     else state.settings = { ...state.settings, columns: null, start: [] };
@@ -306,6 +307,7 @@ export function mount(host, line) {
   const editable = () => !line.replay && shownColumns() !== null;
 
   function fitBox() {
+    moved = true;
     const all = state.rows.map((_, i) => place(i));
     if (state.settings.fit_intercept === false || all.length < 2) all.push([0, 0]);
     if (all.length < 3) all.push([-1, -1], [1, 1]);
@@ -336,9 +338,10 @@ export function mount(host, line) {
     return Number.isFinite(ends[0][0] + ends[0][1] + ends[1][0] + ends[1][1]) ? path(ends).slice(0, -1) : "";
   }
 
-  let layer = {}, dots = [];
+  let layer = {}, dots = [], moved = true; // moved: points are no longer where they are drawn
   function drawPlot() {
     measure();
+    moved = false;
     const { width, height, X, Y } = scale;
     set(part.plot, { viewBox: `0 0 ${width} ${height}` });
     layer = {};
@@ -845,8 +848,9 @@ export function mount(host, line) {
       input.value = state.settings.keep ?? "last";
     }
     const focused = part.plot.getRootNode().activeElement?.closest?.("[data-point]");
-    if (drag?.i === undefined && !focused) drawPlot();
-    else redrawUnder();
+    if (drag?.i !== undefined || (focused && !moved)) redrawUnder();
+    else drawPlot();
+    if (focused && !part.plot.contains(focused)) dots[state.chosen]?.focus({ preventScroll: true });
     drawMoment();
     drawStep();
     drawVerdict();
