@@ -160,7 +160,8 @@ def serve(
     told : callable
         Told the address.
     """
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listening:
+    # the protocol by name: asyncio sends small answers at once only where it sees that it is TCP
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((_HOST, port))
         listening.listen(64)
