@@ -39,6 +39,11 @@ const CHARTS = [ // name, title, formula, one sentence
   ["errors", "Per pass", "{w:mistakes}, {upper:errors}", "Mistakes made during a pass, and points wrong at its end."],
 ];
 const TOOLS = [["move", "Add / move"], ["relabel", "Relabel"], ["delete", "Delete"]];
+const HELP = [
+  ["click", "add a point with the label chosen above the plot"], ["drag", "move a point, also with a finger"], ["double click", "give a point the next label"],
+  ["right click", "delete a point"], ["Tab, N, P", "go to the points, to the next, to the one before"], ["arrows", "move it; with Shift in small steps"],
+  ["1, 2, … or L", "give it that label, or the next"], ["A, Delete", "add a point beside it, delete it"], ["Space", "run or pause"], ["over a chart", "the plane moves to that mistake; arrows too"],
+];
 const SPEEDS = [1, 2, 5, 15, 60];
 
 // ------------------------------------------------------------------------------------------------ elements and numbers
@@ -133,6 +138,8 @@ export function mount(host, line) {
         button("python", "Python script", "Save a script that makes this run", () => saveText("python", "run.py", "text/x-python")),
         live ? button("html", "Replay (HTML)", "Save one file that replays the run anywhere", () => saveText("html", "run.html", "text/html")) : null,
         live && line.address ? button("link", "Copy link", "Copy the address of these points", copyLink) : null)),
+      html("details", { class: "menu" }, html("summary", { "data-do": "help" }, "Help"), html("div", {},
+        html("dl", { class: "keys" }, ...HELP.flatMap(([keys, what]) => [html("dt", {}, keys), html("dd", {}, what)])))),
       button("large", "A+", "Larger type", () => { root.classList.toggle("large"); part.large.setAttribute("aria-pressed", root.classList.contains("large")); resize(); }, { "aria-pressed": "false" }),
       button("theme", "◐", "Light or dark", () => { root.dataset.theme = dark() ? "light" : "dark"; }));
 
@@ -540,19 +547,19 @@ export function mount(host, line) {
     const width = part.walk.clientWidth || 220, height = part.walk.clientHeight || 180;
     const all = refuted.walks.flatMap((walk) => walk.sums), xs = all.map((p) => p[0]), ys = all.map((p) => p[1]);
     const [x0, x1, y0, y1] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
-    const size = Math.min((width - 50) / (x1 - x0 || 1), (height - 50) / (y1 - y0 || 1));
+    const size = Math.min((width - 60) / Math.max(x1 - x0, 1e-12), (height - 60) / Math.max(y1 - y0, 1e-12));
     const at = ([x, y]) => [width / 2 + (x - (x0 + x1) / 2) * size, height / 2 - (y - (y0 + y1) / 2) * size];
     const steps = Math.max(...refuted.walks.map((walk) => walk.rows.length));
     const draw = (t) => {
       part.walk.replaceChildren(svg("circle", { cx: at([0, 0])[0], cy: at([0, 0])[1], r: 5, class: "origin" }), svg("text", { x: at([0, 0])[0] + 9, y: at([0, 0])[1] + 16 }, "0"));
-      for (const walk of refuted.walks) walk.rows.forEach((row, i) => {
+      refuted.walks.forEach((walk, w) => walk.rows.forEach((row, i) => {
         const done = Math.min(1, Math.max(0, t - i));
         if (!done) return;
         const [p, q] = [at(walk.sums[i]), at(walk.sums[i + 1])], e = [p[0] + (q[0] - p[0]) * done, p[1] + (q[1] - p[1]) * done];
         const long = Math.hypot(e[0] - p[0], e[1] - p[1]) || 1, [dx, dy] = [(e[0] - p[0]) / long, (e[1] - p[1]) / long], colour = `c${state.classes.indexOf(state.labels[row])}`;
         part.walk.append(svg("path", { class: `leg ${colour}`, d: `M${p}L${e}` }), svg("path", { class: `tip ${colour}`, d: `M${e}L${[e[0] - dx * 9 - dy * 4.5, e[1] - dy * 9 + dx * 4.5]}L${[e[0] - dx * 9 + dy * 4.5, e[1] - dy * 9 - dx * 4.5]}Z` }),
-          Math.hypot(q[0] - p[0], q[1] - p[1]) < 12 ? "" : svg("text", { x: (p[0] + q[0]) / 2 - dy * 12, y: (p[1] + q[1]) / 2 + dx * 12 + 4, "text-anchor": "middle" }, name(row)));
-      });
+          w > 0 || Math.hypot(q[0] - p[0], q[1] - p[1]) < 12 ? "" : svg("text", { x: (p[0] + q[0]) / 2 - dy * 12, y: (p[1] + q[1]) / 2 + dx * 12 + 4, "text-anchor": "middle" }, name(row)));
+      }));
     };
     const key = refuted.rows.join();
     cancelAnimationFrame(walkTimer);
