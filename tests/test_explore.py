@@ -279,7 +279,7 @@ def test_pages_carry_their_guards():
     assert "default-src 'none'" in page.headers["content-security-policy"]
     assert page.headers["referrer-policy"] == "no-referrer"
     assert not re.search(r"https?://", share.page("index.html") + share.page("explore.css"))
-    addresses = set(re.findall(r"https?://[^\"'`\s]+", share.page("explore.js")))
+    addresses = set(re.findall(r"https?://[^\"'`\s]+", share.module()))
     assert addresses == {"http://www.w3.org/2000/svg"}
 
 

@@ -20,15 +20,11 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from linsep.explore.presets import PRESETS
-from linsep.explore.share import answered, page
+from linsep.explore.share import answered, module, page
 
 LARGEST = 4 << 20  # bytes of a question
 _HOST = "127.0.0.1"
-_FILES = {
-    "": ("index.html", "text/html"),
-    "explore.js": ("explore.js", "text/javascript"),
-    "explore.css": ("explore.css", "text/css"),
-}
+_FILES = {"": "text/html", "explore.js": "text/javascript", "explore.css": "text/css"}
 _QUESTIONS = ("compute", "preset", "read", "export")
 _GUARDS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -102,8 +98,8 @@ def application(token: str, port: int, first: dict[str, Any] | None = None) -> A
         name = request.path_params["name"]
         if name not in _FILES:
             return PlainTextResponse("There is no such file.", 404, _GUARDS)
-        path, kind = _FILES[name]
-        return Response(page(path), headers=_GUARDS, media_type=kind)
+        text = module() if name == "explore.js" else page(name or "index.html")
+        return Response(text, headers=_GUARDS, media_type=_FILES[name])
 
     async def start(_: Request) -> Response:
         presets = [{"name": name, "title": make().title} for name, make in PRESETS.items()]

@@ -6,6 +6,7 @@ import csv
 import inspect
 import io
 import json
+import re
 from importlib.resources import files
 from typing import Any
 
@@ -14,6 +15,16 @@ from linsep.explore.asked import Points, Settings
 from linsep.explore.engine import answer
 from linsep.explore.presets import preset
 
+_MODULES = (
+    "elements",
+    "structure",
+    "plane",
+    "words",
+    "charts",
+    "editing",
+    "sharing",
+    "explore",
+)  # each uses those before
 # what a saved page may do: run what is in it, and talk to nobody
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
 
@@ -21,6 +32,12 @@ _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inl
 def page(name: str) -> str:
     """Return a file of the page."""
     return files("linsep.explore").joinpath("page", name).read_text(encoding="utf-8")
+
+
+def module() -> str:
+    """Return the page's modules as one, for a server, a notebook and a saved page alike."""
+    text = "\n".join(page(f"{name}.js") for name in _MODULES)
+    return re.sub(r"^export (?=const|function)|^import .*\n", "", text, flags=re.MULTILINE) + "export { mount };\n"
 
 
 def as_csv(points: Points) -> str:
@@ -71,7 +88,7 @@ def as_html(points: Points, settings: Settings) -> str:
     }
     # "<" cannot end the script that holds it when it is written as an escape
     data = json.dumps(content, allow_nan=False).replace("<", "\\u003c")
-    module = page("explore.js").replace("</script", "<\\/script")
+    script = module().replace("</script", "<\\/script")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -80,7 +97,7 @@ def as_html(points: Points, settings: Settings) -> str:
         f"<style>\n{page('explore.css')}\n</style>\n</head>\n<body>\n"
         '<main data-linsep="replay"></main>\n'
         f'<script type="application/json" id="linsep-run">{data}</script>\n'
-        f'<script type="module">\n{module}\n</script>\n</body>\n</html>\n'
+        f'<script type="module">\n{script}\n</script>\n</body>\n</html>\n'
     )
 
 

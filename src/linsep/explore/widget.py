@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pathlib
 from typing import Any
 
 import anywidget
@@ -10,16 +9,14 @@ import traitlets
 
 from linsep.explore.asked import Points, Settings
 from linsep.explore.presets import PRESETS, worked
-from linsep.explore.share import answered
-
-_PAGE = pathlib.Path(__file__).parent / "page"
+from linsep.explore.share import answered, module, page
 
 
 class Explorer(anywidget.AnyWidget):
     """The page in a notebook; ``points`` and ``settings`` follow what is done on it."""
 
-    _esm = _PAGE / "explore.js"
-    _css = _PAGE / "explore.css"
+    _esm = module()
+    _css = page("explore.css")
     points = traitlets.Dict().tag(sync=True)
     settings = traitlets.Dict().tag(sync=True)
     presets: Any = traitlets.List().tag(sync=True)

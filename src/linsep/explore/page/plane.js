@@ -1,0 +1,158 @@
+// The plot: points, planes, margin, and the rows that contradict each other.
+
+import { SHAPES, clip, name, number, put, set, svg, ticks } from "./elements.js";
+
+export function plane(page) {
+  const { state, part, line } = page;
+  let scale = null; // data to pixels, also page.scale
+  const shownColumns = () => {
+    const d = state.rows[0]?.length ?? 2;
+    return d <= 2 ? [0, 1] : state.settings.columns; // null: a projection, on which points cannot be moved
+  };
+  const place = (i) => {
+    const columns = shownColumns();
+    return columns ? columns.map((j) => state.rows[i][j] ?? 0) : state.shown?.points[i] ?? [0, 0];
+  };
+  const editable = () => !line.replay && shownColumns() !== null;
+
+  function fitBox() {
+    page.moved = true; // points are no longer where they are drawn
+    const all = state.rows.map((_, i) => place(i));
+    if (state.settings.fit_intercept === false || all.length < 2) all.push([0, 0]);
+    if (all.length < 3) all.push([-1, -1], [1, 1]);
+    const range = (j) => { const v = all.map((p) => p[j]); return [Math.min(...v), Math.max(...v)]; };
+    const [[x0, x1], [y0, y1]] = [range(0), range(1)];
+    const wide = x1 - x0 || y1 - y0 || 1, high = y1 - y0 || wide / 4;
+    state.box = { x0: x0 - 0.14 * wide, x1: x1 + 0.14 * wide, y0: y0 - 0.14 * high, y1: y1 + 0.14 * high, equal: Math.max(wide / high, high / wide) < 8 };
+  }
+
+  function measure() {
+    const width = part.plot.clientWidth || 600, height = part.plot.clientHeight || 440, { x0, x1, y0, y1, equal } = state.box;
+    let sx = width / (x1 - x0), sy = height / (y1 - y0);
+    if (equal) sx = sy = Math.min(sx, sy);
+    const cx = (x0 + x1) / 2, cy = (y0 + y1) / 2;
+    const X = (x) => width / 2 + (x - cx) * sx, Y = (y) => height / 2 - (y - cy) * sy;
+    const left = cx - width / 2 / sx, right = cx + width / 2 / sx, bottom = cy - height / 2 / sy, top = cy + height / 2 / sy;
+    page.scale = scale = {
+      width, height, sx, sy, X, Y, left, right, bottom, top,
+      inverse: (px, py) => [cx + (px - width / 2) / sx, cy - (py - height / 2) / sy],
+      corners: [[left, bottom], [right, bottom], [right, top], [left, top]],
+      snap: 2 ** Math.floor(Math.log2(Math.max(1 / sx, 1 / sy))), // moved points are short binary fractions, and so are proofs
+    };
+  }
+  const path = (points) => (points.length ? `M${points.map(([x, y]) => `${scale.X(x).toFixed(2)},${scale.Y(y).toFixed(2)}`).join("L")}Z` : "");
+  function cut([a, b, c]) { // a plane as a line across the picture
+    const ends = Math.abs(a) * scale.sy > Math.abs(b) * scale.sx
+      ? [scale.bottom, scale.top].map((y) => [-(b * y + c) / a, y]) : [scale.left, scale.right].map((x) => [x, -(a * x + c) / b]);
+    return Number.isFinite(ends[0][0] + ends[0][1] + ends[1][0] + ends[1][1]) ? path(ends).slice(0, -1) : "";
+  }
+
+  let layer = {}, dots = [], drawnCounts = [];
+  function drawPlot() {
+    measure();
+    page.moved = false;
+    const { width, height, X, Y } = scale;
+    set(part.plot, { viewBox: `0 0 ${width} ${height}` });
+    layer = {};
+    const group = (key, ...more) => (layer[key] = svg("g", { class: key }, ...more));
+    const axes = group("axes");
+    for (const x of ticks(scale.left, scale.right, width / 110)) axes.append(svg("line", { x1: X(x), x2: X(x), y1: 0, y2: height, class: x === 0 ? "zero" : null }), svg("text", { x: X(x) + 4, y: height - 6 }, number(x, 3)));
+    for (const y of ticks(scale.bottom, scale.top, height / 90)) axes.append(svg("line", { y1: Y(y), y2: Y(y), x1: 0, x2: width, class: y === 0 ? "zero" : null }), Y(y) < 34 ? "" : svg("text", { x: 6, y: Y(y) - 4 }, number(y, 3)));
+    const [across, up] = state.shown?.view.axes ?? ["", ""];
+    axes.append(svg("text", { x: width - 8, y: height - 6, class: "axis", "text-anchor": "end" }, across), svg("text", { x: 6, y: 16, class: "axis" }, up));
+    part.plot.replaceChildren(group("regions"), axes, group("widest"), group("links"), group("plane"), group("points", ...state.rows.map(drawPoint)), group("marks"));
+    page.dots = dots = [...layer.points.children];
+    drawnCounts = [];
+    drawWidest();
+    drawLinks();
+  }
+  function drawPoint(_, i) {
+    const code = state.classes.indexOf(state.labels[i]), [x, y] = place(i);
+    return svg("g", {
+      class: `point c${code}`, "data-point": i, tabindex: i === state.chosen ? 0 : -1, role: "button", transform: `translate(${scale.X(x)},${scale.Y(y)})`,
+      "aria-label": `${name(i)}, label ${state.labels[i]}, at ${number(x)}, ${number(y)}`,
+    }, svg("circle", { r: 16, class: "reach" }), svg("path", { d: SHAPES[code], transform: `scale(${baseSize()})` }), state.rows.length <= 12 ? svg("text", { x: 11, y: -9 }, name(i)) : null);
+  }
+  const baseSize = () => (state.rows.length > 300 ? 3.5 : state.rows.length > 80 ? 5 : 6.5);
+
+  function drawWidest() {
+    const margin = state.shown?.margin;
+    if (!margin || margin.planes.length > 1) return;
+    const [a, b, c] = margin.planes[0];
+    const band = clip(clip(scale.corners, [a, b, c + margin.lower]), [-a, -b, margin.lower - c]);
+    layer.widest.append(svg("path", { d: path(band), class: "band" }), svg("path", { d: cut([a, b, c]), class: "u" }));
+    for (const i of margin.support) layer.widest.append(svg("circle", { cx: scale.X(place(i)[0]), cy: scale.Y(place(i)[1]), r: 11, class: "support" }));
+  }
+  function drawLinks() { // rows that contradict each other: the hulls of the two classes meet
+    const verdict = state.shown?.verdict, refuted = verdict?.refutation;
+    if (!refuted) return;
+    if (verdict.plane) layer.links.append(svg("path", { d: cut(verdict.plane), class: "weak" }));
+    const groups = new Map();
+    refuted.rows.forEach((row) => { const key = state.shown.run.offset && state.classes.length === 2 ? state.labels[row] : "all"; groups.set(key, [...(groups.get(key) ?? []), row]); });
+    for (const [key, rows] of groups) {
+      const spots = [...new Set(rows)].map(place), mx = spots.reduce((s, p) => s + p[0], 0) / spots.length, my = spots.reduce((s, p) => s + p[1], 0) / spots.length;
+      spots.sort((p, q) => Math.atan2(p[1] - my, p[0] - mx) - Math.atan2(q[1] - my, q[0] - mx));
+      layer.links.append(svg("path", { d: path(spots), class: `link c${state.classes.indexOf(key)}` }));
+    }
+    new Set(refuted.rows).forEach((row) => {
+      const [x, y] = place(row);
+      layer.links.append(svg("circle", { cx: scale.X(x), cy: scale.Y(y), r: 13, class: "refuting" }));
+      if (state.rows.length > 12) layer.links.append(svg("text", { x: scale.X(x) + 14, y: scale.Y(y) - 10 }, name(row)));
+    });
+  }
+
+  // What changes from mistake to mistake: cheap, so that scrubbing keeps up with the screen.
+  function drawMoment() {
+    const run = state.shown?.run;
+    part.slider.value = state.index;
+    for (const key of ["regions", "plane", "marks"]) layer[key]?.replaceChildren();
+    if (!run) { put(part.moment, "–"); return; }
+    const k = run.frames[state.index], planes = run.planes[state.index];
+    put(part.moment, `mistake ${k} of ${run.mistakes}`);
+    part.slider.setAttribute("aria-valuetext", `mistake ${k} of ${run.mistakes}`);
+    drawPlanes(planes);
+    const counts = new Array(state.rows.length).fill(0);
+    for (let t = 0; t < k; t++) counts[run.trace[t]]++;
+    const most = Math.max(1, ...run.counts);
+    counts.forEach((count, i) => {
+      if (drawnCounts[i] !== count || drawnCounts.most !== most) dots[i]?.children[1].setAttribute("transform", `scale(${baseSize() * (1 + 0.9 * Math.sqrt(count / most))})`);
+    });
+    drawnCounts = counts;
+    drawnCounts.most = most;
+    if (k > 0 && run.trace[k - 1] < state.rows.length) {
+      const row = run.trace[k - 1], [x, y] = place(row);
+      layer.marks.append(svg("circle", { cx: scale.X(x), cy: scale.Y(y), r: 19, class: "current" }));
+      if (state.rows.length > 12) layer.marks.append(svg("text", { x: scale.X(x) + 21, y: scale.Y(y) + 5 }, name(row)));
+    }
+    if (run.kept && state.index === run.frames.length - 1 && run.kept.length === 1) layer.marks.append(svg("path", { d: cut(run.kept[0]), class: "kept" }));
+  }
+  function drawPlanes(planes) {
+    if (planes.length > 1) {
+      planes.forEach((own, c) => {
+        let region = scale.corners;
+        planes.forEach((rival, r) => { if (r !== c) region = clip(region, own.map((v, j) => v - rival[j])); });
+        if (planes.some((p) => p.some((v) => v !== 0))) layer.regions.append(svg("path", { d: path(region), class: `region c${state.classes.indexOf(state.shown.classes[c])}` }));
+      });
+      return;
+    }
+    const [a, b, c] = planes[0], size = Math.hypot(a, b);
+    const [minus, plus] = state.shown.classes.map((label) => state.classes.indexOf(label));
+    if (a || b || c) layer.regions.append(svg("path", { d: path(clip(scale.corners, [a, b, c])), class: `region c${plus}` }), svg("path", { d: path(clip(scale.corners, [-a, -b, -c])), class: `region c${minus}` }));
+    if (!size) return;
+    const mx = (scale.left + scale.right) / 2, my = (scale.bottom + scale.top) / 2, away = (a * mx + b * my + c) / size ** 2;
+    let dx = a * scale.sx, dy = -b * scale.sy;
+    const long = Math.hypot(dx, dy), reach = 0.13 * Math.min(scale.width, scale.height);
+    [dx, dy] = [dx / long, dy / long];
+    const x = Math.min(scale.width - 20, Math.max(20, scale.X(mx - a * away))), y = Math.min(scale.height - 20, Math.max(20, scale.Y(my - b * away)));
+    const [tx, ty] = [x + dx * reach, y + dy * reach];
+    layer.plane.append(svg("path", { d: cut([a, b, c]), class: "w", "data-part": "plane" }), svg("path", { class: "arrow", d: `M${x},${y}L${tx},${ty}` }),
+      svg("path", { class: "head", d: `M${tx + dx * 9},${ty + dy * 9}L${tx - dy * 5},${ty + dx * 5}L${tx + dy * 5},${ty - dx * 5}Z` }), svg("text", { x: tx + dx * 20 - 5, y: ty + dy * 20 + 5 }, "w"));
+  }
+  function redrawUnder() { // while a point is held or has the focus its element must stay
+    for (const key of ["widest", "links"]) layer[key].replaceChildren();
+    drawWidest();
+    drawLinks();
+  }
+
+  return { shownColumns, place, editable, fitBox, drawPlot, redrawUnder, drawMoment };
+}
