@@ -9,14 +9,23 @@ export function editing(page) {
   function drawTools() {
     for (const [key] of TOOLS) part[`tool-${key}`].setAttribute("aria-pressed", state.tool === key);
     for (const [key] of TOOLS) part[`tool-${key}`].disabled = !page.editable();
-    const chip = (label, c) => html("button", { type: "button", class: `c${c}`, "data-label": label, "aria-pressed": label === state.label, "aria-label": `New points get label ${label}`, onclick: () => { state.label = label; drawTools(); } },
-      svg("svg", { viewBox: "-1.5 -1.5 3 3", "aria-hidden": "true" }, svg("path", { d: SHAPES[c] })), tag(label));
-    part.chips.replaceChildren(...state.classes.map(chip), ...(state.classes.length < 10 ? [html("button", { type: "button", "aria-label": "Another class", title: "Another class", "data-do": "class", onclick: addClass }, "+")] : []));
+    const pick = (label) => () => { state.label = label; drawTools(); };
+    const sign = (c) => svg("svg", { viewBox: "-1.5 -1.5 3 3", "aria-hidden": "true" }, svg("path", { d: SHAPES[c] }));
+    const chips = state.classes.map((label, c) => html("button", {
+      type: "button", class: `c${c}`, "data-label": label, onclick: pick(label),
+      "aria-pressed": String(label === state.label), "aria-label": `New points get label ${label}`,
+    }, sign(c), tag(label)));
+    const another = html("button", { type: "button", "aria-label": "Another class", title: "Another class", "data-do": "class", onclick: addClass }, "+");
+    part.chips.replaceChildren(...chips, ...(state.classes.length < SHAPES.length ? [another] : []));
     part.plot.dataset.tool = page.editable() ? state.tool : "none";
-    const c = state.shown?.run && state.shown.classes.length === 2;
-    part.legend.replaceChildren(...[["w", "perceptron’s plane", c], ["u", "widest margin", c && state.shown.margin], ["ring", "point of this mistake", state.shown?.run], ["size", "larger: more mistakes on it", state.shown?.run]]
-      .map(([kind, text, there]) => html("span", { class: there ? kind : `${kind} faint` }, html("i"), text)));
+    const run = state.shown?.run, two = run && state.shown.classes.length === 2;
+    const legend = [
+      ["w", "perceptron’s plane", two], ["u", "widest margin", two && state.shown.margin],
+      ["ring", "point of this mistake", run], ["size", "larger: more mistakes on it", run],
+    ];
+    part.legend.replaceChildren(...legend.map(([kind, text, there]) => html("span", { class: there ? kind : `${kind} faint` }, html("i"), text)));
   }
+
   function addClass() {
     const words = typeof state.classes[0] === "string";
     let fresh = words ? "A" : Math.max(...state.classes) + 1;
@@ -28,7 +37,8 @@ export function editing(page) {
   const snapped = (value) => Math.round(value / page.scale.snap) * page.scale.snap;
   function moveTo(i, x, y) {
     const columns = page.shownColumns();
-    const inside = [Math.min(page.scale.right, Math.max(page.scale.left, x)), Math.min(page.scale.top, Math.max(page.scale.bottom, y))];
+    const { left, right, bottom, top } = page.scale;
+    const inside = [Math.min(right, Math.max(left, x)), Math.min(top, Math.max(bottom, y))];
     columns.forEach((j, axis) => { if (j < state.rows[i].length) state.rows[i][j] = snapped(inside[axis]); });
     const spot = page.place(i);
     page.dots[i].setAttribute("transform", `translate(${page.scale.X(spot[0])},${page.scale.Y(spot[1])})`);
@@ -37,7 +47,7 @@ export function editing(page) {
   }
   function addPoint(x, y) {
     const d = state.rows[0]?.length ?? 2, row = Array(d).fill(0), columns = page.shownColumns();
-    if (d > 2) for (let j = 0; j < d; j++) row[j] = state.rows.reduce((s, r) => s + r[j], 0) / state.rows.length; // the other columns: their mean
+    if (d > 2) row.forEach((_, j) => { row[j] = state.rows.reduce((sum, r) => sum + r[j], 0) / state.rows.length; }); // columns unseen: their mean
     columns.forEach((j, axis) => { if (j < d) row[j] = snapped(axis ? y : x); });
     state.rows.push(row);
     state.labels.push(state.label);
@@ -58,11 +68,19 @@ export function editing(page) {
     if (focus) page.dots[state.chosen]?.focus();
     page.refresh();
   }
-  const choose = (i) => { page.dots[state.chosen]?.setAttribute("tabindex", -1); state.chosen = i; page.dots[i]?.setAttribute("tabindex", 0); page.dots[i]?.focus({ preventScroll: true }); };
+  function choose(i) { // one point at a time can be reached with Tab
+    page.dots[state.chosen]?.setAttribute("tabindex", -1);
+    state.chosen = i;
+    page.dots[i]?.setAttribute("tabindex", 0);
+    page.dots[i]?.focus({ preventScroll: true });
+  }
 
   page.drag = null;
   let pressed = null; // a plot that has captured the pointer is told of double clicks in the point's place
-  const where = (event) => { const box = part.plot.getBoundingClientRect(); return page.scale.inverse((event.clientX - box.left) * page.scale.width / box.width, (event.clientY - box.top) * page.scale.height / box.height); };
+  function where(event) {
+    const box = part.plot.getBoundingClientRect(), { width, height, inverse } = page.scale;
+    return inverse(((event.clientX - box.left) * width) / box.width, ((event.clientY - box.top) * height) / box.height);
+  }
   part.plot.addEventListener("pointerdown", (event) => {
     if (!page.editable() || event.button > 0) return;
     const point = event.target.closest("[data-point]"), [x, y] = where(event);
@@ -81,12 +99,18 @@ export function editing(page) {
     moveTo(page.drag.i, x + page.drag.dx, y + page.drag.dy);
   });
   part.plot.addEventListener("pointerup", (event) => {
-    if (page.drag?.add && state.tool === "move" && Math.hypot(event.clientX - page.drag.from[0], event.clientY - page.drag.from[1]) < 6) addPoint(...page.drag.add);
+    const { add, from } = page.drag ?? {};
     page.drag = null;
+    if (add && state.tool === "move" && Math.hypot(event.clientX - from[0], event.clientY - from[1]) < 6) addPoint(...add);
   });
   part.plot.addEventListener("pointercancel", () => { page.drag = null; });
   part.plot.addEventListener("dblclick", () => { if (pressed !== null && page.editable() && state.tool === "move") relabel(pressed); });
-  part.plot.addEventListener("contextmenu", (event) => { const point = event.target.closest("[data-point]"); if (point && page.editable()) { event.preventDefault(); removePoint(+point.dataset.point); } });
+  part.plot.addEventListener("contextmenu", (event) => {
+    const point = event.target.closest("[data-point]");
+    if (!point || !page.editable()) return;
+    event.preventDefault();
+    removePoint(+point.dataset.point);
+  });
   part.plot.addEventListener("keydown", (event) => {
     const point = event.target.closest("[data-point]");
     if (!point || event.ctrlKey || event.metaKey) return;

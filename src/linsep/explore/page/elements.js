@@ -32,7 +32,10 @@ export function number(value, digits = 4) {
 }
 export const vector = (values, columns) => `(${values.map((v) => number(v)).join(", ")}${columns > values.length ? ", …" : ""})`;
 export const signed = (value) => (value < 0 ? `− ${number(-value)}` : `+ ${number(value)}`);
-export const coloured = (formula) => formula.split(/\{(\w+):(.*?)\}/).map((text, i, all) => (i % 3 === 0 ? text : i % 3 === 2 ? html("span", { class: `ink-${all[i - 1]}` }, text) : null)).filter((node) => node !== null);
+export function coloured(formula) { // "{u:kηγ} ≤ …": in the colour of the line that it stands for
+  const parts = formula.split(/\{(\w+):(.*?)\}/); // plain, kind, text, plain, kind, text, …
+  return parts.map((text, i) => (i % 3 === 0 ? text : i % 3 === 2 ? html("span", { class: `ink-${parts[i - 1]}` }, text) : ""));
+}
 export const tag = (label) => (typeof label === "number" ? String(label).replace("-", "−") : label);
 export const name = (row) => `p${row + 1}`;
 
@@ -41,7 +44,9 @@ export function ticks(low, high, about = 4) {
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= raw * 0.99);
   const found = [];
-  for (let t = Math.ceil(low / step - 1e-9) * step; t <= high + step * 1e-9; t += step) found.push(Math.abs(t) < step / 1e6 ? 0 : t);
+  for (let t = Math.ceil(low / step - 1e-9) * step; t <= high + step * 1e-9; t += step) {
+    found.push(Math.abs(t) < step / 1e6 ? 0 : t);
+  }
   return found;
 }
 

@@ -65,11 +65,13 @@ export function mount(host, line) {
   function adopt(points, settings, said) {
     pause();
     page.drag = null;
-    Object.assign(state, { rows: points.rows.map((r) => [...r]), labels: [...points.labels], names: [...(points.names ?? [])], chosen: 0, shown: null, box: null });
+    Object.assign(state, { rows: points.rows.map((row) => [...row]), labels: [...points.labels], names: [...(points.names ?? [])] });
+    Object.assign(state, { chosen: 0, shown: null, box: null });
     if (settings) state.settings = { ...settings };
     else state.settings = { ...state.settings, columns: null, start: [] };
     state.classes = [...new Set(points.labels)].sort((p, q) => (typeof p === "number" ? p - q : p < q ? -1 : 1));
-    if (state.classes.length < 2) state.classes = [...new Set([...state.classes, ...(typeof state.classes[0] === "string" ? ["A", "B"] : [-1, 1])])].slice(0, 2);
+    const usual = typeof state.classes[0] === "string" ? ["A", "B"] : [-1, 1];
+    if (state.classes.length < 2) state.classes = [...new Set([...state.classes, ...usual])].slice(0, 2);
     state.label = state.classes[state.classes.length - 1];
     state.said = said ?? "";
     writeFields();
@@ -172,9 +174,13 @@ export function mount(host, line) {
   }
   root.addEventListener("keydown", (event) => {
     if (event.key === "Escape") root.querySelectorAll("details.menu").forEach((menu) => { menu.open = false; });
-    if (event.key === " " && !event.target.closest("button, input, select, textarea, summary")) { event.preventDefault(); toggle(); }
+    if (event.key !== " " || event.target.closest("button, input, select, textarea, summary")) return;
+    event.preventDefault();
+    toggle();
   });
-  root.addEventListener("pointerdown", (event) => root.querySelectorAll("details.menu[open]").forEach((menu) => { if (!menu.contains(event.target)) menu.open = false; }));
+  root.addEventListener("pointerdown", (event) => {
+    for (const menu of root.querySelectorAll("details.menu[open]")) if (!menu.contains(event.target)) menu.open = false;
+  });
 
   // ------------------------------------------------------------------------------------------------------------- begin
 
@@ -182,7 +188,8 @@ export function mount(host, line) {
     if (!state.box) page.fitBox();
     if (state.shown?.keeps) {
       const input = part["set-keep"];
-      if (input.options.length !== state.shown.keeps.length) input.replaceChildren(...state.shown.keeps.map((k) => html("option", {}, k)));
+      const { keeps } = state.shown;
+      if (input.options.length !== keeps.length) input.replaceChildren(...keeps.map((keep) => html("option", {}, keep)));
       input.value = state.settings.keep ?? "last";
     }
     const focused = part.plot.getRootNode().activeElement?.closest?.("[data-point]");
@@ -196,12 +203,23 @@ export function mount(host, line) {
     page.drawCharts();
     page.drawCursors();
     page.drawTools();
-    const said = state.shown?.view.said || (state.box.equal ? "" : "The two axes are not to the same scale: right angles do not look right.");
+    const uneven = state.box.equal ? "" : "The two axes are not to the same scale: right angles do not look right.";
+    const said = state.shown?.view.said || uneven;
     put(part.hint, [said, state.said].filter(Boolean).join(" "));
   }
   let resizing = 0;
-  function resize() { cancelAnimationFrame(resizing); resizing = requestAnimationFrame(() => { if (state.box && root.isConnected) { page.drawPlot(); page.drawMoment(); page.drawCharts(); page.drawCursors(); } }); }
-  Object.assign(page, { dark, complain, refresh, adopt, ask, loadPreset, askPreset, readText, readFile, own, readFields, go, pause, toggle, walkKeys, drawAll, resize });
+  function resize() {
+    cancelAnimationFrame(resizing);
+    resizing = requestAnimationFrame(() => {
+      if (!state.box || !root.isConnected) return;
+      page.drawPlot();
+      page.drawMoment();
+      page.drawCharts();
+      page.drawCursors();
+    });
+  }
+  Object.assign(page, { dark, complain, ask, refresh, adopt, loadPreset, askPreset, readText, readFile, readFields, own });
+  Object.assign(page, { go, pause, toggle, walkKeys, drawAll, resize });
   Object.assign(page, plane(page), words(page), charting(page), editing(page), sharing(page));
   new ResizeObserver(resize).observe(part.plot);
   page.drawTools();
@@ -230,20 +248,30 @@ export default { render };
 
 // A server on this machine: every address is relative to the page's own, which has the token in it.
 async function live(host) {
-  const pack = (points, settings) => btoa(String.fromCharCode(...new TextEncoder().encode(JSON.stringify({ points, settings })))).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+  const pack = (points, settings) => { // base64 as addresses like it
+    const bytes = new TextEncoder().encode(JSON.stringify({ points, settings }));
+    return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join("")).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+  };
   const unpack = () => {
     const text = location.hash.slice(1).replaceAll("-", "+").replaceAll("_", "/");
     if (!text) return null;
-    try { const found = JSON.parse(new TextDecoder().decode(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)))); return Array.isArray(found.points.rows) && Array.isArray(found.points.labels) ? found : null; } catch { return null; }
+    try {
+      const found = JSON.parse(new TextDecoder().decode(Uint8Array.from(atob(text), (c) => c.charCodeAt(0))));
+      return found.points.rows.every(Array.isArray) && Array.isArray(found.points.labels) ? found : null;
+    } catch {
+      return null; // not a link of ours
+    }
   };
   const { presets, first } = await (await fetch("start")).json();
-  const ask = async (kind, asked) => (await fetch(kind, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(asked) })).json();
+  const headers = { "Content-Type": "application/json" };
+  const ask = async (kind, asked) => (await fetch(kind, { method: "POST", headers, body: JSON.stringify(asked) })).json();
   const begun = unpack() ?? first ?? { ...(await ask("preset", { name: presets[0].name })), preset: presets[0].name };
   const address = (points, settings) => {
     const small = points.rows.length <= 400;
     return `${location.origin}${location.pathname}${small ? `#${pack(points, settings)}` : ""}`;
   };
-  const page = mount(host, { presets, first: begun, ask, address, keep: (points, settings) => history.replaceState(null, "", address(points, settings)) });
+  const keep = (points, settings) => history.replaceState(null, "", address(points, settings));
+  const page = mount(host, { presets, first: begun, ask, address, keep });
   host.page = page; // for scripts: page.state, page.adopt(points, settings)
   addEventListener("hashchange", () => { const found = unpack(); if (found) page.adopt(found.points, found.settings); });
 }

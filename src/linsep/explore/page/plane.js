@@ -23,7 +23,8 @@ export function plane(page) {
     const range = (j) => { const v = all.map((p) => p[j]); return [Math.min(...v), Math.max(...v)]; };
     const [[x0, x1], [y0, y1]] = [range(0), range(1)];
     const wide = x1 - x0 || y1 - y0 || 1, high = y1 - y0 || wide / 4;
-    state.box = { x0: x0 - 0.14 * wide, x1: x1 + 0.14 * wide, y0: y0 - 0.14 * high, y1: y1 + 0.14 * high, equal: Math.max(wide / high, high / wide) < 8 };
+    const [dx, dy] = [0.14 * wide, 0.14 * high];
+    state.box = { x0: x0 - dx, x1: x1 + dx, y0: y0 - dy, y1: y1 + dy, equal: Math.max(wide / high, high / wide) < 8 };
   }
 
   function measure() {
@@ -40,7 +41,9 @@ export function plane(page) {
       snap: 2 ** Math.floor(Math.log2(Math.max(1 / sx, 1 / sy))), // moved points are short binary fractions, and so are proofs
     };
   }
-  const path = (points) => (points.length ? `M${points.map(([x, y]) => `${scale.X(x).toFixed(2)},${scale.Y(y).toFixed(2)}`).join("L")}Z` : "");
+  const path = (points) => (points.length ? `M${points.map(([x, y]) => [scale.X(x).toFixed(2), scale.Y(y).toFixed(2)]).join("L")}Z` : "");
+  const ring = (i, r, kind) => svg("circle", { cx: scale.X(place(i)[0]), cy: scale.Y(place(i)[1]), r, class: kind });
+  const region = (polygon, label) => svg("path", { d: path(polygon), class: `region c${state.classes.indexOf(label)}` });
   function cut([a, b, c]) { // a plane as a line across the picture
     const ends = Math.abs(a) * scale.sy > Math.abs(b) * scale.sx
       ? [scale.bottom, scale.top].map((y) => [-(b * y + c) / a, y]) : [scale.left, scale.right].map((x) => [x, -(a * x + c) / b]);
@@ -56,11 +59,19 @@ export function plane(page) {
     layer = {};
     const group = (key, ...more) => (layer[key] = svg("g", { class: key }, ...more));
     const axes = group("axes");
-    for (const x of ticks(scale.left, scale.right, width / 110)) axes.append(svg("line", { x1: X(x), x2: X(x), y1: 0, y2: height, class: x === 0 ? "zero" : null }), svg("text", { x: X(x) + 4, y: height - 6 }, number(x, 3)));
-    for (const y of ticks(scale.bottom, scale.top, height / 90)) axes.append(svg("line", { y1: Y(y), y2: Y(y), x1: 0, x2: width, class: y === 0 ? "zero" : null }), Y(y) < 34 ? "" : svg("text", { x: 6, y: Y(y) - 4 }, number(y, 3)));
+    const kind = (value) => (value === 0 ? "zero" : null);
+    for (const x of ticks(scale.left, scale.right, width / 110)) {
+      axes.append(svg("line", { x1: X(x), x2: X(x), y1: 0, y2: height, class: kind(x) }), svg("text", { x: X(x) + 4, y: height - 6 }, number(x, 3)));
+    }
+    for (const y of ticks(scale.bottom, scale.top, height / 90)) {
+      axes.append(svg("line", { y1: Y(y), y2: Y(y), x1: 0, x2: width, class: kind(y) }));
+      if (Y(y) > 34) axes.append(svg("text", { x: 6, y: Y(y) - 4 }, number(y, 3))); // below the name of the axis
+    }
     const [across, up] = state.shown?.view.axes ?? ["", ""];
-    axes.append(svg("text", { x: width - 8, y: height - 6, class: "axis", "text-anchor": "end" }, across), svg("text", { x: 6, y: 16, class: "axis" }, up));
-    part.plot.replaceChildren(group("regions"), axes, group("widest"), group("links"), group("plane"), group("points", ...state.rows.map(drawPoint)), group("marks"));
+    axes.append(svg("text", { x: width - 8, y: height - 6, class: "axis", "text-anchor": "end" }, across));
+    axes.append(svg("text", { x: 6, y: 16, class: "axis" }, up));
+    const points = group("points", ...state.rows.map(drawPoint));
+    part.plot.replaceChildren(group("regions"), axes, group("widest"), group("links"), group("plane"), points, group("marks"));
     page.dots = dots = [...layer.points.children];
     drawnCounts = [];
     drawWidest();
@@ -69,10 +80,15 @@ export function plane(page) {
   function drawPoint(_, i) {
     const code = state.classes.indexOf(state.labels[i]), [x, y] = place(i);
     return svg("g", {
-      class: `point c${code}`, "data-point": i, tabindex: i === state.chosen ? 0 : -1, role: "button", transform: `translate(${scale.X(x)},${scale.Y(y)})`,
+      class: `point c${code}`, "data-point": i, tabindex: i === state.chosen ? 0 : -1, role: "button",
+      transform: `translate(${scale.X(x)},${scale.Y(y)})`,
       "aria-label": `${name(i)}, label ${state.labels[i]}, at ${number(x)}, ${number(y)}`,
-    }, svg("circle", { r: 16, class: "reach" }), svg("path", { d: SHAPES[code], transform: `scale(${baseSize()})` }), state.rows.length <= 12 ? svg("text", { x: 11, y: -9 }, name(i)) : null);
+    },
+    svg("circle", { r: 16, class: "reach" }), // what a finger can hit
+    svg("path", { d: SHAPES[code], transform: `scale(${baseSize()})` }),
+    few() ? svg("text", { x: 11, y: -9 }, name(i)) : null);
   }
+  const few = () => state.rows.length <= 12; // each point can have its name beside it
   const baseSize = () => (state.rows.length > 300 ? 3.5 : state.rows.length > 80 ? 5 : 6.5);
 
   function drawWidest() {
@@ -81,23 +97,27 @@ export function plane(page) {
     const [a, b, c] = margin.planes[0];
     const band = clip(clip(scale.corners, [a, b, c + margin.lower]), [-a, -b, margin.lower - c]);
     layer.widest.append(svg("path", { d: path(band), class: "band" }), svg("path", { d: cut([a, b, c]), class: "u" }));
-    for (const i of margin.support) layer.widest.append(svg("circle", { cx: scale.X(place(i)[0]), cy: scale.Y(place(i)[1]), r: 11, class: "support" }));
+    for (const i of margin.support) layer.widest.append(ring(i, 11, "support"));
   }
   function drawLinks() { // rows that contradict each other: the hulls of the two classes meet
     const verdict = state.shown?.verdict, refuted = verdict?.refutation;
     if (!refuted) return;
     if (verdict.plane) layer.links.append(svg("path", { d: cut(verdict.plane), class: "weak" }));
     const groups = new Map();
-    refuted.rows.forEach((row) => { const key = state.shown.run.offset && state.classes.length === 2 ? state.labels[row] : "all"; groups.set(key, [...(groups.get(key) ?? []), row]); });
+    const apart = state.shown.run.offset && state.classes.length === 2, rowsOnce = [...new Set(refuted.rows)];
+    for (const row of rowsOnce) {
+      const key = apart ? state.labels[row] : "all";
+      groups.set(key, [...(groups.get(key) ?? []), row]);
+    }
     for (const [key, rows] of groups) {
-      const spots = [...new Set(rows)].map(place), mx = spots.reduce((s, p) => s + p[0], 0) / spots.length, my = spots.reduce((s, p) => s + p[1], 0) / spots.length;
+      const spots = rows.map(place), [mx, my] = [0, 1].map((j) => spots.reduce((sum, p) => sum + p[j], 0) / spots.length);
       spots.sort((p, q) => Math.atan2(p[1] - my, p[0] - mx) - Math.atan2(q[1] - my, q[0] - mx));
       layer.links.append(svg("path", { d: path(spots), class: `link c${state.classes.indexOf(key)}` }));
     }
-    new Set(refuted.rows).forEach((row) => {
+    rowsOnce.forEach((row) => {
       const [x, y] = place(row);
-      layer.links.append(svg("circle", { cx: scale.X(x), cy: scale.Y(y), r: 13, class: "refuting" }));
-      if (state.rows.length > 12) layer.links.append(svg("text", { x: scale.X(x) + 14, y: scale.Y(y) - 10 }, name(row)));
+      layer.links.append(ring(row, 13, "refuting"));
+      if (!few()) layer.links.append(svg("text", { x: scale.X(x) + 14, y: scale.Y(y) - 10 }, name(row)));
     });
   }
 
@@ -115,38 +135,43 @@ export function plane(page) {
     for (let t = 0; t < k; t++) counts[run.trace[t]]++;
     const most = Math.max(1, ...run.counts);
     counts.forEach((count, i) => {
-      if (drawnCounts[i] !== count || drawnCounts.most !== most) dots[i]?.children[1].setAttribute("transform", `scale(${baseSize() * (1 + 0.9 * Math.sqrt(count / most))})`);
+      if (drawnCounts[i] === count && drawnCounts.most === most) return;
+      dots[i]?.children[1].setAttribute("transform", `scale(${baseSize() * (1 + 0.9 * Math.sqrt(count / most))})`);
     });
     drawnCounts = counts;
     drawnCounts.most = most;
     if (k > 0 && run.trace[k - 1] < state.rows.length) {
       const row = run.trace[k - 1], [x, y] = place(row);
-      layer.marks.append(svg("circle", { cx: scale.X(x), cy: scale.Y(y), r: 19, class: "current" }));
-      if (state.rows.length > 12) layer.marks.append(svg("text", { x: scale.X(x) + 21, y: scale.Y(y) + 5 }, name(row)));
+      layer.marks.append(ring(row, 19, "current"));
+      if (!few()) layer.marks.append(svg("text", { x: scale.X(x) + 21, y: scale.Y(y) + 5 }, name(row)));
     }
-    if (run.kept && state.index === run.frames.length - 1 && run.kept.length === 1) layer.marks.append(svg("path", { d: cut(run.kept[0]), class: "kept" }));
+    const atEnd = state.index === run.frames.length - 1;
+    if (atEnd && run.kept?.length === 1) layer.marks.append(svg("path", { d: cut(run.kept[0]), class: "kept" }));
   }
   function drawPlanes(planes) {
     if (planes.length > 1) {
       planes.forEach((own, c) => {
-        let region = scale.corners;
-        planes.forEach((rival, r) => { if (r !== c) region = clip(region, own.map((v, j) => v - rival[j])); });
-        if (planes.some((p) => p.some((v) => v !== 0))) layer.regions.append(svg("path", { d: path(region), class: `region c${state.classes.indexOf(state.shown.classes[c])}` }));
+        let won = scale.corners;
+        planes.forEach((rival, r) => { if (r !== c) won = clip(won, own.map((v, j) => v - rival[j])); });
+        if (planes.flat().some((v) => v !== 0)) layer.regions.append(region(won, state.shown.classes[c]));
       });
       return;
     }
     const [a, b, c] = planes[0], size = Math.hypot(a, b);
-    const [minus, plus] = state.shown.classes.map((label) => state.classes.indexOf(label));
-    if (a || b || c) layer.regions.append(svg("path", { d: path(clip(scale.corners, [a, b, c])), class: `region c${plus}` }), svg("path", { d: path(clip(scale.corners, [-a, -b, -c])), class: `region c${minus}` }));
+    const [minus, plus] = state.shown.classes;
+    if (a || b || c) layer.regions.append(region(clip(scale.corners, [a, b, c]), plus), region(clip(scale.corners, [-a, -b, -c]), minus));
     if (!size) return;
     const mx = (scale.left + scale.right) / 2, my = (scale.bottom + scale.top) / 2, away = (a * mx + b * my + c) / size ** 2;
     let dx = a * scale.sx, dy = -b * scale.sy;
     const long = Math.hypot(dx, dy), reach = 0.13 * Math.min(scale.width, scale.height);
     [dx, dy] = [dx / long, dy / long];
-    const x = Math.min(scale.width - 20, Math.max(20, scale.X(mx - a * away))), y = Math.min(scale.height - 20, Math.max(20, scale.Y(my - b * away)));
+    const inside = (value, most) => Math.min(most - 20, Math.max(20, value));
+    const x = inside(scale.X(mx - a * away), scale.width), y = inside(scale.Y(my - b * away), scale.height);
     const [tx, ty] = [x + dx * reach, y + dy * reach];
-    layer.plane.append(svg("path", { d: cut([a, b, c]), class: "w", "data-part": "plane" }), svg("path", { class: "arrow", d: `M${x},${y}L${tx},${ty}` }),
-      svg("path", { class: "head", d: `M${tx + dx * 9},${ty + dy * 9}L${tx - dy * 5},${ty + dx * 5}L${tx + dy * 5},${ty - dx * 5}Z` }), svg("text", { x: tx + dx * 20 - 5, y: ty + dy * 20 + 5 }, "w"));
+    const tip = `M${tx + dx * 9},${ty + dy * 9}L${tx - dy * 5},${ty + dx * 5}L${tx + dy * 5},${ty - dx * 5}Z`;
+    layer.plane.append(
+      svg("path", { d: cut([a, b, c]), class: "w", "data-part": "plane" }), svg("path", { class: "arrow", d: `M${x},${y}L${tx},${ty}` }),
+      svg("path", { class: "head", d: tip }), svg("text", { x: tx + dx * 20 - 5, y: ty + dy * 20 + 5 }, "w"));
   }
   function redrawUnder() { // while a point is held or has the focus its element must stay
     for (const key of ["widest", "links"]) layer[key].replaceChildren();

@@ -2,6 +2,11 @@
 
 import { html, set, svg } from "./elements.js";
 
+const LOOKS = [ // what a picture takes along of the styles
+  "fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-linejoin", "opacity",
+  "font-size", "font-family", "font-weight", "font-style", "paint-order",
+];
+
 export function sharing(page) {
   const { state, part, line } = page;
 
@@ -16,11 +21,14 @@ export function sharing(page) {
     if (got) save(got.text, file, type);
   }
   function picture() { // a copy that carries its styles with it
-    const copy = part.plot.cloneNode(true), taken = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-linejoin", "opacity", "font-size", "font-family", "font-weight", "font-style", "paint-order"];
+    const copy = part.plot.cloneNode(true), { width, height } = page.scale;
     const originals = part.plot.querySelectorAll("*"), copies = copy.querySelectorAll("*");
-    originals.forEach((node, i) => { const style = getComputedStyle(node); for (const key of taken) copies[i].setAttribute(key, style.getPropertyValue(key)); });
-    set(copy, { xmlns: "http://www.w3.org/2000/svg", width: page.scale.width, height: page.scale.height });
-    copy.prepend(svg("rect", { width: page.scale.width, height: page.scale.height, fill: getComputedStyle(part.plot).backgroundColor }));
+    originals.forEach((node, i) => {
+      const style = getComputedStyle(node);
+      for (const key of LOOKS) copies[i].setAttribute(key, style.getPropertyValue(key));
+    });
+    set(copy, { xmlns: "http://www.w3.org/2000/svg", width, height });
+    copy.prepend(svg("rect", { width, height, fill: getComputedStyle(part.plot).backgroundColor }));
     return new XMLSerializer().serializeToString(copy);
   }
   async function savePicture(kind) {
@@ -36,8 +44,12 @@ export function sharing(page) {
   }
   async function copyLink() {
     const address = line.address({ rows: state.rows, labels: state.labels, names: state.names }, state.settings);
-    try { await navigator.clipboard.writeText(address); page.complain("The link is copied; it opens wherever linsep explore runs, after its address."); }
-    catch { page.complain("The link is in the address bar."); }
+    try {
+      await navigator.clipboard.writeText(address);
+      page.complain("The link is copied. With another server, put what follows # behind its address.");
+    } catch {
+      page.complain("The link is in the address bar.");
+    }
   }
 
   return { saveText, savePicture, copyLink };
