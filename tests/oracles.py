@@ -115,6 +115,8 @@ def proves(verdict, X, y):
             support.append(z)
         if not support or any(total):
             return False
-        if verdict.kind == "overlap" and rank(support) != rank(inequalities(X, y, classes, offset)):
-            return False
+        if verdict.kind == "overlap":
+            r = rank(support)
+            if r < (C - 1) * width and r != rank(inequalities(X, y, classes, offset)):
+                return False
     return verdict.kind in ("separable", "quasi", "overlap")

@@ -16,11 +16,11 @@ import scipy.stats
 from typer.testing import CliRunner
 
 import linsep
-from linsep import Perceptron, load, teacher
+from linsep import Perceptron, load, save, teacher
+from linsep.bounds import clopper_pearson
 from linsep.cli import app, learn, main
-from linsep.cli.apply import clopper_pearson
 
-COMMANDS = ["fit", "predict", "score", "show", "convert", "generate"]
+COMMANDS = ["fit", "predict", "score", "show", "report", "convert", "generate"]
 
 
 @pytest.fixture
@@ -29,6 +29,7 @@ def run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
     monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
 
     def command(*arguments):
         with pytest.raises(SystemExit) as left:
@@ -199,6 +200,62 @@ def test_fit_passes_every_option_on(run):
     refused(run("fit", "data.csv", "--keep", "all"), "keep")
 
 
+def test_fit_of_a_scaled_file_is_handed_over_in_its_units(run):
+    X, y = separated()
+    X = X * [1e6, 1, 1e-3, 1] + [0, 50, 0, 0]
+    np.savetxt("wide.csv", np.column_stack([X, y == "yes"]), delimiter=",", fmt="%.17g")
+    told = facts(run("fit", "wide.csv", "--scale", "standard", "--model", "m.linsep", "--json"))
+    assert (told["stop_reason"], told["training_errors"]) == ("separated", 0)
+    model = load("m.linsep")
+    assert model.predict(X).tolist() == (y == "yes").astype(int).tolist()
+    assert told["radius"] == pytest.approx(np.linalg.norm(X, axis=1).max())
+    assert told["margin"] == pytest.approx(
+        np.abs(X @ model.coef_[0] + model.intercept_).min() / np.linalg.norm(model.coef_)
+    )
+    assert model.scaling_["kind"] == "standard"
+    np.testing.assert_allclose(model.scaling_["shift"], X.mean(axis=0), rtol=1e-9, atol=1e-9)
+    assert "units of the file" in run("fit", "wide.csv", "--scale", "unit", "--max-iter", 2)[1]
+
+
+def test_the_positive_label_is_the_side_to_which_w_points(run):
+    X, y = separated()
+    for label, sign in (("no", -1), ("yes", 1)):
+        run("fit", "data.csv", "--positive", label, "--no-shuffle", "--model", f"{label}.linsep")
+        model = load(f"{label}.linsep")
+        assert model.classes_[1] == label
+        assert model.coef_.tolist() == (sign * Perceptron(shuffle=False).fit(X, y).coef_).tolist()
+        assert facts(run("score", f"{label}.linsep", "data.csv", "--json"))["errors"] == 0
+
+
+def test_a_checkpoint_goes_on_and_refuses_another_run(run):
+    separated(flip=0.1)
+    options = ["data.csv", "--max-iter", "7", "--checkpoint", "c", "--every", "0s", "--model"]
+    straight = facts(run("fit", *options, "a.linsep", "--json"))
+    resumed = facts(run("fit", *options, "b.linsep", "--resume", "--json"))
+    a, b = load("a.linsep"), load("b.linsep")
+    assert a.coef_.tobytes() == b.coef_.tobytes()
+    assert a.trace_.tolist() == b.trace_.tolist()
+    assert straight["mistakes"] == resumed["mistakes"]
+    refused(run("fit", *options, "b.linsep", "--resume", "--eta0", "2"), "eta0 was 1.0, is 2.0")
+    separated(flip=0.2)
+    refused(run("fit", *options, "b.linsep", "--resume"), "data is not the same")
+
+
+def test_several_files_are_one_source(run):
+    X, y = separated("whole.csv")
+    with open("whole.csv") as file:
+        header, *lines = file.readlines()
+    for number, part in enumerate((lines[:100], lines[100:250], lines[250:])):
+        with open(f"part-{number}.csv", "w") as file:
+            file.writelines([header, *part])
+    ours = Perceptron(shuffle=False).fit(X, y)
+    for names in (["part-0.csv", "part-1.csv", "part-2.csv"], ["part-*.csv"], ["whole.csv"]):
+        assert facts(run("fit", *names, "--no-shuffle", "--model", "m.linsep", "--json"))["rows"] == 300
+        assert load("m.linsep").coef_.tobytes() == ours.coef_.tobytes()
+    _, out, _ = run("predict", "m.linsep", "part-*.csv")
+    assert out.split()[1:] == y.tolist()
+
+
 def test_predict_keeps_the_order_of_rows_and_finds_columns_by_name(run):
     X, y = separated()
     run("fit", "data.csv", "--model", "m.linsep")
@@ -241,7 +298,7 @@ def test_predict_for_many_classes_has_a_column_for_each(run):
     assert [[float(cell) for cell in row[1:4]] for row in rows] == model.decision_function(X).tolist()
 
 
-@pytest.mark.parametrize("ending", ["csv", "tsv.gz", "svm", "svm.zst", "parquet", "arrow", "npy"])
+@pytest.mark.parametrize("ending", ["csv", "tsv.gz", "svm", "svm.zst", "parquet", "arrow", "npy", "npz"])
 def test_generate_fit_score_in_every_format(run, ending):
     path = f"data.{ending}"
     told = facts(run("generate", path, "--n", 500, "--d", 6, "--margin", 0.2, "--random-state", 4, "--json"))
@@ -253,6 +310,8 @@ def test_generate_fit_score_in_every_format(run, ending):
     assert learnt["mistakes"] <= 25
     ours = Perceptron(fit_intercept=False).fit(X, y)
     np.testing.assert_allclose(load("m.linsep").coef_, ours.coef_, rtol=1e-9)
+    code, out, _ = run("predict", "m.linsep", path)
+    assert (code, [int(label) for label in out.split()[1:]]) == (0, y.tolist())
     scored = facts(run("score", "m.linsep", path, "--json"))
     assert (scored["rows"], scored["errors"], scored["error"]) == (500, 0, 0.0)
     assert scored["confusion"] == [[int((y == -1).sum()), 0], [0, int((y == 1).sum())]]
@@ -339,6 +398,49 @@ def test_sparse_rows_may_be_wider_or_narrower_than_those_learnt_from(run):
     refused(run("predict", "m.linsep", "new-zero.svm"), "new-zero.svm:1", "index 0")
 
 
+def test_a_model_made_in_python_reads_files_by_the_names_of_its_features(run):
+    import pandas as pd
+
+    X, y = separated()
+    save(Perceptron().fit(pd.DataFrame(X, columns=list("abcd")), y), "m.linsep")
+    assert facts(run("score", "m.linsep", "data.csv", "--json"))["errors"] == 0
+    with open("data.csv") as file:
+        text = file.read()
+    with open("tabs.txt", "w") as file:
+        file.write(text.replace(",", "\t"))
+    _, out, _ = run("predict", "m.linsep", "tabs.txt", "--delimiter", "tab", "--target", "class")
+    assert out.split()[1:] == y.tolist()
+    np.save("narrow.npy", X[:, :2])
+    refused(run("predict", "m.linsep", "narrow.npy"), "narrow.npy: rows have 2 features, the model has 4")
+
+
+def test_names_are_shown_as_they_are(run):
+    with open("[red].csv", "w") as file:
+        file.write("[b]x[/b],class\n" + "1,[bold]\n-1,[/bold]é\n" * 5)
+    code, out, _ = run("fit", "[red].csv", "--model", "[x].linsep", "--header")
+    assert code == 0
+    for word in ("[red].csv", "[x].linsep", "[bold]", "[/bold]é"):
+        assert word in out
+    code, out, _ = run("show", "[x].linsep")
+    assert code == 0
+    assert "[b]x[/b]" in out
+    code, out, _ = run("score", "[x].linsep", "[red].csv")
+    assert (code, "[/bold]é" in out) == (0, True)
+
+
+def test_many_classes_are_shown_in_part(run):
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(300, 15))
+    np.savetxt("data.csv", np.column_stack([X, X.argmax(axis=1)]), delimiter=",", fmt="%.17g")
+    run("fit", "data.csv", "--model", "m.linsep", "--max-iter", 2)
+    code, out, _ = run("score", "m.linsep", "data.csv")
+    assert (code, "the first 12 of 15 labels" in out) == (0, True)
+    told = facts(run("score", "m.linsep", "data.csv", "--json"))
+    assert np.sum(told["confusion"]) == 300
+    assert np.trace(told["confusion"]) == 300 - told["errors"]
+    assert "15 in all" in run("show", "m.linsep")[1]
+
+
 # ---------------------------------------------------------------------------------------------------------------
 # Models
 
@@ -362,7 +464,7 @@ def test_show_lists_the_strongest_weights_first(run):
 
 
 def test_convert_there_and_back(run):
-    run("generate", "data.csv", "--n", 200, "--d", 5)
+    assert "(R/γ)² = 100 mistakes" in run("generate", "data.csv", "--n", 200, "--d", 5)[1]
     run("fit", "data.csv", "--model", "m.linsep")
     assert facts(run("convert", "m.linsep", "m.txt", "--json"))["format"] == "liblinear"
     assert facts(run("convert", "m.txt", "again.linsep", "--json"))["format"] == "linsep"
@@ -404,7 +506,12 @@ def test_bad_input_is_one_line_and_leaves_nothing_behind(run):
     refused(run("fit", "nothing.csv"), "nothing.csv: no such file")
     refused(run("fit", "bad.csv", "--model", "new.linsep"), "bad.csv", "3", "'x'")
     refused(run("fit", "data.csv", "--target", "klass", "--model", "new.linsep"), "klass", "class")
-    refused(run("fit", "data.csv", "--model", "no/folder/m"), "no/folder/m")
+    refused(run("fit", "data.csv", "--model", "no/folder/m"), "no/folder/m: there is no folder no/folder")
+    refused(run("fit", "data.csv", "--model", ".."), "..: is a folder")
+    refused(run("fit", "data.csv", "--resume"), "--checkpoint")
+    refused(run("fit", "data.csv", "--every", "soon"), "--every")
+    refused(run("fit", "data.csv", "--positive", "perhaps"), "'perhaps'", "no, yes")
+    refused(run("fit", "data.csv", "--order", "worst", "--scale", "unit"), "--order")
     refused(run("predict", "m.linsep", "bad.csv", "--out", "out.csv"), "bad.csv", "3")
     refused(run("predict", "m.linsep", "data.csv", "--out", "out.xlsx"), "xlsx")
     refused(run("predict", "m.linsep", "data.csv", "--json"), "--out")
@@ -417,7 +524,7 @@ def test_bad_input_is_one_line_and_leaves_nothing_behind(run):
     refused(run("generate", "-", "--json"), "--json")
     with open("one.csv", "w") as file:
         file.write("a,class\n1,yes\n2,yes\n")
-    refused(run("fit", "one.csv", "--model", "new.linsep"), "one class")
+    refused(run("fit", "one.csv", "--model", "new.linsep"), "all rows have the label 'yes'")
     os.remove("one.csv")
     os.remove("bad.csv")
     assert sorted(os.listdir()) == before
@@ -444,25 +551,32 @@ def test_a_real_process_with_pipes(tmp_path):
     assert [line.decode() for line in done.stdout.split()[1:]] == [
         line.decode().split(",")[-1] for line in rows.split()[1:]
     ]
+    wide = b"1 1:9 7:1\n"  # a warning becomes a line of its own
+    done = linsep_("predict", "m.linsep", "-", input=wide)
+    assert (done.returncode, done.stderr) == (0, b"linsep: note: features beyond the 3 of the model are left out\n")
     done = linsep_("fit", "nothing.csv")
     assert (done.returncode, done.stdout, done.stderr) == (2, b"", b"linsep: nothing.csv: no such file\n")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
-def test_an_interrupted_command_says_so_and_leaves_nothing(tmp_path):
+@pytest.mark.parametrize("command", ["fit - --model new.linsep", "predict m.linsep - --target 1 --out new.csv"])
+def test_an_interrupted_command_says_so_and_leaves_nothing(tmp_path, command):
+    save(Perceptron().fit([[1.0], [2.0]], ["x", "y"]), tmp_path / "m.linsep")
     with subprocess.Popen(
-        [sys.executable, "-m", "linsep", "fit", "-", "--model", "m.linsep"],
+        [sys.executable, "-m", "linsep", *command.split()],
         cwd=tmp_path,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     ) as process:
-        process.stdin.write(b"a,class\n" + b"1,x\n" * 100_000)  # more than a pipe holds: once it is written, it is read
+        # a pipe holds far less than this: once it is written, most of it has been read
+        process.stdin.write(b"1,x\n2,y\n" * 700_000)
         process.stdin.flush()
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate()
-    assert (process.returncode, out, err) == (130, b"", b"linsep: interrupted\n")
-    assert os.listdir(tmp_path) == []
+        process.wait()  # although its input has not ended
+        assert (process.stdout.read(), process.stderr.read()) == (b"", b"linsep: interrupted\n")
+    assert process.returncode == 130
+    assert os.listdir(tmp_path) == ["m.linsep"]
 
 
 def test_the_progress_bar_shows_itself_after_a_second_on_a_terminal_only(monkeypatch, capsys):

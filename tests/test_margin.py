@@ -263,6 +263,15 @@ def test_extreme_ranges(exponent, form):
     certify(scaled, np.ldexp(X, exponent), y)
 
 
+def test_extreme_ranges_beside_a_constant_of_one():
+    X, y, _ = teacher(50, 3, margin=0.1)
+    with pytest.raises(NotSeparable):  # nothing but the constant is left
+        largest_margin(np.ldexp(X, -400), y, form="augmented")
+    plain, scaled = largest_margin(X, y, form="origin"), largest_margin(np.ldexp(X, 400), y, form="augmented")
+    assert math.ldexp(scaled.lower, -400) == pytest.approx(plain.lower, rel=1e-9)  # nothing of the constant is left
+    certify(scaled, np.ldexp(X, 400), y)
+
+
 @pytest.mark.parametrize("thin", [1e-6, 1e-8, 1e-9])
 def test_thin_margins_are_bracketed(thin):
     X, y, _ = teacher(300, 6, margin=thin, offset=True, random_state=1)

@@ -1,5 +1,6 @@
 import math
 import pickle
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -107,12 +108,30 @@ def test_sparse_rows_give_the_same_plane():
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_data_that_no_plane_separates(fit_intercept):
     model = MaxMarginClassifier(fit_intercept=fit_intercept)
-    with pytest.raises(NotSeparable, match="Perceptron") as caught:
-        model.fit([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]], [0, 0, 1, 1])
-    assert caught.value.upper < 1e-15
+    X, y = [[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]], [0, 0, 1, 1]
+    with pytest.raises(NotSeparable, match="contradict each other") as caught:
+        model.fit(X, y)
+    assert caught.value.upper == 0.0
+    proof = caught.value.refutation
+    assert min(proof.weights) > 0
+    signed = [weight * (1 if y[i] else -1) for i, weight in zip(proof.indices, proof.weights, strict=True)]
+    for j in range(2):
+        assert sum(a * Fraction(X[i][j]) for i, a in zip(proof.indices, signed, strict=True)) == 0
+    if fit_intercept:
+        assert sum(signed) == 0
     assert not hasattr(model, "coef_")
     with pytest.raises(NotFittedError):
         model.predict([[0.0, 0.0]])
+
+
+def test_a_plane_that_doubles_cannot_place_is_not_denied():
+    d = 60  # row j asks that weight j outweigh all later ones: the weights double, and the margin is about 2**-d
+    X = np.eye(d) - np.triu(np.ones((d, d)), 1)
+    X = np.vstack((X, -X[:1]))
+    with pytest.raises(NotSeparable, match="some plane separates") as caught:
+        MaxMarginClassifier(fit_intercept=False).fit(X, np.r_[np.ones(d), -1])
+    assert caught.value.refutation is None
+    assert 0 < caught.value.upper < 1e-15
 
 
 def test_frames_pipelines_and_pickles():

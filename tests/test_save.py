@@ -2,6 +2,7 @@ import json
 import math
 import os
 import struct
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from safetensors.numpy import save as to_bytes
 import linsep
 from linsep import Perceptron, load, save
 from linsep.atomic import replacing
+from linsep.estimators.linear import Linear
 
 RNG = np.random.default_rng(5)
 FITTED = ["coef_", "intercept_", "classes_", "n_iter_", "n_features_in_", "stop_reason_", "mistakes_"]
@@ -180,6 +182,30 @@ def test_feature_names_and_further_attributes_come_back(tmp_path):
     model.rows_seen, model.scale_, model.note_ = 60, np.array([1.0, np.inf]), {"kind": "unit", 3: (-0.0, math.nan, [1])}
     loaded = again(model, tmp_path)
     assert_same_model(model, loaded, [*FITTED, "feature_names_in_", "rows_seen", "scale_", "note_"])
+
+
+class Middle(Linear):
+    """The plane half-way between the means of two classes."""
+
+    def __init__(self, on_plane=-1):
+        self.on_plane = on_plane
+
+    def fit(self, X, y):
+        means = [X[y == c].mean(axis=0) for c in (0, 1)]
+        self.coef_ = (means[1] - means[0])[None]
+        self.intercept_ = -self.coef_ @ (means[0] + means[1]) / 2
+        self.classes_, self.n_features_in_, self.means_ = np.array([0, 1]), X.shape[1], means
+        return self
+
+
+def test_another_estimator_needs_one_line_in_the_table(tmp_path, monkeypatch):
+    room = sys.modules["linsep.save"]
+    X, y = data()
+    model = Middle().fit(X, y)
+    with pytest.raises(ValueError, match="Middle is not a kind"):
+        save(model, tmp_path / "model")
+    monkeypatch.setitem(room._KINDS, "Middle", room._Kind(Middle, room._LINEAR | {"means_"}, room._check_linear))
+    assert_same_model(model, again(model, tmp_path), ["coef_", "intercept_", "classes_", "means_"])
 
 
 def test_the_same_model_gives_the_same_bytes(tmp_path):

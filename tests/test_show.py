@@ -1,17 +1,53 @@
 """Figures are checked on what they drew."""
 
+import doctest
+import importlib
+import warnings
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from matplotlib.colors import to_hex
+from PIL import Image
 
-from linsep import Perceptron, PlaneDisplay, teacher
+from linsep import (
+    BracketDisplay,
+    MarginsDisplay,
+    MaxMarginClassifier,
+    PassesDisplay,
+    Perceptron,
+    PlaneDisplay,
+    PlanesDisplay,
+    RegionsDisplay,
+    TheoremDisplay,
+    audit,
+    largest_margin,
+    show,
+    teacher,
+)
 
 
 @pytest.fixture(autouse=True)
 def _close():
     yield
     plt.close("all")
+
+
+def ended(model, X, y):
+    """Fit, whether or not the run separates the rows."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.fit(X, y)
+
+
+def lines(ax):
+    """Return the curves of axes by their label."""
+    return {line.get_label(): line for line in ax.lines}
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# The plane
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
@@ -34,9 +70,42 @@ def test_plane_display(d, storage):
     assert len(negative.get_offsets()) == np.count_nonzero(y == -1)
     assert len(positive.get_offsets()) == np.count_nonzero(y == 1)
     assert ("projection" in display.ax_.get_ylabel()) == (d > 2)
+    assert ("projection of 6 features" in display.ax_.get_xlabel()) == (d > 2)
     largest = np.concatenate((negative.get_sizes(), positive.get_sizes())).max()
     assert largest == pytest.approx(82)  # the row with most mistakes
     assert display.figure_ is display.ax_.figure
+
+
+def test_the_second_direction_is_the_widest_across_the_plane():
+    X, y, _ = teacher(90, 7, margin=0.1, random_state=3)
+    model = Perceptron().fit(X, y)
+    unit = model.coef_[0] / np.linalg.norm(model.coef_)
+    rest = X - np.outer(X @ unit, unit)
+    widest = np.linalg.svd(rest - rest.mean(axis=0))[2][0]
+    drawn = PlaneDisplay.from_estimator(model, sp.csr_array(X), y).points[:, 1]
+    np.testing.assert_allclose(np.abs(np.corrcoef(drawn, X @ widest)[0, 1]), 1)
+    assert drawn.std() == pytest.approx((X @ widest).std())
+
+
+@pytest.mark.parametrize("d", [1, 3])
+def test_few_features_and_rows_without_spread(d):
+    X = np.zeros((4, d))
+    X[:, 0] = [-2, -1, 1, 2]
+    display = PlaneDisplay.from_estimator(Perceptron().fit(X, [0, 0, 1, 1]), X, [0, 0, 1, 1])
+    np.testing.assert_allclose(display.points, np.column_stack((X[:, 0], np.zeros(4))), atol=1e-9)
+
+
+def test_of_many_sparse_rows_some_are_drawn_and_none_made_dense():
+    rng = np.random.default_rng(5)
+    X = sp.random_array((5000, 40_000), density=2e-4, rng=rng, format="csr")
+    X = sp.hstack((X, rng.standard_normal((5000, 1))), format="csr")
+    y = X[:, [40_000]].toarray().ravel() > 0
+    model = ended(Perceptron(max_iter=3), X, y)
+    display = PlaneDisplay.from_estimator(model, X, y)
+    assert 2000 < len(display.points) <= 3000
+    assert display.margin_ == pytest.approx(np.abs(model.distance(X)).min())  # the nearest row is among them
+    assert display.counts.max() == model.mistake_counts_.max()
+    assert f"{len(display.points):,} of 5,000 rows" in display.ax_.get_xlabel()
 
 
 def test_plane_display_on_given_axes_and_other_rows():
@@ -48,12 +117,267 @@ def test_plane_display_on_given_axes_and_other_rows():
     assert not display.counts.any()  # mistakes of other rows say nothing of these
 
 
+def test_support_rows_have_rings_and_wrong_ones_crosses():
+    X, y, _ = teacher(50, 2, margin=0.1, offset=0.1, random_state=3)
+    model = MaxMarginClassifier().fit(X, y)
+    rings = PlaneDisplay.from_estimator(model, X, y).ax_.collections[2]
+    np.testing.assert_array_equal(rings.get_offsets(), X[model.support_])
+    flipped = np.where(np.arange(50) == 7, -y, y)
+    crosses = PlaneDisplay.from_estimator(Perceptron().fit(X, y), X, flipped).ax_.collections[2]
+    np.testing.assert_array_equal(crosses.get_offsets(), X[[7]])
+
+
 def test_nothing_to_draw_is_said():
     X, y, _ = teacher(50, 2, random_state=3)
     three = Perceptron().fit([[0, 0], [5, 0], [0, 5]], [0, 1, 2])
     with pytest.raises(ValueError, match="3 classes"):
         PlaneDisplay.from_estimator(three, [[0, 0], [5, 0]], [0, 1])
+    with pytest.raises(ValueError, match="3 classes"):
+        PlanesDisplay.from_data([[0, 0], [5, 0], [0, 5]], [0, 1, 2])
     model = Perceptron().fit(X, y)
+    with pytest.raises(ValueError, match="draw it with PlaneDisplay"):
+        RegionsDisplay.from_estimator(model, X, y)
     model.coef_ = np.zeros((1, 2))
-    with pytest.raises(ValueError, match="w = 0"):
-        PlaneDisplay.from_estimator(model, X, y)
+    for display in (PlaneDisplay, MarginsDisplay):
+        with pytest.raises(ValueError, match="w = 0"):
+            display.from_estimator(model, X, y)
+
+
+def test_planes_of_other_orders_beside_the_best():
+    X, y, _ = teacher(60, 2, margin=0.15, offset=0.1, random_state=4)
+    display = PlanesDisplay.from_data(X, y, shuffles=2)
+    assert list(display.margins) == ["cyclic", "first", "worst", "shuffled 0", "shuffled 1"]
+    margin = largest_margin(X, y)
+    assert max(display.margins.values()) <= margin.upper == pytest.approx(display.largest)
+    drawn = display.ax_.lines
+    assert len(drawn) == 6
+    for line, (w, b) in zip(drawn, [*display.planes.values(), display.best], strict=True):
+        assert np.abs(line.get_xydata() @ w + b).max() < 1e-9 * np.linalg.norm(w)
+        assert (np.where(y > 0, 1, -1) * (X @ w + b) > 0).all()
+    assert sum(len(c.get_offsets()) for c in display.ax_.collections) == 60
+
+
+def test_planes_in_many_dimensions_are_shown_by_their_margins():
+    X, y, _ = teacher(60, 5, margin=0.15, random_state=4)
+    display = PlanesDisplay.from_data(X, y, shuffles=1)
+    dots = display.ax_.collections[1].get_offsets()
+    np.testing.assert_allclose(dots[:, 0], sorted(display.margins.values()))
+    assert display.ax_.lines[0].get_xdata()[0] == display.largest
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# The run
+
+
+def test_passes():
+    X, y, _ = teacher(400, 6, margin=0.01, offset=0.1, random_state=5)
+    train, test = slice(0, 300), slice(300, 400)
+    model = Perceptron().fit(X[train], y[train])
+    display = PassesDisplay.from_estimator(model, X[train], y[train], X[test], y[test])
+    mistakes, loss, errors = display.axes_
+    np.testing.assert_array_equal(mistakes.lines[0].get_ydata(), model.history_["mistakes"])
+    np.testing.assert_array_equal(loss.lines[0].get_ydata(), model.history_["loss"])
+    assert display.at[0] == 1
+    assert display.at[-1] == model.n_iter_
+    for place, k in enumerate(display.at):  # the weights after k passes, from a run of k passes
+        short = ended(Perceptron(max_iter=int(k)), X[train], y[train])
+        assert display.training_error[place] == pytest.approx(1 - short.score(X[train], y[train]))
+        assert display.test_error[place] == pytest.approx(1 - short.score(X[test], y[test]))
+    np.testing.assert_allclose(errors.lines[0].get_ydata(), 100 * display.training_error)
+    np.testing.assert_allclose(errors.lines[1].get_ydata(), 100 * display.test_error)
+    assert display.ax_ is errors
+    best = display.at[np.argmin(display.test_error)]
+    assert f"after pass {best}" in errors.get_legend().get_texts()[1].get_text()
+
+
+def test_passes_with_what_the_run_recorded():
+    X, y, _ = teacher(200, 4, margin=0.01, random_state=5)
+    model = ended(Perceptron(max_iter=200, early_stopping=True, n_iter_no_change=50), X, y)
+    display = PassesDisplay.from_estimator(model)
+    assert display.training_error is None
+    np.testing.assert_array_equal(display.test_error, model.history_["validation_error"][display.at - 1])
+    assert len(PassesDisplay.from_estimator(Perceptron().fit(X, y)).axes_) == 2
+    _, axes = plt.subplots(1, 2)
+    assert PassesDisplay.from_estimator(model, ax=axes[1]).figure_ is axes[0].figure
+
+
+@pytest.mark.parametrize("start", [None, [0.5, -2.0, 1.0]])
+def test_the_theorem(start):
+    X, y, _ = teacher(150, 3, margin=0.1, random_state=6)
+    model = Perceptron(fit_intercept=False, eta0=0.5).fit(X, y, coef_init=start)
+    display = TheoremDisplay.from_estimator(model, X, y, coef_init=start)
+    found = audit(model, X, y, coef_init=start)
+    drawn = lines(display.ax_)
+    np.testing.assert_allclose(drawn["‖w‖"].get_ydata() ** 2, found.squared_norm)
+    np.testing.assert_allclose(drawn["w·u"].get_ydata(), found.progress)
+    most = next(line for name, line in drawn.items() if "at most" in name)
+    least = next(line for name, line in drawn.items() if "at least" in name)
+    k = most.get_xdata()
+    inside = (k > 0) & (k < found.bound.lower)
+    assert (most.get_ydata()[inside] > least.get_ydata()[inside]).all()
+    assert (most.get_ydata()[k > found.bound.upper] < least.get_ydata()[k > found.bound.upper]).all()
+    at = [line.get_xdata()[0] for line in display.ax_.lines if len(line.get_xdata()) == 2]
+    assert found.bound.upper in at  # the bound is a vertical line
+    assert f"{model.mistakes_} mistakes of at most {found.bound.mistakes:,}" in display.ax_.get_title(loc="left")
+
+
+def test_the_theorem_with_a_bound_far_away():
+    X, y, _ = teacher(100, 2, margin=1e-4, random_state=2)
+    found = TheoremDisplay.from_estimator(Perceptron().fit(X, y), X, y)
+    assert found.ax_.get_xscale() == "log"
+    assert not found.ax_.child_axes
+
+
+def test_the_bracket():
+    X, y, _ = teacher(150, 3, margin=0.1, offset=0.2, random_state=6)
+    model = Perceptron().fit(X, y)
+    display = BracketDisplay.from_estimator(model, X, y)
+    assert (display.upper[1:] >= display.margin[0]).all()
+    assert display.achieved <= display.margin[1]
+    w = np.append(model.coef_, model.intercept_)
+    assert display.upper[-1] == pytest.approx(np.linalg.norm(w) / model.mistakes_)
+    assert display.achieved == pytest.approx(
+        (np.where(y > 0, 1, -1) * (np.c_[X, np.ones(150)] @ w)).min() / np.linalg.norm(w)
+    )
+    curve = display.ax_.lines[0]
+    np.testing.assert_array_equal(curve.get_ydata(), display.upper[1:])
+
+
+def test_a_long_run_is_thinned_but_not_changed():
+    upper = np.concatenate(([np.inf], 1 / np.arange(1.0, 100_001)))
+    line = BracketDisplay(upper, None, (1e-6, 2e-6)).plot().ax_.lines[0]
+    assert 1000 < len(line.get_xdata()) < 5000
+    np.testing.assert_allclose(line.get_ydata(), 1 / line.get_xdata())
+    assert line.get_xdata()[[0, -1]].tolist() == [1, 100_000]
+
+
+def test_the_bracket_without_a_plane():
+    X, y = [[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1]
+    display = BracketDisplay.from_estimator(ended(Perceptron(max_iter=300), X, y), X, y)
+    assert display.margin is None
+    assert display.achieved is None
+    assert display.upper[-1] < 0.05 * display.upper[1]
+    assert "could have" in display.ax_.get_title(loc="left")
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Rows and regions
+
+
+def test_margins():
+    X, y, _ = teacher(200, 4, margin=0.05, flip=0.05, random_state=7)
+    model = ended(Perceptron(max_iter=20), X, y)
+    display = MarginsDisplay.from_estimator(model, X, y)
+    np.testing.assert_allclose(display.margins, y * model.distance(X))
+    assert display.wrong_ == np.count_nonzero(display.margins <= 0)
+    assert sum(patch.get_height() for patch in display.ax_.patches if hasattr(patch, "get_height")) >= 200
+    assert f"{display.wrong_} of 200 are wrong" in display.ax_.get_title(loc="left")
+    assert display.ax_.lines[1].get_xdata()[0] == display.margins.min()
+
+
+def test_margins_of_many_classes():
+    X, y = [[0, 0], [5, 0], [0, 5], [0, 6]], [0, 1, 2, 2]
+    model = Perceptron().fit(X, y)
+    display = MarginsDisplay.from_estimator(model, X, y)
+    assert display.smallest_ == pytest.approx(model.margin(X, y))
+
+
+@pytest.mark.parametrize("d", [2, 5])
+def test_regions(d):
+    rng = np.random.default_rng(8)
+    centres = np.eye(d)[:2] * 6
+    X = np.concatenate([rng.standard_normal((30, d)) + c for c in [np.zeros(d), *centres]])
+    y = np.repeat(["a", "b", "c"], 30)
+    model = ended(Perceptron(max_iter=50), X, y)
+    display = RegionsDisplay.from_estimator(model, X, y)
+    # with three classes the projection keeps every prediction
+    predicted = model.classes_[(display.points @ display.W.T + display.b).argmax(axis=1)]
+    np.testing.assert_array_equal(predicted, model.predict(X))
+    image = display.ax_.images[0]
+    left, right, bottom, top = image.get_extent()
+    colours = image.get_array()
+    for x, label in zip(display.points[::7], model.predict(X)[::7], strict=True):
+        row = min(int((x[1] - bottom) / (top - bottom) * 500), 499)
+        column = min(int((x[0] - left) / (right - left) * 500), 499)
+        near = colours[max(0, row - 1) : row + 2, max(0, column - 1) : column + 2]
+        assert list(model.classes_).index(label) in near
+    np.testing.assert_array_equal(display.wrong, model.predict(X) != y)
+    own = [len(c.get_offsets()) for c in display.ax_.collections if c.get_label() in ("a", "b", "c")]
+    assert own == [30, 30, 30]
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Motion and style
+
+
+@pytest.mark.parametrize(("d", "classes"), [(2, 2), (4, 2), (2, 3)])
+def test_animation_has_a_frame_for_every_mistake(tmp_path, d, classes):
+    if classes == 2:
+        X, y, _ = teacher(40, d, margin=0.15, random_state=9)
+    else:
+        X, y = np.array([[0, 0], [5, 0], [0, 5], [0, 6]]), [0, 1, 2, 2]
+    model = Perceptron().fit(X, y)
+    show.animate(model, X, y, tmp_path / "run.gif")
+    with Image.open(tmp_path / "run.gif") as film:
+        assert 1 < film.n_frames <= model.mistakes_ + 1
+        assert film.n_frames > model.mistakes_ / 2  # frames that look the same may be one
+
+
+def test_the_last_frame_is_the_plane_of_the_model(tmp_path):
+    X, y, _ = teacher(40, 2, margin=0.1, offset=0.2, random_state=9)
+    model = Perceptron().fit(X, y)
+    film = show.animate(model, sp.csr_array(X), y, tmp_path / "run.html", max_frames=5)
+    film._draw_frame(4)
+    ax = film._fig.axes[0]
+    line = lines(ax)["plane"].get_xydata()
+    assert np.abs(line @ model.coef_[0] + model.intercept_[0]).max() < 1e-9 * np.linalg.norm(model.coef_)
+    assert f"mistake {model.mistakes_} of {model.mistakes_}, on row {model.trace_[-1]}" in ax.get_title(loc="left")
+    page = (tmp_path / "run.html").read_text()
+    assert page.count("data:image/png;base64") == 5
+
+
+def test_animation_says_what_it_cannot_write(tmp_path, monkeypatch):
+    X, y, _ = teacher(40, 2, margin=0.15, random_state=9)
+    model = Perceptron().fit(X, y)
+    with pytest.raises(ValueError, match=r"\.gif, \.html or \.mp4, not \.avi"):
+        show.animate(model, X, y, tmp_path / "run.avi")
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    with pytest.raises(ValueError, match="needs the program ffmpeg"):
+        show.animate(model, X, y, tmp_path / "run.mp4")
+
+
+def test_dark_and_light():
+    X, y, _ = teacher(40, 2, margin=0.15, random_state=9)
+    model = Perceptron().fit(X, y)
+    for style, paper in (("light", "#ffffff"), ("dark", "#15181d")):
+        for display in (PlaneDisplay, MarginsDisplay, TheoremDisplay, BracketDisplay):
+            drawn = display.from_estimator(model, X, y, style=style)
+            assert to_hex(drawn.figure_.get_facecolor()) == paper
+            assert to_hex(drawn.ax_.xaxis.label.get_color()) != paper
+    with pytest.raises(ValueError, match="'light' or 'dark'"):
+        PlaneDisplay.from_estimator(model, X, y, style="pink")
+
+
+def test_colours_can_be_told_apart():
+    """Classes differ in lightness or hue also when red and green look the same, and text has contrast enough."""
+
+    def luminance(colour):
+        values = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in values]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    for style in ("light", "dark"):
+        with show.theme(style) as palette:
+            paper, ink = luminance(palette.paper), luminance(palette.ink)
+            assert (max(paper, ink) + 0.05) / (min(paper, ink) + 0.05) > 7
+            # deuteranopia leaves blue against yellow: the two classes must differ there
+            blue = [
+                int(c[5:7], 16) - (int(c[1:3], 16) + int(c[3:5], 16)) / 2 for c in (palette.negative, palette.positive)
+            ]
+            assert abs(blue[0] - blue[1]) > 80
+            assert len(set(palette.classes)) == 8
+
+
+@pytest.mark.parametrize("name", ["motion", "plane", "planes", "regions", "rows", "run", "style"])
+def test_examples_run(name):
+    assert doctest.testmod(importlib.import_module(f"linsep.show.{name}")).failed == 0

@@ -170,7 +170,7 @@ def test_scaled_training_hands_over_the_units_of_the_file(tmp_path, scale, form)
     else:
         Z = (X - (X.mean(axis=0) if form == "csv" else 0.0)) / X.std(axis=0)
         assert model.stop_reason_ == "separated"
-        np.testing.assert_allclose(model.scaling_["factor"], 1 / X.std(axis=0), rtol=1e-9)
+        np.testing.assert_allclose(model.scaling_["scale"], X.std(axis=0), rtol=1e-9)
     trained = quiet(Perceptron(shuffle=False), Z if form == "csv" else sp.csr_array(Z), y)
     assert np.array_equal(trained.trace_, model.trace_)
     np.testing.assert_allclose(model.decision_function(X), trained.decision_function(Z), rtol=1e-7, atol=1e-9)

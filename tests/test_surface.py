@@ -26,7 +26,9 @@ def test_every_public_name_is_there_and_documented_with_an_example():
 @pytest.mark.parametrize("name", sorted(set(linsep._ROOMS.values())))
 def test_examples_run(name):
     module = importlib.import_module(f"linsep.{name}")
-    modules = [module] if name != "estimators" else [importlib.import_module("linsep.estimators.perceptron")]
+    modules = [module]
+    if name == "estimators":
+        modules = [importlib.import_module(f"linsep.estimators.{family}") for family in ("perceptron", "maxmargin")]
     for each in modules:
         assert doctest.testmod(each, optionflags=doctest.NORMALIZE_WHITESPACE).failed == 0
 

@@ -25,9 +25,18 @@ if TYPE_CHECKING:
     from linsep.problem import NotSeparable, Plane
     from linsep.proof import Refutation, Separator, Verdict
     from linsep.read import read
+    from linsep.report import report
     from linsep.save import load, save
     from linsep.separate import separate, separator
-    from linsep.show import PlaneDisplay
+    from linsep.show import (
+        BracketDisplay,
+        MarginsDisplay,
+        PassesDisplay,
+        PlaneDisplay,
+        PlanesDisplay,
+        RegionsDisplay,
+        TheoremDisplay,
+    )
     from linsep.stream import fit_source
     from linsep.teacher import teacher
 
@@ -36,16 +45,22 @@ __version__ = "0.1.0"
 _ROOMS = {
     "Audit": "bounds",
     "Bound": "bounds",
+    "BracketDisplay": "show",
     "ErrorBound": "bounds",
     "Generalization": "bounds",
     "Margin": "margin",
+    "MarginsDisplay": "show",
     "MaxMarginClassifier": "estimators",
     "NotSeparable": "problem",
+    "PassesDisplay": "show",
     "Perceptron": "estimators",
     "Plane": "problem",
     "PlaneDisplay": "show",
+    "PlanesDisplay": "show",
     "Refutation": "proof",
+    "RegionsDisplay": "show",
     "Separator": "proof",
+    "TheoremDisplay": "show",
     "Verdict": "proof",
     "audit": "bounds",
     "explore": "explore",
@@ -57,6 +72,7 @@ _ROOMS = {
     "load": "save",
     "mistake_bound": "bounds",
     "read": "read",
+    "report": "report",
     "save": "save",
     "separate": "separate",
     "separator": "separate",
@@ -70,16 +86,22 @@ _ROOMS = {
 __all__ = [
     "Audit",
     "Bound",
+    "BracketDisplay",
     "ErrorBound",
     "Generalization",
     "Margin",
+    "MarginsDisplay",
     "MaxMarginClassifier",
     "NotSeparable",
+    "PassesDisplay",
     "Perceptron",
     "Plane",
     "PlaneDisplay",
+    "PlanesDisplay",
     "Refutation",
+    "RegionsDisplay",
     "Separator",
+    "TheoremDisplay",
     "Verdict",
     "audit",
     "explore",
@@ -91,6 +113,7 @@ __all__ = [
     "load",
     "mistake_bound",
     "read",
+    "report",
     "save",
     "separate",
     "separator",

@@ -8,8 +8,9 @@ UTF-8 bytes in 64 bits (Fowler, Noll & Vo, 1991), then the finisher of MurmurHas
 from __future__ import annotations
 
 import difflib
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +20,7 @@ import pyarrow.compute as pc
 import scipy.sparse as sp
 from numba import njit
 
-from linsep.problem import Array
+from linsep.problem import Array, Floats
 
 compiled = njit(cache=True, nogil=True, error_model="numpy")  # strict order of sums: blocks must not show in them
 
@@ -110,9 +111,7 @@ def hash_name(name: str) -> int:
     >>> hex(hash_name("town=Ulm"))
     '0x8e3621a1493a6f7b'
     """
-    data = np.frombuffer(name.encode(), dtype=np.uint8)
-    state = _absorb(_START, data, 0, len(data))  # comes back as a plain int, which would be taken for a signed one
-    return int(_finish(np.uint64(state)))
+    return int(_hash(np.frombuffer(name.encode(), dtype=np.uint8)))
 
 
 _START = np.uint64(0xCBF29CE484222325)
@@ -136,6 +135,12 @@ def _finish(state):
 
 
 @compiled
+def _hash(data):
+    """Hash some bytes."""
+    return _finish(_absorb(_START, data, 0, len(data)))
+
+
+@compiled
 def _hash_values(prefix, data, offsets, mask):
     """Hash ``column=value`` for every value; ``prefix`` is the bytes of ``column=``."""
     start = _absorb(_START, prefix, 0, len(prefix))
@@ -150,17 +155,9 @@ def _blank(data, p, stop):
     """Return how many bytes at ``p`` lie between words: 0 inside a word."""
     c = data[p]
     if c < 128:
-        word = (c >= 48 and c <= 57) or (c >= 97 and c <= 122) or (c >= 65 and c <= 90) or c == 95 or c == 39
-        return 0 if word else 1
-    if (
-        c == 0xC2
-        and p + 1 < stop
-        and data[p + 1] <= 0xBF
-        and data[p + 1] != 0xAA
-        and data[p + 1] != 0xB5
-        and data[p + 1] != 0xBA
-    ):
-        return 2  # signs of Latin-1
+        return 0 if 48 <= c <= 57 or 97 <= c <= 122 or 65 <= c <= 90 or c == 95 or c == 39 else 1
+    if c == 0xC2 and p + 1 < stop and data[p + 1] not in (0xAA, 0xB5, 0xBA):
+        return 2  # signs of Latin-1, but for its three odd letters
     if p + 2 < stop and ((c == 0xE2 and data[p + 1] <= 0x81) or (c == 0xE3 and data[p + 1] == 0x80)):
         return 3  # dashes, quotes, ideographic punctuation
     return 0
@@ -224,7 +221,13 @@ def rows(table: pa.Table, layout: Layout, missing: str, seen: dict[int, set[str]
 
 def _numbers(table: pa.Table, layout: Layout, missing: str, dropped: Array) -> Array:
     """Return the columns that are numbers side by side, in a dtype that holds them all."""
-    columns = [_whole(table.column(name)) for name in layout.numbers]
+    part = table.select(layout.numbers)
+    if len(part.schema) and set(part.schema.types) in ({pa.float64()}, {pa.float32()}):  # the usual case, and quick
+        batches = part.combine_chunks().to_batches() if isinstance(part, pa.Table) else [part]
+        if batches:
+            X = batches[0].to_tensor(null_to_nan=True, row_major=True).to_numpy()
+            return _finite(X, layout.numbers, missing, dropped)
+    columns = [_whole(column) for column in part.columns]
     kinds = [
         np.dtype(column.type.to_pandas_dtype()) if _is_plain(column.type) else np.dtype(float) for column in columns
     ]
@@ -238,15 +241,22 @@ def _numbers(table: pa.Table, layout: Layout, missing: str, dropped: Array) -> A
             _absent(absent, name, missing, dropped)
             column = column.fill_null(False if pa.types.is_boolean(column.type) else 0)
         X[:, j] = column.to_numpy(zero_copy_only=False)
-    if kind.kind == "f" and not np.isfinite(X).all():
-        for j, name in enumerate(layout.numbers):
-            absent = np.isnan(X[:, j])
-            if absent.any():
-                _absent(absent, name, missing, dropped)
-                X[absent, j] = 0
-        bad = np.argwhere(np.isinf(X))
-        if len(bad):
-            raise CellError(int(bad[0, 0]), layout.numbers[bad[0, 1]], "an infinite number")
+    return _finite(X, layout.numbers, missing, dropped)
+
+
+def _finite(X: Array, names: list[str], missing: str, dropped: Array) -> Array:
+    """Deal with NaN, which counts as missing, and refuse infinity."""
+    if X.dtype.kind != "f" or np.isfinite(X).all():
+        return X
+    X = X.copy()
+    for j, name in enumerate(names):
+        absent = np.isnan(X[:, j])
+        if absent.any():
+            _absent(absent, name, missing, dropped)
+            X[absent, j] = 0
+    bad = np.argwhere(np.isinf(X))
+    if len(bad):
+        raise CellError(int(bad[0, 0]), names[bad[0, 1]], "an infinite number")
     return X
 
 
@@ -373,3 +383,156 @@ def dates(name: str, example: str) -> ColumnError:
 def is_date(cell: str) -> bool:
     """Say whether a cell looks like a date or a time."""
     return _DATE.fullmatch(cell.strip()) is not None
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Scaling
+
+
+@dataclass(frozen=True)
+class Scaler:
+    """Scaling of features, and its undoing in what was learnt: ``x -> (x - shift) / scale``.
+
+    Sums run in the order of the rows, so that they have the same bits however the rows come in blocks.
+
+    Parameters
+    ----------
+    kind : {"none", "unit", "standard"}
+        ``unit`` divides everything by the radius R, the largest norm of a row. ``standard`` gives each feature mean 0
+        and deviation 1; sparse rows keep their mean, since taking it off would make them dense. A feature that never
+        changes is not scaled.
+    shift, scale : ndarray of shape (d,)
+        ``scale`` has shape (1,) for ``unit``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from linsep.columns import Scaler
+    >>> X = np.array([[1.0, 10.0], [3.0, 10.0]])
+    >>> scaler = Scaler.fit([(X, None, 0)], "standard")
+    >>> scaler.apply(X).tolist()
+    [[-1.0, 0.0], [1.0, 0.0]]
+    >>> w, b = scaler.undo(np.array([2.0, 0.0]), 1.0)  # the same plane, for rows as they were
+    >>> w.tolist(), b
+    ([2.0, 0.0], -3.0)
+    """
+
+    kind: str
+    shift: Floats
+    scale: Floats
+
+    @classmethod
+    def fit(cls, source: Iterable[Any], kind: str = "standard") -> Scaler:
+        """Find out how to scale the rows of a source, in one pass for ``unit`` and two for ``standard``."""
+        if kind == "none":
+            return cls(kind, np.zeros(0), np.ones(0))
+        if kind == "unit":
+            radius = max((float(_largest_norm(*_parts(block[0])[::2])) for block in source), default=0.0)
+            return cls(kind, np.zeros(0), np.array([_usable(radius) or 1.0]))
+        if kind != "standard":
+            raise ValueError(f"scaling must be 'none', 'unit' or 'standard', not {kind!r}")
+        mean, squares, counts = np.zeros(0), np.zeros(0), np.zeros(0)
+        n, sparse = 0, False
+        for X, *_ in source:
+            sparse = sp.issparse(X)
+            mean, counts = _widened(mean, X.shape[1]), _widened(counts, X.shape[1])
+            _add(*_parts(X), mean, counts)
+            n += X.shape[0]
+        mean /= max(1, n)
+        for X, *_ in source:
+            squares = _widened(squares, len(mean))
+            _add_squares(*_parts(X), mean, squares)
+        with np.errstate(over="ignore", invalid="ignore"):
+            variance = (squares + (n - counts) * mean**2) / max(1, n)
+        _usable(float(np.max(variance, initial=0.0)))
+        # what rounding alone makes of a feature that never changes
+        constant = variance <= n * 2**-52 * variance + (n * 2**-52 * mean) ** 2
+        return cls(kind, np.zeros(0) if sparse else mean, np.where(constant, 1.0, np.sqrt(variance)))
+
+    def apply(self, X: Any) -> Any:
+        """Return scaled rows, float64; rows wider than those seen keep what is beyond as it is."""
+        if self.kind == "none":
+            return X
+        d = X.shape[1]
+        scale = np.broadcast_to(self.scale, d) if self.kind == "unit" else _widened(self.scale, d, 1.0)[:d]
+        if sp.issparse(X):
+            return sp.csr_array((X.data / scale[X.indices], X.indices, X.indptr), shape=X.shape)
+        return (X - _widened(self.shift, d)[:d]) / scale
+
+    def undo(self, w: Floats, b: Any) -> tuple[Floats, Any]:
+        """Return the plane for rows as they were; ``w`` may hold several, one in each row, with as many in ``b``."""
+        if self.kind == "none":
+            return w, b
+        d = w.shape[-1]
+        scale = self.scale if self.kind == "unit" else _widened(self.scale, d, 1.0)[:d]
+        w = w / scale
+        shift = w @ _widened(self.shift, d)[:d]
+        return w, b - (float(shift) if w.ndim == 1 else shift)
+
+
+def _parts(X: Any) -> tuple[Array, Array, Array]:
+    """Return rows as values, indices and pointers; dense ones have two dimensions and no indices."""
+    if sp.issparse(X):
+        return X.data[None], X.indices, X.indptr
+    return X, np.empty(0, np.int32), np.empty(0, np.int32)
+
+
+def _widened(values: Floats, width: int, fill: float = 0.0) -> Floats:
+    """Return values for at least ``width`` features."""
+    return np.append(values, np.full(width - len(values), fill)) if width > len(values) else values
+
+
+def _usable(size: float) -> float:
+    """Refuse to scale by what is not finite."""
+    if math.isfinite(size):
+        return size
+    raise ValueError("the values are too large to be scaled")
+
+
+@compiled
+def _largest_norm(data, indptr):
+    """Return the largest norm of a row; squares that overflow or vanish are taken of scaled values."""
+    dense = len(indptr) == 0
+    largest = 0.0
+    for i in range(len(data) if dense else len(indptr) - 1):
+        row = data[i] if dense else data[0, indptr[i] : indptr[i + 1]]
+        s = 0.0
+        for x in row:
+            s += np.float64(x) * x
+        if not 1e-280 < s < 1e300:
+            m = 0.0
+            for x in row:
+                m = max(m, abs(np.float64(x)))
+            s = 0.0
+            for x in row:
+                s += (x / m) ** 2 if m > 0 else 0.0
+            largest = max(largest, m * math.sqrt(s))
+        else:
+            largest = max(largest, math.sqrt(s))
+    return largest
+
+
+@compiled
+def _add(data, indices, indptr, total, counts):
+    """Add up each feature, and count its values."""
+    if len(indptr) == 0:
+        for i in range(data.shape[0]):
+            for j in range(data.shape[1]):
+                total[j] += data[i, j]
+                counts[j] += 1
+    else:
+        for p in range(indptr[0], indptr[-1]):
+            total[indices[p]] += data[0, p]
+            counts[indices[p]] += 1
+
+
+@compiled
+def _add_squares(data, indices, indptr, mean, total):
+    """Add up the squared distances from the mean, those of values that are not stored left out."""
+    if len(indptr) == 0:
+        for i in range(data.shape[0]):
+            for j in range(data.shape[1]):
+                total[j] += (data[i, j] - mean[j]) ** 2
+    else:
+        for p in range(indptr[0], indptr[-1]):
+            total[indices[p]] += (data[0, p] - mean[indices[p]]) ** 2

@@ -88,6 +88,14 @@ def from_json(text: str) -> tuple[Verdict, dict[str, Any]]:
     ------
     ValueError
         If the text is not a proof, or was changed after it was written.
+
+    Examples
+    --------
+    >>> import linsep
+    >>> X, y = [[0.0], [1.0], [2.0]], [0, 0, 1]
+    >>> verdict, fingerprint = linsep.from_json(linsep.to_json(linsep.separate(X, y), X, y))
+    >>> verdict.kind, fingerprint["n_rows"]
+    ('separable', 3)
     """
     try:
         content = json.loads(text)

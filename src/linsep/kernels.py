@@ -308,10 +308,10 @@ def replay(examples, trace, offset, W, b, leads):
 
 
 @compiled
-def squares(rows, norms):
-    """Squared norms of every row, into ``norms`` (n,)."""
-    for i in range(norms.size):
-        norms[i] = square(rows, i)
+def norms(rows, squares):
+    """Squared norm of every row, into ``squares`` (n,)."""
+    for i in range(squares.size):
+        squares[i] = square(rows, i)
 
 
 @compiled

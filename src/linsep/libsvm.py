@@ -19,16 +19,18 @@ from numba import njit
 from linsep.problem import Array, Floats
 
 compiled = njit(cache=True, nogil=True, error_model="numpy")  # strict arithmetic: one rounding for a number
+inlined = njit(inline="always", error_model="numpy")
 
 _POWERS = np.array([10.0**k for k in range(23)])
-_EXACT = 1 << 53
+_EXACT = np.uint64(1 << 53)
+_ZERO, _ONE, _TEN = np.uint64(48), np.uint64(1), np.uint64(10)
 _LARGEST = (1 << 31) - 2  # column numbers fit 32 bits, and so does the number of columns
 
-_NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_NUMBER = re.compile(rb"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _NOT_FINITE = re.compile(rb"[+-]?(nan|inf|infinity)", re.ASCII | re.IGNORECASE)
 
 # what the walk may stumble over
-_FINE, _NO_COLON, _NO_INDEX, _HUGE, _BELOW_BASE, _NO_LABEL, _NO_VALUE, _BEYOND = range(8)
+_FINE, _NO_COLON, _HUGE, _BELOW_BASE, _NO_LABEL, _NO_VALUE, _BEYOND = range(7)
 # what a label looks like
 _INTEGER, _DECIMAL, _WORD = range(3)
 
@@ -50,6 +52,7 @@ class Parsed(NamedTuple):
     zero: bool  # some index was 0
     qid: bool  # some line has a query number
     missing: bool  # some value is NaN
+    lines: int  # how many lines there are, rows or not
 
 
 def parse(text: Any, *, base: int = 0, labels: bool = True, n_features: int | None = None) -> Parsed:
@@ -91,7 +94,7 @@ def parse(text: Any, *, base: int = 0, labels: bool = True, n_features: int | No
     # pages of an empty array cost nothing until they are written: few numbers come this way as a rule
     late, late_starts = np.empty(colons, np.int64), np.empty(colons, np.int64)
     largest = _LARGEST if n_features is None else min(_LARGEST, n_features - 1 + base)
-    code, place, rows, stored, postponed, widest, zero, qid, unsorted = _walk(
+    code, place, (rows, stored, postponed, widest), zero, qid, unsorted = _walk(
         view, base, labels, largest, numbers, kinds, starts, indptr, indices, values, late, late_starts
     )
     bad = None if code == _FINE else LineError(place, _complaint(code, view, place, base, n_features))
@@ -114,7 +117,7 @@ def parse(text: Any, *, base: int = 0, labels: bool = True, n_features: int | No
             repeated = int(own[:-1][own[1:] == own[:-1]][0]) + base
             raise LineError(int(starts[row]), f"index {repeated} occurs twice")
     X.has_canonical_format = True
-    return Parsed(X, y, starts, zero, qid, bool(np.isnan(others).any()))
+    return Parsed(X, y, starts, zero, qid, bool(np.isnan(others).any()), lines)
 
 
 @compiled
@@ -127,164 +130,201 @@ def _measure(text):
     return lines, colons
 
 
-@compiled
+@inlined
 def _ends(c):
     """Say whether a byte ends a token: a blank, tab, newline, carriage return, or the start of a comment."""
     return c == 32 or c == 10 or c == 9 or c == 13 or c == 35
 
 
+@inlined
+def _digits(text, p):
+    """Read the digits at ``p``; return the number they make, if it fits 64 bits, and where they end."""
+    m = np.uint64(0)
+    d = np.uint64(text[p]) - _ZERO  # whatever is below the digit 0 wraps round to a large number
+    while d < _TEN:
+        m = m * _TEN + d
+        p += _ONE
+        d = np.uint64(text[p]) - _ZERO
+    return m, p
+
+
+@compiled
+def _long_quotient(m, k):
+    """Return ``m / 10^k`` for a number of up to 64 bits, and whether it is certain to be rounded correctly.
+
+    ``m`` is the sum of two doubles ``h + l``. The remainder of the rounded quotient ``q`` of ``h`` is exact, its
+    product being split after Dekker (1971), so that ``q + q2`` with ``q2 = (remainder + l) / 10^k`` is true to a
+    relative error of 2^-52 in ``q2``. If a much larger error either way changes nothing in the sum, the sum is right.
+    """
+    divisor = _POWERS[k]
+    h = np.float64(m)
+    low = np.float64(np.int64(m - np.uint64(h)))
+    q = h / divisor
+    c = 134217729.0 * q  # 2^27 + 1: cuts a double in two halves
+    q_high = c - (c - q)
+    q_low = q - q_high
+    c = 134217729.0 * divisor
+    d_high = c - (c - divisor)
+    d_low = divisor - d_high
+    product = q * divisor
+    rest = ((q_high * d_high - product) + q_high * d_low + q_low * d_high) + q_low * d_low
+    q2 = (((h - product) - rest) + low) / divisor
+    slack = abs(q2) * 2.0**-48
+    return q + q2, q + (q2 - slack) == q + (q2 + slack)
+
+
 @compiled
 def _number(text, p):
-    """Read the number at ``p``; return where it ends, its value, whether it is whole, and whether that is all exact."""
-    ten = np.uint64(10)
-    zero = np.uint64(48)
+    """Read any number at ``p``; return where it ends, its value, whether it is whole, and whether all that is exact."""
     minus = text[p] == 45
     if minus or text[p] == 43:
-        p += np.uint64(1)
+        p += _ONE
     first = p
-    m = np.uint64(0)
-    d = np.uint64(text[p]) - zero  # anything below the digit 0 wraps round to a large number
-    while d < ten:
-        m = m * ten + d
-        p += np.uint64(1)
-        d = np.uint64(text[p]) - zero
+    m, p = _digits(text, p)
     digits = p - first
     power = np.int64(0)
-    whole = True
-    if text[p] == 46:
-        whole = False
-        p += np.uint64(1)
+    whole = text[p] != 46
+    if not whole:
+        p += _ONE
         first = p
-        d = np.uint64(text[p]) - zero
-        while d < ten:
-            m = m * ten + d
-            p += np.uint64(1)
-            d = np.uint64(text[p]) - zero
-        power = -np.int64(p - first)
+        d = np.uint64(text[p]) - _ZERO
+        while d < _TEN:
+            m = m * _TEN + d
+            p += _ONE
+            d = np.uint64(text[p]) - _ZERO
+        power -= np.int64(p - first)
         digits += p - first
-    exact = np.uint64(0) < digits and digits < np.uint64(20)
+    exact = digits > np.uint64(0) and digits < np.uint64(20)
     if text[p] == 101 or text[p] == 69:
         whole = False
-        p += np.uint64(1)
+        p += _ONE
         down = text[p] == 45
         if down or text[p] == 43:
-            p += np.uint64(1)
+            p += _ONE
         first = p
-        shift = np.int64(0)
-        d = np.uint64(text[p]) - zero
-        while d < ten:
-            shift = min(shift * 10 + np.int64(d), 99999)
-            p += np.uint64(1)
-            d = np.uint64(text[p]) - zero
-        exact = exact and p > first
-        power += -shift if down else shift
-    exact = exact and m < np.uint64(_EXACT) and power >= -22 and power <= 22 and _ends(text[p])
+        shift, p = _digits(text, p)
+        exact = exact and p > first and p - first < np.uint64(8)
+        power += -np.int64(shift) if down else np.int64(shift)
+    exact = exact and (m < _EXACT or power <= 0) and -22 <= power <= 22 and _ends(text[p])
     value = np.float64(m)
     if exact:
-        if power < 0:
-            value /= _POWERS[np.uint64(-power)]
+        if m >= _EXACT:
+            value, exact = _long_quotient(m, -power)
+        elif power < 0:
+            value /= _POWERS[-power]
         else:
-            value *= _POWERS[np.uint64(power)]
-    else:
-        while not _ends(text[p]):
-            p += np.uint64(1)
+            value *= _POWERS[power]
+    while not _ends(text[p]):
+        p += _ONE
     return p, -value if minus else value, whole, exact
 
 
 @compiled
 def _walk(text, base, labelled, largest, numbers, kinds, starts, indptr, indices, values, late, late_starts):
     """Walk over the text once, row by row; stop at the first thing that is wrong and say what and where."""
-    one = np.uint64(1)
-    ten = np.uint64(10)
     p, stop = np.uint64(0), np.uint64(len(text))
     row, stored, postponed = np.uint64(0), np.uint64(0), np.uint64(0)
-    widest = np.int64(0)
+    base, largest = np.uint64(base), np.uint64(largest)
+    widest = np.uint64(0)  # columns seen
     zero, qid, unsorted = False, False, False
     code = _FINE
     place = p
     while p < stop:
         while text[p] == 32 or text[p] == 9 or text[p] == 13:
-            p += one
+            p += _ONE
         if text[p] == 10:
-            p += one
+            p += _ONE
             continue
         if text[p] == 35:
             while text[p] != 10:
-                p += one
+                p += _ONE
             continue
-        starts[row] = p
         place = p
-        p, numbers[row], whole, exact = _number(text, p)
-        kinds[row] = _WORD if not exact else _INTEGER if whole else _DECIMAL
+        starts[row] = place
+        p, numbers[row], whole, exact = _number(text, place)
+        kinds[row] = _WORD if not exact or abs(numbers[row]) >= 2.0**53 else _INTEGER if whole else _DECIMAL
         if not exact:
             q = place
             while q < p and text[q] != 58:
-                q += one
+                q += _ONE
             if q < p:  # the first token is index:value already
                 if labelled:
                     code = _NO_LABEL
                     break
                 p = place
-        last = np.int64(-1)
+        after = np.uint64(0)  # the column after the last one
         while True:
             while text[p] == 32 or text[p] == 9 or text[p] == 13:
-                p += one
+                p += _ONE
             if text[p] == 10:
                 break
             if text[p] == 35:
                 while text[p] != 10:
-                    p += one
+                    p += _ONE
                 break
             place = p
-            j = np.uint64(0)
-            d = np.uint64(text[p]) - np.uint64(48)
-            while d < ten:
-                j = j * ten + d
-                p += one
-                d = np.uint64(text[p]) - np.uint64(48)
-            if p == place:
-                # a text of whole lines ends in a newline, so these four bytes are there unless an earlier one differs
-                if text[p] == 113 and text[p + one] == 105 and text[p + one + one] == 100 and text[p + one * 3] == 58:
-                    qid = True
-                    while not _ends(text[p]):
-                        p += one
-                    continue
-                code = _NO_INDEX
+            j, p = _digits(text, p)
+            if text[p] != 58 or p == place or p - place > _TEN or j > largest or j < base:
+                if p == place and text[p] == 113 and text[p + _ONE] == 105 and text[p + np.uint64(2)] == 100:
+                    while text[p] != 58 and not _ends(text[p]):
+                        p += _ONE
+                    if p - place == np.uint64(3) and text[p] == 58:
+                        qid = True
+                        while not _ends(text[p]):
+                            p += _ONE
+                        continue
+                code = _NO_COLON if text[p] != 58 or p == place else _HUGE
+                if code == _HUGE and p - place <= _TEN:
+                    code = _BELOW_BASE if j < base else _BEYOND if j <= np.uint64(_LARGEST) else _HUGE
                 break
-            if text[p] != 58:
-                code = _NO_COLON
-                break
-            if p - place > np.uint64(10) or j > np.uint64(largest):
-                code = _HUGE if p - place > np.uint64(10) or j > np.uint64(_LARGEST) else _BEYOND
-                break
-            column = np.int64(j) - base
-            if column < 0:
-                code = _BELOW_BASE
-                break
-            p += one
+            p += _ONE
             start = p
-            p, value, whole, exact = _number(text, p)
-            if not exact:
+            # most numbers are few digits, with or without a point, and a blank
+            minus = np.uint64(text[p] == 45)
+            p += minus
+            m, p = _digits(text, p)
+            point = p
+            if text[p] == 46:
+                p += _ONE
+                d = np.uint64(text[p]) - _ZERO
+                while d < _TEN:
+                    m = m * _TEN + d
+                    p += _ONE
+                    d = np.uint64(text[p]) - _ZERO
+            exact = text[p] <= 32 and p > point + _ONE and p - start < np.uint64(21) + minus  # at most 19 digits
+            if exact and m < _EXACT:
+                value = np.float64(np.int64(m)) / _POWERS[p - point - _ONE]
+                values[stored] = -value if minus else value
+            elif text[p] <= 32 and p == point and point > start + minus and p - start < np.uint64(16):
+                value = np.float64(np.int64(m))
+                values[stored] = -value if minus else value
+            else:
+                if exact:
+                    value, exact = _long_quotient(m, p - point - _ONE)
+                    values[stored] = -value if minus else value
+                if not exact:
+                    p, values[stored], whole, exact = _number(text, start)
                 if p == start:
                     code = _NO_VALUE
                     break
-                late[postponed] = stored
-                late_starts[postponed] = start
-                postponed += one
-            values[stored] = value
+                if not exact:
+                    late[postponed] = stored
+                    late_starts[postponed] = start
+                    postponed += _ONE
+            column = j - base
             indices[stored] = column
-            stored += one
-            if column <= last:
-                unsorted = True
-            zero = zero or j == np.uint64(0)
-            last = column
-            widest = max(widest, column + 1)
+            stored += _ONE
+            unsorted |= column < after
+            after = column + _ONE
+            zero |= j == np.uint64(0)
+            widest = max(widest, after)
         if code != _FINE:
             break
-        p += one
-        row += one
+        p += _ONE
+        row += _ONE
         indptr[row] = stored
-    return (code, np.int64(place), np.int64(row), np.int64(stored), np.int64(postponed), widest, zero, qid, unsorted)
+    found = (np.int64(row), np.int64(stored), np.int64(postponed), np.int64(widest))
+    return code, np.int64(place), found, zero, qid, unsorted
 
 
 @compiled
@@ -366,7 +406,7 @@ def label(word: str) -> int | float | str:
     if not _NUMBER.fullmatch(written):
         return word
     value = float(written)
-    if abs(value) >= _EXACT:
+    if abs(value) >= 2**53:
         return word
     return int(value) if word.lstrip("+-").isdigit() else value
 
@@ -407,7 +447,6 @@ def _complaint(code: int, text: Array, place: int, base: int, n_features: int | 
     word = _shown(token(text, place))
     return {
         _NO_COLON: f"{word} is not index:value",
-        _NO_INDEX: f"{word} is not index:value",
         _HUGE: f"the index of {word} is above {_LARGEST}, the largest that can be held",
         _BELOW_BASE: f"{word} has index 0, but indices were said to start at {base}",
         _NO_LABEL: f"no label before {word}",

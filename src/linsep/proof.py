@@ -39,7 +39,7 @@ _CHUNK = 1 << 21  # cells that one compiled call looks at, so that Ctrl-C is hea
 
 
 class Data(NamedTuple):
-    """What a proof is about: rows of ``width`` features, their class numbers 0..classes-1, whether planes have offsets."""
+    """What a proof is about: rows of ``width`` features, their class numbers, and whether planes have offsets."""
 
     rows: Rows
     y: Array  # (n,)
@@ -66,6 +66,13 @@ class Separator:
     w : ndarray of shape (d,) or (classes, d)
         float64; dtype object with ``Fraction`` entries where floats cannot do it.
     b : float or Fraction, or ndarray of shape (classes,)
+
+    Examples
+    --------
+    >>> import linsep
+    >>> plane = linsep.separate([[0.0], [1.0], [2.0]], [0, 0, 1]).separator
+    >>> bool(plane.w[0] * 1.0 + plane.b < 0 < plane.w[0] * 2.0 + plane.b)
+    True
     """
 
     w: Array
@@ -85,7 +92,7 @@ class Separator:
 
 @dataclass(frozen=True, eq=False)
 class Refutation:
-    """Rows that contradict each other: ``Σ weights[k] y_i x_i = 0`` and ``Σ weights[k] y_i = 0`` over ``i = indices[k]``.
+    """Rows that contradict each other: ``Σ weights[k] y_i x_i = 0`` and ``Σ weights[k] y_i = 0``, ``i = indices[k]``.
 
     Attributes
     ----------
@@ -96,6 +103,13 @@ class Refutation:
     rivals : ndarray of shape (m,)
         Class number that the row is told from; with two classes the other one. For more classes the sum over rows
         of a class minus the sum over rows held against it vanishes, class by class.
+
+    Examples
+    --------
+    >>> import linsep
+    >>> refutation = linsep.separate([[0.0], [2.0], [1.0]], [0, 0, 1]).refutation  # 1 lies between 0 and 2
+    >>> refutation.indices.tolist(), [str(weight) for weight in refutation.weights]
+    ([0, 1, 2], ['1', '1', '2'])
     """
 
     indices: Array
@@ -125,6 +139,12 @@ class Verdict:
     fit_intercept : bool
     bracket : tuple of float
         Bounds on the largest margin known when the search ended; see ``separate``.
+
+    Examples
+    --------
+    >>> import linsep
+    >>> linsep.separate([[0.0], [1.0], [1.0], [2.0]], [0, 0, 1, 1])  # the classes touch
+    Verdict(quasi, Separator(float w of 1 features), Refutation(2 rows: [1 2]))
     """
 
     kind: str
@@ -156,8 +176,10 @@ class Verdict:
         --------
         >>> import linsep
         >>> verdict = linsep.separate([[0.0], [1.0], [2.0]], [0, 0, 1])
-        >>> verdict.kind, verdict.check([[0.0], [1.0], [2.0]], [0, 0, 1]), verdict.check([[0.0], [3.0], [2.0]], [0, 0, 1])
-        ('separable', True, False)
+        >>> verdict.kind, verdict.check([[0.0], [1.0], [2.0]], [0, 0, 1])
+        ('separable', True)
+        >>> verdict.check([[0.0], [3.0], [2.0]], [0, 0, 1])
+        False
         """
         data = read(X, y, self.classes, self.fit_intercept)
         return data is not None and data.width == self.n_features and holds(self, data)
@@ -290,6 +312,9 @@ def _rank_at_most(q: int, some: list[int], data: Data) -> bool:
     orthogonal.
     """
     used = _used_columns(data)
+    probe = np.unique(np.linspace(0, len(data.y) - 1, 2 * q + 10).astype(np.intp)).tolist()
+    if flint.nmod_mat(integer_matrix(data, probe, used), _PRIME).rank() > q:
+        return False  # without a look at all of them
     if len(data.y) <= len(used):
         return bool(integer_matrix(data, list(range(len(data.y))), used).rank() <= q)
     basis, nullity = integer_matrix(data, some, used).nullspace()  # its first `nullity` columns
@@ -351,7 +376,7 @@ def exact_row(rows: Rows, i: int, constant: int | None) -> Row:
 
 
 def integer_matrix(data: Data, which: list[int], columns: list[int]) -> Any:
-    """Return some rows, each times a power of two, as an integer matrix of some columns, which hold all that is not 0."""
+    """Return some rows, each times a power of two, as integers in some columns, which hold all that is not 0."""
     matrix = flint.fmpz_mat(len(which), len(columns))
     place = {column: position for position, column in enumerate(columns)}
     for k, i in enumerate(which):
@@ -382,6 +407,8 @@ def signs(rows: Rows, which: Array, w: Array) -> Iterator[Array]:
     whole = [] if w.dtype != object else _integers(w)
     nearest, faithful = _floats(w, whole)
     dense = isinstance(rows, Dense)
+    first_look: Any = _filter_dense if dense else _filter_sparse
+    second_look: Any = _exact_dense if dense else _exact_sparse
     limit = math.inf if rows.data.dtype.kind == "f" else 2.0**53
 
     def one(chunk: Array) -> Array:
@@ -390,12 +417,12 @@ def signs(rows: Rows, which: Array, w: Array) -> Iterator[Array]:
             part, places = rows, chunk.astype(np.uint64)
             if dense and not rows.data.flags.c_contiguous:
                 part, places = take(rows, chunk), np.arange(len(chunk), dtype=np.uint64)
-            (_filter_dense if dense else _filter_sparse)(*part, places, nearest, side)
+            first_look(*part, places, nearest, side)
             doubt = np.flatnonzero(side == 0)
             side[doubt] = _DOUBT
             if faithful and len(doubt):
                 again = side[doubt]
-                (_exact_dense if dense else _exact_sparse)(*part, places[doubt], nearest, limit, again)
+                second_look(*part, places[doubt], nearest, limit, again)
                 side[doubt] = again
         doubt = np.flatnonzero(side == _DOUBT)
         v = whole or (_integers(w) if len(doubt) else [])
@@ -493,8 +520,8 @@ def _filter_sparse(data, indices, indptr, which, w, side):
 
 # The second look keeps every rounding error: two-product by Dekker's splitting and two-sum by Knuth (Ogita, Rump &
 # Oishi 2005, algorithm 5.3). If all errors are zero the sum is exact, and its sign too, be it zero. Otherwise the sum
-# plus the summed errors is off by at most 2 m (m + 1) u² A (1 + small). All this holds while nothing under- or overflows:
-# cells and weights of ordinary size only, integers up to 2**53 only.
+# plus the summed errors is off by at most 2 m (m + 1) u² A (1 + small). All this holds while nothing under- or
+# overflows: cells and weights of ordinary size only, integers up to 2**53 only.
 
 _LARGE, _SMALL = 2.0**400, 2.0**-400
 

@@ -21,16 +21,18 @@ import numpy as np
 
 from linsep import encode
 from linsep.checkpoint import Checkpoint, State
+from linsep.columns import Scaler
 from linsep.estimators import Perceptron
 from linsep.problem import Array, Examples, Floats, Run, Sparse, Stop, take
 from linsep.read import Block, Source
-from linsep.scale import Scaler, largest_norm
 from linsep.train import Ledger, View, Watch, Weights, allowed_mistakes, held_out, train, view
 
 _POOL = 8  # blocks among which the next one is drawn when shuffling
 _LONGEST_TRACE = 1 << 24  # mistakes; beyond it the trace is not kept, so that memory stays bounded
 
 Item = TypeVar("Item")
+
+in_a_hurry = threading.Event()  # the process is about to end: do not wait for input that may never come
 
 
 def fit_source(
@@ -147,7 +149,7 @@ class _Fitting:
             classes = encode.number(encode.labels(list(census.labels)))[0]
         assert classes is not None
         if len(classes) < 2:
-            raise ValueError(f"all rows have the label {classes[0]!r}: a plane separates two classes or more")
+            raise ValueError(f"all rows have the label {classes.tolist()[0]!r}: a plane separates two classes or more")
         positive = self.source.positive
         if positive is not None:
             if len(classes) > 2:
@@ -311,11 +313,9 @@ class _Fitting:
         if not views:
             model.radius_ = model.margin_ = math.nan
         if self.scaler is not None:
-            model.scaling_ = {
-                "kind": self.scale,
-                "shift": self.scaler.shift[features],
-                "factor": self.scaler.factor[features],
-            }
+            model.scaling_ = {"kind": self.scale, "shift": self.scaler.shift, "scale": self.scaler.scale}
+            if self.scale == "standard":
+                model.scaling_ |= {name: model.scaling_[name][features] for name in ("shift", "scale")}
         return model
 
 
@@ -341,7 +341,8 @@ class _Census:
             classes, codes = encode.number(encode.labels(block.y.tolist()))
             for label, number in zip(classes.tolist(), np.bincount(codes).tolist(), strict=True):
                 self.labels[label] += number
-            self.radius = max(self.radius, largest_norm(block.X))
+            plain = Examples(encode.to_rows(block.X), np.ones(len(codes), np.int8), np.ones(len(codes)))
+            self.radius = max(self.radius, view(plain, np.zeros((1, block.X.shape[1])), np.zeros(1)).radius)
 
 
 class _Held:
@@ -421,4 +422,5 @@ def ahead(items: Iterable[Item], depth: int = 2) -> Iterator[Item]:
             yield item
     finally:
         unwanted.set()
-        thread.join()
+        while thread.is_alive() and not in_a_hurry.is_set():
+            thread.join(0.1)  # the items may be asked for again, which must not happen while the thread is at them

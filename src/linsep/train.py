@@ -283,7 +283,7 @@ def scores(rows: Rows, W: Floats, b: Floats) -> Floats:
 def squared_norms(rows: Rows) -> Floats:
     """Return ``‖x‖²`` of every row, infinite where it overflows."""
     squares = np.empty(count(rows))
-    _on_all_cores(rows, lambda part: kernels.squares(_ready(rows, part), squares[part]))
+    _on_all_cores(rows, lambda part: kernels.norms(_ready(rows, part), squares[part]))
     return squares
 
 

@@ -42,6 +42,13 @@ class Bound:
         two classes √2 times as much. From zero weights the bound is ``(largest_update / margin)²``.
     margin : Margin
         Largest margin γ, of the points ``x`` or, with offset, ``(x, 1)``.
+
+    Examples
+    --------
+    >>> from linsep import mistake_bound
+    >>> bound = mistake_bound([[3.0, 1.0], [3.0, -1.0]], [1, 0], fit_intercept=False)
+    >>> bound.mistakes, bound.lower <= 10 <= bound.upper
+    (10, True)
     """
 
     mistakes: float
@@ -69,6 +76,7 @@ def mistake_bound(
     intercept_init: Any = None,
     update_margin: float = 0.0,
     gap: float = 1e-6,
+    margin: Margin | None = None,
 ) -> Bound:
     """Bound the mistakes of the perceptron on some rows: Novikoff's theorem with certified numbers.
 
@@ -87,6 +95,9 @@ def mistake_bound(
         Updates are made up to ``y s(x) <=`` this.
     gap : float, default=1e-6
         Largest relative width of the bracket on the margin; a wider one is found sooner.
+    margin : Margin, default=None
+        Bounds on the largest margin of these rows where they are known already, in the form that ``fit_intercept`` asks
+        for; nothing is searched for then.
 
     Returns
     -------
@@ -113,7 +124,10 @@ def mistake_bound(
         raise ValueError(
             f"eta0 must be positive and update_margin not negative, got eta0={eta0!r}, update_margin={update_margin!r}"
         )
-    margin = _margin(X, y, "augmented" if fit_intercept else "origin", gap)
+    form = "augmented" if fit_intercept else "origin"
+    margin = _margin(X, y, form, gap) if margin is None else margin
+    if margin.form != form:
+        raise ValueError(f"the bound needs the margin in the {form} form, got {margin.form!r}")
     rows = encode.to_rows(encode.table(X))
     machines = len(np.atleast_2d(margin.w))
     low, high = squared_radius(rows)

@@ -9,6 +9,7 @@ makes it a mistake. Only ``w·z``, the lead, needs the weights of that moment; t
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,6 +17,8 @@ import numpy as np
 
 from linsep import encode, kernels
 from linsep.bounds.mistakes import Bound, mistake_bound
+from linsep.margin import Margin, bracket
+from linsep.margin.task import Task
 from linsep.problem import Array, Dense, Examples, Floats, NotSeparable, Rows, Stop, take
 from linsep.train import held_out, scores, separations, squared_norms
 
@@ -51,6 +54,13 @@ class Audit:
         ``‖w_k - w_0‖/(η k)``, above the largest margin at every moment.
     leads : ndarray of shape (mistakes,)
         ``y s(x)`` of the row at each mistake, never above the update margin.
+
+    Examples
+    --------
+    >>> from linsep import Perceptron, audit
+    >>> X, y = [[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1]
+    >>> audit(Perceptron(fit_intercept=False, shuffle=False).fit(X, y), X, y)
+    Audit(holds; 2 mistakes, bound 2)
     """
 
     holds: bool
@@ -96,7 +106,7 @@ class Trail(NamedTuple):
     def moved(self) -> Floats:
         """Distance of the weights from the first ones after k mistakes, for every k."""
         squares = np.cumsum(np.concatenate(([0.0], self._steps(self.leads - self.along(self.start)))))
-        return np.sqrt(np.maximum(squares, 0.0))
+        return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
 
     def along(self, plane: Floats) -> Floats:
         """Return ``z·v`` of every update with some weights v of the same shape as the first ones."""
@@ -105,6 +115,16 @@ class Trail(NamedTuple):
         if len(plane) == 1:
             return np.asarray(self.examples.y[rows] * S[rows, 0])
         return np.asarray(S[rows, self.examples.y[rows]] - S[rows, rivals])
+
+    def weights_after(self, counts: Iterable[int]) -> Iterator[tuple[Floats, Floats]]:
+        """Yield weights (machines, d) and offsets after so many mistakes, for counts in ascending order."""
+        W, b = np.ascontiguousarray(self.start[:, :-1]), self.start[:, -1].copy()
+        done = 0
+        for k in counts:
+            part = self.trace[done:k]
+            kernels.replay(self.examples, part, self.rule.offset, W, b, np.empty(len(part)))
+            done = k
+            yield W.copy(), b.copy()
 
     def _steps(self, leads: Floats) -> Floats:
         updated = self.squares[self.trace.astype(np.intp) // len(self.start)]
@@ -154,6 +174,10 @@ def _recorded(model: Any) -> Array:
     machines = len(model.coef_)
     if machines > 1 and model.multi_class != "argmax":
         raise ValueError("one-against-rest is one run for every class: audit a Perceptron of two classes for each")
+    if model._plan(machines, 0).kernel not in (kernels.perceptron, kernels.argmax):
+        raise ValueError(
+            f"{type(model).__name__} does not take the steps of the perceptron, which the theorem is about"
+        )
     if any(stretch.machines != machines for stretch in stretches):
         raise ValueError("classes appeared on the way: the run as a whole is not one of the theorem's")
     if len(model.trace_) == 0:
@@ -168,7 +192,16 @@ def _in_c_order(rows: Rows) -> Rows:
     return rows
 
 
-def audit(model: Any, X: Any, y: Any, *, coef_init: Any = None, intercept_init: Any = None, gap: float = 1e-6) -> Audit:
+def audit(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    coef_init: Any = None,
+    intercept_init: Any = None,
+    gap: float = 1e-6,
+    margin: Margin | None = None,
+) -> Audit:
     """Check every step in the proof of the mistake bound along the run of a perceptron.
 
     Parameters
@@ -182,6 +215,9 @@ def audit(model: Any, X: Any, y: Any, *, coef_init: Any = None, intercept_init: 
         The first weights, if ``fit`` was given some.
     gap : float, default=1e-6
         Largest relative width of the bracket on the margin.
+    margin : Margin, default=None
+        Bounds on the largest margin where they are known already; the proof is then followed for the plane that comes
+        with them, whatever its margin.
 
     Returns
     -------
@@ -213,19 +249,44 @@ def audit(model: Any, X: Any, y: Any, *, coef_init: Any = None, intercept_init: 
         bound = mistake_bound(
             used_X, used_y, fit_intercept=model.fit_intercept, eta0=trail.eta, coef_init=trail.start[:, :-1],
             intercept_init=trail.start[:, -1] if model.fit_intercept else None,
-            update_margin=trail.rule.margin, gap=gap,
+            update_margin=trail.rule.margin, gap=gap, margin=margin,
         )  # fmt: skip
         missing = None
     except NotSeparable as found:
         bound, missing = None, found
-    result = _audit(model, trail, bound)
+    result = follow(model, trail, bound)
     if missing is not None and result.holds:
         raise missing
     return result
 
 
-def _audit(model: Any, trail: Trail, bound: Bound | None) -> Audit:
-    """Compare the running sums with their bounds."""
+def run_margin(model: Any, trail: Trail) -> Margin | None:
+    """Return the bounds on the largest margin that a run gives free of charge, None if it did not separate the rows.
+
+    Above: ``‖w - w_0‖/(ηk)`` at its least. Below: the margin of the plane found, certified.
+    """
+    if model.stop_reason_ != Stop.SEPARATED or len(trail.trace) == 0:
+        return None
+    machines = len(trail.start)
+    form = "augmented" if model.fit_intercept else "origin"
+    rows, d = trail.examples.rows, trail.start.shape[1] - 1
+    W, b = np.ascontiguousarray(trail.end[:, :-1]), trail.end[:, -1].copy()
+    norms = np.sqrt(squared_norms(rows)) * (1 + 1e-6)
+    task = Task(rows, trail.examples.y, d, machines, form, float(model.fit_intercept))
+    lower = bracket.lower(task, W, b, norms, 0.0)
+    k = np.arange(1.0, len(trail.trace) + 1)
+    upper = float((trail.moved[1:] / (trail.eta * k)).min()) * (1 + 1e-9 + 16 * len(k) ** 1.5 * _UNIT)
+    found, weights = np.unique(trail.trace.astype(np.intp), return_counts=True)
+    plane = np.column_stack((W, b)) / np.linalg.norm(trail.end)
+    two = machines == 1
+    return Margin(
+        lower, upper, form, plane[0, :-1] if two else plane[:, :-1], float(plane[0, -1]) if two else plane[:, -1],
+        found // machines, weights / len(trail.trace), None if two else found % machines, model.classes_,
+    )  # fmt: skip
+
+
+def follow(model: Any, trail: Trail, bound: Bound | None) -> Audit:
+    """Compare the running sums of a run with their bounds."""
     k = np.arange(len(trail.trace) + 1.0)
     eta, m, largest = trail.eta, trail.rule.margin, float(trail.squares.max())
     growth, first = trail.growth, float(np.square(trail.start).sum())

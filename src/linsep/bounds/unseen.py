@@ -38,6 +38,12 @@ class ErrorBound:
         Why it does not apply, if it does not.
     vacuous : bool
         Whether it says nothing: every error is at most 1.
+
+    Examples
+    --------
+    >>> from linsep import ErrorBound
+    >>> ErrorBound("guess", 1.5, "a guess", ("none",))
+    ErrorBound(guess: error <= 1.5, vacuous: every error is at most 1)
     """
 
     name: str
@@ -75,6 +81,13 @@ class Generalization:
     ----------
     delta : float
     held_out, compression, margin : ErrorBound
+
+    Examples
+    --------
+    >>> from linsep import Perceptron, generalization
+    >>> X, y = [[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1]
+    >>> [bound.name for bound in generalization(Perceptron().fit(X, y), X, y)]
+    ['held-out rows', 'compression', 'margin']
     """
 
     delta: float
@@ -214,6 +227,8 @@ def _compression(model: Any, X: Any, y: Any, delta: float) -> ErrorBound:
     reason = None
     if model.stop_reason_ != Stop.SEPARATED:
         reason = f"the run did not end separated ({model.stop_reason_}), so that training rows may be wrong"
+    elif model.keep != "last":
+        reason = f"it is about the last weights of a run, not keep={model.keep!r}"
     elif trail.kept is not None:
         reason = "rows were held out to decide when to stop, so that the run depends on them as well"
     elif s == n:

@@ -1,17 +1,20 @@
-"""The command line: ``linsep fit | predict | score | show | convert | generate | explore``.
+"""The command line: ``linsep fit | predict | score | separate | verify | show | report | convert | generate | explore``.
 
 Nothing heavy is imported before a command needs it, so that ``linsep --help`` answers at once.
 """
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+import threading
 import warnings
-from typing import Any
+from typing import Any, NoReturn
 
 import typer
 
-from linsep.cli import apply, exploring, learn, models, teach
+from linsep.cli import apply, exploring, judge, learn, models, pictures, teach
 
 __all__ = ["app", "main"]
 
@@ -28,7 +31,10 @@ for _command, _example in (
     (learn.fit, "linsep fit train.csv --target species --max-iter 100 --model species.linsep"),
     (apply.predict, "linsep predict species.linsep new.csv --score --out labels.csv"),
     (apply.score, "linsep score species.linsep test.csv --at-most 0.05"),
-    (models.show, "linsep show species.linsep --top 20"),
+    (judge.separate, "linsep separate data.csv --target species --proof proof.json"),
+    (judge.verify, "linsep verify proof.json data.csv --target species"),
+    (models.show, "linsep show species.linsep train.csv --out figures"),
+    (pictures.report, "linsep report data.csv --target species --out report.html"),
     (models.convert, "linsep convert species.linsep species.onnx"),
     (teach.generate, "linsep generate data.csv --n 10000 --d 20 --margin 0.05"),
     (exploring.explore, "linsep explore species.csv --target species"),
@@ -54,30 +60,46 @@ def _start(
     """Linear separation and the perceptron: learn a plane from a file, use it, look at it."""
 
 
+class _Interrupted(BaseException):
+    """The user has pressed Ctrl-C."""
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run a command and exit: what goes wrong is one line on standard error."""
     warnings.showwarning = _notice
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, _interrupt)
+    alone = arguments is None  # the process is ours
     try:
         code = app(arguments, prog_name="linsep", standalone_mode=False)
     except typer.TyperException as error:
         context = getattr(error, "ctx", None)
         hint = f" (see {context.command_path} --help)" if context is not None else ""
-        if error.format_message():  # a command without arguments has already shown its help
-            _complain(f"{error.format_message()}{hint}")
-        code = 2
-    except (KeyboardInterrupt, typer.Abort):
-        code = 130
+        text = error.format_message()
+        _leave(2, text and text + hint, alone)  # without arguments there is no text: help has been shown
+    except (_Interrupted, KeyboardInterrupt, typer.Abort):
+        _leave(130, "interrupted", alone)
     except (ValueError, OSError, MemoryError, ModuleNotFoundError) as error:
-        _complain(_words(error))
-        code = 2
-    if code == 130:
-        _complain("interrupted")
+        _leave(2, _words(error), alone)
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _complain(text: str) -> None:
-    """Print one line on standard error."""
-    print(f"linsep: {' '.join(text.split())}", file=sys.stderr)
+def _interrupt(*_: object) -> NoReturn:
+    if "linsep.stream" in sys.modules:
+        sys.modules["linsep.stream"].in_a_hurry.set()
+    raise _Interrupted
+
+
+def _leave(code: int, text: str, alone: bool) -> NoReturn:
+    """Print one line on standard error, if there is something to say, and exit."""
+    if text:
+        print(f"linsep: {' '.join(text.split())}", file=sys.stderr)
+    if alone and threading.active_count() > 1:
+        # A thread waits for standard input, perhaps for ever: do not wait for it.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def _words(error: Exception) -> str:

@@ -9,7 +9,7 @@ import typer
 
 from linsep.cli.files import Data, Delimiter, Format, Header, Missing, Model, Target, ZeroBased, blocks, open_like
 from linsep.cli.models import open_model
-from linsep.cli.screen import Json, Quiet, count, facts_table, meter, result
+from linsep.cli.screen import Json, Quiet, count, facts_table, headline, meter, result
 
 if TYPE_CHECKING:
     from linsep.problem import Array
@@ -81,7 +81,7 @@ def predict(
 
     def show(console: Any) -> None:
         lines = {str(label): count(number, "row") for label, number in labels.most_common(20)}
-        console.print(f"[bold]{out}[/bold]: {count(watching.rows, 'label')} in {watching.seconds:.2f} s")
+        console.print(headline(out, f": {count(watching.rows, 'label')} in {watching.seconds:.2f} s"))
         console.print(facts_table(lines))
 
     result(facts, as_json=as_json, quiet=quiet or out == "-", show=show)
@@ -116,6 +116,8 @@ def score(
     The interval is that of Clopper and Pearson; it holds if the rows were drawn independently of each other and were
     not used in training. The exit code is 1 if --at-most is given and the error is larger, 0 otherwise.
     """
+    from linsep.bounds import clopper_pearson
+
     if not 0 < confidence < 1:
         raise typer.BadParameter(f"--confidence is between 0 and 1, got {confidence:g}")
     fitted = open_model(model)
@@ -163,24 +165,6 @@ def score(
     result(facts, as_json=as_json, quiet=quiet, show=show)
     if at_most is not None and wrong / rows > at_most:
         raise typer.Exit(1)
-
-
-def clopper_pearson(wrong: int, rows: int, confidence: float) -> tuple[float, float]:
-    """Return the exact interval for a share of which ``wrong`` of ``rows`` were seen (Clopper & Pearson 1934).
-
-    Examples
-    --------
-    >>> from linsep.cli.apply import clopper_pearson
-    >>> low, high = clopper_pearson(0, 10, 0.95)
-    >>> round(low, 4), round(high, 4)
-    (0.0, 0.3085)
-    """
-    from scipy.special import betaincinv
-
-    tail = (1 - confidence) / 2
-    low = 0.0 if wrong == 0 else float(betaincinv(wrong, rows - wrong + 1, tail))
-    high = 1.0 if wrong == rows else float(betaincinv(wrong + 1, rows - wrong, 1 - tail))
-    return low, high
 
 
 def _confusion(counts: list[list[int]], true_labels: list[Any], known: list[Any]) -> Any:

@@ -7,13 +7,25 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from linsep.cli.files import Data, Delimiter, Format, Header, Missing, Target, ZeroBased, blocks, open_data, remember
-from linsep.cli.screen import Json, Meter, Quiet, count, facts_table, meter, result
+from linsep.cli.files import (
+    Data,
+    Delimiter,
+    Format,
+    Header,
+    Missing,
+    Target,
+    ZeroBased,
+    check_place,
+    open_data,
+    remember,
+)
+from linsep.cli.screen import Json, Meter, Quiet, count, facts_table, headline, meter, result
 
 if TYPE_CHECKING:
     from linsep.read import Source
 
 _LEARNING, _STOPPING, _READING, _OUTPUT = "Learning", "Stopping", "Reading", "Output"
+_CHECKPOINTS = "Checkpoints"
 
 _STOPPED = {
     "separated": "a full pass without a mistake",
@@ -54,6 +66,14 @@ def fit(
             rich_help_panel=_LEARNING,
         ),
     ] = None,
+    scale: Annotated[
+        Literal["none", "unit", "standard"],
+        typer.Option(
+            help="Learn from rows divided by R, or from columns of mean 0 and deviation 1; the weights are handed over "
+            "in the units of the file.",
+            rich_help_panel=_LEARNING,
+        ),
+    ] = "none",
     random_state: Annotated[int, typer.Option(min=0, help="Seed.", rich_help_panel=_LEARNING)] = 0,
     max_iter: Annotated[int, typer.Option(help="Largest number of passes.", rich_help_panel=_STOPPING)] = 1000,
     max_updates: Annotated[
@@ -91,6 +111,16 @@ def fit(
     hash_bits: Annotated[
         int, typer.Option(help="Words are hashed into 2^this features.", rich_help_panel=_READING)
     ] = 18,
+    checkpoint: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Write there what it takes to go on.", rich_help_panel=_CHECKPOINTS),
+    ] = None,
+    every: Annotated[
+        str, typer.Option(metavar="TIME", help="How often, such as 30s or 5m.", rich_help_panel=_CHECKPOINTS)
+    ] = "30s",
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from the checkpoint.", rich_help_panel=_CHECKPOINTS)
+    ] = False,
     invert: Annotated[
         bool, typer.Option("--invert", help="Keep the names of hashed features.", rich_help_panel=_OUTPUT)
     ] = False,
@@ -99,8 +129,10 @@ def fit(
 ) -> None:
     """Learn a plane from files with the perceptron, and save the model.
 
-    Numbers are taken as they are, words are hashed. The run ends with a full pass without a mistake, or for the
-    reason it reports. The exit code is 0 whether or not the rows turned out to be separated.
+    Numbers are taken as they are, words are hashed. The files may be larger than memory. The run ends with a full pass
+    without a mistake, or for the reason it reports; the exit code is 0 whether or not the rows turned out to be
+    separated. After an interruption the same command with --resume ends with the bits of a run that was never
+    interrupted.
     """
     from linsep.estimators import Perceptron
     from linsep.save import save
@@ -116,13 +148,24 @@ def fit(
         hash_bits=hash_bits, text=text or (), categorical=categorical or (), ignore=ignore or (), missing=missing,
         invert=invert,
     )  # fmt: skip
+    for place in (model, checkpoint):
+        check_place(place)  # before hours of learning, not after
+    if resume and checkpoint is None:
+        raise typer.BadParameter("--resume goes on from a checkpoint: name its file with --checkpoint")
     with meter("learning", quiet=quiet) as watching:
-        _train(learner, source, watching)
+        if order is None:
+            how = {"scale": scale, "checkpoint": checkpoint, "every": _seconds(every), "resume": resume}
+            _stream(learner, source, watching, **how)
+        elif positive is not None or scale != "none" or checkpoint is not None:
+            raise typer.BadParameter(f"--order {order} does not go with --positive, --scale or --checkpoint")
+        else:
+            _hold(learner, source)
         seconds = watching.seconds
-        wrong, rows = _training_errors(learner, source)
     remember(learner, source, invert=invert)
     save(learner, model)
+    rows, wrong = int(learner._rows_seen), int(learner.training_errors_)
     size = (source.size or 0) * learner.n_iter_
+    passing = float(learner.history_["seconds"].sum())
     facts = {
         "command": "fit",
         "data": data,
@@ -131,6 +174,7 @@ def fit(
         "features": learner.n_features_in_,
         "classes": learner.classes_,
         "passes": learner.n_iter_,
+        "scale": scale,
         "stop_reason": learner.stop_reason_,
         "mistakes": learner.mistakes_,
         "training_errors": wrong,
@@ -138,7 +182,7 @@ def fit(
         "margin": learner.margin_,
         "radius": learner.radius_,
         "seconds": seconds,
-        "megabytes_per_second": size / seconds / 1e6,
+        "megabytes_per_second": size / passing / 1e6 if passing > 0 else None,
     }
 
     def show(console: Any) -> None:
@@ -152,9 +196,11 @@ def fit(
             "mistakes": f"{learner.mistakes_:,} in training",
             "error": f"{wrong / rows:.4%} of the training rows are wrong ({wrong:,})",
             "margin": f"{learner.margin_:.6g}, radius R {learner.radius_:.6g}",
-            "time": f"{seconds:.2f} s, {facts['megabytes_per_second']:,.1f} MB/s",
+            "time": f"{seconds:.2f} s" + (f", {size / passing / 1e6:,.1f} MB/s" if passing > 0 else ""),
         }
-        console.print(f"[bold]{model}[/bold] learnt from {', '.join(data)}")
+        if scale != "none":
+            lines["scale"] = f"{scale} in training; weights, margin and R are in the units of the file"
+        console.print(headline(model, f" learnt from {', '.join(data)}"))
         console.print(facts_table(lines))
         for line in _advice(reason, wrong, learner):
             console.print(line)
@@ -162,21 +208,42 @@ def fit(
     result(facts, as_json=as_json, quiet=quiet, show=show)
 
 
-def _train(learner: Any, source: Source, watching: Meter) -> None:  # noqa: ARG001
-    """Train on all rows of the source."""
+def _stream(learner: Any, source: Source, watching: Meter, **how: Any) -> None:
+    """Train from the files, a block at a time."""
+    from linsep.stream import fit_source
+
+    size = source.size
+    before = [0, 0]  # passes that are over, and the rows looked at in them
+
+    def watch(number: int, looked: int, mistakes: int, _: float) -> None:
+        if number != before[0]:
+            before[:] = [number, watching.rows]
+        watching.rows = before[1] + looked
+        position = source.position
+        watching.bytes = number * (size or 0) + position
+        watching.show(position, size, f"pass {number + 1}/{learner.max_iter:,}  {mistakes:,} mistakes")
+
+    fit_source(learner, source, watch=watch, **how)
+
+
+def _hold(learner: Any, source: Source) -> None:
+    """Train with all rows in memory, which an order that goes back to the first row needs."""
     X, y = source.to_arrays()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r"max_(iter|updates)=\d+ ended the run")  # the report says it
         learner.fit(X, y)
 
 
-def _training_errors(learner: Any, source: Source) -> tuple[int, int]:
-    """Return how many rows are predicted wrong, and how many there are."""
-    wrong = rows = 0
-    for X, y in blocks(learner, source):
-        wrong += int((learner.predict(X) != y).sum())
-        rows += len(y)
-    return wrong, rows
+def _seconds(text: str) -> float:
+    """Return a time such as 30s, 5m or 1h in seconds."""
+    unit = {"s": 1, "m": 60, "h": 3600}.get(text[-1:])
+    try:
+        seconds = float(text if unit is None else text[:-1]) * (unit or 1)
+        if not 0 <= seconds < 1e9:
+            raise ValueError
+    except ValueError:
+        raise typer.BadParameter(f"--every takes a time such as 30s or 5m, got {text!r}") from None
+    return seconds
 
 
 def _advice(reason: str, wrong: int, learner: Any) -> list[str]:
@@ -190,10 +257,14 @@ def _advice(reason: str, wrong: int, learner: Any) -> list[str]:
     if reason in ("max_iter", "max_updates"):
         option = "--" + reason.replace("_", "-")
         return [
-            f"Not separated yet. If some plane separates the rows, a larger {option} will find one. If none does, no "
-            "number of passes will: --early-stopping or --tol stops sooner."
+            f"Not separated yet. If some plane separates the rows, a larger {option} or --scale standard will find "
+            "one. If none does, no number of passes will: --early-stopping or --tol stops sooner. "
+            "linsep separate tells which, with a proof."
         ]
-    return [f"Not separated: the run ended early. Without --{_ENDED_BY[reason]} it would go on."]
+    return [
+        f"Not separated: the run ended early. Without --{_ENDED_BY[reason]} it would go on. "
+        "linsep separate tells whether a plane exists, with a proof."
+    ]
 
 
 _ENDED_BY = {"loss_plateau": "tol", "validation": "early-stopping"}

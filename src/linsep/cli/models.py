@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from linsep.cli.files import Model, feature_names
-from linsep.cli.screen import Json, Quiet, count, facts_table, result
+from linsep.cli.screen import Json, Quiet, count, facts_table, headline, result
 
 _ENDINGS = {
     ".linsep": "linsep",
@@ -22,14 +22,30 @@ _ENDINGS = {
 
 def show(
     model: Model,
+    data: Annotated[
+        list[str] | None, typer.Argument(metavar="[DATA...]", help="Rows to draw the model among; see --out.")
+    ] = None,
+    out: Annotated[str, typer.Option("--out", "-o", metavar="DIR", help="Folder for the figures.")] = "figures",
+    image: Annotated[Literal["png", "svg", "pdf"], typer.Option(help="Kind of the figures.")] = "png",
+    style: Annotated[Literal["light", "dark"], typer.Option(help="Of the figures.")] = "light",
+    animate: Annotated[bool, typer.Option("--animate", help="Write the run as run.gif, too.")] = False,
     top: Annotated[int, typer.Option(min=1, help="How many weights to show, strongest first.")] = 20,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Show a model: what it is, how its run ended, and its strongest weights."""
+    """Show a model: what it is, how its run ended, and its strongest weights; with DATA, write figures.
+
+    DATA are read as those that the model learnt from. If they are the very rows, the figures show its run as well: pass
+    by pass, and mistake by mistake beside the bound of the theorem.
+    """
     import numpy as np
 
     fitted = open_model(model)
+    if data:
+        from linsep.cli.pictures import draw
+
+        draw(fitted, data, out, image=image, style=style, animate=animate, quiet=quiet, as_json=as_json)
+        return
     name = feature_names(fitted)
     strength = np.abs(fitted.coef_).max(axis=0)
     strongest = np.argsort(-strength, kind="stable")[:top]
@@ -78,7 +94,7 @@ def show(
         table.add_section()
         table.add_row(Text("offset", style="dim"), *(f"{b:.6g}" for b in fitted.intercept_[:12]))
         if len(columns) == 1:
-            table.caption = f"w points to the side of {labels[-1]}"
+            table.caption = Text(f"w points to the side of {labels[-1]}")
         console.print(table)
 
     result(facts, as_json=as_json, quiet=quiet, show=display)
@@ -121,7 +137,7 @@ def convert(
 
     def display(console: Any) -> None:
         sizes = f"{count(len(fitted.classes_), 'class')}, {count(fitted.n_features_in_, 'feature')}"
-        console.print(f"[bold]{out}[/bold]: {sizes}, as {kind}")
+        console.print(headline(out, f": {sizes}, as {kind}"))
 
     result(facts, as_json=as_json, quiet=quiet, show=display)
 

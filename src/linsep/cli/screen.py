@@ -21,11 +21,13 @@ _PATIENCE = 1.0  # seconds without a progress bar
 def result(facts: Mapping[str, Any], *, as_json: bool, quiet: bool, show: Callable[[Any], None]) -> None:
     """Print the facts as one JSON object, or have them shown on the console, or neither."""
     if as_json:
-        print(json.dumps(_plain(facts), allow_nan=False, ensure_ascii=False))
+        print(json.dumps(_plain(facts), allow_nan=False))
     elif not quiet:
         from rich.console import Console
 
-        show(Console(highlight=False, soft_wrap=True))
+        console = Console(highlight=False)
+        console.soft_wrap = not console.is_terminal  # a file or a pipe has no width
+        show(console)
 
 
 def _plain(value: Any) -> Any:
@@ -39,6 +41,13 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def headline(name: str, rest: str = "") -> Any:
+    """Return the name of a file, which stands out, and what is to be said of it."""
+    from rich.text import Text
+
+    return Text.assemble((name, "bold"), rest)
 
 
 def facts_table(rows: Mapping[str, str]) -> Any:
@@ -115,6 +124,7 @@ def _bar(what: str) -> tuple[Any, Any]:
         TextColumn("{task.fields[speed]}"),
         TextColumn("{task.fields[words]}"),
         TimeRemainingColumn(compact=True),
+        TextColumn("left"),
         console=Console(stderr=True),
         transient=True,
     )

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from linsep.cli.screen import Json, Quiet, count, facts_table, meter, result
+from linsep.cli.screen import Json, Quiet, count, facts_table, headline, meter, result
 
 
 def generate(
@@ -75,7 +75,7 @@ def generate(
         }
         if facts["mistake_bound"]:
             lines["bound"] = f"(R/γ)² = {facts['mistake_bound']:.6g} mistakes of the perceptron without offset, at most"
-        console.print(f"[bold]{out}[/bold]")
+        console.print(headline(out))
         console.print(facts_table(lines))
 
     result(facts, as_json=as_json, quiet=quiet or out == "-", show=show)

@@ -9,14 +9,16 @@ import numpy as np
 
 from linsep import encode, margin
 from linsep.estimators.linear import Linear
-from linsep.problem import Array, Floats
+from linsep.problem import Array, Floats, NotSeparable
+from linsep.proof import Verdict
+from linsep.separate import separate
 
 
 class MaxMarginClassifier(Linear):
     """The plane that keeps farthest from all training rows: the hard-margin support vector machine, certified.
 
     Its margin comes with a bracket that holds in exact arithmetic. Data that no plane separates have no such plane:
-    ``fit`` then raises ``NotSeparable``.
+    ``fit`` then raises ``NotSeparable``, which carries the proof.
 
     Parameters
     ----------
@@ -85,7 +87,7 @@ class MaxMarginClassifier(Linear):
         Raises
         ------
         NotSeparable
-            If no plane separates the classes.
+            If no plane separates the classes; its ``refutation`` proves it.
         """
         gap: Any = self.gap
         if not (isinstance(gap, Real) and 0 < float(gap) < 1):
@@ -101,13 +103,33 @@ class MaxMarginClassifier(Linear):
         machines = 1 if len(classes) == 2 else len(classes)
         data = encode.examples(encode.to_rows(X), codes, machines, np.ones(len(y)))
         form = "affine" if self.fit_intercept else "origin"
-        with self._explained(X, np.zeros(1)):
-            found = margin.of_rows(data.rows, data.y, X.shape[1], machines, form, float(gap))
+        try:
+            with self._explained(X, np.zeros(1)):
+                found = margin.of_rows(data.rows, data.y, X.shape[1], machines, form, float(gap))
+        except NotSeparable as error:
+            verdict = separate(X, y, fit_intercept=bool(self.fit_intercept))
+            raise _judged(error, verdict) from None
         self.classes_ = classes
         self.margin_lower_, self.margin_upper_ = found.lower, found.upper
         self.coef_, self.intercept_ = _scored(found)
         self.support_, self.dual_coef_ = _duals(found, codes, len(self.coef_))
         return self
+
+
+def _judged(error: NotSeparable, verdict: Verdict) -> NotSeparable:
+    """Say what the exact verdict is: the rows that contradict each other, or a plane that doubles cannot find."""
+    if verdict.refutation is None:
+        return NotSeparable(
+            f"some plane separates the classes, but by a margin of at most {error.upper:.3g}, too little to place it "
+            "in double precision: linsep.separate gives such a plane.",
+            upper=error.upper,
+        )
+    rows = len(set(verdict.refutation.indices))
+    return NotSeparable(
+        f"no plane separates the classes: {rows} rows contradict each other, which the refutation of this error "
+        "proves. linsep.Perceptron fits data that no plane separates.",
+        refutation=verdict.refutation,
+    )
 
 
 def _scored(found: margin.Margin) -> tuple[Floats, Floats]:

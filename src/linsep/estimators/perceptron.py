@@ -442,7 +442,7 @@ class Perceptron(Linear):
             f"{budget} ended the run while the last pass still made {last} mistake{'s' * (last != 1)}; "
             f"{wrong} of {rows} rows are on the wrong side. If some plane separates the data, a larger {run.stop} or "
             "scaled features (StandardScaler) will find one. If none does, no number of passes will: set tol or "
-            "early_stopping to stop sooner.",
+            "early_stopping to stop sooner. linsep.separate tells which, with a proof.",
             ConvergenceWarning,
             stacklevel=3,
         )

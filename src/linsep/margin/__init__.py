@@ -54,6 +54,15 @@ class Margin:
         For more than two classes the number of the class from which the row is to be told.
     classes : ndarray
         Labels; of two, the second is on the positive side.
+
+    Examples
+    --------
+    >>> from linsep import largest_margin
+    >>> margin = largest_margin([[0], [2], [5]], ["a", "b", "b"])
+    >>> margin.support, margin.multipliers
+    (array([0, 1]), array([0.5, 0.5]))
+    >>> margin.lower <= 1 <= margin.upper
+    True
     """
 
     lower: float
@@ -178,16 +187,17 @@ def of_rows(rows: Rows, y: Array, d: int, classes: int, form: str, gap: float) -
 
     exact = scaled._replace(rows=rows)
     with np.errstate(over="ignore"):
-        norms = np.ldexp(np.sqrt(squares) * (1 + 1e-6), exponent) + d * 2.0**-1000
+        # more than any norm: squares round, and those of tiny values underflow
+        norms = np.ldexp(np.sqrt(squares) * (1 + 1e-6) + math.sqrt(d) * 2.0**-500, exponent)
     a = bracket.on_grid(exact, found.items, found.multipliers)
     upper = bracket.upper(exact, found.items, a)
-    b = np.ldexp(found.b, exponent if form == "affine" else 0) if form != "origin" else np.zeros(classes)
+    b = np.ldexp(found.b, exponent) if form != "origin" else np.zeros(classes)
     plane = found.W.any()
     lower = bracket.lower(exact, found.W, b, norms, upper * (1 - gap / 2)) if plane else -math.inf
     if not plane or (lower <= 0 and upper <= _ROUNDING * float(norms.max())):
         raise NotSeparable(
             f"no plane separates the classes by a margin above {upper:.3g}: they are not linearly separable, as far as "
-            f"double precision can tell. linsep.separate decides it exactly and names the rows that contradict each "
+            "double precision can tell. linsep.separate decides it exactly and names the rows that contradict each "
             "other; linsep.Perceptron fits data that no plane separates.",
             upper=upper,
         )
@@ -207,8 +217,8 @@ def of_rows(rows: Rows, y: Array, d: int, classes: int, form: str, gap: float) -
     )
     if margin.gap > gap:
         warnings.warn(
-            f"the bracket is {margin.gap:.1e} wide, not {gap:.1e}: the margin is {margin.upper:.3g} and double "
-            "precision cannot place a plane more exactly for rows of this size; both bounds are true",
+            f"the bracket is {margin.gap:.1e} wide, not {gap:.1e}: the search in double precision got no nearer to a "
+            f"margin of {margin.upper:.3g} for rows up to {float(norms.max()):.3g}; both bounds are true",
             RuntimeWarning,
             stacklevel=3,
         )
@@ -313,9 +323,8 @@ def _first_items(task: Task) -> Array:
         items = np.arange(n * task.classes)
         return items if task.classes == 1 else items[items % task.classes != task.y[items // task.classes]]
     rng = np.random.default_rng(0)
-    rows = np.unique(
-        np.concatenate((rng.choice(n, min(n, few), replace=False), np.unique(task.y, return_index=True)[1]))
-    )
+    first_of_each = np.unique(task.y, return_index=True)[1]
+    rows = np.unique(np.concatenate((first_of_each, rng.choice(n, min(n, few), replace=False))))
     if task.classes == 1:
         return rows
     rival = (task.y[rows] + rng.integers(1, task.classes, len(rows))) % task.classes

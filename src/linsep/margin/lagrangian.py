@@ -20,6 +20,7 @@ import numpy as np
 from linsep.problem import Floats
 
 _OUTER, _NEWTON, _GRADIENTS = 100, 60, 1000  # largest numbers of steps of each kind
+_STEEP = 1e14  # penalty, in rows' sizes, at which Newton's systems say nothing any more
 _NOTHING = 1e-9  # a point of the hull this near to the origin, in rows' sizes, cannot be told from it
 
 
@@ -52,9 +53,9 @@ def widest(Z: Any, free: int, *, start: Plane | None = None, tol: float = 1e-8) 
         renewed = np.maximum(0.0, lam + C * (1.0 - h))
         worst = float(np.abs(renewed - lam).max()) / C  # by how much a row, if it has a multiplier, is off its plane
         lam = renewed
-        if worst <= tol:
+        if worst <= tol or C * size**2 > _STEEP:
             break
-        if worst > 0.2 * before:
+        if worst > 0.4 * before:
             C *= 5.0
         if worst > 0.8 * before:  # perhaps no plane is there, and the multipliers grow for ever
             accuracy *= 0.1
@@ -72,7 +73,7 @@ def _minimise(Z: Any, Z2: Any, counted: Floats, lam: Floats, C: float, v: Floats
         active = np.flatnonzero(pull)
         diagonal = counted + C * (Z2.T @ (pull > 0).astype(np.float64))
         diagonal[diagonal == 0.0] = 1.0
-        length = math.sqrt(float(np.dot(gradient, gradient / diagonal)))
+        length = math.sqrt(_inner(gradient, gradient / diagonal))
         if length <= 0.1 * tol * math.sqrt(C):  # no row would move by more than a tenth of the tolerance
             break
         A = Z[active]
@@ -85,32 +86,37 @@ def _minimise(Z: Any, Z2: Any, counted: Floats, lam: Floats, C: float, v: Floats
         h += t * q
 
 
+def _inner(a: Floats, b: Floats) -> float:
+    """Return the inner product; BLAS would start threads for it, which costs more than the sum where others compute."""
+    return float((a * b).sum())
+
+
 def _gradients(A: Any, counted: Floats, C: float, diagonal: Floats, r: Floats, accuracy: float) -> Floats:
     """Solve ``(D + C AᵀA) p = r`` by conjugate gradients with its diagonal as preconditioner."""
     p = np.zeros(len(r))
     s = r / diagonal
     direction = s.copy()
-    rho = float(np.dot(r, s))
+    rho = _inner(r, s)
     goal = accuracy**2 * rho
     for _ in range(_GRADIENTS):
         if rho <= goal or rho == 0.0:
             break
         image = counted * direction + C * (A.T @ (A @ direction))
-        alpha = rho / float(np.dot(direction, image))
+        alpha = rho / _inner(direction, image)
         p += alpha * direction
         r = r - alpha * image
         s = r / diagonal
-        rho, last = float(np.dot(r, s)), rho
+        rho, last = _inner(r, s), rho
         direction = s + (rho / last) * direction
     return p
 
 
 def _step(counted: Floats, lam: Floats, C: float, v: Floats, h: Floats, p: Floats, q: Floats) -> float:
     """Minimise exactly along a direction: the slope is increasing and piecewise linear in t."""
-    along, curve = float(np.dot(counted * v, p)), float(np.dot(counted * p, p))
+    along, curve = _inner(counted * v, p), _inner(counted * p, p)
 
     def slope(t: float) -> float:
-        return along + t * curve - float(np.dot(np.maximum(0.0, lam + C * (1.0 - h - t * q)), q))
+        return along + t * curve - _inner(np.maximum(0.0, lam + C * (1.0 - h - t * q)), q)
 
     return _root(slope)
 

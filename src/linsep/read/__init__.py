@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from linsep.columns import Layout
-from linsep.read.arrays import NpySource
+from linsep.read.arrays import NpySource, NpzSource
 from linsep.read.delimited import DelimitedSource
 from linsep.read.source import Block, Options, Source
 from linsep.read.stream import File, ReadError, files
@@ -23,6 +23,7 @@ _FORMATS: dict[str, type[Source]] = {
     "parquet": TypedSource,
     "arrow": TypedSource,
     "npy": NpySource,
+    "npz": NpzSource,
 }
 _ENDINGS = {
     "csv": "csv", "tsv": "csv", "tab": "csv",
@@ -38,7 +39,7 @@ _MAGIC = {
     b"\x93NUMPY": "npy",
     b"PK\x03\x04": "npz",
 }
-_PAIR = re.compile(rb"\d+:\S+")
+_PAIR = re.compile(rb"\d+:[^,;|]+")
 
 
 def read(
@@ -157,5 +158,4 @@ def _format(file: File) -> str:
         if head.startswith(magic):
             return form
     lines = [line.partition(b"#")[0].split() for line in head.splitlines()]
-    words = next((line for line in lines if line), [])
-    return "libsvm" if any(_PAIR.fullmatch(word) for word in words[:3]) else "csv"
+    return "libsvm" if any(_PAIR.fullmatch(word) for words in lines[:100] for word in words[:3]) else "csv"

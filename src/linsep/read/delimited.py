@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any
@@ -31,9 +32,10 @@ compiled = njit(cache=True, nogil=True)
 
 _HEAD = 1 << 18  # bytes that decide what the columns are
 _ROWS = 1000  # and at most so many rows of them
+_WIDEST = 1 << 17  # columns, which are handled one by one
 _DELIMITERS = ",\t;|"
 _MISSING = frozenset(["", "?", "NA", "N/A", "n/a", "na", "#N/A", "NaN", "nan", "-nan", "-NaN", "NULL", "null", "None"])
-_NUMBER = re.compile(r"\s*[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|inf(inity)?)\s*", re.ASCII | re.IGNORECASE)
+_NUMBER = re.compile(r"\s*[+-]?((\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|inf(inity)?)\s*", re.ASCII | re.IGNORECASE)
 
 
 class DelimitedSource(TableSource):
@@ -50,17 +52,18 @@ class DelimitedSource(TableSource):
         if not rows:
             raise ReadError(f"{name}: is empty")
         first = rows[0]
+        if len(first) > _WIDEST:
+            raise ReadError(f"{name}: {len(first)} columns; for more than {_WIDEST} take another format, such as NPY")
         self._header = _is_header(rows) if options.header is None else options.header
         self._all = [cell.strip() for cell in first] if self._header else [str(j) for j in range(len(first))]
-        repeated = {column for column in self._all if self._all.count(column) > 1} if len(first) < 10_000 else set()
+        repeated = [column for column, count in Counter(self._all).items() if count > 1]
         if repeated:
-            raise ReadError(f"{name}:1: two columns are named {min(repeated)!r}")
+            raise ReadError(f"{name}:1: two columns are named {repeated[0]!r}")
         try:
             self._target, chosen = self._choose()
             self._arrange(self._layout(rows[self._header :], chosen))
-            for column in self.layout.columns:
-                if column[0] not in self._all:
-                    find(column[0] if self.layout.named else int(column[0]), self._all)
+            for column in {column for column, _ in self.layout.columns} - set(self._all):
+                find(column if self.layout.named else int(column), self._all)
         except ColumnError as error:
             raise ReadError(f"{name}: {error}") from None
         types = {column: pa.float64() if kind == NUMBER else pa.string() for column, kind in self.layout.columns}
@@ -106,18 +109,30 @@ class DelimitedSource(TableSource):
         skip = self._check_header(file) if self._header else 0
         delimiter = ord(self._delimiter)
 
-        def cut(buffer: bytearray, filled: int) -> int:
-            if buffer.find(b'"', 0, filled) < 0:
-                return last_newline(buffer, filled)
-            return int(_last_record(np.frombuffer(buffer, dtype=np.uint8, count=filled), delimiter))
+        end = 0  # of the last whole row
 
-        for piece, line in pieces(file, self.options.block_bytes, cut=cut, last=True):
-            start = 0
-            while skip and start < len(piece):
-                start = bytes(piece).index(b"\n", start) + 1
+        def cut(buffer: bytearray, filled: int) -> int:
+            nonlocal end
+            if buffer.find(b'"', 0, filled) < 0:
+                end = last_newline(buffer, filled)
+            else:
+                end = int(_last_record(np.frombuffer(buffer, dtype=np.uint8, count=filled), delimiter))
+            return end
+
+        line = 1
+        for piece in pieces(file, self.options.block_bytes, cut=cut, last=True):
+            text = bytes(piece)
+            if end < len(text) and b'"' in text:  # the end of the file
+                end = int(_last_record(np.frombuffer(text, dtype=np.uint8), delimiter))
+                if end < len(text):
+                    number = line + text.count(b"\n", 0, end)
+                    raise ReadError(f"{file.name}:{number}: a quote is opened but never closed")
+            while skip and text:
+                text = text[text.index(b"\n") + 1 :]
                 skip, line = skip - 1, line + 1
-            if start < len(piece):
-                yield from self._parse(file, piece[start:], line)
+            if text.strip():
+                yield from self._parse(file, text, line)
+            line += int(np.count_nonzero(np.frombuffer(text, dtype=np.uint8) == 10))
 
     def _check_header(self, file: File) -> int:
         """Return how many lines the header takes; it must be the same in every file."""
@@ -130,13 +145,9 @@ class DelimitedSource(TableSource):
                 return reader.line_num
         raise ReadError(f"{file.name}: is empty")
 
-    def _parse(self, file: File, piece: memoryview, line: int) -> Iterator[tuple[Any, Array | None]]:
+    def _parse(self, file: File, piece: bytes, line: int) -> Iterator[tuple[Any, Array | None]]:
         """Yield the rows of whole lines, of which the first has number ``line``."""
-        if not bytes(piece).strip():
-            return
-        quoted = bytes(piece).find(b'"') >= 0
-        if quoted and _last_record(np.frombuffer(piece, dtype=np.uint8), ord(self._delimiter)) < len(piece):
-            raise ReadError(f"{file.name}: a quote is opened but never closed")
+        quoted = b'"' in piece
         try:
             table = pa.csv.read_csv(
                 pa.BufferReader(pa.py_buffer(piece)),
@@ -178,9 +189,10 @@ class DelimitedSource(TableSource):
         named = repr(column) if self._header else str(int(column) + 1)
         return ReadError(f"{file.name}:{line}, column {named}: {what}")
 
-    def _locate(self, file: File, piece: memoryview, line: int, error: pa.ArrowInvalid) -> ReadError:
+    def _locate(self, file: File, piece: bytes, line: int, error: pa.ArrowInvalid) -> ReadError:
         """Find the cell that pyarrow could not make sense of."""
-        numbers = [(self._all.index(name), name) for name in self.layout.numbers]
+        places = {name: j for j, name in enumerate(self._all)}
+        numbers = [(places[name], name) for name in self.layout.numbers]
         try:
             for where, cells in _numbered(piece, line, self._delimiter):
                 if len(cells) != len(self._all):
@@ -191,17 +203,21 @@ class DelimitedSource(TableSource):
                         hint = "" if len(cells[j]) > 40 else f" (categorical={name!r} takes all of the column as words)"
                         return self._complaint(file, where, name, f"{shown} is not a number{hint}")
         except UnicodeDecodeError as bad:
-            number = line + bytes(piece[: bad.start]).count(b"\n")
+            number = line + piece[: bad.start].count(b"\n")
             return ReadError(f"{file.name}:{number}: the text is not UTF-8")
         return ReadError(f"{file.name}: after line {line}: {error}")
 
 
 def _head(file: File) -> tuple[str, bool]:
     """Return the first text of a file, and whether it is all of it."""
-    data = file.head(_HEAD)
+    size = _HEAD
+    data = file.head(size)
+    while len(data) == size < 1 << 28 and data.count(b"\n") < 2:  # not even a header and a row
+        size *= 8
+        data = file.head(size)
     if b"\x00" in data:
         raise ReadError(f"{file.name}: is neither text nor a file of a known format")
-    whole = len(data) < _HEAD
+    whole = len(data) < size
     data = data.removeprefix(b"\xef\xbb\xbf")
     return data.decode("utf-8", "replace"), whole
 
@@ -248,9 +264,9 @@ def _is_header(rows: list[list[str]]) -> bool:
     )
 
 
-def _numbered(piece: memoryview, line: int, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+def _numbered(piece: bytes, line: int, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows of a text, each with the number of its first line."""
-    reader = csv.reader(io.StringIO(bytes(piece).decode(), newline=""), delimiter=delimiter)
+    reader = csv.reader(io.StringIO(piece.decode(), newline=""), delimiter=delimiter)
     before = 0
     for cells in reader:
         if cells:

@@ -92,7 +92,7 @@ class Source:
                     labels.update(y.tolist())
                 yield Block(X, y, first_row)
                 first_row += X.shape[0]
-            self._done, self._current = self.position, None
+            self._done, self._current = self._done + (file.size or file.position), None
         if first_row == 0:
             raise ReadError(f"{self.files[0].name}: no rows" if len(self.files) == 1 else "no rows in any of the files")
         if self.positive is not None and self.options.labels and self.positive not in labels:
@@ -154,7 +154,7 @@ class Source:
         parts: list[Any] = []
         labels: list[Array] = []
         for X, y, _ in self:
-            parts.append(X.copy() if isinstance(X, np.memmap) else X)
+            parts.append(X)
             if y is not None:
                 labels.append(y)
         if not sp.issparse(parts[0]):

@@ -6,6 +6,7 @@ import glob
 import hashlib
 import io
 import os
+import stat
 import sys
 import tempfile
 import weakref
@@ -57,8 +58,12 @@ class File:
         self.path: str | None = None
         self.position = 0  # bytes taken from the disk since the file was opened last
         if isinstance(path, str | os.PathLike) and os.fspath(path) != "-":
-            self.path = self.name = str(os.fspath(path))
-            return
+            self.name = str(os.fspath(path))
+            if not (os.path.exists(path) and stat.S_ISFIFO(os.stat(path).st_mode)):
+                self.path = self.name
+                return
+            path = open(path, "rb")  # noqa: SIM115 - a named pipe is a stream
+            weakref.finalize(self, path.close)
         self._stream: IO[bytes] = sys.stdin.buffer if isinstance(path, str | os.PathLike) else path
         if not hasattr(self._stream, "read") or isinstance(self._stream, io.TextIOBase):
             raise TypeError(f"a path, a list of paths or a binary stream is wanted, not {type(path).__name__}")
@@ -129,8 +134,7 @@ class File:
         with self.raw() as raw:
             while raw.read(1 << 20):
                 pass
-        self._kept.seek(0)
-        return self._kept
+        return io.BufferedReader(_Kept(self, keep=True))
 
     def head(self, size: int) -> bytes:
         """Return the first bytes, decompressed, without using them up."""
@@ -142,7 +146,7 @@ class File:
         """Return a name for the content: its length, its beginning and its end, and some of what lies between."""
         with complaints(self.name):
             whole = self.whole()
-            with open(whole, "rb") if isinstance(whole, str) else self.raw() as raw:
+            with open(whole, "rb") if isinstance(whole, str) else whole as raw:
                 length = raw.seek(0, os.SEEK_END)
                 digest = hashlib.sha256(str(length).encode())
                 for start in sorted({0, length // 4, length // 2, 3 * length // 4, max(0, length - _SAMPLE)}):
@@ -204,14 +208,14 @@ def last_newline(buffer: bytearray, filled: int) -> int:
     return buffer.rfind(b"\n", 0, filled) + 1
 
 
-def pieces(file: File, size: int, *, cut: Cut = last_newline, last: bool = False) -> Iterator[tuple[memoryview, int]]:
-    """Yield whole lines, about ``size`` bytes at a time, with the number of the first one, from 1.
+def pieces(file: File, size: int, *, cut: Cut = last_newline, last: bool = False) -> Iterator[memoryview]:
+    """Yield whole lines, about ``size`` bytes at a time.
 
     Each piece lies in a buffer that the next one overwrites, and ends in a newline.
     """
     with file.open(last=last) as stream:
         buffer = bytearray(size + 1)
-        begun, line = 0, 1  # bytes carried over from the piece before
+        begun = 0  # bytes carried over from the piece before
         skip_mark = True
         while True:
             room = memoryview(buffer)
@@ -228,13 +232,12 @@ def pieces(file: File, size: int, *, cut: Cut = last_newline, last: bool = False
                     filled += 1
                 end = filled
             if end:
-                yield room[:end], line
-                line += buffer.count(b"\n", 0, end)
+                yield room[:end]
                 room[: filled - end] = room[end:filled]
                 begun = filled - end
             elif not ended:
                 if len(buffer) > _LONGEST:
-                    raise ReadError(f"{file.name}:{line}: a line of more than {_LONGEST} bytes")
+                    raise ReadError(f"{file.name}: a line of more than {_LONGEST} bytes")
                 longer = bytearray(2 * len(buffer))
                 longer[:filled] = room[:filled]
                 buffer, begun = longer, filled

@@ -56,7 +56,8 @@ class SvmSource(Source):
         if limit is not None and options.zero_based is None:
             limit += 1  # the largest index is n_features in a file that starts at 1
         base = 1 if options.zero_based is False else 0
-        for piece, line in pieces(file, options.block_bytes, last=True):
+        line = 1
+        for piece in pieces(file, options.block_bytes, last=True):
             try:
                 parsed = parse(piece, base=base, labels=options.labels, n_features=limit)
                 self._zero = self._zero or parsed.zero
@@ -66,6 +67,7 @@ class SvmSource(Source):
             except LineError as error:
                 number = line + bytes(piece[: error.offset]).count(b"\n")
                 raise ReadError(f"{file.name}:{number}: {error}") from None
+            line += parsed.lines
             if parsed.qid and not self._told:
                 warnings.warn(f"{file.name}: query numbers (qid) are ignored", UserWarning, stacklevel=3)
                 self._told = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ from linsep import columns
 from linsep.columns import CellError, ColumnError, Layout, find
 from linsep.problem import Array
 from linsep.read.source import Options, Source
-from linsep.read.stream import File, ReadError, complaints
+from linsep.read.stream import File, ReadError, complaints, one_line
 
 
 def choose(names: list[str], options: Options) -> tuple[int | None, list[int]]:
@@ -57,7 +58,7 @@ class TypedSource(TableSource):
 
     def __init__(self, files: list[File], options: Options) -> None:
         super().__init__(files, options)
-        with complaints(files[0].name), _open(files[0], options.format) as opened:
+        with _opened(files[0], options.format) as opened:
             schema = opened.schema_arrow if options.format == "parquet" else opened.schema
         names = list(schema.names)
         try:
@@ -85,7 +86,7 @@ class TypedSource(TableSource):
     def _read(self, file: File) -> Iterator[tuple[Any, Array | None]]:
         wanted = [name for name, _ in self.layout.columns] + ([] if self._name is None else [self._name])
         first = 0
-        with complaints(file.name), _open(file, self.options.format) as opened:
+        with _opened(file, self.options.format) as opened:
             schema = opened.schema_arrow if self.options.format == "parquet" else opened.schema
             for name in wanted:
                 try:
@@ -119,47 +120,56 @@ class TypedSource(TableSource):
         return self._rows(batch if kept is None else batch.filter(pa.array(kept)), y)
 
 
-def _open(file: File, kind: str) -> Any:
-    """Open a file of record batches; a context manager."""
-    whole = file.whole()
+@contextmanager
+def _opened(file: File, kind: str) -> Iterator[Any]:
+    """Open a file of record batches; whatever is wrong with it shows here or while it is read."""
+    try:
+        with complaints(file.name), _open(file.whole(), kind) as opened:
+            yield opened
+    except ReadError:
+        raise
+    except (ValueError, LookupError, NotImplementedError, OverflowError, TypeError) as error:
+        raise ReadError(f"{file.name}: a damaged file, or not one of its format ({one_line(error)})") from None
+
+
+def _open(whole: Any, kind: str) -> Any:
+    """Open a path or a stream as Parquet, as an Arrow file, or as a stream of Arrow batches."""
     if kind == "parquet":
         # without buffers a whole column of a row group would be held at once
         return pq.ParquetFile(whole, pre_buffer=False, buffer_size=1 << 16)
     source = pa.memory_map(whole) if isinstance(whole, str) else pa.PythonFile(whole, "r")
-    if source.read(6) == b"ARROW1":
-        source.seek(0)
-        return pa.ipc.open_file(source)
+    magic = source.read(6)
     source.seek(0)
-    return pa.ipc.open_stream(source)
+    return pa.ipc.open_file(source) if magic == b"ARROW1" else pa.ipc.open_stream(source)
 
 
 def _parquet(opened: Any, wanted: list[str], size: int, length: int) -> Iterator[tuple[pa.RecordBatch, int]]:
     """Yield batches of about ``size`` bytes, and how far into the file they reach."""
-    total = max(1, opened.metadata.num_rows)
-    done = 0
-    for batch in opened.iter_batches(batch_size=_height(opened.schema_arrow, wanted, size), columns=wanted):
+    total, stored, done = max(1, opened.metadata.num_rows), 0, 0
+    for number in range(opened.metadata.num_row_groups):
+        stored += opened.metadata.row_group(number).total_byte_size
+    row = max(_least(opened.schema_arrow, wanted), stored // total)
+    for batch in opened.iter_batches(batch_size=max(1, size // row), columns=wanted, use_threads=False):
         done += batch.num_rows
         yield batch, length * done // total
+    if done != opened.metadata.num_rows:
+        raise ValueError(f"{done} rows where {opened.metadata.num_rows} are promised")
 
 
 def _arrow(opened: Any, wanted: list[str], size: int, length: int) -> Iterator[tuple[pa.RecordBatch, int]]:
     """Yield batches of about ``size`` bytes, and how far into the file they reach."""
-    height = _height(opened.schema, wanted, size)
     stream = isinstance(opened, pa.RecordBatchStreamReader)
     batches = opened if stream else map(opened.get_batch, range(opened.num_record_batches))
     for number, batch in enumerate(batches, 1):
         part = batch.select(wanted)
+        part.validate(full=True)  # offsets are taken as they lie in the file: they might point anywhere
+        row = max(_least(opened.schema, wanted), part.nbytes // max(1, part.num_rows))
+        height = max(1, size // row)
         for start in range(0, part.num_rows, height):
             yield part.slice(start, height), 0 if stream else length * number // opened.num_record_batches
 
 
-def _height(schema: pa.Schema, wanted: list[str], size: int) -> int:
-    """Return how many rows make about ``size`` bytes; a string counts as 16."""
-    widths = [schema.field(name).type for name in wanted]
-    row = sum(max(1, kind.bit_width // 8) if hasattr(kind, "bit_width") and _fixed(kind) else 16 for kind in widths)
-    return max(1, size // max(1, row))
-
-
-def _fixed(kind: pa.DataType) -> bool:
-    """Say whether every value of a type takes the same room."""
-    return bool(pa.types.is_primitive(kind))
+def _least(schema: pa.Schema, wanted: list[str]) -> int:
+    """Return the least number of bytes that a row takes in memory; a string counts as 16."""
+    kinds = [schema.field(name).type for name in wanted]
+    return max(1, sum(kind.bit_width // 8 if pa.types.is_primitive(kind) else 16 for kind in kinds))

@@ -94,7 +94,7 @@ def null_basis(A: Any) -> Any:
     basis = fmpz_mat(n, len(free))
     if not free:
         return basis
-    solution = select(A, rows, columns).solve(select(A, rows, free)) if rows else None
+    solution: Any = select(A, rows, columns).solve(select(A, rows, free)) if rows else None
     for k, j in enumerate(free):
         entries = whole([fmpq(1), *(-solution[i, k] for i in range(len(rows)))])
         basis[j, k] = entries[0]

@@ -10,20 +10,21 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
-from copy import copy
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numba import njit
 
-from linsep.problem import Array, Dense, Floats, Rows, Sparse, count, take
+from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
 from linsep.proof import Data, Separator
 
 _compiled = njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 _CHUNK = 1 << 21  # cells in one compiled call: short, so that Ctrl-C is heard
 _SAMPLE = 4096
+WIDE = 2000  # columns of sparse data from which on working sets are not written out
 
 
 def in_chunks(rows: Rows, n: int, width: int, work: Callable[[Any, int, int], None]) -> None:
@@ -54,23 +55,39 @@ class Field:
 
     def __init__(self, data: Data, rng: np.random.Generator) -> None:
         self.data = data
+        # found by trial on text: rare columns then count for half as much, and the offset for little
+        self.wide = isinstance(data.rows, Sparse) and data.width > WIDE
         self.finite = True
         largest = self._largest()
         if not self.finite:
             return
         exponents = np.frexp(largest)[1].astype(np.int64)
         n = len(data.y)
-        sample = np.sort(rng.choice(n, _SAMPLE, replace=False)) if n > _SAMPLE else np.arange(n)
-        x = np.ldexp(dense_rows(data, sample), -exponents)
-        centre = x.mean(axis=0) if data.offset and isinstance(data.rows, Dense) else np.zeros(data.width)
-        spread = np.sqrt(np.square(x - centre).mean(axis=0))
-        steps = np.where(spread > 0, -np.round(np.log2(np.where(spread > 0, spread, 1.0))), 0).astype(np.int64)
+        if isinstance(data.rows, Sparse):  # centred columns would be dense
+            centre = np.zeros(data.width)
+            squares = np.zeros(data.width)
+            _column_squares(data.rows.data, data.rows.indices, np.ldexp(1.0, -exponents), squares)
+            spread = np.sqrt(squares / n)
+        else:
+            sample = np.sort(rng.choice(n, _SAMPLE, replace=False)) if n > _SAMPLE else np.arange(n)
+            x = np.ldexp(dense_rows(data, sample), -exponents)
+            centre = x.mean(axis=0) if data.offset else np.zeros(data.width)
+            spread = np.sqrt(np.square(x - centre).mean(axis=0))
+        powers = np.log2(np.where(spread > 0, spread, 1.0))
+        steps = -np.round(0.5 * powers if self.wide else powers).astype(np.int64)
         steps = np.minimum(steps, 60)  # a column that is constant in the sample but for rounding
         self.shift = np.clip(steps - exponents, -1020, 1020)
         self.unit = np.ldexp(1.0, self.shift)
         self.centre = np.ldexp(centre, self.shift + exponents)
-        # near the size of a row
-        self.constant = 2.0 ** round(np.log2(max(np.sqrt(data.width), 1.0))) if data.offset else 0.0
+        self.constant = 0.0
+        if data.offset:  # the size of a typical row: rare columns make a few rows of sparse data very long
+            if isinstance(data.rows, Sparse):
+                squares = np.empty(n)
+                squares_of: Any = row_squares
+                squares_of(*data.rows, self.unit, 0.0, squares)
+            else:
+                squares = np.square(np.ldexp(x - centre, steps)).sum(axis=1)
+            self.constant = 2.0 ** (round(0.5 * np.log2(max(float(np.median(squares)), 1.0))) - 3 * self.wide)
         self.radius = math.hypot(*largest.tolist())  # at least the size of any row
         self.block = data.width + data.offset
         self.dimension = (data.classes - 1) * self.block
@@ -80,9 +97,7 @@ class Field:
         data = self.data
         largest = np.zeros(data.width)
         if isinstance(data.rows, Sparse):
-            values = np.abs(data.rows.data.astype(np.float64))
-            self.finite = bool(np.isfinite(values).all())
-            np.maximum.at(largest, data.rows.indices, values)
+            self.finite = not np.isnan(_column_tops(data.rows.data, data.rows.indices, largest))
             return largest
         parts: list[Floats] = []
 
@@ -93,7 +108,8 @@ class Field:
 
         in_chunks(data.rows, len(data.y), data.width, work)
         self.finite = not any(np.isnan(top[1]).any() for top in parts)
-        return np.max([top[0] for top in parts], axis=0)
+        largest[:] = np.max([top[0] for top in parts], axis=0)
+        return largest
 
     def part(self, which: Array) -> Field:
         """Return the same view of some rows."""
@@ -110,7 +126,8 @@ class Field:
         t[:, data.width :] = self.constant
         Z = as_differences(t, data.y[i], rival, data.classes)
         top = np.abs(Z).max(axis=1, initial=0.0)
-        return np.ldexp(Z, -np.frexp(top)[1][:, None])
+        Z[:] = np.ldexp(Z, -np.frexp(top)[1][:, None])
+        return Z
 
     def sweep(self, w: Floats) -> tuple[Floats, Array]:
         """Return for every row the lowest of its inequalities under ``w``, divided by its size, and the rival."""
@@ -128,10 +145,11 @@ class Field:
                 _sweep_dense(part.data, data.y[start:stop], W, b, view, scores[start:stop], rivals[start:stop])
         else:
             W, b = W * self.unit, b - W @ self.centre
+            sweep: Any = _sweep_sparse
 
             def work(part: Any, start: int, stop: int) -> None:
                 view = (self.unit, self.constant)
-                _sweep_sparse(*part, data.y[start:stop], W, b, view, scores[start:stop], rivals[start:stop])
+                sweep(*part, data.y[start:stop], W, b, view, scores[start:stop], rivals[start:stop])
 
         in_chunks(data.rows, len(data.y), data.width * len(W), work)
         return scores, rivals if data.classes > 2 else 1 - data.y
@@ -215,8 +233,38 @@ def _tops(data, top):
 
 
 @_compiled
+def _column_tops(data, indices, top):
+    """Put the largest absolute value of each column into ``top``; return NaN if one is not finite, else 0."""
+    flaw = 0.0
+    for p in range(data.size):
+        x = float(data[p])
+        flaw += 0.0 * x
+        top[indices[p]] = max(top[indices[p]], abs(x))
+    return flaw
+
+
+@_compiled
+def _column_squares(data, indices, unit, squares):
+    """Add the squares of the values of each column, in its unit, to ``squares``."""
+    for p in range(data.size):
+        x = data[p] * unit[indices[p]]
+        squares[indices[p]] += x * x
+
+
+@_compiled
+def row_squares(data, indices, indptr, unit, constant, squares):
+    """Put the squared norm of each row, its values in the units of their columns, into ``squares``."""
+    for i in range(squares.size):
+        q = constant * constant
+        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            x = data[p] * unit[indices[p]]
+            q += x * x
+        squares[i] = q
+
+
+@_compiled
 def _sweep_dense(data, y, W, b, view, scores, rivals):
-    """Lowest inequality of every row under W and b, divided by the size of the row, and the rival it is held against."""
+    """Lowest inequality of every row under W and b, divided by the size of the row, and the rival in it."""
     unit, centre, constant = view
     d = data.shape[1]
     for i in range(data.shape[0]):

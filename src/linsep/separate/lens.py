@@ -7,7 +7,7 @@ dependent columns made orthogonal), and loses nothing: rows are multiplied out i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -49,7 +49,8 @@ class Lens:
             self.column_exponents = np.array(median, dtype=np.int64)
         exponents = np.where(used, exponents - self.column_exponents, -(10**9))
         tops = exponents.max(axis=1, initial=-(10**9))
-        return np.ldexp(mantissas, np.maximum(exponents - tops[:, None], -2000).astype(np.int32))
+        Z: Floats = np.ldexp(mantissas, np.maximum(exponents - tops[:, None], -2000).astype(np.int32))
+        return Z
 
     def weights(self, u: Floats) -> Any:
         """Return the exact weights that float unknowns in the scaled columns stand for, times a positive number."""
@@ -99,30 +100,40 @@ class Lens:
         """Return a lens in whose unknowns the columns of ``Z``, as this one gathers them, are about orthonormal."""
         assert self.column_exponents is not None
         R, order = qr(Z, mode="r", pivoting=True)
-        R = R[: self.dimension]
+        r = min(R.shape)
+        R = R[:r, :r]
         size = np.abs(np.diag(R))
-        R[np.diag_indices(len(R))] = np.where(size > 1e-15 * size.max(), np.diag(R), 1e-15 * size.max())
-        T = np.zeros((self.dimension, len(R)))
-        T[order[: len(R)]] = solve_triangular(R[:, : len(R)], np.eye(len(R)))
-        columns = [self.weights(T[:, k]) for k in range(len(R))]
-        return Lens(
-            self.data, fmpz_mat([[column[i, 0] for column in columns] for i in range(self.basis.nrows())]), self.open
-        )
+        R[np.diag_indices(r)] = np.where(size > 1e-15 * size.max(), np.diag(R), 1e-15 * size.max())
+        T = np.zeros((self.dimension, self.dimension))
+        T[order[:r], :r] = solve_triangular(R, np.eye(r))
+        T[order[r:], np.arange(r, self.dimension)] = 1.0  # fewer rows than unknowns: the others stay as they are
+        columns = [self.weights(T[:, k]) for k in range(self.dimension)]
+        table = [[column[i, 0] for column in columns] for i in range(self.basis.nrows())]
+        return Lens(self.data, fmpz_mat(table), self.open)
 
 
 def raw_rows(data: Data, ids: Array) -> tuple[Any, list[int]]:
     """Return inequalities in the weights themselves as integer rows, and the power of two each was divided by."""
+    matrix, shifts, _ = packed_rows(data, ids, range((data.classes - 1) * (data.width + data.offset)))
+    return matrix, shifts
+
+
+def packed_rows(data: Data, ids: Array, columns: Sequence[int] | None) -> tuple[Any, list[int], Sequence[int]]:
+    """Return integer rows, exponents as ``raw_rows`` does, and the columns: those given, or those in use."""
     block = data.width + data.offset
-    matrix = fmpz_mat(len(ids), (data.classes - 1) * block)
-    shifts = []
+    shifts, cells = [], []
     for k, (i, rival) in enumerate(zip((ids // data.classes).tolist(), (ids % data.classes).tolist(), strict=True)):
         row = exact_row(data.rows, i, data.constant)
         shifts.append(row.shift)
         for c, sign in ((int(data.y[i]) - 1, 1), (rival - 1, -1)):
             if c >= 0:
-                for j, value in zip(row.columns, row.values, strict=True):
-                    matrix[k, c * block + j] = sign * value
-    return matrix, shifts
+                cells += [(k, c * block + j, sign * v) for j, v in zip(row.columns, row.values, strict=True)]
+    columns = columns if columns is not None else sorted({j for _, j, _ in cells})
+    place = {column: position for position, column in enumerate(columns)}
+    matrix = fmpz_mat(len(ids), len(columns))
+    for k, j, value in cells:
+        matrix[k, place[j]] = value
+    return matrix, shifts, columns
 
 
 def whole_basis(data: Data) -> Any:

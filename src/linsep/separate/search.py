@@ -25,15 +25,20 @@ from linsep.problem import Array, Dense, Floats
 from linsep.proof import Data, Refutation, Separator, Verdict, holds
 from linsep.separate import algebra
 from linsep.separate.field import Field, dense_rows, in_chunks, lowest
-from linsep.separate.lens import Lens, as_plane, decide, pair_signs, raw_rows, whole_basis
+from linsep.separate.lens import Lens, as_plane, decide, packed_rows, pair_signs, raw_rows, whole_basis
+from linsep.separate.residues import vanishing
+from linsep.separate.wide import Descent, contradiction, weak_plane
 
 _SHARE = 32  # a first working set is found on this share of the rows
 _TOL = 0.7  # any plane that the working set is well above will do
+_CELLS = 1 << 25  # of the rows that a working set grows by
+_FAR = 3.0  # times the height of the support
+_UNKNOWNS = 12_000  # an exact basis of so many takes gigabytes
 _STRETCH = 500  # rounds of the nearest point at a time
 _PASSES = 60  # over all rows with floats before stronger means
 
 
-class OutOfTime(Exception):
+class OutOfTime(Exception):  # noqa: N818, it is not an error
     """The time limit is spent."""
 
 
@@ -58,6 +63,8 @@ class Search:
     def run(self) -> Verdict:
         """Return the verdict, confirmed by the exact check; "unknown" if the time limit is spent first."""
         try:
+            if self.field.wide:
+                return (self._wide() if self.data.classes == 2 else self._each_against_rest()) or self._exactly()
             return self._with_floats() or self._exactly()
         except OutOfTime:
             self.bracket = self._bounds()
@@ -102,14 +109,15 @@ class Search:
 
     def _nearest(self, Z: Floats, start: Floats | None) -> Nearest:
         """Find the nearest point in stretches that are short enough to look at the clock and hear Ctrl-C."""
-        rounds = _STRETCH if self.time_limit is None else 20
+        rounds, shortest = _STRETCH if self.time_limit is None else 20, math.inf
         while True:
             self.tick()
             began = time.monotonic()
             near = nearest_point(Z, start=start, tol=_TOL, max_iter=rounds)
-            if not near.w.any() or near.lowest > 0 or (start is not None and np.array_equal(near.weights, start)):
+            distance = float(np.linalg.norm(near.point))
+            if not near.w.any() or near.lowest > 0 or not distance < shortest * (1 - 1e-9):
                 return near
-            start = near.weights
+            start, shortest = near.weights, distance
             if self.time_limit is not None:
                 fitting = rounds * 0.05 * self.time_limit / max(time.monotonic() - began, 1e-6)
                 rounds = min(max(5, int(fitting)), 2 * rounds, _STRETCH)
@@ -120,8 +128,7 @@ class Search:
     def _first(self) -> Array:
         """Return some inequalities to begin with, of every class."""
         data, rng = self.data, self.rng
-        most = 4 * self.field.dimension + 8
-        n = len(data.y)
+        most, n = min(4 * self.field.dimension + 8, self._room()), len(data.y)
         if n * (data.classes - 1) <= most:
             i, rival = np.divmod(np.arange(n * data.classes), data.classes)
             return np.flatnonzero(data.y[i] != rival)
@@ -129,11 +136,15 @@ class Search:
         rival = (data.y[i] + rng.integers(1, data.classes, len(i))) % data.classes
         return np.unique(i * data.classes + rival)
 
+    def _room(self) -> int:
+        """Return how many inequalities can be written out at a time without taking much memory."""
+        return max(100, _CELLS // self.field.dimension)
+
     def _with_floats(self) -> Verdict | None:
         """Decide by floats on a growing working set, if the exact check agrees; first on a sample of the rows."""
         n, ids = len(self.data.y), self.ids
         near: Nearest | None = None
-        few = max(n // _SHARE, 40 * self.field.dimension)
+        few = max(n // _SHARE, 100 * self.field.dimension)
         if few < n // 2:
             which = np.sort(self.rng.choice(n, few, replace=False))
             ids, near, _ = self._chase(self.field.part(which), which, ids, near)
@@ -143,14 +154,15 @@ class Search:
         return self._separated(near.w) if met else None
 
     def _chase(self, field: Field, which: Array, ids: Array, near: Nearest | None) -> tuple[Array, Nearest, bool]:
-        """Let the working set grow by the lowest rows of ``field``, rows ``which`` of all, until all are met or none can be.
+        """Let the working set grow by the lowest rows of ``field`` until all are met, or no plane meets the set.
 
-        Returns the working set, its nearest point, and whether its plane met all of them.
+        ``which`` are the numbers of those rows among all. Returns the working set, its nearest point, and whether its
+        plane met all rows.
         """
         C = self.data.classes
         Z = self.field.gather(ids)
         near = near or self._nearest(Z, None)
-        for _ in range(_PASSES):
+        for turn in range(_PASSES):
             self.tick()
             if not near.w.any() or not near.lowest > 0:
                 return ids, near, False
@@ -158,13 +170,49 @@ class Search:
             scores, rivals = field.sweep(near.w)
             if scores.min() > 0:
                 return ids, near, True
-            low = lowest(scores, 2 * field.dimension + 8, 0.3 / float(np.linalg.norm(near.w)))
+            low = lowest(scores, min(2 * field.dimension + 8, self._room()), 0.3 / float(np.linalg.norm(near.w)))
             new = np.setdiff1d(which[low] * C + rivals[low], ids)
             if len(new) == 0 or not np.isfinite(scores).all():
                 return ids, near, False
-            ids, Z = np.concatenate((ids, new)), np.vstack((Z, self.field.gather(new)))
-            near = self._nearest(Z, near.weights)
+            keep, start = np.ones(len(ids), dtype=bool), near.weights
+            if turn < _PASSES // 3:  # rows far above the plane only cost time; later they stay, lest they come and go
+                keep = (start > 0) | (Z @ near.w < _FAR)
+            ids, Z = np.concatenate((ids[keep], new)), np.vstack((Z[keep], self.field.gather(new)))
+            near = self._nearest(Z, start[keep])
         return ids, near, False
+
+    def _each_against_rest(self) -> Verdict | None:
+        """Try planes between each class and all others: where they all separate, so do their scores."""
+        data, found = self.data, []
+        for c in range(data.classes):
+            field = Field(data._replace(y=(data.y == c).astype(np.intp), classes=2), self.rng)
+            descent = Descent(field, self.rng)
+            if not descent.go_on(40, self.tick):
+                return None
+            found.append(field.plane(descent.weights()))
+        planes = Separator(np.stack([plane.w for plane in found]), np.array([plane.b for plane in found]))
+        return self._confirmed("separable", planes, None)
+
+    def _wide(self) -> Verdict | None:
+        """Decide sparse rows of many columns by coordinate descent, if the exact check agrees."""
+        descent = Descent(self.field, self.rng)
+        for most in (20, 50, 100, 200, 400, 800, 800, 800):
+            if descent.go_on(10, self.tick):
+                return self._separated(descent.weights())
+            ids, found = contradiction(self.field, descent.alpha, descent.sizes, most)
+            if found is not None:
+                break
+        else:
+            return None
+        ids = ids[found.places]
+        _, shifts, _ = packed_rows(self.data, ids, None)
+        first = refutation(self.data, ids, found.weights, shifts)
+        overlap = self._confirmed("overlap", None, first)
+        if overlap is not None:
+            return overlap
+        face, _ = self._with_duplicates(ids, found.weights)
+        plane = weak_plane(self.data, face, self.rng, self.tick)
+        return None if plane is None else self._confirmed("quasi", plane, first)
 
     def _separated(self, w: Floats) -> Verdict | None:
         """Confirm a plane: as floats, with its offset moved, at last in fractions."""
@@ -188,17 +236,31 @@ class Search:
     def _exactly(self) -> Verdict:
         """Decide through an exact lens."""
         data = self.data
+        self._must_fit()
         everything = np.ones((len(data.y), data.classes), dtype=bool)
         everything[np.arange(len(data.y)), data.y] = False
         lens = Lens(data, whole_basis(data), everything.ravel())
         w, ids, found = decide(lens, self.ids, self.rng, self.tick)
         if found is not None:
             return self._weakly(ids[found.places], found.weights)
-        verdict = self._shortest("separable", w, None)
-        assert verdict is not None
+        return self._shortest("separable", w, None)
+
+    def _must_fit(self) -> None:
+        """Refuse to write out an exact basis that no memory holds."""
+        if self.field.dimension > _UNKNOWNS:
+            raise MemoryError(
+                f"floats could not decide these data, and an exact search in {self.field.dimension} unknowns does not "
+                "fit into memory: leave out columns that are not needed"
+            )
+
+    def _certain(self, kind: str, plane: Separator | None, refutation: Refutation | None) -> Verdict:
+        """Return a verdict that exact means have led to, hence must be confirmed but for one chance in 2**60."""
+        verdict = self._confirmed(kind, plane, refutation)
+        if verdict is None:
+            raise ArithmeticError(f"a proof of {kind!r} was found but does not hold: please report these data")
         return verdict
 
-    def _shortest(self, kind: str, w: Any, refutation: Refutation | None) -> Verdict | None:
+    def _shortest(self, kind: str, w: Any, refutation: Refutation | None) -> Verdict:
         """Return a verdict with exact weights, rounded to as few digits as confirm."""
         data = self.data
         plane = as_plane(data, w)
@@ -211,7 +273,7 @@ class Search:
                 verdict = self._confirmed(kind, as_plane(data, short), refutation)
                 if verdict is not None:
                     return verdict
-        return self._confirmed(kind, plane, refutation)
+        return self._certain(kind, plane, refutation)
 
     def _weakly(self, ids: Array, weights: list[int]) -> Verdict:
         """Tell quasi from overlap, given inequalities that contradict each other.
@@ -224,6 +286,7 @@ class Search:
         first = refutation(data, ids, weights, shifts)
         face, multipliers = ids, weights
         if len(algebra.pivots(A)[0]) < A.ncols():
+            self._must_fit()
             face, multipliers = self._with_duplicates(ids, weights)
         while True:
             self.tick()
@@ -231,15 +294,11 @@ class Search:
             basis = algebra.null_basis(A)
             left = self._off_face(basis)
             if not left.any():
-                verdict = self._confirmed("overlap", None, refutation(data, face, multipliers, shifts))
-                assert verdict is not None
-                return verdict
+                return self._certain("overlap", None, refutation(data, face, multipliers, shifts))
             lens = Lens(data, basis, left)
             w, more, found = decide(lens, self._some(left, lens.dimension), self.rng, self.tick)
             if found is None:
-                verdict = self._shortest("quasi", w, first)
-                assert verdict is not None
-                return verdict
+                return self._shortest("quasi", w, first)
             face, multipliers = lifted(data, face, multipliers, more[found.places], found.weights)
 
     def _off_face(self, basis: Any) -> Array:
@@ -247,8 +306,10 @@ class Search:
         data = self.data
         left = np.zeros((len(data.y), data.classes), dtype=bool)
         if basis.ncols():
-            random = fmpz_mat(basis.ncols(), 1, self.rng.integers(1, 2**20, basis.ncols()).tolist())
-            left = pair_signs(data, basis * random) != 0
+            random = fmpz_mat(basis.ncols(), 1, self.rng.integers(1, 2**62, basis.ncols()).tolist())
+            exactly = data.rows.data.dtype == np.uint64
+            on = pair_signs(data, basis * random) == 0 if exactly else vanishing(data, basis * random)
+            left = ~on
             left[np.arange(len(data.y)), data.y] = False
         return left.ravel()
 
@@ -263,7 +324,7 @@ class Search:
         pairs = contradicting(self.data)
         if len(pairs) == 0:
             return ids, weights
-        A, shifts = raw_rows(self.data, np.concatenate((ids, pairs[:, 0])))
+        A, _, _ = packed_rows(self.data, np.concatenate((ids, pairs[:, 0])), None)
         kept = algebra.pivots(A)[0]
         known = set(ids.tolist())
         extra = [pairs[k - len(ids)] for k in kept if k >= len(ids) and not known & set(pairs[k - len(ids)].tolist())]
@@ -309,7 +370,8 @@ def sums(data: Data, w: Floats) -> Floats:
     heights = np.empty(len(data.y))
 
     def work(part: Any, start: int, stop: int) -> None:
-        (_heights_dense if isinstance(part, Dense) else _heights_sparse)(*part, w, heights[start:stop])
+        loop: Any = _heights_dense if isinstance(part, Dense) else _heights_sparse
+        loop(*part, w, heights[start:stop])
 
     in_chunks(data.rows, len(data.y), data.width, work)
     return heights

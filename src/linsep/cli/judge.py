@@ -1,0 +1,202 @@
+"""``linsep separate`` and ``linsep verify``: is there a plane, and does a proof of the answer hold."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from typing import Annotated, Any
+
+import typer
+
+from linsep.cli.files import Data, Delimiter, Format, Header, Missing, Target, ZeroBased, open_data
+from linsep.cli.screen import Json, Quiet, count, facts_table, headline, result
+
+_MEANING = {
+    "separable": "a plane has every row strictly on its side",
+    "quasi": "no plane has every row strictly on its side, but one has none on the wrong side",
+    "overlap": "every plane has rows on the wrong side, or all rows on it",
+    "unknown": "the time limit came first",
+}
+_SHOWN = 12  # rows and columns of a table on the screen
+
+Offset = Annotated[bool, typer.Option("--offset/--no-offset", help="Whether planes may have an offset.")]
+
+
+def separate(
+    data: Data,
+    proof: Annotated[str | None, typer.Option(metavar="OUT", help="Write the proof to this JSON file.")] = None,
+    offset: Offset = True,
+    margin: Annotated[bool, typer.Option(help="Find the largest margin, too.")] = True,
+    gap: Annotated[float, typer.Option(help="How close its bounds are to be, relatively.")] = 1e-6,
+    time_limit: Annotated[float | None, typer.Option(help="Seconds after which to give up.")] = None,
+    target: Target = None,
+    form: Format = None,
+    delimiter: Delimiter = None,
+    header: Header = None,
+    zero_based: ZeroBased = None,
+    missing: Missing = "error",
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Decide whether a plane separates the classes, exactly, and prove it.
+
+    The exit code is 0 if the classes are separable and 1 if they are not, or if the time limit came first.
+    """
+    from linsep.margin import largest_margin
+    from linsep.problem import NotSeparable
+    from linsep.separate import separate as decide
+
+    source = open_data(
+        data, format=form, target=target, delimiter=delimiter, header=header, zero_based=zero_based, missing=missing
+    )
+    X, y = source.to_arrays()
+    if y is None:
+        raise ValueError("there are no labels: nothing to separate")
+    started = time.perf_counter()
+    verdict = decide(X, y, fit_intercept=offset, time_limit=time_limit)
+    seconds = time.perf_counter() - started
+    best = None
+    if verdict.kind == "separable" and margin:
+        with suppress(NotSeparable):  # by so little that doubles cannot place the plane of largest margin
+            best = largest_margin(X, y, form="affine" if offset else "origin", gap=gap)
+    if proof is not None and verdict.kind != "unknown":
+        _write(proof, verdict, X, y)
+    facts = {
+        "command": "separate",
+        "data": data,
+        "rows": X.shape[0],
+        "features": X.shape[1],
+        "classes": list(verdict.classes),
+        "verdict": verdict.kind,
+        "fit_intercept": offset,
+        "margin_lower": None if best is None else best.lower,
+        "margin_upper": None if best is None else best.upper,
+        "support_rows": None if best is None else best.support,
+        "refutation": _contradiction(verdict, y),
+        "bracket": verdict.bracket if verdict.kind == "unknown" else None,
+        "seconds": seconds,
+        "proof": proof,
+    }
+
+    def show(console: Any) -> None:
+        console.print(headline(f"{verdict.kind}: {_MEANING[verdict.kind]}"))
+        lines = {"rows": f"{X.shape[0]:,} of {count(X.shape[1], 'feature')}, {len(verdict.classes)} classes"}
+        if best is not None:
+            lines["margin"] = f"the largest is between {best.lower:.10g} and {best.upper:.10g}"
+            lines["support"] = f"{count(len(best.support), 'row')} on the band of that plane"
+        elif verdict.kind == "separable" and margin:
+            lines["margin"] = "positive, but too small to be found in double precision"
+        if verdict.kind == "unknown":
+            lines["margin"] = f"known so far: between {verdict.bracket[0]:.6g} and {verdict.bracket[1]:.6g}"
+        if verdict.refutation is not None:
+            lines["refuted by"] = f"{count(len(verdict.refutation.indices), 'row')} that contradict each other"
+        lines["time"] = f"{seconds:.2f} s for the verdict and its exact proof"
+        if proof is not None and verdict.kind != "unknown":
+            lines["proof"] = f"{proof}; check it with: linsep verify {proof} {' '.join(data)}"
+        console.print(facts_table(lines))
+        if verdict.refutation is not None:
+            console.print(_table(verdict, X, y, source.names))
+            console.print(
+                "Weighted so, the rows of one class and those of the other add up to the same point: a plane would "
+                "have to have it on both sides."
+                if len(verdict.classes) == 2
+                else "Weighted so, class by class, the rows and those held against them cancel: no weights serve all."
+            )
+
+    result(facts, as_json=as_json, quiet=quiet, show=show)
+    raise typer.Exit(0 if verdict.kind == "separable" else 1)
+
+
+def verify(
+    proof: Annotated[str, typer.Argument(metavar="PROOF", help="A file that separate wrote.", show_default=False)],
+    data: Data,
+    target: Target = None,
+    form: Format = None,
+    delimiter: Delimiter = None,
+    header: Header = None,
+    zero_based: ZeroBased = None,
+    missing: Missing = "error",
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Check a proof against the data, in exact arithmetic.
+
+    The exit code is 0 if the proof holds and 1 if it does not hold for these data.
+    """
+    from linsep.document import from_json
+    from linsep.document import verify as check
+
+    with open(proof, encoding="utf-8") as file:
+        text = file.read()
+    try:
+        verdict, written_for = from_json(text)
+    except ValueError as error:
+        raise ValueError(f"{proof}: {error}") from None
+    source = open_data(
+        data, format=form, target=target, delimiter=delimiter, header=header, zero_based=zero_based, missing=missing
+    )
+    X, y = source.to_arrays()
+    holds = y is not None and check(text, X, y)
+    facts = {"command": "verify", "proof": proof, "data": data, "verdict": verdict.kind, "holds": holds}
+
+    def show(console: Any) -> None:
+        if holds:
+            console.print(headline(f"the proof holds: {verdict.kind}, {_MEANING[verdict.kind]}"))
+        else:
+            console.print(headline("the proof does not hold for these data"))
+            console.print(
+                f"It was written for {written_for.get('n_rows')} rows of {written_for.get('n_features')} features; "
+                f"these are {X.shape[0]} of {X.shape[1]}. Some value or label differs, or the proof is wrong."
+            )
+
+    result(facts, as_json=as_json, quiet=quiet, show=show)
+    raise typer.Exit(0 if holds else 1)
+
+
+def _write(path: str, verdict: Any, X: Any, y: Any) -> None:
+    """Write the proof in one step."""
+    from linsep.atomic import replacing
+    from linsep.document import to_json
+
+    with replacing(path) as file:
+        file.write(to_json(verdict, X, y).encode())
+
+
+def _contradiction(verdict: Any, y: Any) -> list[dict[str, Any]] | None:
+    """Return the rows of a refutation with their labels and weights."""
+    found = verdict.refutation
+    if found is None:
+        return None
+    rows = zip(found.indices.tolist(), found.rivals.tolist(), found.weights, strict=True)
+    return [
+        {"row": i, "label": y[i], "against": verdict.classes[rival], "weight": str(weight)} for i, rival, weight in rows
+    ]
+
+
+def _table(verdict: Any, X: Any, y: Any, names: Any) -> Any:
+    """Return the rows that contradict each other as a table."""
+    import numpy as np
+    from rich.table import Table
+    from rich.text import Text
+
+    found, two = verdict.refutation, len(verdict.classes) == 2
+    wide = X.shape[1] > _SHOWN // 2
+    table = Table("row", "label", title="rows that contradict each other", title_justify="left")
+    if not two:
+        table.add_column("against")
+    table.add_column("weight", justify="right")
+    for j in range(0 if wide else X.shape[1]):
+        table.add_column(Text(names[j] if names is not None and j < len(names) else f"#{j}"), justify="right")
+    order = np.argsort([-weight for weight in found.weights], kind="stable")
+    for k in order[:_SHOWN].tolist():
+        i, weight = int(found.indices[k]), found.weights[k]
+        exact = str(weight)
+        cells: list[Any] = [str(i), Text(str(y[i])), *([] if two else [Text(str(verdict.classes[found.rivals[k]]))])]
+        cells.append(exact if len(exact) <= 12 else f"≈ {float(weight):.6g}")
+        if not wide:
+            row = X[[i]].toarray()[0] if hasattr(X, "toarray") else X[i]
+            cells += [f"{value:.6g}" for value in row.tolist()]
+        table.add_row(*cells)
+    if len(order) > _SHOWN:
+        table.add_row("…", f"{len(order) - _SHOWN} more", *[""] * (len(table.columns) - 2))
+    return table

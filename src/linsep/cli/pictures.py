@@ -1,0 +1,213 @@
+"""``linsep report`` and the figures of ``linsep show``: what there is to see of some rows."""
+
+from __future__ import annotations
+
+import io
+import os
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from linsep.cli.files import Data, Delimiter, Format, Header, Missing, Target, ZeroBased, blocks, open_data, open_like
+from linsep.cli.judge import Offset
+from linsep.cli.screen import Json, Quiet, count, facts_table, headline, result
+
+
+def report(
+    data: Data,
+    out: Annotated[str, typer.Option("--out", "-o", metavar="OUT", help="HTML file to write.")] = "report.html",
+    title: Annotated[str | None, typer.Option(help="Of the page; by default the name of the file.")] = None,
+    offset: Offset = True,
+    delta: Annotated[float, typer.Option(help="Probability with which a bound on the error may fail.")] = 0.05,
+    test_size: Annotated[float, typer.Option(help="Share of the rows held out to measure the error.")] = 0.2,
+    time_limit: Annotated[float, typer.Option(help="Seconds for the search for a proof.")] = 60.0,
+    random_state: Annotated[int, typer.Option(min=0, help="Seed.")] = 0,
+    target: Target = None,
+    form: Format = None,
+    delimiter: Delimiter = None,
+    header: Header = None,
+    zero_based: ZeroBased = None,
+    missing: Missing = "error",
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Write one HTML page about the data: verdict and proof, run and bound, margins, errors on new rows, figures.
+
+    The page needs no network and no other file. The exit code is 0 whatever the verdict.
+    """
+    import matplotlib as mpl
+
+    from linsep.atomic import replacing
+    from linsep.report import study
+    from linsep.report.page import page
+
+    mpl.use("Agg")  # files only: no window, no screen needed
+    started = time.perf_counter()
+    source = open_data(
+        data, format=form, target=target, delimiter=delimiter, header=header, zero_based=zero_based, missing=missing
+    )
+    X, y = source.to_arrays()
+    if y is None:
+        raise ValueError("there are no labels: nothing to separate")
+    names = list(source.names) if source.names is not None and len(source.names) == X.shape[1] else None
+    found = study(
+        X, y, fit_intercept=offset, feature_names=names, delta=delta, test_size=test_size, time_limit=time_limit,
+        random_state=random_state,
+    )  # fmt: skip
+    html = page(found, title or os.path.basename(data[0]))
+    with replacing(out) as file:
+        file.write(html.encode())
+    held = None if found.unseen is None else found.unseen.held_out
+    facts = {
+        "command": "report",
+        "data": data,
+        "out": out,
+        "rows": found.rows,
+        "features": found.features,
+        "classes": found.classes,
+        "verdict": found.verdict.kind,
+        "stop_reason": found.model.stop_reason_,
+        "mistakes": found.model.mistakes_,
+        "mistake_bound": None if found.bound is None else found.bound.mistakes,
+        "margin_lower": None if found.margin is None else found.margin.lower,
+        "margin_upper": None if found.margin is None else found.margin.upper,
+        "audit": None if found.audit is None else found.audit.holds,
+        "error_interval": None if held is None else [held.lower, held.value],
+        "seconds": time.perf_counter() - started,
+    }
+
+    def show(console: Any) -> None:
+        lines = {
+            "rows": f"{found.rows:,} of {count(found.features, 'feature')}, {count(len(found.classes), 'class')}",
+            "verdict": found.verdict.kind,
+            "run": f"{count(found.model.mistakes_, 'mistake')}, stopped by {found.model.stop_reason_}",
+        }
+        if found.bound is not None:
+            lines["bound"] = f"at most {found.bound.mistakes:,.0f} mistakes"
+        if held is not None:
+            lines["error"] = f"{held.lower:.2%} to {held.value:.2%} on new rows, at confidence {1 - delta:g}"
+        console.print(headline(out, f": {len(html) / 1024:,.0f} KB in {facts['seconds']:.2f} s"))
+        console.print(facts_table(lines))
+
+    result(facts, as_json=as_json, quiet=quiet, show=show)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Figures of a model
+
+
+def draw(
+    model: Any, data: list[str], out: str, *, image: str, style: str, animate: bool, quiet: bool, as_json: bool
+) -> None:
+    """Write the figures of a model among some rows into a folder, and say which."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")  # files only: no window, no screen needed
+    X, y = _rows(model, data)
+    folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    written, left_out = [], {}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")  # they are in its order
+        for name, figure in _figures(model, X, y, folder, style, animate):
+            try:
+                drawn = figure()
+            except ValueError as error:  # not all models and rows have all figures: say why
+                left_out[name] = str(error)
+                continue
+            path = folder / (f"{name}.{image}" if name != "run" else "run.gif")
+            if name != "run":
+                _write(drawn.figure_, path, image)
+            written.append(str(path))
+    facts = {"command": "show", "data": data, "rows": X.shape[0], "figures": written, "left_out": left_out}
+
+    def show(console: Any) -> None:
+        console.print(headline(out, f": {count(len(written), 'figure')}"))
+        lines = {Path(path).name: "written" for path in written}
+        console.print(facts_table(lines | {name: f"left out: {reason}" for name, reason in left_out.items()}))
+
+    result(facts, as_json=as_json, quiet=quiet, show=show)
+
+
+def _rows(model: Any, data: list[str]) -> tuple[Any, Any]:
+    """Read rows and labels as the model did."""
+    import numpy as np
+    import scipy.sparse as sp
+
+    source = open_like(model, data, target=None, zero_based=None)
+    parts, labels = zip(*blocks(model, source), strict=True)
+    if labels[0] is None:
+        raise ValueError("there are no labels: figures show rows with theirs")
+    X = sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
+    return X, np.concatenate(labels)
+
+
+def _figures(
+    model: Any, X: Any, y: Any, folder: Path, style: str, animate: bool
+) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Yield the name of every figure and a function that draws it."""
+    from linsep import show
+    from linsep.bounds.mistakes import mistake_bound
+    from linsep.bounds.steps import follow, retrace
+    from linsep.report.study import theorem_margin
+
+    two = len(model.coef_) == 1
+    place = show.PlaneDisplay if two else show.RegionsDisplay
+    yield "plane" if two else "regions", lambda: place.from_estimator(model, X, y, style=style)
+    yield "margins", lambda: show.MarginsDisplay.from_estimator(model, X, y, style=style)
+    if not hasattr(model, "update_margin"):
+        return  # nothing was run, or not a perceptron
+    yield "passes", lambda: show.PassesDisplay.from_estimator(model, X, y, style=style)
+
+    def theorem() -> Any:
+        trail = retrace(model, X, y)
+        margin, _ = theorem_margin(model, trail, X, y)
+        if margin is None:
+            raise ValueError(
+                "the largest margin of so many features is not searched for, and the run did not end separated"
+            )
+        bound = mistake_bound(
+            X, y, fit_intercept=model.fit_intercept, eta0=model.eta0, update_margin=model.update_margin, margin=margin
+        )
+        return show.TheoremDisplay(follow(model, trail, bound)).plot(style=style)
+
+    def bracket() -> Any:
+        from linsep.problem import NotSeparable
+
+        trail = retrace(model, X, y)
+        try:
+            margin, _ = theorem_margin(model, trail, X, y)
+        except NotSeparable:
+            margin = None
+        bounds = None if margin is None else (margin.lower, margin.upper)
+        return show.BracketDisplay.from_trail(model, trail, bounds).plot(style=style)
+
+    yield "theorem", theorem
+    yield "bracket", bracket
+    if animate:
+        yield "run", lambda: _film(show.animate(model, X, y, folder / "run.gif", style=style))
+
+
+def _film(film: Any) -> Any:
+    """Close the figure of an animation that has been written."""
+    import matplotlib.pyplot as plt
+
+    plt.close(film._fig)
+    return film
+
+
+def _write(figure: Any, path: Path, image: str) -> None:
+    """Write a figure whole or not at all, and close it."""
+    import matplotlib.pyplot as plt
+
+    from linsep.atomic import replacing
+
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=image, dpi=150)
+    plt.close(figure)
+    with replacing(path) as file:
+        file.write(buffer.getvalue())

@@ -1,0 +1,100 @@
+"""What stays the same on every report: the style of the page and a sentence on every term."""
+
+VERDICTS = {
+    "separable": (
+        "Separable: a plane has every row strictly on its side.",
+        "Two sets of points are <b>linearly separable</b> if some plane has all of one on one side and all of the "
+        "other on "
+        "the other side, none on it. For more than two classes: one weight vector per class, and the true class "
+        "scores "
+        "strictly highest. These rows are, and that is proved, not estimated.",
+    ),
+    "quasi": (
+        "Quasi-separable: a plane has no row on its wrong side, but some must lie on it.",
+        "No plane separates these rows strictly, but some plane has every row on its side or on the plane itself. "
+        "Statisticians call it <b>quasi-complete separation</b>: logistic regression has no maximum-likelihood "
+        "estimate.",
+    ),
+    "overlap": (
+        "Not separable: the classes overlap.",
+        "No plane has all rows on their sides, not even if rows may lie on the plane. The perceptron will go on "
+        "making "
+        "mistakes for ever; that is proved by a few rows that contradict each other.",
+    ),
+    "unknown": (
+        "Not decided within the time limit.",
+        "The search for a plane, or for rows that contradict each other, was ended by its time limit.",
+    ),
+}
+
+TERMS = [
+    ("plane", "The points x with w·x + b = 0. It has two sides; w points to the positive one."),
+    ("weights w, offset b", "What is learnt: the direction across the plane, and how far it is from the origin."),
+    ("score", "s(x) = w·x + b. Its sign says on which side a row is, |s(x)|/‖w‖ how far from the plane."),
+    (
+        "mistake",
+        "In training, a row that was on the wrong side, or on the plane, when it was looked at. Each is one update.",
+    ),
+    ("training error", "A row that is on the wrong side when training has ended. Not the same as a mistake."),
+    ("pass", "Looking once at every row."),
+    ("loss", "Σ max(0, −y s(x)): how far wrong rows are on the wrong side, in all."),
+    ("radius R", "The length of the longest row."),
+    ("margin γ", "The distance of the nearest row to the plane; the largest margin is the best that any plane can do."),
+    (
+        "origin, affine, augmented",
+        "Three margins: of planes through the origin; of free planes; of planes through the origin for the points "
+        "(x, 1), "
+        "which is the one of the theorem when an offset is learnt.",
+    ),
+    ("support rows", "The rows that hold the plane of largest margin in its place; or, of a run, those it erred on."),
+    (
+        "refutation",
+        "Rows with positive weights whose weighted sums on both sides are the same point: then no plane separates "
+        "them.",
+    ),
+    (
+        "compression bound",
+        "A run that depends only on s of n rows predicts the other n − s as if it had never seen them.",
+    ),
+    (
+        "margin bound",
+        "Rows that are far from the plane speak for small errors on new rows, whatever the number of features.",
+    ),
+    ("Clopper-Pearson interval", "The exact interval for the error, from the number of held-out rows predicted wrong."),
+    ("vacuous", "A bound of 1 or more: every error is at most 1, so it says nothing."),
+]
+
+CSS = """
+:root{--paper:#fff;--ink:#1f2328;--soft:#59636e;--line:#d9dee3;--card:#f6f8fa;--yes:#00704f;--no:#b34700;--maybe:#7a5c00}
+@media (prefers-color-scheme:dark){:root{--paper:#15181d;--ink:#e8e8e8;--soft:#a3acb6;--line:#343a42;--card:#1d2127;
+--yes:#2fbf94;--no:#ff9a4d;--maybe:#e6c229}}
+*{box-sizing:border-box}
+body{margin:0;background:var(--paper);color:var(--ink);
+font:16px/1.55 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
+main{max-width:46rem;margin:0 auto;padding:1rem 1rem 3rem}
+h1{font-size:1.7rem;line-height:1.2;margin:1rem 0;overflow-wrap:anywhere}
+h2{font-size:1.25rem;margin:2.4rem 0 .6rem;padding-top:.6rem;border-top:1px solid var(--line)}
+h3{font-size:1.02rem;margin:1.4rem 0 .2rem}
+p{margin:.6rem 0}
+ul{margin:0;padding-left:1.1rem}
+.student{color:var(--soft)}
+.verdict{font-size:1.2rem;font-weight:650;padding:.8rem 1rem;border-radius:.5rem;background:var(--card);
+border-left:.4rem solid var(--maybe)}
+.verdict.separable{border-color:var(--yes)}.verdict.overlap{border-color:var(--no)}
+dl{margin:.8rem 0}
+dl>div{display:grid;grid-template-columns:11rem 1fr;gap:.2rem 1rem;padding:.3rem 0;border-bottom:1px solid var(--line)}
+dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere;font-variant-numeric:tabular-nums}
+dl.terms dt{color:var(--ink);font-weight:600;margin-top:.6rem}dl.terms dd{color:var(--soft)}
+@media (max-width:34rem){dl>div{grid-template-columns:1fr}}
+.wide{overflow-x:auto;margin:.8rem 0}
+table{border-collapse:collapse;font-size:.92rem;min-width:100%}
+th,td{text-align:left;vertical-align:top;padding:.35rem .9rem .35rem 0;border-bottom:1px solid var(--line)}
+td{font-variant-numeric:tabular-nums}
+th{color:var(--soft);font-weight:600}
+figure{margin:1.2rem 0;padding:.6rem;background:#fff;border:1px solid var(--line);border-radius:.5rem}
+figure img{display:block;width:100%;max-width:34rem;height:auto;margin:0 auto}
+figcaption{color:#59636e;font-size:.9rem;padding:.4rem .3rem 0}
+code{font-size:.9em;overflow-wrap:anywhere}
+footer{margin-top:3rem;color:var(--soft);font-size:.85rem;border-top:1px solid var(--line)}
+@media print{body{font-size:11pt}figure,tr{break-inside:avoid}}
+"""

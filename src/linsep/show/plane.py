@@ -1,0 +1,293 @@
+"""The plane of a binary classifier among the rows, and how rows of many features are brought on paper."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import scipy.sparse as sp
+from matplotlib.axes import Axes
+from scipy.sparse.linalg import LinearOperator, svds
+
+from linsep import encode
+from linsep.estimators.linear import Linear
+from linsep.problem import Array, Floats
+from linsep.show.style import SHAPES, Display, Palette, below, theme
+
+_ALONG = "along w"  # name of the first axis of a projection
+_MANY = 3000  # rows from which on only some are drawn
+
+
+class PlaneDisplay(Display):
+    """The plane of a binary classifier with its margin band, its normal and the rows.
+
+    Rows of two features are drawn as they are. Others are projected on ``w`` and on the direction across it in which
+    they spread most, so that the plane is a straight line and distances to it are true. Of very many rows some are
+    drawn: those nearest to the plane, those with most mistakes, and a sample of the rest.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n, 2)
+        Rows as drawn.
+    positive : ndarray of bool of shape (n,)
+        Which rows have the positive label.
+    w, b
+        The plane in the coordinates drawn.
+    counts : ndarray of shape (n,)
+        Mistakes made on each row, which give the size of its mark.
+    labels : tuple
+        The negative and the positive label.
+    axes_names : tuple of str
+        What the two axes are.
+    support : ndarray of bool of shape (n,), default=None
+        Rows to put a ring around.
+    caption : str, default=""
+        What was done to bring the rows on paper.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+    ax_ : matplotlib Axes
+    margin_ : float
+        Half the width of the band: the smallest distance of a row to the plane.
+
+    Examples
+    --------
+    >>> from linsep import Perceptron, PlaneDisplay, teacher
+    >>> X, y, _ = teacher(100, 2)
+    >>> display = PlaneDisplay.from_estimator(Perceptron().fit(X, y), X, y)
+    >>> display.figure_.savefig("plane.png")  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        points: Floats,
+        positive: Array,
+        w: Floats,
+        b: float,
+        *,
+        counts: Array,
+        labels: tuple[Any, Any],
+        axes_names: tuple[str, str],
+        support: Array | None = None,
+        caption: str = "",
+    ) -> None:
+        self.points, self.positive, self.w, self.b = points, positive, w, b
+        self.counts, self.labels, self.axes_names = counts, labels, axes_names
+        self.support = np.zeros(len(points), bool) if support is None else support
+        self.caption = caption
+        self.margin_ = float(np.abs(points @ w + b).min() / np.linalg.norm(w))
+
+    @classmethod
+    def from_estimator(cls, model: Linear, X: Any, y: Any, *, ax: Axes | None = None, style: str = "light") -> Self:
+        """Draw the plane of a fitted binary classifier among some rows.
+
+        Parameters
+        ----------
+        model : fitted linear classifier of two classes
+        X : array-like or sparse matrix of shape (n, d)
+        y : array-like of shape (n,)
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
+        style : {"light", "dark"}, default="light"
+
+        Returns
+        -------
+        display : PlaneDisplay
+        """
+        if len(model.coef_) > 1:
+            raise ValueError(f"a plane separates two classes, the model has {len(model.classes_)} classes")
+        X = encode.matrix(model, X, reset=False)
+        positive = encode.codes(encode.labels(y), model.classes_) == 1
+        w, b = model.coef_[0], float(model.intercept_[0])
+        if not w.any():
+            raise ValueError("there is no plane to draw: w = 0")
+        counts, support = records(model, X.shape[0])
+        drawn = project(X, w, b, counts, getattr(model, "feature_names_in_", None))
+        display = cls(
+            drawn.points, positive[drawn.rows], drawn.w, drawn.b, counts=counts[drawn.rows],
+            labels=tuple(model.classes_.tolist()), axes_names=drawn.names, support=support[drawn.rows],
+            caption=drawn.caption,
+        )  # fmt: skip
+        return display.plot(ax=ax, style=style)
+
+    def plot(self, *, ax: Axes | None = None, style: str = "light") -> Self:
+        """Draw on ``ax``, or on a new figure.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+        style : {"light", "dark"}, default="light"
+
+        Returns
+        -------
+        self : PlaneDisplay
+        """
+        with theme(style) as palette:
+            ax = self._open(ax, (5.6, 5.6))
+            flat = self.axes_names[0] == _ALONG  # a projection need not have equal scales: w is horizontal anyway
+            frame = Frame.around(self.points, equal=not flat)
+            line, arrow = frame.line(self.w, self.b)
+            shift = self.margin_ * self.w / np.linalg.norm(self.w)
+            band = np.array([line[0] - shift, line[1] - shift, line[1] + shift, line[0] + shift])
+            ax.fill(*band.T, color=palette.ink, alpha=0.12, linewidth=0, label=f"margin band, 2 × {self.margin_:.3g}")
+            ax.plot(*line.T, color=palette.ink, linewidth=1.6, label="plane")
+            draw_normal(ax, arrow, palette)
+            self._draw_rows(ax, palette)
+            frame.fit(ax)
+            ax.set(xlabel=self.axes_names[0], ylabel=self.axes_names[1])
+            ax.set_title("Plane and margin" + ("; larger marks: more mistakes" if self.counts.any() else ""))
+            caption = self.caption + (", scales differ" if frame.reach[0] != frame.reach[1] else "")
+            if caption:
+                ax.set_xlabel(f"{self.axes_names[0]}\n{caption}", linespacing=1.5)
+            below(ax, 3, space=0.17 if self.caption else 0.11)
+        return self
+
+    def _draw_rows(self, ax: Axes, palette: Palette) -> None:
+        """Draw the rows of both classes, sized by their mistakes; rings around support rows, crosses on wrong ones."""
+        size = 22 + 60 * np.sqrt(self.counts / max(1, self.counts.max(initial=0)))
+        for side, colour, marker, label in (
+            (~self.positive, palette.negative, SHAPES[0], self.labels[0]),
+            (self.positive, palette.positive, SHAPES[1], self.labels[1]),
+        ):
+            x, y = self.points[side].T
+            ax.scatter(x, y, s=size[side], c=colour, marker=marker, alpha=0.85, linewidth=0, label=f"{label}", zorder=3)
+        if self.support.any():
+            x, y = self.points[self.support].T
+            rings: dict[str, Any] = {"facecolors": "none", "edgecolors": palette.ink, "linewidths": 1.4}
+            ax.scatter(x, y, s=150, label="support rows", zorder=4, **rings)
+        wrong = np.where(self.positive, 1, -1) * (self.points @ self.w + self.b) <= 0
+        if wrong.any():
+            x, y = self.points[wrong].T
+            size = 60 if np.count_nonzero(wrong) <= 100 else 14
+            ax.scatter(x, y, s=size, c=palette.ink, marker="x", linewidths=1, label="on the wrong side", zorder=5)
+
+
+class Frame(NamedTuple):
+    """A square that holds all points, or a rectangle where they spread much more one way than the other."""
+
+    middle: Floats
+    reach: Floats  # (2,)
+
+    @classmethod
+    def around(cls, points: Floats, *, equal: bool = True) -> Frame:
+        """Return the square around some points; unless ``equal``, a rectangle where it would be nearly empty."""
+        low, high = points.min(axis=0), points.max(axis=0)
+        reach = 0.56 * (high - low)
+        widest = float(reach.max()) or 1.0
+        if equal or reach.min() <= 0 or widest < 4 * reach.min():
+            reach = np.full(2, widest)
+        return cls((low + high) / 2, reach)
+
+    def line(self, w: Floats, b: float) -> tuple[Floats, Floats]:
+        """Return two points of a plane beyond the square, and foot and head of an arrow along its normal."""
+        length = float(np.linalg.norm(w))
+        unit = w / length
+        foot = self.middle - (unit @ self.middle + b / length) * unit  # the point of the plane nearest to the middle
+        along = np.array([-unit[1], unit[0]]) * 4 * self.reach.max()
+        return np.array([foot - along, foot + along]), np.array([foot, foot + 0.35 * self.reach[0] * unit])
+
+    def fit(self, ax: Axes) -> None:
+        """Show the square or rectangle, which is a square on paper."""
+        (x, y), (across, up) = self.middle, self.reach
+        ax.set(xlim=(x - across, x + across), ylim=(y - up, y + up), aspect=across / up)
+
+
+def draw_normal(ax: Axes, arrow: Floats, palette: Palette) -> None:
+    """Draw the vector w that points to the positive side."""
+    foot, head = arrow
+    ax.annotate("", head, foot, arrowprops={"arrowstyle": "-|>", "color": palette.ink, "lw": 1.6}, zorder=6)
+    ax.annotate("w", head + 0.18 * (head - foot), fontsize=12, ha="center", va="center", zorder=6, clip_on=True)
+
+
+def records(model: Any, n: int) -> tuple[Array, Array]:
+    """Return the mistakes made on each row and which rows support the plane, nothing if the model saw other rows."""
+    counts, support = np.zeros(n, np.intp), np.zeros(n, bool)
+    made = getattr(model, "mistake_counts_", counts)
+    if len(made) == n:
+        counts = made
+    held = getattr(model, "support_", None)
+    if held is not None and len(held) and held.max() < n:
+        support[held] = True
+    return counts, support
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# From many features to two
+
+
+class Drawn(NamedTuple):
+    """Rows and a plane in two coordinates."""
+
+    points: Floats  # (m, 2)
+    w: Floats
+    b: float
+    rows: Array  # (m,) numbers of the rows that are drawn
+    names: tuple[str, str]
+    caption: str
+
+
+def project(X: Any, w: Floats, b: float, counts: Array, feature_names: Any = None) -> Drawn:
+    """Bring rows and a plane to two coordinates in which the plane is a line and distances to it are true."""
+    n = X.shape[0]
+    length = float(np.linalg.norm(w))
+    along = np.asarray(X @ w, dtype=np.float64).ravel() / length
+    rows = some_rows(np.abs(along + b / length), counts)
+    part = X[rows]
+    caption = f"{len(rows):,} of {n:,} rows" if len(rows) < n else ""
+    if X.shape[1] == 2:
+        points = np.asarray(part.todense() if sp.issparse(part) else part, dtype=np.float64)
+        names = ("x₁", "x₂") if feature_names is None else (str(feature_names[0]), str(feature_names[1]))
+        return Drawn(points, w, b, rows, names, caption)
+    across = _widest(part, w / length)
+    points = np.column_stack((along[rows], across))
+    caption = f"projection of {X.shape[1]:,} features" + (f", {caption}" if caption else "")
+    return Drawn(points, np.array([length, 0.0]), b, rows, (_ALONG, "across w, widest spread (projection)"), caption)
+
+
+def some_rows(distances: Floats, counts: Array) -> Array:
+    """Return the rows to draw: all, or the nearest to the plane, those with most mistakes, and a sample of the rest."""
+    n = len(distances)
+    if n <= _MANY:
+        return np.arange(n)
+    nearest, heaviest = np.argsort(distances, kind="stable")[:100], np.argsort(-counts, kind="stable")[:100]
+    sample = np.random.default_rng(0).choice(n, _MANY - 200, replace=False)
+    return np.unique(np.concatenate((nearest, heaviest, sample)))
+
+
+def _widest(X: Any, unit: Floats) -> Floats:
+    """Return the coordinate of every row on the direction across ``unit`` in which the rows spread most.
+
+    The rows are never made dense: what is taken off them, the part along ``unit`` and the mean, is taken off products.
+    """
+    n, d = X.shape
+    if d == 1:
+        return np.zeros(n)
+    X = X.astype(np.float64)
+    mean = np.asarray(X.mean(axis=0)).ravel()
+    mean -= (mean @ unit) * unit
+
+    def times(v: Floats) -> Floats:
+        v = v.ravel()
+        v = v - (v @ unit) * unit
+        return np.asarray(np.asarray(X @ v).ravel() - mean @ v)
+
+    def back(u: Floats) -> Floats:
+        u = u.ravel()
+        v = np.asarray(X.T @ u).ravel()
+        v -= (v @ unit) * unit
+        return np.asarray(v - u.sum() * mean)
+
+    if min(n, d) < 3:  # too small for an iterative method
+        rest = np.array([times(e) for e in np.eye(d)]).T
+        direction = np.linalg.svd(rest)[2][0]
+    else:
+        operator = LinearOperator((n, d), matvec=times, rmatvec=back, dtype=np.float64)
+        if not operator.matvec(np.ones(d)).any() and not np.any([times(e).any() for e in np.eye(min(d, 50), d)]):
+            return np.zeros(n)
+        first = np.random.default_rng(0).standard_normal(min(n, d))
+        direction = svds(operator, k=1, v0=first, return_singular_vectors="vh")[2][0]
+    direction = direction * np.sign(direction[np.abs(direction).argmax()])
+    direction -= (direction @ unit) * unit
+    size = float(np.linalg.norm(direction))
+    return np.asarray(X @ direction).ravel() / size if size else np.zeros(n)

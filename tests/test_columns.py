@@ -1,0 +1,193 @@
+"""Columns to rows against plain Python: the hash, words, missing cells, scaling and its undoing."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.preprocessing import StandardScaler
+
+from linsep import columns
+from linsep.columns import CellError, ColumnError, Layout, Scaler, find, hash_name
+
+words = st.text(min_size=1, max_size=8)
+
+
+def plain_hash(text: str) -> int:
+    """FNV-1a and the finisher of MurmurHash3, as they are published."""
+    h = 0xCBF29CE484222325
+    for c in text.encode():
+        h = (h ^ c) * 0x100000001B3 % 2**64
+    h = (h ^ h >> 33) * 0xFF51AFD7ED558CCD % 2**64
+    h = (h ^ h >> 33) * 0xC4CEB9FE1A85EC53 % 2**64
+    return h ^ h >> 33
+
+
+@settings(deadline=None)
+@given(st.text())
+def test_the_hash_is_the_published_one(text: str) -> None:
+    assert hash_name(text) == plain_hash(text)
+
+
+def test_the_hash_never_changes() -> None:
+    """Models on disk rely on these numbers."""
+    assert hash_name("") == 0xEFD01F60BA992926
+    assert hash_name("town=Ulm") == 0x8E3621A1493A6F7B
+    assert hash_name("größe=Ü") == 0xDEC0971BFCA88FDD
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.floats(-1e9, 1e9), words, words), min_size=1, max_size=10), st.integers(1, 20))
+def test_categories_are_one_hot_at_their_hash(rows: list[tuple[float, str, str]], bits: int) -> None:
+    table = pa.table({"a": [r[0] for r in rows], "s": [r[1] for r in rows], "t": [r[2] for r in rows]})
+    layout = Layout((("a", "number"), ("s", "category"), ("t", "category")), bits)
+    seen: dict[int, set[str]] = {}
+    X, kept = columns.rows(table, layout, "error", seen)
+    expected = np.zeros((len(rows), 1 + 2**bits))
+    names: dict[int, set[str]] = {}
+    for i, (number, s, t) in enumerate(rows):
+        expected[i, 0] = number
+        for name in (f"s={s}", f"t={t}"):
+            expected[i, 1 + plain_hash(name) % 2**bits] += 1
+            names.setdefault(1 + plain_hash(name) % 2**bits, set()).add(name)
+    assert kept is None
+    assert np.array_equal(X.toarray(), expected)
+    assert X.has_canonical_format
+    assert seen == names
+
+
+@settings(deadline=None)
+@given(st.lists(st.text(alphabet="aBç ,.'-_9“”ß\u00a0\n", max_size=30), min_size=1, max_size=6))
+def test_text_is_a_bag_of_its_words(texts: list[str]) -> None:
+    layout = Layout((("t", "text"),), 16)
+    seen: dict[int, set[str]] = {}
+    X, _ = columns.rows(pa.table({"t": texts}), layout, "error", seen)
+    expected = np.zeros((len(texts), 2**16))
+    names = set()
+    for i, text in enumerate(texts):
+        for word in re.findall(r"[\w']+", text.lower()):
+            expected[i, plain_hash(f"t={word}") % 2**16] += 1
+            names.add(f"t={word}")
+    assert np.array_equal(X.toarray(), expected)
+    assert set().union(*seen.values()) == names
+
+
+def test_numbers_keep_the_type_they_share() -> None:
+    def dtype(**table: pa.Array) -> np.dtype:
+        layout = Layout(tuple((name, "number") for name in table))
+        return columns.rows(pa.table(table), layout, "error", None)[0].dtype
+
+    assert dtype(a=pa.array([1, 2], pa.uint8()), b=pa.array([1, 2], pa.uint8())) == np.uint8
+    assert dtype(a=pa.array([1.0], pa.float32())) == np.float32
+    assert dtype(a=pa.array([1.0], pa.float32()), b=pa.array([1], pa.int64())) == np.float64
+    assert dtype(a=pa.array([True, False])) == np.bool_
+    assert dtype(a=pa.array([1], pa.decimal128(5, 2))) == np.float64
+
+
+def test_missing_cells() -> None:
+    table = pa.table({"a": [1.0, None, 3.0, float("nan")], "s": ["x", "y", None, ""]})
+    layout = Layout((("a", "number"), ("s", "category")), 4)
+    with pytest.raises(CellError, match="missing") as caught:
+        columns.rows(table, layout, "error", None)
+    assert (caught.value.row, caught.value.column) == (1, "a")
+    X, kept = columns.rows(table, layout, "zero", None)
+    assert kept is None
+    assert X.toarray()[:, 0].tolist() == [1, 0, 3, 0]
+    assert X.toarray()[:, 1:].sum(axis=1).tolist() == [1, 1, 0, 0]
+    X, kept = columns.rows(table, layout, "drop", None)
+    assert kept is not None
+    assert kept.tolist() == [True, False, False, False]
+    assert X.shape == (1, 17)
+
+
+def test_infinity_is_refused() -> None:
+    with pytest.raises(CellError, match="infinite") as caught:
+        columns.rows(
+            pa.table({"a": [1.0, 2.0], "b": [1.0, -math.inf]}), Layout((("a", "number"), ("b", "number"))), "zero", None
+        )
+    assert (caught.value.row, caught.value.column) == (1, "b")
+
+
+def test_columns_are_found_by_name_or_number() -> None:
+    names = ["age", "town", "7", "class"]
+    assert [find(wanted, names) for wanted in ("town", 1, -1, "7", "2", "-1")] == [1, 1, 3, 2, 2, 3]
+    with pytest.raises(ColumnError, match="'clas'; did you mean 'class'"):
+        find("clas", names)
+    with pytest.raises(ColumnError, match="there are 'age', 'town'"):
+        find("xyzzy", names)
+    with pytest.raises(ColumnError, match="number 9"):
+        find(9, names)
+
+
+@pytest.mark.parametrize("kind", [pa.date32(), pa.timestamp("s"), pa.time32("s"), pa.duration("s")])
+def test_dates_are_refused(kind: pa.DataType) -> None:
+    with pytest.raises(ColumnError, match="'when' holds dates or times"):
+        columns.kind_of("when", kind, category=False, text=False)
+
+
+def test_types_that_are_no_features_are_refused() -> None:
+    with pytest.raises(ColumnError, match="neither a number nor a string"):
+        columns.kind_of("v", pa.list_(pa.float64()), category=False, text=False)
+    with pytest.raises(ColumnError, match="cannot be a text"):
+        columns.kind_of("v", pa.int8(), category=False, text=True)
+
+
+def blocks(X: np.ndarray, size: int, sparse: bool) -> list[tuple[object, None, int]]:
+    return [(sp.csr_array(X[i : i + size]) if sparse else X[i : i + size], None, i) for i in range(0, len(X), size)]
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_standard_scaling_is_scikit_learns(sparse: bool) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50, 6)) * [1, 10, 1e-3, 1e6, 0, 1] + [0, 1000, 0, 0, 0.1, 0]
+    X[rng.random((50, 6)) < 0.4] = 0
+    X[:, 4] = 0.1
+    scaler = Scaler.fit(blocks(X, 7, sparse), "standard")
+    peer = StandardScaler(with_mean=not sparse).fit(X)
+    scaled = scaler.apply(sp.csr_array(X) if sparse else X)
+    assert np.allclose(scaled.toarray() if sparse else scaled, peer.transform(X), rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("kind", ["none", "unit", "standard"])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_scaling_is_undone_and_blocks_do_not_show(kind: str, sparse: bool) -> None:
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((40, 5)) * [1, 10, 100, 1e-4, 1] + 3
+    scalers = [Scaler.fit(blocks(X, size, sparse), kind) for size in (1, 7, 40)]
+    assert all(np.array_equal(s.scale, scalers[0].scale) and np.array_equal(s.shift, scalers[0].shift) for s in scalers)
+    rows = sp.csr_array(X) if sparse else X
+    scaled = scalers[0].apply(rows)
+    if kind == "unit":
+        dense = scaled.toarray() if sparse else scaled
+        assert np.linalg.norm(dense, axis=1).max() == pytest.approx(1)
+    w, b = rng.standard_normal(5), 0.7
+    raw_w, raw_b = scalers[0].undo(w, b)
+    assert np.allclose(rows @ raw_w + raw_b, scaled @ w + b, rtol=1e-9)
+    W, B = scalers[0].undo(np.stack([w, 2 * w]), np.array([b, b]))
+    assert np.allclose(W[0], raw_w)
+    assert np.allclose(rows @ W[1] + B[1], scaled @ (2 * w) + b, rtol=1e-9)
+
+
+def test_scaling_of_extreme_values() -> None:
+    huge = np.array([[3e200, 4e200], [0, 0]])
+    assert Scaler.fit([(huge, None, 0)], "unit").scale[0] == pytest.approx(5e200, rel=1e-15)
+    tiny = np.array([[3e-200, 4e-200]])
+    assert Scaler.fit([(tiny, None, 0)], "unit").scale[0] == pytest.approx(5e-200, rel=1e-15)
+    assert Scaler.fit([(np.zeros((2, 2)), None, 0)], "unit").scale[0] == 1
+    with pytest.raises(ValueError, match="too large"):
+        Scaler.fit([(huge, None, 0)], "standard")
+    with pytest.raises(ValueError, match="'none', 'unit' or 'standard'"):
+        Scaler.fit([(huge, None, 0)], "robust")
+
+
+def test_wider_rows_keep_what_was_never_seen() -> None:
+    narrow, wide = sp.csr_array([[2.0], [4.0]]), sp.csr_array([[2.0, 8.0]])
+    assert Scaler.fit([(narrow, None, 0)], "standard").apply(wide).toarray().tolist() == [[2.0, 8.0]]
+    growing = Scaler.fit([(narrow, None, 0), (wide, None, 2)], "standard")
+    assert growing.scale[1] == pytest.approx(np.std([0, 0, 8]))

@@ -1,0 +1,128 @@
+"""``linsep separate`` and ``linsep verify``: verdicts, exit codes, proofs that stand and proofs that fall."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+from linsep import Perceptron, separate, separator, teacher
+from linsep.cli import main
+
+
+@pytest.fixture
+def linsep(capsys):
+    """Run a command and return its exit code, standard output and standard error."""
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as left:
+            main([str(argument) for argument in arguments])
+        out = capsys.readouterr()
+        return left.value.code, out.out, out.err
+
+    return run
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Write a separable file, one with two contradicting rows, and exclusive or."""
+    X, y, _ = teacher(60, 2, margin=0.1, offset=0.2, random_state=0)
+    rows = [f"{a!r},{b!r},{'yes' if label > 0 else 'no'}" for (a, b), label in zip(X.tolist(), y, strict=True)]
+    (tmp_path / "good.csv").write_text("\n".join(["a,b,class", *rows, ""]))
+    (tmp_path / "twice.csv").write_text("a,b,class\n0,0,no\n1,3,no\n2,0,yes\n1,3,yes\n")
+    (tmp_path / "xor.csv").write_text("a,b,class\n0,0,n\n1,1,n\n0,1,p\n1,0,p\n")
+    return tmp_path
+
+
+def test_separable(linsep, files):
+    code, out, _ = linsep("separate", files / "good.csv", "--proof", files / "proof.json")
+    assert code == 0
+    assert out.startswith("separable: ")
+    low, high = map(float, re.search(r"between ([\d.e-]+) and ([\d.e-]+)", out).groups())
+    assert 0.1 <= low <= high
+    code, out, _ = linsep("verify", files / "proof.json", files / "good.csv")
+    assert code == 0
+    assert out.startswith("the proof holds: separable")
+
+
+def test_rows_that_contradict_each_other_are_shown(linsep, files):
+    code, out, _ = linsep("separate", files / "twice.csv", "--proof", files / "proof.json")
+    assert code == 1
+    assert out.startswith("quasi: ")
+    assert re.search(r"│ 1 +│ no +│ +1 │ 1 │ 3 │", out)
+    assert re.search(r"│ 3 +│ yes +│ +1 │ 1 │ 3 │", out)
+    assert linsep("verify", files / "proof.json", files / "twice.csv")[0] == 0
+
+
+def test_json(linsep, files):
+    code, out, _ = linsep("separate", files / "xor.csv", "--json")
+    facts = json.loads(out)
+    assert code == 1
+    assert facts["verdict"] == "overlap"
+    assert [(entry["row"], entry["weight"]) for entry in facts["refutation"]] == [(i, "1") for i in range(4)]
+    code, out, _ = linsep("separate", files / "good.csv", "--json", "--no-offset")
+    facts = json.loads(out)
+    assert facts["fit_intercept"] is False
+    assert (code == 0) == (facts["verdict"] == "separable")
+
+
+def test_any_altered_digit_or_cell_is_noticed(linsep, files):
+    proof = files / "proof.json"
+    linsep("separate", files / "xor.csv", "--proof", proof)
+    text = proof.read_text()
+    for place in [match.start() for match in re.finditer(r"[0-9a-f]", text)][:: len(text) // 40]:
+        digit = "1" if text[place] != "1" else "2"
+        (files / "altered.json").write_text(text[:place] + digit + text[place + 1 :])
+        code, _, error = linsep("verify", files / "altered.json", files / "xor.csv")
+        assert code in (1, 2)
+        assert "Traceback" not in error
+    good = (files / "xor.csv").read_text()
+    for old, new in (("0,0,n", "0,0.5,n"), ("1,1,n", "1,1,p"), ("1,0,p", "1,1e-300,p")):
+        (files / "other.csv").write_text(good.replace(old, new))
+        code, out, _ = linsep("verify", proof, files / "other.csv")
+        assert (code, out.splitlines()[0]) == (1, "the proof does not hold for these data")
+
+
+def test_many_classes_name_the_class_a_row_is_held_against(linsep, tmp_path):
+    iris = load_iris(as_frame=True)
+    iris.frame.assign(target=iris.target_names[iris.target]).to_csv(tmp_path / "iris.csv", index=False)
+    code, out, _ = linsep("separate", tmp_path / "iris.csv", "--json")
+    facts = json.loads(out)
+    assert code == 1
+    assert {(entry["label"], entry["against"]) for entry in facts["refutation"]} == {
+        ("versicolor", "virginica"),
+        ("virginica", "versicolor"),
+    }
+
+
+def test_bad_input_is_one_line(linsep, files):
+    for arguments in (
+        ("separate", files / "nowhere.csv"),
+        ("separate", files / "good.csv", "--target", "clas"),
+        ("verify", files / "good.csv", files / "good.csv"),
+        ("verify", files / "nowhere.json", files / "good.csv"),
+    ):
+        code, out, error = linsep(*arguments)
+        assert code == 2
+        assert out == ""
+        assert len(error.strip().splitlines()) == 1
+
+
+def test_a_spent_time_limit_says_what_is_known(linsep, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20_000, 40))
+    np.save(tmp_path / "rows.npy", np.column_stack((X, np.sign(X @ rng.standard_normal(40)))))
+    code, out, _ = linsep("separate", tmp_path / "rows.npy", "--time-limit", "1e-9")
+    assert code == 1
+    assert out.startswith("unknown: ")
+    assert "known so far: between" in out
+
+
+def test_a_separated_run_is_a_proof_for_free():
+    X, y, _ = teacher(200, 5, margin=0.05, offset=True, random_state=1)
+    model = Perceptron().fit(X, y)
+    plane = separator(model, X, y)
+    assert np.array_equal(plane.w, model.coef_[0])
+    assert separate(X, y).kind == "separable"
+    assert separator(model, X, -y) is None

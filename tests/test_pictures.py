@@ -1,0 +1,111 @@
+"""``linsep report`` and the figures of ``linsep show``, as their users meet them."""
+
+import json
+import signal
+import warnings
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from PIL import Image
+
+from linsep import Perceptron, audit, load, mistake_bound, read, save
+from linsep.cli import main
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """Run a command in an empty folder; return its exit code and what it printed."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+
+    def command(*arguments):
+        with pytest.raises(SystemExit) as left:
+            main([str(argument) for argument in arguments])
+        printed = capsys.readouterr()
+        return left.value.code, printed.out, printed.err
+
+    yield command
+    assert plt.get_fignums() == []  # every figure was closed
+
+
+def facts(answer):
+    code, out, err = answer
+    assert (code, err) == (0, "")
+    return json.loads(out)
+
+
+def test_show_draws_a_model_among_its_rows(run, tmp_path):
+    run("generate", "data.csv", "--n", 80, "--d", 2, "--margin", 0.1, "--offset", 0.1, "-q")
+    run("fit", "data.csv", "--model", "m.linsep", "-q")
+    found = facts(run("show", "m.linsep", "data.csv", "--out", "figures", "--animate", "--style", "dark", "--json"))
+    names = ["plane.png", "margins.png", "passes.png", "theorem.png", "bracket.png", "run.gif"]
+    assert found["figures"] == [f"figures/{name}" for name in names]
+    assert found["left_out"] == {}
+    for name in names:
+        with Image.open(tmp_path / "figures" / name) as picture:
+            assert min(picture.size) > 300
+            assert picture.convert("RGB").getpixel((1, 1)) == (21, 24, 29) or name == "run.gif"
+    X, y = read("data.csv").to_arrays()
+    model = load("m.linsep")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the rows have no names here
+        assert audit(model, X, y).holds  # the trace survives the file
+    code, out, _ = run("show", "m.linsep", "data.csv", "--out", "other", "--image", "svg")
+    assert code == 0
+    assert "5 figures" in out
+    assert (tmp_path / "other" / "plane.svg").read_text().startswith("<?xml")
+
+
+def test_show_says_what_it_leaves_out(run, tmp_path):
+    run("generate", "data.csv", "--n", 60, "--d", 3, "--margin", 0.1, "--flip", 0.2, "-q")
+    run("fit", "data.csv", "--max-iter", 9, "--model", "m.linsep", "-q")
+    found = facts(run("show", "m.linsep", "data.csv", "--json"))
+    assert "not linearly separable" in found["left_out"]["theorem"]
+    assert (tmp_path / "figures" / "bracket.png").exists()
+    run("generate", "new.csv", "--n", 30, "--d", 3, "--random-state", 5, "-q")
+    found = facts(run("show", "m.linsep", "new.csv", "--out", "new", "--json"))
+    assert found["figures"] == ["new/plane.png", "new/margins.png"]
+    assert "trained on 60 rows, these are 30" in found["left_out"]["passes"]
+
+
+def test_show_draws_many_classes(run, tmp_path):
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.standard_normal((20, 2)) + c for c in ([0, 0], [9, 0], [0, 9])])
+    save(Perceptron().fit(X, np.repeat([0, 1, 2], 20)), "m.linsep")  # in the folder of the fixture
+    np.savetxt("data.csv", np.c_[X, np.repeat([0, 1, 2], 20)], delimiter=",", header="a,b,y", comments="")
+    found = facts(run("show", "m.linsep", "data.csv", "--json"))
+    assert "figures/regions.png" in found["figures"]
+    assert "figures/theorem.png" in found["figures"]
+    assert (tmp_path / "figures" / "regions.png").exists()
+
+
+def test_report_writes_one_page(run, tmp_path):
+    run("generate", "data.csv", "--n", 90, "--d", 2, "--margin", 0.1, "-q")
+    found = facts(run("report", "data.csv", "--json"))
+    X, y = read("data.csv").to_arrays()
+    assert found["verdict"] == "separable"
+    assert found["audit"] is True
+    assert found["mistakes"] <= found["mistake_bound"] == mistake_bound(X, y).mistakes
+    assert [path.name for path in tmp_path.iterdir() if path.suffix == ".html"] == ["report.html"]
+    html = (tmp_path / "report.html").read_text()
+    assert "<title>data.csv</title>" in html
+    assert ">x1<" in html  # the names of the columns
+    code, out, err = run("report", "data.csv", "--out", "other.html", "--title", "Mine", "--no-offset")
+    assert (code, err) == (0, "")
+    assert "separable" in out
+    assert "through the origin" in (tmp_path / "other.html").read_text()
+
+
+def test_bad_input_is_one_line(run, tmp_path):
+    (tmp_path / "one.csv").write_text("a,b,y\n1,2,0\n3,4,0\n")
+    code, out, err = run("report", "one.csv")
+    assert (code, out) == (2, "")
+    assert "one class only" in err
+    assert err.count("\n") == 1
+    assert not (tmp_path / "report.html").exists()
+    code, _, err = run("report", "none.csv")
+    assert code == 2
+    assert "none.csv" in err

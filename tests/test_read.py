@@ -1,0 +1,661 @@
+"""Files of every format: the same rows whatever the block size, and one clear line for whatever is wrong."""
+
+from __future__ import annotations
+
+import csv
+import gc
+import gzip
+import io
+import itertools
+import os
+import threading
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+import scipy.sparse as sp
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_svmlight_file
+
+from linsep.columns import hash_name
+from linsep.read import ReadError, Source, read
+
+quick = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def dense(X: Any) -> np.ndarray:
+    return X.toarray() if sp.issparse(X) else X
+
+
+def rows(source: Source) -> tuple[list[list[float]], list[Any] | None]:
+    X, y = source.to_arrays()
+    return dense(X).tolist(), None if y is None else y.tolist()
+
+
+def read_text(text: str | bytes, **options: Any) -> tuple[list[list[float]], list[Any] | None]:
+    return rows(read(io.BytesIO(text.encode() if isinstance(text, str) else text), **options))
+
+
+def error(text: str | bytes, **options: Any) -> str:
+    with pytest.raises(ReadError) as caught:
+        read_text(text, **options)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# What every source does
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> dict[str, Path]:
+    """Write the same table in every format: twelve rows, three numbers, a label."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((12, 3))
+    X[rng.random((12, 3)) < 0.3] = 0
+    y = np.where(X[:, 0] > 0, 1, -1)
+    table = pa.table({"a": X[:, 0], "b": X[:, 1], "c": X[:, 2], "y": y})
+    paths = {
+        name: tmp_path / f"data.{name}" for name in ("csv", "tsv", "parquet", "feather", "arrows", "npy", "npz", "svm")
+    }
+    for name, delimiter in (("csv", ","), ("tsv", "\t")):
+        lines = [delimiter.join([*map(repr, row), str(label)]) for row, label in zip(X.tolist(), y, strict=True)]
+        paths[name].write_text(delimiter.join("abcy") + "\n" + "\n".join(lines) + "\n")
+    pq.write_table(table, paths["parquet"], row_group_size=5)
+    pa.feather.write_feather(table, str(paths["feather"]), chunksize=5)
+    with pa.ipc.new_stream(str(paths["arrows"]), table.schema) as stream:
+        stream.write_table(table, max_chunksize=5)
+    np.save(paths["npy"], np.column_stack([X, y]))
+    np.savez(paths["npz"], X=X, y=y)
+    lines = [
+        f"{label:+d} " + " ".join(f"{j + 1}:{x!r}" for j, x in enumerate(row) if x)
+        for row, label in zip(X.tolist(), y, strict=True)
+    ]
+    paths["svm"].write_text("\n".join(lines) + "\n")
+    for name in ("csv", "svm"):
+        paths[f"{name}.gz"] = tmp_path / f"data.{name}.gz"
+        paths[f"{name}.gz"].write_bytes(gzip.compress(paths[name].read_bytes()))
+        paths[f"{name}.zst"] = tmp_path / f"data.{name}.zst"
+        paths[f"{name}.zst"].write_bytes(pa.Codec("zstd").compress(paths[name].read_bytes(), asbytes=True))
+    matrix = sp.csr_array(X)
+    paths["csr.npz"] = tmp_path / "data.csr.npz"
+    np.savez_compressed(
+        paths["csr.npz"], data=matrix.data, indices=matrix.indices, indptr=matrix.indptr, shape=matrix.shape, y=y
+    )
+    paths["F.npz"] = tmp_path / "data.F.npz"
+    np.savez(paths["F.npz"], X=np.asfortranarray(X), y=y)
+    return paths
+
+
+def test_every_format_gives_the_same_rows_at_any_block_size(data: dict[str, Path]) -> None:
+    X, y = read(data["csv"]).to_arrays()
+    for name, path in data.items():
+        for block_bytes in (1, 50, 300, 1 << 22):
+            source = read(path, block_bytes=block_bytes)
+            assert rows(source) == (X.tolist(), y.tolist()), (name, block_bytes)
+            assert source.n_features == 3
+            assert source.features.stop - source.features.start == 3
+            assert source.size == path.stat().st_size
+            assert source.position == source.size
+            blocks = list(source)
+            assert [block.first_row for block in blocks] == list(
+                itertools.accumulate((block.X.shape[0] for block in blocks[:-1]), initial=0)
+            )
+            assert all(sp.issparse(block.X) or block.X.flags.c_contiguous for block in blocks)
+            assert all(not sp.issparse(block.X) or block.X.has_canonical_format for block in blocks)
+            assert (
+                len(blocks) == 1
+                if block_bytes > 300 and name not in ("parquet", "feather", "arrows")
+                else len(blocks) > 1 or block_bytes > 1
+            )
+
+
+def test_every_format_can_come_from_a_stream(data: dict[str, Path]) -> None:
+    expected = rows(read(data["csv"]))
+    for path in data.values():
+        source = read(io.BytesIO(path.read_bytes()))
+        assert rows(source) == expected
+        assert rows(source) == expected
+        assert source.fingerprint() == read(io.BytesIO(path.read_bytes())).fingerprint()
+        assert source.size == path.stat().st_size
+
+
+def test_several_files_and_globs_are_one_source(data: dict[str, Path], tmp_path: Path) -> None:
+    X, y = rows(read(data["csv"]))
+    os.link(data["csv"], tmp_path / "data-2.csv")
+    for path in (tmp_path / "data*.csv", [data["csv"], tmp_path / "data-2.csv"]):
+        source = read(path)
+        assert rows(source) == (X + X, y + y)
+        assert source.size == 2 * data["csv"].stat().st_size == source.position
+    odd = tmp_path / "[x].csv"  # a name that looks like a glob
+    os.link(data["csv"], odd)
+    assert rows(read(odd)) == (X, y)
+    with pytest.raises(ReadError, match=r"nothing\*: no file"):
+        read(tmp_path / "nothing*")
+
+
+def test_a_stream_that_is_not_kept_is_read_once() -> None:
+    class Pipe(io.RawIOBase):
+        """Bytes that come a few at a time."""
+
+        def __init__(self) -> None:
+            self.left = b"1 1:1\n-1 2:1\n" * 100
+
+        def readable(self) -> bool:
+            return True
+
+        def readinto(self, buffer: Any) -> int:
+            part, self.left = self.left[:7], self.left[7:]
+            buffer[: len(part)] = part
+            return len(part)
+
+    source = read(Pipe(), spool=False, format="libsvm", block_bytes=64)
+    whole = read(io.BytesIO(Pipe().left), block_bytes=64)
+    assert [block.first_row for block in source] == [block.first_row for block in whole]
+    with pytest.raises(ReadError, match="input: can be read only once"):
+        list(source)
+    assert source.size is None
+    twice = read(Pipe(), block_bytes=64)
+    assert rows(twice) == rows(twice)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes are not everywhere")
+def test_a_named_pipe_is_a_stream(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.csv"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(b"a,y\n1,0\n2,1\n",))
+    writer.start()
+    source = read(pipe)
+    writer.join()
+    assert rows(source) == rows(source) == ([[1], [2]], [0, 1])
+
+
+def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"1 1:1\n-1 2:x\n")))
+    with pytest.raises(ReadError, match=r"^input:2: 'x' is not a number$"):
+        read("-").to_arrays()
+
+
+def test_what_is_left_open_is_closed(data: dict[str, Path]) -> None:
+    """A reader that stops in the middle leaves no file open; warnings are errors, so that it would show."""
+    before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+    for path in data.values():
+        iterator = iter(read(path, block_bytes=1))
+        next(iterator)
+        del iterator
+    gc.collect()
+    assert before == (len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0)
+
+
+def test_fingerprints_name_the_data_and_how_it_is_read(data: dict[str, Path], tmp_path: Path) -> None:
+    name = read(data["csv"]).fingerprint()
+    other = tmp_path / "other.csv"
+    other.write_bytes(data["csv"].read_bytes())
+    assert read(other).fingerprint() == name
+    assert read(other, positive=1).fingerprint() == name
+    assert read(other, missing="zero").fingerprint() != name
+    other.write_bytes(data["csv"].read_bytes() + b"1,2,3,1\n")
+    assert read(other).fingerprint() != name
+
+
+def test_bad_paths_and_options(tmp_path: Path) -> None:
+    with pytest.raises(ReadError, match=r"gone\.csv: no such file"):
+        read(tmp_path / "gone.csv")
+    with pytest.raises(ReadError, match="is a directory"):
+        read(tmp_path)
+    with pytest.raises(ReadError, match="no files"):
+        read([])
+    with pytest.raises(TypeError, match="binary stream"):
+        read(io.StringIO("a,b\n"))
+    for wrong in ({"missing": "never"}, {"hash_bits": 0}, {"format": "xls"}, {"block_bytes": 0}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            read(io.BytesIO(b"a,b\n1,2\n"), **wrong)
+
+
+def test_the_positive_label_must_occur() -> None:
+    text = "a,y\n1,no\n2,yes\n"
+    assert read_text(text, positive="yes")[1] == ["no", "yes"]
+    assert "no row has the label 'maybe', but no, yes" in error(text, positive="maybe")
+    assert read_text("1 1:1\n-1 1:2\n", positive="+1")[1] == [1, -1]
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# LIBSVM text
+
+
+def test_the_base_of_indices_is_found() -> None:
+    one = read(io.BytesIO(b"1 1:1 3:3\n-1 2:2\n"), block_bytes=1)
+    assert (one.zero_based, one.n_features) == (None, 0)
+    widths = [block.X.shape[1] for block in one]
+    assert widths == [4, 4]  # column 0 is spare until the end of the file
+    assert (one.zero_based, one.n_features, one.features) == (False, 3, slice(1, 4))
+    assert rows(one)[0] == [[1, 0, 3], [0, 2, 0]]
+    zero = read(io.BytesIO(b"1 1:1 3:3\n-1 0:2\n"), block_bytes=1)
+    assert rows(zero)[0] == [[0, 1, 0, 3], [2, 0, 0, 0]]
+    assert (zero.zero_based, zero.n_features, zero.features) == (True, 4, slice(0, 4))
+    assert read_text("1 1:1\n", zero_based=True)[0] == [[0, 1]]
+    assert read_text("1 1:1\n", zero_based=False)[0] == [[1]]
+    assert error("1 1:1\n1 0:1\n", zero_based=False).startswith("input:2: ")
+
+
+def test_rows_grow_wider() -> None:
+    source = read(io.BytesIO(b"1 1:1\n1 5:1\n1 2:1\n"), block_bytes=1, zero_based=False)
+    assert [block.X.shape[1] for block in source] == [1, 5, 5]
+    assert [block.X.shape[1] for block in source] == [5, 5, 5]
+
+
+def test_a_given_number_of_features() -> None:
+    assert read_text("1 1:1\n", n_features=3)[0] == [[1, 0, 0]]
+    assert read_text("1 0:1\n", n_features=3)[0] == [[1, 0, 0]]
+    assert read_text("1 3:1\n", n_features=3)[0] == [[0, 0, 1]]
+    assert error("1 4:1\n", n_features=3).startswith("input:1: the index of '4:1' is beyond")
+    assert "index 3 is beyond the 3 features" in error("1 1:1\n1 3:1\n1 0:1\n", n_features=3)
+    assert error("1 0:1\n1 3:1\n", n_features=3, block_bytes=1).startswith("input:2: index 3 is beyond")
+
+
+def test_query_numbers_are_ignored_with_one_notice() -> None:
+    source = read(io.BytesIO(b"1 qid:1 1:1\n" * 10), block_bytes=1)
+    with pytest.warns(UserWarning, match="qid") as caught:
+        source.to_arrays()
+    assert len(caught) == 1
+    source.to_arrays()  # warnings are errors: there is no second one
+
+
+def test_nan_is_a_missing_value() -> None:
+    text = "1 1:1 2:2\n1 1:nan 2:2\n-1 2:3\n"
+    assert error(text).startswith("input:2: nan is a missing value")
+    assert read_text(text, missing="zero")[0] == [[1, 2], [0, 2], [0, 3]]
+    assert read_text(text, missing="drop") == ([[1, 2], [0, 3]], [1, -1])
+
+
+def test_labels_can_be_left_out() -> None:
+    assert read_text("1:1 2:2\n2:1\n", labels=False) == ([[1, 2], [0, 1]], None)
+    assert read_text("+1 1:1 2:2\n2:1\n", labels=False) == ([[1, 2], [0, 1]], None)
+    assert error("1 1:1\n1:1\n") == "input:2: no label before '1:1'"
+
+
+@quick
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([-1, 1]), st.dictionaries(st.integers(1, 50), st.floats(-1e9, 1e9), max_size=5)),
+        min_size=1,
+        max_size=12,
+    )
+)
+def test_scikit_learn_reads_the_same(table: list[tuple[int, dict[int, float]]]) -> None:
+    text = "".join(f"{label} " + " ".join(f"{j}:{v!r}" for j, v in sorted(row.items())) + "\n" for label, row in table)
+    X, y = load_svmlight_file(io.BytesIO(text.encode()), zero_based=False, n_features=50)
+    assert read_text(text, n_features=50, format="libsvm", zero_based=False) == (X.toarray().tolist(), y.tolist())
+
+
+def test_one_long_line() -> None:
+    text = b"1 " + b" ".join(b"%d:1" % j for j in range(1, 1_000_000)) + b"\n"
+    assert len(text) > 8 << 20
+    X, _ = read(io.BytesIO(text), block_bytes=1000).to_arrays()
+    assert X.shape == (1, 999_999)
+    assert "is not index:value" in error(b"1 " + b"x" * (10 << 20), format="libsvm")
+    assert "is not a number" in error(b"1 1:" + b"9" * (10 << 20) + b"x")
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# CSV
+
+cells = st.text(
+    alphabet=st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"], exclude_characters="\u2028\u2029"),
+    max_size=6,
+)
+
+
+@quick
+@given(st.data())
+def test_csv_is_read_as_pythons_csv_module_reads_it(draw: st.DataObject) -> None:
+    """Numbers, quoted words with delimiters, quotes and newlines in them, and any line end."""
+    n = draw.draw(st.integers(1, 8))
+    numbers = draw.draw(st.lists(st.floats(-1e9, 1e9), min_size=n, max_size=n))
+    words = draw.draw(
+        st.lists(st.sampled_from(["x", 'say "x"', "a,b;c\td", "two\nlines", "Ü"]), min_size=n, max_size=n)
+    )
+    labels = draw.draw(st.lists(st.sampled_from(["yes", "no, never", "+1", "2.5"]), min_size=n, max_size=n))
+    delimiter = draw.draw(st.sampled_from([",", ";", "\t", "|"]))
+    out = io.StringIO(newline="")
+    writer = csv.writer(
+        out,
+        delimiter=delimiter,
+        lineterminator=draw.draw(st.sampled_from(["\n", "\r\n"])),
+        quoting=draw.draw(st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL])),
+    )
+    writer.writerow(["size", "kind", "class"])
+    writer.writerows(zip(map(repr, numbers), words, labels, strict=True))
+    known = {"yes": "yes", "no, never": "no, never", "+1": 1, "2.5": 2.5}
+    for block_bytes in (1, 40, 1 << 20):
+        X, y = read(
+            io.BytesIO(out.getvalue().encode()),
+            format="csv",
+            delimiter=delimiter,
+            hash_bits=10,
+            block_bytes=block_bytes,
+        ).to_arrays()
+        expected = np.zeros((n, 1 + 1024))
+        for i in range(n):
+            expected[i, 0] = numbers[i]
+            expected[i, 1 + hash_name(f"kind={words[i]}") % 1024] = 1
+        assert np.array_equal(X.toarray(), expected)
+        assert y.tolist() == [known[label] for label in labels]
+
+
+def test_later_blocks_may_hold_other_numbers() -> None:
+    """Integers for longer than the first look, then a decimal point, then an exponent."""
+    text = "a,b\n" + "1,0\n" * 100_000 + "2.5,1\n-1e-3,0\n"
+    X, _ = read(io.BytesIO(text.encode())).to_arrays()
+    assert X[-2:, 0].tolist() == [2.5, -1e-3]
+    assert error(text + "two,1\n").startswith("input:100004, column 'a': 'two' is not a number")
+    assert error(text + "1,1\n,1\n").startswith("input:100005, column 'a': a missing value")
+    assert error(text + "1,1,1\n") == "input:100004: 3 cells where 2 are expected"
+    assert error(text + "1\n") == "input:100004: 1 cells where 2 are expected"
+    assert error(text + "inf,1\n") == "input:100004, column 'a': an infinite number"
+    assert error(text + "1e999,1\n") == "input:100004, column 'a': an infinite number"
+    assert error(text + "1,\n") == "input:100004, column 'b': a missing label"
+    assert error(text.encode() + b"\xff,1\n") == "input:100004: the text is not UTF-8"
+    assert error(text + '1,"1\n2,2\n') == "input:100004: a quote is opened but never closed"
+
+
+def test_positions_count_lines_not_rows() -> None:
+    text = 'a,b,y\n\n1,"two\nlines",1\n\n2,x,0\nx,x,1\n'
+    assert error(text).startswith("input:7, column 'a': 'x' is not a number")
+    assert error("1,2,0\n3,x,1\n5,6,1\n", header=False).startswith("input:2, column 2: 'x' is not a number")
+
+
+def test_header_or_none() -> None:
+    assert read_text("1,2,0\n3,4,1\n") == ([[1, 2], [3, 4]], [0, 1])
+    source = read(io.BytesIO(b"a,b,y\n1,2,0\n"))
+    assert source.names == ["a", "b"]
+    assert read(io.BytesIO(b"1,2,0\n")).names is None
+    assert read_text("1,2,0\n3,4,1\n", header=True) == ([[3, 4]], [1])
+    assert read(io.BytesIO(b"x,y\nx,z\n"), header=False).to_arrays()[0].shape[0] == 2
+    assert read(io.BytesIO(b"x,x,e\nx,y,p\n")).to_arrays()[0].shape[0] == 2  # a name twice: words, not names
+    assert "two columns are named 'a'" in error("a,a,y\n1,2,3\n")
+    assert read_text("\ufeffa,y\n1,0\n", target="a") == ([[0]], [1])  # byte order mark
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|", " "])
+def test_delimiters_are_found(delimiter: str) -> None:
+    text = "a,b,y\n1.5,2,no\n3,4,yes\n".replace(",", delimiter)
+    assert read_text(text) == ([[1.5, 2], [3, 4]], ["no", "yes"])
+
+
+def test_the_target_is_any_column() -> None:
+    text = "id,size,kind\n1,10,a\n2,20,b\n"
+    assert read_text(text)[1] == ["a", "b"]
+    assert read_text(text, target="size", ignore="kind") == ([[1], [2]], [10, 20])
+    assert read_text(text, target=0, ignore=["kind"]) == ([[10], [20]], [1, 2])
+    assert read_text(text, target="kind", labels=False) == ([[1, 10], [2, 20]], None)
+    assert error(text, target="knd") == "input: no column is named 'knd'; did you mean 'kind'?"
+    assert "no column has the number 7" in error(text, target=7)
+
+
+def test_missing_cells_of_a_csv() -> None:
+    text = "a,s,y\n1,x,0\n?,y,1\n3,,0\nNA,z,1\n"
+    assert error(text).startswith("input:3, column 'a': a missing value")
+    X, _ = read_text(text, missing="zero", hash_bits=3)
+    assert [row[0] for row in X] == [1, 0, 3, 0]
+    assert [sum(row[1:]) for row in X] == [1, 1, 0, 1]
+    assert read_text(text, missing="drop")[1] == [0]
+    assert read_text("a,y\n1,0\n2,\n3,1\n", missing="drop") == ([[1], [3]], [0, 1])
+    assert error("a,y\n1,0\n2,\n", missing="zero") == "input:3, column 'y': a missing label"
+
+
+def test_words_among_numbers_must_be_meant() -> None:
+    text = "zip,y\n89073,0\n12345,1\nunknown,0\n"
+    assert "categorical='zip'" in error(text)
+    X, _ = read(io.BytesIO(text.encode()), categorical="zip").to_arrays()
+    assert X.sum() == 3
+    assert "'a' is not a number" in error("x,y\na,0\n1,1\n2,1\n")
+
+
+@pytest.mark.parametrize("date", ["2020-01-31", "2020-01-31T10:00:00Z", "31.1.2020", "1/31/20", "10:30"])
+def test_dates_are_refused(date: str) -> None:
+    text = f"when,y\n{date},0\n{date},1\n"
+    assert error(text) == f"input: column 'when' holds dates or times ({date}): turn them into numbers, or leave it out"
+    assert read(io.BytesIO(text.encode()), categorical="when").to_arrays()[0].sum() == 2
+
+
+def test_a_text_column_is_a_bag_of_words() -> None:
+    source = read(io.BytesIO(b'text,y\n"Buy now, buy!",1\nhello,0\n'), text="text", invert=True)
+    X, _ = source.to_arrays()
+    names = {name: j for j, found in source.seen.items() for name in found}
+    assert X[0, names["text=buy"]] == 2
+    assert X[0, names["text=now"]] == 1
+    assert X[1, names["text=hello"]] == 1
+    assert X.sum() == 4
+
+
+def test_other_data_is_read_in_the_same_way() -> None:
+    train = read(io.BytesIO(b"a,s,y\n1,x,0\n2,y,1\n"))
+    test = b"y,extra,s,a\n1,0,7,3\n"  # other order, another column, a category that looks like a number
+    X, y = read(io.BytesIO(test), layout=train.layout, target="y").to_arrays()
+    assert X[0, 0] == 3
+    assert X[0, 1 + hash_name("s=7") % 2**18] == 1
+    assert y.tolist() == [1]
+    X, y = read(io.BytesIO(b"s,a\n7,3\n"), layout=train.layout, labels=False).to_arrays()
+    assert X[0, 0] == 3
+    assert y is None
+    assert (
+        error(b"a,t\n1,2\n", layout=train.layout, labels=False) == "input: no column is named 's'; there are 'a', 't'"
+    )
+    plain = read(io.BytesIO(b"1,2,0\n3,4,1\n"))
+    assert read_text(b"5,6\n", layout=plain.layout, labels=False) == ([[5, 6]], None)
+    assert read_text(b"5,6,1\n", layout=plain.layout, labels=False, target=-1) == ([[5, 6]], None)
+
+
+def test_nothing_to_read() -> None:
+    assert error("") == "input: is empty"
+    assert error("\n\n") == "input: is empty"
+    assert error("a,b\n") == "input: no rows"
+    assert error("# only words\n", format="libsvm") == "input: no rows"
+    assert error("", format="libsvm") == "input: no rows"
+    assert error("a,y\n1,\n", missing="drop") == "input: no rows"
+
+
+def test_headers_of_several_files_must_agree(tmp_path: Path) -> None:
+    for name, text in {"1": "a,y\n1,0\n", "2": "b,y\n2,1\n", "3": ""}.items():
+        (tmp_path / f"{name}.csv").write_text(text)
+    with pytest.raises(ReadError, match=r"2\.csv:1: the header is not that of .*1\.csv"):
+        read([tmp_path / "1.csv", tmp_path / "2.csv"]).to_arrays()
+    with pytest.raises(ReadError, match=r"3\.csv: is empty"):
+        read([tmp_path / "1.csv", tmp_path / "3.csv"]).to_arrays()
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Typed tables and arrays
+
+
+def test_a_table_keeps_its_types(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    table = pa.table(
+        {
+            "a": pa.array([1, 2, None], pa.uint8()),
+            "b": pa.array([1, 2, 3], pa.uint8()),
+            "y": pa.array(["u", "v", "u"]).dictionary_encode(),
+        }
+    )
+    pq.write_table(table, path)
+    with pytest.raises(ReadError, match=r"t\.parquet: row 2, column 'a': a missing value"):
+        read(path).to_arrays()
+    X, y = read(path, missing="drop").to_arrays()
+    assert X.dtype == np.uint8
+    assert (X.tolist(), y.tolist()) == ([[1, 1], [2, 2]], ["u", "v"])
+    assert rows(read(path, target="b", missing="zero", ignore="y")) == ([[1], [2], [0]], [1, 2, 3])
+    with pytest.raises(ReadError, match="did you mean 'b'"):
+        read(path, target="bb")
+
+
+def test_a_table_with_dates_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"when": pa.array([1], pa.timestamp("s")), "y": [1]}), path)
+    with pytest.raises(ReadError, match=r"t\.parquet: column 'when' holds dates or times \(timestamp"):
+        read(path)
+    assert rows(read(path, target="y", ignore="when"))[1] == [1]
+
+
+def test_arrays_are_mapped_and_never_unpickled(tmp_path: Path) -> None:
+    path = tmp_path / "x.npy"
+    np.save(path, np.arange(6, dtype=np.int16).reshape(3, 2))
+    blocks = list(read(path, labels=False))
+    assert not blocks[0].X.flags.owndata
+    assert blocks[0].X.dtype == np.int16
+    np.save(path, np.array([[object()]]), allow_pickle=True)
+    with pytest.raises(ReadError, match="not an NPY file of numbers"):
+        read(path)
+    np.savez(tmp_path / "x.npz", X=np.zeros((1, 1)), y=np.array([object()]))
+    with pytest.raises(ReadError, match="holds Python objects"):
+        read(tmp_path / "x.npz").to_arrays()
+    for wrong in (np.zeros(3), np.zeros((2, 2), complex), np.array([["a"]])):
+        np.save(path, wrong)
+        with pytest.raises(ReadError, match="two-dimensional array of real numbers"):
+            read(path)
+
+
+@pytest.mark.parametrize("name", ["x.npy", "x.npz", "csr.npz"])
+def test_missing_values_of_arrays(tmp_path: Path, name: str) -> None:
+    X = np.array([[1.0, 2.0, 0.0], [np.nan, 1.0, 1.0], [1.0, 1.0, 1.0]])
+    path = tmp_path / name
+    if name == "x.npy":
+        np.save(path, X)
+    elif name == "x.npz":
+        np.savez(path, X=X[:, :2], y=X[:, 2])
+    else:
+        matrix = sp.csr_array(X[:, :2])
+        np.savez(path, data=matrix.data, indices=matrix.indices, indptr=matrix.indptr, shape=matrix.shape, y=X[:, 2])
+    for block_bytes in (1, 1 << 20):
+        with pytest.raises(ReadError, match="row 1, column 0: a missing value"):
+            read(path, block_bytes=block_bytes).to_arrays()
+        assert rows(read(path, missing="zero", block_bytes=block_bytes))[0] == [[1, 2], [0, 1], [1, 1]]
+        assert rows(read(path, missing="drop", block_bytes=block_bytes)) == ([[1, 2], [1, 1]], [0, 1])
+
+
+def test_archives_that_do_not_fit_together(tmp_path: Path) -> None:
+    path = tmp_path / "x.npz"
+    good: dict[str, Any] = {"data": [1.0, 2.0], "indices": [0, 1], "indptr": [0, 1, 2], "shape": [2, 2], "y": [0, 1]}
+    for change, what in [
+        ({"indices": [0, 2]}, "not among its 2 columns"),
+        ({"indices": [0, -1]}, "not among its 2 columns"),
+        ({"indptr": [0, 2, 1]}, "row pointers"),
+        ({"indptr": [1, 1, 2]}, "row pointers"),
+        ({"indptr": [0, 1, 9]}, "row pointers"),
+        ({"indptr": [0, 2]}, "do not fit together"),
+        ({"shape": [10**12, 2]}, "do not fit together"),
+        ({"data": [1.0]}, "do not fit together"),
+        ({"y": [1]}, "2 rows but labels of shape"),
+        ({"shape": [2.0, 2.0]}, "shape must be two numbers"),
+        ({"format": b"csc"}, "another format than CSR"),
+    ]:
+        np.savez(path, **{**good, **change})
+        with pytest.raises(ReadError, match=what):
+            read(path).to_arrays()
+    np.savez(path, a=[1])
+    with pytest.raises(ReadError, match="arrays X and y are wanted"):
+        read(path)
+    np.savez(path, X=np.zeros((2, 2)))
+    with pytest.raises(ReadError, match="has no labels"):
+        read(path).to_arrays()
+    assert read(path, labels=False).to_arrays()[1] is None
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Anything at all
+
+GARBAGE = [
+    b"\x00",
+    b"\xff\xfe",
+    b"nan",
+    b"1e999",
+    b'"',
+    b"\r\n",
+    b"\n",
+    b",",
+    b":",
+    b"99999999999:1 ",
+    b"1:1 1:1 ",
+    "ü\u2028".encode(),
+    b"#",
+    b" ",
+]
+
+
+def check(path: Path, **options: Any) -> list[list[float]] | None:
+    """Read a file: either rows come out, or one line that names the file."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # query numbers
+        try:
+            X, y = read(path, **options).to_arrays()
+        except ReadError as error:
+            assert str(error).startswith(str(path))  # noqa: PT017
+            assert "\n" not in str(error)  # noqa: PT017
+            return None
+    assert y is None or len(y) == X.shape[0] > 0
+    assert np.isfinite(X.data if sp.issparse(X) else X).all()
+    return [X.shape, X.sum()]
+
+
+@settings(
+    deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
+@given(draw=st.data())
+def test_damaged_files_give_rows_or_one_line(data: dict[str, Path], tmp_path: Path, draw: st.DataObject) -> None:
+    name = draw.draw(st.sampled_from(sorted(data)))
+    content = bytearray(data[name].read_bytes())
+    for _ in range(draw.draw(st.integers(1, 3))):
+        place = draw.draw(st.integers(0, len(content)))
+        what = draw.draw(st.sampled_from(["cut", "flip", "insert", "remove", "repeat"]))
+        if what == "cut":
+            del content[place:]
+        elif what == "flip" and place < len(content):
+            content[place] ^= 1 << draw.draw(st.integers(0, 7))
+        elif what == "insert":
+            content[place:place] = draw.draw(st.sampled_from(GARBAGE) | st.binary(max_size=20))
+        elif what == "remove":
+            del content[place : place + draw.draw(st.integers(1, 20))]
+        else:
+            content[place:place] = content[place : place + 30]
+    path = tmp_path / f"damaged.{name}"
+    path.write_bytes(bytes(content))
+    outcome = check(path)
+    assert outcome == check(path, block_bytes=draw.draw(st.integers(1, 200)))
+    plain = tmp_path / "damaged"  # the format is to be guessed
+    plain.write_bytes(bytes(content))
+    check(plain)
+    assert sorted(os.listdir(tmp_path)) == sorted(
+        [*(p.name for p in data.values()), f"damaged.{name}", "damaged"]
+        + [p.name for p in tmp_path.glob("damaged.*") if p != path]
+    )
+
+
+@settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.sampled_from(["csv", "tsv", "svm", "parquet", "feather", "npy", "npz", "csv.gz", "svm.zst", "x"]),
+    st.binary(max_size=200) | st.text(alphabet='01.,;:"\n\r -+eanq#', max_size=80).map(str.encode),
+)
+def test_any_bytes_under_any_name(tmp_path: Path, ending: str, content: bytes) -> None:
+    path = tmp_path / f"any.{ending}"
+    path.write_bytes(content)
+    assert check(path) == check(path, block_bytes=7)
+
+
+def test_a_long_single_line_of_a_csv(tmp_path: Path) -> None:
+    path = tmp_path / "long.csv"
+    path.write_bytes(b"1," * (1 << 14) + b"1\n")
+    X, _ = read(path).to_arrays()
+    assert X.shape == (1, 1 << 14)
+    path.write_bytes(b"1," * (5 << 20) + b"1\n")
+    with pytest.raises(ReadError, match=r"long\.csv: 5242881 columns"):
+        read(path)
+    path.write_bytes(b"a,b\n" + b"x" * (10 << 20) + b",1\n")
+    assert read(path).to_arrays()[0].sum() == 1
+    path.write_bytes(b"\x00" * (1 << 20))
+    assert check(path) is None

@@ -1,0 +1,201 @@
+"""The report: what it says, and how it looks in a real browser, on a wide screen and on a phone."""
+
+import re
+import shutil
+from html.parser import HTMLParser
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from linsep import largest_margin, mistake_bound, report, teacher
+from linsep.report import study
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="the report is opened with Playwright, which is not here")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+SECTIONS = ["summary", "verdict", "run", "bound", "margins", "unseen", "weights", "terms"]
+
+
+def toy():
+    X, y, _ = teacher(120, 2, margin=0.08, offset=0.2, random_state=3)
+    return X, np.where(y > 0, "yes", "no")
+
+
+def exclusive_or():
+    return np.array([[0, 0], [1, 1], [0, 1], [1, 0]] * 5), np.array([0, 0, 1, 1] * 5)
+
+
+def three():
+    rng = np.random.default_rng(1)
+    X = np.concatenate([rng.standard_normal((40, 3)) + c for c in ([0, 0, 0], [9, 0, 0], [0, 9, 0])])
+    return X, np.repeat(["a & b", "<c>", "d"], 40)
+
+
+def words(n=4000, d=30_000):
+    """Sparse counts, wide and separable by one column."""
+    rng = np.random.default_rng(2)
+    X = sp.random_array((n, d), density=5e-4, rng=rng, format="csr", data_sampler=lambda size: rng.integers(1, 5, size))
+    y = rng.integers(0, 2, n)
+    X = sp.hstack((sp.csr_array(4 * (2 * y[:, None] - 1)), X), format="csr")
+    return X, y
+
+
+CASES = {"toy": toy, "exclusive or": exclusive_or, "three": three, "words": words}
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """Write the report of every case once."""
+    folder = tmp_path_factory.mktemp("reports")
+    found = {}
+    for name, data in CASES.items():
+        path = folder / f"{name}.html"
+        html = report(*data(), path, title=f"Report on {name} & <more>")
+        assert path.read_text() == html
+        found[name] = (path, html)
+    assert not plt.get_fignums()  # no figure is left open
+    return found
+
+
+@pytest.fixture(scope="module")
+def browser():
+    if CHROMIUM is None:
+        pytest.skip("no Chromium on this machine: the report was not looked at")
+    with sync_api.sync_playwright() as playwright:
+        flags = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
+        chromium = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=[*flags, "--disable-component-update", "--disable-sync"]
+        )
+        yield chromium
+        chromium.close()
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("width", [1200, 375])
+def test_a_browser_shows_it(pages, browser, name, width):
+    page = browser.new_page(viewport={"width": width, "height": 800})
+    said, asked = [], []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(pages[name][0].as_uri())
+    assert said == []
+    assert [url for url in asked if not url.startswith(("data:", "file:"))] == []
+    assert page.title() == f"Report on {name} & <more>"
+    assert page.evaluate("document.documentElement.scrollWidth") <= width  # nothing sticks out sideways
+    images = page.evaluate(
+        "[...document.images].map(i => [i.complete, i.naturalWidth, i.clientWidth, i.clientHeight, i.alt.length])"
+    )
+    assert len(images) >= (2 if name == "exclusive or" else 4)  # there the run comes back to w = 0: no plane
+    for complete, natural, shown, height, described in images:
+        assert complete
+        assert natural > 100
+        assert height > 100
+        assert described > 10
+        assert 0.7 * min(width, 544) < shown <= width  # figures fill a phone and do not overflow it
+    sizes = page.evaluate(
+        "[...document.querySelectorAll('p, dd, td, figcaption')].map(e => parseFloat(getComputedStyle(e).fontSize))"
+    )
+    assert min(sizes) >= 13  # readable without zooming
+    assert page.evaluate("[...document.querySelectorAll('section')].map(s => s.id)") == SECTIONS
+    page.close()
+
+
+class _Text(HTMLParser):
+    """Collects text, and checks that tags are closed in order."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.text = [], []
+
+    def handle_starttag(self, tag, attrs):
+        for _, value in attrs:
+            assert not (value or "").startswith(("http:", "https:", "//")), value
+        if tag not in ("meta", "img", "br", "!doctype"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def text(html):
+    """Return what a reader reads."""
+    parser = _Text()
+    parser.feed(html)
+    assert parser.open == []
+    return re.sub(r"\s+", " ", " ".join(parser.text))
+
+
+def test_it_says_what_the_functions_say(pages):
+    X, y = toy()
+    found = study(X, y, fit_intercept=True, feature_names=None, delta=0.05, test_size=0.2, time_limit=9, random_state=0)
+    said = text(pages["toy"][1])
+    bound = mistake_bound(X, y)
+    assert found.bound.mistakes == bound.mistakes
+    assert found.audit.holds
+    assert f"at most {bound.mistakes:,} mistakes" in said
+    assert f"{found.model.mistakes_} mistakes in {found.model.n_iter_} passes" in said
+    assert f"{largest_margin(X, y).upper:.6g}" in said
+    assert "Separable: a plane has every row strictly on its side" in said
+    assert found.verdict.check(X, y)
+    assert "every step holds" in said
+    assert f"no ({np.count_nonzero(y == 'no')}), yes ({np.count_nonzero(y == 'yes')})" in said
+    assert found.split[0].shape == (96, 2)
+    assert not set(map(tuple, found.split[0])) & set(map(tuple, found.split[2]))
+    assert found.unseen.compression.applies  # in fixed order its premise holds
+    for name in ("compression", "held-out rows", "margin"):
+        assert name in said.lower()
+
+
+def test_rows_that_contradict_each_other_are_listed(pages):
+    said = text(pages["exclusive or"][1])
+    assert "Not separable: the classes overlap" in said
+    assert "4 rows contradict each other" in said
+    table = re.search(r"<section id=\"verdict\">.*?</section>", pages["exclusive or"][1], re.S)[0]
+    assert table.count("<tr>") == 5
+    assert "mistakes never end" in said
+
+
+def test_names_and_labels_are_escaped(pages):
+    assert "a &amp; b" in pages["three"][1]
+    assert "&lt;c&gt;" in pages["three"][1]
+    assert "<c>" not in pages["three"][1]
+    html = report(*toy(), feature_names=["<i>", "b"])
+    assert "&lt;i&gt;" in html
+
+
+def test_wide_sparse_rows_stay_light(pages, monkeypatch):
+    X, y = words()
+    monkeypatch.setattr(sp.csr_array, "toarray", None)  # whoever makes them dense fails
+    monkeypatch.setattr(sp.csr_array, "todense", None)
+    html = report(X, y)
+    assert len(html) < 3e6
+    said = text(pages["words"][1])
+    assert "30,001 features" in said
+    assert "the largest margin is not searched for here" in said
+    assert "every step holds" in said
+
+
+def test_the_page_is_the_same_from_run_to_run(pages):
+    again = report(*toy(), title="Report on toy & <more>")
+    without_times = [re.sub(r"<footer>.*</footer>", "", html, flags=re.S) for html in (pages["toy"][1], again)]
+    assert without_times[0] == without_times[1]
+
+
+def test_frames_bring_their_names():
+    pd = pytest.importorskip("pandas")
+    X, y = toy()
+    html = report(pd.DataFrame(X, columns=["height", "weight"]), y)
+    assert "height" in text(html)
+
+
+def test_bad_input_is_said():
+    with pytest.raises(ValueError, match="one class only"):
+        report([[1.0], [2.0]], [1, 1])
+    with pytest.raises(ValueError, match="test_size"):
+        report(*toy(), test_size=1.5)
+    assert "too few rows" in text(report([[0.0], [1.0]], [0, 1])).lower()
