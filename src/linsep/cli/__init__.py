@@ -1,4 +1,4 @@
-"""The command line: ``linsep fit | predict | score | separate | verify | show | report | convert | generate | explore``.
+"""The command line: ``linsep fit | predict | score | separate | verify | show | report | convert | ...``.
 
 Nothing heavy is imported before a command needs it, so that ``linsep --help`` answers at once.
 """

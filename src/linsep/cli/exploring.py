@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from typing import Annotated
 
 import typer
@@ -41,6 +42,8 @@ def explore(
         delimiter = "\t" if delimiter in ("tab", "\\t") else delimiter
         points, said = Points.of_source(data, delimiter=delimiter, **options)
         first = {"points": points.plain(), "settings": Settings().plain(), "said": said}
+    # the server ends well by itself when it is interrupted, and then passes the signal on
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         serve(
             first,
