@@ -433,7 +433,8 @@ def test_the_widget_looks_the_same_in_a_shadow_root(page, address):
         return {
           verdict: root.dataset.verdict,
           same: colour(inside) === colour(document) && colour(inside) !== "rgb(0, 0, 0)",
-          round: [".card", "button", ".menu > summary"].map((what) => getComputedStyle(inside.querySelector(what)).borderRadius),
+          round: [".card", "button", ".menu > summary"].map((what) => inside.querySelector(what)).map(
+            (node) => getComputedStyle(node).borderRadius),
         };
     }""",
         address,
