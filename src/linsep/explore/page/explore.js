@@ -214,6 +214,7 @@ export function mount(host, line) {
       if (!state.box || !root.isConnected) return;
       page.drawPlot();
       page.drawMoment();
+      page.drawProof();
       page.drawCharts();
       page.drawCursors();
     });

@@ -59,15 +59,16 @@ export function plane(page) {
     layer = {};
     const group = (key, ...more) => (layer[key] = svg("g", { class: key }, ...more));
     const axes = group("axes");
+    const [across, up] = state.shown?.view.axes ?? ["", ""];
     const kind = (value) => (value === 0 ? "zero" : null);
     for (const x of ticks(scale.left, scale.right, width / 110)) {
-      axes.append(svg("line", { x1: X(x), x2: X(x), y1: 0, y2: height, class: kind(x) }), svg("text", { x: X(x) + 4, y: height - 6 }, number(x, 3)));
+      axes.append(svg("line", { x1: X(x), x2: X(x), y1: 0, y2: height, class: kind(x) }));
+      if (X(x) < width - 40 - 8 * across.length) axes.append(svg("text", { x: X(x) + 4, y: height - 6 }, number(x, 3))); // before its name
     }
     for (const y of ticks(scale.bottom, scale.top, height / 90)) {
       axes.append(svg("line", { y1: Y(y), y2: Y(y), x1: 0, x2: width, class: kind(y) }));
       if (Y(y) > 34) axes.append(svg("text", { x: 6, y: Y(y) - 4 }, number(y, 3))); // below the name of the axis
     }
-    const [across, up] = state.shown?.view.axes ?? ["", ""];
     axes.append(svg("text", { x: width - 8, y: height - 6, class: "axis", "text-anchor": "end" }, across));
     axes.append(svg("text", { x: 6, y: 16, class: "axis" }, up));
     const points = group("points", ...state.rows.map(drawPoint));

@@ -109,17 +109,20 @@ export function build(page) {
       button("start", "«", "To the start", to(() => 0)), button("back", "‹", "One mistake back", to(() => state.index - 1)),
       button("run", "▶ Run", "Run or pause", () => page.toggle()),
       button("step", "›", "One mistake on", to(() => state.index + 1)), button("end", "»", "To the end", to(() => Infinity)),
-      named("moment", html("output", { class: "moment", "data-part": "moment" }, "–")),
       control("select", "speed", { "aria-label": "Mistakes a second", onchange: pace }, ...options(SPEEDS.map((speed) => [speed, `${speed}/s`]))),
-      control("input", "slider", { type: "range", min: 0, max: 0, value: 0, step: 1, "aria-label": "Mistake", oninput: to(() => +part.slider.value) }));
+      control("input", "slider", { type: "range", min: 0, max: 0, value: 0, step: 1, "aria-label": "Mistake", oninput: to(() => +part.slider.value) }),
+      named("moment", html("output", { class: "moment", "data-part": "moment" }, "–")));
     part.speed.value = state.speed;
     const step = html("section", { class: "card step", "aria-label": "This update", "data-part": "step" },
       ...[0, 1, 2, 3].map((i) => named(`step${i}`, html("p", {}, "\u00a0"))));
-    const settings = html("details", { class: "card settings", open: (host.clientWidth || innerWidth) > 700 },
-      html("summary", {}, "Settings of the run"), html("fieldset", { disabled: !live }, html("legend", { class: "unseen" }, "Settings"), ...fields()));
     return html("section", { class: "board", "aria-label": "The plane" }, tools,
       html("div", { class: "frame" }, plot, fit, named("hint", html("p", { class: "hint" }))),
-      named("legend", html("div", { class: "legend", "aria-hidden": "true" })), transport, step, settings);
+      named("legend", html("div", { class: "legend", "aria-hidden": "true" })), transport, step);
+  }
+
+  function settings() {
+    return html("details", { class: "card settings", open: (host.clientWidth || innerWidth) > 700 },
+      html("summary", {}, "Settings of the run"), html("fieldset", { disabled: !live }, html("legend", { class: "unseen" }, "Settings"), ...fields()));
   }
   function fields() {
     const field = (key, label, title, input) => html("label", { title }, html("span", {}, label), named(`set-${key}`, input));
@@ -151,5 +154,5 @@ export function build(page) {
 
   const status = named("status", html("p", { class: "status", role: "alert", "data-part": "status" }));
   return html("div", { class: "linsep", "data-state": "busy", "data-mode": live ? "live" : "replay" },
-    bar(), status, html("div", { class: "stage" }, board(), side()));
+    bar(), status, html("div", { class: "stage" }, board(), side(), settings()));
 }
