@@ -275,7 +275,7 @@ def test_scaled_streams_hand_over_in_the_units_of_the_file(tmp_path, keep, form)
     X, y = rng.standard_normal((200, 5)) * [1, 10, 0.1, 3, 1] + [0, 5, 0, 1, 2], rng.integers(0, 2, 200)
     path = write(tmp_path, form, X, y)
     model = fit_source(Perceptron(shuffle=False, keep=keep, max_iter=3), read(path), scale="standard")
-    scaled = (X - model.scaling_["shift"]) * model.scaling_["factor"]
+    scaled = (X - model.scaling_["shift"]) / model.scaling_["scale"]
     expected = quiet(Perceptron(shuffle=False, keep=keep, max_iter=3), scaled, y)
     np.testing.assert_allclose(model.decision_function(X), expected.decision_function(scaled), rtol=1e-8, atol=1e-8)
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from linsep.convert import from_liblinear, to_liblinear, to_onnx
     from linsep.document import from_json, to_json, verify
     from linsep.estimators import KernelPerceptron, MaxMarginClassifier, PassiveAggressive, Perceptron
+    from linsep.explore import explore
     from linsep.margin import Margin, largest_margin
     from linsep.problem import NotSeparable, Plane
     from linsep.proof import Refutation, Separator, Verdict
@@ -65,6 +66,7 @@ _ROOMS = {
     "TheoremDisplay": "show",
     "Verdict": "proof",
     "audit": "bounds",
+    "explore": "explore",
     "fit_source": "stream",
     "from_json": "document",
     "from_liblinear": "convert",
@@ -107,6 +109,7 @@ __all__ = [
     "TheoremDisplay",
     "Verdict",
     "audit",
+    "explore",
     "fit_source",
     "from_json",
     "from_liblinear",

@@ -459,13 +459,13 @@ class Scaler:
             return sp.csr_array((X.data / scale[X.indices], X.indices, X.indptr), shape=X.shape)
         return (X - _widened(self.shift, d)[:d]) / scale
 
-    def undo(self, w: Floats, b: Any) -> tuple[Floats, Any]:
+    def undo(self, w: Any, b: Any) -> tuple[Any, Any]:
         """Return the plane for rows as they were; ``w`` may hold several, one in each row, with as many in ``b``."""
         if self.kind == "none":
             return w, b
         d = w.shape[-1]
         scale = self.scale if self.kind == "unit" else _widened(self.scale, d, 1.0)[:d]
-        w = w / scale
+        w = w @ sp.diags_array(1 / np.broadcast_to(scale, d)) if sp.issparse(w) else w / scale
         shift = w @ _widened(self.shift, d)[:d]
         return w, b - (float(shift) if w.ndim == 1 else shift)
 

@@ -342,9 +342,10 @@ class _Fitting:
         if not views:
             model.radius_ = model.margin_ = math.nan
         if self.scaler is not None:
-            model.scaling_ = {"kind": self.scale, "shift": self.scaler.shift, "scale": self.scaler.scale}
-            if self.scale == "standard":
-                model.scaling_ |= {name: model.scaling_[name][features] for name in ("shift", "scale")}
+            d = self.weights.W.shape[1]
+            shift = self.scaler.shift if len(self.scaler.shift) else np.zeros(d)
+            factor = np.broadcast_to(self.scaler.scale, d) if self.scale == "unit" else self.scaler.scale
+            model.scaling_ = {"kind": self.scale, "shift": shift[features], "scale": factor[features].copy()}
         return model
 
 

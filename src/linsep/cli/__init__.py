@@ -1,4 +1,4 @@
-"""The command line: ``linsep fit | predict | score | separate | verify | show | report | convert | generate``.
+"""The command line: ``linsep fit | predict | score | separate | verify | show | report | convert | ...``.
 
 Nothing heavy is imported before a command needs it, so that ``linsep --help`` answers at once.
 """
@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 import typer
 
-from linsep.cli import apply, judge, learn, models, pictures, teach
+from linsep.cli import apply, exploring, judge, learn, models, pictures, teach
 
 __all__ = ["app", "main"]
 
@@ -37,8 +37,10 @@ for _command, _example in (
     (pictures.report, "linsep report data.csv --target species --out report.html"),
     (models.convert, "linsep convert species.linsep species.onnx"),
     (teach.generate, "linsep generate data.csv --n 10000 --d 20 --margin 0.05"),
+    (exploring.explore, "linsep explore species.csv --target species"),
 ):
-    app.command(epilog=f"Example: `{_example}`", no_args_is_help=True)(_command)
+    _needs = _command is not exploring.explore
+    app.command(epilog=f"Example: `{_example}`", no_args_is_help=_needs)(_command)
 
 
 def _print_version(asked: bool) -> None:

@@ -1,0 +1,158 @@
+// What the page is made of; everything it does is a function of the page, found when it is needed.
+
+import { coloured, html, svg } from "./elements.js";
+
+export const FIELDS = [ // name, label, kind, what it means
+  ["order", "Order", ["cyclic", "shuffled", "first", "worst"], "In which order examples are looked at"],
+  ["eta0", "Learning rate η", "number", "From zero weights it changes only the scale of w"],
+  ["fit_intercept", "Offset b", "check", "Without an offset the plane goes through the origin"],
+  ["start", "Start weights", "list", "A weight for each column, then the offset; empty is zero (two classes)"],
+  ["max_iter", "Passes at most", "whole", "max_iter"],
+  ["max_updates", "Updates at most", "whole", "max_updates"],
+  ["tol", "Loss plateau, tol", "maybe", "Stop when the loss of a pass no longer falls by more than this; empty is off"],
+  ["target_margin", "Margin to refute", "maybe", "Stop once the mistakes prove that no plane has this margin; empty is off"],
+  ["update_margin", "Update margin", "number", "Update also when y·s(x) is positive but at most this"],
+  ["early_stopping", "Early stopping", "check", "Hold out a tenth of the rows; stop when they get no better"],
+  ["keep", "Keep", ["last"], "Which weights the run hands over"],
+  ["random_state", "Seed", "whole", "Of shuffled order and held-out rows"],
+];
+export const CHARTS = [ // name, title, formula, one sentence
+  ["squeeze", "The squeeze", "{u:kηγ} ≤ {thin:w·u} ≤ {w:‖w‖} ≤ {upper:√k ηR}",
+    "A line pushes up from below, a root holds down from above: they meet at (R/γ)², and no run gets past."],
+  ["growth", "Growth", "{w:‖w‖²} ≤ {upper:kη²R²}", "Each mistake adds at most η²R² to the squared length of w."],
+  ["cosine", "Angle", "{w:cos∠(w,u)} ≥ {u:√k γ/R}", "w turns towards u, the plane of largest margin."],
+  ["running", "Bound on γ", "{u:γ} ≤ {w:‖w‖/(ηk)}",
+    "The run itself bounds the largest margin from above, free of charge; without a plane it sinks to zero."],
+  ["loss", "Loss", "{w:Σ max(0, −y s(x))}", "What the points looked at in a pass were short of, summed."],
+  ["errors", "Per pass", "{w:mistakes}, {upper:errors}", "Mistakes made during a pass, and points wrong at its end."],
+];
+export const TOOLS = [["move", "Add / move"], ["relabel", "Relabel"], ["delete", "Delete"]];
+const HELP = [
+  ["click", "add a point with the label chosen above the plot"],
+  ["drag", "move a point, also with a finger"],
+  ["double click", "give a point the next label"],
+  ["right click", "delete a point"],
+  ["Tab, N, P", "go to the points, to the next, to the one before"],
+  ["arrows", "move it; with Shift in small steps"],
+  ["1, 2, … or L", "give it that label, or the next"],
+  ["A, Delete", "add a point beside it, delete it"],
+  ["Space", "run or pause"],
+  ["over a chart", "the plane moves to that mistake; arrows too"],
+];
+const SPEEDS = [1, 2, 5, 15, 60];
+
+const FACTS = [ // name, label, what it is
+  ["mistakes", "mistakes k", "Updates made in training"],
+  ["allowed", "bound", "The mistake bound, from (R/γ)²"],
+  ["radius", "R", "Largest norm of a point; with offset of (x, 1)"],
+  ["gamma", "γ", "Largest margin; with offset of (x, 1)"],
+  ["widest", "widest margin", "The largest margin as people draw it, certified"],
+  ["margin", "this plane’s", "Margin of the last plane, negative if a point is wrong"],
+  ["errors", "points wrong", "At the end of the run"],
+  ["stop", "ended", "Why the run ended"],
+];
+
+export function build(page) {
+  const { state, part, line, host } = page, live = !line.replay;
+  const named = (key, node) => (part[key] = node); // an element that is spoken to later
+  const control = (kind, key, attributes, ...children) => named(key, html(kind, { "data-do": key, ...attributes }, ...children));
+  const button = (key, text, label, click) => control("button", key, { type: "button", "aria-label": label, title: label, onclick: click }, text);
+  const menu = (key, title, kind, ...children) =>
+    html("details", { class: "menu" }, html("summary", { "data-do": key }, title), html("div", { class: kind }, ...children));
+  const options = (pairs) => pairs.map(([value, text]) => html("option", { value }, text));
+
+  // the bar: where points come from, where everything goes
+  function bar() {
+    const presets = [["", "Own points"], ...(line.presets ?? []).map((preset) => [preset.name, preset.title])];
+    const preset = control("select", "preset", { "aria-label": "Example", onchange: () => page.loadPreset() }, ...options(presets));
+    const margin = control("input", "margin", {
+      type: "range", min: 0.01, max: 0.5, step: 0.01, value: 0.15, "aria-label": "Margin of the teacher's data", oninput: () => page.askPreset(),
+    });
+    const again = button("again", "Draw again", "Draw new points from the teacher", () => { state.seed += 1; page.askPreset(); });
+    const teacher = html("span", { class: "teacher", hidden: true }, html("label", {}, "Margin ", margin), named("marginValue", html("output", {}, "0.15")), again);
+    const example = "x1,x2,label\n0.5,1,1\n-1,0.25,-1";
+    const data = menu("data", "Data", null,
+      html("label", {}, "Paste points: coordinates, then the label, a line each", control("textarea", "paste", { rows: 6, spellcheck: "false", placeholder: example })),
+      button("usePaste", "Use these points", "Use the pasted points", () => page.readText(part.paste.value)),
+      html("label", { class: "file" }, "or open a CSV file ", control("input", "file", { type: "file", accept: ".csv,.tsv,.txt,text/csv", onchange: () => page.readFile() })),
+      button("clear", "Remove all points", "Remove all points", () => page.adopt({ rows: [], labels: [], names: [] })));
+    const share = menu("share", "Share", "list",
+      button("png", "Picture (PNG)", "Save the plane as PNG", () => page.savePicture("png")),
+      button("svg", "Picture (SVG)", "Save the plane as SVG", () => page.savePicture("svg")),
+      button("csv", "Points (CSV)", "Save the points as CSV", () => page.saveText("csv", "points.csv", "text/csv")),
+      button("python", "Python script", "Save a script that makes this run", () => page.saveText("python", "run.py", "text/x-python")),
+      live ? button("html", "Replay (HTML)", "Save one file that replays the run anywhere", () => page.saveText("html", "run.html", "text/html")) : null,
+      live && line.address ? button("link", "Copy link", "Copy the address of these points", () => page.copyLink()) : null);
+    const help = menu("help", "Help", null, html("dl", { class: "keys" }, ...HELP.flatMap(([keys, what]) => [html("dt", {}, keys), html("dd", {}, what)])));
+    const large = button("large", "A+", "Larger type", () => {
+      part.large.setAttribute("aria-pressed", page.root.classList.toggle("large"));
+      page.resize();
+    });
+    const theme = button("theme", "◐", "Light or dark", () => { page.root.dataset.theme = page.dark() ? "light" : "dark"; });
+    const sources = live ? [html("label", {}, "Example ", preset), named("teacher", teacher)] : [];
+    return html("header", { class: "bar" },
+      html("h1", {}, "linsep ", html("span", {}, live ? "explore" : "replay")), ...sources, html("span", { class: "fill" }),
+      live ? data : null, share, help, large, theme);
+  }
+
+  // the plane, with the tools above and the run below
+  function board() {
+    const choose = (key) => () => { state.tool = key; page.drawTools(); };
+    const tools = html("div", { class: "tools", role: "toolbar", "aria-label": "What a click does", hidden: !live },
+      html("span", { class: "group" }, ...TOOLS.map(([key, text]) => button(`tool-${key}`, text, text, choose(key)))),
+      named("chips", html("span", { class: "group chips", role: "group", "aria-label": "Label of new points" })));
+    const plot = named("plot", svg("svg", { class: "plot", role: "group", "aria-label": "Points and planes", "data-part": "plot" }));
+    const fit = button("fit", "Fit", "Fit the view to the points", () => { page.fitBox(); page.drawAll(); });
+    const to = (where) => () => { page.pause(); page.go(where()); };
+    const pace = () => { state.speed = +part.speed.value; if (state.playing) { page.pause(); page.toggle(); } };
+    const transport = html("div", { class: "transport", role: "toolbar", "aria-label": "The run" },
+      button("start", "«", "To the start", to(() => 0)), button("back", "‹", "One mistake back", to(() => state.index - 1)),
+      button("run", "▶ Run", "Run or pause", () => page.toggle()),
+      button("step", "›", "One mistake on", to(() => state.index + 1)), button("end", "»", "To the end", to(() => Infinity)),
+      control("select", "speed", { "aria-label": "Mistakes a second", onchange: pace }, ...options(SPEEDS.map((speed) => [speed, `${speed}/s`]))),
+      control("input", "slider", { type: "range", min: 0, max: 0, value: 0, step: 1, "aria-label": "Mistake", oninput: to(() => +part.slider.value) }),
+      named("moment", html("output", { class: "moment", "data-part": "moment" }, "–")));
+    part.speed.value = state.speed;
+    const step = html("section", { class: "card step", "aria-label": "This update", "data-part": "step" },
+      ...[0, 1, 2, 3].map((i) => named(`step${i}`, html("p", {}, "\u00a0"))));
+    return html("section", { class: "board", "aria-label": "The plane" }, tools,
+      html("div", { class: "frame" }, plot, fit, named("hint", html("p", { class: "hint" }))),
+      named("legend", html("div", { class: "legend", "aria-hidden": "true" })), transport, step);
+  }
+
+  function settings() {
+    return html("details", { class: "card settings", open: (host.clientWidth || innerWidth) > 700 },
+      html("summary", {}, "Settings of the run"), html("fieldset", { disabled: !live }, html("legend", { class: "unseen" }, "Settings"), ...fields()));
+  }
+  function fields() {
+    const field = (key, label, title, input) => html("label", { title }, html("span", {}, label), named(`set-${key}`, input));
+    const inputs = FIELDS.map(([key, label, kind, title]) => {
+      const common = { "data-set": key, "aria-label": label, onchange: () => page.readFields() };
+      if (Array.isArray(kind)) return field(key, label, title, html("select", common, ...options(kind.map((choice) => [choice, choice]))));
+      if (kind === "check") return field(key, label, title, html("input", { type: "checkbox", ...common }));
+      const placeholder = { maybe: "off", list: "0" }[kind];
+      return field(key, label, title, html("input", { type: kind === "list" ? "text" : "number", step: "any", placeholder, ...common }));
+    });
+    const columns = html("select", { "data-set": "columns", "aria-label": "Columns", onchange: () => page.readFields() });
+    return [...inputs, named("columns", field("columns", "Columns", "Which columns are learnt from and shown", columns))];
+  }
+
+  // what is known: the verdict, the proof, the charts
+  function side() {
+    const fact = ([key, label, title]) => html("div", { title }, html("dt", {}, label), named(`fact-${key}`, html("dd", { "data-fact": key }, "–")));
+    const verdict = html("section", { class: "card verdict", "aria-label": "Verdict" },
+      named("kind", html("p", { class: "kind", role: "status", "data-part": "kind" }, "…")),
+      named("kindSaid", html("p", { class: "small" }, "\u00a0")),
+      html("dl", {}, ...FACTS.map(fact)));
+    const proof = named("proof", html("section", { class: "card proof", "aria-label": "The proof", "data-part": "proof" }));
+    const chart = ([key, title, formula, said]) => html("figure", { class: "card", "data-chart": key },
+      html("figcaption", {}, html("b", {}, title), " ", html("i", {}, ...coloured(formula)), named(`value-${key}`, html("output", {}, "\u00a0"))),
+      named(`chart-${key}`, svg("svg", { tabindex: 0, role: "img", "aria-label": title })),
+      html("p", { class: "small" }, said));
+    return html("div", { class: "side" }, verdict, proof, html("section", { class: "charts", "aria-label": "Charts" }, ...CHARTS.map(chart)));
+  }
+
+  const status = named("status", html("p", { class: "status", role: "alert", "data-part": "status" }));
+  return html("div", { class: "linsep", "data-state": "busy", "data-mode": live ? "live" : "replay" },
+    bar(), status, html("div", { class: "stage" }, board(), side(), settings()));
+}

@@ -1,0 +1,188 @@
+// What is said of the run: this update, the verdict, and the proof with its numbers.
+
+import { html, name, number, put, quiet, signed, svg, tag, vector } from "./elements.js";
+
+const KINDS = { separable: "Separable", quasi: "Only weakly separable", overlap: "Not separable", unknown: "Undecided" };
+const STOPS = {
+  separated: "a full pass without a mistake",
+  max_iter: "the passes are spent",
+  max_updates: "the updates are spent",
+  loss_plateau: "the loss no longer falls",
+  validation: "held-out rows get no better",
+  margin_refuted: "no plane has the margin asked for",
+};
+
+export function words(page) {
+  const { state, part, root } = page;
+
+  // ------------------------------------------------------------------------------------------------------- this update
+
+  function drawStep() {
+    const run = state.shown?.run, lines = run ? stepLines(run, run.frames[state.index]) : [];
+    for (let i = 0; i < 4; i++) put(part[`step${i}`], lines[i] ?? "\u00a0");
+  }
+
+  function stepLines(run, k) {
+    const { classes } = state.shown, before = run.before[state.index], after = run.after[state.index];
+    const weights = (w) => vector(w.slice(0, -1), run.columns), offset = (w) => number(w.at(-1));
+    const andOffset = (w) => (run.offset ? `, b = ${offset(w)}` : "");
+    const many = after.length > 1;
+    if (k === 0) return ["Before the first mistake", many ? `all ${after.length} weight vectors are zero` : `w = ${weights(after[0])}${andOffset(after[0])}`];
+
+    const row = run.trace[k - 1], lead = run.leads[state.index], label = state.labels[row];
+    const x = vector(run.inputs[row], run.columns), step = `${number(run.eta)}·${x}`;
+    const pass = run.pass.number[run.pass.end.findIndex((end) => end >= k)] ?? run.passes;
+    const first = `Mistake ${k}, in pass ${pass}: ${name(row)}, x = ${x}, label ${tag(label)}`;
+    if (many) {
+      const own = classes.indexOf(label), rival = run.rivals[state.index];
+      const update = (c, sign) => `Θ(${classes[c]}) ← ${weights(before[c])} ${sign} ${step} = ${weights(after[c])}${andOffset(after[c])}`;
+      return [first, `lead of ${label} over ${classes[rival]} = ${number(lead)} ≤ 0: not strictly highest`, update(own, "+"), update(rival, "−")];
+    }
+    const y = label === classes[1] ? 1 : -1, [v, w] = [before[0], after[0]];
+    const why = lead < 0 ? "on the wrong side" : lead > 0 ? "too near" : "on the plane, which counts as wrong";
+    return [
+      first,
+      `y (w·x${run.offset ? " + b" : ""}) = ${number(lead)} ≤ ${number(run.update_margin)}: ${why}`,
+      `w ← w + η y x = ${weights(v)} ${y > 0 ? "+" : "−"} ${step} = ${weights(w)}`,
+      run.offset ? `b ← b + η y = ${offset(v)} ${signed(y * run.eta)} = ${offset(w)}` : "no offset: the plane stays at the origin",
+    ];
+  }
+
+  // ------------------------------------------------------------------------------------------------------- the verdict
+
+  function drawVerdict() {
+    const { run, verdict, margin, theorem } = state.shown ?? {}, kind = verdict?.kind;
+    const rows = [...new Set(verdict?.refutation?.rows)].map(name).join(", ");
+    const said = {
+      separable: "Some plane has every point strictly on its side: proved in exact arithmetic.",
+      quasi: `A plane is weakly right, none strictly: ${rows} contradict each other, exactly.`,
+      overlap: `${rows} contradict each other: proved in exact arithmetic.`,
+      unknown: "The time for the search was spent.",
+    };
+    root.dataset.verdict = kind ?? "";
+    put(part.kind, KINDS[kind] ?? "No verdict yet");
+    put(part.kindSaid, said[kind] ?? "Two classes are needed.");
+    const tell = (key, value, text) => {
+      const node = part[`fact-${key}`];
+      put(node, text ?? (typeof value === "number" ? number(value, 5) : value ?? "–"));
+      node.dataset.value = value ?? "";
+    };
+    const unbounded = kind && kind !== "separable" ? "none" : "–";
+    tell("mistakes", run?.mistakes, run && String(run.mistakes));
+    tell("allowed", theorem?.allowed, theorem?.allowed == null ? unbounded : `≤ ${theorem.allowed}`);
+    tell("radius", theorem?.radius ?? run?.radius);
+    tell("gamma", theorem?.margin);
+    tell("widest", margin?.lower);
+    tell("margin", run?.margin);
+    tell("errors", run?.errors, run && `${run.errors} of ${run.rows}`);
+    tell("stop", run?.stop, run?.stop.replace("_", " "));
+    part["fact-stop"].parentNode.title = STOPS[run?.stop] ?? "Why the run ended";
+  }
+
+  // --------------------------------------------------------------------------------------------------------- the proof
+
+  function drawProof() {
+    const { theorem, verdict, run } = state.shown ?? {};
+    if (theorem) drawTheorem(theorem, run);
+    else if (verdict?.refutation) drawRefutation(verdict.refutation, run);
+    else {
+      const said = state.shown?.note || "It appears here as soon as there are points of two classes.";
+      renew("nothing", () => [html("h2", {}, "The proof"), (part.none = html("p", { class: "small" }))]);
+      put(part.none, said);
+    }
+  }
+  function renew(about, make) { // what the panel is made of changes only with what it is about
+    if (part.proof.dataset.about === about) return false;
+    part.proof.dataset.about = about;
+    part.proof.replaceChildren(...make());
+    return true;
+  }
+
+  function drawTheorem(theorem, run) {
+    const lemma = (key, title, said) =>
+      html("div", {}, html("h3", {}, title), html("p", {}, said), (part[`proof-${key}`] = html("p", { class: "numbers", "data-proof": key })));
+    renew("theorem", () => [
+      html("h2", {}, "The proof, with the numbers of this run"),
+      html("div", { class: "lemmas" },
+        lemma("one", "1 · Mistakes are progress", "u has y u·x ≥ γ everywhere, so w·u grows by at least ηγ."),
+        lemma("two", "2 · w cannot grow fast", "At a mistake y w·x ≤ 0, so ‖w‖² grows by at most η²R²."),
+        lemma("end", "Therefore", "w·u ≤ ‖w‖ squeezes k: the line kηγ stays under the root √k ηR.")),
+      (part.checked = html("p", { class: "small" })),
+    ]);
+    const at = state.index, k = run.frames[at], eta = number(run.eta), gamma = number(theorem.margin), R = number(theorem.radius);
+    const zero = theorem.from_zero, plain = zero && !run.update_margin;
+    // both sides are rounded: the mark allows for a few last digits, the audit in Python for exactly what can be lost
+    const compare = (small, large) => (small <= large + 1e-9 * Math.abs(large) ? "✓" : "✗");
+    const [progress, least] = [theorem.progress[at], theorem.progress_bound[at]];
+    const [growth, most] = [theorem.growth[at], theorem.growth_bound[at]];
+    put(part["proof-one"], `w·u = ${number(progress, 5)} ≥ ${zero ? `kηγ = ${k}·${eta}·${gamma}` : "w₀·u + kηγ"} = ${number(least, 5)} ${compare(least, progress)}`);
+    const upper = plain ? `kη²R² = ${k}·${eta}²·${R}²` : `${zero ? "" : "‖w₀‖² + "}kη²R²${run.update_margin ? " + 2kηm" : ""}`;
+    put(part["proof-two"], `‖w‖² = ${number(growth, 5)} ≤ ${upper} = ${number(most, 5)} ${compare(growth, most)}`);
+    const limit = plain ? `(R/γ)² = (${R}/${gamma})²` : "the largest k that fits";
+    put(part["proof-end"], `k = ${run.mistakes} ≤ ${limit} = ${number(theorem.limit, 6)} ${compare(run.mistakes, theorem.limit)}`);
+    put(part.checked, [
+      theorem.holds ? `All ${run.mistakes} steps checked: every inequality holds.` : theorem.violation,
+      theorem.form === "augmented" ? "With an offset, R, γ and w are those of the points (x, 1)." : "",
+      run.after[0].length > 1 ? "With more classes w is all weight vectors together, and R is √2 times the longest point." : "",
+    ].join(" "));
+  }
+
+  function drawRefutation(refuted, run) {
+    const { classes } = state.shown;
+    const fresh = renew(`refutation ${refuted.rows}`, () => [
+      html("h2", {}, "No plane: these points contradict each other"),
+      html("div", { class: "refutation" },
+        (part.walk = svg("svg", { class: "walk", role: "img", "aria-label": "The weighted points add up to zero" })),
+        html("div", {},
+          (part.cancel = html("ul", { "data-part": "cancel" })),
+          html("p", { class: "small" }, "A plane that is right about all of them would make the weighted sum of y(w·x + b) positive. ",
+            "The sum is zero, whatever the plane."),
+          html("button", { type: "button", "data-do": "walk", onclick: () => walk(state.shown.verdict.refutation, true) }, "Watch them cancel"))),
+    ]);
+    const item = (row, i) => {
+      const exact = refuted.weights[i], weight = exact.length < 10 ? exact : `${number(refuted.shares[i])}…`;
+      const side = state.labels[row] === classes[1] ? "(+x)" : "(−x)";
+      const against = classes.length === 2 ? side : `(${state.labels[row]} against ${classes[refuted.rivals[i]]})`;
+      return html("li", { class: colour(row), title: `exactly ${exact}` }, html("b", {}, name(row)), ` ${weight} × ${against}`);
+    };
+    const sum = html("li", { class: "sum" }, html("b", {}, "sum"), ` ${run.offset ? "Σλyx = 0 and Σλy = 0" : "Σλyx = 0"}, exactly`);
+    part.cancel.replaceChildren(...refuted.rows.map(item), sum);
+    walk(refuted, fresh);
+  }
+  const colour = (row) => `c${state.classes.indexOf(state.labels[row])}`;
+
+  // The weighted points, one after the other, lead back to where they began.
+  let walking = 0;
+  function walk(refuted, slowly) {
+    const width = part.walk.clientWidth || 220, height = part.walk.clientHeight || 180, all = refuted.walks.flatMap(({ sums }) => sums);
+    const [x0, x1, y0, y1] = [0, 1].flatMap((j) => [Math.min(...all.map((p) => p[j])), Math.max(...all.map((p) => p[j]))]);
+    const size = Math.min((width - 60) / Math.max(x1 - x0, 1e-12), (height - 60) / Math.max(y1 - y0, 1e-12));
+    const at = ([x, y]) => [width / 2 + (x - (x0 + x1) / 2) * size, height / 2 - (y - (y0 + y1) / 2) * size];
+    const steps = Math.max(...refuted.walks.map(({ rows }) => rows.length)), [zx, zy] = at([0, 0]);
+    const draw = (time) => {
+      const legs = refuted.walks.flatMap(({ rows, sums }, w) =>
+        rows.flatMap((row, i) => (time > i ? leg(row, at(sums[i]), at(sums[i + 1]), Math.min(1, time - i), w === 0) : [])));
+      part.walk.replaceChildren(svg("circle", { cx: zx, cy: zy, r: 5, class: "origin" }), svg("text", { x: zx + 9, y: zy + 16 }, "0"), ...legs);
+    };
+    cancelAnimationFrame(walking);
+    if (!slowly || quiet()) { draw(steps); return; }
+    let begun = null;
+    const frame = (now) => {
+      begun ??= now;
+      const time = Math.min(steps, (now - begun) / 700);
+      draw(time);
+      if (time < steps) walking = requestAnimationFrame(frame);
+    };
+    walking = requestAnimationFrame(frame);
+  }
+  function leg(row, p, q, done, named) { // an arrow from p on its way to q
+    const e = p.map((v, j) => v + (q[j] - v) * done), whole = Math.hypot(q[0] - p[0], q[1] - p[1]);
+    const [dx, dy] = [(q[0] - p[0]) / (whole || 1), (q[1] - p[1]) / (whole || 1)];
+    const wing = (side) => [e[0] - dx * 9 - side * dy * 4.5, e[1] - dy * 9 + side * dx * 4.5];
+    const drawn = [svg("path", { class: `leg ${colour(row)}`, d: `M${p}L${e}` }), svg("path", { class: `tip ${colour(row)}`, d: `M${e}L${wing(1)}L${wing(-1)}Z` })];
+    const [x, y] = [(p[0] + q[0]) / 2 - dy * 12, (p[1] + q[1]) / 2 + dx * 12 + 4];
+    return named && whole > 12 ? [...drawn, svg("text", { x, y, "text-anchor": "middle" }, name(row))] : drawn;
+  }
+
+  return { drawStep, drawVerdict, drawProof };
+}

@@ -1,0 +1,361 @@
+"""The page: its numbers are the library's, its server answers nobody else, and a browser can do everything on it."""
+
+import io
+import json
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from starlette.testclient import TestClient
+from starlette.websockets import WebSocketDisconnect
+
+import linsep
+from linsep.explore import server, share
+from linsep.explore.asked import MOST_ROWS, Points, Settings
+from linsep.explore.engine import answer
+from linsep.explore.presets import PRESETS
+
+TOKEN = "a-token-that-nobody-guesses"
+ALL = sorted(PRESETS)
+
+
+def client(**options):
+    app = server.application(TOKEN, 8000, options.pop("first", None))
+    return TestClient(app, base_url="http://127.0.0.1:8000", raise_server_exceptions=False, **options)
+
+
+def asked(name, **changes):
+    chosen = PRESETS[name]()
+    return {"points": chosen.points.plain(), "settings": {**chosen.settings.plain(), **changes}}
+
+
+def rows_of(question):
+    return np.array(question["points"]["rows"]), np.array(question["points"]["labels"])
+
+
+def fitted(question):
+    X, y = rows_of(question)
+    chosen = Settings.of(question["settings"])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("linsep.estimators.perceptron.Perceptron._warn", lambda *_: None)
+        return linsep.Perceptron(**chosen.parameters()).fit(X, y), X, y
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Answers
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_what_is_shown_of_every_preset_is_what_the_library_says(name):
+    question = asked(name)
+    shown = share.answered("compute", question)
+    model, X, y = fitted(question)
+    run = shown["run"]
+    assert run["mistakes"] == model.mistakes_
+    assert run["stop"] == model.stop_reason_
+    assert run["trace"] == model.trace_.tolist()
+    assert run["counts"] == model.mistake_counts_.tolist()
+    assert run["errors"] == int(np.count_nonzero(model.predict(X) != y))
+    last = np.column_stack((model.coef_, model.intercept_))
+    if X.shape[1] == 2:
+        assert np.array_equal(np.array(run["planes"][-1]), last)
+    np.testing.assert_allclose(run["growth"][-1], np.square(last).sum(), rtol=1e-9)
+    offset = question["settings"]["fit_intercept"]
+    verdict = linsep.separate(X, y, fit_intercept=offset)
+    assert shown["verdict"]["kind"] == verdict.kind
+    assert shown["verdict"]["checked"] is True
+    if verdict.kind == "separable":
+        bound = linsep.mistake_bound(X, y, fit_intercept=offset)
+        assert shown["theorem"]["allowed"] == bound.mistakes
+        assert shown["theorem"]["holds"] is True
+        best = linsep.largest_margin(X, y, form="affine" if offset else "origin")
+        assert (shown["margin"]["lower"], shown["margin"]["upper"]) == (best.lower, best.upper)
+    else:
+        assert shown["theorem"] is None
+        assert shown["verdict"]["refutation"]["rows"] == verdict.refutation.indices.tolist()
+
+
+@pytest.mark.parametrize("order", ["cyclic", "shuffled", "first", "worst"])
+def test_every_moment_follows_from_the_one_before(order):
+    shown = share.answered("compute", asked("duplicate", order=order, eta0=0.5, max_updates=40, random_state=3))
+    X, y = rows_of(asked("duplicate"))
+    run = shown["run"]
+    w = np.zeros(3)
+    for k, i in enumerate(run["trace"]):
+        x = np.append(X[i], 1.0)
+        assert y[i] * (w @ x) <= 1e-12  # a mistake
+        np.testing.assert_allclose(run["leads"][k + 1], y[i] * (w @ x), atol=1e-12)
+        np.testing.assert_allclose(run["before"][k + 1][0], w, atol=1e-12)
+        w += 0.5 * y[i] * x
+        np.testing.assert_allclose(run["after"][k + 1][0], w, atol=1e-12)
+        np.testing.assert_allclose(run["moved"][k + 1], np.linalg.norm(w) / (0.5 * (k + 1)), atol=1e-12)
+    assert run["frames"] == list(range(41))
+    assert sum(run["counts"]) == run["mistakes"] == 40
+
+
+def test_the_worked_example_meets_its_bound_with_equality():
+    shown = share.answered("compute", asked("worked"))
+    assert shown["run"]["planes"][-1] == [[1.0, 1.0, 0.0]]
+    assert shown["run"]["trace"] == [0, 1]
+    assert shown["theorem"]["allowed"] == 2
+    assert shown["theorem"]["radius"] == 1.0
+    np.testing.assert_allclose(shown["theorem"]["margin"], 0.5**0.5, rtol=1e-6)
+    assert shown["theorem"]["progress"][-1] >= shown["theorem"]["progress_bound"][-1] * (1 - 1e-9)
+
+
+def test_start_weights_are_where_the_run_begins():
+    shown = share.answered("compute", asked("worked", start=[-3.0, 1.0]))
+    assert shown["run"]["after"][0] == [[-3.0, 1.0, 0.0]]
+    assert shown["theorem"]["from_zero"] is False
+    assert shown["run"]["mistakes"] <= shown["theorem"]["allowed"]
+    wrong = share.answered("compute", asked("worked", start=[1.0]))
+    assert wrong["error"] == "start weights: 2 numbers are needed, a weight a column"
+
+
+@pytest.mark.parametrize("name", ["xor", "touching", "duplicate", "iris"])
+def test_a_refutation_walks_back_to_zero(name):
+    question = asked(name)
+    refuted = share.answered("compute", question)["verdict"]["refutation"]
+    X, y = rows_of(question)
+    classes = sorted(set(y.tolist()))
+    total = [[Fraction(0)] * (X.shape[1] + 1) for _ in classes]
+    for row, rival, weight in zip(refuted["rows"], refuted["rivals"], refuted["weights"], strict=True):
+        z = [Fraction(float(value)) for value in X[row]] + [Fraction(1)]
+        for j, value in enumerate(z):
+            total[classes.index(y[row])][j] += Fraction(weight) * value
+            total[rival][j] -= Fraction(weight) * value
+    assert all(value == 0 for part in total for value in part)
+    for walk in refuted["walks"]:
+        np.testing.assert_allclose(walk["sums"][-1], [0, 0], atol=1e-9)
+
+
+def test_a_long_run_is_thinned_and_keeps_its_ends():
+    X = np.array([[1.0, 0.0], [1.0, 0.01], [-1.0, 0.02]])
+    shown = answer(Points.of_arrays(X, [1, -1, 1]), Settings(fit_intercept=False, max_updates=3000, max_iter=10_000))
+    run = shown["run"]
+    assert run["mistakes"] == 3000
+    assert len(run["frames"]) == len(run["planes"]) == len(run["growth"]) == 1000
+    assert (run["frames"][0], run["frames"][-1]) == (0, 3000)
+    assert len(run["trace"]) == 3000
+
+
+def test_columns_are_chosen_or_projected():
+    question = asked("iris")
+    X, y = rows_of(question)
+    whole = share.answered("compute", question)
+    assert whole["view"]["kind"] == "projection"
+    assert "projected" in whole["view"]["said"]
+    chosen = share.answered("compute", asked("iris", columns=[0, 2]))
+    assert chosen["points"] == X[:, [0, 2]].tolist()
+    assert chosen["view"]["axes"] == ["sepal length", "petal length"]
+    # of two classes: along the last w the projection keeps every score
+    some = y != "virginica"
+    points = Points.of_arrays(X[some], y[some])
+    shown = answer(points, Settings())
+    a, b, c = shown["run"]["planes"][-1][0]
+    model = linsep.Perceptron(shuffle=False).fit(X[some], y[some])
+    seen = np.array(shown["points"])
+    np.testing.assert_allclose(seen @ [a, b] + c, model.decision_function(X[some]), atol=1e-8)
+    assert share.answered("compute", asked("xor", columns=[0, 1]))["view"]["kind"] == "columns"
+    assert "no column 9" in share.answered("compute", asked("iris", columns=[0, 9]))["error"]
+
+
+def test_one_class_and_no_points_are_no_error():
+    for rows, labels in (([], []), ([[1.0, 2.0]], [1]), ([[1.0], [2.0]], ["a", "a"])):
+        shown = share.answered("compute", {"points": {"rows": rows, "labels": labels}, "settings": {}})
+        assert shown["run"] is None
+        assert "two classes" in shown["note"]
+    one = share.answered("compute", {"points": {"rows": [[1.0], [2.0]], "labels": ["a", "b"]}})
+    assert one["verdict"]["kind"] == "separable"
+    assert one["points"] == [[1.0, 0.0], [2.0, 0.0]]
+
+
+def test_pasted_text_is_read_as_files_are():
+    got = share.answered("read", {"text": "a,b,label\n1,2,yes\n3,4,no\n"})
+    assert got["points"] == {"rows": [[1, 2], [3, 4]], "labels": ["yes", "no"], "names": ["a", "b"]}
+    assert share.answered("read", {"text": "0.5 1 1\n-1 0.25 -1\n"})["points"]["labels"] == [1, -1]
+    for text in ("", "1,2,+1\n3,x,-1\n", "1,2,1\n3,1\n", "\x00\xff", "1,nan,1\n2,3,0"):
+        assert share.answered("read", {"text": text})["error"]
+
+
+def test_what_is_too_much_is_said():
+    rows = [[0.0, 0.0]] * (MOST_ROWS + 1)
+    assert "too many" in share.answered("compute", {"points": {"rows": rows, "labels": [1] * len(rows)}})["error"]
+    labels = list(range(11))
+    assert "labels" in share.answered("compute", {"points": {"rows": [[0.0]] * 11, "labels": labels}})["error"]
+    source = io.BytesIO(b"".join(b"%d,%d\n" % (i, i % 2) for i in range(MOST_ROWS + 5)))
+    points, said = Points.of_source(source, format="csv")
+    assert len(points.rows) == MOST_ROWS
+    assert f"first {MOST_ROWS}" in said
+
+
+@pytest.mark.parametrize(
+    "changes", [{}, {"order": "worst", "eta0": 0.25}, {"start": [2.0, -1.0, 0.5]}, {"order": "shuffled"}]
+)
+def test_the_script_makes_the_same_run(changes, capsys):
+    question = asked("xor", max_updates=30, **changes)
+    text = share.answered("export", {**question, "as": "python"})["text"]
+    scope = {}
+    with pytest.warns(Warning, match="max_updates=30"):
+        exec(text, scope)
+    shown = share.answered("compute", question)
+    assert scope["model"].trace_.tolist() == shown["run"]["trace"]
+    assert scope["model"].coef_.tolist() == [shown["run"]["planes"][-1][0][:2]]
+    assert "Verdict(overlap" in capsys.readouterr().out
+
+
+def test_csv_comes_back_as_the_same_points():
+    question = asked("iris")
+    text = share.answered("export", {**question, "as": "csv"})["text"]
+    assert share.answered("read", {"text": text})["points"] == question["points"]
+
+
+def test_a_saved_page_holds_everything_and_ends_no_script_early():
+    question = asked("xor")
+    question["points"]["labels"] = ["</script><script>alert(1)</script>", "b", "b", "b"]
+    text = share.answered("export", {**question, "as": "html"})["text"]
+    assert text.count("<script") == 2
+    assert text.count("</script>") == 2
+    data = re.search(r'id="linsep-run">(.*?)</script>', text).group(1)
+    assert json.loads(data)["points"]["labels"][0].startswith("</script>")
+    assert not re.findall(r"""(?:src|href)=["'](?!data:)""", text.split("<body>")[0])
+
+
+def test_the_widget_answers_as_the_server_does():
+    widget = linsep.explore([[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1], fit_intercept=False)
+    sent = []
+    widget.send = sent.append
+    widget._answer(
+        widget, {"number": 7, "kind": "compute", "asked": {"points": widget.points, "settings": widget.settings}}, []
+    )
+    assert sent[0]["number"] == 7
+    assert sent[0]["answer"]["run"]["mistakes"] == 2
+    assert linsep.explore().points["rows"] == widget.points["rows"]
+    with pytest.raises(ValueError, match="no setting 'colour'"):
+        linsep.explore([[0], [1]], [0, 1], colour="red")
+    with pytest.raises(ValueError, match="go together"):
+        linsep.explore([[0], [1]])
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# The server
+
+
+def test_only_those_who_know_the_token_are_let_in():
+    web = client()
+    for name in ("", "explore.js", "explore.css", "start"):
+        assert web.get(f"/{TOKEN}/{name}").status_code == 200
+        assert web.get(f"/{TOKEN[:-1]}/{name}").status_code == 404
+        assert web.get(f"/{name}").status_code == 404
+    assert web.post(f"/{TOKEN}/compute", json=asked("worked")).json()["run"]["mistakes"] == 2
+    assert web.post("/x/compute", json=asked("worked")).status_code == 404
+    assert web.get(f"/{TOKEN}/../engine.py").status_code == 404
+    assert web.get(f"/{TOKEN}/%2e%2e/engine.py").status_code == 404
+
+
+def test_other_names_and_other_pages_are_refused():
+    web = client()
+    path = f"/{TOKEN}/compute"
+    assert web.get(f"/{TOKEN}/", headers={"Host": "evil.example:8000"}).status_code == 421
+    assert web.get(f"/{TOKEN}/", headers={"Host": "127.0.0.1:9"}).status_code == 421
+    for origin in ("http://evil.example", "null", "https://127.0.0.1:8000", "http://127.0.0.1:8001"):
+        assert web.post(path, json=asked("worked"), headers={"Origin": origin}).status_code == 403
+    assert web.post(path, json=asked("worked"), headers={"Sec-Fetch-Site": "cross-site"}).status_code == 403
+    assert web.post(path, json=asked("worked"), headers={"Origin": "http://127.0.0.1:8000"}).status_code == 200
+    with pytest.raises(WebSocketDisconnect) as refused, web.websocket_connect(f"/{TOKEN}/socket"):
+        pass
+    assert refused.value.code == 1008
+
+
+def test_pages_carry_their_guards():
+    page = client().get(f"/{TOKEN}/")
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+    assert page.headers["referrer-policy"] == "no-referrer"
+    assert not re.search(r"https?://", share.page("index.html") + share.page("explore.css"))
+    addresses = set(re.findall(r"https?://[^\"'`\s]+", share.module()))
+    assert addresses == {"http://www.w3.org/2000/svg"}
+
+
+def test_too_large_and_broken_questions_are_refused():
+    web = client()
+    assert web.post(f"/{TOKEN}/read", content=b" " * (server.LARGEST + 1)).status_code == 413
+    assert web.post(f"/{TOKEN}/compute", content=b"{").status_code == 400
+    assert web.post(f"/{TOKEN}/compute", content=b"[" * 100_000).status_code == 400
+    assert web.post(f"/{TOKEN}/compute", content=b"\xff\xfe").status_code == 400
+    assert web.post(f"/{TOKEN}/nonsense", json={}).status_code == 404
+    assert web.get(f"/{TOKEN}/compute").status_code == 404
+    assert "error" in web.post(f"/{TOKEN}/compute", json=[1]).json()
+
+
+WEB = client()
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=12,
+)
+values = st.floats(allow_nan=True) | st.integers(-3, 3) | st.sampled_from([1e-320, -0.0, 1e11, 1e300, 2**70])
+some_points = st.integers(0, 4).flatmap(
+    lambda d: st.fixed_dictionaries(
+        {
+            "rows": st.lists(st.lists(values, min_size=d, max_size=d), max_size=6),
+            "labels": st.lists(st.sampled_from([1, -1, 0, "a", True, 0.5, None]), max_size=6),
+        },
+    )
+)
+some_settings = st.dictionaries(
+    st.sampled_from([*Settings().plain()]),
+    anything | values | st.sampled_from(["first", "worst", [0, 1], [1.0, 1.0]]),
+    max_size=4,
+)
+
+
+@given(
+    kind=st.sampled_from(["compute", "preset", "read", "export"]),
+    body=anything
+    | st.fixed_dictionaries(
+        {"points": some_points | anything, "settings": some_settings | anything},
+        optional={"as": anything | st.sampled_from(["csv", "python", "html"])},
+    )
+    | st.fixed_dictionaries({"name": st.sampled_from([*PRESETS, "x"]), "margin": values, "seed": anything})
+    | st.fixed_dictionaries({"text": st.text(max_size=60)}),
+)
+@settings(max_examples=150)
+def test_no_question_brings_the_server_down(kind, body):
+    content = json.dumps(body).encode("utf-8", "surrogatepass")
+    got = WEB.post(f"/{TOKEN}/{kind}", content=content)
+    assert got.status_code in (200, 400)
+    found = got.json()
+    assert isinstance(found, dict)
+    assert "Traceback" not in got.text
+
+
+@given(rows=st.lists(st.tuples(st.floats(-1e3, 1e3), st.floats(-1e3, 1e3)), min_size=2, max_size=6), labels=st.data())
+@settings(max_examples=40)
+def test_any_points_get_a_full_answer(rows, labels):
+    y = labels.draw(st.lists(st.sampled_from([-1, 1]), min_size=len(rows), max_size=len(rows)))
+    got = WEB.post(
+        f"/{TOKEN}/compute", json={"points": {"rows": rows, "labels": y}, "settings": {"max_updates": 50}}
+    ).json()
+    assert "error" not in got
+    assert (got["run"] is None) == (len(set(y)) < 2)
+
+
+def test_the_command_prints_an_address_and_ends_with_ctrl_c(tmp_path):
+    path = tmp_path / "points.csv"
+    path.write_text("a,b,kind\n1,2,x\n3,1,y\n2,2,x\n")
+    command = [sys.executable, "-m", "linsep", "explore", str(path), "--no-browser"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        address = re.search(r"http://127\.0\.0\.1:\d+/[\w-]{30,}/", running.stdout.readline()).group()
+        with urllib.request.urlopen(address + "start") as page:
+            assert json.load(page)["first"]["points"]["labels"] == ["x", "y", "x"]
+        running.send_signal(signal.SIGINT)
+        _, errors = running.communicate(timeout=20)
+    assert running.returncode == 0
+    assert "Traceback" not in errors

@@ -1,0 +1,470 @@
+"""The page in a real browser: every control, the numbers it shows, and what it saves."""
+
+import re
+import shutil
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import linsep
+from linsep.explore.asked import Settings
+from linsep.explore.presets import PRESETS
+
+playwright = pytest.importorskip("playwright.sync_api", reason="Playwright for Python is not installed")
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine: apt-get install chromium")
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--no-first-run",
+]
+
+
+@pytest.fixture(scope="module")
+def address():
+    command = [sys.executable, "-m", "linsep", "explore", "--no-browser"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as running:
+        yield re.search(r"http://\S+/", running.stdout.readline()).group()
+        running.send_signal(signal.SIGINT)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def context(browser):
+    made = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce", accept_downloads=True)
+    made.set_default_timeout(60_000)  # the first answer of all waits for the compiler
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def page(context, address):
+    made, said = context.new_page(), []
+    made.on("console", lambda message: said.append(message.text))
+    made.on("pageerror", lambda error: said.append(str(error)))
+    made.on("request", lambda request: request.url.startswith((address, "data:", "blob:")) or said.append(request.url))
+    made.goto(address)
+    settled(made)
+    yield made
+    assert said == []  # no complaint, and no request to anybody else
+
+
+def settled(page):
+    page.wait_for_selector(".linsep[data-state=settled]")
+
+
+def choose(page, name):
+    with page.expect_response("**/compute"):
+        page.select_option("[data-do=preset]", name)
+    settled(page)
+
+
+def changed(page, act):
+    """Do something that asks for an answer, and wait for it."""
+    with page.expect_response("**/compute"):
+        act()
+    settled(page)
+
+
+def fact(page, name):
+    value = page.get_attribute(f"[data-fact={name}]", "data-value")
+    try:
+        return float(value)
+    except ValueError:
+        return value
+
+
+def shown(page):
+    """Return the points and settings of the page."""
+    state = "({rows, labels, names, settings}) => [{rows, labels, names}, settings]"
+    return page.evaluate(f"({state})(document.querySelector('[data-linsep]').page.state)")
+
+
+def agree(page):
+    """Compare the numbers on the page with those of the library for the points on the page."""
+    points, settings = shown(page)
+    chosen = Settings.of(settings)
+    X, y = np.array(points["rows"]), np.array(points["labels"])
+    if chosen.columns is not None:
+        X = X[:, chosen.columns]
+    start = {"coef_init": None}
+    if chosen.start:
+        d = X.shape[1]
+        start = {"coef_init": [chosen.start[:d]], "intercept_init": chosen.start[d:] if chosen.fit_intercept else None}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("linsep.estimators.perceptron.Perceptron._warn", lambda *_: None)
+        model = linsep.Perceptron(**chosen.parameters()).fit(X, y, **start)
+    verdict = linsep.separate(X, y, fit_intercept=chosen.fit_intercept)
+    assert page.get_attribute(".linsep", "data-verdict") == verdict.kind
+    assert fact(page, "mistakes") == model.mistakes_
+    assert fact(page, "stop") == model.stop_reason_
+    assert fact(page, "errors") == np.count_nonzero(model.predict(X) != y)
+    np.testing.assert_allclose(fact(page, "margin"), model.margin_, rtol=1e-9)
+    if verdict.kind == "separable":
+        bound = linsep.mistake_bound(
+            X, y, fit_intercept=chosen.fit_intercept, eta0=chosen.eta0, update_margin=chosen.update_margin, **start
+        )
+        assert fact(page, "allowed") == bound.mistakes
+        assert fact(page, "gamma") == bound.margin.lower
+        assert fact(page, "radius") == bound.largest_update
+        best = linsep.largest_margin(X, y, form="affine" if chosen.fit_intercept else "origin")
+        assert fact(page, "widest") == best.lower
+    else:
+        assert page.locator("[data-part=cancel] li").count() == len(verdict.refutation.indices) + 1
+    return model
+
+
+@pytest.mark.parametrize("name", sorted(PRESETS))
+def test_the_numbers_on_the_page_are_those_of_the_library(page, name):
+    if name != "worked":
+        choose(page, name)
+    agree(page)
+
+
+def spot(page, i):
+    box = page.locator(f"[data-point='{i}'] path").bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def test_a_point_dragged_across_the_plane_flips_the_verdict(page):
+    assert page.text_content("[data-part=kind]") == "Separable"
+    (x, y), (far_x, far_y) = spot(page, 0), spot(page, 3)
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(far_x - 20, far_y, steps=12)
+    page.mouse.up()
+    settled(page)
+    assert page.get_attribute(".linsep", "data-verdict") in ("overlap", "quasi")
+    assert "contradict each other" in page.text_content("[data-part=proof]")
+    agree(page)
+    x, y = spot(page, 0)
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 500, y, steps=12)
+    page.mouse.up()
+    settled(page)
+    assert page.text_content("[data-part=kind]") == "Separable"
+    assert "steps checked: every inequality holds" in page.text_content("[data-part=proof]")
+    agree(page)
+
+
+def test_a_hundred_drags_end_in_the_state_that_is_shown(page):
+    choose(page, "teacher")
+    x, y = spot(page, 5)
+    page.mouse.move(x, y)
+    page.mouse.down()
+    for step in range(100):
+        page.mouse.move(x + 150 * np.sin(step / 5), y + 100 * np.cos(step / 7))
+    page.mouse.up()
+    settled(page)
+    agree(page)
+
+
+def test_points_are_added_moved_relabelled_and_deleted_by_mouse(page):
+    box = page.locator("[data-part=plot]").bounding_box()
+    changed(page, lambda: page.mouse.click(box["x"] + 60, box["y"] + 60))
+    assert len(shown(page)[0]["rows"]) == 5
+    page.click("[data-do=tool-relabel]")
+    changed(page, lambda: page.mouse.click(*spot(page, 4)))
+    assert shown(page)[0]["labels"] == [1, -1, 1, -1, -1]
+    page.click("[data-label='1']")
+    changed(page, lambda: page.mouse.click(*spot(page, 3)))
+    assert shown(page)[0]["labels"] == [1, -1, 1, 1, -1]
+    page.click("[data-do=tool-delete]")
+    changed(page, lambda: page.mouse.click(*spot(page, 3)))
+    assert shown(page)[0]["labels"] == [1, -1, 1, -1]
+    page.click("[data-do=tool-move]")
+    changed(page, lambda: page.mouse.dblclick(*spot(page, 3)))
+    assert shown(page)[0]["labels"] == [1, -1, 1, 1]
+    changed(page, lambda: page.mouse.click(*spot(page, 3), button="right"))
+    assert len(shown(page)[0]["rows"]) == 3
+    page.click("[data-do=class]")
+    changed(page, lambda: page.mouse.click(box["x"] + 90, box["y"] + 200))
+    assert shown(page)[0]["labels"][-1] == 2
+    page.click("[data-do=fit]")
+    assert page.locator(".region").count() == 3
+    agree(page)
+
+
+def test_points_are_worked_by_keyboard(page):
+    page.focus("[data-point='0']")
+    before = shown(page)[0]["rows"][0]
+    changed(page, lambda: page.keyboard.press("ArrowLeft"))
+    changed(page, lambda: page.keyboard.press("Shift+ArrowUp"))
+    after = shown(page)[0]["rows"][0]
+    assert after[0] < before[0]
+    assert after[1] > before[1]
+    page.keyboard.press("n")
+    assert page.evaluate("document.activeElement.dataset.point") == "1"
+    page.keyboard.press("p")
+    changed(page, lambda: page.keyboard.press("l"))
+    assert shown(page)[0]["labels"][0] == -1
+    changed(page, lambda: page.keyboard.press("2"))
+    assert shown(page)[0]["labels"][0] == 1
+    changed(page, lambda: page.keyboard.press("a"))
+    changed(page, lambda: page.keyboard.press("Delete"))
+    assert page.evaluate("document.activeElement.dataset.point") is not None
+    agree(page)
+    page.evaluate("document.querySelector('[data-do=preset]').value = 'teacher'")
+    changed(page, lambda: page.dispatch_event("[data-do=preset]", "change"))  # the focus stays in the plot
+    assert page.locator("[data-point]").count() == 40
+    agree(page)
+
+
+def test_a_finger_moves_a_point(browser, address):
+    context = browser.new_context(viewport={"width": 390, "height": 800}, has_touch=True, is_mobile=True)
+    page = context.new_page()
+    page.goto(address)
+    settled(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    x, y = spot(page, 0)
+    line = context.new_cdp_session(page)
+    line.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": x, "y": y}]})
+    for step in range(1, 8):
+        line.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [{"x": x - 5 * step, "y": y}]})
+    line.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    settled(page)
+    assert shown(page)[0]["rows"][0][0] < 1
+    box = page.locator("[data-part=plot]").bounding_box()
+    page.touchscreen.tap(box["x"] + 50, box["y"] + 90)
+    page.wait_for_selector("[data-point='4']")
+    context.close()
+
+
+def test_the_run_is_stepped_run_scrubbed_and_told(page):
+    moment = page.locator("[data-part=moment]")
+    step = page.locator("[data-part=step]")
+    assert moment.text_content() == "mistake 2 of 2"
+    assert "w ← w + η y x = (1, 0) − 1·(0, −1) = (1, 1)" in step.text_content()
+    page.click("[data-do=start]")
+    assert "Before the first mistake" in step.text_content()
+    page.click("[data-do=step]")
+    assert moment.text_content() == "mistake 1 of 2"
+    assert "p1, x = (1, 0)" in step.text_content()
+    assert "on the plane, which counts as wrong" in step.text_content()
+    page.click("[data-do=back]")
+    assert moment.text_content() == "mistake 0 of 2"
+    page.select_option("[data-do=speed]", "60")
+    page.click("[data-do=run]")
+    playwright.expect(moment).to_have_text("mistake 2 of 2")
+    playwright.expect(page.locator("[data-do=run]")).to_have_text("▶ Run")
+    page.focus("[data-do=slider]")
+    page.keyboard.press("ArrowLeft")
+    assert moment.text_content() == "mistake 1 of 2"
+    assert "w·u = 0.70711 ≥ kηγ = 1·1·0.7071" in page.text_content("[data-proof=one]")
+    assert "‖w‖² = 1 ≤ kη²R² = 1·1²·1² = 1 ✓" in page.text_content("[data-proof=two]")
+    assert "k = 2 ≤ (R/γ)²" in page.text_content("[data-proof=end]")
+    page.click("[data-do=end]")
+    page.locator("[data-chart=squeeze] svg").focus()
+    page.keyboard.press("Home")
+    assert moment.text_content() == "mistake 0 of 2"
+
+
+@pytest.mark.parametrize("chart", ["squeeze", "growth", "cosine", "running", "loss", "errors"])
+def test_hovering_a_chart_moves_the_plane(page, chart):
+    choose(page, "scaled")
+    plane = page.get_attribute("[data-part=plane]", "d")
+    drawing = page.locator(f"[data-chart={chart}] svg")
+    drawing.scroll_into_view_if_needed()
+    box = drawing.bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.3, box["y"] + box["height"] / 2)
+    assert page.text_content("[data-part=moment]") != "mistake 164 of 164"
+    assert page.get_attribute("[data-part=plane]", "d") != plane
+    assert re.search(r"\d", page.text_content(f"[data-chart={chart}] output"))
+
+
+def test_every_setting_is_heard(page):
+    choose(page, "teacher")
+    for name in ("cyclic", "shuffled", "first", "worst"):
+        if name != "cyclic":
+            changed(page, lambda name=name: page.select_option("[data-set=order]", name))
+        agree(page)
+    for name, value in (
+        ("eta0", "0.5"),
+        ("random_state", "7"),
+        ("max_iter", "50"),
+        ("update_margin", "0.1"),
+        ("max_updates", "60"),
+        ("start", "3 -1"),
+    ):
+        page.fill(f"[data-set={name}]", value)
+        changed(page, lambda name=name: page.press(f"[data-set={name}]", "Tab"))
+        agree(page)
+    page.fill("[data-set=start]", "")
+    changed(page, lambda: page.press("[data-set=start]", "Tab"))
+    changed(page, lambda: page.check("[data-set=fit_intercept]"))
+    agree(page)
+    page.fill("[data-set=target_margin]", "0.9")
+    changed(page, lambda: page.press("[data-set=target_margin]", "Tab"))
+    assert fact(page, "stop") == "margin_refuted"
+    page.fill("[data-set=target_margin]", "")
+    changed(page, lambda: page.press("[data-set=target_margin]", "Tab"))
+    page.fill("[data-set=tol]", "1000")
+    changed(page, lambda: page.press("[data-set=tol]", "Tab"))
+    page.fill("[data-set=tol]", "")
+    changed(page, lambda: page.press("[data-set=tol]", "Tab"))
+    changed(page, lambda: page.check("[data-set=early_stopping]"))
+    assert page.text_content("[data-part=status]") == ""
+    assert shown(page)[1]["early_stopping"] is True
+    changed(page, lambda: page.uncheck("[data-set=early_stopping]"))
+    assert page.locator("[data-set=keep] option").first.text_content() == "last"
+    page.fill("[data-set=eta0]", "-1")
+    changed(page, lambda: page.press("[data-set=eta0]", "Tab"))
+    assert "eta0 is a number" in page.text_content("[data-part=status]")
+
+
+def test_the_teacher_draws_what_is_asked(page):
+    choose(page, "teacher")
+    before = shown(page)[0]["rows"]
+    changed(page, lambda: page.click("[data-do=again]"))
+    assert shown(page)[0]["rows"] != before
+    changed(page, lambda: page.locator("[data-do=margin]").fill("0.4"))
+    assert fact(page, "gamma") >= 0.4
+
+
+def test_data_are_pasted_opened_and_refused_with_a_word(page, tmp_path):
+    page.click("[data-do=data]")
+    page.fill("[data-do=paste]", "x,y,label\n0,0,a\n1,oh,b\n")
+    page.click("[data-do=usePaste]")
+    playwright.expect(page.locator("[data-part=status]")).to_contain_text("input:3, column 'y': 'oh'")
+    page.fill("[data-do=paste]", "x,y,label\n0,0,a\n1,1,b\n2,1,c\n")
+    changed(page, lambda: page.click("[data-do=usePaste]"))
+    assert shown(page)[0] == {"rows": [[0, 0], [1, 1], [2, 1]], "labels": ["a", "b", "c"], "names": ["x", "y"]}
+    path = tmp_path / "wide.csv"
+    path.write_text("a,b,c,label\n0,0,1,0\n1,2,3,1\n2,2,0,1\n")
+    changed(page, lambda: page.set_input_files("[data-do=file]", path))
+    assert "projected" in page.text_content(".hint")
+    assert page.is_disabled("[data-do=tool-move]")
+    changed(page, lambda: page.select_option("[data-set=columns]", "0 2"))
+    assert page.is_enabled("[data-do=tool-move]")
+    agree(page)
+    page.click("[data-do=data]")
+    changed(page, lambda: page.click("[data-do=clear]"))
+    assert page.text_content("[data-part=kind]") == "No verdict yet"
+    assert page.locator("[data-point]").count() == 0
+
+
+def saved(page, what):
+    if not page.is_visible(f"[data-do={what}]"):
+        page.click("[data-do=share]")
+    with page.expect_download() as waiting:
+        page.click(f"[data-do={what}]")
+    return waiting.value
+
+
+def test_everything_can_be_saved(page, context, address):
+    choose(page, "xor")
+    svg = saved(page, "svg").path().read_text()
+    assert svg.startswith("<svg")
+    assert "fill" in svg
+    assert saved(page, "png").path().read_bytes().startswith(b"\x89PNG")
+    assert saved(page, "csv").path().read_text().splitlines()[:2] == ["x1,x2,label", "0.0,0.0,-1"]
+    compile(saved(page, "python").path().read_text(), "run.py", "exec")
+    context.grant_permissions(
+        ["clipboard-read", "clipboard-write"], origin=address.split("/", 3)[0] + "//" + address.split("/")[2]
+    )
+    page.click("[data-do=link]")
+    playwright.expect(page.locator("[data-part=status]")).to_contain_text("copied")
+    link = page.evaluate("navigator.clipboard.readText()")
+    again = context.new_page()
+    again.goto(link)
+    settled(again)
+    assert again.get_attribute(".linsep", "data-verdict") == "overlap"
+    assert shown(again)[0] == shown(page)[0]
+
+
+def test_a_saved_page_replays_without_a_server(page, tmp_path, context):
+    choose(page, "scaled")
+    path = tmp_path / "run.html"
+    saved(page, "html").save_as(path)
+    replay, heard = context.new_page(), []
+    replay.on("request", lambda request: heard.append(request.url))
+    replay.on("console", lambda message: heard.append(message.text))
+    replay.on("pageerror", lambda error: heard.append(str(error)))
+    replay.goto(path.as_uri())
+    settled(replay)
+    for name in ("mistakes", "allowed", "gamma", "margin", "stop"):
+        assert fact(replay, name) == fact(page, name)
+    assert replay.get_attribute("[data-part=plane]", "d")
+    replay.click("[data-do=start]")
+    replay.click("[data-do=step]")
+    assert replay.text_content("[data-part=moment]") == "mistake 1 of 164"
+    assert saved(replay, "csv").path().read_text() == saved(page, "csv").path().read_text()
+    assert [address for address in heard if not address.startswith(("blob:", "data:"))] == [path.as_uri()]
+
+
+def test_the_widget_looks_the_same_in_a_shadow_root(page, address):
+    found = page.evaluate(
+        """async (address) => {
+        const host = document.createElement("div"), inside = host.attachShadow({mode: "open"});
+        document.body.append(host);
+        const style = Object.assign(document.createElement("link"), {rel: "stylesheet", href: address + "explore.css"});
+        const el = document.createElement("div");
+        inside.append(style, el);
+        await new Promise((done) => style.addEventListener("load", done));
+        const { default: widget } = await import(address + "explore.js");
+        const points = {rows: [[0, 0], [1, 1]], labels: ["a", "b"], names: []};
+        const kept = {points, settings: {fit_intercept: true}, presets: []};
+        let hear;
+        const model = {
+          get: (key) => kept[key], set: (key, value) => { kept[key] = value; }, save_changes() {}, off() {},
+          on: (_, listener) => { hear = listener; },
+          send: async ({number, kind, asked}) => {
+            const answer = await (await fetch(address + kind, {method: "POST", body: JSON.stringify(asked)})).json();
+            hear({number, answer});
+          },
+        };
+        widget.render({model, el});
+        const root = inside.querySelector(".linsep");
+        while (root.dataset.state !== "settled") await new Promise((next) => setTimeout(next, 20));
+        const colour = (where) => getComputedStyle(where.querySelector(".point.c1 path")).fill;
+        return {
+          verdict: root.dataset.verdict,
+          same: colour(inside) === colour(document) && colour(inside) !== "rgb(0, 0, 0)",
+          round: [".card", "button", ".menu > summary"].map((what) => inside.querySelector(what)).map(
+            (node) => getComputedStyle(node).borderRadius),
+        };
+    }""",
+        address,
+    )
+    assert found["verdict"] == "separable"
+    assert found["same"] is True
+    assert "0px" not in found["round"]
+
+
+def test_looks_can_be_changed_and_nothing_jumps_while_running(page):
+    choose(page, "scaled")
+    page.click("[data-do=theme]")
+    assert page.get_attribute(".linsep", "data-theme") in ("dark", "light")
+    page.click("[data-do=large]")
+    page.click("[data-do=large]")
+    places = """[...document.querySelectorAll('.card, .plot, .transport')]
+        .map((node) => Math.round(node.getBoundingClientRect().top + scrollY))"""
+    page.click("[data-do=start]")
+    seen = {str(page.evaluate(places))}
+    for _ in range(40):
+        page.click("[data-do=step]")
+        seen.add(str(page.evaluate(places)))
+    assert len(seen) == 1
+    page.keyboard.press("Escape")
+
+
+def test_the_refutation_can_be_watched(page):
+    choose(page, "xor")
+    assert page.locator(".walk .leg").count() == 4
+    page.click("[data-do=walk]")
+    assert page.locator(".walk .leg").count() == 4
+    assert page.locator(".link").count() == 2
+    assert "exactly" in page.text_content("[data-part=cancel]")
