@@ -173,5 +173,7 @@ def weights(X: Any, sample_weight: Any, class_weight: Any, classes: Array, y: Ar
 def examples(rows: Rows, codes: Array, machines: int, step: Floats) -> Examples:
     """Put rows, class numbers and steps together as the kernels want them: signs for one weight vector."""
     if machines == 1:
-        return Examples(rows, np.where(codes == 1, 1, -1).astype(np.int8), step)
+        signs = (codes == 1).astype(np.int8)
+        signs += signs - np.int8(1)
+        return Examples(rows, signs, step)
     return Examples(rows, codes.astype(np.intp), step)

@@ -486,6 +486,8 @@ def vote_argmax(K, moves, steps, spans, S, votes):
 def score(rows, W, b, scores):
     """Scores ``W[c]·x_i + b[c]`` of every row and weight vector, into ``scores`` (n, C)."""
     for i in range(scores.shape[0]):
+        if i + AHEAD < scores.shape[0]:
+            fetch(rows, i + AHEAD)
         for c in range(b.size):
             scores[i, c] = dot(rows, i, W, c) + b[c]
 
@@ -527,6 +529,8 @@ def survey(examples, W, b, on_plane, alone):
     rows, y, step = examples
     largest, smallest, loss, wrong, broken = 0.0, np.inf, 0.0, 0, 0
     for i in range(y.size):
+        if i + AHEAD < y.size:
+            fetch(rows, i + AHEAD)
         own, rival, highest, lacking = 0.0, 0, -np.inf, 0.0
         for c in range(b.size):
             s = dot(rows, i, W, c) + b[c]
