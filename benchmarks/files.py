@@ -48,6 +48,7 @@ warnings.simplefilter("ignore")
 from sklearn.datasets import load_svmlight_file
 from sklearn.linear_model import Perceptron
 X, y = load_svmlight_file(sys.argv[1])
+X.indices, X.indptr = X.indices.astype("i4"), X.indptr.astype("i4")  # its loader makes what its learner refuses
 Perceptron(shuffle=False).partial_fit(X, y, classes=[-1, 1])
 """,
     "pandas": """
