@@ -20,6 +20,8 @@ help:
 
 .venv/dev: pyproject.toml constraints.txt | .venv/bin/python
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
+	@$(BIN)/python -m pip install --quiet -c constraints.txt liblinear-official 2>/dev/null \
+		|| echo 'liblinear-official needs a C compiler: the tests beside it are skipped'
 	@touch $@
 
 .venv/bench: pyproject.toml constraints.txt | .venv/bin/python
