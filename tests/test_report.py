@@ -132,7 +132,9 @@ def text(html):
 
 def test_it_says_what_the_functions_say(pages):
     X, y = toy()
-    found = study(X, y, fit_intercept=True, feature_names=None, delta=0.05, test_size=0.2, time_limit=9, random_state=0)
+    found = study(
+        X, y, fit_intercept=True, feature_names=None, delta=0.05, test_size=0.2, time_limit=600, random_state=0
+    )
     said = text(pages["toy"][1])
     bound = mistake_bound(X, y)
     assert found.bound.mistakes == bound.mistakes
