@@ -2,11 +2,11 @@
 
 Data flows one way::
 
-    rows and labels -> encode -> train (kernels) -> estimators -> show
+    read -> encode -> train (kernels) -> margin, separate, bounds (proof) -> estimators -> show, save -> report, explore
 
-``Perceptron`` is the scikit-learn classifier, ``PassiveAggressive`` and ``KernelPerceptron`` are its relatives,
-``teacher`` draws data with a known plane, ``PlaneDisplay`` draws the plane with its margin. Names are loaded when they
-are first used: importing the package costs nothing.
+``Perceptron`` is the scikit-learn classifier, ``PassiveAggressive`` and ``KernelPerceptron`` are its relatives;
+``separate`` decides and proves, ``largest_margin`` and ``mistake_bound`` measure, ``fit_source`` learns from files,
+``report`` tells all of it. Names are loaded when they are first used: importing the package costs nothing.
 """
 
 from __future__ import annotations
