@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from matplotlib.colors import to_hex
+from matplotlib.patches import StepPatch
 from PIL import Image
 
 from linsep import (
@@ -270,7 +271,10 @@ def test_margins():
     display = MarginsDisplay.from_estimator(model, X, y)
     np.testing.assert_allclose(display.margins, y * model.distance(X))
     assert display.wrong_ == np.count_nonzero(display.margins <= 0)
-    assert sum(patch.get_height() for patch in display.ax_.patches if hasattr(patch, "get_height")) >= 200
+    steps = [patch.get_data() for patch in display.ax_.patches if isinstance(patch, StepPatch)]
+    rows = [int((step.values - step.baseline).sum()) for step in steps]
+    assert rows == [np.count_nonzero(y < 0), np.count_nonzero(y > 0)]  # every row is in a bar of its class
+    np.testing.assert_array_equal(steps[1].values, np.histogram(display.margins, steps[1].edges)[0])
     assert f"{display.wrong_} of 200 are wrong" in display.ax_.get_title(loc="left")
     assert display.ax_.lines[1].get_xdata()[0] == display.margins.min()
 

@@ -12,6 +12,8 @@ from typing import Any
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 
 from linsep.proof import OVERLAP, QUASI, SEPARABLE
 from linsep.report.study import Study
@@ -81,15 +83,20 @@ def _table(head: list[str], rows: list[list[str]]) -> str:
 
 def _figure(display: Any, caption: str, *, points: bool = False) -> str:
     """Return a figure as data of the page: lines as SVG, clouds of points as PNG."""
-    buffer = io.BytesIO()
+    figure, buffer = display.figure_, io.BytesIO()
+    canvas: Any = FigureCanvasAgg(figure)
+    figure.get_layout_engine().execute(figure)
+    figure.set_layout_engine("none")  # once is enough: savefig would draw all of it twice, for the layout and to write
     if points:
-        display.figure_.savefig(buffer, format="png", dpi=150)
+        figure.set_dpi(150)
+        canvas.print_png(buffer)
         kind = "image/png"
     else:
+        canvas = FigureCanvasSVG(figure)
         with mpl.rc_context({"svg.hashsalt": "linsep"}):
-            display.figure_.savefig(buffer, format="svg", metadata={"Date": None})
+            canvas.print_svg(buffer, metadata={"Date": None})
         kind = "image/svg+xml"
-    plt.close(display.figure_)
+    plt.close(figure)
     data = base64.b64encode(buffer.getvalue()).decode()
     plain = escape(caption.replace("<b>", "").replace("</b>", ""))
     return f'<figure><img alt="{plain}" src="data:{kind};base64,{data}"><figcaption>{caption}</figcaption></figure>'
@@ -311,7 +318,7 @@ def _bound(found: Study) -> str:
                 "<code>linsep.largest_margin</code> finds it more exactly."
             )
         )
-    if found.audit is not None:
+    if found.audit is not None and math.isfinite(bound.upper):
         parts.append(
             _figure(
                 TheoremDisplay(found.audit).plot(),

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
+import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+from linsep.problem import Array, Floats
 
 
 class Palette(NamedTuple):
@@ -22,6 +27,10 @@ class Palette(NamedTuple):
     positive: str
     accent: str
     classes: tuple[str, ...]
+
+    def mark(self, c: int) -> dict[str, Any]:
+        """Return colour and shape of a class; together they tell 64 classes apart."""
+        return {"color": self.classes[c % 8], "marker": SHAPES[(c + c // 8) % 8]}
 
 
 LIGHT = Palette(
@@ -87,20 +96,80 @@ def theme(style: str = "light") -> Iterator[Palette]:
 
 
 class Display:
-    """What all figures share: where they were drawn."""
+    """What all figures share: where they are drawn, and in which colours."""
 
     figure_: Figure
     ax_: Axes
+    _size: tuple[float, float] = (5.6, 5.6)  # inches of a new figure
 
-    def _open(self, ax: Axes | None, size: tuple[float, float]) -> Axes:
-        """Return the axes to draw on, those given or new ones."""
-        if ax is None:
-            _, ax = plt.subplots(figsize=size, layout="constrained")
-        self.ax_ = ax
-        self.figure_ = ax.figure  # type: ignore[assignment]  # or a SubFigure, which serves as well
-        return ax
+    def plot(self, *, ax: Axes | None = None, style: str = "light") -> Self:
+        """Draw on ``ax``, or on a new figure.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+        style : {"light", "dark"}, default="light"
+
+        Returns
+        -------
+        self
+        """
+        with theme(style) as palette:
+            if ax is None:
+                _, ax = plt.subplots(figsize=self._size, layout="constrained")
+            self.ax_ = ax
+            self.figure_ = ax.figure  # type: ignore[assignment]  # or a SubFigure, which serves as well
+            self._draw(ax, palette)
+        return self
+
+    def _draw(self, ax: Axes, palette: Palette) -> None:
+        """Draw on some axes."""
+        raise NotImplementedError
 
 
 def below(ax: Axes, columns: int = 2, *, space: float = 0.16) -> None:
     """Put the legend under the axes, where it hides nothing."""
     ax.legend(loc="upper center", bbox_to_anchor=(0.5, -space), ncols=columns, columnspacing=1.4, handletextpad=0.5)
+
+
+def draw_classes(
+    ax: Axes, points: Floats, groups: Array, labels: tuple[Any, ...], palette: Palette, *, size: Any = 24.0, **look: Any
+) -> None:
+    """Draw points in the colours and shapes of their classes; of very many classes some are in the legend."""
+    sizes = np.broadcast_to(size, len(points))
+    for c, label in enumerate(labels):
+        own = groups == c
+        named = c < 15 or len(labels) <= 20
+        rest = f"… {len(labels)} classes" if c == 15 else None
+        x, y = points[own].T
+        ax.scatter(
+            x, y, s=sizes[own], linewidth=0, zorder=3, label=plain(label) if named else rest,
+            **palette.mark(c), **look,
+        )  # fmt: skip
+
+
+def plain(label: Any, longest: int = 30) -> str:
+    """Return a label or a name as text that Matplotlib shows as it is: no formula, not hidden, not endless."""
+    text = str(label)
+    text = (text if len(text) <= longest else f"{text[: longest - 1]}…").replace("$", r"\$")
+    return f" {text}" if text.startswith("_") else text
+
+
+def logarithmic(axis: Axis) -> None:
+    """Write the powers of ten of a logarithmic axis, and numbers between them if they are few, as plain text."""
+    low, high = axis.get_view_interval()
+    axis.set_major_locator(LogLocator(subs=(1.0,) if high > 200 * low else (1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
+    axis.set_minor_locator(NullLocator())
+
+
+def short(number: float) -> str:
+    """Return a positive number to three digits as it is read best."""
+    if not np.isfinite(number):
+        return "∞"
+    if number == 0 or 1e-4 <= number < 1e7:
+        return f"{number:,.0f}" if number >= 1000 else f"{number:.3g}"
+    digits, power = f"{number:.2e}".split("e")
+    digits = digits.rstrip("0").rstrip(".")
+    ten = "10" + str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return ten if digits == "1" else f"{digits}×{ten}"
