@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import scipy.sparse as sp
 from matplotlib.axes import Axes
+from matplotlib.patheffects import withStroke
 from scipy.sparse.linalg import LinearOperator, svds
 
 from linsep import encode
@@ -125,7 +126,9 @@ class PlaneDisplay(Display):
         ax.plot(*line.T, color=palette.ink, linewidth=1.6, label="plane")
         foot, head = arrow
         ax.annotate("", head, foot, arrowprops={"arrowstyle": "-|>", "color": palette.ink, "lw": 1.6}, zorder=6)
-        ax.annotate("w", head + 0.18 * (head - foot), fontsize=12, ha="center", va="center", zorder=6, clip_on=True)
+        halo = [withStroke(linewidth=3, foreground=palette.paper)]  # to be read among many rows
+        where: dict[str, Any] = {"ha": "center", "va": "center", "clip_on": True, "zorder": 6}
+        ax.annotate("w", head + 0.18 * (head - foot), fontsize=12, path_effects=halo, **where)
         draw_classes(
             ax, self.points, self.positive, self.labels, palette, size=mistake_sizes(self.counts), alpha=0.85
         )  # fmt: skip

@@ -124,7 +124,7 @@ class PassesDisplay(Display):
     @property
     def _size(self) -> tuple[float, float]:  # type: ignore[override]
         """Inches of a new figure."""
-        return 5.2, 1.0 + 1.45 * self._panels
+        return 5.2, 1.1 + 1.45 * self._panels
 
     def _draw(self, ax: Axes, palette: Palette) -> None:
         """Draw the panels in the place of some axes."""
@@ -167,13 +167,13 @@ class PassesDisplay(Display):
             ax.plot(self.at, 100 * self.test_error, label=name, **line)
             highest = max(highest, 100 * float(np.nanmax(self.test_error)))
         ax.set_ylabel("error, %")
-        below(ax, 2, space=0.42)
+        below(ax, 1, space=0.42)
         return highest
 
 
 def _some_passes(last: int, cells: int) -> Array:
     """Return the passes after which errors are computed: all, or some, more of them early, when most happens."""
-    most = int(np.clip(_LOOKS / max(1, cells), 14, 40))
+    most = int(np.clip(_LOOKS / max(1, cells), 18, 40))
     if last <= most:
         return np.arange(1, last + 1)
     at = np.concatenate((np.geomspace(1, last, most // 2), np.linspace(1, last, most // 2)))
@@ -272,7 +272,7 @@ class TheoremDisplay(Display):
         ax.axvline(end, color=palette.accent, linewidth=2)
         ax.annotate(
             f"bound {short(self._bound.mistakes)}", (end, 0.04), xycoords=("data", "axes fraction"),
-            xytext=(4, 0), textcoords="offset points", color=palette.accent, fontsize=9, rotation=90,
+            xytext=(4, 0), textcoords="offset points", color=palette.accent, rotation=90,
         )  # fmt: skip
         ax.axvline(max(made, 1 if far else 0), color=palette.ink, linewidth=0.8, linestyle=":")
         if far:
@@ -357,7 +357,7 @@ class BracketDisplay(Display):
     True
     """
 
-    _size = 5.4, 3.9
+    _size = 5.4, 4.3
 
     def __init__(
         self, upper: Floats, achieved: float | None, margin: tuple[float, float] | None, *, form: str = "origin"
@@ -445,7 +445,7 @@ class BracketDisplay(Display):
             if self.margin
             else "The margin that any plane could have is below this"
         )
-        below(ax, 1 if self.achieved is None else 2, space=0.17)
+        below(ax, 1, space=0.17)
 
 
 def _some(n: int) -> Array:

@@ -75,21 +75,23 @@ def theme(style: str = "light") -> Iterator[Palette]:
         "axes.labelcolor": palette.ink,
         "axes.edgecolor": palette.ink,
         "axes.titlecolor": palette.ink,
-        "axes.titlesize": 11,
+        "axes.titlesize": 12,
         "axes.titlelocation": "left",
-        "axes.labelsize": 10,
+        "axes.labelsize": 11,
         "xtick.color": palette.ink,
         "ytick.color": palette.ink,
-        "xtick.labelsize": 9,
-        "ytick.labelsize": 9,
+        "xtick.labelsize": 10,
+        "ytick.labelsize": 10,
         "grid.color": palette.faint,
         "grid.linewidth": 0.6,
         "axes.spines.top": False,
         "axes.spines.right": False,
         "legend.frameon": False,
-        "legend.fontsize": 9,
+        "legend.fontsize": 10,
         "legend.labelcolor": palette.ink,
         "lines.linewidth": 1.8,
+        "figure.constrained_layout.h_pad": 0.08,
+        "figure.constrained_layout.w_pad": 0.08,
     }
     with mpl.rc_context(settings):
         yield palette
@@ -136,14 +138,14 @@ def draw_classes(
     ax: Axes, points: Floats, groups: Array, labels: tuple[Any, ...], palette: Palette, *, size: Any = 24.0, **look: Any
 ) -> None:
     """Draw points in the colours and shapes of their classes; of very many classes some are in the legend."""
-    sizes = np.broadcast_to(size, len(points))
+    sizes, look = np.broadcast_to(size, len(points)), {"linewidth": 0, "zorder": 3} | look
     for c, label in enumerate(labels):
         own = groups == c
         named = c < 15 or len(labels) <= 20
         rest = f"… {len(labels)} classes" if c == 15 else None
         x, y = points[own].T
         ax.scatter(
-            x, y, s=sizes[own], linewidth=0, zorder=3, label=plain(label) if named else rest,
+            x, y, s=sizes[own], label=plain(label) if named else rest,
             **palette.mark(c), **look,
         )  # fmt: skip
 
@@ -159,15 +161,15 @@ def logarithmic(axis: Axis) -> None:
     """Write the powers of ten of a logarithmic axis, and numbers between them if they are few, as plain text."""
     low, high = axis.get_view_interval()
     axis.set_major_locator(LogLocator(subs=(1.0,) if high > 200 * low else (1.0, 2.0, 5.0)))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: short(value, 1e4)))
     axis.set_minor_locator(NullLocator())
 
 
-def short(number: float) -> str:
-    """Return a positive number to three digits as it is read best."""
+def short(number: float, large: float = 1e7) -> str:
+    """Return a positive number to three digits as it is read best, large ones with a power of ten."""
     if not np.isfinite(number):
         return "∞"
-    if number == 0 or 1e-4 <= number < 1e7:
+    if number == 0 or 1e-4 <= number < large:
         return f"{number:,.0f}" if number >= 1000 else f"{number:.3g}"
     digits, power = f"{number:.2e}".split("e")
     digits = digits.rstrip("0").rstrip(".")
