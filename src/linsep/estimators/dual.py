@@ -1,0 +1,289 @@
+"""Passes in dual form: what is learnt is how often each row erred, so that rows meet in a kernel only.
+
+The scores of all rows are kept up to date. Rows are looked at block by block: within one, every mistake corrects the
+scores of the rows that follow; the scores of all others are corrected for many mistakes at once, which is one product.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from threadpoolctl import threadpool_limits
+
+from linsep.problem import Array, Floats, Stop
+
+_BLOCK = 256  # rows that are looked at with kernel values of their own
+_PENDING = 128  # support rows whose factors have changed since all scores were: fewer would make a slow product
+_PART = 1024  # rows whose scores one thread corrects at a time: not by the number of cores, which must not show
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """An inner product of rows in a space of features."""
+
+    kind: Any  # "rbf", "poly", "linear", "precomputed" or a callable
+    gamma: float = 1.0
+    coef0: float = 0.0
+    degree: int = 2
+
+    def values(self, A: Any, B: Any) -> Floats:
+        """Return the kernel values of all pairs of rows, shape (rows of A, rows of B)."""
+        if callable(self.kind):
+            return np.asarray(self.kind(A, B), dtype=np.float64)
+        product = A @ B.T
+        K: Floats = product.toarray() if sp.issparse(product) else np.asarray(product)
+        if self.kind == "poly":
+            K *= self.gamma
+            K += self.coef0
+            K = np.square(K, out=K) if self.degree == 2 else K**self.degree
+        elif self.kind == "rbf":
+            K *= -2.0
+            K += _squares(A)[:, None]
+            K += _squares(B)[None, :]
+            K *= -self.gamma
+            np.exp(K, out=K)
+        return K
+
+    def some(self, pool: Any, rows: Array, others: slice | Array) -> Floats:
+        """Return the kernel values of some rows of a pool with others of it."""
+        if self.kind != "precomputed":
+            return self.values(pool[rows], pool[others])
+        values: Floats = pool[rows, others] if isinstance(others, slice) else pool[rows[:, None], others]
+        return values
+
+
+class Machines(NamedTuple):
+    """The weight vectors of a run: binary machines, each on its own, or one for each class, which are compared."""
+
+    number: int
+    alone: bool
+    positive: int = 1  # the class on the positive side, where there is one machine
+
+    def signs(self, codes: Array) -> Floats:
+        """Return +1 where a row is of a machine's own class, else -1, shape (number, n)."""
+        own = np.arange(self.number)[:, None] if self.number > 1 else self.positive
+        return np.where(codes == own, 1.0, -1.0).reshape(self.number, -1)
+
+    def wrong(self, S: Floats, codes: Array) -> Array:
+        """Say which machines err on which rows, shape (number, n); those that are compared err together: (1, n)."""
+        if self.alone:
+            wrong: Array = self.signs(codes) * S <= 0
+            return wrong
+        rivals, columns = S.copy(), np.arange(S.shape[1])
+        rivals[codes, columns] = -np.inf
+        behind: Array = S[codes, columns] <= rivals.max(axis=0)
+        return behind[None, :]
+
+    def learn(self, own: int, step: float, scores: Floats, erred: Array) -> tuple[Array, Floats]:
+        """Return the machines under which a mistake is noted, and how it changes the factor of its row in each."""
+        change = np.zeros(self.number)
+        if self.alone:
+            change[erred] = step * self.signs(np.array([own]))[erred, 0]
+            return erred, change
+        rivals = scores.copy()
+        rivals[own] = -np.inf
+        rival = int(rivals.argmax())
+        change[own], change[rival] = step, -step
+        return np.array([rival]), change
+
+    def factors(self, codes: Array, steps: Floats, place: Array, machine: Array) -> Floats:
+        """Return the factor of every support row in every machine, the sum of its mistakes, shape (number, support).
+
+        Codes and steps are those of the mistakes, which fell on the rows ``place``.
+        """
+        D = np.zeros((self.number, int(place.max(initial=-1)) + 1))
+        if self.alone:
+            np.add.at(D, (machine, place), self.signs(codes)[machine, np.arange(len(place))] * steps)
+        else:
+            np.add.at(D, (codes, place), steps)
+            np.add.at(D, (machine, place), -steps)
+        return D
+
+
+@dataclass
+class Mistakes:
+    """The mistakes of a run in order, of which every hypothesis is a sum."""
+
+    place: list[int]  # of the row, in the pool
+    machine: list[int]  # concerned: of classes that are compared, the rival
+    look: list[int]  # rows looked at before
+
+    def forget(self, row: int) -> None:
+        """Leave out those on one row."""
+        alive = [k for k, place in enumerate(self.place) if place != row]
+        for part in (self.place, self.machine, self.look):
+            part[:] = [part[k] for k in alive]
+
+
+class Run:
+    """Passes over the rows of a pool from some place on; those before it are support rows already."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        pool: Any,
+        codes: Array,
+        steps: Floats,
+        machines: Machines,
+        mistakes: Mistakes,
+        *,
+        first: int = 0,
+        looked: int = 0,
+        budget: int | None = None,
+        room: int = 1,
+    ) -> None:
+        self.codes, self.steps, self.machines = codes, steps, machines
+        self.mistakes, self.first, self.looked, self.budget = mistakes, first, looked, budget
+        self.trace: list[int] = []  # of this run
+        self.passes: list[int] = []  # mistakes of each
+        self.columns = _Columns(kernel, pool, room)
+        n = pool.shape[0]
+        self.S = np.zeros((machines.number, n))  # scores, all of them up to date but for what is pending:
+        self.pending: dict[int, Floats] = {}  # changes of factors
+        self.held: OrderedDict[int, Floats] = OrderedDict()  # factors under a budget, the longest unchanged first
+        if first:
+            place = np.array(mistakes.place, np.int64)
+            D = machines.factors(codes[place], steps[place], place, np.array(mistakes.machine, np.int64))
+            self.S[:, first:] = D @ kernel.some(pool, np.arange(first), slice(first, n))
+            if budget is not None:
+                for row in mistakes.place:
+                    self.held[row] = D[:, row].copy()
+                    self.held.move_to_end(row)
+
+    def train(self, max_iter: int, order: Callable[[int, Array], None]) -> Stop:
+        """Make passes until one is clean; ``order`` brings the rows into that of a pass."""
+        # most products are too small to be shared out: threads that wait for each other would cost more than they save
+        with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(os.cpu_count()) as threads:
+            for number in range(max_iter):
+                rows = np.flatnonzero(self.steps[self.first :] > 0).astype(np.uint32)
+                order(number, rows)
+                before = len(self.trace)
+                for start in range(0, len(rows), _BLOCK):
+                    self._block(rows[start : start + _BLOCK].astype(np.intp) + self.first)
+                    if len(self.pending) >= _PENDING:
+                        self.columns.add(self.pending, self.S, threads)
+                        self.pending.clear()
+                self.passes.append(len(self.trace) - before)
+                if len(self.trace) == before:
+                    return Stop.SEPARATED
+        return Stop.MAX_ITER
+
+    def _block(self, rows: Array) -> None:
+        """Look at some rows one after another."""
+        near = _Near(self.columns, rows)
+        S, codes = self.S[:, rows], self.codes[rows]  # copies
+        if self.pending:
+            S += np.column_stack(list(self.pending.values())) @ near.values(list(self.pending))
+        p, wrong = 0, self.machines.wrong(S, codes)
+        near.values(rows[wrong.any(axis=0)].tolist())  # these will probably err: one product for all of them
+        while True:
+            at = wrong.any(axis=0).argmax()
+            if not wrong[:, at].any():
+                break
+            p += int(at)
+            for r, change in self._mistake(int(rows[p]), S[:, p], np.flatnonzero(wrong[:, at]), self.looked + p):
+                self.pending[r] = self.pending.get(r, 0.0) + change
+                S[:, p + 1 :] += change[:, None] * near.values([r])[:, p + 1 :]
+            p += 1
+            if p == len(rows):
+                break
+            wrong = self.machines.wrong(S[:, p:], codes[p:])
+        if not np.isfinite(S).all():
+            raise ValueError("a score overflowed to infinity: scale X down, or choose a smaller gamma or degree")
+        self.looked += len(rows)
+
+    def _mistake(self, i: int, scores: Floats, erred: Array, look: int) -> Iterator[tuple[int, Floats]]:
+        """Learn from a row on which machines erred, yielding the rows whose factors change, and by how much."""
+        noted, change = self.machines.learn(int(self.codes[i]), self.steps[i], scores, erred)
+        for c in noted.tolist():
+            self.mistakes.place.append(i)
+            self.mistakes.machine.append(c)
+            self.mistakes.look.append(look)
+            self.trace.append(i)
+        yield i, change
+        if self.budget is not None:
+            self.held[i] = self.held.get(i, 0.0) + change
+            self.held.move_to_end(i)
+            if len(self.held) > self.budget:
+                oldest, factor = self.held.popitem(last=False)
+                self.mistakes.forget(oldest)
+                yield oldest, -factor
+
+
+class _Columns:
+    """Kernel values of support rows with all rows, of as many as there is room for, those used last."""
+
+    def __init__(self, kernel: Kernel, pool: Any, room: int) -> None:
+        n = pool.shape[0]
+        self.kernel, self.pool, self.room = kernel, pool, max(1, min(room, n))
+        self.store = np.empty((self.room, n))
+        self.slots: OrderedDict[int, int] = OrderedDict()
+
+    def add(self, changes: dict[int, Floats], S: Floats, threads: ThreadPoolExecutor) -> None:
+        """Correct the scores of all rows for changes of factors."""
+        n, rows = self.pool.shape[0], list(changes)
+        length = n if callable(self.kernel.kind) else _PART
+        for start in range(0, len(rows), self.room):
+            some = rows[start : start + self.room]
+            new = np.array(self._take_slots(some), np.intp)
+            slots, new_slots = (np.array([self.slots[r] for r in part], np.intp) for part in (some, new.tolist()))
+            D = np.column_stack([changes[r] for r in some])
+
+            def correct(begin: int, new=new, slots=slots, new_slots=new_slots, D=D) -> None:  # type: ignore[no-untyped-def]
+                part = slice(begin, begin + length)
+                if len(new):
+                    self.store[new_slots, part] = self.kernel.some(self.pool, new, part)
+                S[:, part] += D @ self.store[slots, part]
+
+            list(threads.map(correct, range(0, n, length)))
+
+    def _take_slots(self, rows: list[int]) -> list[int]:
+        """Find a place for every row, and return those whose values are not there yet."""
+        new = [r for r in rows if r not in self.slots]
+        for r in rows:
+            if r in self.slots:
+                self.slots.move_to_end(r)
+        for r in new:
+            full = len(self.slots) == self.room
+            self.slots[r] = self.slots.popitem(last=False)[1] if full else len(self.slots)
+        return new
+
+
+class _Near:
+    """Kernel values of support rows with the rows of one block, computed where they are not held already."""
+
+    def __init__(self, columns: _Columns, rows: Array) -> None:
+        self.columns, self.rows = columns, rows
+        self.block: Any = None
+        self.known: dict[int, Floats] = {}
+
+    def values(self, support: list[int]) -> Floats:
+        """Return those of some support rows, shape (support, rows)."""
+        kernel, pool, slots = self.columns.kernel, self.columns.pool, self.columns.slots
+        new = []
+        for r in support:
+            if r not in self.known:
+                if r in slots:
+                    self.known[r] = self.columns.store[slots[r], self.rows]
+                else:
+                    new.append(r)
+        if new and kernel.kind == "precomputed":
+            self.known.update(zip(new, kernel.some(pool, np.array(new), self.rows), strict=True))
+        elif new:
+            if self.block is None:
+                self.block = pool[self.rows]
+            self.known.update(zip(new, kernel.values(pool[new], self.block), strict=True))
+        return np.array([self.known[r] for r in support])
+
+
+def _squares(X: Any) -> Floats:
+    """Return the squared norm of every row."""
+    squares: Floats = np.asarray(X.multiply(X).sum(axis=1)).ravel() if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
+    return squares
