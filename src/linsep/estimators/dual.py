@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
+from linsep import kernels
 from linsep.problem import Array, Floats, Stop
 
 _BLOCK = 256  # rows that are looked at with kernel values of their own
@@ -66,44 +67,33 @@ class Machines(NamedTuple):
     alone: bool
     positive: int = 1  # the class on the positive side, where there is one machine
 
-    def signs(self, codes: Array) -> Floats:
-        """Return +1 where a row is of a machine's own class, else -1, shape (number, n)."""
-        own = np.arange(self.number)[:, None] if self.number > 1 else self.positive
-        return np.where(codes == own, 1.0, -1.0).reshape(self.number, -1)
+    def own(self, codes: Array) -> Array:
+        """Return the machine of every row's own class, -1 if it has none."""
+        return codes if self.number > 1 else np.where(codes == self.positive, 0, -1)
 
-    def wrong(self, S: Floats, codes: Array) -> Array:
-        """Say which machines err on which rows, shape (number, n); those that are compared err together: (1, n)."""
+    def err(self, S: Floats, codes: Array) -> Array:
+        """Say on which rows some machine errs."""
+        own, columns = self.own(codes), np.arange(S.shape[1])
         if self.alone:
-            wrong: Array = self.signs(codes) * S <= 0
-            return wrong
-        rivals, columns = S.copy(), np.arange(S.shape[1])
-        rivals[codes, columns] = -np.inf
-        behind: Array = S[codes, columns] <= rivals.max(axis=0)
-        return behind[None, :]
+            signs = np.where(own == np.arange(self.number)[:, None], 1.0, -1.0)
+            return np.asarray((signs * S <= 0).any(axis=0))
+        rivals = S.copy()
+        rivals[own, columns] = -np.inf
+        behind: Array = S[own, columns] <= rivals.max(axis=0)
+        return behind
 
-    def learn(self, own: int, step: float, scores: Floats, erred: Array) -> tuple[Array, Floats]:
-        """Return the machines under which a mistake is noted, and how it changes the factor of its row in each."""
-        change = np.zeros(self.number)
+    def change(self, codes: Array, steps: Floats, machine: Array) -> tuple[Array, Array, Floats]:
+        """Return what mistakes change: number of the mistake, machine, and by how much the factor of its row."""
+        own, each = self.own(codes), np.arange(len(codes))
         if self.alone:
-            change[erred] = step * self.signs(np.array([own]))[erred, 0]
-            return erred, change
-        rivals = scores.copy()
-        rivals[own] = -np.inf
-        rival = int(rivals.argmax())
-        change[own], change[rival] = step, -step
-        return np.array([rival]), change
+            return each, machine, np.where(own == machine, steps, -steps)
+        return np.append(each, each), np.append(own, machine), np.append(steps, -steps)
 
     def factors(self, codes: Array, steps: Floats, place: Array, machine: Array) -> Floats:
-        """Return the factor of every support row in every machine, the sum of its mistakes, shape (number, support).
-
-        Codes and steps are those of the mistakes, which fell on the rows ``place``.
-        """
+        """Return the factors of the rows ``place`` in every machine, after these mistakes on them: (number, rows)."""
         D = np.zeros((self.number, int(place.max(initial=-1)) + 1))
-        if self.alone:
-            np.add.at(D, (machine, place), self.signs(codes)[machine, np.arange(len(place))] * steps)
-        else:
-            np.add.at(D, (codes, place), steps)
-            np.add.at(D, (machine, place), -steps)
+        mistake, changed, change = self.change(codes, steps, machine)
+        np.add.at(D, (changed, place[mistake]), change)
         return D
 
 
@@ -177,44 +167,46 @@ class Run:
 
     def _block(self, rows: Array) -> None:
         """Look at some rows one after another."""
-        near = _Near(self.columns, rows)
-        S, codes = self.S[:, rows], self.codes[rows]  # copies
+        n, S, codes, near = len(rows), self.S[:, rows], self.codes[rows], _Near(self.columns, rows)
         if self.pending:
             S += np.column_stack(list(self.pending.values())) @ near.values(list(self.pending))
-        p, wrong = 0, self.machines.wrong(S, codes)
-        near.values(rows[wrong.any(axis=0)].tolist())  # these will probably err: one product for all of them
-        while True:
-            at = wrong.any(axis=0).argmax()
-            if not wrong[:, at].any():
-                break
-            p += int(at)
-            for r, change in self._mistake(int(rows[p]), S[:, p], np.flatnonzero(wrong[:, at]), self.looked + p):
-                self.pending[r] = self.pending.get(r, 0.0) + change
-                S[:, p + 1 :] += change[:, None] * near.values([r])[:, p + 1 :]
-            p += 1
-            if p == len(rows):
-                break
-            wrong = self.machines.wrong(S[:, p:], codes[p:])
-        if not np.isfinite(S).all():
-            raise ValueError("a score overflowed to infinity: scale X down, or choose a smaller gamma or degree")
-        self.looked += len(rows)
-
-    def _mistake(self, i: int, scores: Floats, erred: Array, look: int) -> Iterator[tuple[int, Floats]]:
-        """Learn from a row on which machines erred, yielding the rows whose factors change, and by how much."""
-        noted, change = self.machines.learn(int(self.codes[i]), self.steps[i], scores, erred)
-        for c in noted.tolist():
-            self.mistakes.place.append(i)
-            self.mistakes.machine.append(c)
-            self.mistakes.look.append(look)
-            self.trace.append(i)
-        yield i, change
-        if self.budget is not None:
-            self.held[i] = self.held.get(i, 0.0) + change
-            self.held.move_to_end(i)
-            if len(self.held) > self.budget:
+        likely = np.flatnonzero(self.machines.err(S, codes))  # to err, so that one product will do for all of them
+        known = len(likely)
+        K, place = np.empty((n, n)), np.full(n, -1)  # kernel values of rows of the block with it, and of which rows
+        if known:
+            K[:known], place[likely] = near.values(rows[likely].tolist()), np.arange(known)
+        examples, alone = (place, self.machines.own(codes), self.steps[rows]), self.machines.alone
+        found, most = np.empty((n * self.machines.number, 2), np.int64), n if self.budget is None else 1
+        x = 0
+        while x < n:
+            x, k = kernels.dual(S, K, examples, alone, x, most, found)
+            self._note(rows, found[:k])
+            if self.budget is not None and len(self.held) > self.budget:
                 oldest, factor = self.held.popitem(last=False)
                 self.mistakes.forget(oldest)
-                yield oldest, -factor
+                self.pending[oldest] = self.pending.get(oldest, 0.0) - factor
+                S[:, x:] -= factor[:, None] * near.values([oldest])[:, x:]
+            elif x < n and (k == 0 or self.budget is None):  # an unlikely mistake
+                K[known], place[x] = near.values([int(rows[x])])[0], known
+                known += 1
+        if not np.isfinite(S).all():
+            raise ValueError("a score overflowed to infinity: scale X down, or choose a smaller gamma or degree")
+        self.looked += n
+
+    def _note(self, rows: Array, found: Array) -> None:
+        """Take up mistakes, each of which is a place in the block and the machine concerned."""
+        at, machine = found.T
+        i = rows[at]
+        self.mistakes.place += i.tolist()
+        self.mistakes.machine += machine.tolist()
+        self.mistakes.look += (at + self.looked).tolist()
+        self.trace += i.tolist()
+        mistake, changed, change = self.machines.change(self.codes[i], self.steps[i], machine)
+        for r, c, value in zip(i[mistake].tolist(), changed.tolist(), change.tolist(), strict=True):
+            for factors in (self.pending,) if self.budget is None else (self.pending, self.held):
+                factors.setdefault(r, np.zeros(self.machines.number))[c] += value
+            if self.budget is not None:
+                self.held.move_to_end(r)
 
 
 class _Columns:
