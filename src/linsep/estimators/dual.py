@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,8 +22,8 @@ from linsep import kernels
 from linsep.problem import Array, Floats, Stop
 
 _BLOCK = 256  # rows that are looked at with kernel values of their own
-_PENDING = 128  # support rows whose factors have changed since all scores were: fewer would make a slow product
-_PART = 1024  # rows whose scores one thread corrects at a time: not by the number of cores, which must not show
+_PENDING = 64  # support rows whose factors have changed since all scores were: fewer would make a slow product
+_PART = 2500  # rows whose scores one thread corrects at a time: not by the number of cores, which must not show
 
 
 @dataclass(frozen=True)
@@ -38,17 +39,15 @@ class Kernel:
         """Return the kernel values of all pairs of rows, shape (rows of A, rows of B)."""
         if callable(self.kind):
             return np.asarray(self.kind(A, B), dtype=np.float64)
-        product = A @ B.T
+        factor = {"poly": self.gamma, "rbf": 2.0 * self.gamma}.get(self.kind, 1.0)
+        product = (A if factor == 1.0 else A * factor) @ B.T
         K: Floats = product.toarray() if sp.issparse(product) else np.asarray(product)
         if self.kind == "poly":
-            K *= self.gamma
             K += self.coef0
             K = np.square(K, out=K) if self.degree == 2 else K**self.degree
         elif self.kind == "rbf":
-            K *= -2.0
-            K += _squares(A)[:, None]
-            K += _squares(B)[None, :]
-            K *= -self.gamma
+            K -= self.gamma * _squares(A)[:, None]
+            K -= self.gamma * _squares(B)
             np.exp(K, out=K)
         return K
 
@@ -220,32 +219,31 @@ class _Columns:
 
     def add(self, changes: dict[int, Floats], S: Floats, threads: ThreadPoolExecutor) -> None:
         """Correct the scores of all rows for changes of factors."""
-        n, rows = self.pool.shape[0], list(changes)
+        n, held = self.pool.shape[0], [r for r in changes if r in self.slots]
+        new = [r for r in changes if r not in self.slots]
         length = n if callable(self.kernel.kind) else _PART
-        for start in range(0, len(rows), self.room):
-            some = rows[start : start + self.room]
-            new = np.array(self._take_slots(some), np.intp)
-            slots, new_slots = (np.array([self.slots[r] for r in part], np.intp) for part in (some, new.tolist()))
-            D = np.column_stack([changes[r] for r in some])
+        for rows in (held, *(new[start : start + self.room] for start in range(0, len(new), self.room))):
+            if rows:
+                D = np.column_stack([changes[r] for r in rows])
+                work = partial(self._add, np.array(rows), self._places(rows), rows is held, D, S)
+                list(threads.map(work, [slice(begin, begin + length) for begin in range(0, n, length)]))
 
-            def correct(begin: int, new=new, slots=slots, new_slots=new_slots, D=D) -> None:  # type: ignore[no-untyped-def]
-                part = slice(begin, begin + length)
-                if len(new):
-                    self.store[new_slots, part] = self.kernel.some(self.pool, new, part)
-                S[:, part] += D @ self.store[slots, part]
+    def _add(self, rows: Array, slots: Array, held: bool, D: Floats, S: Floats, part: slice) -> None:
+        """Correct the scores of one part for changes of the factors of rows that are all held, or all not yet."""
+        K = self.store[slots, part] if held else self.kernel.some(self.pool, rows, part)
+        S[:, part] += D @ K
+        if not held:
+            self.store[slots, part] = K
 
-            list(threads.map(correct, range(0, n, length)))
-
-    def _take_slots(self, rows: list[int]) -> list[int]:
-        """Find a place for every row, and return those whose values are not there yet."""
-        new = [r for r in rows if r not in self.slots]
+    def _places(self, rows: list[int]) -> Array:
+        """Return where in the store rows are, or are to be: in place of those used longest ago."""
         for r in rows:
             if r in self.slots:
                 self.slots.move_to_end(r)
-        for r in new:
-            full = len(self.slots) == self.room
-            self.slots[r] = self.slots.popitem(last=False)[1] if full else len(self.slots)
-        return new
+            else:
+                full = len(self.slots) == self.room
+                self.slots[r] = self.slots.popitem(last=False)[1] if full else len(self.slots)
+        return np.array([self.slots[r] for r in rows], np.intp)
 
 
 class _Near:
