@@ -498,20 +498,33 @@ def vote(K, which, steps, spans, S, on_plane, votes):
 def vote_argmax(K, moves, steps, spans, S, votes):
     """Many classes: every hypothesis gives its votes to the class it predicts; S is (C, n), votes (n, C).
 
-    Move k is (mistaken row, its class, the rival): the score of the class goes up, that of the rival down.
+    Move k is (mistaken row, its class, the rival): the score of the class goes up, that of the rival down. The votes of
+    a class are counted when another takes its place: few rows change their class at once, so that the rest is loops
+    without a branch.
     """
+    n = S.shape[1]
+    top, winner, now, since, past = np.empty(n), np.zeros(n, np.int64), np.empty(n, np.int64), np.zeros(n), 0.0
     for k in range(spans.size):
-        for x in range(S.shape[1]):
-            winner = 0
-            for c in range(1, S.shape[0]):
-                if S[c, x] > S[winner, x]:
-                    winner = c
-            votes[x, winner] += spans[k]
+        top[:] = S[0]
+        now[:] = 0
+        for c in range(1, S.shape[0]):
+            for x in range(n):
+                higher = S[c, x] > top[x]
+                top[x] = S[c, x] if higher else top[x]
+                now[x] = c if higher else now[x]
+        for x in range(n):
+            if now[x] != winner[x]:
+                votes[x, winner[x]] += past - since[x]
+                winner[x], since[x] = now[x], past
+        past += spans[k]
         if k < moves.shape[0]:
             r, own, rival = moves[k]
-            for x in range(S.shape[1]):
+            for x in range(n):
                 S[own, x] += steps[k] * K[r, x]
+            for x in range(n):
                 S[rival, x] -= steps[k] * K[r, x]
+    for x in range(n):
+        votes[x, winner[x]] += past - since[x]
 
 
 # ---------------------------------------------------------------------------------------------------------------
