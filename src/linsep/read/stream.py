@@ -18,7 +18,8 @@ from typing import IO, Any, TypeVar
 
 import pyarrow as pa
 
-Item, Result = TypeVar("Item"), TypeVar("Result")
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 Cut = Callable[[bytearray, int], int]  # a buffer and how much of it is filled -> where its last whole line ends
 
 _LONGEST = 1 << 28  # bytes of one line; a longer one is a mistake, such as a quote that is never closed
