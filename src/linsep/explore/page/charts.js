@@ -50,6 +50,7 @@ export function charting(page) {
         value: (_, p) => `${run.pass.mistakes[p] ?? 0} made, ${run.pass.errors[p] ?? 0} wrong`,
       },
     };
+    if (run.apart) delete found.running; // of which margin?
     if (!theorem) return found;
     const root = (values) => values.map((v) => (v == null ? null : Math.sqrt(v)));
     const norm = root(theorem.growth), norm_bound = root(theorem.growth_bound);

@@ -19,9 +19,10 @@ export function editing(page) {
     part.chips.replaceChildren(...chips, ...(state.classes.length < MOST_CLASSES ? [another] : []));
     part.plot.dataset.tool = page.editable() ? state.tool : "none";
     const run = state.shown?.run;
+    const weak = state.shown?.verdict?.plane && state.shown.verdict.kind === "quasi";
     const legend = [
-      ["w", "perceptron’s plane", run], ["u", "widest margin", state.shown?.margin], ["kept", "what is kept, at the end", run?.kept || run?.vote],
-      ["ring", "point of this mistake", run], ["size", "larger: more mistakes on it", run],
+      ["w", "perceptron’s plane", run], weak ? ["thin", "weakly right plane", run] : ["u", "widest margin", state.shown?.margin],
+      ["kept", "kept at the end", run?.kept || run?.vote], ["ring", "this mistake", run], ["size", "larger: more mistakes", run],
     ];
     part.legend.replaceChildren(...legend.map(([kind, text, there]) => html("span", { class: there ? kind : `${kind} faint` }, html("i"), text)));
   }

@@ -206,6 +206,7 @@ export function mount(host, line) {
       if (input.options.length !== keeps.length) input.replaceChildren(...keeps.map((keep) => html("option", {}, keep)));
       input.value = state.settings.keep ?? "last";
     }
+    root.dataset.wide = state.shown?.classes.length > 2 || state.shown?.run?.columns > 2; // this update needs more lines
     page.drawPlot();
     page.drawMoment();
     page.drawStep();

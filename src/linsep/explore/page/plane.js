@@ -181,7 +181,12 @@ export function plane(page) {
         corners.sort((p, q) => Math.atan2(p[1] - my, p[0] - mx) - Math.atan2(q[1] - my, q[0] - mx));
         wanted.push(["path", { d: path(corners), class: `link ${colour(key)}` }]);
       }
-      for (const row of rowsOnce) wanted.push(ring(row, 13, "refuting"), ...(few() ? [] : [beside(row, 14, -10)]));
+      const all = rowsOnce.map(place), [mx, my] = [0, 1].map((j) => all.reduce((sum, p) => sum + p[j], 0) / all.length);
+      rowsOnce.forEach((row, i) => { // names away from the middle, where there is room
+        const dx = (all[i][0] - mx) * scale.sx, dy = (my - all[i][1]) * scale.sy, far = Math.hypot(dx, dy) || 1;
+        const [kind, spot, words] = beside(row, (dx / far) * 17 || 17, (dy / far) * 17 + 5);
+        wanted.push(ring(row, 13, "refuting"), ...(few() ? [] : [[kind, { ...spot, "text-anchor": dx < 0 ? "end" : "start" }, words]]));
+      });
     }
     draw(layer.links, wanted);
   }

@@ -70,7 +70,7 @@ export function build(page) {
     const margin = control("input", "margin", {
       type: "range", min: 0.01, max: 0.5, step: 0.01, value: 0.15, "aria-label": "Margin of the teacher's data", oninput: () => page.askPreset(),
     });
-    const again = button("again", "Draw again", "Draw new points from the teacher", () => { state.seed += 1; page.askPreset(); });
+    const again = button("again", "Again", "Draw new points from the teacher", () => { state.seed += 1; page.askPreset(); });
     const teacher = html("span", { class: "teacher", hidden: true }, html("label", {}, "Margin ", margin), named("marginValue", html("output", {}, "0.15")), again);
     const example = "x1,x2,label\n0.5,1,1\n-1,0.25,-1";
     const data = menu("data", "Data", null,
@@ -91,7 +91,7 @@ export function build(page) {
       page.resize();
     });
     const theme = button("theme", "◐", "Light or dark", () => { page.root.dataset.theme = page.dark() ? "light" : "dark"; });
-    const sources = live ? [html("label", {}, "Example ", preset), named("teacher", teacher)] : [];
+    const sources = live ? [html("label", { class: "example" }, html("span", {}, "Example "), preset), named("teacher", teacher)] : [];
     return html("header", { class: "bar" },
       html("h1", {}, "linsep ", html("span", {}, live ? "explore" : "replay")), ...sources, html("span", { class: "fill" }),
       live ? data : null, share, help, large, theme);
@@ -155,11 +155,11 @@ export function build(page) {
       html("div", { class: "chart" }, named(`chart-${key}`, svg("svg", { tabindex: 0, role: "img", "aria-label": title })),
         named(`cursor-${key}`, html("i", { class: "cursor", hidden: true }))),
       html("p", { class: "small" }, said));
-    return html("div", { class: "side" }, verdict, proof, html("section", { class: "charts", "aria-label": "Charts" }, ...CHARTS.map(chart)));
+    return html("div", { class: "side" }, verdict, proof, html("section", { class: "charts", "aria-label": "Charts" }, ...CHARTS.map(chart)), settings());
   }
 
   const status = named("status", html("p", { class: "status", role: "alert", "data-part": "status" }));
   // the root takes the focus of a click, and a notebook leaves the keys to it
   return html("div", { class: "linsep", tabindex: -1, "data-lm-suppress-shortcuts": "true", "data-state": "busy", "data-mode": live ? "live" : "replay" },
-    bar(), status, html("div", { class: "stage" }, board(), side(), settings()));
+    bar(), status, html("div", { class: "stage" }, board(), side()));
 }

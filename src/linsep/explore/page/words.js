@@ -160,15 +160,17 @@ export function words(page) {
 
   function drawRefutation(refuted, run) {
     const { classes } = state.shown;
-    const fresh = renew(`refutation ${refuted.rows}`, () => [
+    const fresh = renew(`refutation ${refuted.rows} ${classes.length} ${run.offset}`, () => [
       html("h2", {}, "No plane: these points contradict each other"),
       html("div", { class: "refutation" },
         (part.walk = svg("svg", { class: "walk", role: "img", "aria-label": "The weighted points add up to zero" })),
         html("div", {},
           (part.cancel = html("ul", { "data-part": "cancel" })),
           html("p", { class: "sum" }, html("b", {}, "sum "), (part.sum = html("span"))),
-          html("p", { class: "small" }, "A plane that is right about all of them would make the weighted sum of y(w·x + b) positive. ",
-            "The sum is zero, whatever the plane."),
+          html("p", { class: "small" }, classes.length > 2
+            ? "Weights that are right about all of them would make the weighted sum of the leads Θ(own)·x − Θ(rival)·x positive. "
+            : `A plane that is right about all of them would make the weighted sum of y(w·x${run.offset ? " + b" : ""}) positive. `,
+            "The sum is zero, whatever the weights."),
           html("button", { type: "button", "data-do": "walk", onclick: () => walk(state.shown.verdict.refutation, true) }, "Watch them cancel"))),
     ]);
     const item = (row, i) => {
