@@ -53,8 +53,9 @@ class NpySource(Source):
             raise ReadError(f"{file.name}: has {array.shape[1]} columns, but {self.files[0].name} has {self._width}")
         height = max(1, self.options.block_bytes // max(1, array.itemsize * self._width))
         released = 0
-        for start in range(0, len(array), height):
-            block = array[start : start + height]
+        first, end = (0, len(array)) if file.part is None else file.part
+        for start in range(first, end, height):
+            block = array[start : min(start + height, end)]
             y = None
             if self._target is not None:
                 y = np.array(block[:, self._target])

@@ -106,7 +106,8 @@ class DelimitedSource(TableSource):
         return Layout(pairs, self.options.hash_bits, named=self._header, target=target)
 
     def _read(self, file: File) -> Iterator[tuple[Any, Array | None]]:
-        skip = self._check_header(file) if self._header else 0
+        inside = file.part is not None and file.part[0] > 0
+        skip = self._check_header(file) if self._header and not inside else 0
         delimiter = ord(self._delimiter)
 
         end = 0  # of the last whole row

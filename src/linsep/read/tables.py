@@ -97,7 +97,9 @@ class TypedSource(TableSource):
                 except ColumnError as error:
                     raise ReadError(f"{file.name}: {error}") from None
             batches = _parquet if self.options.format == "parquet" else _arrow
-            for batch, position in batches(opened, wanted, self.options.block_bytes, file.size or 0):
+            if file.part is not None:
+                first = rows_before(opened, self.options.format, file.part[0])
+            for batch, position in batches(opened, wanted, self.options.block_bytes, file.size or 0, file.part):
                 file.position = position
                 try:
                     yield self._take(batch)
@@ -143,24 +145,33 @@ def _open(whole: Any, kind: str) -> Any:
     return pa.ipc.open_file(source) if magic == b"ARROW1" else pa.ipc.open_stream(source)
 
 
-def _parquet(opened: Any, wanted: list[str], size: int, length: int) -> Iterator[tuple[pa.RecordBatch, int]]:
+Part = tuple[int, int] | None
+
+
+def _parquet(
+    opened: Any, wanted: list[str], size: int, length: int, span: Part
+) -> Iterator[tuple[pa.RecordBatch, int]]:
     """Yield batches of about ``size`` bytes, and how far into the file they reach."""
-    total, stored, done = max(1, opened.metadata.num_rows), 0, 0
-    for number in range(opened.metadata.num_row_groups):
+    groups = range(opened.metadata.num_row_groups) if span is None else range(*span)
+    stored = promised = done = 0
+    for number in groups:
         stored += opened.metadata.row_group(number).total_byte_size
+        promised += opened.metadata.row_group(number).num_rows
+    total = max(1, promised)
     row = max(_least(opened.schema_arrow, wanted), stored // total)
     size = min(size, 1 << 20)  # the decoder holds pages of every column beside the rows
-    for batch in opened.iter_batches(batch_size=max(1, size // row), columns=wanted, use_threads=False):
+    height = max(1, size // row)
+    for batch in opened.iter_batches(batch_size=height, row_groups=list(groups), columns=wanted, use_threads=False):
         done += batch.num_rows
         yield batch, length * done // total
-    if done != opened.metadata.num_rows:
-        raise ValueError(f"{done} rows where {opened.metadata.num_rows} are promised")
+    if done != promised:
+        raise ValueError(f"{done} rows where {promised} are promised")
 
 
-def _arrow(opened: Any, wanted: list[str], size: int, length: int) -> Iterator[tuple[pa.RecordBatch, int]]:
+def _arrow(opened: Any, wanted: list[str], size: int, length: int, span: Part) -> Iterator[tuple[pa.RecordBatch, int]]:
     """Yield batches of about ``size`` bytes, and how far into the file they reach."""
     stream = isinstance(opened, pa.RecordBatchStreamReader)
-    batches = opened if stream else map(opened.get_batch, range(opened.num_record_batches))
+    batches = opened if stream else map(opened.get_batch, range(*span or (0, opened.num_record_batches)))
     for number, batch in enumerate(batches, 1):
         part = batch.select(wanted)
         part.validate(full=True)  # offsets are taken as they lie in the file: they might point anywhere
@@ -168,6 +179,13 @@ def _arrow(opened: Any, wanted: list[str], size: int, length: int) -> Iterator[t
         height = max(1, size // row)
         for start in range(0, part.num_rows, height):
             yield part.slice(start, height), 0 if stream else length * number // opened.num_record_batches
+
+
+def rows_before(opened: Any, kind: str, number: int) -> int:
+    """Return how many rows lie before a row group of a Parquet file, or before a batch of an Arrow file."""
+    if kind == "parquet":
+        return sum(opened.metadata.row_group(k).num_rows for k in range(number))
+    return sum(opened.get_batch(k).num_rows for k in range(number))
 
 
 def _least(schema: pa.Schema, wanted: list[str]) -> int:
