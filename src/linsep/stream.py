@@ -11,6 +11,7 @@ import os
 import queue
 import tempfile
 import threading
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
@@ -419,6 +420,27 @@ def _mixed(blocks: Iterable[Block], seed: int, number: int) -> Iterator[Block]:
             yield pool.pop(int(rng.integers(len(pool))))
     while pool:
         yield pool.pop(int(rng.integers(len(pool))))
+
+
+def fitted_rows(model: Any, source: Source, blocks: Iterable[Block]) -> Iterator[tuple[Any, Any]]:
+    """Yield the rows of some blocks of a source with as many features as the model has, and their labels."""
+    d = model.n_features_in_
+    told = False
+    with warnings.catch_warnings():
+        # the columns are already those of the model, in its order
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        for X, y, _ in blocks:
+            if sp.issparse(X) and X.shape[1] != d and source.layout is None:
+                if X.shape[1] > d and not told:  # as LIBLINEAR does: what was never seen has no weight
+                    warnings.warn(f"features beyond the {d} of the model are left out", UserWarning, stacklevel=2)
+                    told = True
+                X.resize(X.shape[0], d)
+            elif source.options.format == "npy" and y is None and X.shape[1] == d + 1:
+                X = np.delete(X, int(source.options.target or -1), axis=1)  # the labels are still there
+            elif X.shape[1] != d:
+                name = source.files[0].name
+                raise ValueError(f"{name}: rows have {X.shape[1]} features, the model has {d}")
+            yield X, y
 
 
 def ahead(items: Iterable[Item], depth: int = 2) -> Iterator[Item]:
