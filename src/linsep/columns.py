@@ -429,6 +429,11 @@ def column_squares(source: Iterable[Any], mean: Floats) -> Floats:
     return squares
 
 
+def largest_norm(source: Iterable[Any]) -> float:
+    """Return the largest norm of a row of a source."""
+    return max((float(_largest_norm(*_parts(block[0])[::2])) for block in source), default=0.0)
+
+
 @dataclass(frozen=True)
 class Scaler:
     """Scaling of features, and its undoing in what was learnt: ``x -> (x - shift) / scale``.
@@ -467,12 +472,16 @@ class Scaler:
         if kind == "none":
             return cls(kind, np.zeros(0), np.ones(0))
         if kind == "unit":
-            radius = max((float(_largest_norm(*_parts(block[0])[::2])) for block in source), default=0.0)
-            return cls(kind, np.zeros(0), np.array([_usable(radius) or 1.0]))
+            return cls.of_radius(largest_norm(source))
         if kind != "standard":
             raise ValueError(f"scaling must be 'none', 'unit' or 'standard', not {kind!r}")
         sums = column_sums(source)
         return cls.of_sums(sums, column_squares(source, sums.mean()))
+
+    @classmethod
+    def of_radius(cls, radius: float) -> Scaler:
+        """Return the scaling to norms of at most 1."""
+        return cls("unit", np.zeros(0), np.array([_usable(radius) or 1.0]))
 
     @classmethod
     def of_sums(cls, sums: Sums, squares: Floats) -> Scaler:
