@@ -58,8 +58,8 @@ class TypedSource(TableSource):
 
     def __init__(self, files: list[File], options: Options) -> None:
         super().__init__(files, options)
-        with _opened(files[0], options.format) as opened:
-            schema = opened.schema_arrow if options.format == "parquet" else opened.schema
+        with opened(files[0], options.format) as table:
+            schema = table.schema_arrow if options.format == "parquet" else table.schema
         names = list(schema.names)
         try:
             self._target, chosen = choose(names, options)
@@ -86,8 +86,8 @@ class TypedSource(TableSource):
     def _read(self, file: File) -> Iterator[tuple[Any, Array | None]]:
         wanted = [name for name, _ in self.layout.columns] + ([] if self._name is None else [self._name])
         first = 0
-        with _opened(file, self.options.format) as opened:
-            schema = opened.schema_arrow if self.options.format == "parquet" else opened.schema
+        with opened(file, self.options.format) as table:
+            schema = table.schema_arrow if self.options.format == "parquet" else table.schema
             for name in wanted:
                 try:
                     if name not in schema.names:
@@ -98,8 +98,8 @@ class TypedSource(TableSource):
                     raise ReadError(f"{file.name}: {error}") from None
             batches = _parquet if self.options.format == "parquet" else _arrow
             if file.part is not None:
-                first = rows_before(opened, self.options.format, file.part[0])
-            for batch, position in batches(opened, wanted, self.options.block_bytes, file.size or 0, file.part):
+                first = rows_before(table, self.options.format, file.part[0])
+            for batch, position in batches(table, wanted, self.options.block_bytes, file.size or 0, file.part):
                 file.position = position
                 try:
                     yield self._take(batch)
@@ -123,11 +123,11 @@ class TypedSource(TableSource):
 
 
 @contextmanager
-def _opened(file: File, kind: str) -> Iterator[Any]:
+def opened(file: File, kind: str) -> Iterator[Any]:
     """Open a file of record batches; whatever is wrong with it shows here or while it is read."""
     try:
-        with complaints(file.name), _open(file.whole(), kind) as opened:
-            yield opened
+        with complaints(file.name), _open(file.whole(), kind) as table:
+            yield table
     except ReadError:
         raise
     except (ValueError, LookupError, NotImplementedError, OverflowError, TypeError) as error:
