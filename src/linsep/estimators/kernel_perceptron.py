@@ -159,9 +159,7 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X, y = self._rows_and_labels(X, y, reset=True)
         if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
             raise ValueError(f"Precomputed metric requires shape (n, n): a square matrix, got {X.shape}")
-        classes, codes = encode.number(y)
-        if len(classes) < 2:
-            raise ValueError(f"y has one class only ({classes[0]!r}): a plane separates two classes or more")
+        classes, codes = encode.several(y)
         weight = encode.weights(X, sample_weight, self.class_weight, classes, codes)
         self._forget(X, classes)
         self._learn(X, codes, weight, self.max_iter)
