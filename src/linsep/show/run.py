@@ -223,7 +223,7 @@ class TheoremDisplay(Display):
     True
     """
 
-    _size = 5.4, 4.3
+    _size = 5.6, 4.4
 
     def __init__(self, audit: Audit) -> None:
         if audit.bound is None:
@@ -286,7 +286,7 @@ class TheoremDisplay(Display):
             if made < end / 4:
                 self._zoom(ax, k, low, high, palette)
         ax.set(xlabel="mistakes k", ylabel="length")
-        said = "the proof holds" if found.holds else "VIOLATED"
+        said = "proof holds" if found.holds else "VIOLATED"
         ax.set_title(f"{short(made)} mistakes of at most {short(self._bound.mistakes)}: {said}")
         below(ax, 2, space=0.16)
 
