@@ -112,7 +112,7 @@ export function charting(page) {
     for (const x of ticks(x0, x1, 4)) if (Number.isInteger(x)) node.append(text(X(x), height - em * 0.4, "middle", number(x, 6)));
     for (const tick of ticks(y0, y1, 3)) {
       const y = log ? 10 ** tick : tick;
-      node.append(rule(left, Y(y), right, Y(y), "grid"), text(left - 4, Y(y) + em * 0.35, "end", number(y, 2)));
+      node.append(rule(left, Y(y), right, Y(y), "rule"), text(left - 4, Y(y) + em * 0.35, "end", number(y, 2)));
     }
     if (upright?.far) node.append(text(right, em * 0.9, "end", `${upright.label} →`, "label"));
     else if (upright) {
@@ -171,5 +171,5 @@ export function charting(page) {
     node.addEventListener("focus", () => drawCursors()); // which says where it is
   }
 
-  return { drawCharts, drawCursors };
+  return { drawCharts, drawCursors, nearest };
 }

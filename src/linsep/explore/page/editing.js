@@ -22,7 +22,7 @@ export function editing(page) {
     const weak = state.shown?.verdict?.plane && state.shown.verdict.kind === "quasi";
     const legend = [
       ["w", "perceptron’s plane", run], weak ? ["thin", "weakly right plane", run] : ["u", "widest margin", state.shown?.margin],
-      ["kept", "kept at the end", run?.kept || run?.vote], ["ring", "this mistake", run], ["size", "larger: more mistakes", run],
+      ["kept", "kept at the end", run?.kept || run?.vote], ["now", "this mistake", run], ["size", "larger: more mistakes", run],
     ];
     part.legend.replaceChildren(...legend.map(([kind, text, there]) => html("span", { class: there ? kind : `${kind} faint` }, html("i"), text)));
   }

@@ -145,7 +145,7 @@ export function plane(page) {
     for (const key in attributes) if (dots[i].getAttribute(key) !== String(attributes[key])) dots[i].setAttribute(key, attributes[key]);
     set(reach, { cx, cy });
     set(body, { d: shape(code, cx, cy, size(i)) });
-    if (few() || text.textContent) { set(text, { x: cx + 11, y: cy - 9 }); put(text, few() ? name(i) : ""); }
+    if (few() || text.textContent) { set(text, { x: cx + 15, y: cy - 14 }); put(text, few() ? name(i) : ""); }
   }
 
   function drawWidest() {

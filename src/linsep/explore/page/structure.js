@@ -43,15 +43,15 @@ const HELP = [
 ];
 const SPEEDS = [1, 2, 5, 15, 60];
 
-const FACTS = [ // name, label, what it is
-  ["mistakes", "mistakes k", "Updates made in training"],
-  ["allowed", "bound", "The mistake bound, from (R/γ)²"],
-  ["radius", "R", "Largest norm of a point; with offset of (x, 1)"],
-  ["gamma", "γ", "Largest margin; with offset of (x, 1)"],
-  ["widest", "widest margin", "The largest margin as people draw it, certified"],
-  ["margin", "this plane’s", "Margin of the last plane, negative if a point is wrong"],
-  ["errors", "points wrong", "At the end of the run"],
-  ["stop", "ended", "Why the run ended"],
+const FACTS = [ // name, label, what it is and how it is computed
+  ["mistakes", "mistakes k", "Updates made in training: k = Σ α, with α the mistakes on each point."],
+  ["allowed", "bound", "No run makes more mistakes than this: (R/γ)², rounded down."],
+  ["radius", "R", "The longest point: R = max ‖x‖, with an offset that of (x, 1)."],
+  ["gamma", "γ", "The largest margin any plane has in the theorem: γ = max over w of min y w·x/‖w‖, with an offset that of (x, 1)."],
+  ["widest", "widest margin", "The largest margin as people draw it: max over w and b of min y (w·x + b)/‖w‖, certified from both sides."],
+  ["margin", "this plane’s", "Margin of the plane at the end, min y (w·x + b)/‖w‖: negative if a point is wrong."],
+  ["errors", "points wrong", "Training points that the plane at the end gets wrong: y (w·x + b) < 0, or on it."],
+  ["stop", "ended", "Why the run ended."],
 ];
 
 export function build(page) {
@@ -85,7 +85,10 @@ export function build(page) {
       button("python", "Python script", "Save a script that makes this run", () => page.saveText("python", "run.py", "text/x-python")),
       live ? button("html", "Replay (HTML)", "Save one file that replays the run anywhere", () => page.saveText("html", "run.html", "text/html")) : null,
       live && line.address ? button("link", "Copy link", "Copy the address of these points", () => page.copyLink()) : null);
-    const help = menu("help", "Help", null, html("dl", { class: "keys" }, ...HELP.flatMap(([keys, what]) => [html("dt", {}, keys), html("dd", {}, what)])));
+    const help = menu("help", "Help", "wide",
+      html("dl", { class: "keys" }, ...HELP.flatMap(([keys, what]) => [html("dt", {}, keys), html("dd", {}, what)])),
+      html("h2", {}, "What the numbers are"),
+      html("dl", { class: "keys" }, ...FACTS.flatMap(([, label, what]) => [html("dt", {}, label), html("dd", {}, what)])));
     const large = button("large", "A+", "Larger type", () => {
       part.large.setAttribute("aria-pressed", page.root.classList.toggle("large"));
       page.resize();
@@ -110,9 +113,9 @@ export function build(page) {
     const to = (where) => () => { page.pause(); page.go(where()); };
     const pace = () => { state.speed = +part.speed.value; if (state.playing) { page.pause(); page.toggle(); } };
     const transport = html("div", { class: "transport", role: "toolbar", "aria-label": "The run" },
-      button("start", "«", "To the start", to(() => 0)), button("back", "‹", "One mistake back", to(() => state.index - 1)),
+      button("start", "«", "To the start", to(() => 0)), button("back", "‹", "One mistake back", () => page.step(-1)),
       button("run", "▶ Run", "Run or pause", () => page.toggle()),
-      button("step", "›", "One mistake on", to(() => state.index + 1)), button("end", "»", "To the end", to(() => Infinity)),
+      button("step", "›", "One mistake on", () => page.step(1)), button("end", "»", "To the end", to(() => Infinity)),
       control("select", "speed", { "aria-label": "Mistakes a second", onchange: pace }, ...options(SPEEDS.map((speed) => [speed, `${speed}/s`]))),
       control("input", "slider", { type: "range", min: 0, max: 0, value: 0, step: 1, "aria-label": "Mistake", oninput: to(() => +part.slider.value) }),
       named("moment", html("output", { class: "moment", "data-part": "moment" }, "–")));
