@@ -493,6 +493,11 @@ def test_data_are_pasted_opened_and_refused_with_a_word(page, tmp_path):
     changed(page, lambda: page.click("[data-do=clear]"))
     assert page.text_content("[data-part=kind]") == "No verdict yet"
     assert page.locator("[data-point]").count() == 0
+    page.focus("[data-part=plot]")
+    changed(page, lambda: page.keyboard.press("a"))
+    changed(page, lambda: page.keyboard.press("a"))
+    changed(page, lambda: page.keyboard.press("l"))
+    agree(page)
 
 
 def saved(page, what):

@@ -176,6 +176,7 @@ export function mount(host, line) {
     clearInterval(state.playing);
     state.playing = 0;
     put(part.run, "▶ Run");
+    part.update.setAttribute("aria-live", "polite"); // each step is read out, but not while running
     part.run.setAttribute("aria-pressed", "false");
   }
   function toggle() {
@@ -184,6 +185,7 @@ export function mount(host, line) {
     if (!last) return;
     if (state.index >= last) go(0);
     put(part.run, "⏸ Pause");
+    part.update.setAttribute("aria-live", "off");
     part.run.setAttribute("aria-pressed", "true");
     state.playing = setInterval(() => { if (state.index >= last) pause(); else go(state.index + 1); }, 1000 / state.speed);
   }
@@ -195,7 +197,8 @@ export function mount(host, line) {
     go(state.index + by);
   }
   root.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") root.querySelectorAll("details.menu").forEach((menu) => { menu.open = false; });
+    const open = event.key === "Escape" && root.querySelector("details.menu[open]");
+    if (open) { open.open = false; open.querySelector("summary").focus(); }
     if (event.key !== " " || event.target.closest("button, input, select, textarea, summary")) return;
     event.preventDefault();
     event.stopPropagation();
