@@ -183,7 +183,9 @@ class NpzSource(Source):
                     raise ReadError(f"{name}: a column of the CSR matrix is not among its {d} columns")
                 pointer = (ends[first : stop + 1] - ends[first]).astype(np.int32)
                 X = sp.csr_array((data.take(nnz), columns.astype(np.int32), pointer), shape=(stop - first, d))
-                X.sum_duplicates()
+                if not X.has_canonical_format:
+                    X = X.copy()  # what was read is read-only
+                    X.sum_duplicates()
                 yield X, n
                 first = stop
             last = int(ends[-1])

@@ -11,7 +11,7 @@ import numpy as np
 from linsep.libsvm import LineError, Parsed, parse
 from linsep.problem import Array
 from linsep.read.source import Options, Source
-from linsep.read.stream import File, ReadError, pieces
+from linsep.read.stream import File, ReadError, cores, pieces, side_by_side
 
 
 class SvmSource(Source):
@@ -65,10 +65,15 @@ class SvmSource(Source):
         if limit is not None and options.zero_based is None:
             limit += 1  # the largest index is n_features in a file that starts at 1
         base = 1 if options.zero_based is False else 0
+
+        def work(piece: memoryview) -> Parsed:
+            return parse(piece, base=base, labels=options.labels, n_features=limit)
+
         line = 1
-        for piece in pieces(file, options.block_bytes, last=True):
+        texts = pieces(file, options.block_bytes, last=True, buffers=cores() + 1)
+        for piece, result in side_by_side(texts, work):
             try:
-                parsed = parse(piece, base=base, labels=options.labels, n_features=limit)
+                parsed = result.result()
                 self._zero = self._zero or parsed.zero
                 if self._zero and limit != options.n_features:
                     _refuse(parsed, options.n_features)

@@ -13,7 +13,7 @@ from linsep import columns
 from linsep.columns import CellError, ColumnError, Layout, find
 from linsep.problem import Array
 from linsep.read.source import Options, Source
-from linsep.read.stream import File, ReadError, complaints, one_line
+from linsep.read.stream import File, ReadError, complaints, one_line, side_by_side
 
 
 def choose(names: list[str], options: Options) -> tuple[int | None, list[int]]:
@@ -99,10 +99,11 @@ class TypedSource(TableSource):
             batches = _parquet if self.options.format == "parquet" else _arrow
             if file.part is not None:
                 first = rows_before(table, self.options.format, file.part[0])
-            for batch, position in batches(table, wanted, self.options.block_bytes, file.size or 0, file.part):
+            parts = batches(table, wanted, self.options.block_bytes, file.size or 0, file.part)
+            for (batch, position), taken in side_by_side(parts, lambda part: self._take(part[0])):
                 file.position = position
                 try:
-                    yield self._take(batch)
+                    yield taken.result()
                 except CellError as error:
                     raise ReadError(f"{file.name}: row {first + error.row}, column {error.column!r}: {error}") from None
                 first += batch.num_rows
