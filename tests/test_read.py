@@ -555,6 +555,14 @@ def test_arrays_are_mapped_and_never_unpickled(tmp_path: Path) -> None:
             read(path)
 
 
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_sparse_rows_of_an_archive_may_be_out_of_order_and_twice(tmp_path, save):
+    parts = {"data": np.array([1.0, 2.0, 4.0, 8.0]), "indices": np.array([2, 0, 1, 1]), "indptr": np.array([0, 2, 4])}
+    save(tmp_path / "x.npz", **parts, shape=np.array([2, 3]), y=np.array([0, 1]))
+    X, _ = read(tmp_path / "x.npz").to_arrays()
+    np.testing.assert_array_equal(X.toarray(), [[2, 0, 1], [0, 12, 0]])
+
+
 @pytest.mark.parametrize("name", ["x.npy", "x.npz", "csr.npz"])
 def test_missing_values_of_arrays(tmp_path: Path, name: str) -> None:
     X = np.array([[1.0, 2.0, 0.0], [np.nan, 1.0, 1.0], [1.0, 1.0, 1.0]])

@@ -17,11 +17,8 @@ The search for proofs shares no code with this file.
 
 from __future__ import annotations
 
+import itertools
 import math
-import os
-from collections import defaultdict
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -31,11 +28,11 @@ import numpy as np
 import scipy.sparse as sp
 from numba import njit
 
+from linsep.parallel import in_parallel
 from linsep.problem import Array, Dense, Rows, Sparse, count, take
 
 SEPARABLE, QUASI, OVERLAP, UNKNOWN = "separable", "quasi", "overlap", "unknown"
 _PRIME = 2**63 - 25
-_CHUNK = 1 << 21  # cells that one compiled call looks at, so that Ctrl-C is heard
 
 
 class Data(NamedTuple):
@@ -228,7 +225,7 @@ def holds(verdict: Verdict, data: Data) -> bool:
     if verdict.kind == QUASI:
         return plane is not None and separates(plane, data, strictly=False) and contradicts(contradiction, data)
     if verdict.kind == OVERLAP:
-        return plane is None and contradicts(contradiction, data) and spans(contradiction, data)
+        return plane is None and overlaps(contradiction, data)
     return False
 
 
@@ -239,16 +236,15 @@ def separates(plane: Separator, data: Data, *, strictly: bool) -> bool:
         return False
     if W.dtype != object and not (np.isfinite(W).all() and np.isfinite(b).all()):
         return False
-    some = False
-    for own in range(data.classes):
-        members = np.flatnonzero(data.y == own)
-        for rival in range(data.classes):
-            if rival != own and len(members):
-                w = difference(np.append(W[own], b[own]), np.append(W[rival], b[rival]))
-                for side in signs(data.rows, members, w):
-                    if side.min() < (1 if strictly else 0):
-                        return False
-                    some |= bool(side.max() > 0)
+    full, some, two = np.column_stack((W, b)), False, data.classes == 2
+    for own, rival in ((1, 0),) if two else itertools.permutations(range(data.classes), 2):
+        which = np.arange(len(data.y)) if two else np.flatnonzero(data.y == own)
+        side = signs(data.rows, which, difference(full[own], full[rival]))
+        if two:  # rows of class 0 ask for the opposite sign
+            side[data.y == 0] *= -1
+        if side.min(initial=1) < (1 if strictly else 0):
+            return False
+        some |= bool(side.max(initial=0) > 0)
     return some
 
 
@@ -256,19 +252,15 @@ def contradicts(refutation: Refutation | None, data: Data) -> bool:
     """Return whether the weights are positive and the weighted sum of the inequalities vanishes."""
     if refutation is None or not _well_formed(refutation, data):
         return False
-    common = math.lcm(*(weight.denominator for weight in refutation.weights))
-    rows = [exact_row(data.rows, i, data.constant) for i in refutation.indices.tolist()]
-    lowest = min(row.shift for row in rows)
-    sums: defaultdict[tuple[int, int], int] = defaultdict(int)  # (class, column) -> sum, times 2**-lowest
-    for own, rival, weight, row in zip(
-        data.y[refutation.indices].tolist(), refutation.rivals.tolist(), refutation.weights, rows, strict=True
-    ):
-        factor = weight.numerator * (common // weight.denominator) << (row.shift - lowest)
-        for c, signed in ((own, factor), (rival, -factor)):
-            if c > 0:  # the sums of class 0 vanish if all others do
-                for j, value in zip(row.columns, row.values, strict=True):
-                    sums[c, j] += signed * value
-    return not any(sums.values())
+    return _cancels(refutation, *combined(refutation, data))
+
+
+def overlaps(refutation: Refutation | None, data: Data) -> bool:
+    """Return whether, moreover, the combined inequalities span all others."""
+    if refutation is None or not _well_formed(refutation, data):
+        return False
+    matrix, shifts = combined(refutation, data)
+    return _cancels(refutation, matrix, shifts) and _spans(refutation, data, matrix)
 
 
 def _well_formed(refutation: Refutation, data: Data) -> bool:
@@ -280,26 +272,47 @@ def _well_formed(refutation: Refutation, data: Data) -> bool:
     return bool(fair) and all(isinstance(weight, Fraction) and weight > 0 for weight in weights)
 
 
-def spans(refutation: Refutation | None, data: Data) -> bool:
+def combined(refutation: Refutation, data: Data) -> tuple[Any, list[int]]:
+    """Return the inequalities of a refutation as integer rows, and the exponent of the power of two left out of each.
+
+    The columns are the weights and offsets that occur, for each class but 0: adding one vector to the weights of all
+    classes has no effect, so that without loss of generality those of class 0 are zero.
+    """
+    rows = exact_rows(data.rows, refutation.indices, data.constant)
+    dense, owns = isinstance(data.rows, Dense), data.y[refutation.indices].tolist()
+    used = range(data.width + data.offset) if dense else sorted({j for row in rows for j in row.columns})
+    place = {column: position for position, column in enumerate(used)}
+    table = []
+    for own, rival, row in zip(owns, refutation.rivals.tolist(), rows, strict=True):
+        values = row.values if dense else [0] * len(used)
+        for j, value in () if dense else zip(row.columns, row.values, strict=True):
+            values[place[j]] = value
+        blocks = {own: values, rival: [-value for value in values]}
+        zeros = [0] * len(used)
+        table.append([value for c in range(1, data.classes) for value in blocks.get(c, zeros)])
+    return flint.fmpz_mat(table), [row.shift for row in rows]
+
+
+def _cancels(refutation: Refutation, matrix: Any, shifts: list[int]) -> bool:
+    """Return whether the weighted sum of the combined inequalities vanishes."""
+    common = math.lcm(*(weight.denominator for weight in refutation.weights))
+    lowest = min(shifts)
+    factors = [
+        weight.numerator * (common // weight.denominator) << (shift - lowest)
+        for weight, shift in zip(refutation.weights, shifts, strict=True)
+    ]
+    total = flint.fmpz_mat(1, len(factors), factors) * matrix
+    return bool(total == flint.fmpz_mat(1, matrix.ncols()))
+
+
+def _spans(refutation: Refutation, data: Data, matrix: Any) -> bool:
     """Return whether the combined inequalities span all others.
 
-    Without loss of generality the weights of class 0 are zero: adding one vector to the weights of all classes has
-    no effect. All inequalities together then have rank ``(classes - 1) q`` where ``q`` is the rank of the rows. The
-    rank of the combined ones is at least that of their residues modulo a prime.
+    All together have rank ``(classes - 1) q`` where ``q`` is the rank of the rows. That of the combined ones is at
+    least the rank of their residues modulo a prime; powers of two left out do not matter to it.
     """
-    assert refutation is not None
     rivals, columns = data.classes - 1, data.width + data.offset
-    cells: dict[tuple[int, int], int] = {}
-    for k, (i, rival) in enumerate(zip(refutation.indices.tolist(), refutation.rivals.tolist(), strict=True)):
-        row = exact_row(data.rows, i, data.constant)  # times a power of two, which no prime but 2 minds
-        for c, sign in ((int(data.y[i]), 1), (rival, -1)):
-            if c > 0:
-                cells.update({(k, c * columns + j): sign * v for j, v in zip(row.columns, row.values, strict=True)})
-    place = {column: position for position, column in enumerate(sorted({column for _, column in cells}))}
-    residues = flint.nmod_mat(len(refutation.indices), len(place), _PRIME)
-    for (k, column), value in cells.items():
-        residues[k, place[column]] = value % _PRIME
-    rank = residues.rank()
+    rank = flint.nmod_mat(matrix, _PRIME).rank()
     if rank == rivals * columns:
         return True
     return rank % rivals == 0 and _rank_at_most(rank // rivals, sorted(set(refutation.indices.tolist())), data)
@@ -325,7 +338,7 @@ def _rank_at_most(q: int, some: list[int], data: Data) -> bool:
         normal = np.full(data.width + 1, Fraction(0), dtype=object)
         divisor = math.gcd(*(int(basis[j, k]) for j in range(len(used))))
         normal[used] = [Fraction(int(basis[j, k]) // divisor) for j in range(len(used))]
-        if any(side.any() for side in signs(data.rows, everyone, normal)):
+        if signs(data.rows, everyone, normal).any():
             return False
     return True
 
@@ -352,35 +365,44 @@ class Row(NamedTuple):
     shift: int
 
 
-def exact_row(rows: Rows, i: int, constant: int | None) -> Row:
-    """Return row ``i`` in integers, with a 1 in column ``constant`` if there is one."""
+def exact_rows(rows: Rows, which: Array, constant: int | None) -> list[Row]:
+    """Return some rows in integers, with a 1 in column ``constant`` if there is one."""
     if isinstance(rows, Dense):
-        columns = np.flatnonzero(rows.data[i])
-        cells = rows.data[i, columns]
+        width = rows.data.shape[1]
+        cells, columns = rows.data[which].ravel(), np.tile(np.arange(width), len(which))
+        edges = [width * k for k in range(len(which) + 1)]
     else:
-        span = slice(int(rows.indptr[i]), int(rows.indptr[i + 1]))
-        columns, cells = rows.indices[span], rows.data[span]
-    shift, values = 0, cells.tolist()
-    if cells.dtype.kind == "f" and len(cells):
+        spans = [slice(int(rows.indptr[i]), int(rows.indptr[i + 1])) for i in which.tolist()]
+        cells = np.concatenate([rows.data[span] for span in spans])
+        columns = np.concatenate([rows.indices[span] for span in spans])
+        edges = np.cumsum([0, *(span.stop - span.start for span in spans)]).tolist()
+    values, places = cells.tolist(), None
+    if cells.dtype.kind == "f":
         if not np.isfinite(cells).all():
-            column = columns[np.flatnonzero(~np.isfinite(cells))[0]]
-            raise ValueError(f"X contains NaN or infinity at row {i}, column {column}")
+            k = int(np.flatnonzero(~np.isfinite(cells))[0])
+            row = which[np.searchsorted(edges, k, side="right") - 1]
+            raise ValueError(f"X contains NaN or infinity at row {row}, column {columns[k]}")
         mantissas, exponents = np.frexp(cells.astype(np.float64))
-        exponents = np.where(mantissas == 0, 1100, exponents).astype(np.int64) - 53
-        shift = int(exponents.min()) if constant is None else min(int(exponents.min()), 0)
-        whole = (mantissas * 2.0**53).astype(np.int64).tolist()
-        values = [value << place for value, place in zip(whole, (exponents - shift).tolist(), strict=True)]
-    if constant is None:
-        return Row(columns.tolist(), values, shift)
-    return Row([*columns.tolist(), constant], [*values, 1 << -shift], shift)
+        values = (mantissas * 2.0**53).astype(np.int64).tolist()
+        places = np.where(mantissas == 0, 1100, exponents - 53)  # zeros have no say in the shift
+    found = []
+    for start, stop in itertools.pairwise(edges):
+        row, shift = values[start:stop], 0
+        if places is not None:
+            shift = int(places[start:stop].min(initial=1100 if constant is None else 0))
+            row = [value << place for value, place in zip(row, (places[start:stop] - shift).tolist(), strict=True)]
+        if constant is None:
+            found.append(Row(columns[start:stop].tolist(), row, shift))
+        else:
+            found.append(Row([*columns[start:stop].tolist(), constant], [*row, 1 << -shift], shift))
+    return found
 
 
 def integer_matrix(data: Data, which: list[int], columns: list[int]) -> Any:
     """Return some rows, each times a power of two, as integers in some columns, which hold all that is not 0."""
     matrix = flint.fmpz_mat(len(which), len(columns))
     place = {column: position for position, column in enumerate(columns)}
-    for k, i in enumerate(which):
-        row = exact_row(data.rows, i, data.constant)
+    for k, row in enumerate(exact_rows(data.rows, np.array(which), data.constant)):
         for j, value in zip(row.columns, row.values, strict=True):
             if value:
                 matrix[k, place[j]] = value
@@ -398,8 +420,8 @@ def difference(u: Array, v: Array) -> Array:
     return np.array([Fraction(a) - Fraction(c) for a, c in zip(u.tolist(), v.tolist(), strict=True)], dtype=object)
 
 
-def signs(rows: Rows, which: Array, w: Array) -> Iterator[Array]:
-    """Yield the exact signs of ``w·(x_i, 1)`` for the rows asked, chunk by chunk.
+def signs(rows: Rows, which: Array, w: Array) -> Array:
+    """Return the exact signs of ``w·(x_i, 1)`` for the rows asked, as int8.
 
     Floats settle nearly all: a sum whose rounding errors are bounded by less than its size has the right sign. The
     few in doubt are summed again with the rounding errors kept, and what is still in doubt in integers.
@@ -410,9 +432,10 @@ def signs(rows: Rows, which: Array, w: Array) -> Iterator[Array]:
     first_look: Any = _filter_dense if dense else _filter_sparse
     second_look: Any = _exact_dense if dense else _exact_sparse
     limit = math.inf if rows.data.dtype.kind == "f" else 2.0**53
+    sides = np.full(len(which), _DOUBT, dtype=np.int8)
 
-    def one(chunk: Array) -> Array:
-        side = np.full(len(chunk), _DOUBT, dtype=np.int8)
+    def settle(start: int, stop: int) -> None:
+        chunk, side = which[start:stop], sides[start:stop]
         if nearest is not None:
             part, places = rows, chunk.astype(np.uint64)
             if dense and not rows.data.flags.c_contiguous:
@@ -427,19 +450,12 @@ def signs(rows: Rows, which: Array, w: Array) -> Iterator[Array]:
         doubt = np.flatnonzero(side == _DOUBT)
         v = whole or (_integers(w) if len(doubt) else [])
         for k in doubt.tolist():
-            row = exact_row(rows, int(chunk[k]), len(w) - 1)
+            (row,) = exact_rows(rows, chunk[k : k + 1], len(w) - 1)
             total = sum(value * v[j] for j, value in zip(row.columns, row.values, strict=True))
             side[k] = (total > 0) - (total < 0)
-        return side
 
-    cells = len(w) if dense else len(rows.data) // max(1, count(rows)) + 1
-    size = max(1, _CHUNK // cells)
-    chunks = [which[start : start + size] for start in range(0, len(which), size)]
-    if len(chunks) == 1:
-        yield one(chunks[0])
-        return
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        yield from pool.map(one, chunks)
+    in_parallel(settle, len(which), len(w) if dense else len(rows.data) // max(1, count(rows)) + 1)
+    return sides
 
 
 def _integers(w: Array) -> list[int]:

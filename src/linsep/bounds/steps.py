@@ -105,6 +105,8 @@ class Trail(NamedTuple):
     @property
     def moved(self) -> Floats:
         """Distance of the weights from the first ones after k mistakes, for every k."""
+        if not self.start.any():
+            return np.asarray(np.sqrt(np.maximum(self.growth, 0.0)))
         squares = np.cumsum(np.concatenate(([0.0], self._steps(self.leads - self.along(self.start)))))
         return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
 

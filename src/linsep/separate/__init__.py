@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from linsep import encode
+from linsep.parallel import quiet_algebra
 from linsep.proof import Data, Separator, Verdict, read, separates
 from linsep.separate.search import Search
 
@@ -51,14 +52,13 @@ def separate(X: Any, y: Any, *, fit_intercept: bool = True, time_limit: float | 
     X = encode.table(X)
     y = encode.labels(y)
     encode.same_length(X, y)
-    classes, codes = encode.number(y)
-    if len(classes) < 2:
-        raise ValueError(f"y has one class only ({classes[0]!r}): there is nothing to separate")
+    classes, codes = encode.several(y)
     data = Data(encode.to_rows(X), codes.astype(np.intp), X.shape[1], len(classes), bool(fit_intercept))
-    search = Search(data, tuple(classes.tolist()), time_limit)
-    if not search.field.finite:
+    try:
+        with quiet_algebra():
+            return Search(data, tuple(classes.tolist()), time_limit).run()
+    except FloatingPointError:
         encode.refuse(X, np.zeros(0))
-    return search.run()
 
 
 def separator(model: Any, X: Any, y: Any) -> Separator | None:

@@ -8,9 +8,7 @@ only for those in the working set.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from fractions import Fraction
 from typing import Any
@@ -18,59 +16,56 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from linsep.parallel import in_parallel
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
 from linsep.proof import Data, Separator
 
 _compiled = njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
-_CHUNK = 1 << 21  # cells in one compiled call: short, so that Ctrl-C is heard
-_SAMPLE = 4096
+_SAMPLE = 1024
+_NEAR = 2.0**16  # times its spread: a centre so far out may be left to rounding when rows are only looked at
 WIDE = 2000  # columns of sparse data from which on working sets are not written out
 
 
 def in_chunks(rows: Rows, n: int, width: int, work: Callable[[Any, int, int], None]) -> None:
     """Call ``work(part, start, stop)`` on stretches of rows, on all processors when there is enough to do."""
-    cells = n * width if isinstance(rows, Dense) else len(rows.data)
-    pieces = max(1, -(-cells // _CHUNK))
-    edges = np.linspace(0, n, pieces + 1).astype(np.int64).tolist()
-    ordered = not isinstance(rows, Dense) or rows.data.flags.c_contiguous
 
-    def one(k: int) -> None:
-        start, stop = edges[k], edges[k + 1]
+    def one(start: int, stop: int) -> None:
         if isinstance(rows, Dense):
-            part = rows.data[start:stop] if ordered else np.ascontiguousarray(rows.data[start:stop])
-            work(Dense(part), start, stop)
+            work(Dense(np.ascontiguousarray(rows.data[start:stop])), start, stop)
         else:
             work(Sparse(rows.data, rows.indices, rows.indptr[start : stop + 1]), start, stop)
 
-    if pieces == 1:
-        one(0)
-        return
-    with ThreadPoolExecutor(min(pieces, os.cpu_count() or 1)) as pool:
-        for _ in pool.map(one, range(pieces)):
-            pass
+    in_parallel(one, n, width if isinstance(rows, Dense) else len(rows.data) // max(1, n) + 1)
+
+
+class Unforeseen(Exception):  # noqa: N818, it is not an error
+    """A value is out of the range in which a sample of the rows showed its column to be."""
 
 
 class Field:
-    """A float view of the data: ``z = (x unit - centre, constant)`` per row, then differences of classes."""
+    """A float view of the data: ``z = (x unit - centre, constant)`` per row, then differences of classes.
 
-    def __init__(self, data: Data, rng: np.random.Generator) -> None:
+    Of many dense rows a sample shows the range of the columns, unless the ``whole`` is to be looked at. Raises
+    FloatingPointError when it comes upon a value that is not finite.
+    """
+
+    def __init__(self, data: Data, rng: np.random.Generator, *, whole: bool = True) -> None:
         self.data = data
         # found by trial on text: rare columns then count for half as much, and the offset for little
         self.wide = isinstance(data.rows, Sparse) and data.width > WIDE
-        self.finite = True
-        largest = self._largest()
-        if not self.finite:
-            return
-        exponents = np.frexp(largest)[1].astype(np.int64)
         n = len(data.y)
+        self.seen = whole or isinstance(data.rows, Sparse) or n <= 4 * _SAMPLE  # whether all values are known
         if isinstance(data.rows, Sparse):  # centred columns would be dense
+            exponents = np.frexp(self._largest())[1].astype(np.int64)
             centre = np.zeros(data.width)
             squares = np.zeros(data.width)
             _column_squares(data.rows.data, data.rows.indices, np.ldexp(1.0, -exponents), squares)
             spread = np.sqrt(squares / n)
         else:
             sample = np.sort(rng.choice(n, _SAMPLE, replace=False)) if n > _SAMPLE else np.arange(n)
-            x = np.ldexp(dense_rows(data, sample), -exponents)
+            x = dense_rows(data, sample)
+            exponents = np.frexp(self._largest() if self.seen else _finite(np.abs(x).max(axis=0)))[1].astype(np.int64)
+            x = np.ldexp(x, -exponents)
             centre = x.mean(axis=0) if data.offset else np.zeros(data.width)
             spread = np.sqrt(np.square(x - centre).mean(axis=0))
         powers = np.log2(np.where(spread > 0, spread, 1.0))
@@ -88,45 +83,60 @@ class Field:
             else:
                 squares = np.square(np.ldexp(x - centre, steps)).sum(axis=1)
             self.constant = 2.0 ** (round(0.5 * np.log2(max(float(np.median(squares)), 1.0))) - 3 * self.wide)
-        self.radius = math.hypot(*largest.tolist())  # at least the size of any row
         self.block = data.width + data.offset
         self.dimension = (data.classes - 1) * self.block
+        self.sizes = np.zeros(0)
+
+    @property
+    def radius(self) -> float:
+        """At least the size of any row."""
+        return math.hypot(*self._largest().tolist())
+
+    def look(self) -> None:
+        """See to it that all values are known to be finite."""
+        if not self.seen:
+            self._largest()
+            self.seen = True
 
     def _largest(self) -> Floats:
-        """Return the largest absolute value of every column; note whether all values are finite."""
+        """Return the largest absolute value of every column."""
         data = self.data
         largest = np.zeros(data.width)
         if isinstance(data.rows, Sparse):
-            self.finite = not np.isnan(_column_tops(data.rows.data, data.rows.indices, largest))
-            return largest
-        parts: list[Floats] = []
+            flaw = _column_tops(data.rows.data, data.rows.indices, largest)
+            return _finite(largest + flaw)
+        tops: list[Array] = []
 
         def work(part: Dense, _start: int, _stop: int) -> None:
-            top = np.zeros((2, data.width))
-            _tops(part.data, top)
-            parts.append(top)
+            x = part.data
+            if x.dtype.kind == "f":  # the bits of a float, but for its sign, are a number that grows with it
+                x = x.view(np.dtype(f"i{x.dtype.itemsize}"))
+            top = np.zeros(data.width, dtype=x.dtype if part.data.dtype.kind == "f" else np.float64)
+            tallest: Any = _top_bits if part.data.dtype.kind == "f" else _tops
+            tallest(x, top)
+            tops.append(top)
 
         in_chunks(data.rows, len(data.y), data.width, work)
-        self.finite = not any(np.isnan(top[1]).any() for top in parts)
-        largest[:] = np.max([top[0] for top in parts], axis=0)
-        return largest
+        top = np.max(tops, axis=0)
+        largest[:] = top if top.dtype.kind == "f" else top.view(data.rows.data.dtype)
+        return _finite(largest)
 
     def part(self, which: Array) -> Field:
         """Return the same view of some rows."""
         some = copy(self)
         some.data = self.data._replace(rows=take(self.data.rows, which), y=self.data.y[which])
+        some.sizes = np.zeros(0)
         return some
 
     def gather(self, ids: Array) -> Floats:
         """Return inequalities as rows of size about 1, shape (m, dimension)."""
         data = self.data
         i, rival = ids // data.classes, ids % data.classes
-        t = np.empty((len(ids), self.block))
-        t[:, : data.width] = dense_rows(data, i) * self.unit - self.centre
-        t[:, data.width :] = self.constant
-        Z = as_differences(t, data.y[i], rival, data.classes)
-        top = np.abs(Z).max(axis=1, initial=0.0)
-        Z[:] = np.ldexp(Z, -np.frexp(top)[1][:, None])
+        Z = np.zeros((len(ids), self.dimension))
+        rows, places = data.rows, i
+        if not isinstance(rows, Dense) or not rows.data.flags.c_contiguous:
+            rows, places = Dense(dense_rows(data, i)), np.arange(len(i))
+        _gather(rows.data, places, data.y[i], rival, (self.unit, self.centre, self.constant), self.block, Z)
         return Z
 
     def sweep(self, w: Floats) -> tuple[Floats, Array]:
@@ -138,20 +148,28 @@ class Field:
         b = W[:, data.width] * self.constant if data.offset else np.zeros(len(W))
         W = np.ascontiguousarray(W[:, : data.width])
         scores, rivals = np.empty(len(data.y)), np.zeros(len(data.y) if data.classes > 2 else 0, dtype=np.intp)
-        if isinstance(data.rows, Dense):
-
-            def work(part: Any, start: int, stop: int) -> None:
-                view = (self.unit, self.centre, self.constant)
-                _sweep_dense(part.data, data.y[start:stop], W, b, view, scores[start:stop], rivals[start:stop])
-        else:
+        measured, sizes = len(self.sizes) > 0, self.sizes if len(self.sizes) else np.empty(len(data.y))
+        if measured or isinstance(data.rows, Sparse):
             W, b = W * self.unit, b - W @ self.centre
-            sweep: Any = _sweep_sparse
+        sweep_sparse: Any = _sweep_sparse
 
-            def work(part: Any, start: int, stop: int) -> None:
-                view = (self.unit, self.constant)
-                sweep(*part, data.y[start:stop], W, b, view, scores[start:stop], rivals[start:stop])
+        def work(part: Any, start: int, stop: int) -> None:
+            here = slice(start, stop)
+            if not isinstance(part, Dense):
+                sweep_sparse(*part, data.y[here], W, b, (self.unit, self.constant), scores[here], rivals[here])
+            elif measured:
+                _look_dense(part.data, data.y[here], W, b, sizes[here], scores[here], rivals[here])
+            else:
+                view = (self.unit, self.centre, self.constant, sizes[here])
+                _sweep_dense(part.data, data.y[here], W, b, view, scores[here], rivals[here])
 
         in_chunks(data.rows, len(data.y), data.width * len(W), work)
+        if isinstance(data.rows, Dense) and not measured:
+            if not self.seen and not np.isfinite(sizes).all():
+                raise Unforeseen
+            self.seen = True
+            if np.abs(self.centre).max(initial=0.0) < _NEAR:
+                self.sizes = sizes
         return scores, rivals if data.classes > 2 else 1 - data.y
 
     def raw(self, w: Floats) -> tuple[Floats, list[Fraction]]:
@@ -179,6 +197,12 @@ class Field:
         return in_classes(table.reshape(W.shape), np.array(offsets, dtype=object), self.data)
 
 
+def _finite(values: Floats) -> Floats:
+    if not np.isfinite(values).all():
+        raise FloatingPointError("a value is not finite")
+    return values
+
+
 def _nearest_float(value: Fraction) -> float:
     try:
         return float(value)
@@ -203,6 +227,14 @@ def dense_rows(data: Data, which: Array) -> Floats:
     return x
 
 
+def raw_differences(data: Data, ids: Array) -> Floats:
+    """Return inequalities in the weights and offsets themselves, as floats."""
+    i = ids // data.classes
+    t = np.ones((len(ids), data.width + data.offset))
+    t[:, : data.width] = dense_rows(data, i)
+    return as_differences(t, data.y[i], ids % data.classes, data.classes)
+
+
 def as_differences(t: Floats, own: Array, rival: Array, classes: int) -> Floats:
     """Return rows ``t`` with + in the block of the own class and - in that of the rival; class 0 has no block."""
     if classes == 2:
@@ -223,13 +255,48 @@ def lowest(scores: Floats, most: int, below: float) -> Array:
 
 @_compiled
 def _tops(data, top):
-    """Put the largest absolute value of each column into top[0], and into top[1] NaN if one is not finite, else 0."""
-    n, d = data.shape
-    for i in range(n):
-        x = data[i]
+    """Put the largest absolute value of each column of integers into ``top``."""
+    for i in range(data.shape[0]):
+        for j in range(top.size):
+            top[j] = max(top[j], abs(float(data[i, j])))
+
+
+@_compiled
+def _top_bits(bits, top):
+    """Put the largest absolute value of each column of floats into ``top``, both as bits; NaN is above infinity."""
+    mask = np.iinfo(bits.dtype).max
+    for i in range(bits.shape[0]):
+        for j in range(top.size):
+            top[j] = max(top[j], bits[i, j] & mask)
+
+
+@_compiled
+def _gather(data, which, own, rival, view, block, Z):
+    """Write inequalities into ``Z``: + in the block of the own class, - in that of the rival, each of size about 1."""
+    unit, centre, constant = view
+    d = data.shape[1]
+    t = np.empty(block)
+    for k in range(which.size):
+        x = data[which[k]]
+        q = 0.0
         for j in range(d):
-            top[0, j] = max(top[0, j], abs(float(x[j])))
-            top[1, j] += 0.0 * float(x[j])
+            t[j] = x[j] * unit[j] - centre[j]
+            q += t[j] * t[j]
+        for j in range(d, block):
+            t[j] = constant
+            q += constant * constant
+        size = math.sqrt(q)
+        if not 1e-140 < size < 1e140:  # squares are out of range
+            size = np.abs(t).max()
+        factor = math.ldexp(1.0, -max(min(math.frexp(size)[1], 1000), -1000))
+        if own[k] > 0:
+            start = (own[k] - 1) * block
+            for j in range(block):
+                Z[k, start + j] = t[j] * factor
+        if rival[k] > 0:
+            start = (rival[k] - 1) * block
+            for j in range(block):
+                Z[k, start + j] = -t[j] * factor
 
 
 @_compiled
@@ -265,7 +332,7 @@ def row_squares(data, indices, indptr, unit, constant, squares):
 @_compiled
 def _sweep_dense(data, y, W, b, view, scores, rivals):
     """Lowest inequality of every row under W and b, divided by the size of the row, and the rival in it."""
-    unit, centre, constant = view
+    unit, centre, constant, sizes = view
     d = data.shape[1]
     for i in range(data.shape[0]):
         x = data[i]
@@ -277,8 +344,9 @@ def _sweep_dense(data, y, W, b, view, scores, rivals):
             s += t * w[j]
             q += t * t
         s += b[0]
+        sizes[i] = np.sqrt(q)
         if b.size == 1:
-            scores[i] = (2 * y[i] - 1) * s / np.sqrt(q)
+            scores[i] = (2 * y[i] - 1) * s / sizes[i]
             continue
         own, rival, highest = 0.0, 0, -np.inf
         for c in range(b.size):
@@ -292,8 +360,29 @@ def _sweep_dense(data, y, W, b, view, scores, rivals):
                 own = s
             elif s > highest:
                 rival, highest = c, s
-        scores[i] = (own - highest) / np.sqrt(q)
+        scores[i] = (own - highest) / sizes[i]
         rivals[i] = rival
+
+
+@_compiled
+def _look_dense(data, y, W, b, sizes, scores, rivals):
+    """As above, with the units already in W, the centre in b, and the sizes of the rows known."""
+    for i in range(data.shape[0]):
+        x = data[i]
+        own, rival, highest, s = 0.0, 0, -np.inf, 0.0
+        for c in range(b.size):
+            s = b[c]
+            for j in range(data.shape[1]):
+                s += x[j] * W[c, j]
+            if c == y[i]:
+                own = s
+            elif s > highest:
+                rival, highest = c, s
+        if b.size == 1:
+            scores[i] = (2 * y[i] - 1) * s / sizes[i]
+        else:
+            scores[i] = (own - highest) / sizes[i]
+            rivals[i] = rival
 
 
 @_compiled

@@ -17,7 +17,7 @@ from scipy.linalg import qr, solve_triangular
 
 from linsep.hull import nearest_point
 from linsep.problem import Array, Floats
-from linsep.proof import Data, Separator, difference, exact_row, signs
+from linsep.proof import Data, Separator, difference, exact_rows, signs
 from linsep.separate import algebra
 from linsep.separate.algebra import Dependency
 from linsep.separate.field import in_classes
@@ -122,10 +122,10 @@ def packed_rows(data: Data, ids: Array, columns: Sequence[int] | None) -> tuple[
     """Return integer rows, exponents as ``raw_rows`` does, and the columns: those given, or those in use."""
     block = data.width + data.offset
     shifts, cells = [], []
-    for k, (i, rival) in enumerate(zip((ids // data.classes).tolist(), (ids % data.classes).tolist(), strict=True)):
-        row = exact_row(data.rows, i, data.constant)
+    own, rival = data.y[ids // data.classes].tolist(), (ids % data.classes).tolist()
+    for k, row in enumerate(exact_rows(data.rows, ids // data.classes, data.constant)):
         shifts.append(row.shift)
-        for c, sign in ((int(data.y[i]) - 1, 1), (rival - 1, -1)):
+        for c, sign in ((own[k] - 1, 1), (rival[k] - 1, -1)):
             if c >= 0:
                 cells += [(k, c * block + j, sign * v) for j, v in zip(row.columns, row.values, strict=True)]
     columns = columns if columns is not None else sorted({j for _, j, _ in cells})
@@ -172,7 +172,7 @@ def pair_signs(data: Data, w: Any) -> Array:
         for rival in range(data.classes):
             if rival != own and len(members):
                 normal = difference(np.append(W[own], b[own]), np.append(W[rival], b[rival]))
-                sides[members, rival] = np.concatenate(list(signs(data.rows, members, normal)))
+                sides[members, rival] = signs(data.rows, members, normal)
     return sides
 
 

@@ -1,7 +1,8 @@
 """The search for a verdict: cheap means first, stronger ones where the exact check says no.
 
-1. Floats on a working set: Wolfe's nearest point (``hull``) on some rows, a pass over all rows, add the lowest ones.
-   All rows above the plane: a candidate separator. Origin in the hull: candidate multipliers, made exact.
+1. Floats on a working set: a plane above some rows, a pass over all rows, add the lowest ones. All rows above the
+   plane: a candidate separator. No plane above those in the set: candidate multipliers, made exact. By Newton's method
+   (``newton``) where there are many more rows than columns; by Wolfe's nearest point (``hull``), which is surer.
 2. The same through an exact lens, and in the end Wolfe's algorithm in rational numbers, which cannot fail.
 3. Not separable: every plane that is weakly right holds the contradicting rows. Restrict to planes that do, drop the
    inequalities that then hold with equality, decide again: a plane means quasi, nothing left means overlap.
@@ -23,8 +24,8 @@ from numba import njit
 from linsep.hull import Nearest, nearest_point
 from linsep.problem import Array, Dense, Floats
 from linsep.proof import Data, Refutation, Separator, Verdict, holds
-from linsep.separate import algebra
-from linsep.separate.field import Field, dense_rows, in_chunks, lowest
+from linsep.separate import algebra, lifting, newton
+from linsep.separate.field import Field, Unforeseen, dense_rows, in_chunks, lowest, raw_differences
 from linsep.separate.lens import Lens, as_plane, decide, packed_rows, pair_signs, raw_rows, whole_basis
 from linsep.separate.residues import vanishing
 from linsep.separate.wide import Descent, contradiction, weak_plane
@@ -34,6 +35,10 @@ _TOL = 0.7  # any plane that the working set is well above will do
 _CELLS = 1 << 25  # of the rows that a working set grows by
 _FAR = 3.0  # times the height of the support
 _UNKNOWNS = 12_000  # an exact basis of so many takes gigabytes
+_FEW = 2000  # inequalities that Newton's method begins with, at least
+_NEWTON = 3000  # unknowns, at most, for Newton's method
+_TURNS = 12  # working sets that Newton's method tries
+_STEPS = 40  # of Newton's method on one
 _STRETCH = 500  # rounds of the nearest point at a time
 _PASSES = 60  # over all rows with floats before stronger means
 
@@ -51,9 +56,13 @@ class Search:
         self.deadline = math.inf if time_limit is None else time.monotonic() + 0.95 * time_limit
         self.bracket = (-math.inf, math.inf)
         self.rng = np.random.default_rng(0)
-        self.near: Nearest | None = None
-        self.field = Field(data, self.rng)
-        self.ids: Array = self._first() if self.field.finite else np.empty(0, dtype=np.intp)
+        self.last: tuple[Floats, Array, Floats] | None = None  # the last plane tried, its support and multipliers
+        self._begin(whole=False)
+
+    def _begin(self, *, whole: bool) -> None:
+        """Look at the data, or at a sample, and choose inequalities to begin with."""
+        self.field = Field(self.data, self.rng, whole=whole)
+        self.ids: Array = self._first()
 
     def tick(self) -> None:
         """Raise OutOfTime once the time limit is spent."""
@@ -61,14 +70,27 @@ class Search:
             raise OutOfTime
 
     def run(self) -> Verdict:
-        """Return the verdict, confirmed by the exact check; "unknown" if the time limit is spent first."""
+        """Return the verdict, confirmed by the exact check; "unknown" if the time limit is spent first.
+
+        Raises FloatingPointError if some value is not finite.
+        """
         try:
-            if self.field.wide:
-                return (self._wide() if self.data.classes == 2 else self._each_against_rest()) or self._exactly()
-            return self._with_floats() or self._exactly()
+            try:
+                verdict = self._decide()
+            except Unforeseen:
+                self._begin(whole=True)
+                verdict = self._decide()
         except OutOfTime:
             self.bracket = self._bounds()
-            return self._verdict("unknown", None, None)
+            verdict = self._verdict("unknown", None, None)
+        self.field.look()
+        return verdict
+
+    def _decide(self) -> Verdict:
+        """Try one means after the other."""
+        if self.field.wide:
+            return (self._wide() if self.data.classes == 2 else self._each_against_rest()) or self._exactly()
+        return self._by_newton() or self._with_floats() or self._exactly()
 
     def _verdict(self, kind: str, plane: Separator | None, refutation: Refutation | None) -> Verdict:
         data = self.data
@@ -84,20 +106,21 @@ class Search:
         With two classes the margin of ``w·x + b = 0`` (offset) or ``w·x = 0``, with more the smallest lead of the true
         class for weights of norm 1 altogether.
         """
-        data, near, radius = self.data, self.near, self.field.radius
+        data, radius = self.data, self.field.radius
         upper = radius * (1 if data.classes == 2 else math.sqrt(2) * (1 + 2.0**-50))
         lower = -upper
-        if near is not None:
-            W, b = self.field.plane(near.w).per_class()
+        if self.last is not None:
+            w, support, weights = self.last
+            W, b = self.field.plane(w).per_class()
             with np.errstate(over="ignore", invalid="ignore"):
-                scores = np.stack([sums(data, w) + c for w, c in zip(W, b, strict=True)])
+                scores = np.stack([sums(data, v) + c for v, c in zip(W, b, strict=True)])
                 own = scores[data.y, np.arange(len(data.y))].copy()
                 scores[data.y, np.arange(len(data.y))] = -np.inf
                 size = np.linalg.norm(W)
                 rounding = (data.width + 10) * 2.0**-51 * (radius + np.abs(b).max() / size)
                 lower = max(lower, float((own - scores.max(axis=0)).min() / size - rounding))
             if data.classes == 2:
-                i, weights = self.ids[near.support] // 2, near.weights[near.support]
+                i, weights = support // 2, weights / weights.sum()
                 sign = 2.0 * data.y[i] - 1
                 if data.offset and abs(sign.sum()) < len(sign):  # half the distance between a point of either hull
                     for side in (-1.0, 1.0):
@@ -126,19 +149,60 @@ class Search:
     # Floats
 
     def _first(self) -> Array:
-        """Return some inequalities to begin with, of every class."""
-        data, rng = self.data, self.rng
-        most, n = min(4 * self.field.dimension + 8, self._room()), len(data.y)
+        """Return some inequalities to begin with."""
+        return self._sample(min(4 * self.field.dimension + 8, self._room()))
+
+    def _sample(self, most: int) -> Array:
+        """Return so many random inequalities, or all if there are not more."""
+        data, rng, n = self.data, self.rng, len(self.data.y)
         if n * (data.classes - 1) <= most:
             i, rival = np.divmod(np.arange(n * data.classes), data.classes)
             return np.flatnonzero(data.y[i] != rival)
-        i = np.sort(rng.choice(n, min(n, most), replace=False)) if n > most else rng.integers(0, n, most)
+        i = np.sort(rng.choice(n, most, replace=False)) if n > most else rng.integers(0, n, most)
+        if data.classes == 2:
+            return i * 2 + 1 - data.y[i]
         rival = (data.y[i] + rng.integers(1, data.classes, len(i))) % data.classes
         return np.unique(i * data.classes + rival)
 
     def _room(self) -> int:
         """Return how many inequalities can be written out at a time without taking much memory."""
         return max(100, _CELLS // self.field.dimension)
+
+    def _by_newton(self) -> Verdict | None:
+        """Decide by Newton's method on a working set, if the exact check agrees."""
+        field, C = self.field, self.data.classes
+        most = min(max(_FEW, 50 * field.dimension), self._room())
+        if len(self.data.y) * (C - 1) <= 4 * field.dimension + 8 or field.dimension > _NEWTON:
+            return None
+        ids = self._sample(most)
+        Z, w = field.gather(ids), np.zeros(field.dimension)
+        few = 10 * field.dimension
+        if few < len(ids) // 2:  # the steps far from the goal are made with fewer rows
+            first = self.rng.permutation(len(ids))[:few]
+            w = newton.fit(Z[first], w, enough=1 - _TOL, steps=3, tick=self.tick).w
+        for _ in range(_TURNS):
+            found = newton.fit(Z, w, enough=1 - _TOL, steps=_STEPS, tick=self.tick)
+            w, slack = found.w, np.maximum(1 - found.heights, 0)
+            below = np.flatnonzero(slack)
+            if w.any() and len(below):
+                self.last = w, ids[below], slack[below]
+            if found.heights.min() <= 0:
+                self.ids = ids[np.sort(np.argsort(found.heights)[: 4 * field.dimension + 8])]
+                if not found.ended:
+                    return None
+                kept, weights = newton.corners(Z[below], slack[below])
+                return self._refuted(ids[below[kept]], weights)
+            self.tick()
+            scores, rivals = field.sweep(w)
+            if scores.min() > 0:
+                return self._separated(w)
+            low = lowest(scores, most, 1.0)  # of rows of size 1, as those in the set are about
+            new = np.setdiff1d(low * C + rivals[low], ids, assume_unique=True)
+            if len(new) == 0 or not np.isfinite(scores).all():
+                return None
+            keep = found.heights < _FAR
+            ids, Z = np.concatenate((ids[keep], new)), np.vstack((Z[keep], field.gather(new)))
+        return None
 
     def _with_floats(self) -> Verdict | None:
         """Decide by floats on a growing working set, if the exact check agrees; first on a sample of the rows."""
@@ -150,7 +214,7 @@ class Search:
             ids, near, _ = self._chase(self.field.part(which), which, ids, near)
         self.ids, near, met = self._chase(self.field, np.arange(n), ids, near)
         if not near.w.any() or not near.lowest > 0:
-            return self._refuted(self.ids[near.support])
+            return self._refuted(self.ids[near.support], near.weights[near.support])
         return self._separated(near.w) if met else None
 
     def _chase(self, field: Field, which: Array, ids: Array, near: Nearest | None) -> tuple[Array, Nearest, bool]:
@@ -166,7 +230,7 @@ class Search:
             self.tick()
             if not near.w.any() or not near.lowest > 0:
                 return ids, near, False
-            self.ids, self.near = ids, near
+            self.ids, self.last = ids, (near.w, ids[near.support], near.weights[near.support])
             scores, rivals = field.sweep(near.w)
             if scores.min() > 0:
                 return ids, near, True
@@ -222,10 +286,18 @@ class Search:
             found = self._confirmed("separable", midway(self.data, plane), None)
         return found or self._confirmed("separable", self.field.plane(w, exact=True), None)
 
-    def _refuted(self, support: Array) -> Verdict | None:
+    def _refuted(self, support: Array, weights: Floats) -> Verdict | None:
         """Make multipliers exact; go on to quasi or overlap."""
-        A, _ = raw_rows(self.data, support)
-        found = algebra.dependency(A)
+        if len(support) == 0:
+            return None
+        found = lifting.dependency(raw_differences(self.data, support), weights)
+        if found is not None:
+            ids = support[found.places]
+            overlap = self._confirmed("overlap", None, refutation(self.data, ids, found.weights, [0] * len(ids)))
+            if overlap is not None:
+                return overlap
+        self.tick()
+        found = algebra.dependency(raw_rows(self.data, support)[0])
         if found is None:
             return None
         return self._weakly(support[found.places], found.weights)

@@ -7,6 +7,7 @@ export const FIELDS = [ // name, label, kind, what it means
   ["eta0", "Learning rate η", "number", "From zero weights it changes only the scale of w"],
   ["fit_intercept", "Offset b", "check", "Without an offset the plane goes through the origin"],
   ["start", "Start weights", "list", "A weight for each column, then the offset; empty is zero (two classes)"],
+  ["multi_class", "Many classes", ["argmax", "ovr"], "More than two classes: all compared (argmax), or each against the rest (ovr)"],
   ["max_iter", "Passes at most", "whole", "max_iter"],
   ["max_updates", "Updates at most", "whole", "max_updates"],
   ["tol", "Loss plateau, tol", "maybe", "Stop when the loss of a pass no longer falls by more than this; empty is off"],
@@ -36,6 +37,7 @@ const HELP = [
   ["arrows", "move it; with Shift in small steps"],
   ["1, 2, … or L", "give it that label, or the next"],
   ["A, Delete", "add a point beside it, delete it"],
+  ["Ctrl-Z, Ctrl-Shift-Z", "undo, redo"],
   ["Space", "run or pause"],
   ["over a chart", "the plane moves to that mistake; arrows too"],
 ];
@@ -68,14 +70,14 @@ export function build(page) {
     const margin = control("input", "margin", {
       type: "range", min: 0.01, max: 0.5, step: 0.01, value: 0.15, "aria-label": "Margin of the teacher's data", oninput: () => page.askPreset(),
     });
-    const again = button("again", "Draw again", "Draw new points from the teacher", () => { state.seed += 1; page.askPreset(); });
+    const again = button("again", "Again", "Draw new points from the teacher", () => { state.seed += 1; page.askPreset(); });
     const teacher = html("span", { class: "teacher", hidden: true }, html("label", {}, "Margin ", margin), named("marginValue", html("output", {}, "0.15")), again);
     const example = "x1,x2,label\n0.5,1,1\n-1,0.25,-1";
     const data = menu("data", "Data", null,
       html("label", {}, "Paste points: coordinates, then the label, a line each", control("textarea", "paste", { rows: 6, spellcheck: "false", placeholder: example })),
       button("usePaste", "Use these points", "Use the pasted points", () => page.readText(part.paste.value)),
       html("label", { class: "file" }, "or open a CSV file ", control("input", "file", { type: "file", accept: ".csv,.tsv,.txt,text/csv", onchange: () => page.readFile() })),
-      button("clear", "Remove all points", "Remove all points", () => page.adopt({ rows: [], labels: [], names: [] })));
+      button("clear", "Remove all points", "Remove all points", () => page.clear()));
     const share = menu("share", "Share", "list",
       button("png", "Picture (PNG)", "Save the plane as PNG", () => page.savePicture("png")),
       button("svg", "Picture (SVG)", "Save the plane as SVG", () => page.savePicture("svg")),
@@ -89,7 +91,7 @@ export function build(page) {
       page.resize();
     });
     const theme = button("theme", "◐", "Light or dark", () => { page.root.dataset.theme = page.dark() ? "light" : "dark"; });
-    const sources = live ? [html("label", {}, "Example ", preset), named("teacher", teacher)] : [];
+    const sources = live ? [html("label", { class: "example" }, html("span", {}, "Example "), preset), named("teacher", teacher)] : [];
     return html("header", { class: "bar" },
       html("h1", {}, "linsep ", html("span", {}, live ? "explore" : "replay")), ...sources, html("span", { class: "fill" }),
       live ? data : null, share, help, large, theme);
@@ -101,8 +103,10 @@ export function build(page) {
     const tools = html("div", { class: "tools", role: "toolbar", "aria-label": "What a click does", hidden: !live },
       html("span", { class: "group" }, ...TOOLS.map(([key, text]) => button(`tool-${key}`, text, text, choose(key)))),
       named("chips", html("span", { class: "group chips", role: "group", "aria-label": "Label of new points" })));
+    const undo = button("undo", "↶", "Undo (Ctrl-Z)", () => page.undo()), redo = button("redo", "↷", "Redo (Ctrl-Shift-Z)", () => page.redo());
+    const picture = (key) => named(key, svg("svg", { class: `layer ${key}`, "aria-hidden": "true" }));
     const plot = named("plot", svg("svg", { class: "plot", role: "group", "aria-label": "Points and planes", "data-part": "plot" }));
-    const fit = button("fit", "Fit", "Fit the view to the points", () => { page.fitBox(); page.drawAll(); });
+    const fit = button("fit", "Fit", "Fit the view to the points", () => page.fit());
     const to = (where) => () => { page.pause(); page.go(where()); };
     const pace = () => { state.speed = +part.speed.value; if (state.playing) { page.pause(); page.toggle(); } };
     const transport = html("div", { class: "transport", role: "toolbar", "aria-label": "The run" },
@@ -116,7 +120,8 @@ export function build(page) {
     const step = html("section", { class: "card step", "aria-label": "This update", "data-part": "step" },
       ...[0, 1, 2, 3].map((i) => named(`step${i}`, html("p", {}, "\u00a0"))));
     return html("section", { class: "board", "aria-label": "The plane" }, tools,
-      html("div", { class: "frame" }, plot, fit, named("hint", html("p", { class: "hint" }))),
+      html("div", { class: "frame" }, html("div", { class: "pictures" }, picture("back"), plot, picture("front"),
+        html("div", { class: "corner" }, live ? undo : null, live ? redo : null, fit)), named("hint", html("p", { class: "hint" }))),
       named("legend", html("div", { class: "legend", "aria-hidden": "true" })), transport, step);
   }
 
@@ -147,12 +152,14 @@ export function build(page) {
     const proof = named("proof", html("section", { class: "card proof", "aria-label": "The proof", "data-part": "proof" }));
     const chart = ([key, title, formula, said]) => html("figure", { class: "card", "data-chart": key },
       html("figcaption", {}, html("b", {}, title), " ", html("i", {}, ...coloured(formula)), named(`value-${key}`, html("output", {}, "\u00a0"))),
-      named(`chart-${key}`, svg("svg", { tabindex: 0, role: "img", "aria-label": title })),
+      html("div", { class: "chart" }, named(`chart-${key}`, svg("svg", { tabindex: 0, role: "img", "aria-label": title })),
+        named(`cursor-${key}`, html("i", { class: "cursor", hidden: true }))),
       html("p", { class: "small" }, said));
-    return html("div", { class: "side" }, verdict, proof, html("section", { class: "charts", "aria-label": "Charts" }, ...CHARTS.map(chart)));
+    return html("div", { class: "side" }, verdict, proof, html("section", { class: "charts", "aria-label": "Charts" }, ...CHARTS.map(chart)), settings());
   }
 
   const status = named("status", html("p", { class: "status", role: "alert", "data-part": "status" }));
-  return html("div", { class: "linsep", "data-state": "busy", "data-mode": live ? "live" : "replay" },
-    bar(), status, html("div", { class: "stage" }, board(), side(), settings()));
+  // the root takes the focus of a click, and a notebook leaves the keys to it
+  return html("div", { class: "linsep", tabindex: -1, "data-lm-suppress-shortcuts": "true", "data-state": "busy", "data-mode": live ? "live" : "replay" },
+    bar(), status, html("div", { class: "stage" }, board(), side()));
 }
