@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from linsep.cli.files import Data, Delimiter, Format, Header, Missing, Target, ZeroBased, open_data
+from linsep.cli.files import Data, Delimiter, Format, Header, Ignore, Missing, Target, ZeroBased, open_data
 from linsep.cli.screen import Json, Quiet, count, facts_table, headline, meter, result
 from linsep.cli.spread import Cluster, Picked, Place, ShardMegabytes, Workers
 
@@ -36,6 +36,7 @@ def separate(
     header: Header = None,
     zero_based: ZeroBased = None,
     missing: Missing = "error",
+    ignore: Ignore = None,
     cluster: Cluster = None,
     workers: Workers = None,
     shard_mb: ShardMegabytes = 64,
@@ -52,8 +53,9 @@ def separate(
     from linsep.separate import separate as decide
 
     source = open_data(
-        data, format=form, target=target, delimiter=delimiter, header=header, zero_based=zero_based, missing=missing
-    )
+        data, format=form, target=target, delimiter=delimiter, header=header, zero_based=zero_based, missing=missing,
+        ignore=ignore or (),
+    )  # fmt: skip
     place = Place(cluster, workers, shard_mb)
     X: Any
     y: Any
@@ -131,6 +133,7 @@ def verify(
     header: Header = None,
     zero_based: ZeroBased = None,
     missing: Missing = "error",
+    ignore: Ignore = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -148,8 +151,9 @@ def verify(
     except ValueError as error:
         raise ValueError(f"{proof}: {error}") from None
     source = open_data(
-        data, format=form, target=target, delimiter=delimiter, header=header, zero_based=zero_based, missing=missing
-    )
+        data, format=form, target=target, delimiter=delimiter, header=header, zero_based=zero_based, missing=missing,
+        ignore=ignore or (),
+    )  # fmt: skip
     X, y = source.to_arrays()
     holds = y is not None and check(text, X, y)
     facts = {"command": "verify", "proof": proof, "data": data, "verdict": verdict.kind, "holds": holds}

@@ -12,7 +12,19 @@ from typing import Annotated, Any
 
 import typer
 
-from linsep.cli.files import Data, Delimiter, Format, Header, Missing, Target, ZeroBased, blocks, open_data, open_like
+from linsep.cli.files import (
+    Data,
+    Delimiter,
+    Format,
+    Header,
+    Ignore,
+    Missing,
+    Target,
+    ZeroBased,
+    blocks,
+    open_data,
+    open_like,
+)
 from linsep.cli.judge import Offset
 from linsep.cli.screen import Json, Quiet, count, facts_table, headline, result
 
@@ -32,6 +44,7 @@ def report(
     header: Header = None,
     zero_based: ZeroBased = None,
     missing: Missing = "error",
+    ignore: Ignore = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -48,8 +61,9 @@ def report(
     mpl.use("Agg")  # files only: no window, no screen needed
     started = time.perf_counter()
     source = open_data(
-        data, format=form, target=target, delimiter=delimiter, header=header, zero_based=zero_based, missing=missing
-    )
+        data, format=form, target=target, delimiter=delimiter, header=header, zero_based=zero_based, missing=missing,
+        ignore=ignore or (),
+    )  # fmt: skip
     X, y = source.to_arrays()
     if y is None:
         raise ValueError("there are no labels: nothing to separate")
