@@ -185,7 +185,7 @@ def train(
     ledger, keeper = ledger or Ledger(), keeper or Keeper()
     while True:
         if ledger.passes and ledger.blocks == 0:
-            stop = _stop(plan, ledger, len(weights.b))
+            stop = stopped(plan, ledger, len(weights.b))
             if stop is not None:
                 return ledger.run(stop)
         started, spent = time.perf_counter(), ledger.seconds
@@ -282,7 +282,7 @@ def _refuted_at(plan: Plan) -> float:
     return math.floor(plan.allowed) + 1 if one_machine and plan.allowed < 2**62 else math.inf
 
 
-def _stop(plan: Plan, ledger: Ledger, machines: int) -> Stop | None:
+def stopped(plan: Plan, ledger: Ledger, machines: int) -> Stop | None:
     """Say whether the run ends after these passes, and why."""
     passes = ledger.passes
     if passes[-1].mistakes == 0:

@@ -117,7 +117,8 @@ class DelimitedSource(TableSource):
         return np.array([places.get(name, UNWANTED) for name in self._all], dtype=np.int64)
 
     def _read(self, file: File) -> Iterator[tuple[Any, Array | None]]:
-        skip = self._check_header(file) if self._header else 0
+        inside = file.part is not None and file.part[0] > 0
+        skip = self._check_header(file) if self._header and not inside else 0
         line = 1 + skip
         for piece, result in side_by_side(self._texts(file, skip), self._parse):
             try:

@@ -56,10 +56,15 @@ def one_line(error: BaseException) -> str:
 
 
 class File:
-    """One input: a path, or a stream, whose bytes are kept in an anonymous temporary file to be read again."""
+    """One input: a path, or a stream, whose bytes are kept in an anonymous temporary file to be read again.
 
-    def __init__(self, path: Any, *, spool: bool = True) -> None:
+    ``part`` says which part of a path is meant, from where and up to where: bytes of text, rows of an array, row groups
+    or batches of a table. What is asked of the whole file, such as its size, does not mind it.
+    """
+
+    def __init__(self, path: Any, *, spool: bool = True, part: tuple[int, int] | None = None) -> None:
         self.path: str | None = None
+        self.part = part
         self.position = 0  # bytes taken from the disk since the file was opened last
         if isinstance(path, str | os.PathLike) and os.fspath(path) != "-":
             self.name = str(os.fspath(path))
@@ -106,7 +111,7 @@ class File:
     def raw(self, *, last: bool = False) -> Iterator[io.BufferedReader]:
         """Open the bytes as they are on disk, from the beginning."""
         if self.path is not None:
-            with open(self.path, "rb") as file:
+            with open(self.path, "rb") if self.part is None else _span(self.path, self.part) as file:
                 yield file
         elif self._spent:
             raise ReadError(f"{self.name}: can be read only once")
@@ -157,6 +162,32 @@ class File:
                     raw.seek(start)
                     digest.update(raw.read(_SAMPLE))
         return digest.hexdigest()
+
+
+class _Span(io.RawIOBase):
+    """Some bytes of a file."""
+
+    def __init__(self, path: str, start: int, stop: int) -> None:
+        self._file = open(path, "rb", buffering=0)  # noqa: SIM115 - closed with this object
+        self._file.seek(start)
+        self._left = stop - start
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        taken = self._file.readinto(memoryview(buffer)[: self._left])
+        self._left -= taken
+        return taken
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def _span(path: str, part: tuple[int, int]) -> io.BufferedReader:
+    """Open some bytes of a file."""
+    return io.BufferedReader(_Span(path, *part), 1 << 16)
 
 
 class _Kept(io.RawIOBase):

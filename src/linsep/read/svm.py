@@ -50,6 +50,15 @@ class SvmSource(Source):
         wanted = self.options.n_features
         return slice(start, self._width if wanted is None else start + wanted)
 
+    @property
+    def extent(self) -> tuple[int, bool]:
+        """How wide `Block.X` has been so far, and whether an index was 0."""
+        return self._width, self._zero
+
+    def take_note(self, width: int, zero: bool) -> None:
+        """Know what the parts, which were read elsewhere, have found together."""
+        self._width, self._zero, self._ended = width, zero, True
+
     def _read(self, file: File) -> Iterator[tuple[Any, Array | None]]:
         options = self.options
         limit = options.n_features
