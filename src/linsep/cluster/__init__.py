@@ -2,8 +2,8 @@
 
 from linsep.cluster.farm import ClusterError, connect
 from linsep.cluster.looking import confusion, predict, score
-from linsep.cluster.mixing import Mixing, fit
+from linsep.cluster.mixing import fit
 from linsep.cluster.shards import Shard, cut
 from linsep.cluster.verdict import separate
 
-__all__ = ["ClusterError", "Mixing", "Shard", "confusion", "connect", "cut", "fit", "predict", "score", "separate"]
+__all__ = ["ClusterError", "Shard", "confusion", "connect", "cut", "fit", "predict", "score", "separate"]

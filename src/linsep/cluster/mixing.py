@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,37 +49,6 @@ from linsep.train import (
 )
 
 _LONGEST_TRACE = 1 << 24  # mistakes; a longer trace is not kept
-
-
-@dataclass(frozen=True)
-class Mixing:
-    """What a run on a cluster records beside its history: ``model.mixing_``.
-
-    Attributes
-    ----------
-    shards : tuple of str
-        What the shards are.
-    mistakes : ndarray of shape (rounds, shards)
-        Mistakes of each shard in each round.
-    weighted : float
-        ``B``, the mistakes of all rounds, in each the mean over shards weighted by mistakes; with one-against-rest the
-        largest over the machines.
-    margin_upper : float
-        No plane has a larger margin: ``‖w‖ / (η B)``. The margin is that of the rows as they were trained on, augmented
-        by a 1 if there is an offset. Infinite where the theorem does not hold.
-    holds : str
-        What the theorem needs and how that is met, or why it says nothing here.
-    """
-
-    shards: tuple[str, ...]
-    mistakes: Array
-    weighted: float
-    margin_upper: float
-    holds: str
-
-    def __repr__(self) -> str:
-        rounds = len(self.mistakes)
-        return f"Mixing({len(self.shards)} shards, {rounds} rounds, weighted mistakes {self.weighted:.6g})"
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -320,13 +289,21 @@ def fit(
     Returns
     -------
     model : the same
-        With ``mixing_`` beside the usual attributes: mistakes per shard, and the bound for mixing. A trace is kept
-        where there is one shard only.
+        A trace is kept where there is one shard only. Beside the usual attributes it has ``mixing_``, a dict:
+        ``mistakes``, shape (rounds, shards); ``weighted``, B of the bound below; ``margin_upper``, above which no plane
+        has a margin: that of the rows as they were trained on, augmented by a 1 if there is an offset; and ``holds``,
+        what the bound needs, or why it says nothing here (``margin_upper`` is then infinite).
 
     Raises
     ------
     ClusterError
         If the cluster is lost; what was learnt until then is in the checkpoint.
+
+    Notes
+    -----
+    Theorem 3 of the paper: if a plane has margin γ, then ``B = Σ μ k <= (R/γ)²`` over all rounds and shards, where k is
+    the mistakes of a shard in a round and μ its share in the mixing. It needs first weights 0 and equal steps. Since
+    also ``B η γ <= ‖w‖``, every run bounds γ from above by ``‖w‖ / (η B)``.
 
     Examples
     --------
@@ -564,7 +541,7 @@ class _Fitting:
             self._save()
         return f"{done}; resume from {self.saved.path}" if rounds else done
 
-    def _mixing(self, plan: Plan) -> Mixing:
+    def _mixing(self, plan: Plan) -> dict[str, Any]:
         """Return what is to be said of the mixing."""
         eta, spent = self.model.eta0, float(self.spent.max())
         unequal = len({float(self.class_weight.get(c, 1.0)) for c in self.classes.tolist()}) > 1
@@ -579,7 +556,7 @@ class _Fitting:
             W, b = W[machine : machine + 1], b[machine : machine + 1]
         upper = math.inf if lacks else norm(np.column_stack((W, b))) / (eta * spent) * (1 + 1e-9)
         holds = lacks or "from weights 0, with equal steps, and shares of each round that add up to 1"
-        return Mixing(tuple(map(str, self.farm.shards)), np.array(self.by_shard), spent, upper, holds)
+        return {"mistakes": np.array(self.by_shard), "weighted": spent, "margin_upper": upper, "holds": holds}
 
 
 class Mix:

@@ -18,6 +18,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from copy import copy
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -27,11 +28,15 @@ from distributed import Client
 
 from linsep import encode
 from linsep.cluster.farm import Farm, Raw
+from linsep.document import Fingerprint
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
 from linsep.proof import Data, Refutation, Separator, Verdict, difference, integer_matrix, signs
 from linsep.read import Source
-from linsep.separate.field import Field, lowest
+from linsep.separate.field import Field, dense_rows, lowest
 from linsep.separate.search import Search
+from linsep.stream import ahead
+
+Watch = Callable[[int, int, int], None]  # round, rows searched, rows that the proof left uncovered
 
 _CELLS = 1 << 25  # of the rows that a working set begins with, or grows by
 _PRIME = 2**63 - 25
@@ -217,7 +222,7 @@ def separate(
     fit_intercept: bool = True,
     time_limit: float | None = None,
     shard_bytes: int = 1 << 26,
-    watch: Callable[[int, int, int], None] | None = None,
+    watch: Watch | None = None,
 ) -> Verdict:
     """Decide on a cluster whether some plane separates the classes, and prove it.
 
@@ -249,6 +254,30 @@ def separate(
     >>> with cluster.connect("tcp://host:8786") as client:  # doctest: +SKIP
     ...     verdict = cluster.separate(read("data/*.parquet"), client)
     """
+    return decide(
+        source, client, fit_intercept=fit_intercept, time_limit=time_limit, shard_bytes=shard_bytes, watch=watch
+    ).verdict
+
+
+class Decision(NamedTuple):
+    """A verdict on all rows, and those rows that it speaks of."""
+
+    verdict: Verdict
+    rows: int  # in all the data
+    cells: dict[int, Floats]  # the rows of the refutation, by their numbers
+    labels: dict[int, Any]
+
+
+def decide(
+    source: Source,
+    client: Client,
+    *,
+    fit_intercept: bool,
+    time_limit: float | None,
+    shard_bytes: int,
+    watch: Watch | None = None,
+) -> Decision:
+    """Decide on a cluster whether some plane separates the classes; see `separate`."""
     deadline = math.inf if time_limit is None else time.monotonic() + time_limit
     farm = Farm(client, source, shard_bytes)
     found: list[Survey] = list(farm.ask(survey))
@@ -267,26 +296,13 @@ def separate(
         left = None if time_limit is None else max(0.01, deadline - time.monotonic())
         verdict = Search(working.data, tuple(classes.tolist()), left).run()
         if verdict.kind == "unknown":
-            return _all(verdict, working, (-math.inf, verdict.bracket[1]))
+            return working.decision(verdict, sum(sizes), (-math.inf, verdict.bracket[1]))
         before, uncovered = len(working.numbers), working.grow(verdict)
         if watch is not None:
             watch(number, before, uncovered)
         if uncovered == 0:
-            return _all(verdict, working, verdict.bracket)
+            return working.decision(verdict, sum(sizes), verdict.bracket)
     raise AssertionError("there are not so many rows")
-
-
-def _all(verdict: Verdict, working: _Working, bracket: tuple[float, float]) -> Verdict:
-    """Return the verdict on the working set as one on all rows."""
-    found = verdict.refutation
-    if found is not None:
-        numbers = working.numbers[found.indices]
-        order = np.argsort(numbers, kind="stable")
-        weights = tuple(found.weights[k] for k in order.tolist())
-        found = Refutation(numbers[order].astype(np.intp), weights, found.rivals[order])
-    return Verdict(
-        verdict.kind, verdict.separator, found, verdict.classes, verdict.n_features, verdict.fit_intercept, bracket
-    )
 
 
 class _Working:
@@ -356,6 +372,20 @@ class _Working:
             normals.append(normal)
         return self._add(self.farm.ask(outside, (normals, self.most))) if normals else 0
 
+    def decision(self, verdict: Verdict, rows: int, bracket: tuple[float, float]) -> Decision:
+        """Return the verdict on these rows as one on all rows."""
+        found, data = verdict.refutation, self.data
+        cells: dict[int, Floats] = {}
+        labels: dict[int, Any] = {}
+        if found is not None:
+            numbers = self.numbers[found.indices].astype(np.intp)
+            order = np.argsort(numbers, kind="stable")
+            cells = dict(zip(numbers.tolist(), dense_rows(data, found.indices), strict=True))
+            labels = dict(zip(numbers.tolist(), self.classes[data.y[found.indices]].tolist(), strict=True))
+            weights = tuple(found.weights[k] for k in order.tolist())
+            found = Refutation(numbers[order], weights, found.rivals[order])
+        return Decision(replace(verdict, refutation=found, bracket=bracket), rows, cells, labels)
+
 
 def _seen(plane: Separator, field: Field) -> Floats:
     """Return a plane as the field sees it, as far as floats can tell; only used to tell near rows from far ones."""
@@ -368,3 +398,20 @@ def _seen(plane: Separator, field: Field) -> Floats:
     if not field.data.offset:
         return V.ravel()
     return np.column_stack((V, (b + V @ field.centre) / field.constant)).ravel()
+
+
+def fingerprint(source: Source, verdict: Verdict) -> dict[str, Any]:
+    """Return the fingerprint of all rows, for the file of a proof; they are read here, one block at a time, twice."""
+    classes = np.array(verdict.classes, dtype=object)
+    hashed: Fingerprint | None = None
+    for block in ahead(source):
+        assert block.y is not None
+        hashed = hashed or Fingerprint(verdict.n_features, hasattr(block.X, "indptr"))
+        hashed.add_classes(encode.codes(block.y, classes))
+    assert hashed is not None
+    for block in ahead(source):
+        X = block.X
+        if hasattr(X, "indptr") and source.features.start:
+            X = X[:, source.features.start :]
+        hashed.add_rows(encode.to_rows(X))
+    return hashed.result()
