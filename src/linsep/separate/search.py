@@ -13,8 +13,8 @@ Nothing is returned that ``proof`` does not confirm.
 from __future__ import annotations
 
 import math
-import time
 from fractions import Fraction
+from time import monotonic as clock
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,8 @@ _SHARE = 32  # a first working set is found on this share of the rows
 _TOL = 0.7  # any plane that the working set is well above will do
 _CELLS = 1 << 25  # of the rows that a working set grows by
 _FAR = 3.0  # times the height of the support
+_DEEP = 8.0  # as far on the wrong side
+_SUFFICE = 4  # times the unknowns: rows that are then added
 _UNKNOWNS = 12_000  # an exact basis of so many takes gigabytes
 _FEW = 2000  # inequalities that Newton's method begins with, at least
 _NEWTON = 3000  # unknowns, at most, for Newton's method
@@ -53,7 +55,10 @@ class Search:
     def __init__(self, data: Data, classes: tuple[Any, ...], time_limit: float | None) -> None:
         self.data, self.classes = data, classes
         self.time_limit = time_limit
-        self.deadline = math.inf if time_limit is None else time.monotonic() + 0.95 * time_limit
+        self.deadline = math.inf
+        if time_limit is not None:  # the bounds on the margin, at the end, take some passes
+            last = min(1e-9 * data.rows.data.size * (data.classes + 1), 0.5 * time_limit)
+            self.deadline = clock() + 0.95 * time_limit - last
         self.bracket = (-math.inf, math.inf)
         self.rng = np.random.default_rng(0)
         self.last: tuple[Floats, Array, Floats] | None = None  # the last plane tried, its support and multipliers
@@ -64,9 +69,9 @@ class Search:
         self.field = Field(self.data, self.rng, whole=whole)
         self.ids: Array = self._first()
 
-    def tick(self) -> None:
-        """Raise OutOfTime once the time limit is spent."""
-        if time.monotonic() > self.deadline:
+    def tick(self, seconds: float) -> None:
+        """Raise OutOfTime if the time limit is spent, or would be within so many seconds."""
+        if clock() + seconds > self.deadline:
             raise OutOfTime
 
     def run(self) -> Verdict:
@@ -83,7 +88,6 @@ class Search:
         except OutOfTime:
             self.bracket = self._bounds()
             verdict = self._verdict("unknown", None, None)
-        self.field.look()
         return verdict
 
     def _decide(self) -> Verdict:
@@ -94,6 +98,7 @@ class Search:
 
     def _verdict(self, kind: str, plane: Separator | None, refutation: Refutation | None) -> Verdict:
         data = self.data
+        self.field.look()
         return Verdict(kind, plane, refutation, self.classes, data.width, data.offset, self.bracket)
 
     def _confirmed(self, kind: str, plane: Separator | None, refutation: Refutation | None) -> Verdict | None:
@@ -134,15 +139,15 @@ class Search:
         """Find the nearest point in stretches that are short enough to look at the clock and hear Ctrl-C."""
         rounds, shortest = _STRETCH if self.time_limit is None else 20, math.inf
         while True:
-            self.tick()
-            began = time.monotonic()
+            self.tick(0.0)
+            began = clock()
             near = nearest_point(Z, start=start, tol=_TOL, max_iter=rounds)
             distance = float(np.linalg.norm(near.point))
             if not near.w.any() or near.lowest > 0 or not distance < shortest * (1 - 1e-9):
                 return near
             start, shortest = near.weights, distance
             if self.time_limit is not None:
-                fitting = rounds * 0.05 * self.time_limit / max(time.monotonic() - began, 1e-6)
+                fitting = rounds * 0.05 * self.time_limit / max(clock() - began, 1e-6)
                 rounds = min(max(5, int(fitting)), 2 * rounds, _STRETCH)
 
     # -----------------------------------------------------------------------------------------------------------
@@ -175,6 +180,7 @@ class Search:
         if len(self.data.y) * (C - 1) <= 4 * field.dimension + 8 or field.dimension > _NEWTON:
             return None
         ids = self._sample(most)
+        self.tick(2e-9 * len(ids) * field.dimension)
         Z, w = field.gather(ids), np.zeros(field.dimension)
         few = 10 * field.dimension
         if few < len(ids) // 2:  # the steps far from the goal are made with fewer rows
@@ -190,13 +196,15 @@ class Search:
                 self.ids = ids[np.sort(np.argsort(found.heights)[: 4 * field.dimension + 8])]
                 if not found.ended:
                     return None
-                kept, weights = newton.corners(Z[below], slack[below])
+                kept, weights = newton.corners(Z[below], slack[below], self.tick)
                 return self._refuted(ids[below[kept]], weights)
-            self.tick()
+            self.tick(0.0)
             scores, rivals = field.sweep(w)
             if scores.min() > 0:
                 return self._separated(w)
-            low = lowest(scores, most, 1.0)  # of rows of size 1, as those in the set are about
+            # of rows about as long as those in the set; fewer will do for a contradiction, which is likely if one of
+            # them is far on the wrong side
+            low = lowest(scores, most if scores.min() > -_DEEP else _SUFFICE * field.dimension, 1.0)
             new = np.setdiff1d(low * C + rivals[low], ids, assume_unique=True)
             if len(new) == 0 or not np.isfinite(scores).all():
                 return None
@@ -227,7 +235,7 @@ class Search:
         Z = self.field.gather(ids)
         near = near or self._nearest(Z, None)
         for turn in range(_PASSES):
-            self.tick()
+            self.tick(0.0)
             if not near.w.any() or not near.lowest > 0:
                 return ids, near, False
             self.ids, self.last = ids, (near.w, ids[near.support], near.weights[near.support])
@@ -263,7 +271,7 @@ class Search:
         for most in (20, 50, 100, 200, 400, 800, 800, 800):
             if descent.go_on(10, self.tick):
                 return self._separated(descent.weights())
-            ids, found = contradiction(self.field, descent.alpha, descent.sizes, most)
+            ids, found = contradiction(self.field, descent.alpha, descent.sizes, most, self.tick)
             if found is not None:
                 break
         else:
@@ -290,14 +298,16 @@ class Search:
         """Make multipliers exact; go on to quasi or overlap."""
         if len(support) == 0:
             return None
+        self.tick(lifting.PACE * len(support) ** 3)
         found = lifting.dependency(raw_differences(self.data, support), weights)
         if found is not None:
             ids = support[found.places]
             overlap = self._confirmed("overlap", None, refutation(self.data, ids, found.weights, [0] * len(ids)))
             if overlap is not None:
                 return overlap
-        self.tick()
-        found = algebra.dependency(raw_rows(self.data, support)[0])
+        A, _ = raw_rows(self.data, support)
+        self.tick(algebra.seconds(A))
+        found = algebra.dependency(A)
         if found is None:
             return None
         return self._weakly(support[found.places], found.weights)
@@ -361,8 +371,8 @@ class Search:
             self._must_fit()
             face, multipliers = self._with_duplicates(ids, weights)
         while True:
-            self.tick()
             A, shifts = raw_rows(data, face)
+            self.tick(algebra.seconds(A))
             basis = algebra.null_basis(A)
             left = self._off_face(basis)
             if not left.any():
