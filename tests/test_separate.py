@@ -323,6 +323,35 @@ def test_search_without_floats(monkeypatch):
     assert seen == {"separable", "quasi", "overlap"}
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("offset", [False, True])
+@pytest.mark.parametrize("storage", [np.array, sp.csr_array])
+def test_more_columns_than_an_exact_basis_may_have(monkeypatch, storage, offset, classes):
+    monkeypatch.setattr(search, "_UNKNOWNS", 40)
+    seen = set()
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X = rng.integers(-2, 3, size=(12, 3)) @ rng.integers(-2, 3, size=(3, 60)) * (1.0 if seed % 2 else 0.1)
+        y = np.append(np.arange(classes), rng.integers(0, classes, 12 - classes))
+        X[: 4 * (seed // 3)] = X[0]  # rows of all classes in one place
+        verdict = separate(storage(X), y, fit_intercept=offset)
+        assert verdict.check(X, y)
+        assert proves(verdict, X, y.tolist())
+        seen.add(verdict.kind)
+        with monkeypatch.context() as patch:
+            patch.setattr(search, "_UNKNOWNS", 10_000)
+            assert separate(X, y, fit_intercept=offset).kind == verdict.kind
+    assert len(seen) > 1
+
+
+def test_too_many_columns_for_memory_are_refused(monkeypatch):
+    monkeypatch.setattr(search, "_UNKNOWNS", 4)
+    X = np.arange(40.0).reshape(8, 5) % 7
+    X[1] = X[0]
+    with pytest.raises(MemoryError, match="6 unknowns does not fit into memory: leave out columns until 4 are left"):
+        separate(X, np.arange(8) % 2)
+
+
 def test_exact_nearest_point():
     A = algebra.fmpz_mat([[3, 1], [1, 3], [5, 5]])
     x, found = algebra.nearest(A, [], np.empty(0), lambda _: None)

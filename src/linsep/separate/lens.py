@@ -7,12 +7,13 @@ dependent columns made orthogonal), and loses nothing: rows are multiplied out i
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
-from flint import fmpz, fmpz_mat
+from flint import fmpz, fmpz_mat, nmod_mat
 from scipy.linalg import qr, solve_triangular
 
 from linsep.hull import nearest_point
@@ -139,6 +140,31 @@ def packed_rows(data: Data, ids: Array, columns: Sequence[int] | None) -> tuple[
     for k, j, value in cells:
         matrix[k, place[j]] = value
     return matrix, shifts, columns
+
+
+def independent_columns(data: Data, tick: Tick) -> list[int]:
+    """Return columns that all others depend on, the constant of the offset first: almost surely.
+
+    What rows cancel in these, they cancel in all columns, so that no others are needed to decide.
+    """
+    cells: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    for i, row in enumerate(exact_rows(data.rows, np.arange(len(data.y)), data.constant)):
+        for j, value in zip(row.columns, row.values, strict=True):
+            if value:
+                cells[j].append((i, value % algebra.PRIME))
+    kept: list[int] = []
+    left = sorted(cells, key=lambda j: -len(cells[j]))  # the constant is nowhere zero, and the last of such columns
+    left.sort(key=lambda j: j != data.constant)
+    while left and len(kept) < len(data.y):
+        size = max(64, len(data.y))
+        some, left = kept + left[:size], left[size:]
+        tick(1e-9 * len(data.y) ** 2 * len(some))
+        table = nmod_mat(len(data.y), len(some), algebra.PRIME)
+        for k, j in enumerate(some):
+            for i, value in cells[j]:
+                table[i, k] = value
+        kept = [some[k] for k in algebra.leading(table)]
+    return kept
 
 
 def whole_basis(data: Data) -> Any:

@@ -22,11 +22,20 @@ from flint import fmpz_mat
 from numba import njit
 
 from linsep.hull import Nearest, nearest_point
-from linsep.problem import Array, Dense, Floats
+from linsep.problem import Array, Dense, Floats, Rows
 from linsep.proof import Data, Refutation, Separator, Verdict, holds
 from linsep.separate import algebra, lifting, newton
 from linsep.separate.field import Field, Unforeseen, dense_rows, in_chunks, lowest, raw_differences
-from linsep.separate.lens import Lens, as_plane, decide, packed_rows, pair_signs, raw_rows, whole_basis
+from linsep.separate.lens import (
+    Lens,
+    as_plane,
+    decide,
+    independent_columns,
+    packed_rows,
+    pair_signs,
+    raw_rows,
+    whole_basis,
+)
 from linsep.separate.residues import vanishing
 from linsep.separate.wide import Descent, contradiction, weak_plane
 
@@ -47,6 +56,10 @@ _PASSES = 60  # over all rows with floats before stronger means
 
 class OutOfTime(Exception):  # noqa: N818, it is not an error
     """The time limit is spent."""
+
+
+class TooWide(Exception):  # noqa: N818, there may be another way
+    """An exact search in all columns does not fit into memory."""
 
 
 class Search:
@@ -81,17 +94,18 @@ class Search:
         """
         try:
             try:
-                verdict = self._decide()
+                return self._decide()
             except Unforeseen:
                 self._begin(whole=True)
-                verdict = self._decide()
+                return self._decide()
+            except TooWide:
+                return self._narrowed()
         except OutOfTime:
             self.bracket = self._bounds()
-            verdict = self._verdict("unknown", None, None)
-        return verdict
+            return self._verdict("unknown", None, None)
 
     def _decide(self) -> Verdict:
-        """Try one means after the other."""
+        """Try one means after the other: cheap ones first."""
         if self.field.wide:
             return (self._wide() if self.data.classes == 2 else self._each_against_rest()) or self._exactly()
         return self._by_newton() or self._with_floats() or self._exactly()
@@ -330,10 +344,31 @@ class Search:
     def _must_fit(self) -> None:
         """Refuse to write out an exact basis that no memory holds."""
         if self.field.dimension > _UNKNOWNS:
+            self.field.look()
+            raise TooWide
+
+    def _narrowed(self) -> Verdict:
+        """Decide on columns that all others depend on: many fewer where there are fewer rows than columns."""
+        data = self.data
+        few = len(data.y) * (data.classes - 1) <= _UNKNOWNS
+        columns = [j for j in independent_columns(data, self.tick) if j < data.width] if few else []
+        if not few or (data.classes - 1) * (len(columns) + data.offset) > _UNKNOWNS:
             raise MemoryError(
                 f"floats could not decide these data, and an exact search in {self.field.dimension} unknowns does not "
-                "fit into memory: leave out columns that are not needed"
+                f"fit into memory: leave out columns until {_UNKNOWNS // (data.classes - 1)} are left"
             )
+        narrow = data._replace(rows=Dense(narrowed(data.rows, columns, data.width)), width=len(columns))
+        inner = Search(narrow, self.classes, self.time_limit)
+        inner.deadline = self.deadline
+        found = inner.run()
+        if found.kind == "unknown":
+            raise OutOfTime
+        plane = found.separator
+        if plane is not None:
+            w = np.zeros((*plane.w.shape[:-1], data.width), dtype=plane.w.dtype)
+            w[..., columns] = plane.w
+            plane = Separator(w, plane.b)
+        return self._certain(found.kind, plane, found.refutation)
 
     def _certain(self, kind: str, plane: Separator | None, refutation: Refutation | None) -> Verdict:
         """Return a verdict that exact means have led to, hence must be confirmed but for one chance in 2**60."""
@@ -414,6 +449,19 @@ class Search:
             return ids, weights
         more = np.concatenate(extra)
         return np.concatenate((ids, more)), [*weights, *[1] * len(more)]
+
+
+def narrowed(rows: Rows, columns: list[int], width: int) -> Array:
+    """Return some columns of the rows as they are."""
+    if isinstance(rows, Dense):
+        return np.ascontiguousarray(rows.data[:, columns])
+    place = np.full(width, -1)
+    place[columns] = np.arange(len(columns))
+    dense = np.zeros((len(rows.indptr) - 1, len(columns)), dtype=rows.data.dtype)
+    lines = np.repeat(np.arange(len(dense)), np.diff(rows.indptr).astype(np.intp))
+    kept = place[rows.indices] >= 0
+    dense[lines[kept], place[rows.indices[kept]]] = rows.data[kept]
+    return dense
 
 
 def lifted(data: Data, face: Array, multipliers: list[int], more: Array, weights: list[int]) -> tuple[Array, list[int]]:
