@@ -47,6 +47,7 @@ _DEEP = 8.0  # as far on the wrong side
 _SUFFICE = 4  # times the unknowns: rows that are then added
 _UNKNOWNS = 12_000  # an exact basis of so many takes gigabytes
 _FEW = 2000  # inequalities that Newton's method begins with, at least
+_CHEAP = 10  # passes of coordinate descent
 _NEWTON = 3000  # unknowns, at most, for Newton's method
 _TURNS = 12  # working sets that Newton's method tries
 _STEPS = 40  # of Newton's method on one
@@ -108,7 +109,7 @@ class Search:
         """Try one means after the other: cheap ones first."""
         if self.field.wide:
             return (self._wide() if self.data.classes == 2 else self._each_against_rest()) or self._exactly()
-        return self._by_newton() or self._with_floats() or self._exactly()
+        return self._by_descent() or self._by_newton() or self._with_floats() or self._exactly()
 
     def _verdict(self, kind: str, plane: Separator | None, refutation: Refutation | None) -> Verdict:
         data = self.data
@@ -186,6 +187,13 @@ class Search:
     def _room(self) -> int:
         """Return how many inequalities can be written out at a time without taking much memory."""
         return max(100, _CELLS // self.field.dimension)
+
+    def _by_descent(self) -> Verdict | None:
+        """Try some passes of coordinate descent on sparse rows, which they cost little."""
+        if isinstance(self.data.rows, Dense) or self.data.classes > 2:
+            return None
+        descent = Descent(self.field, self.rng)
+        return self._separated(descent.weights()) if descent.go_on(_CHEAP, self.tick) else None
 
     def _by_newton(self) -> Verdict | None:
         """Decide by Newton's method on a working set, if the exact check agrees."""
