@@ -1,11 +1,16 @@
-# make demo   set everything up and show what linsep does
-# make test   set everything up; lint, types, import rules, all tests
-# make bench  set everything up; speed beside the peers (keep the machine quiet)
+# make demo      set everything up and show what linsep does
+# make test      set everything up; lint, types, import rules, all tests
+# make docs      build the pages into build/docs, strictly
+# make pages     run the commands that the pages show, and write what they print now
+# make bench     speed beside the peers (keep the machine quiet); BENCH="passes files" runs some of it
+# make coverage  all tests with the compiler off; at least 95 % of the lines must run
+# make clean     remove what was made
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench coverage clean
+.PHONY: help demo test lint docs pages bench coverage clean
 
 PYTHON ?= python3
 BIN := .venv/bin
+BENCH ?= all
 # nothing of the caller's Python set-up may leak in
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
 export PYTHONNOUSERSITE := 1
@@ -18,6 +23,10 @@ help:
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
 
+.venv/run: pyproject.toml constraints.txt | .venv/bin/python
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e .
+	@touch $@
+
 .venv/dev: pyproject.toml constraints.txt | .venv/bin/python
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
 	@$(BIN)/python -m pip install --quiet -c constraints.txt liblinear-official 2>/dev/null \
@@ -28,7 +37,7 @@ help:
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,bench]'
 	@touch $@
 
-demo: .venv/dev
+demo: .venv/run
 	$(BIN)/python examples/demo.py
 
 lint: .venv/dev
@@ -40,12 +49,20 @@ lint: .venv/dev
 test: lint
 	$(BIN)/python -m pytest -n 2
 
-coverage: .venv/dev
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 --cov --cov-report=term-missing
+docs: .venv/dev
+	$(BIN)/python -m sphinx -W --keep-going -q -d build/doctrees -b html docs build/docs
+	@echo 'the pages: build/docs/index.html'
+
+pages: .venv/dev
+	$(BIN)/python docs/pages.py
 
 bench: .venv/bench
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks $(BENCH)
+
+coverage: .venv/dev
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 --cov --cov-report=term-missing:skip-covered --cov-fail-under=95
 
 clean:
-	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
-	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
+	rm -rf .venv build dist demo docs/imports.svg
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .grimp_cache .coverage
+	find src tests benchmarks docs examples -name __pycache__ -prune -exec rm -rf {} +

@@ -411,6 +411,9 @@ def test_other_classifiers_have_the_bounds_that_are_theirs():
 def test_parameters_of_generalization():
     X, y, _ = teacher(60, 2, margin=0.2, random_state=5)
     model = Perceptron().fit(X, y)
+    for unfit in (Perceptron(), "model"):
+        with pytest.raises(TypeError, match="about a fitted classifier"):
+            generalization(unfit, X, y)
     with pytest.raises(ValueError, match="delta is a probability"):
         generalization(model, X, y, delta=0)
     with pytest.raises(ValueError, match="go together"):

@@ -138,12 +138,16 @@ def test_a_refutation_walks_back_to_zero(name):
 
 def test_a_long_run_is_thinned_and_keeps_its_ends():
     X = np.array([[1.0, 0.0], [1.0, 0.01], [-1.0, 0.02]])
-    shown = answer(Points.of_arrays(X, [1, -1, 1]), Settings(fit_intercept=False, max_updates=3000, max_iter=10_000))
-    run = shown["run"]
+    settings = {"fit_intercept": False, "max_updates": 3000, "max_iter": 10_000}
+    points = {"rows": X.tolist(), "labels": [1, -1, 1]}
+    run = share.answered("compute", {"points": points, "settings": settings})["run"]
     assert run["mistakes"] == 3000
     assert len(run["frames"]) == len(run["planes"]) == len(run["growth"]) == 1000
     assert (run["frames"][0], run["frames"][-1]) == (0, 3000)
     assert len(run["trace"]) == 3000
+    near = share.answered("compute", {"points": points, "settings": settings, "around": 1501})
+    assert set(range(1450, 1550)) <= set(near["run"]["frames"])
+    assert "around" in share.answered("compute", {**asked("xor"), "around": -1})["error"]
 
 
 def test_columns_are_chosen_or_projected():
@@ -165,6 +169,99 @@ def test_columns_are_chosen_or_projected():
     np.testing.assert_allclose(seen @ [a, b] + c, model.decision_function(X[some]), atol=1e-8)
     assert share.answered("compute", asked("xor", columns=[0, 1]))["view"]["kind"] == "columns"
     assert "no column 9" in share.answered("compute", asked("iris", columns=[0, 9]))["error"]
+
+
+def test_the_widest_margin_of_many_classes_keeps_every_point_as_far_as_it_says():
+    question = asked("five")
+    X, y = rows_of(question)
+    margin = share.answered("compute", question)["margin"]
+    S = X @ np.array(margin["planes"])[:, :2].T + np.array(margin["planes"])[:, 2]
+    leads = S[np.arange(len(X)), y][:, None] - S
+    leads[np.arange(len(X)), y] = np.inf
+    np.testing.assert_allclose(leads.min(), margin["lower"], rtol=1e-9)
+    on_the_edge = np.flatnonzero(leads.min(axis=1) < margin["upper"] * (1 + 1e-3)).tolist()
+    assert set(margin["support"]) <= set(on_the_edge)
+
+
+@pytest.mark.parametrize("name", ["five", "three", "iris"])
+def test_one_against_rest_is_a_binary_perceptron_for_every_class(name):
+    question = asked(name, multi_class="ovr", max_updates=3000, max_iter=200)
+    shown = share.answered("compute", question)
+    X, y = rows_of(question)
+    model, _, _ = fitted(question)
+    run = shown["run"]
+    assert run["apart"] is True
+    assert shown["theorem"] is None
+    assert run["trace"] == model.trace_.tolist()
+    if X.shape[1] == 2:
+        assert np.array_equal(np.array(run["planes"][-1]), np.column_stack((model.coef_, model.intercept_)))
+    for part, label in zip(shown["rest"], model.classes_, strict=True):
+        verdict = linsep.separate(X, y == label)
+        assert (part["kind"], part["checked"]) == (verdict.kind, True)
+        if verdict.kind != "separable":
+            assert part["rows"] == np.unique(verdict.refutation.indices).tolist()
+            assert shown["margin"]["planes"][part["class"]] is None
+            continue
+        alone = linsep.Perceptron(shuffle=False).fit(X, y == label)
+        assert part["mistakes"] == alone.mistakes_ <= part["allowed"]
+        assert part["allowed"] == linsep.mistake_bound(X, y == label).mistakes
+    assert sum(part["mistakes"] for part in shown["rest"]) == run["mistakes"]
+
+
+@pytest.mark.parametrize("multi_class", ["argmax", "ovr"])
+def test_moments_of_many_classes_follow_from_the_ones_before(multi_class):
+    question = asked("five", multi_class=multi_class, eta0=0.5, order="shuffled")
+    X, y = rows_of(question)
+    run = share.answered("compute", question)["run"]
+    W = np.zeros((5, 3))
+    for k, i in enumerate(run["trace"]):
+        x, other = np.append(X[i], 1.0), run["rivals"][k + 1]
+        if multi_class == "ovr":
+            sign = 1 if y[i] == other else -1
+            lead = sign * W[other] @ x
+            W[other] += 0.5 * sign * x
+        else:
+            lead = (W[y[i]] - W[other]) @ x
+            W[y[i]] += 0.5 * x
+            W[other] -= 0.5 * x
+        assert lead <= 1e-12
+        np.testing.assert_allclose(run["leads"][k + 1], lead, atol=1e-12)
+        np.testing.assert_allclose(run["after"][k + 1], W, atol=1e-12)
+        assert run["growth"][k + 1] <= run["growth_bound"][k + 1] * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("name", ["duplicate", "three"])
+@pytest.mark.parametrize("keep", ["last", "best", "average", "vote"])
+def test_what_is_kept_is_what_the_library_hands_over(name, keep):
+    question = asked(name, keep=keep, order="shuffled", max_updates=25)
+    run = share.answered("compute", question)["run"]
+    model, X, _ = fitted(question)
+    if keep in ("best", "average"):
+        assert np.array_equal(np.array(run["kept"]), np.column_stack((model.coef_, model.intercept_)))
+    else:
+        assert run["kept"] is None
+    if keep != "vote":
+        assert run["vote"] is None
+        return
+    spots = np.array(run["vote"])
+    assert len(spots) > 40
+    tiny = 0.03 * np.ptp(X, axis=0).max() * np.array([[1, 0], [-1, 0], [0, 1], [0, -1]])
+    around = model.predict((spots[:, None] + tiny).reshape(-1, 2)).reshape(-1, 4)
+    assert (around != around[:, :1]).any(axis=1).all()  # on every spot the vote changes its mind
+
+
+def test_a_projection_is_held_when_it_is_asked_for():
+    question = asked("iris")
+    view = share.answered("compute", question)["view"]
+    question["points"]["rows"][0][2] += 1.5
+    moved = share.answered("compute", {**question, "view": view})
+    assert (moved["view"]["origin"], moved["view"]["basis"]) == (view["origin"], view["basis"])
+    seen = (np.array(question["points"]["rows"]) - view["origin"]) @ np.array(view["basis"]).T
+    np.testing.assert_allclose(moved["points"], seen, atol=1e-12)
+    assert share.answered("compute", question)["view"]["basis"] != view["basis"]
+    for wrong in ({}, [], {"origin": [0.0], "basis": [[1.0], [1.0]]}, {**view, "basis": [[float("nan")] * 4] * 2}):
+        assert share.answered("compute", {**question, "view": wrong})["error"].startswith("view:")
+    assert share.answered("compute", {**asked("xor"), "view": view})["view"]["kind"] == "columns"
 
 
 def test_one_class_and_no_points_are_no_error():
@@ -321,7 +418,11 @@ some_settings = st.dictionaries(
     body=anything
     | st.fixed_dictionaries(
         {"points": some_points | anything, "settings": some_settings | anything},
-        optional={"as": anything | st.sampled_from(["csv", "python", "html"])},
+        optional={
+            "as": anything | st.sampled_from(["csv", "python", "html"]),
+            "around": anything,
+            "view": anything | st.fixed_dictionaries({"origin": anything, "basis": st.lists(anything, max_size=3)}),
+        },
     )
     | st.fixed_dictionaries({"name": st.sampled_from([*PRESETS, "x"]), "margin": values, "seed": anything})
     | st.fixed_dictionaries({"text": st.text(max_size=60)}),

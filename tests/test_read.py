@@ -10,6 +10,7 @@ import itertools
 import os
 import threading
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from sklearn.datasets import load_svmlight_file
 
 from linsep.columns import hash_name
 from linsep.read import ReadError, Source, read
+from linsep.read.stream import File, cores, pieces, side_by_side
 
 quick = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -138,6 +140,34 @@ def test_several_files_and_globs_are_one_source(data: dict[str, Path], tmp_path:
     assert rows(read(odd)) == (X, y)
     with pytest.raises(ReadError, match=r"nothing\*: no file"):
         read(tmp_path / "nothing*")
+
+
+def test_work_side_by_side_keeps_its_order() -> None:
+    asked: list[int] = []
+
+    def items() -> Iterator[int]:
+        for item in range(50):
+            asked.append(item)
+            yield item
+        raise ReadError("the end is damaged")
+
+    work = side_by_side(items(), lambda item: item**2)
+    for number in range(50):
+        item, result = next(work)
+        assert (item, result.result()) == (number, number**2)
+        assert len(asked) - number <= cores() + 1  # so many buffers do
+    with pytest.raises(ReadError, match="the end is damaged"):  # only now that all before it is done
+        next(work)
+
+
+def test_pieces_stay_as_they_are_for_so_many_more() -> None:
+    text = b"".join(b"%d\n" % k for k in range(200)) + b"x" * 500 + b"\n" + b"".join(b"%d\n" % k for k in range(200))
+    for buffers in (1, 2, 3):
+        kept: list[tuple[memoryview, bytes]] = []
+        for piece in pieces(File(io.BytesIO(text)), 50, buffers=buffers):
+            kept = [*kept, (piece, bytes(piece))][-buffers:]
+            assert all(view == copy for view, copy in kept)
+        assert b"".join(map(bytes, pieces(File(io.BytesIO(text)), 50, buffers=buffers))) == text
 
 
 def test_a_stream_that_is_not_kept_is_read_once() -> None:
@@ -523,6 +553,14 @@ def test_arrays_are_mapped_and_never_unpickled(tmp_path: Path) -> None:
         np.save(path, wrong)
         with pytest.raises(ReadError, match="two-dimensional array of real numbers"):
             read(path)
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_sparse_rows_of_an_archive_may_be_out_of_order_and_twice(tmp_path, save):
+    parts = {"data": np.array([1.0, 2.0, 4.0, 8.0]), "indices": np.array([2, 0, 1, 1]), "indptr": np.array([0, 2, 4])}
+    save(tmp_path / "x.npz", **parts, shape=np.array([2, 3]), y=np.array([0, 1]))
+    X, _ = read(tmp_path / "x.npz").to_arrays()
+    np.testing.assert_array_equal(X.toarray(), [[2, 0, 1], [0, 12, 0]])
 
 
 @pytest.mark.parametrize("name", ["x.npy", "x.npz", "csr.npz"])

@@ -3,16 +3,21 @@
 import doctest
 import importlib
 import warnings
+from dataclasses import replace
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from matplotlib.colors import to_hex
+from matplotlib.patches import StepPatch
 from PIL import Image
+from sklearn.datasets import load_digits
 
 from linsep import (
     BracketDisplay,
+    KernelPerceptron,
     MarginsDisplay,
     MaxMarginClassifier,
     PassesDisplay,
@@ -26,6 +31,7 @@ from linsep import (
     show,
     teacher,
 )
+from linsep.show.style import short
 
 
 @pytest.fixture(autouse=True)
@@ -87,6 +93,14 @@ def test_the_second_direction_is_the_widest_across_the_plane():
     assert drawn.std() == pytest.approx((X @ widest).std())
 
 
+def test_rows_of_one_sum_still_spread():
+    """All rows have the same sum, and so have the weights of both classes: a spread that a vector of ones misses."""
+    X = sp.csr_array(np.eye(200, 400)[np.r_[0:100, 0:100]] + np.eye(400)[np.repeat([398, 399], 100)])
+    y = np.repeat([0, 1], 100)
+    drawn = PlaneDisplay.from_estimator(MaxMarginClassifier().fit(X, y), X, y).points[:, 1]
+    assert drawn.std() > 0.01
+
+
 @pytest.mark.parametrize("d", [1, 3])
 def test_few_features_and_rows_without_spread(d):
     X = np.zeros((4, d))
@@ -125,6 +139,28 @@ def test_support_rows_have_rings_and_wrong_ones_crosses():
     flipped = np.where(np.arange(50) == 7, -y, y)
     crosses = PlaneDisplay.from_estimator(Perceptron().fit(X, y), X, flipped).ax_.collections[2]
     np.testing.assert_array_equal(crosses.get_offsets(), X[[7]])
+
+
+def test_what_cannot_be_drawn_is_said():
+    X, y, _ = teacher(50, 2, random_state=3)
+    other = KernelPerceptron().fit(X, y)
+    for display in (PlaneDisplay, MarginsDisplay, RegionsDisplay):
+        with pytest.raises(TypeError, match=f"{display.__name__} draws a fitted linear .* KernelPerceptron has none"):
+            display.from_estimator(other, X, y)
+        with pytest.raises(TypeError, match="Perceptron is not fitted"):
+            display.from_estimator(Perceptron(), X, y)
+        with pytest.raises(ValueError, match="keep='vote'"):
+            display.from_estimator(Perceptron(keep="vote").fit(X, y), X, y)
+    for model in (MaxMarginClassifier().fit(X, y), Perceptron()):
+        with pytest.raises(TypeError, match=r"records its passes, not a (MaxMarginClassifier|Perceptron)"):
+            PassesDisplay.from_estimator(model, X, y)
+    for display in (TheoremDisplay, BracketDisplay, PassesDisplay):
+        with pytest.raises(ValueError, match="KernelPerceptron has no trace"):
+            display.from_estimator(other, X, y)
+    with pytest.raises(ValueError, match="KernelPerceptron has no trace"):
+        show.animate(other, X, y)
+    with pytest.raises(ValueError, match=r"50.*49|49.*50"):
+        PlaneDisplay.from_estimator(Perceptron().fit(X, y), X, y[:49])
 
 
 def test_nothing_to_draw_is_said():
@@ -243,6 +279,21 @@ def test_the_bracket():
     np.testing.assert_array_equal(curve.get_ydata(), display.upper[1:])
 
 
+def test_no_bound_to_draw_is_said():
+    X, y, _ = teacher(50, 3, margin=0.1, random_state=6)
+    found = audit(Perceptron().fit(X, y), X, y)
+    for bound, reason in ((None, "no plane separates"), (replace(found.bound, upper=np.inf), "from below")):
+        with pytest.raises(ValueError, match=reason):
+            TheoremDisplay(replace(found, bound=bound))
+
+
+def test_the_bracket_says_of_which_points():
+    X, y, _ = teacher(50, 3, margin=0.1, random_state=6)
+    for offset, name in ((True, "margin of the points (x, 1)"), (False, "margin")):
+        display = BracketDisplay.from_estimator(Perceptron(fit_intercept=offset).fit(X, y), X, y)
+        assert display.ax_.get_ylabel() == name
+
+
 def test_a_long_run_is_thinned_but_not_changed():
     upper = np.concatenate(([np.inf], 1 / np.arange(1.0, 100_001)))
     line = BracketDisplay(upper, None, (1e-6, 2e-6)).plot().ax_.lines[0]
@@ -270,7 +321,10 @@ def test_margins():
     display = MarginsDisplay.from_estimator(model, X, y)
     np.testing.assert_allclose(display.margins, y * model.distance(X))
     assert display.wrong_ == np.count_nonzero(display.margins <= 0)
-    assert sum(patch.get_height() for patch in display.ax_.patches if hasattr(patch, "get_height")) >= 200
+    steps = [patch.get_data() for patch in display.ax_.patches if isinstance(patch, StepPatch)]
+    rows = [int((step.values - step.baseline).sum()) for step in steps]
+    assert rows == [np.count_nonzero(y < 0), np.count_nonzero(y > 0)]  # every row is in a bar of its class
+    np.testing.assert_array_equal(steps[1].values, np.histogram(display.margins, steps[1].edges)[0])
     assert f"{display.wrong_} of 200 are wrong" in display.ax_.get_title(loc="left")
     assert display.ax_.lines[1].get_xdata()[0] == display.margins.min()
 
@@ -304,6 +358,59 @@ def test_regions(d):
     np.testing.assert_array_equal(display.wrong, model.predict(X) != y)
     own = [len(c.get_offsets()) for c in display.ax_.collections if c.get_label() in ("a", "b", "c")]
     assert own == [30, 30, 30]
+
+
+def test_ten_classes_are_told_apart():
+    X, y = load_digits(return_X_y=True)
+    model = ended(Perceptron(max_iter=5), X[:300], y[:300])
+    display = RegionsDisplay.from_estimator(model, X[:300], y[:300])
+    drawn = {c.get_label(): c for c in display.ax_.collections if c.get_label() in "0123456789"}
+    looks = {(to_hex(c.get_facecolor()[0]), c.get_paths()[0].vertices.tobytes()) for c in drawn.values()}
+    assert len(drawn) == len(looks) == 10
+    named = {text.get_text(): text.xy for text in display.ax_.texts}  # the names stand among their rows
+    for label, place in named.items():
+        np.testing.assert_allclose(place, np.median(drawn[label].get_offsets().data, axis=0))
+    assert len(named) == 10
+
+
+def test_the_legend_of_very_many_classes_stays_short():
+    X = np.random.default_rng(1).standard_normal((60, 2))
+    display = RegionsDisplay.from_estimator(ended(Perceptron(max_iter=5), X, np.arange(60)), X, np.arange(60))
+    names = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert names[14:16] == ["14", "… 60 classes"]
+    assert len(names) <= 17
+
+
+def test_labels_and_names_are_shown_as_they_are():
+    X, y, _ = teacher(50, 2, random_state=3)
+    labels = np.where(y > 0, "_costs $5 or $6", "a label that is longer than any legend should be")
+    frame = pd.DataFrame(X, columns=["$x$", "_y"])
+    display = PlaneDisplay.from_estimator(Perceptron().fit(frame, labels), frame, labels)
+    names = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert r" _costs \$5 or \$6" in names  # neither a formula nor hidden
+    assert "a label that is longer than a…" in names
+    assert display.ax_.get_xlabel() == r"\$x\$"
+    display.figure_.canvas.draw()
+
+
+def test_the_arrow_is_in_the_picture():
+    """Also where nearly all rows are on the other side."""
+    X = np.array([[-600.0, 5], [-300, -7], [-100, 4], [-5, 1], [-4, -3], [4, 2]])
+    y = [0, 0, 0, 0, 0, 1]
+    display = PlaneDisplay.from_estimator(MaxMarginClassifier().fit(X, y), X, y)
+    (left, right), (bottom, top) = display.ax_.get_xlim(), display.ax_.get_ylim()
+    for arrow in display.ax_.texts:
+        x, y = arrow.xy
+        assert left < x < right
+        assert bottom < y < top
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(0, "0"), (0.02, "0.02"), (17, "17"), (2500, "2,500"), (1.45e16, "1.45×10¹⁶"), (1e-5, "10⁻⁵"), (np.inf, "∞")],
+)
+def test_numbers_are_short(number, text):
+    assert short(number) == text
 
 
 # ---------------------------------------------------------------------------------------------------------------

@@ -1,3 +1,4 @@
+import io
 import math
 import os
 
@@ -104,3 +105,20 @@ def test_names_that_are_no_format():
     with pytest.raises(ValueError, match="npy is not a format to write here: csv, tsv, parquet, arrow"):
         write.format_of("labels.npy", None, write.TABLES)
     assert write.format_of("anything", "arrow") == "arrow"
+
+
+def test_standard_output_that_takes_a_part_at_a_time_gets_everything(monkeypatch):
+    """As an unbuffered one does when it is a pipe and a signal comes in between."""
+
+    class Sluggish(io.BytesIO):
+        def write(self, data):
+            return super().write(data[:7])
+
+    class Out:
+        buffer = Sluggish()
+
+    monkeypatch.setattr("sys.stdout", Out)
+    with write.rows("-", "csv", 3, 3) as put:
+        put(X, Y)
+    assert Out.buffer.getvalue().decode().count("\n") == 4
+    assert np.array_equal(np.loadtxt(io.BytesIO(Out.buffer.getvalue()), delimiter=",", skiprows=1)[:, :3], X)

@@ -143,6 +143,8 @@ sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:
+    if name == "cluster":  # a room with names of its own
+        return import_module("linsep.cluster")
     if name not in _ROOMS:
         raise AttributeError(f"module 'linsep' has no attribute {name!r}")
     value = getattr(import_module(f"linsep.{_ROOMS[name]}"), name)

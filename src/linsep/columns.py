@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -389,6 +389,51 @@ def is_date(cell: str) -> bool:
 # Scaling
 
 
+class Sums(NamedTuple):
+    """Sums of rows, feature by feature."""
+
+    total: Floats  # (d,)
+    counts: Floats  # (d,) how many values there are; those of sparse rows that are not stored do not count
+    rows: int
+    sparse: bool
+
+    def mean(self) -> Floats:
+        """Return the mean of every feature."""
+        return self.total / max(1, self.rows)
+
+    def plus(self, other: Sums) -> Sums:
+        """Return the sums of these rows and others."""
+        d = max(len(self.total), len(other.total))
+        total, counts = (
+            _widened(a, d) + _widened(b, d) for a, b in ((self.total, other.total), (self.counts, other.counts))
+        )
+        return Sums(total, counts, self.rows + other.rows, self.sparse or other.sparse)
+
+
+def column_sums(source: Iterable[Any]) -> Sums:
+    """Return the sums of all rows of a source, added in the order of the rows."""
+    total, counts, n, sparse = np.zeros(0), np.zeros(0), 0, False
+    for X, *_ in source:
+        sparse = sp.issparse(X)
+        total, counts = _widened(total, X.shape[1]), _widened(counts, X.shape[1])
+        _add(*_parts(X), total, counts)
+        n += X.shape[0]
+    return Sums(total, counts, n, sparse)
+
+
+def column_squares(source: Iterable[Any], mean: Floats) -> Floats:
+    """Return the sums of squared distances from a mean, those of values that are not stored left out."""
+    squares = np.zeros(len(mean))
+    for X, *_ in source:
+        _add_squares(*_parts(X), mean, squares)
+    return squares
+
+
+def largest_norm(source: Iterable[Any]) -> float:
+    """Return the largest norm of a row of a source."""
+    return max((float(_largest_norm(*_parts(block[0])[::2])) for block in source), default=0.0)
+
+
 @dataclass(frozen=True)
 class Scaler:
     """Scaling of features, and its undoing in what was learnt: ``x -> (x - shift) / scale``.
@@ -427,27 +472,28 @@ class Scaler:
         if kind == "none":
             return cls(kind, np.zeros(0), np.ones(0))
         if kind == "unit":
-            radius = max((float(_largest_norm(*_parts(block[0])[::2])) for block in source), default=0.0)
-            return cls(kind, np.zeros(0), np.array([_usable(radius) or 1.0]))
+            return cls.of_radius(largest_norm(source))
         if kind != "standard":
             raise ValueError(f"scaling must be 'none', 'unit' or 'standard', not {kind!r}")
-        mean, squares, counts = np.zeros(0), np.zeros(0), np.zeros(0)
-        n, sparse = 0, False
-        for X, *_ in source:
-            sparse = sp.issparse(X)
-            mean, counts = _widened(mean, X.shape[1]), _widened(counts, X.shape[1])
-            _add(*_parts(X), mean, counts)
-            n += X.shape[0]
-        mean /= max(1, n)
-        for X, *_ in source:
-            squares = _widened(squares, len(mean))
-            _add_squares(*_parts(X), mean, squares)
+        sums = column_sums(source)
+        return cls.of_sums(sums, column_squares(source, sums.mean()))
+
+    @classmethod
+    def of_radius(cls, radius: float) -> Scaler:
+        """Return the scaling to norms of at most 1."""
+        return cls("unit", np.zeros(0), np.array([_usable(radius) or 1.0]))
+
+    @classmethod
+    def of_sums(cls, sums: Sums, squares: Floats) -> Scaler:
+        """Return the standard scaling of rows with these sums, and squared distances from their mean."""
+        n, mean = sums.rows, sums.mean()
+        squares = _widened(squares, len(mean))
         with np.errstate(over="ignore", invalid="ignore"):
-            variance = (squares + (n - counts) * mean**2) / max(1, n)
+            variance = (squares + (n - sums.counts) * mean**2) / max(1, n)
         _usable(float(np.max(variance, initial=0.0)))
         # what rounding alone makes of a feature that never changes
         constant = variance <= n * 2**-52 * variance + (n * 2**-52 * mean) ** 2
-        return cls(kind, np.zeros(0) if sparse else mean, np.where(constant, 1.0, np.sqrt(variance)))
+        return cls("standard", np.zeros(0) if sums.sparse else mean, np.where(constant, 1.0, np.sqrt(variance)))
 
     def apply(self, X: Any) -> Any:
         """Return scaled rows, float64; rows wider than those seen keep what is beyond as it is."""

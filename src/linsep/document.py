@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from linsep.problem import Array, Dense, take
+from linsep.problem import Array, Dense, Rows, Sparse, count, take
 from linsep.proof import Data, Refutation, Separator, Verdict, holds, read
 
 _FORMAT = "linsep proof 1"
@@ -46,6 +46,11 @@ def to_json(verdict: Verdict, X: Any, y: Any) -> str:
     data = read(X, y, verdict.classes, verdict.fit_intercept)
     if data is None or data.width != verdict.n_features:
         raise ValueError("these are not the data of the verdict: labels or numbers of features differ")
+    return written(verdict, fingerprint(data))
+
+
+def written(verdict: Verdict, about: dict[str, Any]) -> str:
+    """Return a verdict with its proof as a JSON document about data with this fingerprint."""
     content: dict[str, Any] = {
         "format": _FORMAT,
         "verdict": verdict.kind,
@@ -55,7 +60,7 @@ def to_json(verdict: Verdict, X: Any, y: Any) -> str:
         "separator": None,
         "refutation": None,
         "bracket": [_written(float(bound)) for bound in verdict.bracket],
-        "data": fingerprint(data),
+        "data": about,
     }
     if verdict.separator is not None:
         W, b = np.atleast_2d(verdict.separator.w), np.atleast_1d(verdict.separator.b)
@@ -160,21 +165,57 @@ def verify(proof: Any, X: Any, y: Any) -> bool:
 
 def fingerprint(data: Data) -> dict[str, Any]:
     """Return the numbers of rows and features, and a hash of class numbers and values wherever they are not zero."""
-    digest = hashlib.sha256(np.ascontiguousarray(data.y, dtype="<i8").tobytes())
-    step = max(1, (1 << 20) // max(1, data.width)) if isinstance(data.rows, Dense) else 4096
-    for start in range(0, len(data.y), step):
-        part = take(data.rows, slice(start, start + step))
-        if isinstance(part, Dense):
-            i, j = np.nonzero(part.data)
-            values = part.data[i, j]
-        else:
-            i = np.repeat(np.arange(len(part.indptr) - 1), np.diff(part.indptr).astype(np.intp))
-            keep = part.data != 0
-            i, j, values = i[keep], part.indices[keep], part.data[keep]
-        for array in (i + start, j):
-            digest.update(array.astype("<i8").tobytes())
-        digest.update(_value_bytes(values))
-    return {"n_rows": len(data.y), "n_features": data.width, "sha256": digest.hexdigest()}
+    hashed = Fingerprint(data.width, isinstance(data.rows, Sparse))
+    hashed.add_classes(data.y)
+    for start in range(0, len(data.y), hashed.step):
+        hashed.add_rows(take(data.rows, slice(start, start + hashed.step)))
+    return hashed.result()
+
+
+class Fingerprint:
+    """The fingerprint of data that come in parts: first all class numbers, then all rows."""
+
+    def __init__(self, width: int, sparse: bool) -> None:
+        self.width, self.rows = width, 0
+        self.step = 4096 if sparse else max(1, (1 << 20) // max(1, width))  # rows that are hashed together
+        self._digest = hashlib.sha256()
+        self._waiting: list[tuple[Array, Array, Array]] = []  # row, column, value
+
+    def add_classes(self, y: Array) -> None:
+        """Take up some class numbers."""
+        self._digest.update(np.ascontiguousarray(y, dtype="<i8").tobytes())
+
+    def add_rows(self, rows: Rows) -> None:
+        """Take up some rows."""
+        start = 0
+        while start < count(rows):
+            stop = min(count(rows), start + self.step - self.rows % self.step)
+            part = rows if stop - start == count(rows) else take(rows, slice(start, stop))
+            if isinstance(part, Dense):
+                i, j = np.nonzero(part.data)
+                values = part.data[i, j]
+            else:
+                i = np.repeat(np.arange(len(part.indptr) - 1), np.diff(part.indptr).astype(np.intp))
+                keep = part.data != 0
+                i, j, values = i[keep], part.indices[keep], part.data[keep]
+            self._waiting.append((i + self.rows, j, values))
+            self.rows += stop - start
+            if self.rows % self.step == 0:
+                self._flush()
+            start = stop
+
+    def _flush(self) -> None:
+        if self._waiting:
+            i, j, values = (np.concatenate(parts) for parts in zip(*self._waiting, strict=True))
+            for array in (i, j):
+                self._digest.update(array.astype("<i8").tobytes())
+            self._digest.update(_value_bytes(values))
+            self._waiting = []
+
+    def result(self) -> dict[str, Any]:
+        """Return the numbers of rows and features, and the hash."""
+        self._flush()
+        return {"n_rows": self.rows, "n_features": self.width, "sha256": self._digest.hexdigest()}
 
 
 def _value_bytes(values: Array) -> bytes:

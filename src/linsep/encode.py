@@ -22,6 +22,7 @@ _SMALLER = {np.dtype(np.float16): np.float32, np.dtype(np.longdouble): np.float6
 
 def matrix(estimator: Any, X: Any, *, reset: bool) -> Any:
     """Return ``X`` as a real 2-D array or CSR matrix, and have ``estimator`` note or check its features."""
+    _even(X)
     X = validate_data(
         estimator, X, reset=reset, accept_sparse="csr", accept_large_sparse=True, dtype=None, ensure_all_finite=False
     )
@@ -30,6 +31,7 @@ def matrix(estimator: Any, X: Any, *, reset: bool) -> Any:
 
 def table(X: Any) -> Any:
     """Return ``X`` as a real 2-D array or CSR matrix, where no estimator is there to note its features."""
+    _even(X)
     X = check_array(X, accept_sparse="csr", accept_large_sparse=True, dtype=None, ensure_all_finite=False)
     return _numeric(X, [])
 
@@ -60,6 +62,14 @@ def _read_only(values: Array) -> Array:
     return view
 
 
+def _even(X: Any) -> None:
+    """Refuse a list of rows that are not of one length."""
+    if isinstance(X, list | tuple) and X and all(isinstance(row, list | tuple) for row in X):
+        for i, row in enumerate(X):
+            if len(row) != len(X[0]):
+                raise ValueError(f"row {i} of X has {len(row)} values, row 0 has {len(X[0])}")
+
+
 def _numeric(X: Any, names: list[str]) -> Any:
     """Return ``X`` unless some cell is not a real number; object cells that are numbers become float64."""
     if sp.issparse(X):
@@ -78,7 +88,7 @@ def _numeric(X: Any, names: list[str]) -> Any:
             except ValueError:
                 column = repr(names[j]) if names else j
                 raise ValueError(
-                    f"X has a cell that is not a number: {X[i, j]!r} at row {i}, column {column}"
+                    f"X has a cell that is not a number: {X[i, j : j + 1].tolist()[0]!r} at row {i}, column {column}"
                 ) from None
         raise
 
@@ -127,7 +137,7 @@ def number(y: Array) -> tuple[Array, Array]:
     """Return the classes in ``y``, sorted where they have an order, and the class number of every label."""
     lowest, highest = (int(y.min()), int(y.max())) if y.dtype.kind in "iub" and len(y) else (0, 2**62)
     if highest - lowest < 4096 and highest < 2**62:
-        places = y.astype(np.int64) - lowest
+        places = np.subtract(y, lowest, dtype=np.int64)
         present = np.bincount(places) > 0  # ten times as fast as sorting
         classes = (np.flatnonzero(present) + lowest).astype(y.dtype)
         return classes, (np.cumsum(present) - 1)[places]
@@ -137,6 +147,14 @@ def number(y: Array) -> tuple[Array, Array]:
         index: dict[Any, int] = {}
         codes = np.array([index.setdefault(label, len(index)) for label in y])
         classes = objects(list(index))
+    return classes, codes
+
+
+def several(y: Array) -> tuple[Array, Array]:
+    """Return the classes and class numbers that ``number`` finds; one class alone is an error."""
+    classes, codes = number(y)
+    if len(classes) < 2:
+        raise ValueError(f"y has one class only ({classes.tolist()[0]!r}): there is nothing to separate")
     return classes, codes
 
 

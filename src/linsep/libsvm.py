@@ -1,9 +1,10 @@
-"""LIBSVM text to sparse rows: one compiled walk over the bytes, exact to the last bit of every number.
+"""LIBSVM text to sparse rows, and plain tables to dense ones: a compiled walk over bytes, exact to the last bit.
 
 A line is ``label index:value index:value ...``; a ``#`` starts a comment, ``qid:n`` is skipped, blank lines are no
 rows. A number of at most 19 digits goes into an integer ``m``. When ``m < 2^53`` and its power of ten is at most
 ``10^22``, both are exact as doubles and a single division or multiplication rounds correctly (Clinger 1990, "How to
 read floating point numbers accurately"). Every other spelling is left to libraries that round correctly as well.
+Tables of numbers take the same way; those with anything else in them are not for here.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ inlined = njit(inline="always", error_model="numpy")
 _POWERS = np.array([10.0**k for k in range(23)])
 _EXACT = np.uint64(1 << 53)
 _ZERO, _ONE, _TEN = np.uint64(48), np.uint64(1), np.uint64(10)
+_BLANK = np.uint8(32)
 _LARGEST = (1 << 31) - 2  # column numbers fit 32 bits, and so does the number of columns
 
 _NUMBER = re.compile(rb"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -131,9 +133,9 @@ def _measure(text):
 
 
 @inlined
-def _ends(c):
-    """Say whether a byte ends a token: a blank, tab, newline, carriage return, or the start of a comment."""
-    return c == 32 or c == 10 or c == 9 or c == 13 or c == 35
+def _ends(c, delimiter=32):
+    """Say whether a byte ends a token: a blank, tab, newline, carriage return, delimiter, or start of a comment."""
+    return c == 32 or c == 10 or c == 9 or c == 13 or c == 35 or c == delimiter
 
 
 @inlined
@@ -174,7 +176,7 @@ def _long_quotient(m, k):
 
 
 @compiled
-def _number(text, p):
+def _number(text, p, delimiter):
     """Read any number at ``p``; return where it ends, its value, whether it is whole, and whether all that is exact."""
     minus = text[p] == 45
     if minus or text[p] == 43:
@@ -205,7 +207,7 @@ def _number(text, p):
         shift, p = _digits(text, p)
         exact = exact and p > first and p - first < np.uint64(8)
         power += -np.int64(shift) if down else np.int64(shift)
-    exact = exact and (m < _EXACT or power <= 0) and -22 <= power <= 22 and _ends(text[p])
+    exact = exact and (m < _EXACT or power <= 0) and -22 <= power <= 22 and _ends(text[p], delimiter)
     value = np.float64(m)
     if exact:
         if m >= _EXACT:
@@ -214,7 +216,7 @@ def _number(text, p):
             value /= _POWERS[-power]
         else:
             value *= _POWERS[power]
-    while not _ends(text[p]):
+    while not _ends(text[p], delimiter):
         p += _ONE
     return p, -value if minus else value, whole, exact
 
@@ -241,7 +243,7 @@ def _walk(text, base, labelled, largest, numbers, kinds, starts, indptr, indices
             continue
         place = p
         starts[row] = place
-        p, numbers[row], whole, exact = _number(text, place)
+        p, numbers[row], whole, exact = _number(text, place, _BLANK)
         kinds[row] = _WORD if not exact or abs(numbers[row]) >= 2.0**53 else _INTEGER if whole else _DECIMAL
         if not exact:
             q = place
@@ -303,7 +305,7 @@ def _walk(text, base, labelled, largest, numbers, kinds, starts, indptr, indices
                     value, exact = _long_quotient(m, p - point - _ONE)
                     values[stored] = -value if minus else value
                 if not exact:
-                    p, values[stored], whole, exact = _number(text, start)
+                    p, values[stored], whole, exact = _number(text, start, _BLANK)
                 if p == start:
                     code = _NO_VALUE
                     break
@@ -353,6 +355,136 @@ def _gather(text, starts):
         for k in range(offsets[i + 1] - offsets[i]):
             tokens[offsets[i] + k] = text[first + k]
     return tokens, offsets
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Tables
+
+LABEL, UNWANTED = -1, -2  # what a cell may be that is no number
+
+
+def parse_table(text: Any, delimiter: int, places: Array) -> tuple[Floats, pa.StringArray] | None:
+    r"""Read a table of plain numbers, written as most programs write them.
+
+    Parameters
+    ----------
+    text : bytes-like
+        Whole lines, the last of which ends in a newline as well.
+    delimiter : int
+        The byte between cells.
+    places : ndarray of int
+        For every cell of a row the column that its number goes to, or `LABEL`, or `UNWANTED`.
+
+    Returns
+    -------
+    X, labels : ndarray of shape (n, d), pyarrow.StringArray
+        None if something needs a closer look: quotes, a missing cell or one too many, letters beyond ASCII.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from linsep.libsvm import LABEL, parse_table
+    >>> X, labels = parse_table(b"0.5,1,yes\n2,1e-3,no\n", ord(","), np.array([0, 1, LABEL]))
+    >>> X.tolist(), labels.to_pylist()
+    ([[0.5, 1.0], [2.0, 0.001]], ['yes', 'no'])
+    """
+    view = np.frombuffer(text, dtype=np.uint8)
+    n = _measure(view)[0]
+    X = np.empty((n, max(0, int(places.max()) + 1)))
+    label, bounds = np.zeros((n, 2), np.int32), np.empty((X.size, 2), np.int32)  # where words begin and end
+    late = np.empty(X.size, np.int64)
+    rows, postponed = _table(view, np.uint8(delimiter), places, X, label, late, bounds)
+    if rows != n:
+        return None
+    if postponed:
+        try:
+            X.ravel()[late[:postponed]] = values = _strings(view, bounds[:postponed]).cast(pa.float64()).to_numpy()
+        except pa.ArrowInvalid:
+            return None
+        if not np.isfinite(values).all():
+            return None
+    return X, _strings(view, label)
+
+
+@compiled
+def _table(text, delimiter, places, X, label, late, bounds):
+    """Walk over a table once; return how many rows are plain from the first one on, and how many numbers come late."""
+    p, stop = np.uint64(0), np.uint64(len(text))
+    row, postponed = 0, 0
+    last = len(places) - 1
+    while p < stop:
+        for j in range(last + 1):
+            place = places[j]
+            start = p
+            if place >= 0:
+                minus = np.uint64(text[p] == 45)
+                p += minus
+                m, p = _digits(text, p)
+                point = p
+                if text[p] == 46:
+                    p += _ONE
+                    d = np.uint64(text[p]) - _ZERO
+                    while d < _TEN:
+                        m = m * _TEN + d
+                        p += _ONE
+                        d = np.uint64(text[p]) - _ZERO
+                plain = (text[p] == delimiter or text[p] == 10 or text[p] == 13) and point > start + minus
+                exact = plain and p > point + _ONE and p - start < np.uint64(21) + minus  # at most 19 digits
+                if exact and m < _EXACT:
+                    value = np.float64(np.int64(m)) / _POWERS[p - point - _ONE]
+                    X[row, place] = -value if minus else value
+                elif plain and p == point and p - start < np.uint64(16):
+                    value = np.float64(np.int64(m))
+                    X[row, place] = -value if minus else value
+                else:
+                    if point == start + minus:
+                        return row, postponed
+                    if exact:
+                        value, exact = _long_quotient(m, p - point - _ONE)
+                        X[row, place] = -value if minus else value
+                    if not exact:
+                        p, X[row, place], _, exact = _number(text, start, delimiter)
+                    if not exact:
+                        late[postponed] = row * X.shape[1] + place
+                        bounds[postponed, 0], bounds[postponed, 1] = start, p
+                        postponed += 1
+            else:
+                while text[p] != delimiter and text[p] != 10 and text[p] != 13:
+                    if text[p] == 34 or text[p] > 127:
+                        return row, postponed
+                    p += _ONE
+                if place == LABEL:
+                    label[row, 0], label[row, 1] = start, p
+            if text[p] == 13 and p + _ONE < stop:
+                p += _ONE
+            if text[p] != (delimiter if j < last else 10) or p == start:
+                return row, postponed
+            p += _ONE
+        row += 1
+    return row, postponed
+
+
+@compiled
+def _cut(text, bounds):
+    """Copy the words between bounds one after another; return them and where each begins."""
+    offsets = np.zeros(len(bounds) + 1, dtype=np.int32)
+    for i in range(len(bounds)):
+        offsets[i + 1] = offsets[i] + bounds[i, 1] - bounds[i, 0]
+    words = np.empty(offsets[-1], dtype=np.uint8)
+    for i in range(len(bounds)):
+        for k in range(offsets[i + 1] - offsets[i]):
+            words[offsets[i] + k] = text[bounds[i, 0] + k]
+    return words, offsets
+
+
+def _strings(text: Array, bounds: Array) -> pa.StringArray:
+    """Return the words between bounds."""
+    words, offsets = _cut(text, bounds)
+    return pa.StringArray.from_buffers(len(bounds), pa.py_buffer(offsets), pa.py_buffer(words))
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Words
 
 
 def _numbers(text: Array, starts: Array) -> Floats:

@@ -11,6 +11,7 @@ import os
 import queue
 import tempfile
 import threading
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
@@ -234,7 +235,7 @@ class _Fitting:
         number = len(self.ledger.passes)
         blocks: Iterable[Block] = ahead(self.source)
         if self.model.shuffle:
-            blocks = _mixed(blocks, self.seed, number)
+            blocks = mixed(blocks, self.seed, number)
         handed_over = self.model.keep in ("last", "vote")  # the weights of a clean pass are those to look with
         self.views = [] if self.ledger.blocks == 0 and handed_over else None
         rows = 0
@@ -324,29 +325,45 @@ class _Fitting:
         if views:
             radii, smallest, losses, wrong = zip(*views, strict=True)
             seen = View(max(radii), min(smallest), math.fsum(losses), sum(wrong))
-        features = source.features
-
-        def handed_over(W: Any, b: Floats) -> tuple[Any, Floats]:
-            W, b = self._in_units_of_the_file(W, b)
-            return W[:, features] if sp.issparse(W) else np.ascontiguousarray(W[:, features]), b
-
-        self.keeper.transform(handed_over, self.weights.W.shape[1])
-        W, b = handed_over(self.weights.W, self.weights.b)
-        model.n_features_in_ = W.shape[1]
-        if hasattr(model, "feature_names_in_"):
-            del model.feature_names_in_
-        if source.names is not None and len(source.names) == W.shape[1]:
-            model.feature_names_in_ = np.array(source.names, dtype=object)
-        model._forget(self.seed)
-        model._adopt(self.classes, W, b, run, self.rows, seen, self.keeper)
-        if not views:
-            model.radius_ = model.margin_ = math.nan
-        if self.scaler is not None:
-            d = self.weights.W.shape[1]
-            shift = self.scaler.shift if len(self.scaler.shift) else np.zeros(d)
-            factor = np.broadcast_to(self.scaler.scale, d) if self.scale == "unit" else self.scaler.scale
-            model.scaling_ = {"kind": self.scale, "shift": shift[features], "scale": factor[features].copy()}
+        deliver(model, source, self.classes, self.weights, self.keeper, self.scaler, run, self.seed, self.rows, seen)
         return model
+
+
+def deliver(
+    model: Online,
+    source: Source,
+    classes: Array,
+    weights: Weights,
+    keeper: Keeper,
+    scaler: Scaler | None,
+    run: Run,
+    seed: int,
+    rows: int,
+    seen: View,
+) -> None:
+    """Put what a run over a source has learnt into the model, in the units of the file."""
+    features = source.features
+
+    def handed_over(W: Any, b: Floats) -> tuple[Any, Floats]:
+        W, b = (W, b) if scaler is None else scaler.undo(W, b)
+        return W[:, features] if sp.issparse(W) else np.ascontiguousarray(W[:, features]), b
+
+    keeper.transform(handed_over, weights.W.shape[1])
+    W, b = handed_over(weights.W, weights.b)
+    model.n_features_in_ = W.shape[1]
+    if hasattr(model, "feature_names_in_"):
+        del model.feature_names_in_
+    if source.names is not None and len(source.names) == W.shape[1]:
+        model.feature_names_in_ = np.array(source.names, dtype=object)
+    model._forget(seed)
+    model._adopt(classes, W, b, run, rows, seen, keeper)
+    if math.isnan(seen.radius):
+        model.radius_ = model.margin_ = math.nan
+    if scaler is not None:
+        d = weights.W.shape[1]
+        shift = scaler.shift if len(scaler.shift) else np.zeros(d)
+        factor = np.broadcast_to(scaler.scale, d) if scaler.kind == "unit" else scaler.scale
+        model.scaling_ = {"kind": scaler.kind, "shift": shift[features], "scale": factor[features].copy()}
 
 
 def _labels_of_first_block(source: Source) -> Array | None:
@@ -409,16 +426,37 @@ class _Held:
         return wrong / self.rows
 
 
-def _mixed(blocks: Iterable[Block], seed: int, number: int) -> Iterator[Block]:
+def mixed(blocks: Iterable[Item], seed: int, number: int) -> Iterator[Item]:
     """Yield the blocks of pass ``number`` in a random order, each drawn from the few that have been read ahead."""
     rng = np.random.default_rng((seed, number))
-    pool: list[Block] = []
+    pool: list[Item] = []
     for block in blocks:
         pool.append(block)
         if len(pool) > _POOL:
             yield pool.pop(int(rng.integers(len(pool))))
     while pool:
         yield pool.pop(int(rng.integers(len(pool))))
+
+
+def fitted_rows(model: Any, source: Source, blocks: Iterable[Block]) -> Iterator[tuple[Any, Any]]:
+    """Yield the rows of some blocks of a source with as many features as the model has, and their labels."""
+    d = model.n_features_in_
+    told = False
+    with warnings.catch_warnings():
+        # the columns are already those of the model, in its order
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        for X, y, _ in blocks:
+            if sp.issparse(X) and X.shape[1] != d and source.layout is None:
+                if X.shape[1] > d and not told:  # as LIBLINEAR does: what was never seen has no weight
+                    warnings.warn(f"features beyond the {d} of the model are left out", UserWarning, stacklevel=2)
+                    told = True
+                X.resize(X.shape[0], d)
+            elif source.options.format == "npy" and y is None and X.shape[1] == d + 1:
+                X = np.delete(X, int(source.options.target or -1), axis=1)  # the labels are still there
+            elif X.shape[1] != d:
+                name = source.files[0].name
+                raise ValueError(f"{name}: rows have {X.shape[1]} features, the model has {d}")
+            yield X, y
 
 
 def ahead(items: Iterable[Item], depth: int = 2) -> Iterator[Item]:

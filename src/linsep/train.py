@@ -185,7 +185,7 @@ def train(
     ledger, keeper = ledger or Ledger(), keeper or Keeper()
     while True:
         if ledger.passes and ledger.blocks == 0:
-            stop = _stop(plan, ledger, len(weights.b))
+            stop = stopped(plan, ledger, len(weights.b))
             if stop is not None:
                 return ledger.run(stop)
         started, spent = time.perf_counter(), ledger.seconds
@@ -225,7 +225,8 @@ def train(
 def _order(plan: Plan, block: Examples, number: int, block_number: int) -> Array:
     """Return the rows of a block in the order of pass ``number``, leaving out those of weight 0."""
     index = np.uint32 if len(block.step) < 2**32 else np.uint64
-    order: Array = np.flatnonzero(block.step > 0).astype(index)
+    used = block.step > 0
+    order: Array = np.arange(len(used), dtype=index) if used.all() else np.flatnonzero(used).astype(index)
     if plan.order == "shuffled":
         np.random.default_rng((plan.seed, block_number, number)).shuffle(order)
     return order
@@ -281,7 +282,7 @@ def _refuted_at(plan: Plan) -> float:
     return math.floor(plan.allowed) + 1 if one_machine and plan.allowed < 2**62 else math.inf
 
 
-def _stop(plan: Plan, ledger: Ledger, machines: int) -> Stop | None:
+def stopped(plan: Plan, ledger: Ledger, machines: int) -> Stop | None:
     """Say whether the run ends after these passes, and why."""
     passes = ledger.passes
     if passes[-1].mistakes == 0:
@@ -436,12 +437,25 @@ def _ready(rows: Rows, part: slice) -> Rows:
 def _on_all_cores(rows: Rows, job: Callable[[slice], Any]) -> list[Any]:
     """Do a job on every piece of the rows, side by side: compiled code runs without the interpreter's lock."""
     _, length = _piece(rows)
-    length = min(length, max(64, length // 4))  # several pieces for each core
+    length = min(length, max(64, length // 8))  # many pieces for each core, so that all end together
     parts = [slice(start, start + length) for start in range(0, count(rows), length)]
-    if len(parts) == 1:
-        return [job(parts[0])]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return list(pool.map(job, parts))
+    found: list[Any] = [None] * len(parts)
+    waiting = iter(enumerate(parts))
+
+    def work() -> None:
+        for number, part in waiting:
+            found[number] = job(part)
+
+    cores = min(os.cpu_count() or 1, len(parts))
+    if cores == 1:
+        work()
+        return found
+    with ThreadPoolExecutor(cores - 1) as pool:
+        helpers = [pool.submit(work) for _ in range(cores - 1)]
+        work()
+        for helper in helpers:
+            helper.result()
+    return found
 
 
 def held_out(seed: int, first_row: int, n: int, share: float) -> Array:

@@ -80,7 +80,11 @@ class _Open(io.RawIOBase):
         return True
 
     def write(self, data: Any) -> int:
-        return int(self._file.write(data))
+        whole = memoryview(data)
+        rest = whole.cast("B") if whole.nbytes else b""  # what has no bytes cannot be cast
+        while rest:  # an unbuffered standard output (python -u) may take a part only
+            rest = rest[self._file.write(rest) :]
+        return whole.nbytes
 
 
 @contextmanager

@@ -138,7 +138,8 @@ def generalization(
     -----
     Held out: Clopper & Pearson (1934). Compression: Littlestone & Warmuth (1986); Shalev-Shwartz & Ben-David (2014),
     chapter 30; its premise is checked by a second run on the support rows. Margin: Mohri, Rostamizadeh & Talwalkar
-    (2018), *Foundations of Machine Learning*, theorem 5.9 with theorem 5.10: Rademacher complexity, for all ρ at once.
+    (2018), *Foundations of Machine Learning*, 2nd edition, equation 5.41 (theorem 5.9) with theorem 5.10 for planes of
+    norm 1: Rademacher complexity, for all ρ at once.
 
     Examples
     --------
@@ -149,6 +150,8 @@ def generalization(
     >>> known.held_out.value < known.compression.value < 0.1
     True
     """
+    if not hasattr(model, "classes_"):
+        raise TypeError(f"generalization is about a fitted classifier, which this {type(model).__name__} is not")
     if not 0 < delta < 1:
         raise ValueError(f"delta is a probability between 0 and 1, got {delta!r}")
     if (X_test is None) != (y_test is None):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import closing
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -10,6 +11,7 @@ import typer
 from linsep.cli.files import Data, Delimiter, Format, Header, Missing, Model, Target, ZeroBased, blocks, open_like
 from linsep.cli.models import open_model
 from linsep.cli.screen import Json, Quiet, count, facts_table, headline, meter, result
+from linsep.cli.spread import Cluster, Place, ShardMegabytes, Workers
 
 if TYPE_CHECKING:
     from linsep.problem import Array
@@ -38,6 +40,9 @@ def predict(
     missing: Annotated[
         Literal["error", "zero"], typer.Option(help="What becomes of missing cells.", rich_help_panel="Reading")
     ] = "error",
+    cluster: Cluster = None,
+    workers: Workers = None,
+    shard_mb: ShardMegabytes = 64,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -56,17 +61,24 @@ def predict(
         fitted, data, target=target, zero_based=zero_based, format=form, delimiter=delimiter, header=header,
         missing=missing, labels=False,
     )  # fmt: skip
+    asked = {"label": "predict"}
+    asked |= {"score": "decision_function"} if score else {}
+    asked |= {"distance": "distance"} if distance else {}
+    methods = tuple(asked.values())
+    place = Place(cluster, workers, shard_mb)
+    if place:
+        answers = place.predictions(fitted, source, methods)
+    else:
+        answers = (tuple(getattr(fitted, method)(X) for method in methods) for X, _ in blocks(fitted, source))
     labels: Counter[Any] = Counter()
-    with meter("predicting", quiet=quiet) as watching, write.columns(out, shape) as put:
-        for X, _ in blocks(fitted, source):
-            columns = {"label": fitted.predict(X)}
+    with meter("predicting", quiet=quiet) as watching, write.columns(out, shape) as put, closing(answers):
+        for answer in answers:
+            columns: dict[str, Array] = {}
+            for name, values in zip(asked, answer, strict=True):
+                columns |= _by_class(name, values, fitted.classes_)
             labels.update(columns["label"].tolist())
-            if score:
-                columns |= _by_class("score", fitted.decision_function(X), fitted.classes_)
-            if distance:
-                columns |= _by_class("distance", fitted.distance(X), fitted.classes_)
             put(columns)
-            watching.rows += X.shape[0]
+            watching.rows += len(columns["label"])
             watching.bytes = source.position
             watching.show(source.position, source.size)
     facts = {
@@ -108,6 +120,9 @@ def score(
     header: Header = None,
     zero_based: ZeroBased = None,
     missing: Missing = "error",
+    cluster: Cluster = None,
+    workers: Workers = None,
+    shard_mb: ShardMegabytes = 64,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -126,8 +141,11 @@ def score(
         missing=missing,
     )  # fmt: skip
     pairs: Counter[tuple[Any, Any]] = Counter()
+    place = Place(cluster, workers, shard_mb)
     with meter("scoring", quiet=quiet) as watching:
-        for X, y in blocks(fitted, source):
+        if place:
+            pairs = place.confusion(fitted, source)
+        for X, y in () if place else blocks(fitted, source):
             pairs.update(zip(y.tolist(), fitted.predict(X).tolist(), strict=True))
             watching.rows += X.shape[0]
             watching.bytes = source.position

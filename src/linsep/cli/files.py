@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -132,25 +131,6 @@ def feature_names(model: Any) -> Any:
 
 def blocks(model: Any, source: Source) -> Iterator[tuple[Any, Any]]:
     """Yield rows of as many features as the model has, and their labels."""
-    import numpy as np
-    import scipy.sparse as sp
+    from linsep.stream import ahead, fitted_rows
 
-    from linsep.stream import ahead
-
-    d = model.n_features_in_
-    told = False
-    with warnings.catch_warnings():
-        # the columns are already those of the model, in its order
-        warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        for X, y, _ in ahead(source):
-            if sp.issparse(X) and X.shape[1] != d and source.layout is None:
-                if X.shape[1] > d and not told:  # as LIBLINEAR does: what was never seen has no weight
-                    warnings.warn(f"features beyond the {d} of the model are left out", UserWarning, stacklevel=2)
-                    told = True
-                X.resize(X.shape[0], d)
-            elif source.options.format == "npy" and y is None and X.shape[1] == d + 1:
-                X = np.delete(X, int(source.options.target or -1), axis=1)  # the labels are still there
-            elif X.shape[1] != d:
-                name = source.files[0].name
-                raise ValueError(f"{name}: rows have {X.shape[1]} features, the model has {d}")
-            yield X, y
+    return fitted_rows(model, source, ahead(source))

@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from linsep.cli.files import Data, Delimiter, Format, Header, Missing, Target, ZeroBased, open_data
-from linsep.cli.screen import Json, Quiet, count, facts_table, headline, result
+from linsep.cli.screen import Json, Quiet, count, facts_table, headline, meter, result
+from linsep.cli.spread import Cluster, Picked, Place, ShardMegabytes, Workers
 
 _MEANING = {
     "separable": "a plane has every row strictly on its side",
@@ -35,6 +36,9 @@ def separate(
     header: Header = None,
     zero_based: ZeroBased = None,
     missing: Missing = "error",
+    cluster: Cluster = None,
+    workers: Workers = None,
+    shard_mb: ShardMegabytes = 64,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -42,6 +46,7 @@ def separate(
 
     The exit code is 0 if the classes are separable and 1 if they are not, or if the time limit came first.
     """
+    from linsep.document import to_json
     from linsep.margin import largest_margin
     from linsep.problem import NotSeparable
     from linsep.separate import separate as decide
@@ -49,18 +54,28 @@ def separate(
     source = open_data(
         data, format=form, target=target, delimiter=delimiter, header=header, zero_based=zero_based, missing=missing
     )
-    X, y = source.to_arrays()
-    if y is None:
-        raise ValueError("there are no labels: nothing to separate")
-    started = time.perf_counter()
-    verdict = decide(X, y, fit_intercept=offset, time_limit=time_limit)
+    place = Place(cluster, workers, shard_mb)
+    X: Any
+    y: Any
+    if place:
+        margin = False  # takes all rows at once
+        started = time.perf_counter()
+        with meter("deciding", quiet=quiet) as watching:
+            verdict, rows, cells, y = place.decide(source, offset, time_limit, watching)
+        X = Picked(cells, (rows, verdict.n_features))
+    else:
+        X, y = source.to_arrays()
+        if y is None:
+            raise ValueError("there are no labels: nothing to separate")
+        started = time.perf_counter()
+        verdict = decide(X, y, fit_intercept=offset, time_limit=time_limit)
     seconds = time.perf_counter() - started
     best = None
     if verdict.kind == "separable" and margin:
         with suppress(NotSeparable):  # by so little that doubles cannot place the plane of largest margin
             best = largest_margin(X, y, form="affine" if offset else "origin", gap=gap)
     if proof is not None and verdict.kind != "unknown":
-        _write(proof, verdict, X, y)
+        _write(proof, place.document(verdict, source) if place else to_json(verdict, X, y))
     facts = {
         "command": "separate",
         "data": data,
@@ -153,13 +168,12 @@ def verify(
     raise typer.Exit(0 if holds else 1)
 
 
-def _write(path: str, verdict: Any, X: Any, y: Any) -> None:
+def _write(path: str, text: str) -> None:
     """Write the proof in one step."""
     from linsep.atomic import replacing
-    from linsep.document import to_json
 
     with replacing(path) as file:
-        file.write(to_json(verdict, X, y).encode())
+        file.write(text.encode())
 
 
 def _contradiction(verdict: Any, y: Any) -> list[dict[str, Any]] | None:

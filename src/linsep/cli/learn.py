@@ -20,6 +20,7 @@ from linsep.cli.files import (
     remember,
 )
 from linsep.cli.screen import Json, Meter, Quiet, count, facts_table, headline, meter, result
+from linsep.cli.spread import Cluster, Place, ShardMegabytes, Workers, mixing_facts, mixing_lines
 
 if TYPE_CHECKING:
     from linsep.read import Source
@@ -126,6 +127,9 @@ def fit(
     invert: Annotated[
         bool, typer.Option("--invert", help="Keep the names of hashed features.", rich_help_panel=_OUTPUT)
     ] = False,
+    cluster: Cluster = None,
+    workers: Workers = None,
+    shard_mb: ShardMegabytes = 64,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -150,14 +154,15 @@ def fit(
         hash_bits=hash_bits, text=text or (), categorical=categorical or (), ignore=ignore or (), missing=missing,
         invert=invert,
     )  # fmt: skip
-    for place in (model, checkpoint):
-        check_place(place)  # before hours of learning, not after
+    for path in (model, checkpoint):
+        check_place(path)  # before hours of learning, not after
     if resume and checkpoint is None:
         raise typer.BadParameter("--resume goes on from a checkpoint: name its file with --checkpoint")
+    place = Place(cluster, workers, shard_mb)
     with meter("learning", quiet=quiet) as watching:
         if order is None:
             how = {"scale": scale, "checkpoint": checkpoint, "every": _seconds(every), "resume": resume}
-            _stream(learner, source, watching, **how)
+            (place.fit if place else _stream)(learner, source, watching, **how)
         elif positive is not None or scale != "none" or checkpoint is not None:
             raise typer.BadParameter(f"--order {order} does not go with --positive, --scale or --checkpoint")
         else:
@@ -185,6 +190,7 @@ def fit(
         "radius": learner.radius_,
         "seconds": seconds,
         "megabytes_per_second": size / passing / 1e6 if passing > 0 else None,
+        **mixing_facts(learner),
     }
 
     def show(console: Any) -> None:
@@ -200,6 +206,7 @@ def fit(
             "margin": f"{learner.margin_:.6g}, radius R {learner.radius_:.6g}",
             "time": f"{seconds:.2f} s" + (f", {size / passing / 1e6:,.1f} MB/s" if passing > 0 else ""),
         }
+        lines |= mixing_lines(learner)
         if scale != "none":
             lines["scale"] = f"{scale} in training; weights, margin and R are in the units of the file"
         console.print(headline(model, f" learnt from {', '.join(data)}"))

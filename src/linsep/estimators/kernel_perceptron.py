@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import warnings
-from collections import OrderedDict
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
 import numpy as np
@@ -16,15 +12,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
 from linsep import encode
+from linsep.estimators.dual import Kernel, Machines, Mistakes, Run
 from linsep.estimators.online import need, number, whole
 from linsep.keep import Vote
 from linsep.problem import Array, Floats, Stop
-
-_BLOCK = 256  # rows whose scores are brought up to date together
-_PENDING = 128  # support rows whose factors have changed since all scores were: fewer would make a slow product
 
 
 class KernelPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -89,8 +82,8 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     The budget forgets as the Forgetron does (Dekel, Shalev-Shwartz & Singer 2008), but without its shrinking, so that
     its mistake bound does not hold.
 
-    The scores of all rows are kept up to date, a block of rows at a time; kernel values are computed for rows that err,
-    and held as far as ``cache_size`` allows.
+    The scores of all rows are kept up to date, for many mistakes at a time; kernel values are computed for rows that
+    err, and held as far as ``cache_size`` allows.
 
     Examples
     --------
@@ -159,9 +152,7 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X, y = self._rows_and_labels(X, y, reset=True)
         if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
             raise ValueError(f"Precomputed metric requires shape (n, n): a square matrix, got {X.shape}")
-        classes, codes = encode.number(y)
-        if len(classes) < 2:
-            raise ValueError(f"y has one class only ({classes[0]!r}): a plane separates two classes or more")
+        classes, codes = encode.several(y)
         weight = encode.weights(X, sample_weight, self.class_weight, classes, codes)
         self._forget(X, classes)
         self._learn(X, codes, weight, self.max_iter)
@@ -245,49 +236,55 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _learn(self, X: Any, codes: Array, weight: Floats, max_iter: int) -> None:
         """Go on with so many passes over some rows, which join the support rows there are as they err."""
-        old = self._support.shape[0]
+        old, passes_before = self._support.shape[0], len(self._passes)
         pool = X if old == 0 else _stack(self._support, X)
-        run = _Run(self, pool, np.append(self._codes, codes), np.append(self._steps, weight), old)
-        # most products are too small to be shared out: threads that wait for each other would cost more than they save
-        with threadpool_limits(1, user_api="blas"):
-            stop = run.train(max_iter, len(self._passes))
-        rows = np.append(self.support_, np.arange(len(codes)) + self._rows_seen)
-
-        kept, self._place = np.unique(run.place, return_inverse=True)
-        self._machine, self._look, self._looked = (
-            np.array(run.machine, np.int64),
-            np.array(run.look, np.int64),
-            run.looked,
+        run = Run(
+            self._kernel(),
+            pool,
+            np.append(self._codes, codes),
+            np.append(self._steps, weight),
+            self._machines(),
+            Mistakes(self._place.tolist(), self._machine.tolist(), self._look.tolist()),
+            first=old,
+            looked=self._looked,
+            budget=self.budget,
+            room=self._room(pool.shape[0]),
         )
+
+        def shuffle(number: int, order: Array) -> None:  # as Perceptron does
+            if self.shuffle:
+                np.random.default_rng((self._seed, 0, passes_before + number)).shuffle(order)
+
+        self.stop_reason_ = str(run.train(max_iter, shuffle))
+        kept, self._place = np.unique(np.array(run.mistakes.place, np.int64), return_inverse=True)
+        self._machine, self._look = np.array(run.mistakes.machine, np.int64), np.array(run.mistakes.look, np.int64)
+        self._looked = run.looked
         self._support = sp.csr_array(pool[kept]) if sp.issparse(pool) else pool[kept]
-        self._codes, self._steps = run.codes[kept], run.steps[kept]
         if self.kernel == "precomputed":
             self._support = X[:0]
+        self._codes, self._steps = run.codes[kept], run.steps[kept]
+        rows = np.append(self.support_, np.arange(len(codes)) + self._rows_seen)
         self.support_ = rows[kept]
         self.trace_ = np.append(self.trace_, rows[np.array(run.trace, np.int64)])
         self._passes = np.append(self._passes, run.passes)
         self._rows_seen += len(codes)
-        self.stop_reason_ = str(stop)
         T = max(1, self._looked)
         share = (T - self._look) / T if self.keep == "average" else np.ones(len(self._look))
-        self.dual_coef_ = self._dual(share)
+        own, steps = self._codes[self._place], self._steps[self._place]
+        self.dual_coef_ = self._machines().factors(own, steps * share, self._place, self._machine)
 
-    def _dual(self, share: Floats) -> Floats:
-        """Return the factor of every support row in every machine, where each mistake counts for its share."""
-        m = 1 if len(self.classes_) <= 2 else len(self.classes_)
-        D = np.zeros((m, len(self._codes)))
-        own, step = self._codes[self._place], self._steps[self._place] * share
-        if m > 1 and self.multi_class == "argmax":
-            np.add.at(D, (own, self._place), step)
-            np.add.at(D, (self._machine, self._place), -step)
-        else:
-            mine = (
-                np.ones(len(own))
-                if len(self.classes_) == 1
-                else np.where(own == (self._machine if m > 1 else 1), 1, -1)
-            )
-            np.add.at(D, (self._machine, self._place), mine * step)
-        return D
+    def _kernel(self) -> Kernel:
+        return Kernel(self.kernel, self._gamma, float(self.coef0), self.degree)
+
+    def _machines(self) -> Machines:
+        classes = len(self.classes_)
+        if classes > 2:
+            return Machines(classes, self.multi_class == "ovr")
+        return Machines(1, True, classes - 1)
+
+    def _room(self, columns: int) -> int:
+        """Return for how many rows there is room in the cache, of so many kernel values each."""
+        return int(self.cache_size * 2**17) // max(1, columns)
 
     # -----------------------------------------------------------------------------------------------------------
     # Prediction
@@ -306,11 +303,11 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "dual_coef_")
         X = self._finite(encode.matrix(self, X, reset=False))
         S = np.zeros((X.shape[0], len(self.dual_coef_)))
-        size = max(16, int(self.cache_size * 2**17) // max(1, len(self.support_)))
+        kernel, size = self._kernel(), max(16, self._room(len(self.support_)))
         sweep = self._vote().sweep(self.on_plane) if self.keep == "vote" else None
         for begin in range(0, len(S), size):
             block, part = X[begin : begin + size], S[begin : begin + size]
-            K = block[:, self.support_].T if self.kernel == "precomputed" else self._gram(self._support, block)
+            K = block[:, self.support_].T if self.kernel == "precomputed" else kernel.values(self._support, block)
             if sweep is None:
                 part[:] = (self.dual_coef_ @ K).T
             else:
@@ -342,24 +339,6 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         vote.steps, vote.looks = [self._steps], [self._look]
         vote.trace = [(self._place * vote.machines + self._machine).astype(np.uint64)]
         return vote
-
-    def _gram(self, A: Any, B: Any) -> Floats:
-        """Return the kernel values of all pairs of rows, shape (rows of A, rows of B)."""
-        if callable(self.kernel):
-            return np.asarray(self.kernel(A, B), dtype=np.float64)
-        product = A @ B.T
-        K: Floats = product.toarray() if sp.issparse(product) else np.asarray(product)
-        if self.kernel == "poly":
-            K *= self._gamma
-            K += self.coef0
-            K = np.square(K, out=K) if self.degree == 2 else K**self.degree
-        elif self.kernel == "rbf":
-            K *= -2.0
-            K += _squares(A)[:, None]
-            K += _squares(B)[None, :]
-            K *= -self._gamma
-            np.exp(K, out=K)
-        return K
 
     def _gamma_for(self, X: Any) -> float:
         """Return gamma as a number."""
@@ -436,173 +415,6 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         need(self, budget is None or (whole(budget) and budget >= 1), "budget", "None or a positive whole number")
         if budget is not None and self.keep != "last":
             raise ValueError(f"keep={self.keep!r} needs every row that ever erred: it does not go with a budget")
-
-
-class _Run:
-    """Passes over the rows of a pool from some place on; those before it are support rows already."""
-
-    def __init__(self, model: KernelPerceptron, pool: Any, codes: Array, steps: Floats, first: int) -> None:
-        self.model, self.pool, self.codes, self.steps, self.first = model, pool, codes, steps, first
-        self.machines = 1 if len(model.classes_) <= 2 else len(model.classes_)
-        self.alone = self.machines == 1 or model.multi_class == "ovr"
-        self.place, self.machine = model._place.tolist(), model._machine.tolist()
-        self.look, self.looked = model._look.tolist(), model._looked
-        self.trace: list[int] = []  # of this run
-        self.passes: list[int] = []
-        # support rows, that whose last mistake is longest ago first, with the factors that they have
-        self.factors: OrderedDict[int, Floats] = OrderedDict()
-        D = model._dual(np.ones(len(self.place)))
-        for r in self.place:
-            self.factors[r] = D[:, r].copy()
-            self.factors.move_to_end(r)
-        n = pool.shape[0]
-        self.columns = _Columns(self._values, n, int(model.cache_size * 2**17) // n)
-        self.S = np.zeros((self.machines, n))  # scores, all of them up to date but for what is pending:
-        self.pending: dict[int, Floats] = {}  # changes of factors
-        if first:
-            new = slice(first, n)
-            self.S[:, new] = D @ model._gram(pool[:first], pool[new])
-
-    def _values(self, rows: list[int]) -> Floats:
-        """Return the kernel values of some rows of the pool with all, on all cores."""
-        if self.model.kernel == "precomputed":
-            return np.asarray(self.pool[rows])
-        some, n = self.pool[rows], self.pool.shape[0]
-        length = n if callable(self.model.kernel) else max(1024, -(-n // (os.cpu_count() or 1)))
-        parts = [self.pool[start : start + length] for start in range(0, n, length)]
-        if len(parts) == 1:
-            return self.model._gram(some, self.pool)
-        with ThreadPoolExecutor(len(parts)) as threads:
-            return np.concatenate(list(threads.map(lambda part: self.model._gram(some, part), parts)), axis=1)
-
-    def train(self, max_iter: int, passes_before: int) -> Stop:
-        """Make passes until one is clean."""
-        for made in range(max_iter):
-            order = (np.flatnonzero(self.steps[self.first :] > 0)).astype(np.uint32)
-            if self.model.shuffle:  # the order of Perceptron
-                np.random.default_rng((self.model._seed, 0, passes_before + made)).shuffle(order)
-            before = len(self.trace)
-            for start in range(0, len(order), _BLOCK):
-                self._block(order[start : start + _BLOCK].astype(np.intp) + self.first)
-            self.passes.append(len(self.trace) - before)
-            if len(self.trace) == before:
-                return Stop.SEPARATED
-        return Stop.MAX_ITER
-
-    def _block(self, rows: Array) -> None:
-        """Look at some rows one after another."""
-        near = self._near(rows)
-        S, codes = self.S[:, rows], self.codes[rows]  # copies
-        if self.pending:
-            S += np.column_stack(list(self.pending.values())) @ near(list(self.pending), 0)
-        p = 0
-        while p < len(rows):
-            wrong = self._wrong(S[:, p:], codes[p:])
-            at = np.flatnonzero(wrong.any(axis=0))
-            if len(at) == 0:
-                break
-            p += int(at[0])
-            for r, change in self._mistake(int(rows[p]), S[:, p], np.flatnonzero(wrong[:, at[0]]), self.looked + p):
-                self.pending[r] = self.pending.get(r, 0.0) + change
-                if p + 1 < len(rows):
-                    S[:, p + 1 :] += change[:, None] * near([r], p + 1)
-            p += 1
-        if not np.isfinite(S).all():
-            raise ValueError("a score overflowed to infinity: scale X down, or choose a smaller gamma or degree")
-        self.looked += len(rows)
-        if len(self.pending) >= _PENDING:
-            for some, K in self.columns.all(list(self.pending)):
-                self.S += np.column_stack([self.pending[r] for r in some]) @ K
-            self.pending.clear()
-
-    def _near(self, rows: Array) -> Callable[[list[int], int], Floats]:
-        """Return what gives the kernel values of support rows with those of a block from some place on."""
-        model, slots, store = self.model, self.columns.slots, self.columns.store
-        block = None if model.kernel == "precomputed" else self.pool[rows]
-
-        def near(support: list[int], p: int) -> Floats:
-            if all(r in slots for r in support):
-                held: Floats = store[np.array([slots[r] for r in support])[:, None], rows[p:]]
-                return held
-            if block is None:
-                return np.asarray(self.pool[np.array(support)[:, None], rows[p:]])
-            return model._gram(self.pool[support], block[p:])
-
-        return near
-
-    def _signs(self, codes: Array) -> Floats:
-        """Return +1 for the rows of every machine's own class, else -1, shape (machines, n)."""
-        if self.machines > 1:
-            return np.where(codes == np.arange(self.machines)[:, None], 1.0, -1.0)
-        return np.where(codes == len(self.model.classes_) - 1, 1.0, -1.0)[None, :]
-
-    def _wrong(self, S: Floats, codes: Array) -> Array:
-        """Say which machines err on which rows; machines that compare classes err together, noted as the first."""
-        if self.alone:
-            wrong: Array = self._signs(codes) * S <= 0
-            return wrong
-        rivals = S.copy()
-        columns = np.arange(S.shape[1])
-        rivals[codes, columns] = -np.inf
-        behind: Array = S[codes, columns] <= rivals.max(axis=0)
-        return behind[None, :]
-
-    def _mistake(self, i: int, scores: Floats, erred: Array, look: int) -> Iterator[tuple[int, Floats]]:
-        """Learn from a row on which machines erred, yielding the rows whose factors change, and by how much."""
-        change, own, step = np.zeros(self.machines), int(self.codes[i]), self.steps[i]
-        if self.alone:
-            change[erred] = step * self._signs(self.codes[i : i + 1])[erred, 0]
-        else:
-            rival = int(np.where(np.arange(self.machines) == own, -np.inf, scores).argmax())
-            change[[own, rival]] = step, -step
-            erred = np.array([rival])
-        for c in erred.tolist():
-            self.place.append(i)
-            self.machine.append(c)
-            self.look.append(look)
-            self.trace.append(i)
-        self.factors[i] = self.factors.get(i, 0.0) + change
-        self.factors.move_to_end(i)
-        yield i, change
-        if self.model.budget is not None and len(self.factors) > self.model.budget:
-            oldest, factor = self.factors.popitem(last=False)
-            alive = [k for k, r in enumerate(self.place) if r != oldest]
-            self.place, self.machine, self.look = (
-                [part[k] for k in alive] for part in (self.place, self.machine, self.look)
-            )
-            yield oldest, -factor
-
-
-class _Columns:
-    """Kernel values of support rows with all rows, as many as there is room for, those used last."""
-
-    def __init__(self, values: Callable[[list[int]], Floats], n: int, room: int) -> None:
-        self.values, self.room = values, max(1, min(room, n))
-        self.store = np.empty((self.room, n))
-        self.slots: OrderedDict[int, int] = OrderedDict()
-
-    def all(self, rows: list[int]) -> Iterator[tuple[list[int], Floats]]:
-        """Yield the rows in parts that there is room for, with their values with all rows."""
-        held = [r for r in rows if r in self.slots]
-        if held:
-            for r in held:
-                self.slots.move_to_end(r)
-            yield held, self.store[[self.slots[r] for r in held]]
-        new = [r for r in rows if r not in self.slots]
-        for start in range(0, len(new), self.room):
-            part = new[start : start + self.room]
-            K = self.values(part)
-            for r, values in zip(part, K, strict=True):
-                full = len(self.slots) == self.room
-                self.slots[r] = self.slots.popitem(last=False)[1] if full else len(self.slots)
-                self.store[self.slots[r]] = values
-            yield part, K
-
-
-def _squares(X: Any) -> Floats:
-    """Return the squared norm of every row."""
-    squares: Floats = np.asarray(X.multiply(X).sum(axis=1)).ravel() if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
-    return squares
 
 
 def _stack(A: Any, B: Any) -> Any:

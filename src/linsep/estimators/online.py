@@ -97,9 +97,7 @@ class Online(Linear):
         """
         self._check_parameters()
         X, y = self._rows_and_labels(X, y, reset=True)
-        classes, y = encode.number(y)
-        if len(classes) < 2:
-            raise ValueError(f"y has one class only ({classes[0]!r}): a plane separates two classes or more")
+        classes, y = encode.several(y)
         weight = encode.weights(X, sample_weight, self.class_weight, classes, y)
         W, b = self._first_weights(X.shape[1], classes, coef_init, intercept_init)
         seed = self._draw_seed()

@@ -117,6 +117,7 @@ class Settings:
 
     fit_intercept: bool = True
     order: str = "cyclic"
+    multi_class: str = "argmax"
     eta0: float = 1.0
     max_iter: int = 1000
     max_updates: int = 5000
@@ -141,7 +142,7 @@ class Settings:
         for name in ("fit_intercept", "early_stopping"):
             if not isinstance(value[name], bool):
                 raise ValueError(f"{name} is true or false")
-        for name, choices in (("order", ORDERS), ("keep", KEEPS)):
+        for name, choices in (("order", ORDERS), ("multi_class", ("argmax", "ovr")), ("keep", KEEPS)):
             if value[name] not in choices:
                 raise ValueError(f"{name} is one of {', '.join(choices)}")
         for name, least, most in (
@@ -156,7 +157,7 @@ class Settings:
                 value[name] = _number(value[name], name)
                 if not smallest <= value[name] <= 1e6:
                     raise ValueError(f"{name} is a number from {smallest:g} to 1000000")
-        value["start"] = tuple(_number(each, "start weights") for each in _sequence(value["start"], "start weights"))
+        value["start"] = tuple(numbers(value["start"], "start weights"))
         if value["columns"] is not None:
             pair = _sequence(value["columns"], "columns")
             if len(pair) != 2 or not all(type(j) is int and 0 <= j < MOST_COLUMNS for j in pair) or pair[0] == pair[1]:
@@ -168,6 +169,7 @@ class Settings:
         """Return the parameters of the perceptron."""
         return {
             "fit_intercept": self.fit_intercept,
+            "multi_class": self.multi_class,
             "eta0": self.eta0,
             "shuffle": self.order == "shuffled",
             "order": self.order if self.order in ("first", "worst") else None,
@@ -191,6 +193,11 @@ def _sequence(value: Any, what: str) -> list[Any]:
     if not isinstance(value, list | tuple):
         raise ValueError(f"{what}: a list is expected")
     return list(value)
+
+
+def numbers(value: Any, what: str) -> list[float]:
+    """Check a list of numbers."""
+    return [_number(each, what) for each in _sequence(value, what)]
 
 
 def _number(value: Any, what: str) -> float:

@@ -4,32 +4,42 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from linsep.bounds.steps import Trail, audit, retrace
+from linsep.bounds.mistakes import mistake_bound
+from linsep.bounds.steps import audit
 from linsep.estimators import Perceptron
-from linsep.explore.asked import KEEPS, Points, Settings
+from linsep.explore.asked import KEEPS, MOST_UPDATES, Points, Settings
+from linsep.explore.view import View
+from linsep.explore.walk import Walk, walk
 from linsep.margin import Margin, largest_margin
 from linsep.problem import Array, Floats, NotSeparable
 from linsep.proof import Refutation, Verdict
 from linsep.separate import separate
 
 _FRAMES = 1000  # moments of a run that are sent; of a longer run evenly spaced ones
+_NEAR = 60  # mistakes before and after the one that is looked at
 _PASSES = 400  # passes that are sent
 _CURVE = 80  # points of a curve that is known by its formula
 _SHOWN = 4  # numbers of a weight vector that are spelled out
+_GRID = 72  # lines each way on which the border of a vote is looked for
+_HALVINGS = 6  # of the gap in which it lies
 _SECONDS = 60.0  # that the search for a verdict may take; the first one compiles, which counts
 
 
-def answer(points: Points, settings: Settings) -> dict[str, Any]:
+def answer(points: Points, settings: Settings, held: Any = None, around: Any = None) -> dict[str, Any]:
     """Return all that the page shows of some points: the run, the verdict, the theorem, as plain JSON values.
 
     Parameters
     ----------
     points : Points
     settings : Settings
+    held : dict, default=None
+        The projection to show more than two columns on; None makes one.
+    around : int, default=None
+        The mistake near which every moment of a long run is wanted.
 
     Returns
     -------
@@ -55,10 +65,14 @@ def answer(points: Points, settings: Settings) -> dict[str, Any]:
         "verdict": None,
         "margin": None,
         "theorem": None,
+        "rest": None,
         "note": "",
     }
+    view = View.held(held, X.shape[1])
+    if around is not None and (type(around) is not int or not 0 <= around <= MOST_UPDATES):
+        raise ValueError(f"around: a mistake from 0 to {MOST_UPDATES} is expected")
     if len(classes) < 2:
-        view = _view(X, names, None)
+        view = view or View.of(X, names, None)
         shown["note"] = "Place points of at least two classes, and the run begins."
         return shown | {"view": view.words, "points": _plain(view.points(X))}
     y = np.array(points.labels)
@@ -66,13 +80,19 @@ def answer(points: Points, settings: Settings) -> dict[str, Any]:
         warnings.simplefilter("ignore")  # a budget that is spent, a wide bracket: the page says so in its own words
         first, offset = _first_weights(settings, X.shape[1], len(classes))
         model = Perceptron(**settings.parameters()).fit(X, y, coef_init=first, intercept_init=offset)
-        trail = retrace(model, X, y, coef_init=first, intercept_init=offset)
+        path = walk(model, X, y, first, offset)
         verdict = separate(X, y, fit_intercept=settings.fit_intercept, time_limit=_SECONDS)
-        margin = _margin(X, y, verdict)
-        view = _view(X, names, model.coef_[0] if len(classes) == 2 else None)
+        view = view or View.of(X, names, model.coef_[0] if len(classes) == 2 else None)
         shown |= {"view": view.words, "points": _plain(view.points(X))}
-        shown["run"] = _run(model, trail, X, y, view)
+        shown["run"] = _run(model, path, X, y, view, around)
         shown["verdict"] = _verdict(verdict, X, y, view)
+        if len(classes) > 2 and settings.multi_class == "ovr":
+            shown["rest"] = [_against_rest(model, path, X, y, c) for c in range(len(classes))]
+            shown["margin"] = _drawn_margins(
+                [_margin(X, y == label, settings.fit_intercept) for label in classes], view
+            )
+            return shown
+        margin = _margin(X, y, settings.fit_intercept) if verdict.kind == "separable" else None
         shown["margin"] = _drawn_margin(margin, view)
         if margin is not None:
             shown["theorem"], shown["note"] = _theorem(model, X, y, first, offset, shown["run"]["frames"])
@@ -103,84 +123,30 @@ def _first_weights(settings: Settings, d: int, classes: int) -> tuple[Floats | N
     return start[None, :d], start[d:] if settings.fit_intercept else None
 
 
-def _margin(X: Floats, y: Array, verdict: Verdict) -> Margin | None:
-    """Return the largest margin of separable points, as people draw it; None where double precision finds none."""
-    if verdict.kind != "separable":
-        return None
+def _margin(X: Floats, y: Array, offset: bool) -> Margin | None:
+    """Return the largest margin as people draw it; None where double precision finds none."""
     try:
-        return largest_margin(X, y, form="affine" if verdict.fit_intercept else "origin")
+        return largest_margin(X, y, form="affine" if offset else "origin")
     except NotSeparable:
         return None
-
-
-# ---------------------------------------------------------------------------------------------------------------
-# What is seen of more than two columns
-
-
-class View(NamedTuple):
-    """A window of two directions onto the points: ``x`` is drawn at ``basis (x - origin)``."""
-
-    origin: Floats  # (d,)
-    basis: Floats  # (2, d)
-    kind: str  # "columns" or "projection"
-    axes: tuple[str, str]
-
-    @property
-    def words(self) -> dict[str, Any]:
-        """What the page says about the view."""
-        said = ""
-        if self.kind == "projection":
-            said = (
-                f"{len(self.origin)} columns, projected: points may look misplaced, lines are cuts through the view. "
-                "Choose two columns to move points."
-            )
-        return {"kind": self.kind, "axes": list(self.axes), "said": said}
-
-    def points(self, X: Floats) -> Floats:
-        """Return where rows are drawn, shape (n, 2)."""
-        return (X - self.origin) @ self.basis.T
-
-    def planes(self, W: Floats, b: Any) -> Floats:
-        """Return planes as they cut the view: weights of shape (..., d) become two weights and an offset, (..., 3)."""
-        return np.concatenate((W @ self.basis.T, (W @ self.origin + b)[..., None]), axis=-1)
-
-
-def _view(X: Floats, names: list[str], w: Floats | None) -> View:
-    """Return the view of one or two columns as they are; of more, along w and along what varies most across it."""
-    d = X.shape[1]
-    if d <= 2:
-        return View(
-            np.zeros(d), np.eye(2, d), "columns", (names[0], names[1]) if d == 2 else (names[0] if d else "", "")
-        )
-    origin = X.mean(axis=0)
-    centred = X - origin
-    basis = []
-    if w is not None and np.linalg.norm(w) > 0:
-        basis.append(w / np.linalg.norm(w))
-        centred = centred - np.outer(centred @ basis[0], basis[0])
-    directions = np.linalg.svd(centred, full_matrices=True)[2][: 2 - len(basis)]
-    basis += [v * (1 if v[np.abs(v).argmax()] > 0 else -1) for v in directions]  # the sign is free: fix it
-    axes = (
-        ("along the last w", "most varied across it") if w is not None else ("1st principal axis", "2nd principal axis")
-    )
-    return View(origin, np.array(basis), "projection", axes)
 
 
 # ---------------------------------------------------------------------------------------------------------------
 # The run
 
 
-def _run(model: Perceptron, trail: Trail, X: Floats, y: Array, view: View) -> dict[str, Any]:
+def _run(model: Perceptron, path: Walk, X: Floats, y: Array, view: View, around: int | None) -> dict[str, Any]:
     """Return the run, moment by moment."""
-    machines, k = len(trail.start), len(trail.trace)
-    path = _path(trail)
-    if model.keep == "last":  # to the bit, where sums rounded differently on the way
-        path[-1] = np.column_stack((model.coef_, model.intercept_))
+    machines, k = len(model.coef_), len(path.leads)
     frames = _thin(k + 1, _FRAMES)
-    after, before = path[frames], path[np.maximum(frames - 1, 0)]
+    if around is not None:
+        frames = np.union1d(frames, np.arange(max(0, around - _NEAR), min(k, around + _NEAR) + 1))
+    last = np.maximum(frames - 1, 0)  # the mistake that led to each
+    after, before = path.weights[frames], path.weights[last]
     ends = np.cumsum(model.history_["mistakes"])
     passes = _thin(len(ends), _PASSES)
-    squares = np.square(path).sum(axis=(1, 2))
+    eta = float(model.eta0)
+    counts = model.mistake_counts_
     return {
         "stop": model.stop_reason_,
         "mistakes": k,
@@ -189,60 +155,36 @@ def _run(model: Perceptron, trail: Trail, X: Floats, y: Array, view: View) -> di
         "rows": len(X),
         "radius": model.radius_,
         "margin": _plain(model.margin_),
-        "eta": float(model.eta0),
+        "eta": eta,
         "offset": bool(model.fit_intercept),
+        "apart": machines > 1 and model.multi_class == "ovr",
         "update_margin": float(model.update_margin),
         "trace": model.trace_.tolist(),
-        "counts": model.mistake_counts_.tolist(),
+        "counts": counts.tolist(),
+        "most": int(counts.max()),
         "frames": frames.tolist(),
         "planes": _plain(view.planes(after[..., :-1], after[..., -1])),
         "before": _plain(_head(before)),
         "after": _plain(_head(after)),
-        "rivals": (trail.trace[np.maximum(frames - 1, 0)] % machines).tolist() if k and machines > 1 else [],
-        "leads": _plain(trail.leads[np.maximum(frames - 1, 0)]) if k else [0.0],
+        "machines": path.others.tolist() if machines > 1 and model.multi_class == "ovr" else [],
+        "rivals": path.others[last].tolist() if k and machines > 1 else [],
+        "leads": _plain(path.leads[last]) if k else [0.0],
         "inputs": _plain(X[:, :_SHOWN]),
         "columns": X.shape[1],
-        "growth": _plain(squares[frames]),
-        "moved": _plain(_running_bound(trail)[frames]),
-        "growth_bound": _plain(_growth_bound(trail, frames)),
+        "growth": _plain(path.squares[frames]),
+        "growth_bound": _plain(path.squares[0] + frames * (eta**2 * path.longest + 2 * eta * model.update_margin)),
+        "moved": _plain(np.where(frames > 0, path.moved[frames] / (eta * np.maximum(frames, 1)), np.inf)),
         "kept": _kept(model, view),
+        "vote": _voted(model, view, X) if model.keep == "vote" else None,
         "pass": {
             "number": (passes + 1).tolist(),
             "end": ends[passes].tolist(),
             "mistakes": model.history_["mistakes"][passes].tolist(),
             "loss": _plain(model.history_["loss"][passes]),
             "validation_error": _plain(model.history_["validation_error"][passes]),
-            "errors": _errors(model, path[ends[passes]], X, y),
+            "errors": _errors(model, path.weights[ends[passes]], X, y),
         },
     }
-
-
-def _path(trail: Trail) -> Floats:
-    """Return the weights after every mistake, offsets last, shape (k + 1, machines, d + 1)."""
-    machines, k = len(trail.start), len(trail.trace)
-    rows, rivals = np.divmod(trail.trace.astype(np.intp), machines)
-    x = np.column_stack((trail.examples.rows.data, np.full(len(trail.examples.y), trail.rule.offset)))[rows]
-    steps = np.zeros((k + 1, *trail.start.shape))
-    steps[0] = trail.start
-    labels, moment = trail.examples.y[rows], np.arange(1, k + 1)
-    if machines == 1:
-        steps[1:, 0] = trail.eta * labels[:, None] * x
-    else:
-        steps[moment, labels] += trail.eta * x
-        steps[moment, rivals] -= trail.eta * x
-    return np.cumsum(steps, axis=0)
-
-
-def _running_bound(trail: Trail) -> Floats:
-    """Return the upper bound on the largest margin that the run itself proves, for every k."""
-    k = np.arange(len(trail.trace) + 1.0)
-    return np.where(k > 0, trail.moved / (trail.eta * np.maximum(k, 1)), np.inf)
-
-
-def _growth_bound(trail: Trail, k: Array) -> Floats:
-    """Return what the squared norm is at most after k mistakes."""
-    step = trail.eta**2 * float(trail.squares.max()) + 2 * trail.eta * trail.rule.margin
-    return float(np.square(trail.start).sum()) + k * step
 
 
 def _errors(model: Perceptron, path: Floats, X: Floats, y: Array) -> list[int]:
@@ -257,10 +199,33 @@ def _errors(model: Perceptron, path: Floats, X: Floats, y: Array) -> list[int]:
 
 
 def _kept(model: Perceptron, view: View) -> list[Any] | None:
-    """Return the weights that the run hands over, if they need not be the last ones."""
-    if model.keep == "last" or not np.isfinite(model.coef_).all():
+    """Return the weights that the run hands over, if they need not be the last ones; a vote is no plane."""
+    if model.keep in ("last", "vote") or not np.isfinite(model.coef_).all():
         return None
     return _plain(view.planes(model.coef_, model.intercept_))  # type: ignore[no-any-return]
+
+
+def _voted(model: Perceptron, view: View, X: Floats) -> list[Any]:
+    """Return spots of the view between which the vote changes its mind, close to each other."""
+    Z = view.points(X)
+    middle, reach = (Z.max(axis=0) + Z.min(axis=0)) / 2, np.ptp(Z, axis=0).max() or 1.0
+    side = np.linspace(-reach, reach, _GRID if model.mistakes_ < 2000 else _GRID // 2)
+    grid = np.stack(np.meshgrid(middle[0] + side, middle[1] + side), axis=-1)  # (m, m, 2)
+
+    def voted(spots: Floats) -> Array:
+        labels = model.predict(view.rows(spots.reshape(-1, 2)))
+        return np.asarray(np.searchsorted(model.classes_, labels).reshape(spots.shape[:-1]))
+
+    said = voted(grid)
+    across, up = said[:, 1:] != said[:, :-1], said[1:] != said[:-1]
+    a = np.concatenate((grid[:, :-1][across], grid[:-1][up]))
+    b = np.concatenate((grid[:, 1:][across], grid[1:][up]))
+    before = np.concatenate((said[:, :-1][across], said[:-1][up]))
+    for _ in range(_HALVINGS if len(a) else 0):
+        between = (a + b) / 2
+        same = (voted(between) == before)[:, None]
+        a, b = np.where(same, between, a), np.where(same, b, between)
+    return _plain((a + b) / 2)  # type: ignore[no-any-return]
 
 
 def _head(W: Floats) -> Floats:
@@ -328,6 +293,40 @@ def _drawn_margin(margin: Margin | None, view: View) -> dict[str, Any] | None:
         "planes": _plain(np.atleast_2d(view.planes(margin.w, np.asarray(margin.b)))),
         "support": np.unique(margin.support).tolist(),
     }
+
+
+def _drawn_margins(found: list[Margin | None], view: View) -> dict[str, Any] | None:
+    """Return for each class the plane of largest margin that parts it from the rest, where there is one."""
+    known = [margin for margin in found if margin is not None]
+    if not known:
+        return None
+    drawn = [None if margin is None else _plain(view.planes(margin.w, np.asarray(margin.b))) for margin in found]
+    whole = len(known) == len(found)
+    return {
+        "lower": min(margin.lower for margin in known) if whole else None,
+        "upper": min(margin.upper for margin in known) if whole else None,
+        "form": known[0].form,
+        "planes": drawn,
+        "apart": True,
+        "support": np.unique(np.concatenate([margin.support for margin in known])).tolist(),
+    }
+
+
+def _against_rest(model: Perceptron, path: Walk, X: Floats, y: Array, c: int) -> dict[str, Any]:
+    """Return the verdict on one class against the rest, and the mistake bound of its own perceptron."""
+    own = y == model.classes_[c]
+    verdict = separate(X, own, fit_intercept=model.fit_intercept, time_limit=_SECONDS)
+    told = {"class": c, "kind": verdict.kind, "checked": verdict.check(X, own)}
+    told |= {"mistakes": int(np.count_nonzero(path.others == c)), "allowed": None, "margin": None, "radius": None}
+    if verdict.refutation is not None:
+        return told | {"rows": np.unique(verdict.refutation.indices).tolist()}
+    try:
+        bound = mistake_bound(
+            X, own, fit_intercept=model.fit_intercept, eta0=model.eta0, update_margin=model.update_margin
+        )
+    except ValueError:  # separable, but double precision cannot say by how much
+        return told
+    return told | {"allowed": _plain(bound.mistakes), "margin": bound.margin.lower, "radius": bound.largest_update}
 
 
 def _theorem(

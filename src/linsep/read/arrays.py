@@ -33,7 +33,7 @@ class NpySource(Source):
 
     def __init__(self, files: list[File], options: Options) -> None:
         super().__init__(files, options)
-        self._width = int(_mapped(files[0]).shape[1])
+        self._width = int(mapped(files[0]).shape[1])
         try:
             wanted = -1 if options.target is None else options.target
             self._target = find(wanted, [str(j) for j in range(self._width)]) if options.labels else None
@@ -48,13 +48,14 @@ class NpySource(Source):
         return self._width - (self._target is not None)
 
     def _read(self, file: File) -> Iterator[tuple[Any, Array | None]]:
-        array = _mapped(file)
+        array = mapped(file)
         if array.shape[1] != self._width:
             raise ReadError(f"{file.name}: has {array.shape[1]} columns, but {self.files[0].name} has {self._width}")
         height = max(1, self.options.block_bytes // max(1, array.itemsize * self._width))
         released = 0
-        for start in range(0, len(array), height):
-            block = array[start : start + height]
+        first, end = (0, len(array)) if file.part is None else file.part
+        for start in range(first, end, height):
+            block = array[start : min(start + height, end)]
             y = None
             if self._target is not None:
                 y = np.array(block[:, self._target])
@@ -66,7 +67,7 @@ class NpySource(Source):
             yield complete(np.ascontiguousarray(block), y, self.options.missing, file.name, start)
 
 
-def _mapped(file: File) -> Array:
+def mapped(file: File) -> Array:
     """Map an NPY file into memory; nothing in it is ever executed."""
     with complaints(file.name):
         try:
@@ -182,7 +183,9 @@ class NpzSource(Source):
                     raise ReadError(f"{name}: a column of the CSR matrix is not among its {d} columns")
                 pointer = (ends[first : stop + 1] - ends[first]).astype(np.int32)
                 X = sp.csr_array((data.take(nnz), columns.astype(np.int32), pointer), shape=(stop - first, d))
-                X.sum_duplicates()
+                if not X.has_canonical_format:
+                    X = X.copy()  # what was read is read-only
+                    X.sum_duplicates()
                 yield X, n
                 first = stop
             last = int(ends[-1])

@@ -22,10 +22,10 @@ from numba import njit
 
 from linsep import columns
 from linsep.columns import CATEGORY, NUMBER, TEXT, CellError, ColumnError, Layout, find
-from linsep.libsvm import label, tidy
+from linsep.libsvm import LABEL, UNWANTED, LineError, label, parse_table, tidy
 from linsep.problem import Array
 from linsep.read.source import Options
-from linsep.read.stream import File, ReadError, last_newline, pieces
+from linsep.read.stream import File, ReadError, cores, last_newline, pieces, side_by_side
 from linsep.read.tables import TableSource, choose
 
 compiled = njit(cache=True, nogil=True)
@@ -34,6 +34,7 @@ _HEAD = 1 << 18  # bytes that decide what the columns are
 _ROWS = 1000  # and at most so many rows of them
 _WIDEST = 1 << 17  # columns, which are handled one by one
 _DELIMITERS = ",\t;|"
+_PLAIN = frozenset(_DELIMITERS + " :")  # none of them occurs in a number
 _MISSING = frozenset(["", "?", "NA", "N/A", "n/a", "na", "#N/A", "NaN", "nan", "-nan", "-NaN", "NULL", "null", "None"])
 _NUMBER = re.compile(r"\s*[+-]?((\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|inf(inity)?)\s*", re.ASCII | re.IGNORECASE)
 
@@ -69,6 +70,7 @@ class DelimitedSource(TableSource):
         types = {column: pa.float64() if kind == NUMBER else pa.string() for column, kind in self.layout.columns}
         if self._target is not None and options.labels:
             types[self._all[self._target]] = pa.string()
+        self._places = self._plain_places()
         self._convert = pa.csv.ConvertOptions(
             column_types=types,
             include_columns=list(types),
@@ -105,34 +107,54 @@ class DelimitedSource(TableSource):
         pairs = tuple((self._all[j], kind) for j, kind in zip(chosen, kinds, strict=False))
         return Layout(pairs, self.options.hash_bits, named=self._header, target=target)
 
+    def _plain_places(self) -> Array | None:
+        """Return what becomes of every cell of a row; None where only pyarrow can tell, because some are words."""
+        if len(self.layout.numbers) < len(self.layout.columns) or self._delimiter not in _PLAIN:
+            return None
+        places = {name: place for place, name in enumerate(self.layout.numbers)}
+        if self._target is not None and self.options.labels:
+            places[self._all[self._target]] = LABEL
+        return np.array([places.get(name, UNWANTED) for name in self._all], dtype=np.int64)
+
     def _read(self, file: File) -> Iterator[tuple[Any, Array | None]]:
-        skip = self._check_header(file) if self._header else 0
+        inside = file.part is not None and file.part[0] > 0
+        skip = self._check_header(file) if self._header and not inside else 0
+        line = 1 + skip
+        for piece, result in side_by_side(self._texts(file, skip), self._parse):
+            try:
+                X, y, lines = result.result()
+            except pa.ArrowInvalid as error:
+                raise self._locate(file, bytes(piece), line, error) from None
+            except LineError as error:
+                raise ReadError(f"{file.name}:{line + bytes(piece[: error.offset]).count(10)}: {error}") from None
+            except CellError as error:
+                rows = islice(_numbered(bytes(piece), line, self._delimiter), error.row, None)
+                raise self._complaint(file, next(rows)[0], error.column, str(error)) from None
+            line += lines
+            if X is not None:
+                yield X, y
+
+    def _texts(self, file: File, skip: int) -> Iterator[memoryview]:
+        """Yield whole rows without the header, which takes so many lines; buffers are used again, see `pieces`."""
         delimiter = ord(self._delimiter)
 
-        end = 0  # of the last whole row
-
         def cut(buffer: bytearray, filled: int) -> int:
-            nonlocal end
             if buffer.find(b'"', 0, filled) < 0:
-                end = last_newline(buffer, filled)
-            else:
-                end = int(_last_record(np.frombuffer(buffer, dtype=np.uint8, count=filled), delimiter))
-            return end
+                return last_newline(buffer, filled)
+            return int(_last_record(np.frombuffer(buffer, dtype=np.uint8, count=filled), delimiter))
 
-        line = 1
-        for piece in pieces(file, self.options.block_bytes, cut=cut, last=True):
-            text = bytes(piece)
-            if end < len(text) and b'"' in text:  # the end of the file
-                end = int(_last_record(np.frombuffer(text, dtype=np.uint8), delimiter))
-                if end < len(text):
-                    number = line + text.count(b"\n", 0, end)
-                    raise ReadError(f"{file.name}:{number}: a quote is opened but never closed")
-            while skip and text:
-                text = text[text.index(b"\n") + 1 :]
-                skip, line = skip - 1, line + 1
-            if text.strip():
-                yield from self._parse(file, text, line)
-            line += int(np.count_nonzero(np.frombuffer(text, dtype=np.uint8) == 10))
+        for piece in pieces(file, self.options.block_bytes, cut=cut, last=True, buffers=cores() + 1):
+            start = 0
+            if skip:
+                text = bytes(piece)
+                try:
+                    _check_quotes(text, delimiter)
+                except LineError as error:
+                    raise ReadError(f"{file.name}:{1 + text.count(10, 0, error.offset)}: {error}") from None
+                while skip and start < len(text):
+                    start, skip = text.index(b"\n", start) + 1, skip - 1
+            if start < len(piece):
+                yield piece[start:]
 
     def _check_header(self, file: File) -> int:
         """Return how many lines the header takes; it must be the same in every file."""
@@ -145,34 +167,36 @@ class DelimitedSource(TableSource):
                 return reader.line_num
         raise ReadError(f"{file.name}: is empty")
 
-    def _parse(self, file: File, piece: bytes, line: int) -> Iterator[tuple[Any, Array | None]]:
-        """Yield the rows of whole lines, of which the first has number ``line``."""
-        quoted = b'"' in piece
-        try:
-            table = pa.csv.read_csv(
-                pa.BufferReader(pa.py_buffer(piece)),
-                read_options=pa.csv.ReadOptions(column_names=self._all, block_size=len(piece) + 1, use_threads=True),
-                parse_options=pa.csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=quoted),
-                convert_options=self._convert,
-            )
-            y = None
-            if self._target is not None and self.options.labels:
-                y, kept = self._labels(table.column(self._all[self._target]))
-                table = table if kept is None else table.filter(pa.array(kept))
-            yield self._rows(table, y)
-        except pa.ArrowInvalid as error:
-            raise self._locate(file, piece, line, error) from None
-        except CellError as error:
-            for number, (where, _) in enumerate(_numbered(piece, line, self._delimiter)):
-                if number == error.row:
-                    raise self._complaint(file, where, error.column, str(error)) from None
-            raise
+    def _parse(self, piece: memoryview) -> tuple[Any, Array | None, int]:
+        """Return the rows of whole lines, None if there are none, their labels, and how many lines they take."""
+        target = None if self._target is None or not self.options.labels else self._all[self._target]
+        y = kept = None
+        plain = None if self._places is None else parse_table(piece, ord(self._delimiter), self._places)
+        if plain is not None:
+            X, words = plain
+            if target is not None:
+                y, kept = self._labels(words)
+            return X if kept is None else X[kept], y, len(X)
+        text = bytes(piece)
+        lines = text.count(b"\n")
+        if text.isspace():
+            return None, None, lines
+        _check_quotes(text, ord(self._delimiter))
+        table = pa.csv.read_csv(
+            pa.BufferReader(pa.py_buffer(text)),
+            read_options=pa.csv.ReadOptions(column_names=self._all, block_size=len(text) + 1, use_threads=False),
+            parse_options=pa.csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=b'"' in text),
+            convert_options=self._convert,
+        )
+        if target is not None:
+            y, kept = self._labels(table.column(target).combine_chunks())
+            table = table if kept is None else table.filter(pa.array(kept))
+        return *self._rows(table, y), lines
 
-    def _labels(self, column: pa.ChunkedArray) -> tuple[Array, Array | None]:
+    def _labels(self, column: pa.StringArray) -> tuple[Array, Array | None]:
         """Return labels as the user wrote them, and which rows are kept, None for all of them."""
         assert self._target is not None
-        coded = column.combine_chunks().dictionary_encode()
-        coded = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
+        coded = column.dictionary_encode()
         words = [word.strip() for word in coded.dictionary.to_pylist()]
         codes = coded.indices.to_numpy()
         absent = np.isin(codes, [code for code, word in enumerate(words) if word in _MISSING])
@@ -180,9 +204,10 @@ class DelimitedSource(TableSource):
             if self.options.missing != "drop":
                 raise CellError(int(np.argmax(absent)), self._all[self._target], "a missing label")
             codes = codes[~absent]
-        values = np.empty(len(words), dtype=object)
-        values[:] = [label(word) for word in words]
-        return tidy(values[codes]), ~absent if absent.any() else None
+        present = np.bincount(codes, minlength=len(words)) > 0
+        values = np.empty(present.sum(), dtype=object)
+        values[:] = [label(word) for word, there in zip(words, present.tolist(), strict=True) if there]
+        return tidy(values)[(np.cumsum(present) - 1)[codes]], ~absent if absent.any() else None
 
     def _complaint(self, file: File, line: int, column: str, what: str) -> ReadError:
         """Say what is wrong in a cell, and where."""
@@ -272,6 +297,14 @@ def _numbered(piece: bytes, line: int, delimiter: str) -> Iterator[tuple[int, li
         if cells:
             yield line + before, cells
         before = reader.line_num
+
+
+def _check_quotes(text: bytes, delimiter: int) -> None:
+    """Refuse whole rows that end between quotes."""
+    if b'"' in text:
+        end = int(_last_record(np.frombuffer(text, dtype=np.uint8), delimiter))
+        if end < len(text):
+            raise LineError(end, "a quote is opened but never closed")
 
 
 @compiled

@@ -119,6 +119,14 @@ class Source:
         return slice(0, self.n_features)
 
     @property
+    def extent(self) -> tuple[int, bool]:
+        """How wide `Block.X` has been so far, and whether an index was 0: parts read elsewhere must agree on it."""
+        return self.n_features, False
+
+    def take_note(self, width: int, zero: bool) -> None:
+        """Know what the parts, which were read elsewhere, have found together; only LIBSVM text leaves it open."""
+
+    @property
     def size(self) -> int | None:
         """Bytes on disk, None for a stream whose end has not been seen."""
         sizes = [file.size for file in self.files]

@@ -10,12 +10,16 @@ import stat
 import sys
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import pyarrow as pa
 
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 Cut = Callable[[bytearray, int], int]  # a buffer and how much of it is filled -> where its last whole line ends
 
 _LONGEST = 1 << 28  # bytes of one line; a longer one is a mistake, such as a quote that is never closed
@@ -52,10 +56,15 @@ def one_line(error: BaseException) -> str:
 
 
 class File:
-    """One input: a path, or a stream, whose bytes are kept in an anonymous temporary file to be read again."""
+    """One input: a path, or a stream, whose bytes are kept in an anonymous temporary file to be read again.
 
-    def __init__(self, path: Any, *, spool: bool = True) -> None:
+    ``part`` says which part of a path is meant, from where and up to where: bytes of text, rows of an array, row groups
+    or batches of a table. What is asked of the whole file, such as its size, does not mind it.
+    """
+
+    def __init__(self, path: Any, *, spool: bool = True, part: tuple[int, int] | None = None) -> None:
         self.path: str | None = None
+        self.part = part
         self.position = 0  # bytes taken from the disk since the file was opened last
         if isinstance(path, str | os.PathLike) and os.fspath(path) != "-":
             self.name = str(os.fspath(path))
@@ -102,7 +111,7 @@ class File:
     def raw(self, *, last: bool = False) -> Iterator[io.BufferedReader]:
         """Open the bytes as they are on disk, from the beginning."""
         if self.path is not None:
-            with open(self.path, "rb") as file:
+            with open(self.path, "rb") if self.part is None else _span(self.path, self.part) as file:
                 yield file
         elif self._spent:
             raise ReadError(f"{self.name}: can be read only once")
@@ -153,6 +162,32 @@ class File:
                     raw.seek(start)
                     digest.update(raw.read(_SAMPLE))
         return digest.hexdigest()
+
+
+class _Span(io.RawIOBase):
+    """Some bytes of a file."""
+
+    def __init__(self, path: str, start: int, stop: int) -> None:
+        self._file = open(path, "rb", buffering=0)  # noqa: SIM115 - closed with this object
+        self._file.seek(start)
+        self._left = stop - start
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        taken = self._file.readinto(memoryview(buffer)[: self._left])
+        self._left -= taken
+        return taken
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def _span(path: str, part: tuple[int, int]) -> io.BufferedReader:
+    """Open some bytes of a file."""
+    return io.BufferedReader(_Span(path, *part), 1 << 16)
 
 
 class _Kept(io.RawIOBase):
@@ -208,13 +243,16 @@ def last_newline(buffer: bytearray, filled: int) -> int:
     return buffer.rfind(b"\n", 0, filled) + 1
 
 
-def pieces(file: File, size: int, *, cut: Cut = last_newline, last: bool = False) -> Iterator[memoryview]:
+def pieces(
+    file: File, size: int, *, cut: Cut = last_newline, last: bool = False, buffers: int = 1
+) -> Iterator[memoryview]:
     """Yield whole lines, about ``size`` bytes at a time.
 
-    Each piece lies in a buffer that the next one overwrites, and ends in a newline.
+    Each piece ends in a newline, and lies in one of so many buffers: the one after so many others overwrites it.
     """
     with file.open(last=last) as stream:
         buffer = bytearray(size + 1)
+        spare: deque[bytearray] = deque()
         begun = 0  # bytes carried over from the piece before
         skip_mark = True
         while True:
@@ -233,8 +271,12 @@ def pieces(file: File, size: int, *, cut: Cut = last_newline, last: bool = False
                 end = filled
             if end:
                 yield room[:end]
-                room[: filled - end] = room[end:filled]
+                spare.append(buffer)
+                buffer = spare.popleft() if len(spare) == buffers else bytearray(0)
+                if len(buffer) != len(room):  # new, or from before a line that needed more room
+                    buffer = bytearray(len(room))
                 begun = filled - end
+                memoryview(buffer)[:begun] = room[end:filled]
             elif not ended:
                 if len(buffer) > _LONGEST:
                     raise ReadError(f"{file.name}: a line of more than {_LONGEST} bytes")
@@ -243,6 +285,32 @@ def pieces(file: File, size: int, *, cut: Cut = last_newline, last: bool = False
                 buffer, begun = longer, filled
             if ended:
                 return
+
+
+def side_by_side(items: Iterable[Item], job: Callable[[Item], Result]) -> Iterator[tuple[Item, Future[Result]]]:
+    """Do a job on every item, as many at a time as there are cores, and yield the items in their order.
+
+    Of the items that have been asked for, at most ``cores() + 1`` are still in use.
+    """
+    with ThreadPoolExecutor(cores()) as pool:
+        waiting: deque[tuple[Item, Future[Result]]] = deque()
+        try:
+            try:
+                for item in items:
+                    waiting.append((item, pool.submit(job, item)))
+                    if len(waiting) > cores():
+                        yield waiting.popleft()
+            except Exception:  # something may be wrong in what came before, and is to be told first
+                yield from waiting
+                raise
+            yield from waiting
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def files(path: Any, *, spool: bool = True) -> list[File]:

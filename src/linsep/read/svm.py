@@ -11,7 +11,7 @@ import numpy as np
 from linsep.libsvm import LineError, Parsed, parse
 from linsep.problem import Array
 from linsep.read.source import Options, Source
-from linsep.read.stream import File, ReadError, pieces
+from linsep.read.stream import File, ReadError, cores, pieces, side_by_side
 
 
 class SvmSource(Source):
@@ -50,16 +50,30 @@ class SvmSource(Source):
         wanted = self.options.n_features
         return slice(start, self._width if wanted is None else start + wanted)
 
+    @property
+    def extent(self) -> tuple[int, bool]:
+        """How wide `Block.X` has been so far, and whether an index was 0."""
+        return self._width, self._zero
+
+    def take_note(self, width: int, zero: bool) -> None:
+        """Know what the parts, which were read elsewhere, have found together."""
+        self._width, self._zero, self._ended = width, zero, True
+
     def _read(self, file: File) -> Iterator[tuple[Any, Array | None]]:
         options = self.options
         limit = options.n_features
         if limit is not None and options.zero_based is None:
             limit += 1  # the largest index is n_features in a file that starts at 1
         base = 1 if options.zero_based is False else 0
+
+        def work(piece: memoryview) -> Parsed:
+            return parse(piece, base=base, labels=options.labels, n_features=limit)
+
         line = 1
-        for piece in pieces(file, options.block_bytes, last=True):
+        texts = pieces(file, options.block_bytes, last=True, buffers=cores() + 1)
+        for piece, result in side_by_side(texts, work):
             try:
-                parsed = parse(piece, base=base, labels=options.labels, n_features=limit)
+                parsed = result.result()
                 self._zero = self._zero or parsed.zero
                 if self._zero and limit != options.n_features:
                     _refuse(parsed, options.n_features)

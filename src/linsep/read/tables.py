@@ -13,7 +13,7 @@ from linsep import columns
 from linsep.columns import CellError, ColumnError, Layout, find
 from linsep.problem import Array
 from linsep.read.source import Options, Source
-from linsep.read.stream import File, ReadError, complaints, one_line
+from linsep.read.stream import File, ReadError, complaints, one_line, side_by_side
 
 
 def choose(names: list[str], options: Options) -> tuple[int | None, list[int]]:
@@ -58,8 +58,8 @@ class TypedSource(TableSource):
 
     def __init__(self, files: list[File], options: Options) -> None:
         super().__init__(files, options)
-        with _opened(files[0], options.format) as opened:
-            schema = opened.schema_arrow if options.format == "parquet" else opened.schema
+        with opened(files[0], options.format) as table:
+            schema = table.schema_arrow if options.format == "parquet" else table.schema
         names = list(schema.names)
         try:
             self._target, chosen = choose(names, options)
@@ -86,8 +86,8 @@ class TypedSource(TableSource):
     def _read(self, file: File) -> Iterator[tuple[Any, Array | None]]:
         wanted = [name for name, _ in self.layout.columns] + ([] if self._name is None else [self._name])
         first = 0
-        with _opened(file, self.options.format) as opened:
-            schema = opened.schema_arrow if self.options.format == "parquet" else opened.schema
+        with opened(file, self.options.format) as table:
+            schema = table.schema_arrow if self.options.format == "parquet" else table.schema
             for name in wanted:
                 try:
                     if name not in schema.names:
@@ -97,10 +97,13 @@ class TypedSource(TableSource):
                 except ColumnError as error:
                     raise ReadError(f"{file.name}: {error}") from None
             batches = _parquet if self.options.format == "parquet" else _arrow
-            for batch, position in batches(opened, wanted, self.options.block_bytes, file.size or 0):
+            if file.part is not None:
+                first = rows_before(table, self.options.format, file.part[0])
+            parts = batches(table, wanted, self.options.block_bytes, file.size or 0, file.part)
+            for (batch, position), taken in side_by_side(parts, lambda part: self._take(part[0])):
                 file.position = position
                 try:
-                    yield self._take(batch)
+                    yield taken.result()
                 except CellError as error:
                     raise ReadError(f"{file.name}: row {first + error.row}, column {error.column!r}: {error}") from None
                 first += batch.num_rows
@@ -121,11 +124,11 @@ class TypedSource(TableSource):
 
 
 @contextmanager
-def _opened(file: File, kind: str) -> Iterator[Any]:
+def opened(file: File, kind: str) -> Iterator[Any]:
     """Open a file of record batches; whatever is wrong with it shows here or while it is read."""
     try:
-        with complaints(file.name), _open(file.whole(), kind) as opened:
-            yield opened
+        with complaints(file.name), _open(file.whole(), kind) as table:
+            yield table
     except ReadError:
         raise
     except (ValueError, LookupError, NotImplementedError, OverflowError, TypeError) as error:
@@ -143,24 +146,33 @@ def _open(whole: Any, kind: str) -> Any:
     return pa.ipc.open_file(source) if magic == b"ARROW1" else pa.ipc.open_stream(source)
 
 
-def _parquet(opened: Any, wanted: list[str], size: int, length: int) -> Iterator[tuple[pa.RecordBatch, int]]:
+Part = tuple[int, int] | None
+
+
+def _parquet(
+    opened: Any, wanted: list[str], size: int, length: int, span: Part
+) -> Iterator[tuple[pa.RecordBatch, int]]:
     """Yield batches of about ``size`` bytes, and how far into the file they reach."""
-    total, stored, done = max(1, opened.metadata.num_rows), 0, 0
-    for number in range(opened.metadata.num_row_groups):
+    groups = range(opened.metadata.num_row_groups) if span is None else range(*span)
+    stored = promised = done = 0
+    for number in groups:
         stored += opened.metadata.row_group(number).total_byte_size
+        promised += opened.metadata.row_group(number).num_rows
+    total = max(1, promised)
     row = max(_least(opened.schema_arrow, wanted), stored // total)
     size = min(size, 1 << 20)  # the decoder holds pages of every column beside the rows
-    for batch in opened.iter_batches(batch_size=max(1, size // row), columns=wanted, use_threads=False):
+    height = max(1, size // row)
+    for batch in opened.iter_batches(batch_size=height, row_groups=list(groups), columns=wanted, use_threads=False):
         done += batch.num_rows
         yield batch, length * done // total
-    if done != opened.metadata.num_rows:
-        raise ValueError(f"{done} rows where {opened.metadata.num_rows} are promised")
+    if done != promised:
+        raise ValueError(f"{done} rows where {promised} are promised")
 
 
-def _arrow(opened: Any, wanted: list[str], size: int, length: int) -> Iterator[tuple[pa.RecordBatch, int]]:
+def _arrow(opened: Any, wanted: list[str], size: int, length: int, span: Part) -> Iterator[tuple[pa.RecordBatch, int]]:
     """Yield batches of about ``size`` bytes, and how far into the file they reach."""
     stream = isinstance(opened, pa.RecordBatchStreamReader)
-    batches = opened if stream else map(opened.get_batch, range(opened.num_record_batches))
+    batches = opened if stream else map(opened.get_batch, range(*span or (0, opened.num_record_batches)))
     for number, batch in enumerate(batches, 1):
         part = batch.select(wanted)
         part.validate(full=True)  # offsets are taken as they lie in the file: they might point anywhere
@@ -168,6 +180,13 @@ def _arrow(opened: Any, wanted: list[str], size: int, length: int) -> Iterator[t
         height = max(1, size // row)
         for start in range(0, part.num_rows, height):
             yield part.slice(start, height), 0 if stream else length * number // opened.num_record_batches
+
+
+def rows_before(opened: Any, kind: str, number: int) -> int:
+    """Return how many rows lie before a row group of a Parquet file, or before a batch of an Arrow file."""
+    if kind == "parquet":
+        return sum(opened.metadata.row_group(k).num_rows for k in range(number))
+    return sum(opened.get_batch(k).num_rows for k in range(number))
 
 
 def _least(schema: pa.Schema, wanted: list[str]) -> int:

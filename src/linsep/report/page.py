@@ -12,6 +12,8 @@ from typing import Any
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 
 from linsep.proof import OVERLAP, QUASI, SEPARABLE
 from linsep.report.study import Study
@@ -27,6 +29,7 @@ from linsep.show import (
 )
 
 _SMALL = 200_000  # cells up to which further runs, in other orders, cost nothing to speak of
+_CELLS = 6  # features up to which rows are written out
 _SHOWN = 12  # entries of a table before the rest is left out
 
 
@@ -81,15 +84,20 @@ def _table(head: list[str], rows: list[list[str]]) -> str:
 
 def _figure(display: Any, caption: str, *, points: bool = False) -> str:
     """Return a figure as data of the page: lines as SVG, clouds of points as PNG."""
-    buffer = io.BytesIO()
+    figure, buffer = display.figure_, io.BytesIO()
+    canvas: Any = FigureCanvasAgg(figure)
+    figure.get_layout_engine().execute(figure)
+    figure.set_layout_engine("none")  # once is enough: savefig would draw all of it twice, for the layout and to write
     if points:
-        display.figure_.savefig(buffer, format="png", dpi=150)
+        figure.set_dpi(150)
+        canvas.print_png(buffer)
         kind = "image/png"
     else:
+        canvas = FigureCanvasSVG(figure)
         with mpl.rc_context({"svg.hashsalt": "linsep"}):
-            display.figure_.savefig(buffer, format="svg", metadata={"Date": None})
+            canvas.print_svg(buffer, metadata={"Date": None})
         kind = "image/svg+xml"
-    plt.close(display.figure_)
+    plt.close(figure)
     data = base64.b64encode(buffer.getvalue()).decode()
     plain = escape(caption.replace("<b>", "").replace("</b>", ""))
     return f'<figure><img alt="{plain}" src="data:{kind};base64,{data}"><figcaption>{caption}</figcaption></figure>'
@@ -192,19 +200,19 @@ def _refutation(found: Study) -> list[str]:
     total = len(refutation.indices)
     heaviest = sorted(range(total), key=lambda k: -refutation.weights[k])[: 2 * _SHOWN]
     whole = sum(refutation.weights)
-    rows = [
-        [
-            f"{refutation.indices[k]:,}",
-            escape(str(found.y[refutation.indices[k]])),
-            escape(str(found.classes[refutation.rivals[k]])) if len(found.classes) > 2 else "",
-            f"{float(refutation.weights[k] / whole):.6g}",
-            _fraction(refutation.weights[k]),
-        ]
-        for k in heaviest
-    ]
-    head = ["row", "label", "held against", "share", "exact weight"]
-    if len(found.classes) == 2:
-        rows, head = [[*row[:2], *row[3:]] for row in rows], [*head[:2], *head[3:]]
+    few, many = found.features <= _CELLS, len(found.classes) > 2
+    head = ["row", "label", *(["held against"] if many else [])]
+    head += [escape(found.name(j)) for j in range(found.features)] if few else []
+    rows = []
+    for k in heaviest:
+        i = int(refutation.indices[k])
+        row = [f"{i:,}", escape(str(found.y[i]))]
+        row += [escape(str(found.classes[refutation.rivals[k]]))] if many else []
+        if few:
+            cells = found.X[[i]]
+            row += [number(float(cell)) for cell in np.asarray(cells.todense() if found.sparse else cells).ravel()]
+        rows.append([*row, f"{float(refutation.weights[k] / whole):.6g}", _fraction(refutation.weights[k])])
+    head += ["share", "exact weight"]
     more = f" The {len(rows)} heaviest are listed." if len(rows) < total else ""
     same = ""
     if total == 2:
@@ -220,12 +228,18 @@ def _refutation(found: Study) -> list[str]:
             "weights "
             "can give all of them the strictly highest score for their own class."
         )
-    return [_p(f"Proof: {total:,} rows contradict each other. {meaning}{same}{more}"), _table(head, rows)]
+    return [
+        _p(f"Proof: {total:,} rows contradict each other; the first row is row 0. {meaning}{same}{more}"),
+        _table(head, rows),
+    ]
 
 
 def _fraction(weight: Any) -> str:
+    """Return a fraction, a long one by its first digits, with all of them on demand."""
     text = str(weight)
-    return escape(text if len(text) <= 24 else f"{text[:10]}… ({len(text)} digits)")
+    if len(text) <= 24:
+        return escape(text)
+    return f'<span title="{escape(text)}">{escape(text[:10])}… ({sum(c.isdigit() for c in text)} digits)</span>'
 
 
 def _run(found: Study) -> str:
@@ -311,7 +325,7 @@ def _bound(found: Study) -> str:
                 "<code>linsep.largest_margin</code> finds it more exactly."
             )
         )
-    if found.audit is not None:
+    if found.audit is not None and math.isfinite(bound.upper):
         parts.append(
             _figure(
                 TheoremDisplay(found.audit).plot(),

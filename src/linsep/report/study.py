@@ -82,9 +82,7 @@ def study(
         X = X.copy()
         X.sum_duplicates()
     encode.same_length(X, y)
-    classes, codes = encode.number(y)
-    if len(classes) < 2:
-        raise ValueError(f"y has one class only ({classes[0]!r}): there is nothing to separate")
+    classes, codes = encode.several(y)
     stored = X.nnz if sp.issparse(X) else X.size
     machines = 1 if len(classes) == 2 else len(classes)
     passes = int(np.clip(_EFFORT / max(1, stored * machines), 20, 1000))

@@ -94,6 +94,10 @@ th{color:var(--soft);font-weight:600}
 figure{margin:1.2rem 0;padding:.6rem;background:#fff;border:1px solid var(--line);border-radius:.5rem}
 figure img{display:block;width:100%;max-width:34rem;height:auto;margin:0 auto}
 figcaption{color:#59636e;font-size:.9rem;padding:.4rem .3rem 0}
+@media screen and (prefers-color-scheme:dark){figure{background:#141414}figcaption{color:var(--soft)}
+figure img{filter:invert(.92) hue-rotate(180deg)}}
+@media (max-width:34rem){figure{margin:1.2rem -1rem;padding:.4rem 0;border-width:1px 0;border-radius:0}
+figcaption{padding:.4rem 1rem 0}}
 code{font-size:.9em;overflow-wrap:anywhere}
 footer{margin-top:3rem;color:var(--soft);font-size:.85rem;border-top:1px solid var(--line)}
 @media print{body{font-size:11pt}figure,tr{break-inside:avoid}}

@@ -54,9 +54,7 @@ def separate(X: Any, y: Any, *, fit_intercept: bool = True, time_limit: float | 
     X = encode.table(X)
     y = encode.labels(y)
     encode.same_length(X, y)
-    classes, codes = encode.number(y)
-    if len(classes) < 2:
-        raise ValueError(f"y has one class only ({classes[0]!r}): there is nothing to separate")
+    classes, codes = encode.several(y)
     data = Data(encode.to_rows(X), codes.astype(np.intp), X.shape[1], len(classes), bool(fit_intercept))
     try:
         with quiet_algebra():

@@ -11,11 +11,11 @@ import numpy as np
 import scipy.sparse as sp
 from matplotlib.animation import FFMpegWriter, FuncAnimation, PillowWriter
 
-from linsep.bounds.steps import Trail, retrace
+from linsep.bounds.steps import Trail, own_trail
 from linsep.problem import Floats, take
 from linsep.show.plane import Frame
-from linsep.show.style import SHAPES, theme
-from linsep.train import separations
+from linsep.show.style import draw_classes, plain, theme
+from linsep.train import norm, separations
 
 _ROWS = 3000  # rows drawn at most
 
@@ -68,7 +68,7 @@ def animate(
         raise ValueError(f"an animation is written as .gif, .html or .mp4, not {ending}")
     if ending == ".mp4" and shutil.which("ffmpeg") is None:
         raise ValueError("writing .mp4 needs the program ffmpeg, which is not installed: write .gif or .html")
-    trail = retrace(model, X, y, coef_init=coef_init, intercept_init=intercept_init)
+    trail = own_trail(model, X, y, coef_init=coef_init, intercept_init=intercept_init)
     frames = np.unique(np.linspace(0, len(trail.trace), min(max_frames, len(trail.trace) + 1)).round().astype(int))
     flat = len(model.coef_) == 1 and model.coef_.shape[1] == 2
     with theme(style):
@@ -83,20 +83,12 @@ def animate(
 def _plane(trail: Trail, frames: Any, labels: tuple[Any, ...], style: str, interval: float) -> FuncAnimation:
     """Animate the plane among rows of two features."""
     points = _dense(trail)
-    signs = trail.examples.y
     weights = list(trail.weights_after(frames.tolist()))
     shown = np.random.default_rng(0).permutation(len(points))[:_ROWS]
     with theme(style) as palette:
         figure, ax = plt.subplots(figsize=(5.2, 5.4), layout="constrained")
         frame = Frame.around(points)
-        for side, colour, marker, label in (
-            (-1, palette.negative, SHAPES[0], labels[0]),
-            (1, palette.positive, SHAPES[1], labels[1]),
-        ):
-            own = shown[signs[shown] == side]
-            ax.scatter(
-                points[own, 0], points[own, 1], s=26, c=colour, marker=marker, linewidth=0, label=f"{label}", zorder=3
-            )
+        draw_classes(ax, points[shown], trail.examples.y[shown] > 0, labels, palette, size=26)
         (before,) = ax.plot([], [], color=palette.ink, linewidth=1, linestyle=":", label="plane before")
         (line,) = ax.plot([], [], color=palette.ink, linewidth=2, label="plane")
         ring = ax.scatter(
@@ -137,8 +129,9 @@ def _leads(trail: Trail, frames: Any, labels: tuple[Any, ...], style: str, inter
     )
     margins = []
     for W, b in trail.weights_after(frames.tolist()):
-        margins.append(separations(some, W, b) / (float(np.linalg.norm(W)) or 1.0))
-    reach = 1.05 * max(float(np.abs(m).max()) for m in margins) or 1.0
+        margins.append(separations(some, W, b) / (norm(W) or 1.0))
+    # the first planes can be far from all rows: rows further out than in most frames are drawn at the edge
+    reach = 1.05 * float(np.quantile([np.abs(m).max() for m in margins], 0.75)) or 1.0
     groups = np.where(some.y > 0, 1, 0) if len(trail.start) == 1 else some.y
     heights = groups + 0.7 * (rng.random(len(shown)) - 0.5)
     with theme(style) as palette:
@@ -146,17 +139,17 @@ def _leads(trail: Trail, frames: Any, labels: tuple[Any, ...], style: str, inter
         drawn = []
         for c in range(len(labels)):
             own = groups == c
-            colour, marker = palette.classes[c % len(palette.classes)], SHAPES[c % len(SHAPES)]
-            dots = ax.scatter(margins[0][own], heights[own], s=16, c=colour, marker=marker, linewidth=0, alpha=0.7)
+            dots = ax.scatter(margins[0][own], heights[own], s=16, linewidth=0, alpha=0.7, **palette.mark(c))
             drawn.append((dots, own))
         ax.axvspan(-reach, 0, color=palette.ink, alpha=0.08, linewidth=0)
         ax.axvline(0, color=palette.ink, linewidth=1.6)
-        ax.set_yticks(range(len(labels)), [str(label) for label in labels])
-        ax.set(xlim=(-reach, reach), xlabel="wrong side   ←   margin y·s(x)/‖w‖   →   right side")
+        ax.set_yticks(range(len(labels)), [plain(label) for label in labels])
+        what = "margin y·s(x)/‖w‖" if len(trail.start) == 1 else "lead of the true class / ‖w‖"
+        ax.set(xlim=(-reach, reach), xlabel=f"wrong side   ←   {what}   →   right side")
 
     def draw(t: int) -> list[Any]:
         for dots, own in drawn:
-            dots.set_offsets(np.column_stack((margins[t][own], heights[own])))
+            dots.set_offsets(np.column_stack((np.clip(margins[t][own], -reach, reach), heights[own])))
         wrong = int(np.count_nonzero(margins[t] <= 0))
         part = "" if len(shown) == len(trail.examples.y) else f" of the {len(shown):,} rows shown"
         ax.set_title(f"mistake {int(frames[t]):,} of {len(trail.trace):,}: {wrong:,} wrong{part}")

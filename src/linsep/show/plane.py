@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
 from matplotlib.axes import Axes
+from matplotlib.patheffects import withStroke
 from scipy.sparse.linalg import LinearOperator, svds
 
 from linsep import encode
 from linsep.estimators.linear import Linear
 from linsep.problem import Array, Floats
-from linsep.show.style import SHAPES, Display, Palette, below, theme
+from linsep.show.style import Display, Palette, below, draw_classes, plain
 
 _ALONG = "along w"  # name of the first axis of a projection
 _MANY = 3000  # rows from which on only some are drawn
@@ -95,72 +97,53 @@ class PlaneDisplay(Display):
         -------
         display : PlaneDisplay
         """
+        X, codes = judged(cls, model, X, y)
         if len(model.coef_) > 1:
             raise ValueError(f"a plane separates two classes, the model has {len(model.classes_)} classes")
-        X = encode.matrix(model, X, reset=False)
-        positive = encode.codes(encode.labels(y), model.classes_) == 1
         w, b = model.coef_[0], float(model.intercept_[0])
         if not w.any():
             raise ValueError("there is no plane to draw: w = 0")
         counts, support = records(model, X.shape[0])
         drawn = project(X, w, b, counts, getattr(model, "feature_names_in_", None))
         display = cls(
-            drawn.points, positive[drawn.rows], drawn.w, drawn.b, counts=counts[drawn.rows],
+            drawn.points, codes[drawn.rows] == 1, drawn.w, drawn.b, counts=counts[drawn.rows],
             labels=tuple(model.classes_.tolist()), axes_names=drawn.names, support=support[drawn.rows],
             caption=drawn.caption,
         )  # fmt: skip
         return display.plot(ax=ax, style=style)
 
-    def plot(self, *, ax: Axes | None = None, style: str = "light") -> Self:
-        """Draw on ``ax``, or on a new figure.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-        style : {"light", "dark"}, default="light"
-
-        Returns
-        -------
-        self : PlaneDisplay
-        """
-        with theme(style) as palette:
-            ax = self._open(ax, (5.6, 5.6))
-            flat = self.axes_names[0] == _ALONG  # a projection need not have equal scales: w is horizontal anyway
-            frame = Frame.around(self.points, equal=not flat)
-            line, arrow = frame.line(self.w, self.b)
-            shift = self.margin_ * self.w / np.linalg.norm(self.w)
-            band = np.array([line[0] - shift, line[1] - shift, line[1] + shift, line[0] + shift])
-            ax.fill(*band.T, color=palette.ink, alpha=0.12, linewidth=0, label=f"margin band, 2 × {self.margin_:.3g}")
-            ax.plot(*line.T, color=palette.ink, linewidth=1.6, label="plane")
-            draw_normal(ax, arrow, palette)
-            self._draw_rows(ax, palette)
-            frame.fit(ax)
-            ax.set(xlabel=self.axes_names[0], ylabel=self.axes_names[1])
-            ax.set_title("Plane and margin" + ("; larger marks: more mistakes" if self.counts.any() else ""))
-            caption = self.caption + (", scales differ" if frame.reach[0] != frame.reach[1] else "")
-            if caption:
-                ax.set_xlabel(f"{self.axes_names[0]}\n{caption}", linespacing=1.5)
-            below(ax, 3, space=0.17 if self.caption else 0.11)
-        return self
-
-    def _draw_rows(self, ax: Axes, palette: Palette) -> None:
-        """Draw the rows of both classes, sized by their mistakes; rings around support rows, crosses on wrong ones."""
-        size = 22 + 60 * np.sqrt(self.counts / max(1, self.counts.max(initial=0)))
-        for side, colour, marker, label in (
-            (~self.positive, palette.negative, SHAPES[0], self.labels[0]),
-            (self.positive, palette.positive, SHAPES[1], self.labels[1]),
-        ):
-            x, y = self.points[side].T
-            ax.scatter(x, y, s=size[side], c=colour, marker=marker, alpha=0.85, linewidth=0, label=f"{label}", zorder=3)
+    def _draw(self, ax: Axes, palette: Palette) -> None:
+        """Draw the plane with its band and normal, and the rows."""
+        projected = self.axes_names[0] == _ALONG  # need not have equal scales: w is horizontal anyway
+        frame = Frame.around(self.points, equal=not projected)
+        line, arrow = frame.line(self.w, self.b)
+        if frame.holds(arrow[0]):  # then the arrow should be seen as well
+            frame = Frame.around(np.vstack((self.points, arrow[0] + 1.3 * (arrow[1] - arrow[0]))), equal=not projected)
+        wrong = np.where(self.positive, 1, -1) * (self.points @ self.w + self.b) <= 0
+        name = "band without rows" if wrong.any() else "margin band"
+        draw_band(
+            ax, line, self.w, self.margin_, color=palette.ink, alpha=0.12, label=f"{name}, 2 × {self.margin_:.3g}"
+        )
+        ax.plot(*line.T, color=palette.ink, linewidth=1.6, label="plane")
+        foot, head = arrow
+        ax.annotate("", head, foot, arrowprops={"arrowstyle": "-|>", "color": palette.ink, "lw": 1.6}, zorder=6)
+        halo = [withStroke(linewidth=3, foreground=palette.paper)]  # to be read among many rows
+        where: dict[str, Any] = {"ha": "center", "va": "center", "clip_on": True, "zorder": 6}
+        ax.annotate("w", head + 0.18 * (head - foot), fontsize=12, path_effects=halo, **where)
+        draw_classes(
+            ax, self.points, self.positive, self.labels, palette, size=mistake_sizes(self.counts), alpha=0.85
+        )  # fmt: skip
         if self.support.any():
             x, y = self.points[self.support].T
             rings: dict[str, Any] = {"facecolors": "none", "edgecolors": palette.ink, "linewidths": 1.4}
             ax.scatter(x, y, s=150, label="support rows", zorder=4, **rings)
-        wrong = np.where(self.positive, 1, -1) * (self.points @ self.w + self.b) <= 0
         if wrong.any():
-            x, y = self.points[wrong].T
-            size = 60 if np.count_nonzero(wrong) <= 100 else 14
-            ax.scatter(x, y, s=size, c=palette.ink, marker="x", linewidths=1, label="on the wrong side", zorder=5)
+            draw_crosses(ax, self.points[wrong], palette, "on the wrong side")
+        frame.fit(ax)
+        caption = self.caption + (", scales differ" if frame.reach[0] != frame.reach[1] else "")
+        name_axes(ax, self.axes_names, caption)
+        ax.set_title("Plane and margin" + ("; larger marks: more mistakes" if self.counts.any() else ""))
+        below(ax, 3, space=0.17 if caption else 0.11)
 
 
 class Frame(NamedTuple):
@@ -187,17 +170,55 @@ class Frame(NamedTuple):
         along = np.array([-unit[1], unit[0]]) * 4 * self.reach.max()
         return np.array([foot - along, foot + along]), np.array([foot, foot + 0.35 * self.reach[0] * unit])
 
+    def holds(self, point: Floats) -> bool:
+        """Say whether a point is inside."""
+        return bool((np.abs(point - self.middle) <= self.reach).all())
+
     def fit(self, ax: Axes) -> None:
         """Show the square or rectangle, which is a square on paper."""
         (x, y), (across, up) = self.middle, self.reach
         ax.set(xlim=(x - across, x + across), ylim=(y - up, y + up), aspect=across / up)
 
 
-def draw_normal(ax: Axes, arrow: Floats, palette: Palette) -> None:
-    """Draw the vector w that points to the positive side."""
-    foot, head = arrow
-    ax.annotate("", head, foot, arrowprops={"arrowstyle": "-|>", "color": palette.ink, "lw": 1.6}, zorder=6)
-    ax.annotate("w", head + 0.18 * (head - foot), fontsize=12, ha="center", va="center", zorder=6, clip_on=True)
+def draw_band(ax: Axes, line: Floats, w: Floats, width: float, **look: Any) -> None:
+    """Draw a band of some width on both sides of a plane."""
+    shift = width * w / np.linalg.norm(w)
+    band = np.array([line[0] - shift, line[1] - shift, line[1] + shift, line[0] + shift])
+    ax.fill(*band.T, linewidth=0, **look)
+
+
+def draw_crosses(ax: Axes, points: Floats, palette: Palette, label: str) -> None:
+    """Put a cross on every one of some rows, a small one if they are many."""
+    size = 50 if len(points) <= 100 else 14
+    x, y = points.T
+    ax.scatter(x, y, s=size, c=palette.ink, marker="x", linewidths=1, label=label, zorder=5)
+
+
+def name_axes(ax: Axes, names: tuple[str, str], caption: str) -> None:
+    """Write what the axes are, with a caption below."""
+    across, up = (plain(name, 60) for name in names)
+    ax.set_xlabel(f"{across}\n{caption}" if caption else across, linespacing=1.5)
+    ax.set_ylabel(up)
+
+
+def mistake_sizes(counts: Array) -> Floats:
+    """Return the size of the mark of every row: an area that grows with the root of its mistakes."""
+    return np.asarray(22 + 60 * np.sqrt(counts / max(1, counts.max(initial=0))))
+
+
+def judged(display: type, model: Any, X: Any, y: Any) -> tuple[Any, Array]:
+    """Return rows that a fitted linear classifier can judge, and the class number of each."""
+    if not all(hasattr(model, name) for name in ("coef_", "intercept_", "classes_")):
+        raise TypeError(
+            f"{display.__name__} draws a fitted linear classifier, with coef_, intercept_ and classes_; "
+            f"{type(model).__name__} {'is not fitted' if isinstance(model, Linear) else 'has none'}"
+        )
+    if getattr(model, "keep", "last") == "vote":
+        raise ValueError("a vote of many planes is not one plane: nothing to draw with keep='vote'")
+    X = encode.matrix(model, X, reset=False)
+    codes = encode.codes(encode.labels(y), model.classes_)
+    encode.same_length(X, codes)
+    return X, codes
 
 
 def records(model: Any, n: int) -> tuple[Array, Array]:
@@ -236,13 +257,21 @@ def project(X: Any, w: Floats, b: float, counts: Array, feature_names: Any = Non
     part = X[rows]
     caption = f"{len(rows):,} of {n:,} rows" if len(rows) < n else ""
     if X.shape[1] == 2:
-        points = np.asarray(part.todense() if sp.issparse(part) else part, dtype=np.float64)
-        names = ("x₁", "x₂") if feature_names is None else (str(feature_names[0]), str(feature_names[1]))
-        return Drawn(points, w, b, rows, names, caption)
+        return Drawn(dense(part), w, b, rows, two_names(feature_names), caption)
     across = _widest(part, w / length)
     points = np.column_stack((along[rows], across))
     caption = f"projection of {X.shape[1]:,} features" + (f", {caption}" if caption else "")
     return Drawn(points, np.array([length, 0.0]), b, rows, (_ALONG, "across w, widest spread (projection)"), caption)
+
+
+def dense(X: Any) -> Floats:
+    """Return few rows, or rows of two features, as an array."""
+    return np.asarray(X.todense() if sp.issparse(X) else X, dtype=np.float64)
+
+
+def two_names(feature_names: Any) -> tuple[str, str]:
+    """Return the names of two features."""
+    return ("x₁", "x₂") if feature_names is None else (str(feature_names[0]), str(feature_names[1]))
 
 
 def some_rows(distances: Floats, counts: Array) -> Array:
@@ -283,10 +312,13 @@ def _widest(X: Any, unit: Floats) -> Floats:
         direction = np.linalg.svd(rest)[2][0]
     else:
         operator = LinearOperator((n, d), matvec=times, rmatvec=back, dtype=np.float64)
-        if not operator.matvec(np.ones(d)).any() and not np.any([times(e).any() for e in np.eye(min(d, 50), d)]):
+        probe = times(np.random.default_rng(1).standard_normal(d))
+        if np.linalg.norm(probe) <= 1e-12 * math.sqrt(float((X * X).sum())):  # no spread but along w
             return np.zeros(n)
         first = np.random.default_rng(0).standard_normal(min(n, d))
-        direction = svds(operator, k=1, v0=first, return_singular_vectors="vh")[2][0]
+        large = min(n, d) > 500  # there a direction next to the widest one looks the same
+        accuracy: dict[str, Any] = {"tol": 1e-2, "ncv": 8} if large else {}
+        direction = svds(operator, k=1, v0=first, return_singular_vectors="vh", **accuracy)[2][0]
     direction = direction * np.sign(direction[np.abs(direction).argmax()])
     direction -= (direction @ unit) * unit
     size = float(np.linalg.norm(direction))

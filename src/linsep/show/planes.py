@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from matplotlib.axes import Axes
 
-from linsep import encode
 from linsep.estimators import MaxMarginClassifier, Perceptron
 from linsep.problem import Array, Floats
-from linsep.show.plane import Frame
-from linsep.show.style import SHAPES, Display, below, theme
+from linsep.show.plane import Frame, dense, draw_band, judged, name_axes, two_names
+from linsep.show.style import Display, Palette, below, draw_classes
 
 _ORDERS: dict[str, dict[str, Any]] = {
     "cyclic": {"shuffle": False},
@@ -43,6 +41,8 @@ class PlanesDisplay(Display):
         The largest margin.
     labels : tuple
         The negative and the positive label.
+    axes_names : tuple of str, default=("x₁", "x₂")
+        What the two axes are.
 
     Attributes
     ----------
@@ -68,9 +68,11 @@ class PlanesDisplay(Display):
         margins: Mapping[str, float],
         largest: float,
         labels: tuple[Any, Any],
+        axes_names: tuple[str, str] = ("x₁", "x₂"),
     ) -> None:
         self.planes, self.best, self.X, self.positive = dict(planes), best, X, positive
         self.margins, self.largest, self.labels = dict(margins), largest, labels
+        self.axes_names = axes_names
 
     @classmethod
     def from_data(
@@ -139,83 +141,53 @@ class PlanesDisplay(Display):
         """
         if len(best.coef_) > 1:
             raise ValueError(f"a plane separates two classes, the model has {len(best.classes_)} classes")
-        table = encode.table(X)
-        shown = None
-        if table.shape[1] == 2:
-            shown = np.asarray(table.todense() if sp.issparse(table) else table, dtype=np.float64)
+        rows, codes = judged(cls, best, X, y)
         display = cls(
             {name: (model.coef_[0], float(model.intercept_[0])) for name, model in models.items()},
             (best.coef_[0], float(best.intercept_[0])),
-            shown,
-            encode.codes(encode.labels(y), best.classes_) == 1,
+            dense(rows) if rows.shape[1] == 2 else None,
+            codes == 1,
             margins={name: model.margin(X, y) for name, model in models.items()},
             largest=best.margin_upper_,
             labels=tuple(best.classes_.tolist()),
+            axes_names=two_names(getattr(best, "feature_names_in_", None)) if rows.shape[1] == 2 else ("", ""),
         )
         return display.plot(ax=ax, style=style)
 
-    def plot(self, *, ax: Axes | None = None, style: str = "light") -> Self:
-        """Draw on ``ax``, or on a new figure.
+    @property
+    def _size(self) -> tuple[float, float]:  # type: ignore[override]
+        """Inches of a new figure: a square, or a line for every order."""
+        return (5.6, 5.6) if self.X is not None else (5.2, 0.9 + 0.3 * len(self.margins))
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-        style : {"light", "dark"}, default="light"
-
-        Returns
-        -------
-        self : PlanesDisplay
-        """
+    def _draw(self, ax: Axes, palette: Palette) -> None:
+        """Draw all planes among the rows, or the margins that they keep."""
         if self.X is None:
-            return self._plot_margins(ax, style)
-        with theme(style) as palette:
-            ax = self._open(ax, (5.6, 5.6))
-            frame = Frame.around(self.X)
-            (w, b), length = self.best, float(np.linalg.norm(self.best[0]))
-            line, _ = frame.line(w, b)
-            shift = self.largest * w / length
-            band = np.array([line[0] - shift, line[1] - shift, line[1] + shift, line[0] + shift])
-            ax.fill(*band.T, color=palette.accent, alpha=0.16, linewidth=0)
-            for k, (v, c) in enumerate(self.planes.values()):
-                label = f"{len(self.planes)} perceptrons, other orders" if k == 0 else None
-                ax.plot(*frame.line(v, c)[0].T, color=palette.ink, linewidth=0.9, alpha=0.7, label=label)
-            ax.plot(*line.T, color=palette.accent, linewidth=2.4, label=f"largest margin, {self.largest:.3g}")
-            for side, colour, marker, name in (
-                (~self.positive, palette.negative, SHAPES[0], self.labels[0]),
-                (self.positive, palette.positive, SHAPES[1], self.labels[1]),
-            ):
-                ax.scatter(
-                    self.X[side, 0],
-                    self.X[side, 1],
-                    s=24,
-                    c=colour,
-                    marker=marker,
-                    linewidth=0,
-                    label=f"{name}",
-                    zorder=3,
-                )
-            frame.fit(ax)
-            ax.set(xlabel="x₁", ylabel="x₂")
-            ax.set_title("All of these planes separate the rows")
-            below(ax, 2, space=0.1)
-        return self
+            self._draw_margins(ax, palette)
+            return
+        frame = Frame.around(self.X)
+        w, b = self.best
+        line, _ = frame.line(w, b)
+        draw_band(ax, line, w, self.largest, color=palette.accent, alpha=0.16)
+        for k, (v, c) in enumerate(self.planes.values()):
+            label = f"{len(self.planes)} perceptrons, other orders" if k == 0 else None
+            ax.plot(*frame.line(v, c)[0].T, color=palette.ink, linewidth=0.9, alpha=0.7, label=label)
+        ax.plot(*line.T, color=palette.accent, linewidth=2.4, label=f"largest margin, {self.largest:.3g}")
+        draw_classes(ax, self.X, self.positive, self.labels, palette)
+        frame.fit(ax)
+        name_axes(ax, self.axes_names, "")
+        ax.set_title("All of these planes separate the rows")
+        below(ax, 2, space=0.1)
 
-    def _plot_margins(self, ax: Axes | None, style: str) -> Self:
+    def _draw_margins(self, ax: Axes, palette: Palette) -> None:
         """Draw the margin that each plane keeps as a dot."""
-        with theme(style) as palette:
-            ax = self._open(ax, (5.2, 0.9 + 0.3 * len(self.margins)))
-            names = sorted(self.margins, key=lambda name: self.margins[name])
-            values = [self.margins[name] for name in names]
-            places = np.arange(len(names))
-            ax.hlines(places, 0, values, color=palette.faint, linewidth=1.2, zorder=1)
-            ax.scatter(values, places, color=palette.positive, s=42, zorder=3, label="perceptron")
-            ax.axvline(self.largest, color=palette.accent, linewidth=2.4, label=f"largest margin, {self.largest:.3g}")
-            ax.set_yticks(places, names)
-            ax.set(
-                xlabel="margin kept from the rows",
-                xlim=(min(0, *values), 1.08 * self.largest),
-                ylim=(-0.7, len(names) - 0.3),
-            )
-            ax.set_title("Planes found in different orders")
-            below(ax, 2, space=0.75 / (0.9 + 0.3 * len(names)))
-        return self
+        names = sorted(self.margins, key=lambda name: self.margins[name])
+        values = [self.margins[name] for name in names]
+        places = np.arange(len(names))
+        ax.hlines(places, 0, values, color=palette.faint, linewidth=1.2, zorder=1)
+        ax.scatter(values, places, color=palette.positive, s=42, zorder=3, label="perceptron")
+        ax.axvline(self.largest, color=palette.accent, linewidth=2.4, label=f"largest margin, {self.largest:.3g}")
+        ax.set_yticks(places, names)
+        ax.set(xlim=(min(0, *values), 1.08 * self.largest), ylim=(-0.7, len(names) - 0.3))
+        ax.set_xlabel("margin kept from the rows")
+        ax.set_title("Planes found in different orders")
+        below(ax, 2, space=0.75 / (0.9 + 0.3 * len(names)))

@@ -5,15 +5,24 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 
 from linsep import encode
 from linsep.estimators.linear import Linear
 from linsep.problem import Array, Floats
-from linsep.show.plane import Frame, records, some_rows
-from linsep.show.style import SHAPES, Display, below, theme
+from linsep.show.plane import (
+    Frame,
+    dense,
+    draw_crosses,
+    judged,
+    mistake_sizes,
+    name_axes,
+    records,
+    some_rows,
+    two_names,
+)
+from linsep.show.style import Display, Palette, below, draw_classes, plain
 from linsep.train import scores
 
 
@@ -21,7 +30,8 @@ class RegionsDisplay(Display):
     """The regions of a classifier of many classes, with the rows and the mistakes made on them.
 
     Rows of two features are drawn as they are. Others are projected on the two directions in which the weight vectors
-    of the classes differ most: with three classes nothing is lost by it, with more the regions are those of the middle.
+    of the classes differ most: with three classes nothing is lost by it, with more the
+    regions are those at the mean of the directions left out.
 
     Parameters
     ----------
@@ -87,10 +97,9 @@ class RegionsDisplay(Display):
         -------
         display : RegionsDisplay
         """
+        X, groups = judged(cls, model, X, y)
         if len(model.coef_) == 1:
             raise ValueError("two classes have a plane between them: draw it with PlaneDisplay")
-        X = encode.matrix(model, X, reset=False)
-        groups = encode.codes(encode.labels(y), model.classes_)
         counts, _ = records(model, X.shape[0])
         rows = some_rows(np.arange(X.shape[0], dtype=float), counts)
         part = X[rows]
@@ -98,9 +107,7 @@ class RegionsDisplay(Display):
         wrong = scores(encode.to_rows(part), W, b).argmax(axis=1) != groups[rows]
         caption = f"{len(rows):,} of {X.shape[0]:,} rows" if len(rows) < X.shape[0] else ""
         if X.shape[1] == 2:
-            points = np.asarray(part.todense() if sp.issparse(part) else part, dtype=np.float64)
-            first, second = getattr(model, "feature_names_in_", ["x₁", "x₂"])
-            names = str(first), str(second)
+            points, names = dense(part), two_names(getattr(model, "feature_names_in_", None))
         else:
             directions = np.linalg.svd(W - W.mean(axis=0), full_matrices=False)[2][:2]  # (2, d)
             points = np.asarray(part @ directions.T, dtype=np.float64)
@@ -110,68 +117,36 @@ class RegionsDisplay(Display):
             names = ("first direction between classes", "second direction (projection)")
             caption = f"projection of {X.shape[1]:,} features" + (f", {caption}" if caption else "")
             if len(W) > 3:
-                caption += "; regions of the middle"
+                caption += "; regions at the mean of the rest"
         display = cls(
             points, groups[rows], W, b, counts=counts[rows], wrong=wrong, labels=tuple(model.classes_.tolist()),
             axes_names=names, caption=caption,
         )  # fmt: skip
         return display.plot(ax=ax, style=style)
 
-    def plot(self, *, ax: Axes | None = None, style: str = "light") -> Self:
-        """Draw on ``ax``, or on a new figure.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-        style : {"light", "dark"}, default="light"
-
-        Returns
-        -------
-        self : RegionsDisplay
-        """
-        with theme(style) as palette:
-            ax = self._open(ax, (5.6, 5.6))
-            frame = Frame.around(self.points)
-            frame.fit(ax)
-            x, y = np.meshgrid(*(np.linspace(m - r, m + r, 500) for m, r in zip(*frame, strict=True)))
-            region = (np.stack((x, y), axis=-1) @ self.W.T + self.b).argmax(axis=-1)
-            colours = [palette.classes[c % len(palette.classes)] for c in range(len(self.labels))]
-            levels = np.arange(len(self.labels) + 1) - 0.5
-            limits = (*ax.get_xlim(), *ax.get_ylim())
-            ax.imshow(
-                region, origin="lower", extent=limits, cmap=ListedColormap(colours), vmin=levels[0], vmax=levels[-1],
-                alpha=0.22, interpolation="nearest", zorder=0,
-            )  # fmt: skip
-            if len(np.unique(region)) > 1:
-                ax.contour(x, y, region, levels=levels[1:-1], colors=palette.ink, linewidths=0.9)
-            size = 22 + 60 * np.sqrt(self.counts / max(1, self.counts.max(initial=0)))
-            for c, label in enumerate(self.labels):
-                own = self.groups == c
-                style_of: dict[str, Any] = {"c": colours[c], "marker": SHAPES[c % len(SHAPES)], "linewidth": 0.4}
-                ax.scatter(
-                    self.points[own, 0],
-                    self.points[own, 1],
-                    s=size[own],
-                    edgecolor=palette.paper,
-                    label=f"{label}",
-                    zorder=3,
-                    **style_of,
-                )
-            wrong = self.wrong
-            if wrong.any():
-                ax.scatter(
-                    self.points[wrong, 0],
-                    self.points[wrong, 1],
-                    s=36,
-                    c=palette.ink,
-                    marker="x",
-                    linewidths=1.1,
-                    label="wrong",
-                    zorder=4,
-                )
-            ax.set(xlabel=self.axes_names[0], ylabel=self.axes_names[1])
-            if self.caption:
-                ax.set_xlabel(f"{self.axes_names[0]}\n{self.caption}", linespacing=1.5)
-            ax.set_title("Regions" + ("; larger marks: more mistakes" if self.counts.any() else ""))
-            below(ax, min(5, len(self.labels) + 1), space=0.17 if self.caption else 0.11)
-        return self
+    def _draw(self, ax: Axes, palette: Palette) -> None:
+        """Draw the regions with their borders, and the rows."""
+        frame = Frame.around(self.points)
+        frame.fit(ax)
+        x, y = np.meshgrid(*(np.linspace(m - r, m + r, 500) for m, r in zip(*frame, strict=True)))
+        region = (np.stack((x, y), axis=-1) @ self.W.T + self.b).argmax(axis=-1)
+        colours = ListedColormap([palette.mark(c)["color"] for c in range(len(self.labels))])
+        levels = np.arange(len(self.labels) + 1) - 0.5
+        ax.imshow(
+            region, origin="lower", extent=(*ax.get_xlim(), *ax.get_ylim()), cmap=colours, vmin=levels[0],
+            vmax=levels[-1], alpha=0.22, interpolation="nearest", zorder=0,
+        )  # fmt: skip
+        if len(np.unique(region)) > 1:
+            ax.contour(x, y, region, levels=levels[1:-1], colors=palette.ink, linewidths=0.9)
+        look: dict[str, Any] = {"size": mistake_sizes(self.counts), "linewidth": 0.4, "edgecolor": palette.paper}
+        draw_classes(ax, self.points, self.groups, self.labels, palette, **look)
+        if self.wrong.any():
+            draw_crosses(ax, self.points[self.wrong], palette, "wrong")
+        if 5 < len(self.labels) <= 12:  # many to look up in a legend: name them where they are
+            for c in np.unique(self.groups):
+                x, y = np.median(self.points[self.groups == c], axis=0)
+                box = {"facecolor": palette.paper, "edgecolor": "none", "alpha": 0.75, "boxstyle": "round,pad=0.15"}
+                ax.annotate(plain(self.labels[c]), (x, y), ha="center", va="center", fontsize=10, zorder=6, bbox=box)
+        name_axes(ax, self.axes_names, self.caption)
+        ax.set_title("Regions" + ("; larger marks: more mistakes" if self.counts.any() else ""))
+        below(ax, min(5, len(self.labels) + 1), space=0.17 if self.caption else 0.11)

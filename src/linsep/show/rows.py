@@ -12,7 +12,8 @@ from matplotlib.ticker import MaxNLocator
 from linsep import encode
 from linsep.estimators.linear import Linear
 from linsep.problem import Array, Floats
-from linsep.show.style import Display, below, theme
+from linsep.show.plane import judged
+from linsep.show.style import Display, Palette, below, plain
 from linsep.train import norm, separations
 
 
@@ -45,6 +46,8 @@ class MarginsDisplay(Display):
     0
     """
 
+    _size = 5.2, 3.6
+
     def __init__(self, margins: Floats, groups: Array, labels: tuple[Any, ...]) -> None:
         self.margins, self.groups, self.labels = margins, groups, labels
         self.smallest_ = float(margins.min())
@@ -66,9 +69,7 @@ class MarginsDisplay(Display):
         -------
         display : MarginsDisplay
         """
-        X = encode.matrix(model, X, reset=False)
-        codes = encode.codes(encode.labels(y), model.classes_)
-        encode.same_length(X, codes)
+        X, codes = judged(cls, model, X, y)
         data = encode.examples(encode.to_rows(X), codes, len(model.coef_), np.ones(len(codes)))
         size = norm(model.coef_)
         if size == 0:
@@ -76,47 +77,35 @@ class MarginsDisplay(Display):
         margins = separations(data, model.coef_, model.intercept_) / size
         return cls(margins, codes, tuple(model.classes_.tolist())).plot(ax=ax, style=style)
 
-    def plot(self, *, ax: Axes | None = None, style: str = "light") -> Self:
-        """Draw on ``ax``, or on a new figure.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-        style : {"light", "dark"}, default="light"
-
-        Returns
-        -------
-        self : MarginsDisplay
-        """
-        with theme(style) as palette:
-            ax = self._open(ax, (5.2, 3.6))
-            two = len(self.labels) == 2
-            groups = [self.margins[self.groups == c] for c in range(2)] if two else [self.margins]
-            colours = [palette.negative, palette.positive] if two else [palette.positive]
-            names = [f"rows of {label}" for label in self.labels] if two else ["rows"]
-            bins = min(60, max(8, math.ceil(2 * len(self.margins) ** (1 / 3))))
-            edges = np.histogram_bin_edges(self.margins, bins).tolist()
-            drawn: Any = ax.hist(groups, edges, stacked=True, color=colours, label=names, linewidth=0)[2]
-            if two:
-                for patch in drawn[1]:
-                    patch.set_hatch("///")  # told apart in print
-                    patch.set_edgecolor(palette.paper)
-            ax.axvline(0, color=palette.ink, linewidth=1.4)
-            ax.axvline(
-                self.smallest_,
-                color=palette.accent,
-                linewidth=1.8,
-                linestyle="--",
-                label=f"smallest, {self.smallest_:.3g}",
-            )
-            if self.smallest_ < 0:
-                ax.axvspan(min(self.smallest_, edges[0]), 0, color=palette.ink, alpha=0.08, linewidth=0, zorder=0)
-            ax.set(xlabel="margin y·s(x)/‖w‖" if two else "lead of the true class / ‖w‖", ylabel="rows")
-            wrong = "no row is wrong"
-            if self.wrong_:
-                touching = " or on the plane" if (self.margins == 0).any() else ""
-                wrong = f"{self.wrong_:,} of {len(self.margins):,} are wrong{touching}"
-            ax.set_title(f"Margins of the rows: {wrong}")
-            ax.yaxis.set_major_locator(MaxNLocator(integer=True))
-            below(ax, 3, space=0.18)
-        return self
+    def _draw(self, ax: Axes, palette: Palette) -> None:
+        """Draw the histogram, both classes on top of each other, with the smallest margin."""
+        two = len(self.labels) == 2
+        bins = min(60, max(8, math.ceil(2 * len(self.margins) ** (1 / 3))))
+        edges = np.histogram_bin_edges(self.margins, bins)
+        height = np.zeros(bins)
+        looks: list[tuple[Any, str, dict[str, Any]]] = [(slice(None), "rows", {"facecolor": palette.positive})]
+        if two:  # told apart in print as well
+            hatched = {"facecolor": palette.positive, "hatch": "///", "edgecolor": palette.paper}
+            names = [f"rows of {plain(label)}" for label in self.labels]
+            looks = [
+                (self.groups == 0, names[0], {"facecolor": palette.negative}),
+                (self.groups == 1, names[1], hatched),
+            ]
+        for own, name, look in looks:
+            rows = np.histogram(self.margins[own], edges)[0]
+            ax.stairs(height + rows, edges, baseline=height, fill=True, linewidth=0, label=name, **look)
+            height = height + rows
+        ax.axvline(0, color=palette.ink, linewidth=1.4)
+        name = f"smallest, {self.smallest_:.3g}"
+        ax.axvline(self.smallest_, color=palette.accent, linewidth=1.8, linestyle="--", label=name)
+        if self.smallest_ < 0:
+            ax.axvspan(min(self.smallest_, edges[0]), 0, color=palette.ink, alpha=0.08, linewidth=0, zorder=0)
+        ax.set(xlabel="margin y·s(x)/‖w‖" if two else "lead of the true class / ‖w‖", ylabel="rows")
+        wrong = "no row is wrong"
+        if self.wrong_:
+            touching = " or on the plane" if (self.margins == 0).any() else ""
+            wrong = f"{self.wrong_:,} of {len(self.margins):,} are wrong{touching}"
+        ax.set_title(f"Margins of the rows: {wrong}")
+        ax.set_ylim(0, 1.05 * height.max())
+        ax.yaxis.set_major_locator(MaxNLocator(integer=True))
+        below(ax, 3, space=0.18)

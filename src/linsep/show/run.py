@@ -11,13 +11,13 @@ from matplotlib.ticker import MaxNLocator
 
 from linsep import encode
 from linsep.bounds import Audit, audit
-from linsep.bounds.steps import Trail, retrace
+from linsep.bounds.steps import Trail, own_trail
 from linsep.margin import largest_margin
 from linsep.problem import Array, Floats, NotSeparable
-from linsep.show.style import Display, Palette, below, theme
+from linsep.show.style import Display, Palette, below, logarithmic, short
 from linsep.train import view
 
-_PASSES = 40  # passes after which the errors are computed, spread over the run
+_LOOKS = 5e7  # cells that may be looked at to compute errors after passes
 
 
 class PassesDisplay(Display):
@@ -99,12 +99,15 @@ class PassesDisplay(Display):
         -------
         display : PassesDisplay
         """
+        if not hasattr(model, "history_"):
+            raise TypeError(f"PassesDisplay draws a fitted classifier that records its passes, not {_a(model)}")
         history = model.history_
-        at = np.unique(np.linspace(1, len(history["mistakes"]), _PASSES).round().astype(np.intp))
+        at = np.arange(1, len(history["mistakes"]) + 1)
         training = test = None
         name = "held-out rows"
         if X is not None:
-            trail = retrace(model, X, y, coef_init=coef_init, intercept_init=intercept_init)
+            trail = own_trail(model, X, y, coef_init=coef_init, intercept_init=intercept_init)
+            at = _some_passes(len(at), trail.examples.rows.data.size * len(trail.start))
             training, test = _errors(model, trail, np.cumsum(history["mistakes"])[at - 1], X_test, y_test)
         if test is None and not np.isnan(history["validation_error"]).all():
             test, name = history["validation_error"][at - 1], "validation rows"
@@ -113,67 +116,68 @@ class PassesDisplay(Display):
         )
         return display.plot(ax=ax, style=style)
 
-    def plot(self, *, ax: Axes | None = None, style: str = "light") -> Self:
-        """Draw in the place of ``ax``, or on a new figure.
+    @property
+    def _panels(self) -> int:
+        """Mistakes, loss, and errors where they are known."""
+        return 2 + (self.training_error is not None or self.test_error is not None)
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-        style : {"light", "dark"}, default="light"
+    @property
+    def _size(self) -> tuple[float, float]:  # type: ignore[override]
+        """Inches of a new figure."""
+        return 5.2, 1.1 + 1.45 * self._panels
 
-        Returns
-        -------
-        self : PassesDisplay
-        """
-        with theme(style) as palette:
-            known = self.training_error is not None or self.test_error is not None
-            panels = 3 if known else 2
-            outer = self._open(ax, (5.2, 1.0 + 1.45 * panels))
-            outer.set_axis_off()
-            spec = outer.get_subplotspec()
-            if spec is None:
-                raise ValueError("ax must be part of a grid of axes, as plt.subplots makes them")
-            grid = spec.subgridspec(panels, 1, hspace=0.12)
-            self.axes_ = tuple(self.figure_.add_subplot(grid[p]) for p in range(panels))
-            for axes in self.axes_[1:]:
-                axes.sharex(self.axes_[0])
-            for axes in self.axes_[:-1]:
-                axes.tick_params(labelbottom=False)
-            self.ax_ = self.axes_[-1]
-            passes = np.arange(1, len(self.mistakes) + 1)
-            mark: dict[str, Any] = {"marker": ".", "markersize": 5} if len(passes) <= 60 else {}
-            self.axes_[0].plot(passes, self.mistakes, color=palette.positive, **mark)
-            self.axes_[0].set_ylabel("mistakes")
-            self.axes_[1].plot(passes, self.loss, color=palette.accent, **mark)
-            self.axes_[1].set_ylabel("loss")
-            if known:
-                self._plot_errors(self.axes_[2], palette)
-            for axes in self.axes_:
-                axes.grid(True, axis="y")
-                axes.set_ylim(bottom=0)
-            self.ax_.set_xlabel("pass")
-            self.ax_.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
-            self.axes_[0].set_title("Pass by pass")
-        return self
+    def _draw(self, ax: Axes, palette: Palette) -> None:
+        """Draw the panels in the place of some axes."""
+        spec = ax.get_subplotspec()
+        if spec is None:
+            raise ValueError("ax must be part of a grid of axes, as plt.subplots makes them")
+        ax.set_axis_off()
+        grid = spec.subgridspec(self._panels, 1, hspace=0.12)
+        self.axes_ = tuple(self.figure_.add_subplot(grid[p]) for p in range(self._panels))
+        self.ax_ = self.axes_[-1]
+        passes = np.arange(1, len(self.mistakes) + 1)
+        mark: dict[str, Any] = {"marker": ".", "markersize": 5} if len(passes) <= 60 else {}
+        self.axes_[0].plot(passes, self.mistakes, color=palette.positive, **mark)
+        self.axes_[0].set_ylabel("mistakes")
+        self.axes_[1].plot(passes, self.loss, color=palette.accent, **mark)
+        self.axes_[1].set_ylabel("loss")
+        highest = [float(self.mistakes.max(initial=1)), float(self.loss.max(initial=0)) or 1.0]
+        if self._panels == 3:
+            highest.append(self._draw_errors(self.ax_, palette))
+        for axes, high in zip(self.axes_, highest, strict=True):
+            axes.grid(True, axis="y")
+            axes.set_ylim(0, 1.08 * high)
+            axes.set_xlim(1 - 0.04 * (len(passes) or 1), 0.5 + 1.04 * len(passes))
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
+            axes.tick_params(labelbottom=axes is self.ax_)
+        self.ax_.set_xlabel("pass")
+        self.axes_[0].set_title("Pass by pass")
 
-    def _plot_errors(self, ax: Axes, palette: Palette) -> None:
-        """Draw the share of rows that are predicted wrong, in percent."""
+    def _draw_errors(self, ax: Axes, palette: Palette) -> float:
+        """Draw the share of rows that are predicted wrong, and return the largest, in percent."""
+        highest = 1.0
         if self.training_error is not None:
-            ax.plot(
-                self.at,
-                100 * self.training_error,
-                color=palette.positive,
-                marker="^",
-                markersize=4,
-                label="training rows",
-            )
+            line: dict[str, Any] = {"color": palette.positive, "marker": "^", "markersize": 4}
+            ax.plot(self.at, 100 * self.training_error, label="training rows", **line)
+            highest = max(highest, 100 * float(self.training_error.max()))
         if self.test_error is not None:
-            line: dict[str, Any] = {"color": palette.negative, "marker": "o", "markersize": 4, "linestyle": "--"}
+            line = {"color": palette.negative, "marker": "o", "markersize": 4, "linestyle": "--"}
             best = int(np.nanargmin(self.test_error))
             name = f"{self.test_name}, least {100 * self.test_error[best]:.2g} % after pass {self.at[best]}"
             ax.plot(self.at, 100 * self.test_error, label=name, **line)
+            highest = max(highest, 100 * float(np.nanmax(self.test_error)))
         ax.set_ylabel("error, %")
         below(ax, 1, space=0.42)
+        return highest
+
+
+def _some_passes(last: int, cells: int) -> Array:
+    """Return the passes after which errors are computed: all, or some, more of them early, when most happens."""
+    most = int(np.clip(_LOOKS / max(1, cells), 18, 40))
+    if last <= most:
+        return np.arange(1, last + 1)
+    at = np.concatenate((np.geomspace(1, last, most // 2), np.linspace(1, last, most // 2)))
+    return np.unique(at.round().astype(np.intp))
 
 
 def _errors(model: Any, trail: Trail, counts: Array, X: Any, y: Any) -> tuple[Floats, Floats | None]:
@@ -219,10 +223,14 @@ class TheoremDisplay(Display):
     True
     """
 
+    _size = 5.6, 4.4
+
     def __init__(self, audit: Audit) -> None:
         if audit.bound is None:
             raise ValueError("no plane separates the rows: there is no bound to draw")
-        self.audit = audit
+        if not math.isfinite(audit.bound.upper):
+            raise ValueError("double precision does not bound the margin from below: there is no bound to draw")
+        self.audit, self._bound = audit, audit.bound
 
     @classmethod
     def from_estimator(
@@ -254,45 +262,33 @@ class TheoremDisplay(Display):
         found = audit(model, X, y, coef_init=coef_init, intercept_init=intercept_init)
         return cls(found).plot(ax=ax, style=style)
 
-    def plot(self, *, ax: Axes | None = None, style: str = "light") -> Self:
-        """Draw on ``ax``, or on a new figure.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-        style : {"light", "dark"}, default="light"
-
-        Returns
-        -------
-        self : TheoremDisplay
-        """
+    def _draw(self, ax: Axes, palette: Palette) -> None:
+        """Draw the run between its bounds, and where these cross."""
         found = self.audit
-        assert found.bound is not None
-        with theme(style) as palette:
-            ax = self._open(ax, (5.4, 4.3))
-            made, end = found.mistakes, min(found.bound.upper, 1e15)
-            logarithmic = end > 40 * max(1, made) and found.progress_bound[0] == 0 == found.squared_norm[0]
-            k, low, high = self._bounds(1.12 * max(end, made), logarithmic)
-            self._curves(ax, k, low, high, palette)
-            ax.axvline(end, color=palette.accent, linewidth=2)
-            ax.annotate(
-                f"bound {_whole(found.bound.mistakes)}", (end, 0.04), xycoords=("data", "axes fraction"),
-                xytext=(4, 0), textcoords="offset points", color=palette.accent, fontsize=9, rotation=90,
-            )  # fmt: skip
-            ax.axvline(max(made, 1 if logarithmic else 0), color=palette.ink, linewidth=0.8, linestyle=":")
-            if logarithmic:
-                ax.set(xscale="log", yscale="log", xlim=(1, 1.6 * end))
-                ax.set_ylim(bottom=0.6 * float(low[low > 0].min()))
-            else:
-                ax.set(xlim=(0, 1.08 * max(end, made)))
-                ax.set_ylim(bottom=min(0.0, float(low.min())), top=1.15 * float(np.interp(end, k, high)))
-                if made < end / 4:
-                    self._zoom(ax, k, low, high, palette)
-            ax.set(xlabel="mistakes k", ylabel="length")
-            said = "the proof holds" if found.holds else "VIOLATED"
-            ax.set_title(f"{_whole(made)} mistakes of at most {_whole(found.bound.mistakes)}: {said}")
-            below(ax, 2, space=0.16)
-        return self
+        made, end = found.mistakes, self._bound.upper
+        far = end > 40 * max(1, made) and found.progress_bound[0] == 0 == found.squared_norm[0]
+        k, low, high = self._bounds(1.12 * max(end, made), far)
+        self._curves(ax, k, low, high, palette)
+        ax.axvline(end, color=palette.accent, linewidth=2)
+        ax.annotate(
+            f"bound {short(self._bound.mistakes)}", (end, 0.04), xycoords=("data", "axes fraction"),
+            xytext=(4, 0), textcoords="offset points", color=palette.accent, rotation=90,
+        )  # fmt: skip
+        ax.axvline(max(made, 1 if far else 0), color=palette.ink, linewidth=0.8, linestyle=":")
+        if far:
+            ax.set(xscale="log", yscale="log", xlim=(1, 1.2 * end ** (1 + 1 / 16)))
+            ax.set_ylim(bottom=0.6 * float(low[low > 0].min()))
+            logarithmic(ax.xaxis)
+            logarithmic(ax.yaxis)
+        else:
+            ax.set(xlim=(0, 1.08 * max(end, made)))
+            ax.set_ylim(bottom=min(0.0, float(low.min())), top=1.15 * float(np.interp(end, k, high)))
+            if made < end / 4:
+                self._zoom(ax, k, low, high, palette)
+        ax.set(xlabel="mistakes k", ylabel="length")
+        said = "proof holds" if found.holds else "VIOLATED"
+        ax.set_title(f"{short(made)} mistakes of at most {short(self._bound.mistakes)}: {said}")
+        below(ax, 2, space=0.16)
 
     def _curves(self, ax: Axes, k: Floats, low: Floats, high: Floats, palette: Palette) -> None:
         """Draw the run between its bounds."""
@@ -326,7 +322,6 @@ class TheoremDisplay(Display):
     def _bounds(self, end: float, logarithmic: bool) -> tuple[Floats, Floats, Floats]:
         """Return numbers of mistakes with the two outer curves, continued beyond the run up to the bound."""
         found = self.audit
-        assert found.bound is not None
         k = np.geomspace(1, end, 400) if logarithmic else np.linspace(0, end, 400)
         last = len(found.progress_bound) - 1
         slope = (found.progress_bound[-1] - found.progress_bound[0]) / max(last, 1)
@@ -345,6 +340,8 @@ class BracketDisplay(Display):
         The margin of the plane at the end, if it separates the rows.
     margin : tuple (lower, upper) or None
         Certified bounds on the largest margin; None if no plane separates the rows.
+    form : {"origin", "augmented"}, default="origin"
+        Whether all of these are margins of the points ``x`` or, with offset, ``(x, 1)``.
 
     Attributes
     ----------
@@ -360,8 +357,12 @@ class BracketDisplay(Display):
     True
     """
 
-    def __init__(self, upper: Floats, achieved: float | None, margin: tuple[float, float] | None) -> None:
-        self.upper, self.achieved, self.margin = upper, achieved, margin
+    _size = 5.4, 4.3
+
+    def __init__(
+        self, upper: Floats, achieved: float | None, margin: tuple[float, float] | None, *, form: str = "origin"
+    ) -> None:
+        self.upper, self.achieved, self.margin, self.form = upper, achieved, margin, form
 
     @classmethod
     def from_estimator(
@@ -391,7 +392,7 @@ class BracketDisplay(Display):
         -------
         display : BracketDisplay
         """
-        trail = retrace(model, X, y, coef_init=coef_init, intercept_init=intercept_init)
+        trail = own_trail(model, X, y, coef_init=coef_init, intercept_init=intercept_init)
         try:
             found = largest_margin(X, y, form="augmented" if model.fit_intercept else "origin")
             margin = found.lower, found.upper
@@ -409,52 +410,42 @@ class BracketDisplay(Display):
         achieved = None
         if model.stop_reason_ == "separated":
             achieved = model.margin_ * float(np.linalg.norm(model.coef_)) / size
-        return cls(upper, achieved, margin)
+        return cls(upper, achieved, margin, form="augmented" if model.fit_intercept else "origin")
 
-    def plot(self, *, ax: Axes | None = None, style: str = "light") -> Self:
-        """Draw on ``ax``, or on a new figure.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-        style : {"light", "dark"}, default="light"
-
-        Returns
-        -------
-        self : BracketDisplay
-        """
-        with theme(style) as palette:
-            ax = self._open(ax, (5.4, 3.9))
-            k = 1 + _some(len(self.upper) - 1)
-            mark: dict[str, Any] = {"marker": ".", "markersize": 5} if len(k) <= 60 else {}
-            ax.plot(k, self.upper[k], color=palette.negative, label="‖w‖/(ηk): γ is at most this", **mark)
-            if self.margin is not None:
-                low, high = self.margin
-                if high - low < 1e-3 * high:
-                    ax.axhline(high, color=palette.accent, linewidth=2, label=f"largest margin γ = {high:.4g}")
-                else:
-                    name = f"largest margin γ, {low:.3g} to {high:.3g}"
-                    ax.axhspan(low, high, color=palette.accent, alpha=0.25, linewidth=0, label=name)
-            if self.achieved is not None:
-                name = f"plane found: γ is at least {self.achieved:.3g}"
-                ax.axhline(self.achieved, color=palette.positive, linewidth=1.6, linestyle="--", label=name)
-            positive = [v for v in (self.achieved, *self.upper[1:]) if v is not None and v > 0]
-            if len(positive) > 1 and max(positive) > 30 * min(positive):
-                ax.set_yscale("log")
+    def _draw(self, ax: Axes, palette: Palette) -> None:
+        """Draw what falls from above, what was found below, and the largest margin between them."""
+        k = 1 + _some(len(self.upper) - 1)
+        mark: dict[str, Any] = {"marker": ".", "markersize": 5} if len(k) <= 60 else {}
+        ax.plot(k, self.upper[k], color=palette.negative, label="‖w‖/(ηk): γ is at most this", **mark)
+        if self.margin is not None:
+            low, high = self.margin
+            if high - low < 1e-3 * high:
+                ax.axhline(high, color=palette.accent, linewidth=2, label=f"largest margin γ = {high:.4g}")
             else:
-                ax.set_ylim(bottom=0)
-            if len(self.upper) > 1000:
-                ax.set_xscale("log")
-            else:
-                ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-            ax.set(xlabel="mistakes k", ylabel="margin")
-            ax.set_title(
-                "What the run tells of the largest margin"
-                if self.margin
-                else "The margin that any plane could have is below this"
-            )
-            below(ax, 1 if self.achieved is None else 2, space=0.17)
-        return self
+                name = f"largest margin γ, {low:.3g} to {high:.3g}"
+                ax.axhspan(low, high, color=palette.accent, alpha=0.25, linewidth=0, label=name)
+        if self.achieved is not None:
+            name = f"plane found: γ is at least {self.achieved:.3g}"
+            ax.axhline(self.achieved, color=palette.positive, linewidth=1.6, linestyle="--", label=name)
+        known = np.array([*self.upper[k], *(self.margin or ()), self.achieved or 0.0])
+        known = known[known > 0]
+        if len(known) and known.max() > 30 * known.min():
+            ax.set_yscale("log")
+            logarithmic(ax.yaxis)
+        else:
+            ax.set_ylim(bottom=0)
+        if len(self.upper) > 1000:
+            ax.set_xscale("log")
+            logarithmic(ax.xaxis)
+        else:
+            ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        ax.set(xlabel="mistakes k", ylabel="margin of the points (x, 1)" if self.form == "augmented" else "margin")
+        ax.set_title(
+            "What the run tells of the largest margin"
+            if self.margin
+            else "The margin that any plane could have is below this"
+        )
+        below(ax, 1, space=0.17)
 
 
 def _some(n: int) -> Array:
@@ -464,8 +455,7 @@ def _some(n: int) -> Array:
     return np.unique(np.concatenate((np.geomspace(1, n, 2000), np.linspace(1, n, 2000))).astype(np.intp) - 1)
 
 
-def _whole(number: float) -> str:
-    """Return a number of mistakes as it is read best."""
-    if not math.isfinite(number):
-        return "∞"
-    return f"{number:,.0f}" if number < 1e7 else f"{number:.3g}"
+def _a(model: Any) -> str:
+    """Return what a model is, with its article."""
+    name = type(model).__name__
+    return f"an {name}" if name[0] in "AEIOU" else f"a {name}"

@@ -6,6 +6,18 @@ import { CHARTS } from "./structure.js";
 const rule = (x1, y1, x2, y2, kind) => svg("line", { x1, y1, x2, y2, class: kind });
 const text = (x, y, anchor, words, kind) => svg("text", { x, y, "text-anchor": anchor, class: kind }, words);
 
+// Of the points of a curve that fall on one column of pixels the first, the highest, the lowest and the last.
+function thinned(points) {
+  const kept = [];
+  for (let i = 0, j; i < points.length; i = j) {
+    for (j = i; j < points.length && Math.floor(points[j][0]) === Math.floor(points[i][0]);) j++;
+    const here = points.slice(i, j), ys = here.map(([, y]) => y);
+    const marks = new Set([0, ys.indexOf(Math.min(...ys)), ys.indexOf(Math.max(...ys)), ys.length - 1]);
+    kept.push(...[...marks].sort((a, b) => a - b).map((m) => here[m].map((v) => v.toFixed(1))));
+  }
+  return kept;
+}
+
 export function charting(page) {
   const { state, part } = page;
   let charts = {}; // name -> what is drawn, see chartData
@@ -38,6 +50,7 @@ export function charting(page) {
         value: (_, p) => `${run.pass.mistakes[p] ?? 0} made, ${run.pass.errors[p] ?? 0} wrong`,
       },
     };
+    if (run.apart) delete found.running; // of which margin?
     if (!theorem) return found;
     const root = (values) => values.map((v) => (v == null ? null : Math.sqrt(v)));
     const norm = root(theorem.growth), norm_bound = root(theorem.growth_bound);
@@ -72,9 +85,10 @@ export function charting(page) {
     const node = part[`chart-${key}`], width = node.clientWidth || 240, height = node.clientHeight || 130;
     set(node, { viewBox: `0 0 ${width} ${height}` });
     node.replaceChildren();
+    part[`cursor-${key}`].hidden = !data;
     if (!data) {
-      const refuted = state.shown?.verdict && state.shown.verdict.kind !== "separable";
-      node.append(text(width / 2, height / 2, "middle", refuted ? "no plane, no u" : "–", "none"));
+      const { verdict, rest } = state.shown ?? {}, refuted = verdict && verdict.kind !== "separable";
+      node.append(text(width / 2, height / 2, "middle", rest ? "one proof a class" : refuted ? "no plane, no u" : "–", "none"));
       put(part[`value-${key}`], "\u00a0");
       return;
     }
@@ -98,7 +112,7 @@ export function charting(page) {
     for (const x of ticks(x0, x1, 4)) if (Number.isInteger(x)) node.append(text(X(x), height - em * 0.4, "middle", number(x, 6)));
     for (const tick of ticks(y0, y1, 3)) {
       const y = log ? 10 ** tick : tick;
-      node.append(rule(left, Y(y), right, Y(y), "grid"), text(left - 4, Y(y) + em * 0.35, "end", number(y, 2)));
+      node.append(rule(left, Y(y), right, Y(y), "rule"), text(left - 4, Y(y) + em * 0.35, "end", number(y, 2)));
     }
     if (upright?.far) node.append(text(right, em * 0.9, "end", `${upright.label} →`, "label"));
     else if (upright) {
@@ -107,13 +121,11 @@ export function charting(page) {
     }
     if (level) node.append(rule(left, Y(level.y), right, Y(level.y), "u"), text(left + 4, Y(level.y) - 5, "start", level.label, "label"));
     for (const { kind, points } of lines) {
-      const spots = points.map(([x, y]) => [X(x).toFixed(1), Y(y).toFixed(1)]);
+      const spots = thinned(points.map(([x, y]) => [X(x), Y(y)]));
       node.append(svg("path", { class: `curve ${kind}`, d: spots.length ? `M${spots.join("L")}` : "" }));
-      if (spots.length < 25 && kind.startsWith("w")) node.append(...spots.map(([cx, cy]) => svg("circle", { cx, cy, r: 2.5, class: `spot ${kind}` })));
+      if (points.length < 25 && kind.startsWith("w")) node.append(...spots.map(([cx, cy]) => svg("circle", { cx, cy, r: 2.5, class: `spot ${kind}` })));
     }
-    const cursor = svg("line", { y1: above - 4, y2: bottom, class: "cursor" });
-    node.append(cursor);
-    cursors[key] = { cursor, X, back: (px) => x0 + ((px - left) / (right - left)) * (x1 - x0) };
+    cursors[key] = { X, back: (px) => x0 + ((px - left) / (right - left)) * (x1 - x0) };
   }
 
   function drawCursors() {
@@ -121,12 +133,13 @@ export function charting(page) {
     if (!run) return;
     const k = run.frames[state.index], found = run.pass.end.findIndex((end) => end >= k);
     const p = found < 0 ? run.pass.end.length - 1 : found;
-    for (const [key, title] of CHARTS) {
+    for (const [key] of CHARTS) {
       if (!cursors[key]) continue;
-      const { cursor, X } = cursors[key], x = X(charts[key].passes ? run.pass.number[p] : k), value = charts[key].value(state.index, p);
-      set(cursor, { x1: x, x2: x });
+      const { X } = cursors[key], x = X(charts[key].passes ? run.pass.number[p] : k), value = charts[key].value(state.index, p);
+      part[`cursor-${key}`].style.transform = `translateX(${x - 1}px)`;
       put(part[`value-${key}`], value);
-      part[`chart-${key}`].setAttribute("aria-label", `${title} at mistake ${k}: ${value}`);
+      const node = part[`chart-${key}`]; // only the one that is listened to says where it is
+      if (node.matches(":focus")) set(node, { "aria-valuemax": run.mistakes, "aria-valuenow": k, "aria-valuetext": `mistake ${k}: ${value}` });
     }
   }
 
@@ -154,7 +167,8 @@ export function charting(page) {
     node.addEventListener("pointermove", follow);
     node.addEventListener("pointerdown", follow);
     node.addEventListener("keydown", (event) => page.walkKeys(event));
+    node.addEventListener("focus", () => drawCursors()); // which says where it is
   }
 
-  return { drawCharts, drawCursors };
+  return { drawCharts, drawCursors, nearest };
 }

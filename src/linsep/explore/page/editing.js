@@ -1,6 +1,6 @@
 // Points by mouse, finger and keyboard.
 
-import { SHAPES, html, svg, tag } from "./elements.js";
+import { MOST_CLASSES, html, shape, svg, tag } from "./elements.js";
 import { TOOLS } from "./structure.js";
 
 export function editing(page) {
@@ -10,18 +10,19 @@ export function editing(page) {
     for (const [key] of TOOLS) part[`tool-${key}`].setAttribute("aria-pressed", state.tool === key);
     for (const [key] of TOOLS) part[`tool-${key}`].disabled = !page.editable();
     const pick = (label) => () => { state.label = label; drawTools(); };
-    const sign = (c) => svg("svg", { viewBox: "-1.5 -1.5 3 3", "aria-hidden": "true" }, svg("path", { d: SHAPES[c] }));
+    const sign = (c) => svg("svg", { viewBox: "-15 -15 30 30", "aria-hidden": "true" }, svg("path", { d: shape(c, 0, 0, 10) }));
     const chips = state.classes.map((label, c) => html("button", {
       type: "button", class: `c${c}`, "data-label": label, onclick: pick(label),
       "aria-pressed": String(label === state.label), "aria-label": `New points get label ${label}`,
     }, sign(c), tag(label)));
     const another = html("button", { type: "button", "aria-label": "Another class", title: "Another class", "data-do": "class", onclick: addClass }, "+");
-    part.chips.replaceChildren(...chips, ...(state.classes.length < SHAPES.length ? [another] : []));
+    part.chips.replaceChildren(...chips, ...(state.classes.length < MOST_CLASSES ? [another] : []));
     part.plot.dataset.tool = page.editable() ? state.tool : "none";
-    const run = state.shown?.run, two = run && state.shown.classes.length === 2;
+    const run = state.shown?.run;
+    const weak = state.shown?.verdict?.plane && state.shown.verdict.kind === "quasi";
     const legend = [
-      ["w", "perceptron’s plane", two], ["u", "widest margin", two && state.shown.margin],
-      ["ring", "point of this mistake", run], ["size", "larger: more mistakes on it", run],
+      ["w", "perceptron’s plane", run], weak ? ["thin", "weakly right plane", run] : ["u", "widest margin", state.shown?.margin],
+      ["kept", "kept", run?.kept || run?.vote], ["now", "this mistake", run], ["size", "size: mistakes on it", run],
     ];
     part.legend.replaceChildren(...legend.map(([kind, text, there]) => html("span", { class: there ? kind : `${kind} faint` }, html("i"), text)));
   }
@@ -34,38 +35,46 @@ export function editing(page) {
     state.label = fresh;
     drawTools();
   }
-  const snapped = (value) => Math.round(value / page.scale.snap) * page.scale.snap;
-  function moveTo(i, x, y) {
-    const columns = page.shownColumns();
+  function moveTo(i, row, x, y) { // of a point that began as `row`
     const { left, right, bottom, top } = page.scale;
-    const inside = [Math.min(right, Math.max(left, x)), Math.min(top, Math.max(bottom, y))];
-    columns.forEach((j, axis) => { if (j < state.rows[i].length) state.rows[i][j] = snapped(inside[axis]); });
-    const spot = page.place(i);
-    page.dots[i].setAttribute("transform", `translate(${page.scale.X(spot[0])},${page.scale.Y(spot[1])})`);
+    hold();
+    state.rows[i] = page.movedTo(row, [Math.min(right, Math.max(left, x)), Math.min(top, Math.max(bottom, y))]);
+    page.drawPoint(i);
     page.own();
     page.refresh();
   }
   function addPoint(x, y) {
-    const d = state.rows[0]?.length ?? 2, row = Array(d).fill(0), columns = page.shownColumns();
-    if (d > 2) row.forEach((_, j) => { row[j] = state.rows.reduce((sum, r) => sum + r[j], 0) / state.rows.length; }); // columns unseen: their mean
-    columns.forEach((j, axis) => { if (j < d) row[j] = snapped(axis ? y : x); });
-    state.rows.push(row);
+    page.remember();
+    hold();
+    state.rows.push(page.newRow([x, y]));
     state.labels.push(state.label);
     changed(state.rows.length - 1);
   }
-  function removePoint(i) { state.rows.splice(i, 1); state.labels.splice(i, 1); changed(Math.min(i, state.rows.length - 1)); }
+  function removePoint(i) {
+    page.remember();
+    hold();
+    state.rows.splice(i, 1);
+    state.labels.splice(i, 1);
+    changed(Math.min(i, state.rows.length - 1));
+  }
   function relabel(i, label) {
+    page.remember();
     state.labels[i] = label ?? state.classes[(state.classes.indexOf(state.labels[i]) + 1) % state.classes.length];
     changed(i);
+  }
+  function hold() { // a projection must not turn under the hand that moves a point on it
+    if (!page.shownColumns()) state.held ??= state.shown?.view ?? null;
   }
   function changed(chosen) { // number or label of points: what was shown no longer fits
     page.own();
     page.pause();
     const focus = part.plot.contains(part.plot.getRootNode().activeElement);
     state.chosen = Math.max(0, chosen);
+    state.epoch += 1;
     if (state.shown) state.shown = { ...state.shown, run: null, verdict: null, margin: null, theorem: null };
     page.drawPlot();
-    if (focus) page.dots[state.chosen]?.focus();
+    page.drawMoment();
+    if (focus) page.dots[state.chosen]?.focus({ preventScroll: true });
     page.refresh();
   }
   function choose(i) { // one point at a time can be reached with Tab
@@ -81,22 +90,30 @@ export function editing(page) {
     const box = part.plot.getBoundingClientRect(), { width, height, inverse } = page.scale;
     return inverse(((event.clientX - box.left) * width) / box.width, ((event.clientY - box.top) * height) / box.height);
   }
+  function hit(event) { // the nearest point of those within reach
+    if (!event.target.closest("[data-point]")) return null;
+    const [x, y] = where(event), { sx, sy } = page.scale;
+    const far = (i) => { const spot = page.place(i); return Math.hypot((spot[0] - x) * sx, (spot[1] - y) * sy); };
+    return state.rows.reduce((best, _, i) => { const away = far(i); return away < best[1] ? [i, away] : best; }, [null, Infinity])[0];
+  }
   part.plot.addEventListener("pointerdown", (event) => {
     if (!page.editable() || event.button > 0) return;
-    const point = event.target.closest("[data-point]"), [x, y] = where(event);
-    pressed = point ? +point.dataset.point : null;
-    if (!point) { page.drag = { add: [x, y], from: [event.clientX, event.clientY] }; return; }
-    const i = +point.dataset.point, spot = page.place(i);
+    const [x, y] = where(event), i = (pressed = hit(event));
+    if (i === null) { page.drag = { add: [x, y], from: [event.clientX, event.clientY] }; return; }
+    const spot = page.place(i);
     choose(i);
     event.preventDefault();
     if (state.tool === "delete") removePoint(i);
     else if (state.tool === "relabel") relabel(i, state.labels[i] === state.label ? undefined : state.label);
-    else { page.drag = { i, dx: spot[0] - x, dy: spot[1] - y }; part.plot.setPointerCapture(event.pointerId); }
+    else { page.drag = { i, row: state.rows[i], dx: spot[0] - x, dy: spot[1] - y }; part.plot.setPointerCapture(event.pointerId); }
   });
   part.plot.addEventListener("pointermove", (event) => {
-    if (page.drag?.i === undefined) return;
+    const { drag } = page;
+    if (drag?.i === undefined) return;
     const [x, y] = where(event);
-    moveTo(page.drag.i, x + page.drag.dx, y + page.drag.dy);
+    if (!drag.begun) page.remember();
+    drag.begun = true;
+    moveTo(drag.i, drag.row, x + drag.dx, y + drag.dy);
   });
   part.plot.addEventListener("pointerup", (event) => {
     const { add, from } = page.drag ?? {};
@@ -106,26 +123,31 @@ export function editing(page) {
   part.plot.addEventListener("pointercancel", () => { page.drag = null; });
   part.plot.addEventListener("dblclick", () => { if (pressed !== null && page.editable() && state.tool === "move") relabel(pressed); });
   part.plot.addEventListener("contextmenu", (event) => {
-    const point = event.target.closest("[data-point]");
-    if (!point || !page.editable()) return;
+    const i = hit(event);
+    if (i === null || !page.editable()) return;
     event.preventDefault();
-    removePoint(+point.dataset.point);
+    removePoint(i);
   });
   part.plot.addEventListener("keydown", (event) => {
     const point = event.target.closest("[data-point]");
+    if (event.key === "a" && !state.rows.length && page.editable()) { addPoint(...page.scale.middle); return; }
     if (!point || event.ctrlKey || event.metaKey) return;
     const i = +point.dataset.point, n = state.rows.length, far = (event.shiftKey ? 1 : 8), [x, y] = page.place(i), digit = +event.key;
     const move = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
     if (event.key === "n" || event.key === "]") choose((i + 1) % n);
     else if (event.key === "p" || event.key === "[") choose((i + n - 1) % n);
     else if (!page.editable()) return;
-    else if (move) moveTo(i, x + move[0] * far / page.scale.sx, y + move[1] * far / page.scale.sy);
+    else if (move) {
+      page.remember(`arrows on ${i}`);
+      moveTo(i, state.rows[i], x + move[0] * far / page.scale.sx, y + move[1] * far / page.scale.sy);
+    }
     else if (event.key === "Delete" || event.key === "Backspace") removePoint(i);
     else if (event.key === "l" || event.key === "Enter") relabel(i);
     else if (digit >= 1 && digit <= state.classes.length) relabel(i, state.classes[digit - 1]);
     else if (event.key === "a") addPoint(x + 24 / page.scale.sx, y + 24 / page.scale.sy);
     else return;
     event.preventDefault();
+    event.stopPropagation(); // a notebook has keys of its own
   });
 
   return { drawTools };

@@ -1,11 +1,17 @@
 // Elements, numbers as people write them, and a little geometry.
 
-export const SHAPES = [ // of the classes, about one unit in size
-  "M1,0A1,1,0,1,1,-1,0A1,1,0,1,1,1,0Z", "M-.9,-.9H.9V.9H-.9Z", "M0,-1.15L1.05,.8H-1.05Z", "M0,-1.25L1.05,0L0,1.25L-1.05,0Z",
-  "M-.35,-1.1H.35V-.35H1.1V.35H.35V1.1H-.35V.35H-1.1V-.35H-.35Z", "M0,1.15L-1.05,-.8H1.05Z",
-  "M0,-1.2L.3,-.4L1.15,-.37L.48,.15L.7,.97L0,.5L-.7,.97L-.48,.15L-1.15,-.37L-.3,-.4Z", "M-1.1,0L-.55,-.95H.55L1.1,0L.55,.95H-.55Z",
-  "M-1,-.5H1V.5H-1Z", "M-.5,-1H.5V1H-.5Z",
-];
+const CORNERS = [ // of the shapes of the classes, about one unit in size; the first shape is a disc
+  null, "-.9 -.9 .9 -.9 .9 .9 -.9 .9", "0 -1.15 1.05 .8 -1.05 .8", "0 -1.25 1.05 0 0 1.25 -1.05 0",
+  "-.35 -1.1 .35 -1.1 .35 -.35 1.1 -.35 1.1 .35 .35 .35 .35 1.1 -.35 1.1 -.35 .35 -1.1 .35 -1.1 -.35 -.35 -.35", "0 1.15 -1.05 -.8 1.05 -.8",
+  "0 -1.2 .3 -.4 1.15 -.37 .48 .15 .7 .97 0 .5 -.7 .97 -.48 .15 -1.15 -.37 -.3 -.4", "-1.1 0 -.55 -.95 .55 -.95 1.1 0 .55 .95 -.55 .95",
+  "-1 -.5 1 -.5 1 .5 -1 .5", "-.5 -1 .5 -1 .5 1 -.5 1",
+].map((text) => text?.split(" ").map(Number));
+export const MOST_CLASSES = CORNERS.length;
+export function shape(code, x, y, size) { // drawn where it is: a thousand transforms would cost the browser more than the points
+  const corners = CORNERS[code];
+  if (!corners) return `M${(x - size).toFixed(1)},${y.toFixed(1)}a${size},${size},0,1,0,${2 * size},0a${size},${size},0,1,0,${-2 * size},0Z`;
+  return `M${corners.map((v, j) => ((j % 2 ? y : x) + size * v).toFixed(1)).join(" ")}Z`;
+}
 
 export function element(space, name, attributes = {}, ...children) {
   const made = space ? document.createElementNS(space, name) : document.createElement(name);
@@ -21,6 +27,22 @@ export const html = (name, attributes, ...children) => element(null, name, attri
 export const svg = (name, attributes, ...children) => element("http://www.w3.org/2000/svg", name, attributes, ...children);
 export const put = (node, text) => { if (node.textContent !== text) node.textContent = text; };
 export const set = (node, attributes) => { for (const key in attributes) node.setAttribute(key, attributes[key]); };
+// Makes the children of a group what is wanted, [kind, attributes, text] each, and touches only what differs.
+export function draw(group, wanted) {
+  wanted.forEach(([kind, attributes, text], i) => {
+    let node = group.childNodes[i];
+    if (node?.localName !== kind) {
+      const fresh = svg(kind);
+      if (node) node.replaceWith(fresh);
+      else group.append(fresh);
+      node = fresh;
+    }
+    for (const { name } of [...node.attributes]) if (!(name in attributes)) node.removeAttribute(name);
+    for (const key in attributes) if (node.getAttribute(key) !== String(attributes[key])) node.setAttribute(key, attributes[key]);
+    if (text !== undefined) put(node, text);
+  });
+  while (group.childNodes.length > wanted.length) group.lastChild.remove();
+}
 export const quiet = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 export function number(value, digits = 4) {

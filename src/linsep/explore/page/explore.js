@@ -11,12 +11,13 @@ import { plane } from "./plane.js";
 import { words } from "./words.js";
 import { charting } from "./charts.js";
 import { editing } from "./editing.js";
+import { undoing } from "./undoing.js";
 import { sharing } from "./sharing.js";
 
 export function mount(host, line) {
   const state = {
     rows: [], labels: [], names: [], settings: {}, classes: [-1, 1], label: 1, tool: "move",
-    shown: null, index: 0, box: null, chosen: 0, playing: 0, speed: 2, seed: 0,
+    shown: null, index: 0, box: null, held: null, around: null, chosen: 0, epoch: 0, playing: 0, speed: 2, seed: 0,
   };
   const part = {}; // named elements
   const page = { state, part, line, host }; // what the other files see; they add their functions to it
@@ -36,11 +37,13 @@ export function mount(host, line) {
     root.dataset.state = "busy";
     while (waiting) {
       waiting = false;
+      const { epoch, held } = state;
       const asked = { points: { rows: state.rows, labels: state.labels, names: state.names }, settings: state.settings };
-      const count = state.rows.length;
+      if (state.around !== null) asked.around = state.around;
+      if (held) asked.view = { origin: held.origin, basis: held.basis, axes: held.axes };
       let answer;
       try { answer = await line.ask("compute", asked); } catch (error) { answer = { error: `no answer: ${error.message}` }; }
-      try { if (count === state.rows.length) show(answer); } catch (error) { console.error(error); }
+      try { if (epoch === state.epoch) show(answer); } catch (error) { console.error(error); }
     }
     flying = false;
     root.dataset.state = "settled";
@@ -52,13 +55,15 @@ export function mount(host, line) {
     complain(answer.error ?? answer.note);
     if (answer.error) return;
     const atEnd = !state.shown?.run || state.index >= state.shown.run.frames.length - 1;
-    const before = state.shown;
+    const before = state.shown, k = state.around ?? before?.run?.frames[state.index] ?? 0;
     state.shown = answer;
     for (const c of answer.classes) if (!state.classes.includes(c)) state.classes.push(c);
     const last = answer.run ? answer.run.frames.length - 1 : 0;
-    state.index = atEnd ? last : Math.min(state.index, last);
+    state.index = atEnd && state.around === null ? last : answer.run ? page.nearest(k) : 0;
+    state.around = null;
     part.slider.max = last;
-    if (answer.view.kind === "projection" || !state.box || before?.view.kind !== answer.view.kind) page.fitBox();
+    if (!state.held && (answer.view.kind === "projection" || before?.view.kind !== answer.view.kind)) page.fitBox();
+    if (!state.box) page.fitBox();
     drawAll();
   }
 
@@ -66,7 +71,7 @@ export function mount(host, line) {
     pause();
     page.drag = null;
     Object.assign(state, { rows: points.rows.map((row) => [...row]), labels: [...points.labels], names: [...(points.names ?? [])] });
-    Object.assign(state, { chosen: 0, shown: null, box: null });
+    Object.assign(state, { chosen: 0, shown: null, box: null, held: null, epoch: state.epoch + 1 });
     if (settings) state.settings = { ...settings };
     else state.settings = { ...state.settings, columns: null, start: [] };
     state.classes = [...new Set(points.labels)].sort((p, q) => (typeof p === "number" ? p - q : p < q ? -1 : 1));
@@ -94,14 +99,22 @@ export function mount(host, line) {
     if (!chosen) return;
     root.dataset.state = "busy";
     const got = await ask("preset", { name: chosen, margin: +part.margin.value, seed: state.seed });
-    if (got && mine === presetAsked) await adopt(got.points, got.settings, got.said);
+    if (!got || mine !== presetAsked) return;
+    page.remember(`preset ${chosen}`);
+    await adopt(got.points, got.settings, got.said);
   }
   async function readText(text) {
     const got = await ask("read", { text });
     if (!got) return;
+    page.remember();
     own();
     root.querySelectorAll("details.menu").forEach((menu) => { menu.open = false; });
     await adopt(got.points, null, got.said);
+  }
+  function clear() {
+    page.remember();
+    own();
+    adopt({ rows: [], labels: [], names: [] });
   }
   async function readFile() {
     const file = part.file.files[0];
@@ -126,6 +139,7 @@ export function mount(host, line) {
     part["set-columns"].value = (state.settings.columns ?? []).join(" ");
   }
   function readFields() {
+    page.remember();
     for (const [key, , kind] of FIELDS) {
       const input = part[`set-${key}`], text = input.value.trim();
       if (kind === "check") state.settings[key] = input.checked;
@@ -135,8 +149,9 @@ export function mount(host, line) {
     }
     const pair = part["set-columns"].value;
     const columns = pair ? pair.split(" ").map(Number) : null;
-    if (String(columns) !== String(state.settings.columns)) state.box = null;
+    if (String(columns) !== String(state.settings.columns)) Object.assign(state, { box: null, held: null });
     state.settings.columns = columns;
+    state.epoch += 1;
     refresh();
   }
 
@@ -148,12 +163,20 @@ export function mount(host, line) {
     page.drawMoment();
     page.drawStep();
     page.drawCursors();
-    if (state.shown?.theorem) page.drawProof();
+    if (state.shown?.theorem || state.shown?.rest) page.drawProof();
+  }
+  function step(by) { // of a long run not every moment is here: those nearby are asked for
+    const frames = state.shown?.run?.frames ?? [0], k = frames[state.index], next = frames[state.index + by];
+    pause();
+    if (next === undefined || Math.abs(next - k) === 1 || line.replay) { go(state.index + by); return; }
+    state.around = k + by;
+    refresh();
   }
   function pause() {
     clearInterval(state.playing);
     state.playing = 0;
     put(part.run, "▶ Run");
+    part.update.setAttribute("aria-live", "polite"); // each step is read out, but not while running
     part.run.setAttribute("aria-pressed", "false");
   }
   function toggle() {
@@ -162,6 +185,7 @@ export function mount(host, line) {
     if (!last) return;
     if (state.index >= last) go(0);
     put(part.run, "⏸ Pause");
+    part.update.setAttribute("aria-live", "off");
     part.run.setAttribute("aria-pressed", "true");
     state.playing = setInterval(() => { if (state.index >= last) pause(); else go(state.index + 1); }, 1000 / state.speed);
   }
@@ -173,9 +197,11 @@ export function mount(host, line) {
     go(state.index + by);
   }
   root.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") root.querySelectorAll("details.menu").forEach((menu) => { menu.open = false; });
+    const open = event.key === "Escape" && root.querySelector("details.menu[open]");
+    if (open) { open.open = false; open.querySelector("summary").focus(); }
     if (event.key !== " " || event.target.closest("button, input, select, textarea, summary")) return;
     event.preventDefault();
+    event.stopPropagation();
     toggle();
   });
   root.addEventListener("pointerdown", (event) => {
@@ -192,10 +218,8 @@ export function mount(host, line) {
       if (input.options.length !== keeps.length) input.replaceChildren(...keeps.map((keep) => html("option", {}, keep)));
       input.value = state.settings.keep ?? "last";
     }
-    const focused = part.plot.getRootNode().activeElement?.closest?.("[data-point]");
-    if (page.drag?.i !== undefined || (focused && !page.moved)) page.redrawUnder();
-    else page.drawPlot();
-    if (focused && !part.plot.contains(focused)) page.dots[state.chosen]?.focus({ preventScroll: true });
+    root.dataset.wide = state.shown?.classes.length > 2 || state.shown?.run?.columns > 2; // this update needs more lines
+    page.drawPlot();
     page.drawMoment();
     page.drawStep();
     page.drawVerdict();
@@ -206,6 +230,11 @@ export function mount(host, line) {
     const uneven = state.box.equal ? "" : "The two axes are not to the same scale: right angles do not look right.";
     const said = state.shown?.view.said || uneven;
     put(part.hint, [said, state.said].filter(Boolean).join(" "));
+  }
+  function fit() { // a projection is turned to the run as it is now
+    if (state.held) { Object.assign(state, { held: null, box: null }); refresh(); return; }
+    page.fitBox();
+    drawAll();
   }
   let resizing = 0;
   function resize() {
@@ -219,14 +248,15 @@ export function mount(host, line) {
       page.drawCursors();
     });
   }
-  Object.assign(page, { dark, complain, ask, refresh, adopt, loadPreset, askPreset, readText, readFile, readFields, own });
-  Object.assign(page, { go, pause, toggle, walkKeys, drawAll, resize });
-  Object.assign(page, plane(page), words(page), charting(page), editing(page), sharing(page));
+  Object.assign(page, { dark, complain, ask, refresh, adopt, loadPreset, askPreset, readText, readFile, clear, readFields, writeFields, own, fit });
+  Object.assign(page, { go, step, pause, toggle, walkKeys, drawAll, resize });
+  Object.assign(page, plane(page), words(page), charting(page), editing(page), undoing(page), sharing(page));
   new ResizeObserver(resize).observe(part.plot);
   page.drawTools();
+  page.drawHistory();
   if (line.first.preset && part.preset) part.preset.value = line.first.preset;
   adopt(line.first.points, line.first.settings, line.first.said);
-  return { adopt, state };
+  return { adopt, state, root };
 }
 
 // ------------------------------------------------------------------------------------------------ three ways to Python
@@ -237,12 +267,15 @@ function render({ model, el }) {
   let count = 0;
   const hear = (message) => { open.get(message.number)?.(message.answer); open.delete(message.number); };
   model.on("msg:custom", hear);
-  mount(el, {
+  const { root } = mount(el, {
     presets: model.get("presets"),
     first: { points: model.get("points"), settings: model.get("settings") },
     ask: (kind, asked) => new Promise((resolve) => { open.set(++count, resolve); model.send({ number: count, kind, asked }); }),
     keep: (points, settings) => { model.set("points", points); model.set("settings", settings); model.save_changes(); },
   });
+  const { jpThemeLight } = document.body.dataset, said = document.body.className.match(/\b(?:vscode-)?(light|dark)\b/);
+  const theme = jpThemeLight ? { true: "light", false: "dark" }[jpThemeLight] : said?.[1];
+  if (theme) root.dataset.theme = theme; // the notebook's own; otherwise the system's
   return () => model.off("msg:custom", hear);
 }
 export default { render };

@@ -1,9 +1,9 @@
 // What can be taken away: pictures, points, a script, the whole page, a link.
 
-import { html, set, svg } from "./elements.js";
+import { html, svg } from "./elements.js";
 
 const LOOKS = [ // what a picture takes along of the styles
-  "fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-linejoin", "opacity",
+  "fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-linejoin", "stroke-linecap", "fill-rule", "opacity",
   "font-size", "font-family", "font-weight", "font-style", "paint-order",
 ];
 
@@ -21,14 +21,17 @@ export function sharing(page) {
     if (got) save(got.text, file, type);
   }
   function picture() { // a copy that carries its styles with it
-    const copy = part.plot.cloneNode(true), { width, height } = page.scale;
-    const originals = part.plot.querySelectorAll("*"), copies = copy.querySelectorAll("*");
-    originals.forEach((node, i) => {
-      const style = getComputedStyle(node);
-      for (const key of LOOKS) copies[i].setAttribute(key, style.getPropertyValue(key));
-    });
-    set(copy, { xmlns: "http://www.w3.org/2000/svg", width, height });
-    copy.prepend(svg("rect", { width, height, fill: getComputedStyle(part.plot).backgroundColor }));
+    const { width, height } = page.scale;
+    const copy = svg("svg", { xmlns: "http://www.w3.org/2000/svg", width, height, viewBox: `0 0 ${width} ${height}` });
+    copy.append(svg("rect", { width, height, fill: getComputedStyle(part.back).backgroundColor }));
+    for (const layer of [part.back, part.plot, part.front]) {
+      const taken = layer.cloneNode(true), originals = layer.querySelectorAll("*");
+      taken.querySelectorAll("*").forEach((node, i) => {
+        const style = getComputedStyle(originals[i]);
+        for (const key of LOOKS) node.setAttribute(key, style.getPropertyValue(key));
+      });
+      copy.append(...taken.childNodes);
+    }
     return new XMLSerializer().serializeToString(copy);
   }
   async function savePicture(kind) {

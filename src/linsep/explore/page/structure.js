@@ -7,6 +7,7 @@ export const FIELDS = [ // name, label, kind, what it means
   ["eta0", "Learning rate η", "number", "From zero weights it changes only the scale of w"],
   ["fit_intercept", "Offset b", "check", "Without an offset the plane goes through the origin"],
   ["start", "Start weights", "list", "A weight for each column, then the offset; empty is zero (two classes)"],
+  ["multi_class", "Many classes", ["argmax", "ovr"], "More than two classes: all compared (argmax), or each against the rest (ovr)"],
   ["max_iter", "Passes at most", "whole", "max_iter"],
   ["max_updates", "Updates at most", "whole", "max_updates"],
   ["tol", "Loss plateau, tol", "maybe", "Stop when the loss of a pass no longer falls by more than this; empty is off"],
@@ -35,21 +36,22 @@ const HELP = [
   ["Tab, N, P", "go to the points, to the next, to the one before"],
   ["arrows", "move it; with Shift in small steps"],
   ["1, 2, … or L", "give it that label, or the next"],
-  ["A, Delete", "add a point beside it, delete it"],
+  ["A, Delete", "add a point beside it (or the first one), delete it"],
+  ["Ctrl-Z, Ctrl-Shift-Z", "undo, redo"],
   ["Space", "run or pause"],
   ["over a chart", "the plane moves to that mistake; arrows too"],
 ];
 const SPEEDS = [1, 2, 5, 15, 60];
 
-const FACTS = [ // name, label, what it is
-  ["mistakes", "mistakes k", "Updates made in training"],
-  ["allowed", "bound", "The mistake bound, from (R/γ)²"],
-  ["radius", "R", "Largest norm of a point; with offset of (x, 1)"],
-  ["gamma", "γ", "Largest margin; with offset of (x, 1)"],
-  ["widest", "widest margin", "The largest margin as people draw it, certified"],
-  ["margin", "this plane’s", "Margin of the last plane, negative if a point is wrong"],
-  ["errors", "points wrong", "At the end of the run"],
-  ["stop", "ended", "Why the run ended"],
+const FACTS = [ // name, label, what it is and how it is computed
+  ["mistakes", "mistakes k", "Updates made in training: k = Σ α, with α the mistakes on each point."],
+  ["allowed", "bound", "No run makes more mistakes than this: (R/γ)², rounded down."],
+  ["radius", "R", "The longest point: R = max ‖x‖, with an offset that of (x, 1)."],
+  ["gamma", "γ", "The largest margin any plane has in the theorem: γ = max over w of min y w·x/‖w‖, with an offset that of (x, 1)."],
+  ["widest", "widest margin", "The largest margin as people draw it: max over w and b of min y (w·x + b)/‖w‖, certified from both sides."],
+  ["margin", "this plane’s", "Margin of the plane at the end, min y (w·x + b)/‖w‖: negative if a point is wrong."],
+  ["errors", "points wrong", "Training points that the plane at the end predicts wrong."],
+  ["stop", "ended", "Why the run ended."],
 ];
 
 export function build(page) {
@@ -68,14 +70,14 @@ export function build(page) {
     const margin = control("input", "margin", {
       type: "range", min: 0.01, max: 0.5, step: 0.01, value: 0.15, "aria-label": "Margin of the teacher's data", oninput: () => page.askPreset(),
     });
-    const again = button("again", "Draw again", "Draw new points from the teacher", () => { state.seed += 1; page.askPreset(); });
+    const again = button("again", "Again", "Draw new points from the teacher", () => { state.seed += 1; page.askPreset(); });
     const teacher = html("span", { class: "teacher", hidden: true }, html("label", {}, "Margin ", margin), named("marginValue", html("output", {}, "0.15")), again);
     const example = "x1,x2,label\n0.5,1,1\n-1,0.25,-1";
     const data = menu("data", "Data", null,
       html("label", {}, "Paste points: coordinates, then the label, a line each", control("textarea", "paste", { rows: 6, spellcheck: "false", placeholder: example })),
       button("usePaste", "Use these points", "Use the pasted points", () => page.readText(part.paste.value)),
       html("label", { class: "file" }, "or open a CSV file ", control("input", "file", { type: "file", accept: ".csv,.tsv,.txt,text/csv", onchange: () => page.readFile() })),
-      button("clear", "Remove all points", "Remove all points", () => page.adopt({ rows: [], labels: [], names: [] })));
+      button("clear", "Remove all points", "Remove all points", () => page.clear()));
     const share = menu("share", "Share", "list",
       button("png", "Picture (PNG)", "Save the plane as PNG", () => page.savePicture("png")),
       button("svg", "Picture (SVG)", "Save the plane as SVG", () => page.savePicture("svg")),
@@ -83,13 +85,16 @@ export function build(page) {
       button("python", "Python script", "Save a script that makes this run", () => page.saveText("python", "run.py", "text/x-python")),
       live ? button("html", "Replay (HTML)", "Save one file that replays the run anywhere", () => page.saveText("html", "run.html", "text/html")) : null,
       live && line.address ? button("link", "Copy link", "Copy the address of these points", () => page.copyLink()) : null);
-    const help = menu("help", "Help", null, html("dl", { class: "keys" }, ...HELP.flatMap(([keys, what]) => [html("dt", {}, keys), html("dd", {}, what)])));
+    const help = menu("help", "Help", "wide",
+      html("dl", { class: "keys" }, ...HELP.flatMap(([keys, what]) => [html("dt", {}, keys), html("dd", {}, what)])),
+      html("h2", {}, "What the numbers are"),
+      html("dl", { class: "keys" }, ...FACTS.flatMap(([, label, what]) => [html("dt", {}, label), html("dd", {}, what)])));
     const large = button("large", "A+", "Larger type", () => {
       part.large.setAttribute("aria-pressed", page.root.classList.toggle("large"));
       page.resize();
     });
     const theme = button("theme", "◐", "Light or dark", () => { page.root.dataset.theme = page.dark() ? "light" : "dark"; });
-    const sources = live ? [html("label", {}, "Example ", preset), named("teacher", teacher)] : [];
+    const sources = live ? [html("label", { class: "example" }, html("span", {}, "Example "), preset), named("teacher", teacher)] : [];
     return html("header", { class: "bar" },
       html("h1", {}, "linsep ", html("span", {}, live ? "explore" : "replay")), ...sources, html("span", { class: "fill" }),
       live ? data : null, share, help, large, theme);
@@ -101,22 +106,25 @@ export function build(page) {
     const tools = html("div", { class: "tools", role: "toolbar", "aria-label": "What a click does", hidden: !live },
       html("span", { class: "group" }, ...TOOLS.map(([key, text]) => button(`tool-${key}`, text, text, choose(key)))),
       named("chips", html("span", { class: "group chips", role: "group", "aria-label": "Label of new points" })));
+    const undo = button("undo", "↶", "Undo (Ctrl-Z)", () => page.undo()), redo = button("redo", "↷", "Redo (Ctrl-Shift-Z)", () => page.redo());
+    const picture = (key) => named(key, svg("svg", { class: `layer ${key}`, "aria-hidden": "true" }));
     const plot = named("plot", svg("svg", { class: "plot", role: "group", "aria-label": "Points and planes", "data-part": "plot" }));
-    const fit = button("fit", "Fit", "Fit the view to the points", () => { page.fitBox(); page.drawAll(); });
+    const fit = button("fit", "Fit", "Fit the view to the points", () => page.fit());
     const to = (where) => () => { page.pause(); page.go(where()); };
     const pace = () => { state.speed = +part.speed.value; if (state.playing) { page.pause(); page.toggle(); } };
     const transport = html("div", { class: "transport", role: "toolbar", "aria-label": "The run" },
-      button("start", "«", "To the start", to(() => 0)), button("back", "‹", "One mistake back", to(() => state.index - 1)),
+      button("start", "«", "To the start", to(() => 0)), button("back", "‹", "One mistake back", () => page.step(-1)),
       button("run", "▶ Run", "Run or pause", () => page.toggle()),
-      button("step", "›", "One mistake on", to(() => state.index + 1)), button("end", "»", "To the end", to(() => Infinity)),
+      button("step", "›", "One mistake on", () => page.step(1)), button("end", "»", "To the end", to(() => Infinity)),
       control("select", "speed", { "aria-label": "Mistakes a second", onchange: pace }, ...options(SPEEDS.map((speed) => [speed, `${speed}/s`]))),
       control("input", "slider", { type: "range", min: 0, max: 0, value: 0, step: 1, "aria-label": "Mistake", oninput: to(() => +part.slider.value) }),
-      named("moment", html("output", { class: "moment", "data-part": "moment" }, "–")));
+      named("moment", html("output", { class: "moment", "aria-live": "off", "data-part": "moment" }, "–")));
     part.speed.value = state.speed;
-    const step = html("section", { class: "card step", "aria-label": "This update", "data-part": "step" },
-      ...[0, 1, 2, 3].map((i) => named(`step${i}`, html("p", {}, "\u00a0"))));
+    const lines = [0, 1, 2, 3].map((i) => named(`step${i}`, html("p", {}, "\u00a0")));
+    const step = named("update", html("section", { class: "card step", "aria-label": "This update", "aria-live": "polite", "data-part": "step" }, ...lines));
     return html("section", { class: "board", "aria-label": "The plane" }, tools,
-      html("div", { class: "frame" }, plot, fit, named("hint", html("p", { class: "hint" }))),
+      html("div", { class: "frame" }, html("div", { class: "pictures" }, picture("back"), plot, picture("front"),
+        html("div", { class: "corner" }, live ? undo : null, live ? redo : null, fit)), named("hint", html("p", { class: "hint" }))),
       named("legend", html("div", { class: "legend", "aria-hidden": "true" })), transport, step);
   }
 
@@ -146,13 +154,15 @@ export function build(page) {
       html("dl", {}, ...FACTS.map(fact)));
     const proof = named("proof", html("section", { class: "card proof", "aria-label": "The proof", "data-part": "proof" }));
     const chart = ([key, title, formula, said]) => html("figure", { class: "card", "data-chart": key },
-      html("figcaption", {}, html("b", {}, title), " ", html("i", {}, ...coloured(formula)), named(`value-${key}`, html("output", {}, "\u00a0"))),
-      named(`chart-${key}`, svg("svg", { tabindex: 0, role: "img", "aria-label": title })),
+      html("figcaption", {}, html("b", {}, title), " ", html("i", {}, ...coloured(formula)), named(`value-${key}`, html("output", { "aria-live": "off" }, "\u00a0"))),
+      html("div", { class: "chart" }, named(`chart-${key}`, svg("svg", { tabindex: 0, role: "slider", "aria-label": title, "aria-valuemin": 0, "aria-valuenow": 0 })),
+        named(`cursor-${key}`, html("i", { class: "cursor", hidden: true }))),
       html("p", { class: "small" }, said));
-    return html("div", { class: "side" }, verdict, proof, html("section", { class: "charts", "aria-label": "Charts" }, ...CHARTS.map(chart)));
+    return html("div", { class: "side" }, verdict, proof, html("section", { class: "charts", "aria-label": "Charts" }, ...CHARTS.map(chart)), settings());
   }
 
   const status = named("status", html("p", { class: "status", role: "alert", "data-part": "status" }));
-  return html("div", { class: "linsep", "data-state": "busy", "data-mode": live ? "live" : "replay" },
-    bar(), status, html("div", { class: "stage" }, board(), side(), settings()));
+  // the root takes the focus of a click, and a notebook leaves the keys to it
+  return html("div", { class: "linsep", tabindex: -1, "data-lm-suppress-shortcuts": "true", "data-state": "busy", "data-mode": live ? "live" : "replay" },
+    bar(), status, html("div", { class: "stage" }, board(), side()));
 }

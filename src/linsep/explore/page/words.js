@@ -33,10 +33,19 @@ export function words(page) {
     const x = vector(run.inputs[row], run.columns), step = `${number(run.eta)}·${x}`;
     const pass = run.pass.number[run.pass.end.findIndex((end) => end >= k)] ?? run.passes;
     const first = `Mistake ${k}, in pass ${pass}: ${name(row)}, x = ${x}, label ${tag(label)}`;
+    if (run.apart) {
+      const c = run.rivals[state.index], y = classes[c] === label ? 1 : -1, side = y > 0 ? "of its class" : "of the rest";
+      return [
+        first,
+        `machine of ${tag(classes[c])}: y (Θ·x${run.offset ? " + b" : ""}) = ${number(lead)} ≤ ${number(run.update_margin)}, and x is ${side}`,
+        `Θ(${tag(classes[c])}) ← ${weights(before[c])} ${y > 0 ? "+" : "−"} ${step} = ${weights(after[c])}${andOffset(after[c])}`,
+        "the machines of the other classes stay",
+      ];
+    }
     if (many) {
       const own = classes.indexOf(label), rival = run.rivals[state.index];
-      const update = (c, sign) => `Θ(${classes[c]}) ← ${weights(before[c])} ${sign} ${step} = ${weights(after[c])}${andOffset(after[c])}`;
-      return [first, `lead of ${label} over ${classes[rival]} = ${number(lead)} ≤ 0: not strictly highest`, update(own, "+"), update(rival, "−")];
+      const update = (c, sign) => `Θ(${tag(classes[c])}) ← ${weights(before[c])} ${sign} ${step} = ${weights(after[c])}${andOffset(after[c])}`;
+      return [first, `lead of ${tag(label)} over ${tag(classes[rival])} = ${number(lead)} ≤ ${number(run.update_margin)}: ${lead > 0 ? "too little" : "not strictly highest"}`, update(own, "+"), update(rival, "−")];
     }
     const y = label === classes[1] ? 1 : -1, [v, w] = [before[0], after[0]];
     const why = lead < 0 ? "on the wrong side" : lead > 0 ? "too near" : "on the plane, which counts as wrong";
@@ -51,11 +60,13 @@ export function words(page) {
   // ------------------------------------------------------------------------------------------------------- the verdict
 
   function drawVerdict() {
-    const { run, verdict, margin, theorem } = state.shown ?? {}, kind = verdict?.kind;
+    const { run, verdict, margin, theorem, rest } = state.shown ?? {}, kind = verdict?.kind, many = state.shown?.classes.length > 2;
     const rows = [...new Set(verdict?.refutation?.rows)].map(name).join(", ");
     const said = {
-      separable: "Some plane has every point strictly on its side: proved in exact arithmetic.",
-      quasi: `A plane is weakly right, none strictly: ${rows} contradict each other, exactly.`,
+      separable: many
+        ? "Some weight vectors score the true class of every point strictly highest: proved in exact arithmetic."
+        : "Some plane has every point strictly on its side: proved in exact arithmetic.",
+      quasi: `${many ? "Weight vectors are" : "A plane is"} weakly right, none strictly: ${rows} contradict each other, exactly.`,
       overlap: `${rows} contradict each other: proved in exact arithmetic.`,
       unknown: "The time for the search was spent.",
     };
@@ -67,9 +78,10 @@ export function words(page) {
       put(node, text ?? (typeof value === "number" ? number(value, 5) : value ?? "–"));
       node.dataset.value = value ?? "";
     };
-    const unbounded = kind && kind !== "separable" ? "none" : "–";
+    const unbounded = (kind && kind !== "separable") || rest ? "none" : "–";
+    const allowed = rest?.every((one) => one.allowed != null) ? rest.reduce((sum, one) => sum + one.allowed, 0) : theorem?.allowed;
     tell("mistakes", run?.mistakes, run && String(run.mistakes));
-    tell("allowed", theorem?.allowed, theorem?.allowed == null ? unbounded : `≤ ${theorem.allowed}`);
+    tell("allowed", allowed, allowed == null ? unbounded : `≤ ${allowed}`);
     tell("radius", theorem?.radius ?? run?.radius);
     tell("gamma", theorem?.margin);
     tell("widest", margin?.lower);
@@ -82,8 +94,9 @@ export function words(page) {
   // --------------------------------------------------------------------------------------------------------- the proof
 
   function drawProof() {
-    const { theorem, verdict, run } = state.shown ?? {};
-    if (theorem) drawTheorem(theorem, run);
+    const { theorem, verdict, run, rest } = state.shown ?? {};
+    if (rest) drawRest(rest, run);
+    else if (theorem) drawTheorem(theorem, run);
     else if (verdict?.refutation) drawRefutation(verdict.refutation, run);
     else {
       const said = state.shown?.note || "It appears here as soon as there are points of two classes.";
@@ -127,16 +140,37 @@ export function words(page) {
     ].join(" "));
   }
 
+  // One-against-rest: a perceptron, a verdict and a bound for every class.
+  function drawRest(rest, run) {
+    renew("rest", () => [
+      html("h2", {}, "Each class against the rest: a proof for each"),
+      html("p", { class: "small" }, "Each class has a perceptron of its own, with the rest of the points on the other side, and its own bound on the mistakes."),
+      (part.rest = html("ul", { class: "rest", "data-part": "rest" })),
+    ]);
+    const { classes } = state.shown, k = run.frames[state.index], made = classes.map(() => 0);
+    const kinds = { separable: "a plane parts it from the rest", quasi: "only weakly separable from the rest", overlap: "no plane parts it from the rest" };
+    for (let t = 0; t < k; t++) made[run.machines[t]]++;
+    part.rest.replaceChildren(...rest.map(({ class: c, kind, allowed, margin, radius, rows }) => {
+      const plain = !run.update_margin, limit = allowed == null ? "" : ` ≤ ${plain ? `(R/γ)² = (${number(radius)}/${number(margin)})², ` : ""}so at most ${allowed} ✓`;
+      const against = rows ? `: ${rows.map(name).join(", ")} contradict each other` : "";
+      return html("li", { class: `c${state.classes.indexOf(classes[c])}` }, html("b", {}, tag(classes[c])),
+        html("span", {}, ` ${kinds[kind] ?? "undecided"}${against}`), html("span", { class: "numbers" }, `k = ${made[c]}${limit}`));
+    }));
+  }
+
   function drawRefutation(refuted, run) {
     const { classes } = state.shown;
-    const fresh = renew(`refutation ${refuted.rows}`, () => [
+    const fresh = renew(`refutation ${refuted.rows} ${classes.length} ${run.offset}`, () => [
       html("h2", {}, "No plane: these points contradict each other"),
       html("div", { class: "refutation" },
         (part.walk = svg("svg", { class: "walk", role: "img", "aria-label": "The weighted points add up to zero" })),
         html("div", {},
           (part.cancel = html("ul", { "data-part": "cancel" })),
-          html("p", { class: "small" }, "A plane that is right about all of them would make the weighted sum of y(w·x + b) positive. ",
-            "The sum is zero, whatever the plane."),
+          html("p", { class: "sum" }, html("b", {}, "sum "), (part.sum = html("span"))),
+          html("p", { class: "small" }, classes.length > 2
+            ? "Weights that are right about all of them would make the weighted sum of the leads Θ(own)·x − Θ(rival)·x positive. "
+            : `A plane that is right about all of them would make the weighted sum of y(w·x${run.offset ? " + b" : ""}) positive. `,
+            "The sum is zero, whatever the weights."),
           html("button", { type: "button", "data-do": "walk", onclick: () => walk(state.shown.verdict.refutation, true) }, "Watch them cancel"))),
     ]);
     const item = (row, i) => {
@@ -145,8 +179,9 @@ export function words(page) {
       const against = classes.length === 2 ? side : `(${state.labels[row]} against ${classes[refuted.rivals[i]]})`;
       return html("li", { class: colour(row), title: `exactly ${exact}` }, html("b", {}, name(row)), ` ${weight} × ${against}`);
     };
-    const sum = html("li", { class: "sum" }, html("b", {}, "sum"), ` ${run.offset ? "Σλyx = 0 and Σλy = 0" : "Σλyx = 0"}, exactly`);
-    part.cancel.replaceChildren(...refuted.rows.map(item), sum);
+    const sum = run.offset ? "Σλyx = 0 and Σλy = 0" : "Σλyx = 0";
+    part.cancel.replaceChildren(...refuted.rows.map(item));
+    put(part.sum, `${classes.length > 2 ? "for every class " : ""}${sum}, exactly`);
     walk(refuted, fresh);
   }
   const colour = (row) => `c${state.classes.indexOf(state.labels[row])}`;

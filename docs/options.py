@@ -1,0 +1,51 @@
+"""The options of a command as a table, from the command itself, where a page says ``<!-- options: fit -->``."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import typing
+from typing import Any
+
+import typer
+
+from linsep.cli import app
+
+
+def table(name: str) -> str:
+    """Return arguments and options of a command as a Markdown table."""
+    command = next(each.callback for each in app.registered_commands if each.callback.__name__ == name)
+    hints = typing.get_type_hints(command, include_extras=True)
+    lines = ["| option | default | meaning |", "|---|---|---|"]
+    for parameter in inspect.signature(command).parameters.values():
+        kind, info = typing.get_args(hints[parameter.name])
+        option = isinstance(info, typer.models.OptionInfo)
+        shown = _names(parameter.name, kind, info) if option else f"`{info.metavar or parameter.name.upper()}`"
+        choices = [choice for choice in _choices(kind) if choice is not None]
+        shown += " " + ", ".join(f"`{choice}`" for choice in choices) if choices else ""
+        default = parameter.default
+        unsaid = default is inspect.Parameter.empty or default is None or isinstance(default, bool)
+        meaning = (info.help or "").replace("|", r"\|")
+        lines.append(f"| {shown.replace('|', chr(92) + '|')} | {'' if unsaid else f'`{default}`'} | {meaning} |")
+    return "\n".join(lines)
+
+
+def _names(name: str, kind: Any, info: Any) -> str:
+    """Return what is typed to give an option."""
+    dashed = name.replace("_", "-")
+    given = [info.default, *(info.param_decls or ())]  # the first name stands where a default would
+    names = [each for each in given if str(each).startswith("-")]
+    names = names or [f"--{dashed}/--no-{dashed}" if kind is bool else f"--{dashed}"]
+    return ", ".join(f"`{each}`" for pair in names for each in pair.split("/"))
+
+
+def _choices(kind: Any) -> tuple[Any, ...]:
+    """Return what an option can be, if that is a list of words."""
+    if typing.get_origin(kind) is typing.Literal:
+        return typing.get_args(kind)
+    return tuple(choice for part in typing.get_args(kind) for choice in _choices(part))
+
+
+def fill(_: Any, __: str, source: list[str]) -> None:
+    """Put the tables where a page asks for them."""
+    source[0] = re.sub(r"<!-- options: (\w+) -->", lambda found: table(found[1]), source[0])

@@ -1,0 +1,253 @@
+"""Shards on the workers of a Dask cluster: every one of them is asked, and the answers are heard in their order.
+
+A shard is read by the worker that holds it, from its path, in a task. If the worker dies, the scheduler has another one
+read the shard again, so that nothing is lost that cannot be had again. What is told to the workers (the weights of a
+round) is sent once and passed on among them. No answer is used before it is there, in the order of the shards: who
+worked on what, and how often somebody died, cannot show in the result.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import CancelledError
+from contextlib import contextmanager, suppress
+from copy import copy
+from typing import Any, NamedTuple
+
+import dask
+from distributed import Client, Future, KilledWorker, LocalCluster
+from distributed.comm import CommClosedError
+
+from linsep.cluster.shards import Shard, cut, quotes
+from linsep.read import Block, Source
+
+_ATTEMPTS = 4  # at one shard, each of which ends when several workers in a row have died at it
+_LOOK = 2.0  # seconds after which to see whether there are still workers
+_PATIENCE = 120.0  # seconds without any worker
+
+
+class ClusterError(OSError):
+    """The cluster cannot go on: it is not there, it has gone away, or its workers die at a shard again and again.
+
+    Examples
+    --------
+    >>> from linsep.cluster import ClusterError, connect
+    >>> try:
+    ...     with connect("no-such-scheme://host:1"):
+    ...         pass
+    ... except ClusterError as error:
+    ...     print(str(error).split(":")[0])
+    no cluster at no-such-scheme
+    """
+
+
+class Raw(NamedTuple):
+    """A shard in memory, as it was read."""
+
+    blocks: list[Block]
+    extent: tuple[int, bool]  # see `Source.extent`
+    seen: dict[int, set[str]] | None  # names that were hashed
+
+
+@contextmanager
+def connect(address: str = "local", workers: int | None = None) -> Iterator[Client]:
+    """Connect to a cluster, or start one on this machine, for as long as the block lasts.
+
+    Parameters
+    ----------
+    address : str
+        Of a Dask scheduler, such as ``"tcp://host:8786"``, or ``"local"`` for processes on this machine.
+    workers : int, optional
+        How many processes to start, by default one for each core. An existing cluster has the workers it has.
+
+    Yields
+    ------
+    client : distributed.Client
+
+    Raises
+    ------
+    ClusterError
+        If there is no scheduler at the address.
+
+    Examples
+    --------
+    >>> from linsep.cluster import connect
+    >>> with connect("local", workers=1) as client:  # doctest: +SKIP
+    ...     print(len(client.nthreads()))
+    1
+    """
+    if address != "local":
+        if workers is not None:
+            raise ValueError("workers is for a cluster on this machine: an existing one has the workers it has")
+        try:
+            client = Client(address, timeout=10, set_as_default=False)
+        except (OSError, ValueError) as error:
+            raise ClusterError(f"no cluster at {address}: {error}") from None
+        try:
+            yield client
+        finally:
+            _close(client)
+        return
+    with dask.config.set({"distributed.scheduler.allowed-failures": 10}):
+        local = LocalCluster(
+            n_workers=workers or os.cpu_count(),
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=None,
+            silence_logs=logging.CRITICAL,
+        )
+    try:
+        client = Client(local, set_as_default=False)
+        try:
+            yield client
+        finally:
+            _close(client)
+    finally:
+        local.close()
+
+
+def _close(client: Client) -> None:
+    with suppress(OSError, TimeoutError, CancelledError):
+        client.close(timeout=5)
+
+
+class Farm:
+    """All shards of a source, each held by some worker."""
+
+    def __init__(self, client: Client, source: Source, shard_bytes: int) -> None:
+        self.client = client
+        with self._faults("the data"):
+            self.source, self.shards = cut(source, shard_bytes, lambda pieces: self._spread(quotes, pieces))
+        self._held: list[Future | None] = [None] * len(self.shards)
+        self._made: tuple[Farm, Callable[..., Any], Sequence[Any], Any] | None = None  # from what, how
+
+    def hold(self, make: Callable[[Any, Any, Any], Any], each: Sequence[Any], told: Any) -> Farm:
+        """Return a farm that holds what workers make of what they hold of each shard now, with an argument for each."""
+        other = copy(self)
+        other._made = (self, make, each, told)
+        other._held = [None] * len(self.shards)
+        return other
+
+    def release(self) -> None:
+        """Let go of what is held; if it is needed again, the shards are read again."""
+        self._held = [None] * len(self.shards)
+
+    def drop_empty(self, sizes: Sequence[int]) -> None:
+        """Forget shards of no rows."""
+        self._held = [held for held, size in zip(self._held, sizes, strict=True) if size]
+        self.shards = [shard for shard, size in zip(self.shards, sizes, strict=True) if size]
+
+    def ask(self, question: Callable[[Any, Any], Any], told: Any = None) -> Iterator[Any]:
+        """Yield the answers of all shards in their order."""
+        with self._faults("all shards"):
+            everyone = range(len(self.shards))
+            self._submit_held(everyone)
+            futures = self._map(question, self._held, [self._tell(told)] * len(everyone))
+        for i in everyone:
+            future, futures[i] = futures[i], None
+            yield self._answer(i, future, question, told)
+
+    def ask_once(self, question: Callable[[Shard, Any], Any], told: Any) -> Iterator[Any]:
+        """Yield the answers of all shards in their order, without holding any."""
+        with self._faults("all shards"):
+            futures = self._map(question, self.shards, [self._tell((self.source, told))] * len(self.shards))
+        for i in range(len(self.shards)):
+            future, futures[i] = futures[i], None
+            yield self._answer(i, future, question, (self.source, told), held=False)
+
+    # -----------------------------------------------------------------------------------------------------------
+    # Futures
+
+    def _map(self, function: Callable[..., Any], *columns: Sequence[Any]) -> list[Any]:
+        """Submit one task for each row of arguments, in one message."""
+        token = uuid.uuid4().hex
+        keys = [f"linsep-{function.__name__}-{i}-{token}" for i in range(len(columns[0]))]
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):  # weights may be many
+            return list(self.client.map(function, *columns, key=keys, pure=False))
+
+    def _tell(self, told: Any) -> Any:
+        """Send something to the workers once; whoever needs it gets it from one who has it."""
+        return None if told is None else self._map(_same, [told])[0]
+
+    def _submit_held(self, which: Iterable[int]) -> None:
+        """Have shards read, and made into what is to be held of them, unless they are."""
+        missing = [i for i in which if self._held[i] is None]
+        if not missing:
+            return
+        if self._made is None:
+            futures = self._map(load, [self.shards[i] for i in missing], [self._tell(self.source)] * len(missing))
+        else:
+            before, make, each, told = self._made
+            before._submit_held(missing)
+            columns = [before._held[i] for i in missing], [each[i] for i in missing], [self._tell(told)] * len(missing)
+            futures = self._map(make, *columns)
+        for i, future in zip(missing, futures, strict=True):
+            self._held[i] = future
+
+    def _answer(self, i: int, future: Future, question: Callable[..., Any], told: Any, held: bool = True) -> Any:
+        """Wait for the answer of a shard; start anew if too many workers have died at it."""
+        for _ in range(_ATTEMPTS):
+            with self._faults(str(self.shards[i])):
+                try:
+                    return self._result(future)
+                except KilledWorker:
+                    self._forget(i)
+                    if held:
+                        self._submit_held([i])
+                    future = self._map(question, [self._held[i] if held else self.shards[i]], [self._tell(told)])[0]
+        raise ClusterError(
+            f"{self.shards[i]}: one worker after the other died at it, perhaps for want of memory: make the shards "
+            "smaller, or give the workers more"
+        )
+
+    def _forget(self, i: int) -> None:
+        """Let go of one shard, and of what it was made from: some of it may have been given up."""
+        self._held[i] = None
+        if self._made is not None:
+            self._made[0]._forget(i)
+
+    def _result(self, future: Future) -> Any:
+        """Wait for a result, and see now and then whether there is still somebody at work."""
+        alone_since = None
+        while True:
+            try:
+                return future.result(timeout=_LOOK)
+            except TimeoutError:
+                if future.status == "error":  # the task's own
+                    raise
+            if self.client.nthreads():
+                alone_since = None
+                continue
+            alone_since = alone_since or time.monotonic()
+            if time.monotonic() - alone_since > _PATIENCE:
+                raise ClusterError("the cluster has had no worker for two minutes")
+
+    def _spread(self, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+        """Apply a function to each item, on the workers."""
+        return [self._result(future) for future in self._map(function, items)]
+
+    @contextmanager
+    def _faults(self, what: str) -> Iterator[None]:
+        """Say in one line what has happened to the cluster."""
+        try:
+            yield
+        except (CancelledError, CommClosedError):
+            raise ClusterError(f"the connection to the scheduler {self.client.scheduler.address} is lost") from None
+        except MemoryError as error:
+            raise ClusterError(f"{what}: not enough memory on a worker {error}: make the shards smaller") from None
+
+
+def load(shard: Shard, source: Source) -> Raw:
+    """Read a shard from its files."""
+    source = copy(source)
+    source.seen = None if source.seen is None else {}
+    blocks = list(shard.read(source))
+    return Raw(blocks, source.extent, source.seen)
+
+
+def _same(told: Any) -> Any:
+    return told

@@ -1,0 +1,144 @@
+"""A fitted model meets data on a cluster: labels and scores in the order of the rows, and how often it is wrong."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from copy import copy
+from typing import Any
+
+from distributed import Client
+
+from linsep.cluster.farm import Farm
+from linsep.cluster.shards import Shard
+from linsep.problem import Array
+from linsep.read import Source
+from linsep.stream import fitted_rows
+
+METHODS = ("predict", "decision_function", "distance")
+
+
+def predict(
+    model: Any,
+    source: Source,
+    client: Client,
+    *,
+    methods: tuple[str, ...] = ("predict",),
+    shard_bytes: int = 1 << 26,
+) -> Iterator[tuple[Array, ...]]:
+    """Predict the label of every row on a cluster.
+
+    Parameters
+    ----------
+    model : fitted linear classifier
+    source : Source
+        Of files that all workers can open under the same paths, read as the model's own were.
+    client : distributed.Client
+    methods : tuple of {"predict", "decision_function", "distance"}
+        What to ask of the model.
+    shard_bytes : int
+        How much a worker takes at a time; it does not change the result.
+
+    Yields
+    ------
+    results : tuple of ndarray
+        What each method says of the rows of a shard, in the order of the rows.
+
+    Examples
+    --------
+    >>> from linsep import cluster, load, read
+    >>> with cluster.connect("tcp://host:8786") as client:  # doctest: +SKIP
+    ...     for (labels,) in cluster.predict(load("model.linsep"), read("data/*.parquet", labels=False), client):
+    ...         print(labels)
+    """
+    for method in methods:
+        if method not in METHODS:
+            raise ValueError(f"methods are {', '.join(METHODS)}, not {method!r}")
+    for blocks, notes in Farm(client, source, shard_bytes).ask_once(predicted, (model, methods)):
+        _repeat(notes)
+        yield from blocks
+
+
+def confusion(model: Any, source: Source, client: Client, *, shard_bytes: int = 1 << 26) -> Counter[tuple[Any, Any]]:
+    """Count on a cluster how often each true label met each predicted one.
+
+    Parameters
+    ----------
+    model : fitted linear classifier
+    source : Source
+        With labels; see `predict`.
+    client : distributed.Client
+    shard_bytes : int
+        How much a worker takes at a time; it does not change the result.
+
+    Returns
+    -------
+    pairs : Counter of (true label, predicted label)
+
+    Examples
+    --------
+    >>> from linsep import cluster, load, read
+    >>> with cluster.connect("tcp://host:8786") as client:  # doctest: +SKIP
+    ...     pairs = cluster.confusion(load("model.linsep"), read("data/*.parquet"), client)
+    """
+    pairs: Counter[tuple[Any, Any]] = Counter()
+    for found, notes in Farm(client, source, shard_bytes).ask_once(confused, model):
+        _repeat(notes)
+        pairs.update(found)
+    return pairs
+
+
+def score(model: Any, source: Source, client: Client, *, shard_bytes: int = 1 << 26) -> float:
+    """Return the share of rows that are predicted right, found on a cluster.
+
+    Parameters
+    ----------
+    model : fitted linear classifier
+    source : Source
+        With labels; see `predict`.
+    client : distributed.Client
+    shard_bytes : int
+        How much a worker takes at a time; it does not change the result.
+
+    Returns
+    -------
+    accuracy : float
+
+    Examples
+    --------
+    >>> from linsep import cluster, load, read
+    >>> with cluster.connect("tcp://host:8786") as client:  # doctest: +SKIP
+    ...     accuracy = cluster.score(load("model.linsep"), read("data/*.parquet"), client)
+    """
+    pairs = confusion(model, source, client, shard_bytes=shard_bytes)
+    return sum(number for (true, found), number in pairs.items() if true == found) / sum(pairs.values())
+
+
+def predicted(shard: Shard, told: tuple[Source, tuple[Any, tuple[str, ...]]]) -> tuple[list[Any], list[str]]:
+    """Ask the model about the rows of a shard, block by block; return also what there was to warn of."""
+    source, (model, methods) = told
+    with warnings.catch_warnings(record=True) as notes:
+        blocks = [tuple(getattr(model, method)(X) for method in methods) for X, _ in _rows(shard, source, model)]
+    return blocks, [str(note.message) for note in notes]
+
+
+def confused(shard: Shard, told: tuple[Source, Any]) -> tuple[Counter[tuple[Any, Any]], list[str]]:
+    """Count the pairs of true and predicted labels of a shard; return also what there was to warn of."""
+    source, model = told
+    pairs: Counter[tuple[Any, Any]] = Counter()
+    with warnings.catch_warnings(record=True) as notes:
+        for X, y in _rows(shard, source, model):
+            pairs.update(zip(y.tolist(), model.predict(X).tolist(), strict=True))
+    return pairs, [str(note.message) for note in notes]
+
+
+def _rows(shard: Shard, source: Source, model: Any) -> Iterator[tuple[Any, Any]]:
+    source = copy(source)
+    return fitted_rows(model, source, shard.read(source))
+
+
+def _repeat(notes: list[str]) -> None:
+    """Warn here of what a worker has warned of; the same words are shown once."""
+    for note in notes:
+        warnings.warn(note, UserWarning, stacklevel=3)

@@ -1,0 +1,204 @@
+"""Where a source is cut: into shards, by the data alone, so that the result does not depend on who reads them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from copy import copy
+from dataclasses import dataclass
+from itertools import pairwise
+
+import pyarrow as pa
+
+from linsep.read import Block, ReadError, Source
+from linsep.read.arrays import mapped
+from linsep.read.stream import File
+from linsep.read.tables import opened
+
+Span = tuple[int, int] | None  # of a file: bytes of text, rows, row groups, batches; None for all of it
+Piece = tuple[str, Span, int]  # path, span, bytes
+
+_CODECS = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # gzip, zstd
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A stretch of a source that one worker reads, holds, and passes over: some files, or part of one.
+
+    Attributes
+    ----------
+    number : int
+        Its place among all shards, which is also the order of their rows.
+    pieces : tuple of (path, span, bytes)
+        What it consists of. The span is in bytes of text, rows of an array, row groups or batches of a table; None
+        stands for the whole file.
+    """
+
+    number: int
+    pieces: tuple[Piece, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes, as they lie on the disk or in the row groups."""
+        return sum(size for _, _, size in self.pieces)
+
+    def __str__(self) -> str:
+        path, span, _ = self.pieces[0]
+        where = "" if span is None else f" from {span[0]} to {span[1]}"
+        more = f" and {len(self.pieces) - 1} more" if len(self.pieces) > 1 else ""
+        return f"shard {self.number} ({path}{where}{more})"
+
+    def read(self, source: Source) -> Iterator[Block]:
+        """Yield the blocks of this shard, read as the source is; rows are numbered from 0."""
+        source.files = [source.files[0], *(_file(path, span) for path, span, _ in self.pieces)]
+        first_row = 0
+        for file in source.files[1:]:
+            for X, y in source._read(file):
+                if X.shape[0]:
+                    yield Block(X, y, first_row)
+                    first_row += X.shape[0]
+
+
+def _file(path: str, span: Span) -> File:
+    """Return a file, or the part of it that is meant, with a name that says so."""
+    file = File(path, part=span)
+    if span is not None and span[0] > 0:
+        file.name = f"{path} (from {span[0]} on)"
+    return file
+
+
+def cut(
+    source: Source, shard_bytes: int, count: Callable[[list[Piece]], Iterable[int]] | None = None
+) -> tuple[Source, list[Shard]]:
+    r"""Cut a source into shards of at most about so many bytes, in the order of its rows.
+
+    Parameters
+    ----------
+    source : Source
+        Of files; what comes from a stream cannot be cut.
+    shard_bytes : int
+        Larger files are cut: text at line ends, NPY between rows, Parquet between row groups, Arrow files between
+        batches. Compressed text, NPZ and Arrow streams stay whole. Smaller files that follow each other share a shard.
+    count : callable, optional
+        Counts the quotes in pieces of CSV; by default they are counted here.
+
+    Returns
+    -------
+    source : Source
+        The same with absolute paths, fit to be sent to workers.
+    shards : list of Shard
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from linsep.cluster import cut
+    >>> from linsep.read import read
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "data.svm")
+    ...     with open(path, "w") as file:
+    ...         _ = file.write("1 1:1\n-1 2:1\n" * 50)
+    ...     _, shards = cut(read(path), shard_bytes=300)
+    >>> [shard.size for shard in shards]
+    [221, 221, 208]
+    """
+    if shard_bytes < 1:
+        raise ValueError(f"shard_bytes must be positive, got {shard_bytes}")
+    source = copy(source)
+    if any(file.path is None for file in source.files):
+        raise ValueError("a stream can be read here only: a cluster needs files that all workers can open")
+    source.files = [File(os.path.abspath(str(file.path))) for file in source.files]
+    if source.seen is not None:
+        source.seen = {}
+    pieces: list[Piece] = []
+    for file in source.files:
+        pieces += _pieces(file, source.options.format, shard_bytes)
+    if source.options.format == "csv" and any(span is not None for _, span, _ in pieces):
+        pieces = _unquoted(pieces, list((count or _count)(pieces)))
+    groups: list[list[Piece]] = []
+    room = 0
+    for piece in pieces:
+        room -= piece[2]
+        if not groups or room < 0:
+            groups.append([])
+            room = shard_bytes - piece[2]
+        groups[-1].append(piece)
+    return source, [Shard(number, tuple(group)) for number, group in enumerate(groups)]
+
+
+def _pieces(file: File, form: str, most: int) -> list[Piece]:
+    """Return the pieces of one file."""
+    path, size = str(file.path), file.size or 0
+    if form == "npy":
+        array = mapped(file)
+        return _even(path, len(array), array.nbytes, most)
+    if form == "parquet":
+        with opened(file, form) as table:
+            groups = [table.metadata.row_group(k).total_byte_size for k in range(table.metadata.num_row_groups)]
+        return (
+            [(path, (k, k + 1), size) for k, size in enumerate(groups)]
+            if sum(groups) > most
+            else [(path, None, sum(groups))]
+        )
+    if form == "arrow":
+        with opened(file, form) as table:
+            batches = 1 if isinstance(table, pa.RecordBatchStreamReader) else table.num_record_batches
+        return _even(path, batches, size, most)
+    if form == "npz" or size <= most or _is_compressed(path):
+        return [(path, None, size)]
+    edges = [0]
+    with open(path, "rb") as text:
+        for k in range(1, -(-size // most)):
+            text.seek(k * size // -(-size // most))
+            text.readline()
+            edges.append(text.tell())
+    return [(path, (start, stop), stop - start) for start, stop in pairwise([*edges, size]) if stop > start]
+
+
+def _even(path: str, units: int, size: int, most: int) -> list[Piece]:
+    """Cut rows or batches of about the same size into equally many."""
+    parts = max(1, min(units, -(-size // most)))
+    if parts == 1:
+        return [(path, None, size)]
+    edges = [k * units // parts for k in range(parts + 1)]
+    return [(path, (start, stop), size * (stop - start) // units) for start, stop in pairwise(edges)]
+
+
+def _count(pieces: list[Piece]) -> list[int]:
+    return [quotes(piece) for piece in pieces]
+
+
+def quotes(piece: Piece) -> int:
+    """Return how many quotes a piece of text has."""
+    path, span, size = piece
+    found = 0
+    if span is not None:
+        try:
+            with open(path, "rb") as text:
+                text.seek(span[0])
+                while size > 0 and (data := text.read(min(size, 1 << 22))):
+                    found += data.count(b'"')
+                    size -= len(data)
+        except OSError as error:
+            raise ReadError(f"{path}: {error.strerror}") from None
+    return found
+
+
+def _unquoted(pieces: list[Piece], counts: list[int]) -> list[Piece]:
+    """Join pieces that were cut inside of a quoted cell: an odd number of quotes comes before the cut."""
+    joined: list[Piece] = []
+    odd = False
+    for (path, span, size), found in zip(pieces, counts, strict=True):
+        if odd and span is not None and span[0] > 0:
+            _, before, length = joined[-1]
+            assert before is not None
+            joined[-1] = (path, (before[0], span[1]), length + size)
+        else:
+            joined.append((path, span, size))
+            odd = False
+        odd ^= bool(found % 2)
+    return joined
+
+
+def _is_compressed(path: str) -> bool:
+    with open(path, "rb") as file:
+        return file.read(4).startswith(_CODECS)

@@ -1,0 +1,123 @@
+"""The pages tell the truth: commands print what they show, keys are those that are printed, names are all there."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import linsep
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT / "docs"))
+
+import imports  # noqa: E402
+import options  # noqa: E402
+import pages  # noqa: E402
+
+COMMANDS = ("fit", "predict", "score", "separate", "verify", "show", "report", "convert", "generate", "explore")
+
+
+@pytest.mark.parametrize("page", [page for page in pages.pages() if pages.BLOCK.search(page.read_text("utf-8"))],
+                         ids=lambda page: str(page.relative_to(ROOT)))  # fmt: skip
+def test_what_a_page_shows_is_what_is_printed(page):
+    """Where this fails and the new output is right, ``make pages`` writes it."""
+    text = page.read_text(encoding="utf-8")
+    assert pages.settled(pages.run(text)) == pages.settled(text)
+
+
+def test_a_page_that_lies_is_noticed():
+    page = "```python\nprint(1)\n```\n\n```output\n{}\n```\n\n```console\n$ linsep --version\n{}\n$ echo $?\n{}\n```\n"
+    said, true = page.format(2, "linsep 99", 7), page.format(1, f"linsep {linsep.__version__}", 0)
+    assert pages.run(said) == true
+    assert pages.settled("time 0.25 s, 3.1 MB/s") == pages.settled("time 12.00 s, 0.5 MB/s")
+    assert pages.settled("12 rows") != pages.settled("13 rows")
+
+
+def test_every_command_has_a_page_with_all_its_options():
+    from linsep.cli import app
+
+    names = [command.callback.__name__ for command in app.registered_commands]
+    assert sorted(names) == sorted(COMMANDS)
+    for name in names:
+        page = (ROOT / "docs" / "commands" / f"{name}.md").read_text(encoding="utf-8")
+        assert f"<!-- options: {name} -->" in page
+        assert "$ linsep" in page or name == "explore"
+    assert "`--shuffle`, `--no-shuffle`" in options.table("fit")
+    assert "`--header`, `--no-header`" in options.table("score")
+    assert "| `--order` `first`, `worst` |" in options.table("fit")
+
+
+def documented():
+    """The keys of every command, by the page."""
+    sections = re.split(r"^## ", (ROOT / "docs" / "json.md").read_text(encoding="utf-8"), flags=re.M)[1:]
+    return {section.split("\n")[0]: re.findall(r"^\| `(\w+)` \|", section, re.M) for section in sections}
+
+
+def test_the_keys_of_json_are_the_documented_ones(tmp_path, monkeypatch):
+    data, model = str(ROOT / "examples" / "setosa.csv"), "m.linsep"
+    lines = {
+        "fit": f"fit {data} --model {model}",
+        "predict": f"predict {model} {data} --out labels.csv",
+        "score": f"score {model} {data}",
+        "separate": f"separate {data} --proof p.json",
+        "verify": f"verify p.json {data}",
+        "show": f"show {model}",
+        "show, with data": f"show {model} {data}",
+        "report": f"report {data} --out r.html",
+        "convert": f"convert {model} m.onnx",
+        "generate": "generate g.csv --n 20 --d 2",
+    }
+    told = documented()
+    assert sorted(told) == sorted(lines)
+    monkeypatch.chdir(tmp_path)
+    with pages._calm():
+        for name, line in lines.items():
+            out, code = pages._linsep([*line.split(), "--json"])
+            assert code == 0, out
+            assert list(json.loads(out)) == told[name], name
+
+
+def test_the_reference_has_every_public_name():
+    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    named = re.findall(r"^\.\. auto(?:class|function|exception):: linsep\.([\w.]+)$", page, re.M)
+    assert len(named) == len(set(named))
+    assert {name for name in named if "." not in name} == set(linsep.__all__)
+
+
+def test_the_graph_of_imports_is_drawn_from_the_code():
+    rooms = {room for line in imports.layers() for room in line}
+    pairs = imports.edges(rooms)
+    assert {("cli", "report"), ("stream", "train"), ("separate", "proof"), ("kernels", "problem")} <= pairs
+    assert ("kernels", "train") not in pairs
+    assert imports.needed({("a", "b"), ("b", "c"), ("a", "c")}) == {("a", "b"), ("b", "c")}
+    picture = imports.svg()
+    assert all(f">{room}</text>" in picture for room in rooms)
+
+
+def test_the_pages_are_built_strictly_and_need_nothing_from_elsewhere(tmp_path):
+    pytest.importorskip("sphinx")
+    where = [ROOT / "docs", tmp_path / "site"]
+    command = [sys.executable, "-m", "sphinx", "-W", "-q", "-d", tmp_path / "doctrees", "-b", "html", *where]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    site = tmp_path / "site"
+    for page in site.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        assert not re.search(r'<(?:script|img|link|iframe)[^>]*(?:src|href)="(?:https?:)?//', text), page
+    assert (site / "_images" / "imports.svg").exists()
+    options_of_fit = (site / "commands" / "fit.html").read_text(encoding="utf-8")
+    assert "n-iter-no-change" in options_of_fit
+
+
+LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)#\s]+)(?:#[\w-]+)?\)|!\[[^\]]*\]\(([^)\s]+)\)")
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"])
+def test_links_of_pages_outside_the_site_lead_somewhere(name):
+    page = ROOT / name
+    for found in LINK.finditer(page.read_text(encoding="utf-8")):
+        target = found[1] or found[2]
+        assert target.startswith("https://") or (page.parent / target).exists(), target
