@@ -19,12 +19,30 @@ from benchmarks import Row, charts, results
 
 ROOT = Path(__file__).parent.parent
 # in the order in which they are run: what is asked most often first, what takes longest last
-QUESTIONS = ("passes", "verdicts", "margins", "parsers", "files", "family", "kernel", "cluster", "scaling", "memory")
+ORDER = (
+    "passes",
+    "verdicts",
+    "margins",
+    "parsers",
+    "files",
+    "family",
+    "kernel",
+    "cluster",
+    "report",
+    "scaling",
+    "memory",
+)
+
+
+def questions() -> list[str]:
+    """Return the modules that measure something, in order; new ones come before those that take longest."""
+    found = [path.stem for path in (ROOT / "benchmarks").glob("*.py") if "\ndef run(" in path.read_text("utf-8")]
+    return sorted(found, key=lambda name: (ORDER.index(name) if name in ORDER else ORDER.index("scaling") - 0.5, name))
 
 
 def arguments(given: list[str] | None = None) -> argparse.Namespace:
     """Return what was asked for."""
-    known = [name for name in QUESTIONS if (ROOT / "benchmarks" / f"{name}.py").exists()]
+    known = questions()
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
         description="Measure linsep beside its peers; a part of the questions replaces their results alone.",

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import settings
 
 COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
-PATIENCE = 10.0  # seconds of processor time that a test gets with the compiler off
+PATIENCE = 5.0  # seconds of processor time that a test gets with the compiler off
 
 matplotlib.use("Agg")
 settings.register_profile("linsep", deadline=None, max_examples=40, derandomize=True)

@@ -198,15 +198,16 @@ def _table(verdict: Any, X: Any, y: Any, names: Any) -> Any:
     table = Table("row", "label", title="rows that contradict each other", title_justify="left")
     if not two:
         table.add_column("against")
-    table.add_column("weight", justify="right")
+    table.add_column("weight", justify="right", no_wrap=True)
     for j in range(0 if wide else X.shape[1]):
         table.add_column(Text(names[j] if names is not None and j < len(names) else f"#{j}"), justify="right")
     order = np.argsort([-weight for weight in found.weights], kind="stable")
+    long = max(len(str(weight)) for weight in found.weights) > 12
+    whole = sum(found.weights) if long else 1  # what is too long to be shown exactly is shown as a share
     for k in order[:_SHOWN].tolist():
         i, weight = int(found.indices[k]), found.weights[k]
-        exact = str(weight)
         cells: list[Any] = [str(i), Text(str(y[i])), *([] if two else [Text(str(verdict.classes[found.rivals[k]]))])]
-        cells.append(exact if len(exact) <= 12 else f"≈ {float(weight):.6g}")
+        cells.append(f"≈ {float(weight / whole):.4g}" if long else str(weight))
         if not wide:
             row = X[[i]].toarray()[0] if hasattr(X, "toarray") else X[i]
             cells += [f"{value:.6g}" for value in row.tolist()]
