@@ -214,7 +214,10 @@ export function plane(page) {
     drawPlanes(planes, run.apart);
     for (const i of countMistakes()) if (dots[i]) drawPoint(i);
     const row = run.trace[k - 1];
-    if (k > 0 && row < state.rows.length) marks.push(ring(row, 19, "current"), ...(few() ? [] : [beside(row, 21, 5)]));
+    if (k > 0 && row < state.rows.length) {
+      const named = few() || state.shown.verdict?.refutation?.rows.includes(row);
+      marks.push(ring(row, 19, "current"), ...(named ? [] : [beside(row, 21, 5)]));
+    }
     const atEnd = state.index === run.frames.length - 1;
     if (atEnd && run.kept) marks.push(["path", { d: lines(run.kept), class: "kept", "data-part": "kept" }]);
     if (atEnd && run.vote) marks.push(["path", { d: run.vote.map((spot) => `M${spots([spot])}h0`).join(""), class: "kept vote", "data-part": "kept" }]);

@@ -1,0 +1,627 @@
+"""Training, predicting and deciding on a Dask cluster, with workers that die at any moment."""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from fractions import Fraction
+
+import dask
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import scipy.sparse as sp
+from distributed import Client, LocalCluster
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import dump_svmlight_file
+
+import linsep
+from linsep import Perceptron, cluster, fit_source, read, teacher
+from linsep.cli import main
+from linsep.cluster import ClusterError, cut
+from linsep.cluster.farm import Farm
+from linsep.cluster.mixing import Answer, Mix
+from linsep.keep import Average
+from linsep.train import Keeper, Weights
+
+
+@pytest.fixture(scope="module")
+def local():
+    how = {"threads_per_worker": 1, "processes": True, "dashboard_address": None, "silence_logs": 50}
+    few = dask.config.set({"distributed.scheduler.allowed-failures": 2})  # so that tasks are given up
+    with few, LocalCluster(n_workers=2, **how) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def client(local):
+    with Client(local, set_as_default=False) as connected:
+        yield connected
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("cluster")
+
+
+def rows(n=600, d=5, classes=2, seed=0, noise=0.0):
+    """Return whole numbers, of which all sums are exact, and labels of random planes."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-9, 10, (n, d))
+    S = X @ rng.normal(size=(d, classes)) + noise * rng.normal(size=(n, classes))
+    return X, S.argmax(axis=1)
+
+
+def saved(folder, X, y, name="data.npy"):
+    path = str(folder / name)
+    np.save(path, np.column_stack((X, y)))
+    return path
+
+
+def shard_bytes(path, parts):
+    return -(-os.path.getsize(path) // parts)
+
+
+def same(one, other):
+    assert np.array_equal(one.coef_, other.coef_)
+    assert np.array_equal(one.intercept_, other.intercept_)
+    assert np.array_equal(one.classes_, other.classes_)
+    assert one.stop_reason_ == other.stop_reason_
+    assert np.array_equal(one.history_["mistakes"], other.history_["mistakes"])
+    assert np.array_equal(one.history_["loss"], other.history_["loss"])
+    assert (one.margin_, one.radius_, one.training_errors_) == (other.margin_, other.radius_, other.training_errors_)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Shards
+
+
+@pytest.mark.parametrize("form", ["csv", "svm", "npy", "parquet", "arrow", "several"])
+@pytest.mark.parametrize("parts", [1, 3, 7])
+def test_shards_together_are_the_source(folder, form, parts):
+    X, y = rows(n=200)
+    path = str(folder / f"shards.{form}")
+    if form == "csv":
+        np.savetxt(path, np.column_stack((X, y)), delimiter=",", header="a,b,c,d,e,y", comments="", fmt="%d")
+    elif form == "svm":
+        dump_svmlight_file(X, y, path, zero_based=False)
+    elif form == "npy":
+        np.save(path, np.column_stack((X, y)))
+    elif form == "several":
+        path = [saved(folder, X[k::4], y[k::4], f"several{k}.npy") for k in range(4)]
+    else:
+        table = pa.table({f"c{j}": column for j, column in enumerate([*X.T, y])})
+        if form == "parquet":
+            pq.write_table(table, path, row_group_size=20)
+        else:
+            with pa.OSFile(path, "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+                writer.write_table(table, max_chunksize=20)
+    whole = read(path, zero_based=False if form == "svm" else None)
+    size = (
+        sum(pq.ParquetFile(path).metadata.row_group(k).total_byte_size for k in range(10))
+        if form == "parquet"
+        else whole.size
+    )
+    source, shards = cut(whole, -(-size // parts) + 1)
+    assert len(shards) == parts if form in ("csv", "svm", "npy") else 1 <= len(shards) <= 10
+    assert [shard.number for shard in shards] == list(range(len(shards)))
+    found = []
+    for shard in shards:
+        found += list(pickle.loads(pickle.dumps(shard)).read(pickle.loads(pickle.dumps(source))))
+    expected, labels = whole.to_arrays()
+    width = expected.shape[1]
+    got = np.concatenate([(b.X.toarray() if sp.issparse(b.X) else b.X)[:, :width] for b in found])
+    assert np.array_equal(got, expected.toarray() if sp.issparse(expected) else expected)
+    assert np.array_equal(np.concatenate([b.y for b in found]), labels)
+
+
+def test_a_cut_spares_newlines_between_quotes(folder):
+    path = str(folder / "quoted.csv")
+    with open(path, "w") as file:
+        file.write("words,y\n")
+        for i in range(200):
+            file.write(f'"first {i}\nsecond, ""third""\n{"x" * (i % 7)}",{i % 2}\n')
+    whole = read(path, text="words")
+    expected, labels = whole.to_arrays()
+    most = 0
+    for parts in range(2, 12):
+        source, shards = cut(whole, shard_bytes(path, parts))
+        found = [block for shard in shards for block in shard.read(source)]
+        assert (sp.vstack([block.X for block in found]) != expected).nnz == 0
+        assert np.concatenate([block.y for block in found]).tolist() == labels.tolist()
+        most = max(most, len(shards))
+    assert most > 3
+
+
+def test_what_cannot_be_cut(folder):
+    import gzip
+    import io
+
+    with gzip.open(folder / "a.svm.gz", "wt") as file:
+        file.write("1 1:1\n-1 2:1\n" * 1000)
+    assert len(cut(read(str(folder / "a.svm.gz")), 10)[1]) == 1
+    with pytest.raises(ValueError, match="files that all workers can open"):
+        cut(read(io.BytesIO(b"1 1:1\n"), format="libsvm"), 10)
+    with pytest.raises(ValueError, match="shard_bytes must be positive"):
+        cut(read(str(folder / "a.svm.gz")), 0)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Mixing
+
+
+def plain_mixing(X, y, shards, fit_intercept, max_iter):
+    """Iterative parameter mixing with exact numbers: cyclic passes, shares by mistakes; also the exact average."""
+    Z = [[*map(int, x), int(fit_intercept)] for x in X]
+    signs = [1 if c else -1 for c in y]
+    w = [Fraction(0)] * len(Z[0])
+    total, looked, bound, history = [Fraction(0)] * len(w), 0, Fraction(0), []
+    for _ in range(max_iter):
+        ends, counts = [], []
+        for part in shards:
+            v, k = list(w), 0
+            for i in part:
+                if signs[i] * sum(a * b for a, b in zip(v, Z[i], strict=True)) <= 0:
+                    v, k = [a + signs[i] * b for a, b in zip(v, Z[i], strict=True)], k + 1
+                total = [a + b for a, b in zip(total, v, strict=True)]
+                looked += 1
+            ends.append(v)
+            counts.append(k)
+        history.append(counts)
+        K = sum(counts)
+        if K == 0:
+            break
+        w = [sum(Fraction(k, K) * v[j] for k, v in zip(counts, ends, strict=True)) for j in range(len(w))]
+        bound += sum(Fraction(k * k, K) for k in counts)
+    return w, [a / looked for a in total], history, bound
+
+
+@pytest.mark.parametrize("keep", ["last", "average"])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_mixing_is_that_of_the_paper(client, folder, keep, fit_intercept):
+    X, y = rows(n=90, d=3, noise=4.0)
+    path = saved(folder, X, y, "paper.npy")
+    model = Perceptron(shuffle=False, keep=keep, max_iter=4, fit_intercept=fit_intercept)
+    cluster.fit(model, read(path), client, shard_bytes=shard_bytes(path, 3))
+    parts = [range(30), range(30, 60), range(60, 90)]
+    last, mean, history, bound = plain_mixing(X, y, parts, fit_intercept, 4)
+    w = last if keep == "last" else mean
+    expected = np.array([float(value) for value in w])
+    np.testing.assert_allclose(np.append(model.coef_[0], model.intercept_[0]), expected, rtol=1e-12, atol=1e-12)
+    assert model.mixing_["mistakes"].tolist() == history
+    assert model.mixing_["weighted"] == pytest.approx(float(bound), rel=1e-14)
+    assert model.mistakes_ == sum(map(sum, history))
+    assert model.stop_reason_ == "max_iter"
+
+
+@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+@given(st.integers(0, 2**31), st.integers(1, 4), st.booleans())
+def test_an_average_is_over_everything_looked_at(seed, shards, average):
+    rng = np.random.default_rng(seed)
+    W, b = rng.integers(-5, 6, (2, 3)).astype(float), rng.integers(-5, 6, 2).astype(float)
+    keeper = Average() if average else Keeper()
+    if average:
+        keeper.A, keeper.a, keeper.looked = rng.integers(-9, 10, (2, 3)) * 1.0, rng.integers(-9, 10, 2) * 1.0, 7
+    total = 7 * keeper.plane(Weights(W, b))[0] if average else None
+    mix = Mix(W, b)
+    looked, numerator, mistakes = 7, np.zeros((2, 3)), 0
+    for _ in range(shards):
+        V, A = rng.integers(-5, 6, (2, 3)).astype(float), rng.integers(-9, 10, (2, 3)).astype(float)
+        T, k = int(rng.integers(1, 9)), int(rng.integers(1, 5))
+        mix.add(Answer(np.array([k, 0]), T, 0.0, slice(None), V, b, A if average else A[:, :0], b, np.empty(0)))
+        numerator, mistakes, looked = numerator + k * V, mistakes + k, looked + T
+        total = total + T * V - A if average else None
+    weights, keeper = mix.mixed(keeper, looked - 7)
+    np.testing.assert_allclose(weights.W, numerator / mistakes, rtol=1e-13, atol=1e-13)
+    if average:
+        np.testing.assert_allclose(keeper.plane(weights)[0], total / looked, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("keep", ["last", "average"])
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("shuffle", [True, False])
+def test_one_shard_is_the_ordinary_run(client, folder, keep, classes, shuffle):
+    X, y = rows(classes=classes, noise=2.0)
+    path = saved(folder, X / 7, y, "one.npy")
+    kind = {"keep": keep, "shuffle": shuffle, "max_iter": 6}
+    there = cluster.fit(Perceptron(**kind), read(path, block_bytes=3000), client)
+    here = fit_source(Perceptron(**kind), read(path, block_bytes=3000))
+    same(there, here)
+    assert np.array_equal(there.trace_, here.trace_)
+    if not shuffle:
+        same(there, Perceptron(**kind).fit(*read(path).to_arrays()))
+    there.partial_fit(X / 7, y)
+    here.partial_fit(X / 7, y)
+    assert np.array_equal(there.coef_, here.coef_)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"scale": "standard"},
+        {"scale": "unit"},
+        {"max_updates": 37},
+        {"tol": 0.5, "n_iter_no_change": 2},
+        {"early_stopping": True, "n_iter_no_change": 2, "keep": "average"},
+        {"target_margin": 30.0},
+        {"multi_class": "ovr", "class_weight": "balanced"},
+        {"update_margin": 3.0, "eta0": 0.3},
+    ],
+    ids=str,
+)
+def test_one_shard_with_every_rule(client, folder, how):
+    classes = 3 if "multi_class" in how else 2
+    X, y = rows(n=300, noise=2.0, classes=classes)
+    path = saved(folder, X / 3, y, "rules.npy")
+    scale = how.pop("scale", "none") if "scale" in how else "none"
+    there = cluster.fit(Perceptron(max_iter=5, **how), read(path), client, scale=scale)
+    here = fit_source(Perceptron(max_iter=5, **how), read(path), scale=scale)
+    same(there, here)
+    if scale != "none":
+        how["scale"] = scale
+
+
+def test_libsvm_and_words_on_shards(client, folder):
+    X, y = rows(n=300, d=40)
+    sparse = sp.csr_array(X * (np.random.default_rng(0).random(X.shape) < 0.1))
+    path = str(folder / "one.svm")
+    dump_svmlight_file(sparse, y, path, zero_based=False)
+    source = read(path)
+    there = cluster.fit(Perceptron(), source, client, shard_bytes=shard_bytes(path, 4))
+    assert there.coef_.shape == (1, 40)
+    assert (there.stop_reason_, there.training_errors_) == ("separated", 0)
+    assert linsep.separator(there, sparse, y) is not None
+    words = str(folder / "words.csv")
+    with open(words, "w") as file:
+        file.write("town,y\n" + "".join(f"{'Ulm' if c else 'Bonn'},{'yes' if c else 'no'}\n" for c in y))
+    source = read(words, hash_bits=6, invert=True, positive="no")
+    there = cluster.fit(Perceptron(), source, client, shard_bytes=shard_bytes(words, 3))
+    assert there.classes_.tolist() == ["yes", "no"]
+    assert set.union(*source.seen.values()) == {"town=Ulm", "town=Bonn"}
+
+
+def test_separable_data_end_separated_within_the_bound(client, folder):
+    for seed in range(3):
+        X, y, _ = teacher(400, 4, margin=0.05, radius=1.0, offset=0.0, random_state=seed)
+        path = saved(folder, X, y > 0, "teacher.npy")
+        model = Perceptron(fit_intercept=False, random_state=seed)
+        cluster.fit(model, read(path), client, shard_bytes=shard_bytes(path, 4))
+        assert model.stop_reason_ == "separated"
+        assert linsep.separator(model, X, (y > 0).astype(float)) is not None
+        mixing = model.mixing_
+        assert mixing["mistakes"].shape == (model.n_iter_, 4)
+        assert mixing["mistakes"].sum() == model.mistakes_
+        best = linsep.largest_margin(X, y, form="origin")
+        assert mixing["weighted"] <= (model.radius_ / best.lower) ** 2
+        assert best.lower <= mixing["margin_upper"]
+        assert model.margin_ <= mixing["margin_upper"]
+
+
+def test_many_classes_and_relatives_separate(client, folder):
+    X, y = rows(n=400, d=4, classes=3)
+    path = saved(folder, X, y, "three.npy")
+    for kind in (Perceptron(), Perceptron(keep="average"), linsep.PassiveAggressive()):
+        model = cluster.fit(kind, read(path), client, shard_bytes=shard_bytes(path, 3))
+        assert model.stop_reason_ == "separated"
+        assert kind.keep == "average" or linsep.separator(model, X, y) is not None
+    assert "no such bound" in model.mixing_["holds"]
+
+
+def test_a_target_margin_is_refuted(client, folder):
+    X, y = rows(n=300, noise=1.0)
+    path = saved(folder, X, y, "refuted.npy")
+    model = cluster.fit(Perceptron(target_margin=1.0), read(path), client, shard_bytes=shard_bytes(path, 3))
+    assert model.stop_reason_ == "margin_refuted"
+    squared = np.square(X).sum(axis=1).max() + 1
+    assert model.mixing_["weighted"] > squared / 1.0**2
+
+
+def test_budgets_are_kept(client, folder):
+    X, y = rows(n=300, noise=5.0)
+    path = saved(folder, X, y, "budget.npy")
+    model = cluster.fit(Perceptron(max_updates=50), read(path), client, shard_bytes=shard_bytes(path, 4))
+    assert model.stop_reason_ == "max_updates"
+    assert 50 <= model.mistakes_ < 54
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# The same bits, whoever works and whoever dies
+
+
+class Killer:
+    """Kills a worker when it is told of certain shards; the same one again and again, or one after the other."""
+
+    def __init__(self, client, moments, repeatedly):
+        self.client, self.moments, self.repeatedly = client, set(moments), repeatedly
+        self.calls, self.kills = 0, 0
+
+    def __call__(self, *_):
+        if self.calls in self.moments:
+            workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
+            living = sorted(workers, key=lambda worker: str(worker["name"]))
+            if living:
+                os.kill(self._process(living[0 if self.repeatedly else self.kills % len(living)]), signal.SIGKILL)
+                self.kills += 1
+        self.calls += 1
+
+    def _process(self, worker):
+        return self.client.run(os.getpid, workers=[worker["id"] if "id" in worker else worker["name"]]).popitem()[1]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(client, folder):
+    X, y = rows(n=3000, d=8, classes=3, noise=1.0, seed=5)
+    path = saved(folder, X / 3, y, "bits.npy")
+    model = Perceptron(keep="average", max_iter=12)
+    return path, cluster.fit(model, read(path), client, shard_bytes=shard_bytes(path, 5))
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_the_number_of_workers_does_not_show(undisturbed, workers):
+    path, expected = undisturbed
+    with cluster.connect("local", workers) as client:
+        model = Perceptron(keep="average", max_iter=12)
+        same(cluster.fit(model, read(path), client, shard_bytes=shard_bytes(path, 5)), expected)
+
+
+@pytest.mark.parametrize(("seed", "repeatedly"), [(0, False), (1, False), (2, True)])
+def test_dead_workers_do_not_show(client, undisturbed, seed, repeatedly):
+    path, expected = undisturbed
+    moments = np.random.default_rng(seed).choice(55, 3, replace=False).tolist()
+    killer = Killer(client, moments, repeatedly)
+    model = Perceptron(keep="average", max_iter=12)
+    same(cluster.fit(model, read(path), client, shard_bytes=shard_bytes(path, 5), watch=killer), expected)
+    assert killer.kills >= 2
+
+
+def test_a_task_that_was_given_up_is_tried_again(client, folder):
+    """More workers die at one task than the scheduler allows: the shard is read and asked anew."""
+    path = saved(folder, *rows(), "again.npy")
+    mark = str(folder / "deaths")
+    assert list(Farm(client, read(path), 10**9).ask(die_at_first, (mark, 5))) == ["alive"]
+    with pytest.raises(ClusterError, match=r"shard 0 \(.*again.npy\): one worker after the other died"):
+        list(Farm(client, read(path), 10**9).ask(die_at_first, (mark, 10**6)))
+
+
+def die_at_first(_, told):
+    mark, times = told
+    with open(mark, "a+") as file:
+        file.seek(0)
+        if len(file.read()) >= times:
+            return "alive"
+        file.write("x")
+    return os.kill(os.getpid(), signal.SIGKILL)
+
+
+DRIVER = """
+import os, signal, sys
+from distributed import Client
+from linsep import Perceptron, cluster, read
+
+path, size, address, saved = sys.argv[1:]
+def watch(number, *_):
+    if number == 7:
+        os.kill(os.getpid(), signal.SIGKILL)
+with Client(address, set_as_default=False) as client:
+    model = Perceptron(keep="average", max_iter=12)
+    cluster.fit(model, read(path), client, shard_bytes=int(size), checkpoint=saved, every=0, watch=watch)
+"""
+
+
+def test_a_killed_driver_is_gone_on_with(client, undisturbed, folder):
+    path, expected = undisturbed
+    saved_as, size = str(folder / "driver.checkpoint"), shard_bytes(path, 5)
+    command = [sys.executable, "-c", DRIVER, path, str(size), client.scheduler.address, saved_as]
+    assert subprocess.run(command, stderr=subprocess.DEVNULL).returncode == -signal.SIGKILL
+    model, rounds = Perceptron(keep="average", max_iter=12), []
+    how = {"shard_bytes": size, "checkpoint": saved_as, "resume": True}
+    cluster.fit(model, read(path), client, watch=lambda number, *_: rounds.append(number), **how)
+    assert min(rounds) == 7
+    same(model, expected)
+    assert np.array_equal(model.mixing_["mistakes"], expected.mixing_["mistakes"])
+    assert model.mixing_["weighted"] == expected.mixing_["weighted"]
+    with pytest.raises(ValueError, match="another run: shards was"):
+        cluster.fit(Perceptron(keep="average", max_iter=12), read(path), client, **{**how, "shard_bytes": 2 * size})
+    with pytest.raises(ValueError, match="another run: max_iter was 12, is 5"):
+        cluster.fit(Perceptron(keep="average", max_iter=5), read(path), client, **how)
+    with pytest.raises(ValueError, match="another run"):
+        fit_source(Perceptron(keep="average", max_iter=12), read(path), checkpoint=saved_as, resume=True)
+
+
+def test_a_lost_scheduler_leaves_a_checkpoint(undisturbed, folder):
+    path, expected = undisturbed
+    saved_as, size = str(folder / "lost.checkpoint"), shard_bytes(path, 5)
+    program = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0", "--no-dashboard"]
+    address_file = str(folder / "scheduler.json")
+    scheduler = subprocess.Popen([*program, "--scheduler-file", address_file], stderr=subprocess.PIPE, text=True)
+    for line in scheduler.stderr:
+        if "Scheduler at:" in line:
+            address = line.split()[-1]
+            break
+    worker = subprocess.Popen(
+        [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", "1", "--no-dashboard"],
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+
+        def watch(number, *_):
+            if number == 5:
+                scheduler.kill()
+
+        how = {"shard_bytes": size, "checkpoint": saved_as, "every": 1e6}
+        with cluster.connect(address) as client, pytest.raises(ClusterError) as caught:
+            cluster.fit(Perceptron(keep="average", max_iter=12), read(path), client, watch=watch, **how)
+        assert "connection to the scheduler" in str(caught.value)
+        assert "5 rounds had been made; resume from" in str(caught.value)
+    finally:
+        for process in (scheduler, worker):
+            process.kill()
+            process.wait()
+        scheduler.stderr.close()
+    with cluster.connect("local", 2) as client:
+        how = {"shard_bytes": size, "checkpoint": saved_as, "resume": True}
+        same(cluster.fit(Perceptron(keep="average", max_iter=12), read(path), client, **how), expected)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Bad shards and bad wishes
+
+
+def test_a_bad_shard_is_named(client, folder):
+    X, y = rows(n=100)
+    good = saved(folder, X, y, "good.npy")
+    bad = str(folder / "bad.npy")
+    for content, words in ((None, "no such file"), (b"\x93NUMPY nonsense", "not an NPY file")):
+        np.save(bad, np.column_stack((X, y)))
+        source = read([good, bad])
+        farm = Farm(client, source, 10)
+        os.unlink(bad)
+        if content is not None:
+            with open(bad, "wb") as file:
+                file.write(content)
+        with pytest.raises(ValueError, match=f"bad.npy: {words}"):
+            list(farm.ask(lambda raw, _: len(raw.blocks)))
+    assert cluster.fit(Perceptron(max_iter=2), read(good), client).n_iter_ >= 1  # the cluster is as it was
+
+
+def test_a_bad_cell_is_named_and_nothing_is_written(client, folder, capsys):
+    path = str(folder / "cell.csv")
+    with open(path, "w") as file:
+        file.write("a,y\n" + "1,0\n2,1\n" * 100 + "word,1\n")
+    out, saved_as = folder / "none.linsep", folder / "none.checkpoint"
+    with pytest.raises(SystemExit) as exit_code:
+        main(
+            ["fit", path, "--cluster", client.scheduler.address, "--shard-mb", "0.0003", "--model", str(out),
+             "--checkpoint", str(saved_as), "--every", "0s"]
+        )  # fmt: skip
+    assert exit_code.value.code == 2
+    message = capsys.readouterr().err
+    assert "cell.csv (from" in message
+    assert "'word' is not a number" in message
+    assert message.count("\n") == 1
+    assert not out.exists()
+    assert not saved_as.exists()
+
+
+def test_bad_wishes(client, folder):
+    path = saved(folder, *rows(n=50), "wishes.npy")
+    for model, words in (
+        (Perceptron(order="first"), "goes back to the first row"),
+        (Perceptron(keep="vote"), "keep must be"),
+        (Perceptron(keep="best"), "keep must be"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            cluster.fit(model, read(path), client)
+    with pytest.raises(ValueError, match="scale must be"):
+        cluster.fit(Perceptron(), read(path), client, scale="some")
+    one = saved(folder, np.ones((9, 2)), np.ones(9), "one_class.npy")
+    with pytest.raises(ValueError, match="all rows have the label"):
+        cluster.fit(Perceptron(), read(one), client)
+    with pytest.raises(ValueError, match="one class only"):
+        cluster.separate(read(one), client)
+    with pytest.raises(ValueError, match="no row has the label 7"):
+        cluster.fit(Perceptron(), read(path, positive=7), client)
+    with pytest.raises(ValueError, match="workers is for a cluster on this machine"), cluster.connect("tcp://h:1", 2):
+        pass
+    huge = saved(folder, np.array([[1e300, 1e300], [-1e300, 1e300], [1e300, -1e300]] * 3), [0, 1, 1] * 3, "huge.npy")
+    with pytest.raises(ValueError, match="overflowed to infinity"):
+        cluster.fit(Perceptron(eta0=1e10), read(huge), client)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Predicting, and deciding
+
+
+def test_predictions_are_those_of_one_machine(client, folder):
+    X, y = rows(n=500, classes=3, noise=2.0)
+    path = saved(folder, X, y, "predict.npy")
+    model = Perceptron(max_iter=3, keep="average").fit(X, y)
+    source = read(path, labels=False, target=-1)
+    parts = list(cluster.predict(model, source, client, methods=("predict", "decision_function"), shard_bytes=3000))
+    assert np.array_equal(np.concatenate([labels for labels, _ in parts]), model.predict(X))
+    assert np.array_equal(np.concatenate([scores for _, scores in parts]), model.decision_function(X))
+    assert cluster.score(model, read(path), client, shard_bytes=3000) == model.score(X, y)
+    with pytest.raises(ValueError, match="methods are"):
+        next(cluster.predict(model, source, client, methods=("fit",)))
+
+
+def hard_cases():
+    rng = np.random.default_rng(1)
+    X, y = rows(n=900, d=4)
+    yield "separable", X, y
+    yield "overlap", *rows(n=900, d=4, noise=3.0)
+    on = X @ np.ones(4, int) == 0
+    quasi = X @ np.ones(4, int) > 0
+    quasi[on] = rng.integers(0, 2, on.sum())
+    yield "quasi", X, quasi
+    dependent = np.column_stack((X, X[:, 0] + X[:, 1]))
+    yield "overlap", dependent, rng.integers(0, 2, 900)
+    rare = np.zeros((900, 3), int)  # a single row, in the last shard, tells quasi from overlap
+    rare[:, 0], rare[-1, 2] = rng.integers(-9, 10, 900), 1
+    yield "quasi", rare, rng.integers(0, 2, 900)
+    yield "separable", *rows(n=900, d=3, classes=3)
+    yield "overlap", *rows(n=900, d=3, classes=3, noise=3.0)
+    yield "separable", X * np.array([1, 1e-9, 1e9, 1]), y
+
+
+@pytest.mark.parametrize("case", range(8))
+def test_the_verdict_is_that_of_one_machine(client, folder, case):
+    kind, X, y = list(hard_cases())[case]
+    path = saved(folder, X, y, f"verdict{case}.npy")
+    X, y = read(path).to_arrays()
+    for offset in (True, False):
+        expected = linsep.separate(X, y, fit_intercept=offset)
+        for parts in (1, 4):
+            seen: list[tuple[int, int, int]] = []
+            verdict = cluster.separate(
+                read(path), client, fit_intercept=offset, shard_bytes=shard_bytes(path, parts),
+                watch=lambda *told, seen=seen: seen.append(told),
+            )  # fmt: skip
+            assert verdict.kind == expected.kind
+            assert linsep.verify(verdict, X, y)
+            assert len(seen) <= 12
+    assert linsep.separate(X, y).kind == kind
+
+
+def test_sparse_verdicts(client, folder):
+    rng = np.random.default_rng(0)
+    X = sp.random_array((400, 3000), density=0.01, rng=rng, format="csr")
+    for name, y in (("separable", (X @ rng.normal(size=3000) > 0)), ("contradicting", rng.integers(0, 2, 400))):
+        Z, labels = X, y.astype(int)
+        if name == "contradicting":
+            Z, labels = sp.vstack((X, X[:1]), format="csr"), np.append(labels, 1 - labels[0])
+        path = str(folder / f"{name}.svm")
+        dump_svmlight_file(Z, labels, path, zero_based=False)
+        verdict = cluster.separate(read(path), client, shard_bytes=shard_bytes(path, 3))
+        Z, labels = read(path).to_arrays()
+        assert linsep.verify(verdict, Z, labels)
+        assert verdict.kind == linsep.separate(Z, labels).kind
+
+
+def test_the_command_line(client, folder, capsys):
+    X, y = rows(n=300, d=3, noise=1.0)
+    path = str(folder / "line.csv")
+    np.savetxt(path, np.column_stack((X, y)), delimiter=",", header="a,b,c,y", comments="", fmt="%d")
+    there = ["--cluster", client.scheduler.address, "--shard-mb", "0.001"]
+
+    def run(*arguments, code=0):
+        with pytest.raises(SystemExit) as done:
+            main(list(arguments))
+        output = capsys.readouterr()
+        assert done.value.code == code, output.err
+        return output.out
+
+    model = str(folder / "line.linsep")
+    assert "shards" in run("fit", path, "--max-iter", "5", "--model", model, *there)
+    loaded = linsep.load(model)
+    assert loaded.mixing_["mistakes"].shape[0] == 5
+    here, away = run("score", model, path, "--json"), run("score", model, path, "--json", *there)
+    assert here.split('"seconds"')[0] == away.split('"seconds"')[0]
+    assert run("predict", model, path, "--score") == run("predict", model, path, "--score", *there)
+    proof = str(folder / "line.json")
+    assert "overlap" in run("separate", path, "--proof", proof, *there, code=1)
+    assert "the proof holds" in run("verify", proof, path)
+    run("fit", path, "--cluster", "tcp://h:1", "--workers", "2", code=2)
