@@ -32,6 +32,8 @@ if not COMPILED:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(item):  # noqa: ARG001
+        os.environ["NUMBA_DISABLE_JIT"] = "0"  # processes that a test starts are not looked into: let them be fast
+
         def leave(*_):
             pytest.skip(f"takes more than {PATIENCE:g} s with the compiler off")
 
