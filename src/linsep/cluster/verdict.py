@@ -28,6 +28,7 @@ from distributed import Client
 
 from linsep import encode
 from linsep.cluster.farm import Farm, Raw
+from linsep.cluster.mixing import all_classes
 from linsep.document import Fingerprint
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
 from linsep.proof import Data, Refutation, Separator, Verdict, difference, integer_matrix, signs
@@ -98,7 +99,7 @@ def survey(raw: Raw, _: None) -> Survey:
     for block in raw.blocks:
         if block.y is None:
             raise ValueError("there are no labels: nothing to separate")
-        labels.update(block.y.tolist())
+        labels.update(encode.labels(block.y.tolist()).tolist())
     kinds = [block.X.dtype for block in raw.blocks]
     kind = np.result_type(*kinds) if kinds else np.dtype(np.int8)
     return Survey(labels, raw.extent, kind, any(hasattr(block.X, "indptr") for block in raw.blocks))
@@ -282,7 +283,7 @@ def decide(
     farm = Farm(client, source, shard_bytes)
     found: list[Survey] = list(farm.ask(survey))
     labels: Counter[Any] = sum((one.labels for one in found), Counter())
-    classes, _ = encode.number(encode.labels(list(labels)))
+    classes = all_classes(list(labels))
     if len(classes) < 2:
         raise ValueError(f"y has one class only ({classes.tolist()[0]!r}): there is nothing to separate")
     source.take_note(max(one.extent[0] for one in found), any(one.extent[1] for one in found))
