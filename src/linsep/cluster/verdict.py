@@ -170,7 +170,7 @@ def outside(stock: Stock, told: tuple[list[Array], int]) -> Some:
     everyone = np.arange(len(stock.data.y))
     off = np.zeros(len(everyone), dtype=bool)
     for normal in normals:
-        off |= np.concatenate(list(signs(stock.data.rows, everyone, normal))) != 0
+        off |= signs(stock.data.rows, everyone, normal) != 0
     which = np.flatnonzero(off)
     return _some(stock, len(which), which[:most])
 
@@ -207,7 +207,7 @@ def _sides(plane: Separator, data: Data) -> Array:
         for rival in range(data.classes):
             if rival != own and len(members):
                 normal = difference(np.append(W[own], b[own]), np.append(W[rival], b[rival]))
-                side = np.concatenate(list(signs(data.rows, members, normal)))
+                side = signs(data.rows, members, normal)
                 sides[members] = np.minimum(sides[members], side)
     return sides
 
