@@ -25,7 +25,7 @@ from linsep.cluster.mixing import Lesson, Orders, Own, encoded, learn
 from linsep.cluster.shards import cut
 from linsep.read.source import Source
 
-ROWS, FEATURES, CLASSES, SHARDS, ROUNDS = 240_000, 100, 600, 4, 4
+ROWS, FEATURES, CLASSES, SHARDS, ROUNDS = 240_000, 100, 600, 4, 8
 
 # the program prints the largest memory of the driver in megabytes; that of the workers is not in it
 DRIVER = """

@@ -607,7 +607,7 @@ def test_sparse_verdicts(client, folder):
 
 
 def test_the_command_line(client, folder, capsys):
-    X, y = rows(n=300, d=3, noise=1.0)
+    X, y = rows(n=300, d=3, noise=9.0)
     path = str(folder / "line.csv")
     np.savetxt(path, np.column_stack((X, y)), delimiter=",", header="a,b,c,y", comments="", fmt="%d")
     there = ["--cluster", client.scheduler.address, "--shard-mb", "0.001"]
