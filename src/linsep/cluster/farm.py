@@ -97,7 +97,7 @@ def connect(address: str = "local", workers: int | None = None) -> Iterator[Clie
             n_workers=workers or os.cpu_count(),
             threads_per_worker=1,
             processes=True,
-            dashboard_address=None,
+            dashboard_address=":0",  # any free port
             silence_logs=logging.CRITICAL,
         )
     try:
@@ -162,12 +162,12 @@ class Farm:
     # -----------------------------------------------------------------------------------------------------------
     # Futures
 
-    def _map(self, function: Callable[..., Any], *columns: Sequence[Any]) -> list[Any]:
+    def _map(self, function: Callable[..., Any], *columns: Sequence[Any], **how: Any) -> list[Any]:
         """Submit one task for each row of arguments, in one message."""
         token = uuid.uuid4().hex
         keys = [f"linsep-{function.__name__}-{i}-{token}" for i in range(len(columns[0]))]
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):  # weights may be many
-            return list(self.client.map(function, *columns, key=keys, pure=False))
+            return list(self.client.map(function, *columns, key=keys, pure=False, **how))
 
     def _tell(self, told: Any) -> Any:
         """Send something to the workers once; whoever needs it gets it from one who has it."""
@@ -179,7 +179,7 @@ class Farm:
         if not missing:
             return
         if self._made is None:
-            futures = self._map(load, [self.shards[i] for i in missing], [self._tell(self.source)] * len(missing))
+            futures = self._load(missing)
         else:
             before, make, each, told = self._made
             before._submit_held(missing)
@@ -187,6 +187,20 @@ class Farm:
             futures = self._map(make, *columns)
         for i, future in zip(missing, futures, strict=True):
             self._held[i] = future
+
+    def _load(self, which: list[int]) -> list[Any]:
+        """Have shards read, each worker its share; whoever is left takes over from one who dies."""
+        threads = self.client.nthreads()
+        everyone = [address for address in sorted(threads) for _ in range(threads[address])] or [None]
+        source = self._tell(self.source)
+        loaded: dict[int, Any] = {}
+        for place, address in enumerate(everyone):
+            own = which[place :: len(everyone)]
+            if own:
+                how = {} if address is None else {"workers": [address], "allow_other_workers": True}
+                futures = self._map(load, [self.shards[i] for i in own], [source] * len(own), **how)
+                loaded.update(zip(own, futures, strict=True))
+        return [loaded[i] for i in which]
 
     def _answer(self, i: int, future: Future, question: Callable[..., Any], told: Any, held: bool = True) -> Any:
         """Wait for the answer of a shard; start anew if too many workers have died at it."""

@@ -130,6 +130,12 @@ class Answer(NamedTuple):
         return int(self.counts.sum())
 
 
+def all_classes(labels: list[Any]) -> Array:
+    """Return the classes among labels that occur, each of which has been found to be one."""
+    mixed_kinds = len({isinstance(label, str) for label in labels}) > 1
+    return encode.number(encode.objects(labels) if mixed_kinds else np.array(labels))[0]
+
+
 def census(raw: Raw, wanted: Wanted) -> Census:
     """Look at a shard as it was read."""
     labels: Counter[Any] = Counter()
@@ -406,7 +412,7 @@ class _Fitting:
         self.rows = sum(sizes)
         if self.rows == 0:
             raise ValueError("no rows in any of the files")
-        classes = encode.number(encode.labels(list(labels)))[0]
+        classes = all_classes(list(labels))
         if len(classes) < 2:
             raise ValueError(f"all rows have the label {classes.tolist()[0]!r}: a plane separates two classes or more")
         if source.positive is not None:

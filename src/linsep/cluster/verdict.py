@@ -28,6 +28,7 @@ from distributed import Client
 
 from linsep import encode
 from linsep.cluster.farm import Farm, Raw
+from linsep.cluster.mixing import all_classes
 from linsep.document import Fingerprint
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
 from linsep.proof import Data, Refutation, Separator, Verdict, difference, integer_matrix, signs
@@ -98,7 +99,7 @@ def survey(raw: Raw, _: None) -> Survey:
     for block in raw.blocks:
         if block.y is None:
             raise ValueError("there are no labels: nothing to separate")
-        labels.update(block.y.tolist())
+        labels.update(encode.labels(block.y.tolist()).tolist())
     kinds = [block.X.dtype for block in raw.blocks]
     kind = np.result_type(*kinds) if kinds else np.dtype(np.int8)
     return Survey(labels, raw.extent, kind, any(hasattr(block.X, "indptr") for block in raw.blocks))
@@ -169,7 +170,7 @@ def outside(stock: Stock, told: tuple[list[Array], int]) -> Some:
     everyone = np.arange(len(stock.data.y))
     off = np.zeros(len(everyone), dtype=bool)
     for normal in normals:
-        off |= np.concatenate(list(signs(stock.data.rows, everyone, normal))) != 0
+        off |= signs(stock.data.rows, everyone, normal) != 0
     which = np.flatnonzero(off)
     return _some(stock, len(which), which[:most])
 
@@ -206,7 +207,7 @@ def _sides(plane: Separator, data: Data) -> Array:
         for rival in range(data.classes):
             if rival != own and len(members):
                 normal = difference(np.append(W[own], b[own]), np.append(W[rival], b[rival]))
-                side = np.concatenate(list(signs(data.rows, members, normal)))
+                side = signs(data.rows, members, normal)
                 sides[members] = np.minimum(sides[members], side)
     return sides
 
@@ -282,7 +283,7 @@ def decide(
     farm = Farm(client, source, shard_bytes)
     found: list[Survey] = list(farm.ask(survey))
     labels: Counter[Any] = sum((one.labels for one in found), Counter())
-    classes, _ = encode.number(encode.labels(list(labels)))
+    classes = all_classes(list(labels))
     if len(classes) < 2:
         raise ValueError(f"y has one class only ({classes.tolist()[0]!r}): there is nothing to separate")
     source.take_note(max(one.extent[0] for one in found), any(one.extent[1] for one in found))
