@@ -60,7 +60,8 @@ bench: .venv/bench
 	$(BIN)/python -m benchmarks $(BENCH)
 
 coverage: .venv/dev
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 --cov --cov-report=term-missing:skip-covered --cov-fail-under=95
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 --cov --cov-report=term-missing:skip-covered --cov-fail-under=95 \
+		$(addprefix --ignore tests/test_,explore_browser.py docs.py benchmarks.py newcomer.py)  # these start programs
 
 clean:
 	rm -rf .venv build dist demo docs/imports.svg
