@@ -34,13 +34,20 @@ if not COMPILED:
     def pytest_runtest_call(item):  # noqa: ARG001
         os.environ["NUMBA_DISABLE_JIT"] = "0"  # processes that a test starts are not looked into: let them be fast
 
+        late = []
+
         def leave(*_):
-            pytest.skip(f"takes more than {PATIENCE:g} s with the compiler off")
+            late.append(f"takes more than {PATIENCE:g} s with the compiler off")
+            pytest.skip(late[0])
 
         before = signal.signal(signal.SIGVTALRM, leave)
         signal.setitimer(signal.ITIMER_VIRTUAL, PATIENCE, 1)
         try:
             return (yield)
+        except BaseException:
+            if late:  # whatever became of the interruption on its way up
+                pytest.skip(late[0])
+            raise
         finally:
             signal.setitimer(signal.ITIMER_VIRTUAL, 0)
             signal.signal(signal.SIGVTALRM, before)
