@@ -1,7 +1,8 @@
-"""Who can do what: every cell of the front page's table is found out by running it, here and now.
+"""Who can do what: every yes of the front page's table is found out by running it, here and now.
 
 ``python -m benchmarks.features`` runs all checks and writes ``features.json`` and the table. A check that raises, or
-that finds no such thing among the public names of a package, is a no. Peers come with the extra ``bench``.
+that finds no such thing among the public names of a package, is a no, and so is what has no check because we know of no
+way to try. Peers come with the extra ``bench``.
 """
 
 from __future__ import annotations
