@@ -1,14 +1,21 @@
-"""Speed beside the peers and beside physical limits, measured in one run: best of several, and ratios."""
+"""Speed beside the peers and beside physical limits, measured in one run: best of several, and ratios.
+
+A module per question. Its ``run()`` yields rows as it gets them; its ``curves()``, if it has one, yields curves.
+``python -m benchmarks`` runs them, each in a process of its own, and keeps what they found in ``results.json``.
+"""
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from typing import NamedTuple
 
+QUICK = os.environ.get("LINSEP_BENCH_QUICK", "0") != "0"  # small data, once: to see that it runs
+
 
 class Row(NamedTuple):
-    """One line of the table: ours against a peer; the target is the least (or with a negative sign, largest) ratio."""
+    """One line of the table: ours against a peer; the target is the least ratio, or the most of a limit's time."""
 
     job: str
     ours: float  # seconds, unless the job says otherwise
@@ -19,11 +26,25 @@ class Row(NamedTuple):
     met: bool
 
 
+class Curve(NamedTuple):
+    """How something grows: points to be drawn on logarithmic axes."""
+
+    title: str
+    x_label: str
+    y_label: str
+    lines: dict[str, tuple[list[float], list[float]]]  # by name: where, and how much
+
+
+def sized(number: int, quick: int) -> int:
+    """Return how large to make something: less where it is only to be seen that it runs."""
+    return quick if QUICK else number
+
+
 def best(job: Callable[[], object], times: int = 5) -> float:
     """Return the shortest time of a job in seconds."""
     job()  # caches, compilation
     shortest = float("inf")
-    for _ in range(times):
+    for _ in range(1 if QUICK else times):
         started = time.perf_counter()
         job()
         shortest = min(shortest, time.perf_counter() - started)

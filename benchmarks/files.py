@@ -15,7 +15,7 @@ from benchmarks import Row, at_least, at_most
 
 MEGABYTES = 540
 FEATURES = 50_000
-TABLE_ROWS = 400_000
+TABLE_ROWS = 1_800_000
 
 # every program prints the seconds it takes once all is imported
 OURS = """

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from sklearn.linear_model import Perceptron as ScikitPerceptron
 from threadpoolctl import threadpool_limits
 
-from benchmarks import Row, at_least, at_most, best
+from benchmarks import Row, at_least, at_most, best, sized
 from linsep import Perceptron
 
 PASSES = 5
@@ -56,7 +56,7 @@ def peer_time(X: object, y: np.ndarray, *, shuffle: bool) -> float:
 def run() -> Iterator[Row]:
     warnings.simplefilter("ignore")
     rng = np.random.default_rng(0)
-    n, d = 400_000, 128
+    n, d = sized(400_000, 2000), 128
     X = rng.standard_normal((n, d))
     w = rng.standard_normal(d)
     y = np.where(X @ w + 2 * rng.standard_normal(n) > 0, 1, -1)
@@ -79,7 +79,7 @@ def run() -> Iterator[Row]:
                     yield at_most(job, ours, "X @ w, all threads", best(lambda rows=rows: rows @ w), 1.4)
                 yield at_most(f"fit outside its passes, {name}", outside, "one pass", ours, 1.0)
     del X, kinds
-    n, d = 300_000, 50_000
+    n, d = sized(300_000, 2000), 50_000
     S = sp.random_array((n, d), density=40 / d, format="csr", rng=rng, dtype=np.float64)
     w = rng.standard_normal(d)
     y = np.where(S @ w > 0, 1, -1)

@@ -1,6 +1,44 @@
+"""Settings for all tests, and what it takes to run them with the compiler off (``make coverage``)."""
+
+import os
+import signal
+
 import matplotlib
+import pytest
 from hypothesis import settings
+
+COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
+PATIENCE = 5.0  # seconds of processor time that a test gets with the compiler off
 
 matplotlib.use("Agg")
 settings.register_profile("linsep", deadline=None, max_examples=40, derandomize=True)
 settings.load_profile("linsep")
+
+if not COMPILED:
+    # Kernels are a hundred times slower and are run to see which lines are reached: a few examples will do, and what
+    # takes long is left. Hashes and parsers wrap around in 64 bits, of which NumPy warns and compiled code does not.
+    os.environ["PYTHONWARNINGS"] = "ignore:overflow encountered:RuntimeWarning"
+    _init = settings.__init__
+
+    def _fewer(self, parent=None, *, max_examples=5, **others):
+        _init(self, parent, max_examples=min(5, max_examples), **others)
+
+    settings.__init__ = _fewer
+    settings.register_profile("linsep", deadline=None, max_examples=5, derandomize=True)
+    settings.load_profile("linsep")
+
+    def pytest_configure(config):
+        config.addinivalue_line("filterwarnings", "ignore:overflow encountered:RuntimeWarning")
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(item):  # noqa: ARG001
+        def leave(*_):
+            pytest.skip(f"takes more than {PATIENCE:g} s with the compiler off")
+
+        before = signal.signal(signal.SIGVTALRM, leave)
+        signal.setitimer(signal.ITIMER_VIRTUAL, PATIENCE, 1)
+        try:
+            return (yield)
+        finally:
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+            signal.signal(signal.SIGVTALRM, before)

@@ -96,9 +96,10 @@ def vote_argmax(hypotheses, x, classes):
 
 
 def pocket(hypotheses, n, errors):
-    """Return the pocket with ratchet (Gallant 1990), where the longest run of every pass of n looks is evaluated.
+    """Return the pocket with ratchet (Gallant 1990), where few hypotheses are evaluated.
 
-    ``errors(w, b)`` counts the training errors of a hypothesis.
+    These are the longest run of every pass of n looks, and after the first pass the last one too. ``errors(w, b)``
+    counts the training errors of a hypothesis.
     """
     held, fewest, run = None, None, 0
     before = None  # the hypothesis that the next look meets
@@ -114,9 +115,10 @@ def pocket(hypotheses, n, errors):
             before = (w, b)
         if candidate is None or run > longest:
             candidate = before
-        wrong = errors(*candidate)
-        if held is None or wrong < fewest:
-            held, fewest = candidate, wrong
+        for evaluated in (candidate, before) if begin else (candidate,):
+            wrong = errors(*evaluated)
+            if held is None or wrong < fewest:
+                held, fewest = evaluated, wrong
     return held
 
 

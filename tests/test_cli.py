@@ -11,6 +11,8 @@ import time
 import warnings
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import scipy.stats
 from typer.testing import CliRunner
@@ -337,6 +339,23 @@ def test_score_counts_errors_and_bounds_them(run):
     code, *_ = run("score", "m.linsep", "noisy.csv", "--at-most", 0.5, "--quiet")
     assert code == 0
     refused(run("score", "m.linsep", "noisy.csv", "--confidence", 1.5), "--confidence")
+
+
+@pytest.mark.parametrize("words", [True, False])
+def test_score_knows_a_label_by_its_spelling(run, words):
+    """A Parquet file may hold the labels as words that a CSV file holds as numbers, and the other way round."""
+    X, y, _ = teacher(60, 2, margin=0.2, random_state=1)
+    y = np.where(y > 0, 10, 2)
+    table = {"a": X[:, 0], "b": X[:, 1], "y": y.astype(str) if words else y}
+    pq.write_table(pa.table(table), "learnt.parquet")
+    with open("seen.csv", "w") as file:
+        file.writelines(["a,b,y\n", *(f"{a!r},{b!r},{c}\n" for (a, b), c in zip(X.tolist(), y, strict=True))])
+    pq.write_table(pa.table(table | {"y": y if words else y.astype(str)}), "seen.parquet")
+    facts(run("fit", "learnt.parquet", "--model", "m.linsep", "--json"))
+    for path in ("learnt.parquet", "seen.csv", "seen.parquet"):
+        told = facts(run("score", "m.linsep", path, "--json"))
+        assert (told["errors"], told["true_labels"]) == (0, told["labels"])
+        assert np.sum(told["confusion"]) == 60
 
 
 @pytest.mark.parametrize(("wrong", "rows"), [(0, 1), (1, 1), (0, 50), (7, 50), (50, 50), (1, 10**6)])

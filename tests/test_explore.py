@@ -138,12 +138,16 @@ def test_a_refutation_walks_back_to_zero(name):
 
 def test_a_long_run_is_thinned_and_keeps_its_ends():
     X = np.array([[1.0, 0.0], [1.0, 0.01], [-1.0, 0.02]])
-    shown = answer(Points.of_arrays(X, [1, -1, 1]), Settings(fit_intercept=False, max_updates=3000, max_iter=10_000))
-    run = shown["run"]
+    settings = {"fit_intercept": False, "max_updates": 3000, "max_iter": 10_000}
+    points = {"rows": X.tolist(), "labels": [1, -1, 1]}
+    run = share.answered("compute", {"points": points, "settings": settings})["run"]
     assert run["mistakes"] == 3000
     assert len(run["frames"]) == len(run["planes"]) == len(run["growth"]) == 1000
     assert (run["frames"][0], run["frames"][-1]) == (0, 3000)
     assert len(run["trace"]) == 3000
+    near = share.answered("compute", {"points": points, "settings": settings, "around": 1501})
+    assert set(range(1450, 1550)) <= set(near["run"]["frames"])
+    assert "around" in share.answered("compute", {**asked("xor"), "around": -1})["error"]
 
 
 def test_columns_are_chosen_or_projected():
@@ -416,6 +420,7 @@ some_settings = st.dictionaries(
         {"points": some_points | anything, "settings": some_settings | anything},
         optional={
             "as": anything | st.sampled_from(["csv", "python", "html"]),
+            "around": anything,
             "view": anything | st.fixed_dictionaries({"origin": anything, "basis": st.lists(anything, max_size=3)}),
         },
     )

@@ -398,6 +398,21 @@ def test_the_run_is_stepped_run_scrubbed_and_told(page):
     assert moment.text_content() == "mistake 0 of 2"
 
 
+def test_every_mistake_of_a_long_run_can_be_stepped_to(page):
+    points = {"rows": [[1, 0], [1, 0.01], [-1, 0.02]], "labels": [1, -1, 1], "names": []}
+    settings = {**shown(page)[1], "max_updates": 3000, "max_iter": 10_000}
+    adopt = "([points, settings]) => { document.querySelector('[data-linsep]').page.adopt(points, settings); }"
+    changed(page, lambda: page.evaluate(adopt, [points, settings]))
+    moment, step = page.locator("[data-part=moment]"), page.locator("[data-part=step]")
+    playwright.expect(moment).to_have_text("mistake 3000 of 3000")
+    for k in (2999, 2998, 2997):
+        page.click("[data-do=back]")
+        playwright.expect(moment).to_have_text(f"mistake {k} of 3000")
+        assert step.text_content().startswith(f"Mistake {k},")
+    page.click("[data-do=step]")
+    playwright.expect(moment).to_have_text("mistake 2998 of 3000")
+
+
 @pytest.mark.parametrize("chart", ["squeeze", "growth", "cosine", "running", "loss", "errors"])
 def test_hovering_a_chart_moves_the_plane(page, chart):
     choose(page, "scaled")
@@ -478,6 +493,11 @@ def test_data_are_pasted_opened_and_refused_with_a_word(page, tmp_path):
     changed(page, lambda: page.click("[data-do=clear]"))
     assert page.text_content("[data-part=kind]") == "No verdict yet"
     assert page.locator("[data-point]").count() == 0
+    page.focus("[data-part=plot]")
+    changed(page, lambda: page.keyboard.press("a"))
+    changed(page, lambda: page.keyboard.press("a"))
+    changed(page, lambda: page.keyboard.press("l"))
+    agree(page)
 
 
 def saved(page, what):

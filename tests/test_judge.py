@@ -1,14 +1,17 @@
 """``linsep separate`` and ``linsep verify``: verdicts, exit codes, proofs that stand and proofs that fall."""
 
 import json
+import os
 import re
+import signal
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from linsep import Perceptron, separate, separator, teacher
+from linsep import Perceptron, document, separate, separator, teacher
 from linsep.cli import main
+from linsep.separate import search
 
 
 @pytest.fixture
@@ -126,3 +129,26 @@ def test_a_separated_run_is_a_proof_for_free():
     assert np.array_equal(plane.w, model.coef_[0])
     assert separate(X, y).kind == "separable"
     assert separator(model, X, -y) is None
+
+
+@pytest.mark.parametrize("where", ["in the search", "while the proof is written"])
+def test_an_interrupt_leaves_nothing_behind(linsep, files, monkeypatch, where):
+    def interrupt(*_):
+        os.kill(os.getpid(), signal.SIGINT)
+        for _ in range(10**6):  # the handler runs between two steps of the interpreter
+            pass
+        raise AssertionError("not interrupted")
+
+    if where == "in the search":
+        monkeypatch.setattr(search.Search, "tick", interrupt)
+    else:
+        monkeypatch.setattr(document, "to_json", interrupt)
+    (files / "proof.json").write_text("an older proof")
+    before, handler = sorted(files.iterdir()), signal.getsignal(signal.SIGINT)
+    try:
+        code, out, err = linsep("separate", files / "good.csv", "--proof", files / "proof.json")
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    assert (code, out, err) == (130, "", "linsep: interrupted\n")
+    assert sorted(files.iterdir()) == before
+    assert (files / "proof.json").read_text() == "an older proof"

@@ -144,6 +144,47 @@ def test_classes_grow_as_those_of_the_perceptron(keep, multi_class):
     np.testing.assert_allclose(dual.decision_function(X), primal.decision_function(X), rtol=1e-9, atol=1e-9)
 
 
+def hypotheses(K, y, weight, classes, alone):
+    """Yield the factors after every look of three passes, as Freund & Schapire 1999 have them, in plain loops."""
+    D = np.zeros((classes, len(y)))
+    for i in [*range(len(y))] * 3:
+        s, D = D @ K[:, i], D.copy()
+        rival = max((c for c in range(classes) if c != y[i]), key=lambda c: (s[c], -c))
+        if alone:
+            for c in range(classes):
+                sign = 1 if c == y[i] else -1
+                D[c, i] += weight[i] * sign * (sign * s[c] <= 0)
+        elif s[y[i]] <= s[rival]:
+            D[y[i], i] += weight[i]
+            D[rival, i] -= weight[i]
+        yield D
+
+
+@pytest.mark.parametrize("multi_class", ["argmax", "ovr"])
+@pytest.mark.parametrize("keep", KEEP)
+def test_weights_of_classes_and_rows_equal_plain_loops(multi_class, keep):
+    X, y = integers(10, classes=3)
+    by_class, by_row = {0: 1.0, 1: 2.0, 2: 0.5}, np.arange(len(y)) % 3 + 1.0
+    parameters = {"gamma": 1.0, "keep": keep, "multi_class": multi_class, "shuffle": False, "max_iter": 3}
+    model = KernelPerceptron("poly", class_weight=by_class, **parameters)
+    model = quiet(model, X, y, sample_weight=by_row)
+    K, weight, alone = (X @ X.T + 1.0) ** 2, by_row * [by_class[c] for c in y], multi_class == "ovr"
+    scores = [(D @ K).T for D in hypotheses(K, y, weight, 3, alone)]
+    if keep == "vote":
+        scores = [np.where(S > 0, 1, -1) if alone else S.argmax(axis=1)[:, None] == np.arange(3) for S in scores]
+    expected = {"last": scores[-1], "average": np.mean(scores, axis=0), "vote": np.sum(scores, axis=0)}[keep]
+    np.testing.assert_allclose(model.decision_function(X), expected, rtol=1e-12, atol=1e-9)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "poly", "rbf", "precomputed"])
+def test_files_keep_every_kernel(tmp_path, kernel):
+    X, y = integers(11)
+    rows = X @ X.T if kernel == "precomputed" else X
+    model = quiet(KernelPerceptron(kernel, max_iter=3), rows, y)
+    save(model, tmp_path / "model")
+    assert np.array_equal(load(tmp_path / "model").decision_function(rows), model.decision_function(rows))
+
+
 def budgeted(X, y, budget, passes):
     """Return the factors of a binary linear perceptron that forgets the row whose last mistake is longest ago."""
     factors = {}

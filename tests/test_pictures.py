@@ -71,6 +71,22 @@ def test_show_says_what_it_leaves_out(run, tmp_path):
     assert "trained on 60 rows, these are 30" in found["left_out"]["passes"]
 
 
+def test_show_does_not_take_other_rows_for_those_of_the_run(run, tmp_path):
+    run("generate", "data.csv", "--n", 60, "--d", 2, "--margin", 0.1, "-q")
+    run("fit", "data.csv", "--model", "m.linsep", "-q")
+    run("generate", "new.csv", "--n", 60, "--d", 2, "--margin", 0.1, "--random-state", 5, "-q")
+    found = facts(run("show", "m.linsep", "new.csv", "--json"))
+    assert found["figures"] == ["figures/plane.png", "figures/margins.png"]
+    assert set(found["left_out"]) == {"passes", "theorem", "bracket"}
+    assert all("other rows" in reason for reason in found["left_out"].values())
+    rows = (tmp_path / "new.csv").read_text().replace(",-1\n", ",zebra\n")
+    (tmp_path / "zebra.csv").write_text(rows)
+    code, out, err = run("show", "m.linsep", "zebra.csv", "--out", "none")
+    assert (code, out) == (2, "")
+    assert "zebra" in err
+    assert not (tmp_path / "none").exists()  # nothing to draw, nothing left behind
+
+
 def test_show_draws_many_classes(run, tmp_path):
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.standard_normal((20, 2)) + c for c in ([0, 0], [9, 0], [0, 9])])

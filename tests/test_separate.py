@@ -2,6 +2,7 @@
 
 import json
 import re
+import threading
 
 import numpy as np
 import pytest
@@ -9,10 +10,13 @@ import scipy.sparse as sp
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+from threadpoolctl import threadpool_info
 
 import linsep
 from linsep import Perceptron, from_json, separate, separator, to_json, verify
 from linsep.document import _digest
+from linsep.parallel import in_parallel
+from linsep.proof import read
 from linsep.separate import algebra, field, lens, search
 from oracles import inequalities, kind, proves
 
@@ -319,13 +323,42 @@ def test_search_without_floats(monkeypatch):
     assert seen == {"separable", "quasi", "overlap"}
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("offset", [False, True])
+@pytest.mark.parametrize("storage", [np.array, sp.csr_array])
+def test_more_columns_than_an_exact_basis_may_have(monkeypatch, storage, offset, classes):
+    monkeypatch.setattr(search, "_UNKNOWNS", 40)
+    seen = set()
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X = rng.integers(-2, 3, size=(12, 3)) @ rng.integers(-2, 3, size=(3, 60)) * (1.0 if seed % 2 else 0.1)
+        y = np.append(np.arange(classes), rng.integers(0, classes, 12 - classes))
+        X[: 4 * (seed // 3)] = X[0]  # rows of all classes in one place
+        verdict = separate(storage(X), y, fit_intercept=offset)
+        assert verdict.check(X, y)
+        assert proves(verdict, X, y.tolist())
+        seen.add(verdict.kind)
+        with monkeypatch.context() as patch:
+            patch.setattr(search, "_UNKNOWNS", 10_000)
+            assert separate(X, y, fit_intercept=offset).kind == verdict.kind
+    assert len(seen) > 1
+
+
+def test_too_many_columns_for_memory_are_refused(monkeypatch):
+    monkeypatch.setattr(search, "_UNKNOWNS", 4)
+    X = np.arange(40.0).reshape(8, 5) % 7
+    X[1] = X[0]
+    with pytest.raises(MemoryError, match="6 unknowns does not fit into memory: leave out columns until 4 are left"):
+        separate(X, np.arange(8) % 2)
+
+
 def test_exact_nearest_point():
     A = algebra.fmpz_mat([[3, 1], [1, 3], [5, 5]])
-    x, found = algebra.nearest(A, [], np.empty(0), lambda: None)
+    x, found = algebra.nearest(A, [], np.empty(0), lambda _: None)
     assert found is None
     assert all(value > 0 for value in (A * x.transpose()).entries())
     x, found = algebra.nearest(
-        algebra.fmpz_mat([[3, 1], [-1, 3], [-1, -5]]), [0, 1], np.array([0.5, 0.5]), lambda: None
+        algebra.fmpz_mat([[3, 1], [-1, 3], [-1, -5]]), [0, 1], np.array([0.5, 0.5]), lambda _: None
     )
     assert x is None
     total = sum(w * np.array(row) for w, row in zip(found.weights, [[3, 1], [-1, 3], [-1, -5]], strict=True))
@@ -357,6 +390,34 @@ def test_nan_is_found_although_other_rows_contradict():
         separate(X, np.arange(5000) % 2)
 
 
+def test_no_step_is_begun_that_would_take_too_long(monkeypatch):
+    X, y, _ = linsep.teacher(300, 4, random_state=0)
+    now = 100.0
+    monkeypatch.setattr(search, "clock", lambda: now)
+    looking = search.Search(read(X, y, (-1, 1), True), (-1, 1), 10.0)
+    looking.tick(9.0)
+    with pytest.raises(search.OutOfTime):
+        looking.tick(10.0)
+    now += 9.0
+    with pytest.raises(search.OutOfTime):
+        looking.tick(1.0)
+    looking.tick(0.0)
+    now += 1.0
+    with pytest.raises(search.OutOfTime):
+        looking.tick(0.0)
+    assert looking.run().kind == "unknown"
+
+
+def test_exact_steps_are_announced():
+    rng = np.random.default_rng(0)
+    A = [[int(value) for value in row] for row in rng.integers(-(2**40), 2**40, size=(30, 30))]
+    times = []
+    _, found = algebra.nearest(algebra.fmpz_mat(A), [], np.empty(0), times.append)
+    assert found is None or found.weights
+    assert len(times) > 1
+    assert 0 < min(times) <= max(times) < 1
+
+
 @pytest.mark.parametrize("offset", [False, True])
 def test_spent_time_leaves_a_bracket(offset):
     rng = np.random.default_rng(10)
@@ -375,13 +436,12 @@ def test_out_of_time_in_the_middle(monkeypatch):
     X = rng.normal(size=(3000, 10))
     X[:, 0] += 0.2 * np.sign(X[:, 0])
     y = (X[:, 0] > 0).astype(int)
-    tick, calls = search.Search.tick, []
+    tick = search.Search.tick
 
-    def impatient(self):
-        calls.append(1)
-        if len(calls) == 4:
+    def impatient(self, seconds):
+        if self.last is not None:
             self.deadline = 0.0
-        tick(self)
+        tick(self, seconds)
 
     monkeypatch.setattr(search.Search, "tick", impatient)
     verdict = separate(X, y, time_limit=1000.0)
@@ -510,3 +570,48 @@ def test_many_columns_in_use_by_few():
     dense = X.toarray()[:, [3, 9, 2999]]
     assert verdict.kind == kind(inequalities(dense.tolist(), y, (0, 1), True))
     assert proves(verdict, X, y)
+
+
+def test_ctrl_c_leaves_no_thread_and_no_limit(monkeypatch):
+    X, y, _ = linsep.teacher(50_000, 30, margin=0.01, random_state=0)
+    sweep, calls = field.Field.sweep, []
+
+    def interrupted(_, w):
+        calls.append(w)
+        raise KeyboardInterrupt
+
+    threads, libraries = threading.active_count(), [(lib["filepath"], lib["num_threads"]) for lib in threadpool_info()]
+    with monkeypatch.context() as patch:
+        patch.setattr(field.Field, "sweep", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            separate(X, y)
+    assert calls
+    assert threading.active_count() == threads
+    assert [(lib["filepath"], lib["num_threads"]) for lib in threadpool_info()] == libraries
+    assert field.Field.sweep is sweep
+    assert separate(X, y).check(X, y)
+
+
+def test_an_exception_in_one_stretch_is_not_lost():
+    done = []
+
+    def work(start, stop):
+        done.append((start, stop))
+        if start == 0:
+            raise KeyboardInterrupt
+
+    threads = threading.active_count()
+    with pytest.raises(KeyboardInterrupt):
+        in_parallel(work, 2**20, 2**6)
+    assert threading.active_count() == threads
+    assert (0, 2**14) in done
+
+
+def test_every_row_is_worked_on_once():
+    seen = np.zeros(10**6, dtype=int)
+
+    def work(start, stop):
+        seen[start:stop] += 1
+
+    in_parallel(work, len(seen), 17)
+    assert (seen == 1).all()

@@ -93,6 +93,14 @@ def test_the_second_direction_is_the_widest_across_the_plane():
     assert drawn.std() == pytest.approx((X @ widest).std())
 
 
+def test_rows_of_one_sum_still_spread():
+    """All rows have the same sum, and so have the weights of both classes: a spread that a vector of ones misses."""
+    X = sp.csr_array(np.eye(200, 400)[np.r_[0:100, 0:100]] + np.eye(400)[np.repeat([398, 399], 100)])
+    y = np.repeat([0, 1], 100)
+    drawn = PlaneDisplay.from_estimator(MaxMarginClassifier().fit(X, y), X, y).points[:, 1]
+    assert drawn.std() > 0.01
+
+
 @pytest.mark.parametrize("d", [1, 3])
 def test_few_features_and_rows_without_spread(d):
     X = np.zeros((4, d))

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import warnings
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -288,6 +289,29 @@ def test_killed_at_random_moments(tmp_path):
 
     assert same(load(tmp_path / "model"), expected)
     assert sorted(os.listdir(tmp_path)) == ["data.svm", "model", "run.checkpoint"]
+
+
+def test_the_command_is_killed_and_resumes(tmp_path):
+    """Through the command line: killed once a checkpoint has been replaced so many times, until it may end."""
+    path = write(tmp_path, "svm", *numbers(2, n=800))
+    saved, out = tmp_path / "run.checkpoint", tmp_path / "model.linsep"
+    command = [sys.executable, "-m", "linsep", "fit", path, "--max-iter", "1200", "--model", out, "--checkpoint", saved]
+    for replaced in (3, 40, None):
+        process = subprocess.Popen(list(map(str, [*command, "--every", "0s", "--resume", "--quiet"])))
+        seen = set()
+        while process.poll() is None and replaced is not None and len(seen) <= replaced:
+            with suppress(FileNotFoundError):
+                seen.add(saved.stat().st_mtime_ns)
+        if replaced is None:
+            assert process.wait() == 0
+        else:
+            process.kill()
+            assert process.wait() == -signal.SIGKILL
+            assert not out.exists()
+    from linsep import load
+
+    assert same(load(out), fit_source(Perceptron(max_iter=1200), read(path)))
+    assert sorted(os.listdir(tmp_path)) == ["data.svm", "model.linsep", "run.checkpoint"]
 
 
 def test_a_checkpoint_of_another_run_is_refused(tmp_path):

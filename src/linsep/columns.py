@@ -377,7 +377,9 @@ def kind_of(name: str, kind: pa.DataType, *, category: bool, text: bool) -> str:
 
 def dates(name: str, example: str) -> ColumnError:
     """Say that dates are no features."""
-    return ColumnError(f"column {name!r} holds dates or times ({example}): turn them into numbers, or leave it out")
+    return ColumnError(
+        f"column {name!r} holds dates or times ({example}): turn them into numbers, or leave it out (ignore)"
+    )
 
 
 def is_date(cell: str) -> bool:

@@ -81,9 +81,10 @@ class Average(Keeper):
 class Best(Keeper):
     """The pocket with ratchet (Gallant 1990): of the hypotheses that were evaluated, that with fewest errors.
 
-    To evaluate one costs a look at all examples, so only one of each pass is: that with the longest run of right
-    answers, the earliest of equals. Where the examples cannot be looked at again (``errors`` is None) the longest run
-    alone decides, as in Gallant's pocket without ratchet. An error counts as much as the example weighs.
+    To evaluate one costs a look at all examples, so only few are: of each pass that with the longest run of right
+    answers, the earliest of equals, and from the second pass on the last one too, so that the pocket is never worse.
+    Where the examples cannot be looked at again (``errors`` is None) the longest run alone decides, as in Gallant's
+    pocket without ratchet. An error counts as much as the example weighs.
     """
 
     def __init__(self, errors: Callable[[Floats, Floats], float] | None = None) -> None:
@@ -126,13 +127,18 @@ class Best(Keeper):
         return self.candidate
 
     def close(self, weights: Weights, clean: bool) -> None:
-        """Evaluate the best of this pass; a clean pass needs no evaluation."""
+        """Evaluate the best of this pass, and the last; a clean pass needs no evaluation."""
         if self.errors is None:
             return
-        front = Weights(weights.W.copy(), weights.b.copy()) if clean else self._front(weights)
-        wrong = 0.0 if clean else self.errors(_wide(front.W, weights.W.shape), front.b)
-        if self.pocket is None or wrong < self.fewest:
-            self.pocket, self.fewest, self.pocket_run = front, wrong, max(self.run, self.longest)
+        fronts = [(Weights(weights.W.copy(), weights.b.copy()), self.run)]
+        if not clean and self.candidate is not None and self.run <= self.longest:
+            fronts.insert(0, (self.candidate, self.longest))
+            if self.pocket is None:  # one pass is what it is online
+                fronts.pop()
+        for front, run in fronts:
+            wrong = 0.0 if clean else self.errors(_wide(front.W, weights.W.shape), front.b)
+            if self.pocket is None or wrong < self.fewest:
+                self.pocket, self.fewest, self.pocket_run = front, wrong, run
         self.longest, self.candidate = 0, None
 
     def plane(self, weights: Weights) -> tuple[Floats, Floats]:

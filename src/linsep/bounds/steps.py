@@ -164,6 +164,17 @@ def retrace(model: Any, X: Any, y: Any, *, coef_init: Any = None, intercept_init
     )  # fmt: skip
 
 
+def own_trail(model: Any, X: Any, y: Any, *, coef_init: Any = None, intercept_init: Any = None) -> Trail:
+    """Make the updates of a fitted perceptron again, and refuse rows that do not lead to its weights."""
+    trail = retrace(model, X, y, coef_init=coef_init, intercept_init=intercept_init)
+    if not leads_to(trail, model):
+        raise ValueError(
+            "the mistakes of the run do not lead to its weights on these rows: they are other rows, or in another "
+            "order, or fit was given first weights (coef_init) or row weights"
+        )
+    return trail
+
+
 def _recorded(model: Any) -> Array:
     """Return the trace of a perceptron that learnt as the theorem says, or say why it cannot be followed."""
     stretches = getattr(model, "_stretches", None)
@@ -308,8 +319,7 @@ def follow(model: Any, trail: Trail, bound: Bound | None) -> Audit:
         margin_upper = np.where(k > 0, trail.moved / (eta * k), np.inf)
 
     # rounding: of a score (Higham 2002, section 3.1) with weights that have themselves been rounded k times
-    rows = trail.examples.rows
-    terms = 16 + (rows.data.shape[1] if isinstance(rows, Dense) else int(np.diff(rows.indptr).max(initial=0)))
+    terms = _terms(trail)
     of_lead = (2 * terms + 8 * k) * _UNIT * np.sqrt(growth_bound * largest)
     of_growth = k * (2 * eta * of_lead + 4 * _UNIT * growth_bound) + terms * _UNIT * growth_bound
     of_progress = (2 * terms + k) * _UNIT * (math.sqrt(first) + k * eta * math.sqrt(largest))
@@ -344,6 +354,22 @@ def follow(model: Any, trail: Trail, bound: Bound | None) -> Audit:
     )  # fmt: skip
 
 
+def leads_to(trail: Trail, model: Any) -> bool:
+    """Say whether a trail ends with the weights of a model, up to rounding; if not, these were not its rows."""
+    if model.keep != "last":  # other weights are handed over, or were on the way
+        return True
+    found, k = np.column_stack((model.coef_, model.intercept_)), len(trail.trace)
+    size = math.sqrt(float(np.square(trail.start).sum()) + k * trail.eta**2 * float(trail.squares.max()))
+    size = max(size, float(np.abs(trail.end).max()))
+    return bool(np.abs(found - trail.end).max() <= (8 * k + _terms(trail)) * _UNIT * size)
+
+
+def _terms(trail: Trail) -> int:
+    """Return how many products a score is a sum of, at most, and some for what goes with them."""
+    rows = trail.examples.rows
+    return 16 + (rows.data.shape[1] if isinstance(rows, Dense) else int(np.diff(rows.indptr).max(initial=0)))
+
+
 def _row(trail: Trail, step: int) -> int:
     """Return the row on which a mistake fell."""
     i = int(trail.trace[step]) // len(trail.start)
@@ -353,13 +379,10 @@ def _row(trail: Trail, step: int) -> int:
 def _as_a_whole(model: Any, trail: Trail, of_lead: float, terms: int) -> list[str]:
     """Say what does not fit between the rows, the trace and the model."""
     wrong = []
-    found = np.column_stack((model.coef_, model.intercept_))
-    k = len(trail.trace)
-    size = math.sqrt(float(np.square(trail.start).sum()) + k * trail.eta**2 * float(trail.squares.max()))
-    size = max(size, float(np.abs(trail.end).max()))
-    if model.keep == "last" and not np.abs(found - trail.end).max() <= (8 * k + terms) * _UNIT * size:
+    if not leads_to(trail, model):
         wrong.append("the trace does not lead from the first weights to those of the model")
-    radius = math.sqrt(float(trail.squares.max()) / (1 if len(found) == 1 else 2) - trail.rule.offset)
+    machines = len(trail.start)
+    radius = math.sqrt(float(trail.squares.max()) / (1 if machines == 1 else 2) - trail.rule.offset)
     slack = (terms + 8) * _UNIT * (model.radius_**2 + 1)
     if not abs(radius**2 - model.radius_**2) <= slack:
         wrong.append(f"the largest norm of a row is {radius:.6g}, the model saw {model.radius_:.6g}")

@@ -150,10 +150,11 @@ def score(
             watching.rows += X.shape[0]
             watching.bytes = source.position
             watching.show(source.position, source.size)
+    known = fitted.classes_.tolist()
+    pairs = _as_spelled(pairs, known)
     rows = sum(pairs.values())
     wrong = sum(number for (true, found), number in pairs.items() if true != found)
     low, high = clopper_pearson(wrong, rows, confidence)
-    known = fitted.classes_.tolist()
     true_labels = known + sorted({true for true, _ in pairs} - set(known), key=str)
     facts = {
         "command": "score",
@@ -183,6 +184,23 @@ def score(
     result(facts, as_json=as_json, quiet=quiet, show=show)
     if at_most is not None and wrong / rows > at_most:
         raise typer.Exit(1)
+
+
+def _as_spelled(pairs: Counter[tuple[Any, Any]], known: list[Any]) -> Counter[tuple[Any, Any]]:
+    """Take true labels for those of the model that are spelled alike: one format may write words, another numbers."""
+    from linsep.libsvm import label
+
+    def spelled(name: Any) -> Any:
+        return label(name) if isinstance(name, str) else name
+
+    alike: dict[Any, list[Any]] = {}
+    for name in known:
+        alike.setdefault(spelled(name), []).append(name)
+    found: Counter[tuple[Any, Any]] = Counter()
+    for (true, predicted), number in pairs.items():
+        names = alike.get(spelled(true), [])
+        found[true if true in known or len(names) != 1 else names[0], predicted] += number
+    return found
 
 
 def _confusion(counts: list[list[int]], true_labels: list[Any], known: list[Any]) -> Any:

@@ -45,6 +45,8 @@ Missing = Annotated[
     Literal["error", "zero", "drop"], typer.Option(help="What becomes of missing cells.", rich_help_panel=_PANEL)
 ]
 
+Ignore = Annotated[list[str] | None, typer.Option(help="Column to leave out.", rich_help_panel=_PANEL)]
+
 
 def check_place(path: str | None) -> None:
     """Refuse a file that could not be written."""

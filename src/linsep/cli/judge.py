@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from linsep.cli.files import Data, Delimiter, Format, Header, Missing, Target, ZeroBased, open_data
+from linsep.cli.files import Data, Delimiter, Format, Header, Ignore, Missing, Target, ZeroBased, open_data
 from linsep.cli.screen import Json, Quiet, count, facts_table, headline, meter, result
 from linsep.cli.spread import Cluster, Picked, Place, ShardMegabytes, Workers
 
@@ -36,6 +36,7 @@ def separate(
     header: Header = None,
     zero_based: ZeroBased = None,
     missing: Missing = "error",
+    ignore: Ignore = None,
     cluster: Cluster = None,
     workers: Workers = None,
     shard_mb: ShardMegabytes = 64,
@@ -52,8 +53,9 @@ def separate(
     from linsep.separate import separate as decide
 
     source = open_data(
-        data, format=form, target=target, delimiter=delimiter, header=header, zero_based=zero_based, missing=missing
-    )
+        data, format=form, target=target, delimiter=delimiter, header=header, zero_based=zero_based, missing=missing,
+        ignore=ignore or (),
+    )  # fmt: skip
     place = Place(cluster, workers, shard_mb)
     X: Any
     y: Any
@@ -131,6 +133,7 @@ def verify(
     header: Header = None,
     zero_based: ZeroBased = None,
     missing: Missing = "error",
+    ignore: Ignore = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -148,8 +151,9 @@ def verify(
     except ValueError as error:
         raise ValueError(f"{proof}: {error}") from None
     source = open_data(
-        data, format=form, target=target, delimiter=delimiter, header=header, zero_based=zero_based, missing=missing
-    )
+        data, format=form, target=target, delimiter=delimiter, header=header, zero_based=zero_based, missing=missing,
+        ignore=ignore or (),
+    )  # fmt: skip
     X, y = source.to_arrays()
     holds = y is not None and check(text, X, y)
     facts = {"command": "verify", "proof": proof, "data": data, "verdict": verdict.kind, "holds": holds}
@@ -198,15 +202,16 @@ def _table(verdict: Any, X: Any, y: Any, names: Any) -> Any:
     table = Table("row", "label", title="rows that contradict each other", title_justify="left")
     if not two:
         table.add_column("against")
-    table.add_column("weight", justify="right")
+    table.add_column("weight", justify="right", no_wrap=True)
     for j in range(0 if wide else X.shape[1]):
         table.add_column(Text(names[j] if names is not None and j < len(names) else f"#{j}"), justify="right")
     order = np.argsort([-weight for weight in found.weights], kind="stable")
+    long = max(len(str(weight)) for weight in found.weights) > 12
+    whole = sum(found.weights) if long else 1  # what is too long to be shown exactly is shown as a share
     for k in order[:_SHOWN].tolist():
         i, weight = int(found.indices[k]), found.weights[k]
-        exact = str(weight)
         cells: list[Any] = [str(i), Text(str(y[i])), *([] if two else [Text(str(verdict.classes[found.rivals[k]]))])]
-        cells.append(exact if len(exact) <= 12 else f"≈ {float(weight):.6g}")
+        cells.append(f"≈ {float(weight / whole):.4g}" if long else str(weight))
         if not wide:
             row = X[[i]].toarray()[0] if hasattr(X, "toarray") else X[i]
             cells += [f"{value:.6g}" for value in row.tolist()]

@@ -12,6 +12,7 @@ from linsep.cli.files import (
     Delimiter,
     Format,
     Header,
+    Ignore,
     Missing,
     Target,
     ZeroBased,
@@ -110,7 +111,7 @@ def fit(
     categorical: Annotated[
         list[str] | None, typer.Option(help="Column to take as words, not numbers.", rich_help_panel=_READING)
     ] = None,
-    ignore: Annotated[list[str] | None, typer.Option(help="Column to leave out.", rich_help_panel=_READING)] = None,
+    ignore: Ignore = None,
     hash_bits: Annotated[
         int, typer.Option(help="Words are hashed into 2^this features.", rich_help_panel=_READING)
     ] = 18,

@@ -12,7 +12,19 @@ from typing import Annotated, Any
 
 import typer
 
-from linsep.cli.files import Data, Delimiter, Format, Header, Missing, Target, ZeroBased, blocks, open_data, open_like
+from linsep.cli.files import (
+    Data,
+    Delimiter,
+    Format,
+    Header,
+    Ignore,
+    Missing,
+    Target,
+    ZeroBased,
+    blocks,
+    open_data,
+    open_like,
+)
 from linsep.cli.judge import Offset
 from linsep.cli.screen import Json, Quiet, count, facts_table, headline, result
 
@@ -32,6 +44,7 @@ def report(
     header: Header = None,
     zero_based: ZeroBased = None,
     missing: Missing = "error",
+    ignore: Ignore = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -48,8 +61,9 @@ def report(
     mpl.use("Agg")  # files only: no window, no screen needed
     started = time.perf_counter()
     source = open_data(
-        data, format=form, target=target, delimiter=delimiter, header=header, zero_based=zero_based, missing=missing
-    )
+        data, format=form, target=target, delimiter=delimiter, header=header, zero_based=zero_based, missing=missing,
+        ignore=ignore or (),
+    )  # fmt: skip
     X, y = source.to_arrays()
     if y is None:
         raise ValueError("there are no labels: nothing to separate")
@@ -109,8 +123,8 @@ def draw(
     mpl.use("Agg")  # files only: no window, no screen needed
     X, y = _rows(model, data)
     folder = Path(out)
-    folder.mkdir(parents=True, exist_ok=True)
-    written, left_out = [], {}
+    written: list[str] = []
+    left_out: dict[str, str] = {}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")  # they are in its order
         for name, figure in _figures(model, X, y, folder, style, animate):
@@ -123,6 +137,8 @@ def draw(
             if name != "run":
                 _write(drawn.figure_, path, image)
             written.append(str(path))
+    if not written:
+        raise ValueError(next(iter(left_out.values())))
     facts = {"command": "show", "data": data, "rows": X.shape[0], "figures": written, "left_out": left_out}
 
     def show(console: Any) -> None:
@@ -152,7 +168,7 @@ def _figures(
     """Yield the name of every figure and a function that draws it."""
     from linsep import show
     from linsep.bounds.mistakes import mistake_bound
-    from linsep.bounds.steps import follow, retrace
+    from linsep.bounds.steps import follow, own_trail
     from linsep.report.study import theorem_margin
 
     two = len(model.coef_) == 1
@@ -164,7 +180,7 @@ def _figures(
     yield "passes", lambda: show.PassesDisplay.from_estimator(model, X, y, style=style)
 
     def theorem() -> Any:
-        trail = retrace(model, X, y)
+        trail = own_trail(model, X, y)
         margin, _ = theorem_margin(model, trail, X, y)
         if margin is None:
             raise ValueError(
@@ -178,7 +194,7 @@ def _figures(
     def bracket() -> Any:
         from linsep.problem import NotSeparable
 
-        trail = retrace(model, X, y)
+        trail = own_trail(model, X, y)
         try:
             margin, _ = theorem_margin(model, trail, X, y)
         except NotSeparable:
@@ -206,6 +222,7 @@ def _write(figure: Any, path: Path, image: str) -> None:
 
     from linsep.atomic import replacing
 
+    path.parent.mkdir(parents=True, exist_ok=True)
     buffer = io.BytesIO()
     figure.savefig(buffer, format=image, dpi=150)
     plt.close(figure)

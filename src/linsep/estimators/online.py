@@ -7,8 +7,9 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import wraps
 from numbers import Integral, Real
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, ParamSpec, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -36,6 +37,8 @@ from linsep.train import (
     train,
     view,
 )
+
+P = ParamSpec("P")
 
 
 class _Stretch(NamedTuple):
@@ -425,6 +428,33 @@ class Online(Linear):
         need(self, number(share) and 0 < share < 1, "validation_fraction", "between 0 and 1")
         need(self, self.multi_class in ("argmax", "ovr"), "multi_class", '"argmax" or "ovr"')
         need(self, self.on_plane in (-1, 1), "on_plane", "-1 or +1")
+
+
+_NO_PENALTY = (
+    'there is no penalty here; where classes overlap use keep="average" or PassiveAggressive(C=...), or '
+    "scikit-learn's SGDClassifier for a penalty"
+)
+_ELSEWHERE = {
+    "penalty": _NO_PENALTY,
+    "alpha": _NO_PENALTY,
+    "l1_ratio": _NO_PENALTY,
+    "n_jobs": "leave it out: a run looks at one example after the other",
+    "average": 'say keep="average"',
+    "loss": 'say PassiveAggressive(variant="pa1") for the hinge loss, "pa2" for its square',
+}
+
+
+def advising(init: Callable[P, None]) -> Callable[P, None]:
+    """Have a constructor say what to do about a parameter that scikit-learn's namesake has and ours has not."""
+
+    @wraps(init)
+    def checked(*given: P.args, **named: P.kwargs) -> None:
+        for name in named:
+            if name in _ELSEWHERE:
+                raise TypeError(f"{type(given[0]).__name__} has no parameter {name}: {_ELSEWHERE[name]}")
+        init(*given, **named)
+
+    return checked
 
 
 def need(model: Any, right: bool, name: str, what: str) -> None:

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from linsep import kernels
-from linsep.estimators.online import Online, need, number
+from linsep.estimators.online import Online, advising, need, number
 from linsep.kernels import Aggression
 from linsep.train import Plan
 
@@ -94,6 +94,7 @@ class PassiveAggressive(Online):
 
     _mistakes_are_errors = False
 
+    @advising
     def __init__(
         self,
         *,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from linsep import kernels
-from linsep.estimators.online import Online, need, number
+from linsep.estimators.online import Online, advising, need, number
 from linsep.kernels import Rule
 from linsep.train import Plan
 
@@ -123,6 +123,7 @@ class Perceptron(Online):
     (array([[1., 1.]]), 2, 'separated')
     """
 
+    @advising
     def __init__(
         self,
         *,

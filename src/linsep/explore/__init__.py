@@ -35,6 +35,8 @@ def explore(X: Any = None, y: Any = None, **settings: Any) -> Any:
     >>> widget.points["labels"]
     [1, -1, 1, -1]
     """
-    from linsep.explore.widget import of_rows
-
+    try:
+        from linsep.explore.widget import of_rows
+    except ModuleNotFoundError as missing:
+        raise ModuleNotFoundError(f"linsep.explore needs {missing.name}: pip install 'linsep[explore]'") from missing
     return of_rows(X, y, settings)

@@ -11,7 +11,7 @@ import numpy as np
 from linsep.bounds.mistakes import mistake_bound
 from linsep.bounds.steps import audit
 from linsep.estimators import Perceptron
-from linsep.explore.asked import KEEPS, Points, Settings
+from linsep.explore.asked import KEEPS, MOST_UPDATES, Points, Settings
 from linsep.explore.view import View
 from linsep.explore.walk import Walk, walk
 from linsep.margin import Margin, largest_margin
@@ -20,6 +20,7 @@ from linsep.proof import Refutation, Verdict
 from linsep.separate import separate
 
 _FRAMES = 1000  # moments of a run that are sent; of a longer run evenly spaced ones
+_NEAR = 60  # mistakes before and after the one that is looked at
 _PASSES = 400  # passes that are sent
 _CURVE = 80  # points of a curve that is known by its formula
 _SHOWN = 4  # numbers of a weight vector that are spelled out
@@ -28,7 +29,7 @@ _HALVINGS = 6  # of the gap in which it lies
 _SECONDS = 60.0  # that the search for a verdict may take; the first one compiles, which counts
 
 
-def answer(points: Points, settings: Settings, held: Any = None) -> dict[str, Any]:
+def answer(points: Points, settings: Settings, held: Any = None, around: Any = None) -> dict[str, Any]:
     """Return all that the page shows of some points: the run, the verdict, the theorem, as plain JSON values.
 
     Parameters
@@ -37,6 +38,8 @@ def answer(points: Points, settings: Settings, held: Any = None) -> dict[str, An
     settings : Settings
     held : dict, default=None
         The projection to show more than two columns on; None makes one.
+    around : int, default=None
+        The mistake near which every moment of a long run is wanted.
 
     Returns
     -------
@@ -66,6 +69,8 @@ def answer(points: Points, settings: Settings, held: Any = None) -> dict[str, An
         "note": "",
     }
     view = View.held(held, X.shape[1])
+    if around is not None and (type(around) is not int or not 0 <= around <= MOST_UPDATES):
+        raise ValueError(f"around: a mistake from 0 to {MOST_UPDATES} is expected")
     if len(classes) < 2:
         view = view or View.of(X, names, None)
         shown["note"] = "Place points of at least two classes, and the run begins."
@@ -79,7 +84,7 @@ def answer(points: Points, settings: Settings, held: Any = None) -> dict[str, An
         verdict = separate(X, y, fit_intercept=settings.fit_intercept, time_limit=_SECONDS)
         view = view or View.of(X, names, model.coef_[0] if len(classes) == 2 else None)
         shown |= {"view": view.words, "points": _plain(view.points(X))}
-        shown["run"] = _run(model, path, X, y, view)
+        shown["run"] = _run(model, path, X, y, view, around)
         shown["verdict"] = _verdict(verdict, X, y, view)
         if len(classes) > 2 and settings.multi_class == "ovr":
             shown["rest"] = [_against_rest(model, path, X, y, c) for c in range(len(classes))]
@@ -130,10 +135,12 @@ def _margin(X: Floats, y: Array, offset: bool) -> Margin | None:
 # The run
 
 
-def _run(model: Perceptron, path: Walk, X: Floats, y: Array, view: View) -> dict[str, Any]:
+def _run(model: Perceptron, path: Walk, X: Floats, y: Array, view: View, around: int | None) -> dict[str, Any]:
     """Return the run, moment by moment."""
     machines, k = len(model.coef_), len(path.leads)
     frames = _thin(k + 1, _FRAMES)
+    if around is not None:
+        frames = np.union1d(frames, np.arange(max(0, around - _NEAR), min(k, around + _NEAR) + 1))
     last = np.maximum(frames - 1, 0)  # the mistake that led to each
     after, before = path.weights[frames], path.weights[last]
     ends = np.cumsum(model.history_["mistakes"])

@@ -159,7 +159,10 @@ def serve(
     # the protocol by name: asyncio sends small answers at once only where it sees that it is TCP
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((_HOST, port))
+        try:
+            listening.bind((_HOST, port))
+        except OSError as error:
+            raise OSError(f"port {port}: {error.strerror}. Without a port a free one is taken.") from error
         listening.listen(64)
         port = listening.getsockname()[1]
         token = secrets.token_urlsafe(24)

@@ -129,7 +129,7 @@ def answered(kind: str, asked: Any) -> dict[str, Any]:
             return {"points": points.plain(), "said": said}
         points, settings = Points.of(asked.get("points")), Settings.of(asked.get("settings", {}))
         if kind == "compute":
-            return answer(points, settings, asked.get("view"))
+            return answer(points, settings, asked.get("view"), asked.get("around"))
         wanted = asked.get("as")
         if kind == "export" and wanted == "csv":
             return {"text": as_csv(points)}

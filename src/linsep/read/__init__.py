@@ -5,25 +5,22 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
+from importlib import import_module
 from typing import Any
 
 from linsep.columns import Layout
-from linsep.read.arrays import NpySource, NpzSource
-from linsep.read.delimited import DelimitedSource
 from linsep.read.source import Block, Options, Source
 from linsep.read.stream import File, ReadError, files
-from linsep.read.svm import SvmSource
-from linsep.read.tables import TypedSource
 
 __all__ = ["Block", "ReadError", "Source", "read"]
 
-_FORMATS: dict[str, type[Source]] = {
-    "csv": DelimitedSource,
-    "libsvm": SvmSource,
-    "parquet": TypedSource,
-    "arrow": TypedSource,
-    "npy": NpySource,
-    "npz": NpzSource,
+_FORMATS = {  # where each is read, loaded when the first file of its kind comes
+    "csv": ("delimited", "DelimitedSource"),
+    "libsvm": ("svm", "SvmSource"),
+    "parquet": ("tables", "TypedSource"),
+    "arrow": ("tables", "TypedSource"),
+    "npy": ("arrays", "NpySource"),
+    "npz": ("arrays", "NpzSource"),
 }
 _ENDINGS = {
     "csv": "csv", "tsv": "csv", "tab": "csv",
@@ -137,7 +134,8 @@ def read(
         form, target, positive, delimiter, header, zero_based, hash_bits, _several(text), _several(categorical),
         _several(ignore), missing, n_features, block_bytes, labels, layout,
     )  # fmt: skip
-    source = _FORMATS[form](found, options)
+    room, kind = _FORMATS[form]
+    source: Source = getattr(import_module(f"linsep.read.{room}"), kind)(found, options)
     source.seen = {} if invert else None
     return source
 

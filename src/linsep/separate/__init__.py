@@ -31,6 +31,8 @@ def separate(X: Any, y: Any, *, fit_intercept: bool = True, time_limit: float | 
         Whether planes may have an offset, or go through the origin.
     time_limit : float, default=None
         Seconds after which to give up with the verdict "unknown". Its ``bracket`` then bounds the largest margin.
+        The clock is looked at between steps, and no step is begun that seems too long; but what has to be compiled, at
+        the first call ever, is compiled.
 
     Returns
     -------

@@ -15,6 +15,9 @@ from flint import fmpq, fmpz, fmpz_mat, nmod_mat
 from linsep.problem import Array, Floats
 
 PRIME = 2**63 - 25
+Tick = Callable[[float], None]  # raises an exception if there is no time for a step of so many seconds
+_PACE = 5e-10  # seconds that exact elimination takes for every row, column, column again, and bit: no call of it can be
+# interrupted, so that a time limit is kept only by not beginning what would take too long
 
 
 class Dependency(NamedTuple):
@@ -24,14 +27,21 @@ class Dependency(NamedTuple):
     weights: list[int]
 
 
+def seconds(A: Any) -> float:
+    """Return about how long it takes to solve exactly for one right side, with the rows of ``A``."""
+    ends = {0, A.nrows() - 1} if A.nrows() else ()
+    bits = max((A[i, j].bit_length() for i in ends for j in range(A.ncols())), default=0)
+    return float(_PACE * min(A.nrows(), A.ncols()) ** 3 * (bits + 30))
+
+
 def pivots(A: Any) -> tuple[list[int], list[int]]:
     """Return rows and columns of ``A``, as many as its rank, that cross in an invertible matrix."""
-    columns = _leading(nmod_mat(A, PRIME))
-    rows = _leading(nmod_mat(A, PRIME).transpose())
+    columns = leading(nmod_mat(A, PRIME))
+    rows = leading(nmod_mat(A, PRIME).transpose())
     return rows, columns
 
 
-def _leading(M: Any) -> list[int]:
+def leading(M: Any) -> list[int]:
     """Return the columns in which the rows of the reduced echelon form begin: independent ones, the first possible."""
     echelon, rank = M.rref()
     found: list[int] = []
@@ -119,17 +129,16 @@ def express(A: Any, target: Any) -> tuple[list[int], int]:
 # Wolfe's algorithm over the rationals
 
 
-def nearest(A: Any, start: list[int], weights: Floats, tick: Callable[[], None]) -> tuple[Any, Dependency | None]:
+def nearest(A: Any, start: list[int], weights: Floats, tick: Tick) -> tuple[Any, Dependency | None]:
     """Return a vector with a positive product with every row of ``A`` or, if there is none, a positive dependency.
 
     Wolfe (1976), without rounding and hence finite; ended as soon as all products are positive. ``start`` are rows to
-    begin with and their weights; ``tick`` is called once a round and may end it all by raising an exception.
+    begin with and their weights; ``tick`` is told before every solution how long that will take.
     """
     G = A * A.transpose()
     S, lam = _independent(A, start, weights)
     while True:
-        tick()
-        S, lam, mu, origin = _corral(G, S, lam)
+        S, lam, mu, origin = _corral(G, S, lam, tick)
         if origin:
             return None, _positive(S, whole(lam))
         x = _combined(A, S, mu)
@@ -141,10 +150,10 @@ def nearest(A: Any, start: list[int], weights: Floats, tick: Callable[[], None])
         lam.append(fmpq(0))
 
 
-def lowest_point(A: Any, weights: Floats) -> tuple[Any, Dependency | None]:
+def lowest_point(A: Any, weights: Floats, tick: Tick) -> tuple[Any, Dependency | None]:
     """Return the lowest point of the hull of a corral within the rows of ``A``, or a dependency if it is the origin."""
     S, lam = _independent(A, list(range(A.nrows())), weights)
-    S, lam, mu, origin = _corral(A * A.transpose(), S, lam)
+    S, lam, mu, origin = _corral(A * A.transpose(), S, lam, tick)
     if origin:
         return None, _positive(S, whole(lam))
     return _combined(A, S, mu), None
@@ -159,7 +168,7 @@ def _combined(A: Any, S: list[int], mu: list[Any]) -> Any:
 def _independent(A: Any, start: list[int], weights: Floats) -> tuple[list[int], list[Any]]:
     """Return those of the rows to start from that are linearly independent, with weights of sum 1."""
     table = A.tolist()
-    keep = _leading(nmod_mat(fmpz_mat([table[i] for i in start]), PRIME).transpose()) if start else []
+    keep = leading(nmod_mat(fmpz_mat([table[i] for i in start]), PRIME).transpose()) if start else []
     if not keep:
         return [0], [fmpq(1)]
     lam = [fmpq(1 + int(weights[k] * 2**60), 1) for k in keep]
@@ -167,13 +176,14 @@ def _independent(A: Any, start: list[int], weights: Floats) -> tuple[list[int], 
     return [start[k] for k in keep], [value / total for value in lam]
 
 
-def _corral(G: Any, S: list[int], lam: list[Any]) -> tuple[list[int], list[Any], list[Any], bool]:
+def _corral(G: Any, S: list[int], lam: list[Any], tick: Tick) -> tuple[list[int], list[Any], list[Any], bool]:
     """Walk to the lowest point of the affine hull of ``S``, dropping rows whose weight reaches zero on the way.
 
     Returns the rows, their weights, the solution of ``G mu = 1`` on them, and whether the point is the origin.
     """
     while True:
         part = fmpz_mat([[G[i, j] for j in S] for i in S])
+        tick(seconds(part))
         try:
             solved = part.solve(fmpz_mat(len(S), 1, [1] * len(S)))
             mu = [solved[k, 0] for k in range(len(S))]

@@ -178,11 +178,11 @@ class Field:
         W = w.reshape(data.classes - 1, self.block)
         offsets = [Fraction(0)] * len(W)
         if data.offset:
+            off = np.flatnonzero(self.centre)
             for c, row in enumerate(W):
-                parts = (
-                    Fraction(a) * Fraction(m) for a, m in zip(row.tolist(), self.centre.tolist(), strict=False) if m
-                )
-                offsets[c] = Fraction(float(row[-1])) * Fraction(self.constant) - sum(parts)
+                parts = zip(row[off].tolist(), self.centre[off].tolist(), strict=True)
+                shift = sum((Fraction(a) * Fraction(m) for a, m in parts), Fraction(0))
+                offsets[c] = Fraction(float(row[-1])) * Fraction(self.constant) - shift
         with np.errstate(over="ignore"):
             return np.ldexp(W[:, : data.width], self.shift), offsets
 

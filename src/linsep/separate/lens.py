@@ -7,22 +7,22 @@ dependent columns made orthogonal), and loses nothing: rows are multiplied out i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
-from flint import fmpz, fmpz_mat
+from flint import fmpz, fmpz_mat, nmod_mat
 from scipy.linalg import qr, solve_triangular
 
 from linsep.hull import nearest_point
 from linsep.problem import Array, Floats
 from linsep.proof import Data, Separator, difference, exact_rows, signs
 from linsep.separate import algebra
-from linsep.separate.algebra import Dependency
+from linsep.separate.algebra import Dependency, Tick
 from linsep.separate.field import in_classes
 
-Tick = Callable[[], None]
 _ROUNDS = 40  # working sets tried before stronger means
 _LEVELS = 10  # lenses tried before the search goes on without floats
 
@@ -35,6 +35,12 @@ class Lens:
         self.block = data.width + data.offset
         self.dimension = basis.ncols()
         self.column_exponents: Array | None = None
+
+    def seconds(self, count: int) -> float:
+        """Return about how long it takes to write out so many inequalities."""
+        rows, columns = self.basis.nrows(), self.dimension
+        bits = max((int(self.basis[j, k].bit_length()) for j in (0, rows - 1) for k in range(columns)), default=0)
+        return float(count * columns * (1e-6 + 1e-10 * rows * (bits + 60)))
 
     def rows(self, ids: Array) -> Any:
         """Return inequalities as integer rows in the unknowns, each times a positive power of two."""
@@ -136,6 +142,31 @@ def packed_rows(data: Data, ids: Array, columns: Sequence[int] | None) -> tuple[
     return matrix, shifts, columns
 
 
+def independent_columns(data: Data, tick: Tick) -> list[int]:
+    """Return columns that all others depend on, the constant of the offset first: almost surely.
+
+    What rows cancel in these, they cancel in all columns, so that no others are needed to decide.
+    """
+    cells: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    for i, row in enumerate(exact_rows(data.rows, np.arange(len(data.y)), data.constant)):
+        for j, value in zip(row.columns, row.values, strict=True):
+            if value:
+                cells[j].append((i, value % algebra.PRIME))
+    kept: list[int] = []
+    left = sorted(cells, key=lambda j: -len(cells[j]))  # the constant is nowhere zero, and the last of such columns
+    left.sort(key=lambda j: j != data.constant)
+    while left and len(kept) < len(data.y):
+        size = max(64, len(data.y))
+        some, left = kept + left[:size], left[size:]
+        tick(1e-9 * len(data.y) ** 2 * len(some))
+        table = nmod_mat(len(data.y), len(some), algebra.PRIME)
+        for k, j in enumerate(some):
+            for i, value in cells[j]:
+                table[i, k] = value
+        kept = [some[k] for k in algebra.leading(table)]
+    return kept
+
+
 def whole_basis(data: Data) -> Any:
     """Return the identity: all weights are unknowns."""
     size = (data.classes - 1) * (data.width + data.offset)
@@ -204,6 +235,7 @@ def decide(lens: Lens, ids: Array, rng: np.random.Generator, tick: Tick) -> tupl
         if result.certain:
             return result.w, result.ids, result.found
         ids = result.ids
+        tick(lens.seconds(lens.dimension + len(ids)))
         lens = lens.whitened(lens.gather(ids)) if level == 0 else lens.zoomed(result.u, result.critical)
     near = nearest_point(lens.gather(ids))
     start, weights = near.support.tolist(), near.weights[near.support]
@@ -231,18 +263,20 @@ class _Chase(NamedTuple):
 
 def _chase(lens: Lens, ids: Array, rng: np.random.Generator, tick: Tick) -> _Chase:
     """Search with floats on a working set that grows by inequalities not met."""
+    tick(lens.seconds(len(ids)))
     Z = lens.gather(ids)
     start: Floats | None = None
     for _ in range(_ROUNDS):
-        tick()
+        tick(0.0)
         near = nearest_point(Z, start=start, tol=0.7)
         if not near.w.any() or not near.lowest > 0:
             support = ids[near.support]
             A = lens.rows(support)
+            tick(algebra.seconds(A))
             found = algebra.dependency(A)
             if found is not None:
                 return _Chase(True, support, found=found)
-            x, found = algebra.lowest_point(A, near.weights[near.support])
+            x, found = algebra.lowest_point(A, near.weights[near.support], tick)
             if found is not None:
                 return _Chase(True, support, found=found)
             return _Chase(False, ids, u=lens.scaled(x), critical=support)

@@ -21,6 +21,7 @@ from scipy.linalg import qr
 from linsep.problem import Array, Floats
 from linsep.separate.algebra import Dependency
 
+PACE = 1e-8  # seconds for every row, column, and column again, of numbers of 53 bits
 _SPARE = 64  # digits more than needed: a wrong solution passes for one with a chance of 2**-64
 
 
@@ -35,9 +36,7 @@ def dependency(X: Floats, weights: Floats) -> Dependency | None:
     if len(columns) > len(X) - 1:
         units = np.frexp(np.abs(X).max(axis=0, initial=0.0))[1]
         columns = np.sort(qr(np.ldexp(X, -units), mode="r", pivoting=True)[1][: len(X) - 1])
-    elif len(columns) < len(X) - 1:
-        return None
-    if len(columns) == 0:
+    if len(columns) == 0 or len(columns) < len(X) - 1:
         return None
     last = int(weights.argmax())
     others = np.delete(np.arange(len(X)), last)

@@ -12,7 +12,6 @@ Machine Learning Research 6.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -20,8 +19,10 @@ from numba import njit
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, qr
 
 from linsep.problem import Array, Floats
+from linsep.separate.algebra import Tick
 
 _RIDGE = 1e-12  # of the mean square of the rows below 1: keeps the weights finite where few rows are
+_PACE = 4e-11  # seconds that normal equations take for every row, column, and column again
 _SAME = 1e-9  # steps this near to 1 are whole steps
 
 
@@ -33,17 +34,17 @@ class Fit(NamedTuple):
     ended: bool
 
 
-def fit(Z: Floats, w: Floats, *, enough: float, steps: int, tick: Callable[[], None]) -> Fit:
+def fit(Z: Floats, w: Floats, *, enough: float, steps: int, tick: Tick) -> Fit:
     """Go from ``w`` towards the minimum until all rows are above ``enough``, it is reached, or the steps are used up.
 
-    ``tick`` is called before each step and may end it all by raising an exception.
+    ``tick`` is told before each step how long that will take, and may end it all by raising an exception.
     """
     heights = Z @ w
     below = np.flatnonzero(heights < 1)
     for _ in range(steps):
         if heights.min() > enough:
             return Fit(w, heights, True)
-        tick()
+        tick(_PACE * len(below) * Z.shape[1] ** 2)
         A = Z if len(below) == len(Z) else Z[below]
         H = A.T @ A
         ridge = _RIDGE * float(np.trace(H)) / max(1, len(H))
@@ -65,14 +66,15 @@ def fit(Z: Floats, w: Floats, *, enough: float, steps: int, tick: Callable[[], N
     return Fit(w, heights, False)
 
 
-def corners(Z: Floats, weights: Floats) -> tuple[Array, Floats]:
+def corners(Z: Floats, weights: Floats, tick: Tick) -> tuple[Array, Floats]:
     """Return as few of some rows that cancel as still do, and their weights, given positive weights of all.
 
     Carathéodory's theorem as an algorithm: rows beyond a basis are taken out one by one, the weights of the basis
     making up for them; where one of these would become negative, the row goes into the basis in its place.
     """
     m, d = Z.shape
-    heavy = np.argsort(-weights, kind="stable")[: min(m, 4 * d + 8)]
+    tick(20 * _PACE * m * d**2)
+    heavy = np.argsort(-weights, kind="stable")[: 2 * d + 8]
     Q, R, order = qr((Z[heavy] * weights[heavy, None]).T, mode="economic", pivoting=True, check_finite=False)
     size = np.abs(np.diag(R))
     rank = int(np.count_nonzero(size > 1e-11 * size[0])) if len(size) else 0

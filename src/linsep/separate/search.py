@@ -13,8 +13,8 @@ Nothing is returned that ``proof`` does not confirm.
 from __future__ import annotations
 
 import math
-import time
 from fractions import Fraction
+from time import monotonic as clock
 from typing import Any
 
 import numpy as np
@@ -22,11 +22,20 @@ from flint import fmpz_mat
 from numba import njit
 
 from linsep.hull import Nearest, nearest_point
-from linsep.problem import Array, Dense, Floats
+from linsep.problem import Array, Dense, Floats, Rows
 from linsep.proof import Data, Refutation, Separator, Verdict, holds
 from linsep.separate import algebra, lifting, newton
 from linsep.separate.field import Field, Unforeseen, dense_rows, in_chunks, lowest, raw_differences
-from linsep.separate.lens import Lens, as_plane, decide, packed_rows, pair_signs, raw_rows, whole_basis
+from linsep.separate.lens import (
+    Lens,
+    as_plane,
+    decide,
+    independent_columns,
+    packed_rows,
+    pair_signs,
+    raw_rows,
+    whole_basis,
+)
 from linsep.separate.residues import vanishing
 from linsep.separate.wide import Descent, contradiction, weak_plane
 
@@ -34,8 +43,11 @@ _SHARE = 32  # a first working set is found on this share of the rows
 _TOL = 0.7  # any plane that the working set is well above will do
 _CELLS = 1 << 25  # of the rows that a working set grows by
 _FAR = 3.0  # times the height of the support
+_DEEP = 8.0  # as far on the wrong side
+_SUFFICE = 4  # times the unknowns: rows that are then added
 _UNKNOWNS = 12_000  # an exact basis of so many takes gigabytes
 _FEW = 2000  # inequalities that Newton's method begins with, at least
+_CHEAP = 10  # passes of coordinate descent
 _NEWTON = 3000  # unknowns, at most, for Newton's method
 _TURNS = 12  # working sets that Newton's method tries
 _STEPS = 40  # of Newton's method on one
@@ -47,13 +59,20 @@ class OutOfTime(Exception):  # noqa: N818, it is not an error
     """The time limit is spent."""
 
 
+class TooWide(Exception):  # noqa: N818, there may be another way
+    """An exact search in all columns does not fit into memory."""
+
+
 class Search:
     """One search: the data, the clock, and the best bounds on the margin so far."""
 
     def __init__(self, data: Data, classes: tuple[Any, ...], time_limit: float | None) -> None:
         self.data, self.classes = data, classes
         self.time_limit = time_limit
-        self.deadline = math.inf if time_limit is None else time.monotonic() + 0.95 * time_limit
+        self.deadline = math.inf
+        if time_limit is not None:  # the bounds on the margin, at the end, take some passes
+            last = min(1e-9 * data.rows.data.size * (data.classes + 1), 0.5 * time_limit)
+            self.deadline = clock() + 0.95 * time_limit - last
         self.bracket = (-math.inf, math.inf)
         self.rng = np.random.default_rng(0)
         self.last: tuple[Floats, Array, Floats] | None = None  # the last plane tried, its support and multipliers
@@ -64,9 +83,9 @@ class Search:
         self.field = Field(self.data, self.rng, whole=whole)
         self.ids: Array = self._first()
 
-    def tick(self) -> None:
-        """Raise OutOfTime once the time limit is spent."""
-        if time.monotonic() > self.deadline:
+    def tick(self, seconds: float) -> None:
+        """Raise OutOfTime if the time limit is spent, or would be within so many seconds."""
+        if clock() + seconds > self.deadline:
             raise OutOfTime
 
     def run(self) -> Verdict:
@@ -76,24 +95,25 @@ class Search:
         """
         try:
             try:
-                verdict = self._decide()
+                return self._decide()
             except Unforeseen:
                 self._begin(whole=True)
-                verdict = self._decide()
+                return self._decide()
+            except TooWide:
+                return self._narrowed()
         except OutOfTime:
             self.bracket = self._bounds()
-            verdict = self._verdict("unknown", None, None)
-        self.field.look()
-        return verdict
+            return self._verdict("unknown", None, None)
 
     def _decide(self) -> Verdict:
-        """Try one means after the other."""
+        """Try one means after the other: cheap ones first."""
         if self.field.wide:
             return (self._wide() if self.data.classes == 2 else self._each_against_rest()) or self._exactly()
-        return self._by_newton() or self._with_floats() or self._exactly()
+        return self._by_descent() or self._by_newton() or self._with_floats() or self._exactly()
 
     def _verdict(self, kind: str, plane: Separator | None, refutation: Refutation | None) -> Verdict:
         data = self.data
+        self.field.look()
         return Verdict(kind, plane, refutation, self.classes, data.width, data.offset, self.bracket)
 
     def _confirmed(self, kind: str, plane: Separator | None, refutation: Refutation | None) -> Verdict | None:
@@ -134,15 +154,15 @@ class Search:
         """Find the nearest point in stretches that are short enough to look at the clock and hear Ctrl-C."""
         rounds, shortest = _STRETCH if self.time_limit is None else 20, math.inf
         while True:
-            self.tick()
-            began = time.monotonic()
+            self.tick(0.0)
+            began = clock()
             near = nearest_point(Z, start=start, tol=_TOL, max_iter=rounds)
             distance = float(np.linalg.norm(near.point))
             if not near.w.any() or near.lowest > 0 or not distance < shortest * (1 - 1e-9):
                 return near
             start, shortest = near.weights, distance
             if self.time_limit is not None:
-                fitting = rounds * 0.05 * self.time_limit / max(time.monotonic() - began, 1e-6)
+                fitting = rounds * 0.05 * self.time_limit / max(clock() - began, 1e-6)
                 rounds = min(max(5, int(fitting)), 2 * rounds, _STRETCH)
 
     # -----------------------------------------------------------------------------------------------------------
@@ -168,6 +188,13 @@ class Search:
         """Return how many inequalities can be written out at a time without taking much memory."""
         return max(100, _CELLS // self.field.dimension)
 
+    def _by_descent(self) -> Verdict | None:
+        """Try some passes of coordinate descent on sparse rows, which they cost little."""
+        if isinstance(self.data.rows, Dense) or self.data.classes > 2:
+            return None
+        descent = Descent(self.field, self.rng)
+        return self._separated(descent.weights()) if descent.go_on(_CHEAP, self.tick) else None
+
     def _by_newton(self) -> Verdict | None:
         """Decide by Newton's method on a working set, if the exact check agrees."""
         field, C = self.field, self.data.classes
@@ -175,6 +202,7 @@ class Search:
         if len(self.data.y) * (C - 1) <= 4 * field.dimension + 8 or field.dimension > _NEWTON:
             return None
         ids = self._sample(most)
+        self.tick(2e-9 * len(ids) * field.dimension)
         Z, w = field.gather(ids), np.zeros(field.dimension)
         few = 10 * field.dimension
         if few < len(ids) // 2:  # the steps far from the goal are made with fewer rows
@@ -190,13 +218,15 @@ class Search:
                 self.ids = ids[np.sort(np.argsort(found.heights)[: 4 * field.dimension + 8])]
                 if not found.ended:
                     return None
-                kept, weights = newton.corners(Z[below], slack[below])
+                kept, weights = newton.corners(Z[below], slack[below], self.tick)
                 return self._refuted(ids[below[kept]], weights)
-            self.tick()
+            self.tick(0.0)
             scores, rivals = field.sweep(w)
             if scores.min() > 0:
                 return self._separated(w)
-            low = lowest(scores, most, 1.0)  # of rows of size 1, as those in the set are about
+            # of rows about as long as those in the set; fewer will do for a contradiction, which is likely if one of
+            # them is far on the wrong side
+            low = lowest(scores, most if scores.min() > -_DEEP else _SUFFICE * field.dimension, 1.0)
             new = np.setdiff1d(low * C + rivals[low], ids, assume_unique=True)
             if len(new) == 0 or not np.isfinite(scores).all():
                 return None
@@ -227,7 +257,7 @@ class Search:
         Z = self.field.gather(ids)
         near = near or self._nearest(Z, None)
         for turn in range(_PASSES):
-            self.tick()
+            self.tick(0.0)
             if not near.w.any() or not near.lowest > 0:
                 return ids, near, False
             self.ids, self.last = ids, (near.w, ids[near.support], near.weights[near.support])
@@ -263,7 +293,7 @@ class Search:
         for most in (20, 50, 100, 200, 400, 800, 800, 800):
             if descent.go_on(10, self.tick):
                 return self._separated(descent.weights())
-            ids, found = contradiction(self.field, descent.alpha, descent.sizes, most)
+            ids, found = contradiction(self.field, descent.alpha, descent.sizes, most, self.tick)
             if found is not None:
                 break
         else:
@@ -290,14 +320,16 @@ class Search:
         """Make multipliers exact; go on to quasi or overlap."""
         if len(support) == 0:
             return None
+        self.tick(lifting.PACE * len(support) ** 3)
         found = lifting.dependency(raw_differences(self.data, support), weights)
         if found is not None:
             ids = support[found.places]
             overlap = self._confirmed("overlap", None, refutation(self.data, ids, found.weights, [0] * len(ids)))
             if overlap is not None:
                 return overlap
-        self.tick()
-        found = algebra.dependency(raw_rows(self.data, support)[0])
+        A, _ = raw_rows(self.data, support)
+        self.tick(algebra.seconds(A))
+        found = algebra.dependency(A)
         if found is None:
             return None
         return self._weakly(support[found.places], found.weights)
@@ -320,10 +352,31 @@ class Search:
     def _must_fit(self) -> None:
         """Refuse to write out an exact basis that no memory holds."""
         if self.field.dimension > _UNKNOWNS:
+            self.field.look()
+            raise TooWide
+
+    def _narrowed(self) -> Verdict:
+        """Decide on columns that all others depend on: many fewer where there are fewer rows than columns."""
+        data = self.data
+        few = len(data.y) * (data.classes - 1) <= _UNKNOWNS
+        columns = [j for j in independent_columns(data, self.tick) if j < data.width] if few else []
+        if not few or (data.classes - 1) * (len(columns) + data.offset) > _UNKNOWNS:
             raise MemoryError(
                 f"floats could not decide these data, and an exact search in {self.field.dimension} unknowns does not "
-                "fit into memory: leave out columns that are not needed"
+                f"fit into memory: leave out columns until {_UNKNOWNS // (data.classes - 1)} are left"
             )
+        narrow = data._replace(rows=Dense(narrowed(data.rows, columns, data.width)), width=len(columns))
+        inner = Search(narrow, self.classes, self.time_limit)
+        inner.deadline = self.deadline
+        found = inner.run()
+        if found.kind == "unknown":
+            raise OutOfTime
+        plane = found.separator
+        if plane is not None:
+            w = np.zeros((*plane.w.shape[:-1], data.width), dtype=plane.w.dtype)
+            w[..., columns] = plane.w
+            plane = Separator(w, plane.b)
+        return self._certain(found.kind, plane, found.refutation)
 
     def _certain(self, kind: str, plane: Separator | None, refutation: Refutation | None) -> Verdict:
         """Return a verdict that exact means have led to, hence must be confirmed but for one chance in 2**60."""
@@ -361,8 +414,8 @@ class Search:
             self._must_fit()
             face, multipliers = self._with_duplicates(ids, weights)
         while True:
-            self.tick()
             A, shifts = raw_rows(data, face)
+            self.tick(algebra.seconds(A))
             basis = algebra.null_basis(A)
             left = self._off_face(basis)
             if not left.any():
@@ -404,6 +457,19 @@ class Search:
             return ids, weights
         more = np.concatenate(extra)
         return np.concatenate((ids, more)), [*weights, *[1] * len(more)]
+
+
+def narrowed(rows: Rows, columns: list[int], width: int) -> Array:
+    """Return some columns of the rows as they are."""
+    if isinstance(rows, Dense):
+        return np.ascontiguousarray(rows.data[:, columns])
+    place = np.full(width, -1)
+    place[columns] = np.arange(len(columns))
+    dense = np.zeros((len(rows.indptr) - 1, len(columns)), dtype=rows.data.dtype)
+    lines = np.repeat(np.arange(len(dense)), np.diff(rows.indptr).astype(np.intp))
+    kept = place[rows.indices] >= 0
+    dense[lines[kept], place[rows.indices[kept]]] = rows.data[kept]
+    return dense
 
 
 def lifted(data: Data, face: Array, multipliers: list[int], more: Array, weights: list[int]) -> tuple[Array, list[int]]:

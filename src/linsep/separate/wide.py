@@ -18,9 +18,9 @@ from linsep.hull import nearest_point
 from linsep.problem import Array, Floats, Sparse, take
 from linsep.proof import Data, Separator
 from linsep.separate import algebra
-from linsep.separate.algebra import Dependency
+from linsep.separate.algebra import Dependency, Tick
 from linsep.separate.field import Field, row_squares
-from linsep.separate.lens import Tick, as_plane, packed_rows
+from linsep.separate.lens import as_plane, packed_rows
 from linsep.separate.residues import vanishing
 
 _PASSES = 60  # over all rows, at most, to find a plane that is weakly right
@@ -43,7 +43,7 @@ class Descent:
     def go_on(self, passes: int, tick: Tick) -> bool:
         """Make some passes over all rows; return whether all are above the plane as far as floats tell."""
         for _ in range(passes):
-            tick()
+            tick(0.0)
             if self._pass(np.arange(len(self.alpha))) == 0 and self.field.sweep(self.weights())[0].min() > 0:
                 return True
             for _ in range(_INNER):
@@ -63,7 +63,7 @@ class Descent:
         return np.append(scaled, self.b[0] / self.field.constant) if self.field.data.offset else scaled
 
 
-def contradiction(field: Field, alpha: Floats, sizes: Floats, most: int) -> tuple[Array, Dependency | None]:
+def contradiction(field: Field, alpha: Floats, sizes: Floats, most: int, tick: Tick) -> tuple[Array, Dependency | None]:
     """Look for a contradiction among the rows of the largest multipliers."""
     data = field.data
     pull = alpha * np.sqrt(sizes)
@@ -83,7 +83,9 @@ def contradiction(field: Field, alpha: Floats, sizes: Floats, most: int) -> tupl
     # turning has rounded the rows: what is left of a contradiction is not quite the origin
     if near.lowest > 0 and np.linalg.norm(near.point) > 1e-9 * np.linalg.norm(Z) / len(which) ** 0.5:
         return ids, None
-    return ids, algebra.dependency(packed_rows(data, ids, None)[0])
+    A, _, _ = packed_rows(data, ids, None)
+    tick(algebra.seconds(A))
+    return ids, algebra.dependency(A)
 
 
 def weak_plane(data: Data, face: Array, rng: np.random.Generator, tick: Tick) -> Separator | None:

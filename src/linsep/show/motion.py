@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from matplotlib.animation import FFMpegWriter, FuncAnimation, PillowWriter
 
-from linsep.bounds.steps import Trail, retrace
+from linsep.bounds.steps import Trail, own_trail
 from linsep.problem import Floats, take
 from linsep.show.plane import Frame
 from linsep.show.style import draw_classes, plain, theme
@@ -68,7 +68,7 @@ def animate(
         raise ValueError(f"an animation is written as .gif, .html or .mp4, not {ending}")
     if ending == ".mp4" and shutil.which("ffmpeg") is None:
         raise ValueError("writing .mp4 needs the program ffmpeg, which is not installed: write .gif or .html")
-    trail = retrace(model, X, y, coef_init=coef_init, intercept_init=intercept_init)
+    trail = own_trail(model, X, y, coef_init=coef_init, intercept_init=intercept_init)
     frames = np.unique(np.linspace(0, len(trail.trace), min(max_frames, len(trail.trace) + 1)).round().astype(int))
     flat = len(model.coef_) == 1 and model.coef_.shape[1] == 2
     with theme(style):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -311,7 +312,8 @@ def _widest(X: Any, unit: Floats) -> Floats:
         direction = np.linalg.svd(rest)[2][0]
     else:
         operator = LinearOperator((n, d), matvec=times, rmatvec=back, dtype=np.float64)
-        if not operator.matvec(np.ones(d)).any() and not np.any([times(e).any() for e in np.eye(min(d, 50), d)]):
+        probe = times(np.random.default_rng(1).standard_normal(d))
+        if np.linalg.norm(probe) <= 1e-12 * math.sqrt(float((X * X).sum())):  # no spread but along w
             return np.zeros(n)
         first = np.random.default_rng(0).standard_normal(min(n, d))
         large = min(n, d) > 500  # there a direction next to the widest one looks the same

@@ -142,7 +142,7 @@ class RegionsDisplay(Display):
         draw_classes(ax, self.points, self.groups, self.labels, palette, **look)
         if self.wrong.any():
             draw_crosses(ax, self.points[self.wrong], palette, "wrong")
-        if len(self.labels) > 5:  # too many to look up in a legend: name them where they are
+        if 5 < len(self.labels) <= 12:  # many to look up in a legend: name them where they are
             for c in np.unique(self.groups):
                 x, y = np.median(self.points[self.groups == c], axis=0)
                 box = {"facecolor": palette.paper, "edgecolor": "none", "alpha": 0.75, "boxstyle": "round,pad=0.15"}

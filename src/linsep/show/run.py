@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 
 from linsep import encode
 from linsep.bounds import Audit, audit
-from linsep.bounds.steps import Trail, retrace
+from linsep.bounds.steps import Trail, own_trail
 from linsep.margin import largest_margin
 from linsep.problem import Array, Floats, NotSeparable
 from linsep.show.style import Display, Palette, below, logarithmic, short
@@ -106,7 +106,7 @@ class PassesDisplay(Display):
         training = test = None
         name = "held-out rows"
         if X is not None:
-            trail = retrace(model, X, y, coef_init=coef_init, intercept_init=intercept_init)
+            trail = own_trail(model, X, y, coef_init=coef_init, intercept_init=intercept_init)
             at = _some_passes(len(at), trail.examples.rows.data.size * len(trail.start))
             training, test = _errors(model, trail, np.cumsum(history["mistakes"])[at - 1], X_test, y_test)
         if test is None and not np.isnan(history["validation_error"]).all():
@@ -223,7 +223,7 @@ class TheoremDisplay(Display):
     True
     """
 
-    _size = 5.4, 4.3
+    _size = 5.6, 4.4
 
     def __init__(self, audit: Audit) -> None:
         if audit.bound is None:
@@ -286,7 +286,7 @@ class TheoremDisplay(Display):
             if made < end / 4:
                 self._zoom(ax, k, low, high, palette)
         ax.set(xlabel="mistakes k", ylabel="length")
-        said = "the proof holds" if found.holds else "VIOLATED"
+        said = "proof holds" if found.holds else "VIOLATED"
         ax.set_title(f"{short(made)} mistakes of at most {short(self._bound.mistakes)}: {said}")
         below(ax, 2, space=0.16)
 
@@ -392,7 +392,7 @@ class BracketDisplay(Display):
         -------
         display : BracketDisplay
         """
-        trail = retrace(model, X, y, coef_init=coef_init, intercept_init=intercept_init)
+        trail = own_trail(model, X, y, coef_init=coef_init, intercept_init=intercept_init)
         try:
             found = largest_margin(X, y, form="augmented" if model.fit_intercept else "origin")
             margin = found.lower, found.upper

@@ -112,7 +112,7 @@ export function charting(page) {
     for (const x of ticks(x0, x1, 4)) if (Number.isInteger(x)) node.append(text(X(x), height - em * 0.4, "middle", number(x, 6)));
     for (const tick of ticks(y0, y1, 3)) {
       const y = log ? 10 ** tick : tick;
-      node.append(rule(left, Y(y), right, Y(y), "grid"), text(left - 4, Y(y) + em * 0.35, "end", number(y, 2)));
+      node.append(rule(left, Y(y), right, Y(y), "rule"), text(left - 4, Y(y) + em * 0.35, "end", number(y, 2)));
     }
     if (upright?.far) node.append(text(right, em * 0.9, "end", `${upright.label} →`, "label"));
     else if (upright) {
@@ -133,16 +133,15 @@ export function charting(page) {
     if (!run) return;
     const k = run.frames[state.index], found = run.pass.end.findIndex((end) => end >= k);
     const p = found < 0 ? run.pass.end.length - 1 : found;
-    for (const [key, title] of CHARTS) {
+    for (const [key] of CHARTS) {
       if (!cursors[key]) continue;
       const { X } = cursors[key], x = X(charts[key].passes ? run.pass.number[p] : k), value = charts[key].value(state.index, p);
       part[`cursor-${key}`].style.transform = `translateX(${x - 1}px)`;
       put(part[`value-${key}`], value);
-      if (part[`chart-${key}`].matches(":focus")) tell(key, title, k, value);
+      const node = part[`chart-${key}`]; // only the one that is listened to says where it is
+      if (node.matches(":focus")) set(node, { "aria-valuemax": run.mistakes, "aria-valuenow": k, "aria-valuetext": `mistake ${k}: ${value}` });
     }
   }
-
-  const tell = (key, title, k, value) => part[`chart-${key}`].setAttribute("aria-label", `${title} at mistake ${k}: ${value}`);
 
   // The frame of a mistake, by bisection; long runs have fewer frames than mistakes.
   function nearest(k) {
@@ -171,5 +170,5 @@ export function charting(page) {
     node.addEventListener("focus", () => drawCursors()); // which says where it is
   }
 
-  return { drawCharts, drawCursors };
+  return { drawCharts, drawCursors, nearest };
 }

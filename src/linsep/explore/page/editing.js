@@ -22,7 +22,7 @@ export function editing(page) {
     const weak = state.shown?.verdict?.plane && state.shown.verdict.kind === "quasi";
     const legend = [
       ["w", "perceptron’s plane", run], weak ? ["thin", "weakly right plane", run] : ["u", "widest margin", state.shown?.margin],
-      ["kept", "kept at the end", run?.kept || run?.vote], ["ring", "this mistake", run], ["size", "larger: more mistakes", run],
+      ["kept", "kept", run?.kept || run?.vote], ["now", "this mistake", run], ["size", "size: mistakes on it", run],
     ];
     part.legend.replaceChildren(...legend.map(([kind, text, there]) => html("span", { class: there ? kind : `${kind} faint` }, html("i"), text)));
   }
@@ -130,6 +130,7 @@ export function editing(page) {
   });
   part.plot.addEventListener("keydown", (event) => {
     const point = event.target.closest("[data-point]");
+    if (event.key === "a" && !state.rows.length && page.editable()) { addPoint(...page.scale.middle); return; }
     if (!point || event.ctrlKey || event.metaKey) return;
     const i = +point.dataset.point, n = state.rows.length, far = (event.shiftKey ? 1 : 8), [x, y] = page.place(i), digit = +event.key;
     const move = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];

@@ -17,7 +17,7 @@ import { sharing } from "./sharing.js";
 export function mount(host, line) {
   const state = {
     rows: [], labels: [], names: [], settings: {}, classes: [-1, 1], label: 1, tool: "move",
-    shown: null, index: 0, box: null, held: null, chosen: 0, epoch: 0, playing: 0, speed: 2, seed: 0,
+    shown: null, index: 0, box: null, held: null, around: null, chosen: 0, epoch: 0, playing: 0, speed: 2, seed: 0,
   };
   const part = {}; // named elements
   const page = { state, part, line, host }; // what the other files see; they add their functions to it
@@ -39,6 +39,7 @@ export function mount(host, line) {
       waiting = false;
       const { epoch, held } = state;
       const asked = { points: { rows: state.rows, labels: state.labels, names: state.names }, settings: state.settings };
+      if (state.around !== null) asked.around = state.around;
       if (held) asked.view = { origin: held.origin, basis: held.basis, axes: held.axes };
       let answer;
       try { answer = await line.ask("compute", asked); } catch (error) { answer = { error: `no answer: ${error.message}` }; }
@@ -54,11 +55,12 @@ export function mount(host, line) {
     complain(answer.error ?? answer.note);
     if (answer.error) return;
     const atEnd = !state.shown?.run || state.index >= state.shown.run.frames.length - 1;
-    const before = state.shown;
+    const before = state.shown, k = state.around ?? before?.run?.frames[state.index] ?? 0;
     state.shown = answer;
     for (const c of answer.classes) if (!state.classes.includes(c)) state.classes.push(c);
     const last = answer.run ? answer.run.frames.length - 1 : 0;
-    state.index = atEnd ? last : Math.min(state.index, last);
+    state.index = atEnd && state.around === null ? last : answer.run ? page.nearest(k) : 0;
+    state.around = null;
     part.slider.max = last;
     if (!state.held && (answer.view.kind === "projection" || before?.view.kind !== answer.view.kind)) page.fitBox();
     if (!state.box) page.fitBox();
@@ -163,10 +165,18 @@ export function mount(host, line) {
     page.drawCursors();
     if (state.shown?.theorem || state.shown?.rest) page.drawProof();
   }
+  function step(by) { // of a long run not every moment is here: those nearby are asked for
+    const frames = state.shown?.run?.frames ?? [0], k = frames[state.index], next = frames[state.index + by];
+    pause();
+    if (next === undefined || Math.abs(next - k) === 1 || line.replay) { go(state.index + by); return; }
+    state.around = k + by;
+    refresh();
+  }
   function pause() {
     clearInterval(state.playing);
     state.playing = 0;
     put(part.run, "▶ Run");
+    part.update.setAttribute("aria-live", "polite"); // each step is read out, but not while running
     part.run.setAttribute("aria-pressed", "false");
   }
   function toggle() {
@@ -175,6 +185,7 @@ export function mount(host, line) {
     if (!last) return;
     if (state.index >= last) go(0);
     put(part.run, "⏸ Pause");
+    part.update.setAttribute("aria-live", "off");
     part.run.setAttribute("aria-pressed", "true");
     state.playing = setInterval(() => { if (state.index >= last) pause(); else go(state.index + 1); }, 1000 / state.speed);
   }
@@ -186,7 +197,8 @@ export function mount(host, line) {
     go(state.index + by);
   }
   root.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") root.querySelectorAll("details.menu").forEach((menu) => { menu.open = false; });
+    const open = event.key === "Escape" && root.querySelector("details.menu[open]");
+    if (open) { open.open = false; open.querySelector("summary").focus(); }
     if (event.key !== " " || event.target.closest("button, input, select, textarea, summary")) return;
     event.preventDefault();
     event.stopPropagation();
@@ -237,14 +249,14 @@ export function mount(host, line) {
     });
   }
   Object.assign(page, { dark, complain, ask, refresh, adopt, loadPreset, askPreset, readText, readFile, clear, readFields, writeFields, own, fit });
-  Object.assign(page, { go, pause, toggle, walkKeys, drawAll, resize });
+  Object.assign(page, { go, step, pause, toggle, walkKeys, drawAll, resize });
   Object.assign(page, plane(page), words(page), charting(page), editing(page), undoing(page), sharing(page));
   new ResizeObserver(resize).observe(part.plot);
   page.drawTools();
   page.drawHistory();
   if (line.first.preset && part.preset) part.preset.value = line.first.preset;
   adopt(line.first.points, line.first.settings, line.first.said);
-  return { adopt, state };
+  return { adopt, state, root };
 }
 
 // ------------------------------------------------------------------------------------------------ three ways to Python
@@ -255,12 +267,15 @@ function render({ model, el }) {
   let count = 0;
   const hear = (message) => { open.get(message.number)?.(message.answer); open.delete(message.number); };
   model.on("msg:custom", hear);
-  mount(el, {
+  const { root } = mount(el, {
     presets: model.get("presets"),
     first: { points: model.get("points"), settings: model.get("settings") },
     ask: (kind, asked) => new Promise((resolve) => { open.set(++count, resolve); model.send({ number: count, kind, asked }); }),
     keep: (points, settings) => { model.set("points", points); model.set("settings", settings); model.save_changes(); },
   });
+  const { jpThemeLight } = document.body.dataset, said = document.body.className.match(/\b(?:vscode-)?(light|dark)\b/);
+  const theme = jpThemeLight ? { true: "light", false: "dark" }[jpThemeLight] : said?.[1];
+  if (theme) root.dataset.theme = theme; // the notebook's own; otherwise the system's
   return () => model.off("msg:custom", hear);
 }
 export default { render };

@@ -61,7 +61,7 @@ export function plane(page) {
     const X = (x) => width / 2 + (x - cx) * sx, Y = (y) => height / 2 - (y - cy) * sy;
     const left = cx - width / 2 / sx, right = cx + width / 2 / sx, bottom = cy - height / 2 / sy, top = cy + height / 2 / sy;
     page.scale = scale = {
-      width, height, sx, sy, X, Y, left, right, bottom, top,
+      width, height, sx, sy, X, Y, left, right, bottom, top, middle: [cx, cy],
       inverse: (px, py) => [cx + (px - width / 2) / sx, cy - (py - height / 2) / sy],
       corners: [[left, bottom], [right, bottom], [right, top], [left, top]],
       snap: 2 ** Math.floor(Math.log2(Math.max(1 / sx, 1 / sy))), // moved points are short binary fractions, and so are proofs
@@ -109,12 +109,15 @@ export function plane(page) {
   function drawPlot() {
     measure();
     drawAxes();
+    const held = part.plot.getRootNode().activeElement?.dataset?.point; // a point that has the focus hands it on
     while (dots.length > state.rows.length) layer.points.lastChild.remove();
     while (dots.length < state.rows.length) layer.points.append(svg("g", { role: "button" }, svg("circle", { r: 16, class: "reach" }), svg("path"), svg("text")));
     counts = new Uint32Array(state.rows.length);
     counted = 0;
     countMistakes();
     state.rows.forEach((_, i) => drawPoint(i));
+    set(part.plot, { tabindex: dots.length ? -1 : 0 }); // the way in for the first point
+    if (held >= dots.length) dots[state.chosen]?.focus({ preventScroll: true });
     drawWidest();
     drawLinks();
   }
@@ -145,7 +148,7 @@ export function plane(page) {
     for (const key in attributes) if (dots[i].getAttribute(key) !== String(attributes[key])) dots[i].setAttribute(key, attributes[key]);
     set(reach, { cx, cy });
     set(body, { d: shape(code, cx, cy, size(i)) });
-    if (few() || text.textContent) { set(text, { x: cx + 11, y: cy - 9 }); put(text, few() ? name(i) : ""); }
+    if (few() || text.textContent) { set(text, { x: cx + 15, y: cy - 14 }); put(text, few() ? name(i) : ""); }
   }
 
   function drawWidest() {
@@ -211,7 +214,10 @@ export function plane(page) {
     drawPlanes(planes, run.apart);
     for (const i of countMistakes()) if (dots[i]) drawPoint(i);
     const row = run.trace[k - 1];
-    if (k > 0 && row < state.rows.length) marks.push(ring(row, 19, "current"), ...(few() ? [] : [beside(row, 21, 5)]));
+    if (k > 0 && row < state.rows.length) {
+      const named = few() || state.shown.verdict?.refutation?.rows.includes(row);
+      marks.push(ring(row, 19, "current"), ...(named ? [] : [beside(row, 21, 5)]));
+    }
     const atEnd = state.index === run.frames.length - 1;
     if (atEnd && run.kept) marks.push(["path", { d: lines(run.kept), class: "kept", "data-part": "kept" }]);
     if (atEnd && run.vote) marks.push(["path", { d: run.vote.map((spot) => `M${spots([spot])}h0`).join(""), class: "kept vote", "data-part": "kept" }]);

@@ -3,7 +3,7 @@
 import { html, svg } from "./elements.js";
 
 const LOOKS = [ // what a picture takes along of the styles
-  "fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-linejoin", "stroke-linecap", "fill-rule", "opacity",
+  "fill", "fill-opacity", "stroke", "stroke-opacity", "stroke-width", "stroke-dasharray", "stroke-linejoin", "stroke-linecap", "fill-rule", "opacity",
   "font-size", "font-family", "font-weight", "font-style", "paint-order",
 ];
 

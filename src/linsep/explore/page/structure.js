@@ -36,22 +36,22 @@ const HELP = [
   ["Tab, N, P", "go to the points, to the next, to the one before"],
   ["arrows", "move it; with Shift in small steps"],
   ["1, 2, … or L", "give it that label, or the next"],
-  ["A, Delete", "add a point beside it, delete it"],
+  ["A, Delete", "add a point beside it (or the first one), delete it"],
   ["Ctrl-Z, Ctrl-Shift-Z", "undo, redo"],
   ["Space", "run or pause"],
   ["over a chart", "the plane moves to that mistake; arrows too"],
 ];
 const SPEEDS = [1, 2, 5, 15, 60];
 
-const FACTS = [ // name, label, what it is
-  ["mistakes", "mistakes k", "Updates made in training"],
-  ["allowed", "bound", "The mistake bound, from (R/γ)²"],
-  ["radius", "R", "Largest norm of a point; with offset of (x, 1)"],
-  ["gamma", "γ", "Largest margin; with offset of (x, 1)"],
-  ["widest", "widest margin", "The largest margin as people draw it, certified"],
-  ["margin", "this plane’s", "Margin of the last plane, negative if a point is wrong"],
-  ["errors", "points wrong", "At the end of the run"],
-  ["stop", "ended", "Why the run ended"],
+const FACTS = [ // name, label, what it is and how it is computed
+  ["mistakes", "mistakes k", "Updates made in training: k = Σ α, with α the mistakes on each point."],
+  ["allowed", "bound", "No run makes more mistakes than this: (R/γ)², rounded down."],
+  ["radius", "R", "The longest point: R = max ‖x‖, with an offset that of (x, 1)."],
+  ["gamma", "γ", "The largest margin any plane has in the theorem: γ = max over w of min y w·x/‖w‖, with an offset that of (x, 1)."],
+  ["widest", "widest margin", "The largest margin as people draw it: max over w and b of min y (w·x + b)/‖w‖, certified from both sides."],
+  ["margin", "this plane’s", "Margin of the plane at the end, min y (w·x + b)/‖w‖: negative if a point is wrong."],
+  ["errors", "points wrong", "Training points that the plane at the end predicts wrong."],
+  ["stop", "ended", "Why the run ended."],
 ];
 
 export function build(page) {
@@ -85,7 +85,10 @@ export function build(page) {
       button("python", "Python script", "Save a script that makes this run", () => page.saveText("python", "run.py", "text/x-python")),
       live ? button("html", "Replay (HTML)", "Save one file that replays the run anywhere", () => page.saveText("html", "run.html", "text/html")) : null,
       live && line.address ? button("link", "Copy link", "Copy the address of these points", () => page.copyLink()) : null);
-    const help = menu("help", "Help", null, html("dl", { class: "keys" }, ...HELP.flatMap(([keys, what]) => [html("dt", {}, keys), html("dd", {}, what)])));
+    const help = menu("help", "Help", "wide",
+      html("dl", { class: "keys" }, ...HELP.flatMap(([keys, what]) => [html("dt", {}, keys), html("dd", {}, what)])),
+      html("h2", {}, "What the numbers are"),
+      html("dl", { class: "keys" }, ...FACTS.flatMap(([, label, what]) => [html("dt", {}, label), html("dd", {}, what)])));
     const large = button("large", "A+", "Larger type", () => {
       part.large.setAttribute("aria-pressed", page.root.classList.toggle("large"));
       page.resize();
@@ -110,15 +113,15 @@ export function build(page) {
     const to = (where) => () => { page.pause(); page.go(where()); };
     const pace = () => { state.speed = +part.speed.value; if (state.playing) { page.pause(); page.toggle(); } };
     const transport = html("div", { class: "transport", role: "toolbar", "aria-label": "The run" },
-      button("start", "«", "To the start", to(() => 0)), button("back", "‹", "One mistake back", to(() => state.index - 1)),
+      button("start", "«", "To the start", to(() => 0)), button("back", "‹", "One mistake back", () => page.step(-1)),
       button("run", "▶ Run", "Run or pause", () => page.toggle()),
-      button("step", "›", "One mistake on", to(() => state.index + 1)), button("end", "»", "To the end", to(() => Infinity)),
+      button("step", "›", "One mistake on", () => page.step(1)), button("end", "»", "To the end", to(() => Infinity)),
       control("select", "speed", { "aria-label": "Mistakes a second", onchange: pace }, ...options(SPEEDS.map((speed) => [speed, `${speed}/s`]))),
       control("input", "slider", { type: "range", min: 0, max: 0, value: 0, step: 1, "aria-label": "Mistake", oninput: to(() => +part.slider.value) }),
-      named("moment", html("output", { class: "moment", "data-part": "moment" }, "–")));
+      named("moment", html("output", { class: "moment", "aria-live": "off", "data-part": "moment" }, "–")));
     part.speed.value = state.speed;
-    const step = html("section", { class: "card step", "aria-label": "This update", "data-part": "step" },
-      ...[0, 1, 2, 3].map((i) => named(`step${i}`, html("p", {}, "\u00a0"))));
+    const lines = [0, 1, 2, 3].map((i) => named(`step${i}`, html("p", {}, "\u00a0")));
+    const step = named("update", html("section", { class: "card step", "aria-label": "This update", "aria-live": "polite", "data-part": "step" }, ...lines));
     return html("section", { class: "board", "aria-label": "The plane" }, tools,
       html("div", { class: "frame" }, html("div", { class: "pictures" }, picture("back"), plot, picture("front"),
         html("div", { class: "corner" }, live ? undo : null, live ? redo : null, fit)), named("hint", html("p", { class: "hint" }))),
@@ -151,8 +154,8 @@ export function build(page) {
       html("dl", {}, ...FACTS.map(fact)));
     const proof = named("proof", html("section", { class: "card proof", "aria-label": "The proof", "data-part": "proof" }));
     const chart = ([key, title, formula, said]) => html("figure", { class: "card", "data-chart": key },
-      html("figcaption", {}, html("b", {}, title), " ", html("i", {}, ...coloured(formula)), named(`value-${key}`, html("output", {}, "\u00a0"))),
-      html("div", { class: "chart" }, named(`chart-${key}`, svg("svg", { tabindex: 0, role: "img", "aria-label": title })),
+      html("figcaption", {}, html("b", {}, title), " ", html("i", {}, ...coloured(formula)), named(`value-${key}`, html("output", { "aria-live": "off" }, "\u00a0"))),
+      html("div", { class: "chart" }, named(`chart-${key}`, svg("svg", { tabindex: 0, role: "slider", "aria-label": title, "aria-valuemin": 0, "aria-valuenow": 0 })),
         named(`cursor-${key}`, html("i", { class: "cursor", hidden: true }))),
       html("p", { class: "small" }, said));
     return html("div", { class: "side" }, verdict, proof, html("section", { class: "charts", "aria-label": "Charts" }, ...CHARTS.map(chart)), settings());

@@ -151,7 +151,7 @@ export function words(page) {
     const kinds = { separable: "a plane parts it from the rest", quasi: "only weakly separable from the rest", overlap: "no plane parts it from the rest" };
     for (let t = 0; t < k; t++) made[run.machines[t]]++;
     part.rest.replaceChildren(...rest.map(({ class: c, kind, allowed, margin, radius, rows }) => {
-      const plain = !run.update_margin, limit = allowed == null ? "" : ` ≤ ${plain ? `(R/γ)² = (${number(radius)}/${number(margin)})², ` : ""}so at most ${allowed} ✓`;
+      const plain = !run.update_margin, limit = allowed == null ? "" : ` ≤ ${plain ? `(R/γ)² = (${number(radius)}/${number(margin)})², ` : ""}so at most ${allowed} ${made[c] <= allowed ? "✓" : "✗"}`;
       const against = rows ? `: ${rows.map(name).join(", ")} contradict each other` : "";
       return html("li", { class: `c${state.classes.indexOf(classes[c])}` }, html("b", {}, tag(classes[c])),
         html("span", {}, ` ${kinds[kind] ?? "undecided"}${against}`), html("span", { class: "numbers" }, `k = ${made[c]}${limit}`));

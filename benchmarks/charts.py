@@ -1,0 +1,70 @@
+"""A chart per question, from the results: bars of ratios beside their targets, or curves."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+INK, MET, MISSED, LIMIT = "#1b2a41", "#2a6f97", "#c1502e", "#7a8ca5"
+
+
+def draw(told: dict[str, Any], folder: Path) -> None:
+    """Write the charts of all questions that have something to draw."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    mpl.rcParams |= {"svg.hashsalt": "linsep", "svg.fonttype": "none", "font.size": 9}  # the same bytes every time
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("*.svg"):
+        old.unlink()
+    for name, each in told["questions"].items():
+        for number, curve in enumerate(each["curves"], 1):
+            _curves(curve, folder / f"{name}-{number}.svg")
+        if each["rows"] and not each["curves"]:
+            _bars(each, folder / f"{name}.svg")
+
+
+def _bars(each: dict[str, Any], path: Path) -> None:
+    """Draw how many times as long the peers take, and the targets."""
+    import matplotlib.pyplot as plt
+
+    rows = each["rows"][::-1]
+    figure, axes = plt.subplots(figsize=(8.5, 0.8 + 0.34 * len(rows)), layout="constrained")
+    for place, row in enumerate(rows):
+        axes.barh(place, row["ratio"], color=MET if row["met"] else MISSED, height=0.62)
+        number = float(re.search(r"[\d.]+", row["target"])[0])  # type: ignore[index]
+        target = number if row["target"].startswith("≥") else 1 / number
+        axes.plot([target, target], [place - 0.42, place + 0.42], color=INK, linewidth=2)
+        axes.annotate(f" {row['ratio']:.2g}×", (max(row["ratio"], target), place), va="center", color=INK)
+    axes.set_yticks(range(len(rows)), [f"{_short(row['job'])} | {_short(row['peer_name'])}" for row in rows])
+    axes.set_xscale("log")
+    axes.axvline(1, color=LIMIT, linewidth=0.8, linestyle=":")
+    low, high = axes.get_xlim()
+    axes.set_xlim(low / 1.3, high * 1.6)
+    axes.set_xlabel("time of the peer or limit / our time; the black mark is the target")
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, metadata={"Date": None})
+    plt.close(figure)
+
+
+def _short(text: str) -> str:
+    """Return a name without what stands in brackets."""
+    return re.sub(r" \([^)]*\)", "", text)
+
+
+def _curves(curve: dict[str, Any], path: Path) -> None:
+    """Draw how something grows, on logarithmic axes, with the slope at the far end."""
+    import matplotlib.pyplot as plt
+    import numpy as np
+
+    figure, axes = plt.subplots(figsize=(5.2, 3.4), layout="constrained")
+    for name, (x, y) in curve["lines"].items():
+        slope = np.log(y[-1] / y[-2]) / np.log(x[-1] / x[-2]) if len(x) > 1 and min(y[-2:]) > 0 else float("nan")
+        axes.loglog(x, y, "o-", markersize=4, label=f"{name} (last slope {slope:.1f})")
+    axes.set(title=curve["title"], xlabel=curve["x_label"], ylabel=curve["y_label"])
+    axes.grid(alpha=0.3, which="both")
+    axes.legend(frameon=False, fontsize=8)
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, metadata={"Date": None})
+    plt.close(figure)

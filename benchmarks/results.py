@@ -1,0 +1,165 @@
+"""What was measured, on which machine, when, with which versions: kept in ``results.json``, and told in the pages."""
+
+from __future__ import annotations
+
+import ast
+import datetime
+import json
+import os
+import platform
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+PATH = ROOT / "benchmarks" / "results.json"
+PACKAGES = (
+    "linsep", "numpy", "scipy", "numba", "scikit-learn", "pyarrow", "pandas", "polars", "liblinear-official",
+    "vowpalwabbit", "river", "mlpack", "dask",
+)  # fmt: skip
+BEGIN, END = "<!-- made by make bench: {} -->", "<!-- end -->"
+# what the front page tells: questions, and words that the job and the peer must have
+HEADLINES = (
+    ("passes", "float64, cyclic", "scikit-learn"),
+    ("passes", "uint8, cyclic", "scikit-learn"),
+    ("passes", "CSR, cyclic", "scikit-learn"),
+    ("files", "LIBSVM text", "Vowpal Wabbit"),
+    ("files", "LIBSVM text", "load_svmlight_file"),
+    ("files", "csv", "pandas"),
+    ("files", "parquet", "polars"),
+    ("verdicts", "20k×50, separable", "linprog"),
+    ("verdicts", "20k×50, overlap", "linprog"),
+    ("margins", "affine", "LinearSVC"),
+    ("kernel", "fit", "SVC"),
+)
+
+
+def machine() -> dict[str, Any]:
+    """Say what machine this is."""
+    model = platform.processor()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        names = [line.split(":", 1)[1].strip() for line in info.read_text().splitlines() if "model name" in line]
+        model = names[0] if names else model
+    pages, size = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
+    return {
+        "processor": model or platform.machine(),
+        "cores": os.cpu_count(),
+        "memory_gb": round(pages * size / 1e9, 1),
+        "system": platform.system(),
+        "python": platform.python_version(),
+    }
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what is measured, of those that are installed."""
+    found = {}
+    for name in PACKAGES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def entry(name: str, found: dict[str, Any], *, quick: bool = False) -> dict[str, Any]:
+    """Return what is kept of an answer: the question, where and when it was answered, and all rows."""
+    text = ast.get_docstring(ast.parse((ROOT / "benchmarks" / f"{name}.py").read_text(encoding="utf-8"))) or name
+    now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return {
+        "question": " ".join(text.split("\n\n")[0].split()),
+        "date": now,
+        "quick": quick,
+        "machine": machine(),
+        "versions": versions(),
+        **found,
+    }
+
+
+def load(path: Path) -> dict[str, Any]:
+    """Read results, or begin with none."""
+    if not path.exists():
+        return {"questions": {}}
+    told: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return told
+
+
+def save(told: dict[str, Any], path: Path) -> None:
+    """Write results, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_suffix(".part")
+    draft.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    draft.replace(path)
+
+
+def headlines(told: dict[str, Any]) -> list[str]:
+    """Return the lines of the front page's table."""
+    lines = ["| job | linsep | beside | | ratio | target |", "|---|---:|---|---:|---:|---|"]
+    for name, job, peer in HEADLINES:
+        rows = told["questions"].get(name, {"rows": []})["rows"]
+        row = next((row for row in rows if job in row["job"] and peer in row["peer_name"]), None)
+        if row is not None:
+            lines.append(_line(row))
+    dates = sorted({each["date"].split()[0] for each in told["questions"].values()})
+    machines = {_machine(each["machine"]) for each in told["questions"].values()}
+    rows = [row for each in told["questions"].values() for row in each["rows"]]
+    met = sum(row["met"] for row in rows)
+    when = " to ".join(dict.fromkeys([dates[0], dates[-1]])) if dates else ""
+    if when:
+        lines += ["", f"Seconds, best of several, measured {when} on {' and '.join(sorted(machines))} by `make bench`; "
+                  f"{met} of {len(rows)} targets are met."]  # fmt: skip
+    return lines
+
+
+def everything(told: dict[str, Any]) -> list[str]:
+    """Return the lines of the page with all results."""
+    lines = []
+    for name, each in told["questions"].items():
+        versions = ", ".join(f"{package} {number}" for package, number in each["versions"].items())
+        lines += [f"## {name}", "", each["question"], ""]
+        if each["rows"]:
+            lines += ["| job | linsep | beside | | ratio | target |", "|---|---:|---|---:|---:|---|"]
+            lines += [_line(row) for row in each["rows"]]
+            lines += [""]
+        if each["failed"]:
+            lines += [f"Not all of it: {each['failed']}.", ""]
+        for number in range(len(each["curves"]) or bool(each["rows"])):
+            chart = f"{name}-{number + 1}" if each["curves"] else name
+            lines += [f"![{each['question']}](../benchmarks/charts/{chart}.svg)", ""]
+        lines += [f"{each['date']}, {_machine(each['machine'])}; {versions}.", ""]
+    return lines
+
+
+def _line(row: dict[str, Any]) -> str:
+    """Return a row of a table."""
+    mark = "met" if row["met"] else "**missed**"
+    return (
+        f"| {row['job']} | {row['ours']:.3g} | {row['peer_name']} | {row['peer']:.3g} | {row['ratio']:.2g}× "
+        f"| {row['target']}, {mark} |"
+    )
+
+
+def _machine(about: dict[str, Any]) -> str:
+    """Return a machine in words."""
+    return f"{about['cores']} cores of {about['processor']}, {about['memory_gb']:.0f} GB, Python {about['python']}"
+
+
+def filled(text: str, name: str, lines: list[str]) -> str:
+    """Return a page with what stands between the marks written anew."""
+    begin = BEGIN.format(name)
+    before, _, rest = text.partition(begin)
+    _, end, after = rest.partition(END)
+    if not end:
+        raise ValueError(f"the page has no marks for {name}")
+    return f"{before}{begin}\n\n" + "\n".join(lines).strip() + f"\n\n{END}{after}"
+
+
+PAGES = {"README.md": ("speed", headlines), "docs/benchmarks.md": ("everything", everything)}
+
+
+def write_pages(told: dict[str, Any]) -> None:
+    """Write the tables of the pages anew."""
+    for name, (mark, lines) in PAGES.items():
+        path = ROOT / name
+        text = path.read_text(encoding="utf-8")
+        path.write_text(filled(text, mark, lines(told)), encoding="utf-8")

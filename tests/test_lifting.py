@@ -1,0 +1,117 @@
+"""Exact solutions of float systems, and planes or contradictions by Newton's method, against fractions."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from linsep.separate.lifting import dependency, solve
+from linsep.separate.newton import corners, fit
+
+
+def patient(_):
+    """Never out of time."""
+
+
+def solves(F, f, found):
+    numerators, denominator = ([int(value) for value in found[0]], int(found[1]))
+    return denominator > 0 and all(
+        sum(Fraction(a) * x for a, x in zip(row, numerators, strict=True)) == denominator * Fraction(right)
+        for row, right in zip(F.tolist(), f.tolist(), strict=True)
+    )
+
+
+def system(rng, kind, n):
+    F, f = rng.normal(size=(n, n)), rng.normal(size=n)
+    if kind == "integers":
+        F, f = rng.integers(-9, 10, size=(n, n)).astype(float), rng.integers(-9, 10, size=n).astype(float)
+    elif kind == "offset":
+        F += 1000.0
+    elif kind == "rows of all sizes":
+        scale = 10.0 ** rng.integers(-30, 30, size=n)
+        F, f = F * scale[:, None], f * scale
+    elif kind == "zeros":
+        F, f = F * (rng.random((n, n)) < 0.4) + np.eye(n), f * 0
+    return F, f
+
+
+@pytest.mark.parametrize("kind", ["normal", "integers", "offset", "rows of all sizes", "zeros"])
+@pytest.mark.parametrize("n", [1, 2, 7, 30])
+def test_solution_is_exact(kind, n):
+    F, f = system(np.random.default_rng(n), kind, n)
+    found = solve(F, f)
+    if found is None:  # random integers may be singular
+        assert kind == "integers"
+        assert abs(np.linalg.det(F)) < 0.5
+    else:
+        assert solves(F, f, found)
+
+
+@given(st.integers(0, 10**6), st.integers(1, 5), st.integers(0, 60))
+@settings(deadline=None, max_examples=60)
+def test_solution_is_exact_or_declined(seed, n, wild):
+    rng = np.random.default_rng(seed)
+    F = np.ldexp(rng.integers(-(2**53), 2**53, size=(n, n)).astype(float), rng.integers(-wild, wild + 1, size=(n, n)))
+    f = rng.integers(-(2**53), 2**53, size=n).astype(float)
+    found = solve(F, f)
+    assert found is None or solves(F, f, found)
+    assert found is not None or wild > 5 or np.linalg.cond(F) > 1e6
+
+
+def test_singular_systems_are_declined():
+    assert solve(np.ones((3, 3)), np.ones(3)) is None
+    assert solve(np.zeros((2, 2)), np.ones(2)) is None
+    F = np.random.default_rng(0).normal(size=(4, 4))
+    assert solve(F * 10.0 ** np.arange(0, -160, -40), np.ones(4)) is None
+
+
+@pytest.mark.parametrize("extra", [0, 3])
+def test_rows_that_cancel_get_exact_multipliers(extra):
+    rng = np.random.default_rng(1)
+    X = rng.integers(-99, 100, size=(6, 5)).astype(float)
+    weights = np.append(rng.integers(1, 50, size=5), 1).astype(float)
+    X[5] = -(weights[:5] @ X[:5])
+    X = np.column_stack((X, X[:, :extra] * 3.0)) * 2.0 ** np.arange(6)[:, None]  # with columns that depend on others
+    found = dependency(X, weights * 1.01)
+    assert found.places.tolist() == list(range(6))
+    assert [Fraction(w, found.weights[5]) * 2**k / 32 for k, w in enumerate(found.weights)] == weights.tolist()
+
+
+def test_multipliers_of_both_signs_are_declined():
+    assert dependency(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), np.ones(3)) is None
+    assert dependency(np.array([[1.0, 0.0], [0.0, 1.0]]), np.ones(2)) is None  # of rank 2
+
+
+@pytest.mark.parametrize("d", [2, 10, 40])
+def test_newton_finds_a_plane_above_all_rows(d):
+    rng = np.random.default_rng(d)
+    w = rng.normal(size=d)
+    Z = rng.normal(size=(20 * d, d))
+    Z *= np.sign(Z @ w)[:, None]
+    found = fit(Z, np.zeros(d), enough=0.3, steps=60, tick=patient)
+    assert found.ended
+    assert (Z @ found.w).min() > 0.29
+    assert np.allclose(found.heights, Z @ found.w)
+
+
+@pytest.mark.parametrize(("d", "rank"), [(1, 1), (5, 5), (20, 20), (20, 12)])
+def test_newton_finds_a_contradiction_and_its_corners(d, rank):
+    rng = np.random.default_rng(d)
+    Z = rng.normal(size=(12 * d, rank)) @ (np.eye(d) if rank == d else rng.normal(size=(rank, d)))
+    found = fit(Z, np.zeros(d), enough=0.3, steps=60, tick=patient)
+    assert found.ended
+    assert found.heights.min() <= 0
+    slack = np.maximum(1 - found.heights, 0)
+    below = np.flatnonzero(slack)
+    assert np.abs(slack @ Z).max() < 1e-6 * slack.sum()
+    kept, weights = corners(Z[below], slack[below], patient)
+    assert len(kept) <= rank + 1
+    assert weights.min() > 0
+    assert np.abs(weights @ Z[below][kept]).max() < 1e-6 * weights.sum()
+
+
+def test_rows_that_do_not_cancel_have_no_corners():
+    kept, weights = corners(np.eye(3), np.ones(3), patient)
+    assert len(kept) == len(weights) == 0
