@@ -21,7 +21,7 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 from benchmarks import Row, at_least, at_most
 from linsep import Perceptron, cluster, read
 from linsep.cluster.farm import load as load_shard
-from linsep.cluster.mixing import Lesson, Orders, Own, encoded, learn
+from linsep.cluster.passes import Lesson, Orders, Own, encoded, learn
 from linsep.cluster.shards import cut
 from linsep.read.source import Source
 

@@ -24,7 +24,8 @@ from linsep import Perceptron, cluster, fit_source, read, teacher
 from linsep.cli import main
 from linsep.cluster import ClusterError, cut
 from linsep.cluster.farm import Farm
-from linsep.cluster.mixing import Answer, Mix
+from linsep.cluster.mixing import Mix
+from linsep.cluster.passes import Answer
 from linsep.keep import Average
 from linsep.train import Keeper, Weights
 
