@@ -1,5 +1,6 @@
 """Training, predicting and deciding on a Dask cluster, with workers that die at any moment."""
 
+import doctest
 import os
 import pickle
 import signal
@@ -76,6 +77,11 @@ def same(one, other):
     assert np.array_equal(one.history_["mistakes"], other.history_["mistakes"])
     assert np.array_equal(one.history_["loss"], other.history_["loss"])
     assert (one.margin_, one.radius_, one.training_errors_) == (other.margin_, other.radius_, other.training_errors_)
+
+
+@pytest.mark.parametrize("room", [cluster.farm, cluster.looking, cluster.mixing, cluster.shards, cluster.verdict])
+def test_examples_run(room):
+    assert doctest.testmod(room).failed == 0
 
 
 # ---------------------------------------------------------------------------------------------------------------
