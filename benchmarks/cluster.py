@@ -21,7 +21,7 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 from benchmarks import Row, at_least, at_most
 from linsep import Perceptron, cluster, read
 from linsep.cluster.farm import load as load_shard
-from linsep.cluster.mixing import Lesson, Orders, Own, encoded, learn
+from linsep.cluster.passes import Lesson, Orders, Own, encoded, learn
 from linsep.cluster.shards import cut
 from linsep.read.source import Source
 
@@ -29,12 +29,13 @@ ROWS, FEATURES, CLASSES, SHARDS, ROUNDS = 240_000, 100, 600, 4, 8
 
 # the program prints the largest memory of the driver in megabytes; that of the workers is not in it
 DRIVER = """
-import resource, sys
+import re, sys
 from linsep import Perceptron, cluster, read
 if __name__ == "__main__":
     with cluster.connect("local", 2) as client:
         cluster.fit(Perceptron(max_iter=2), read(sys.argv[1]), client, shard_bytes=int(sys.argv[2]))
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    with open("/proc/self/status") as status:  # getrusage would count what the parent had when it forked
+        print(int(re.search(r"VmHWM:\\s+(\\d+)", status.read())[1]) / 1024)
 """
 
 
@@ -107,12 +108,15 @@ def measure() -> None:
             with cluster.connect("local", workers) as client:
                 for d in (1_000, 100_000, 1_000_000):
                     for shards in (2, 8):
-                        path = table(Path(folder, "few.npy"), 2 * shards, d, 2)
+                        path = str(Path(folder, "few.npy"))  # equal rows of both classes: every pass errs
+                        np.save(path, np.tile(np.append(np.ones(d, np.float32), 0), (2 * shards, 1)))
+                        np.load(path, mmap_mode="r+")[::2, -1] = 1
                         size = -(-os.path.getsize(path) // shards)
                         model = Perceptron(shuffle=False, max_iter=8)
                         cluster.fit(model, read(path), client, shard_bytes=size, evaluate=False)
-                        seconds = model.history_["seconds"][1:]
-                        print(workers, shards, d, f"{seconds.min() if len(seconds) else np.nan:.4f}", flush=True)
+                        moved = model.mixing_["mistakes"][1:].all(axis=1)  # rounds in which every shard sent weights
+                        seconds = model.history_["seconds"][1:][moved]
+                        print(workers, shards, d, f"{np.median(seconds) if len(seconds) else np.nan:.4f}", flush=True)
 
 
 def compare(train: str, test: str | None, most: int) -> None:

@@ -1,5 +1,6 @@
 """Training, predicting and deciding on a Dask cluster, with workers that die at any moment."""
 
+import doctest
 import os
 import pickle
 import signal
@@ -24,7 +25,8 @@ from linsep import Perceptron, cluster, fit_source, read, teacher
 from linsep.cli import main
 from linsep.cluster import ClusterError, cut
 from linsep.cluster.farm import Farm
-from linsep.cluster.mixing import Answer, Mix
+from linsep.cluster.mixing import Mix
+from linsep.cluster.passes import Answer
 from linsep.keep import Average
 from linsep.train import Keeper, Weights
 
@@ -75,6 +77,11 @@ def same(one, other):
     assert np.array_equal(one.history_["mistakes"], other.history_["mistakes"])
     assert np.array_equal(one.history_["loss"], other.history_["loss"])
     assert (one.margin_, one.radius_, one.training_errors_) == (other.margin_, other.radius_, other.training_errors_)
+
+
+@pytest.mark.parametrize("room", [cluster.farm, cluster.looking, cluster.mixing, cluster.shards, cluster.verdict])
+def test_examples_run(room):
+    assert doctest.testmod(room).failed == 0
 
 
 # ---------------------------------------------------------------------------------------------------------------

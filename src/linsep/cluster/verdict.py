@@ -28,7 +28,7 @@ from distributed import Client
 
 from linsep import encode
 from linsep.cluster.farm import Farm, Raw
-from linsep.cluster.mixing import all_classes
+from linsep.cluster.passes import all_classes
 from linsep.document import Fingerprint
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
 from linsep.proof import Data, Refutation, Separator, Verdict, difference, integer_matrix, signs
