@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 
 import matplotlib
 import pytest
@@ -51,3 +52,11 @@ if not COMPILED:
         finally:
             signal.setitimer(signal.ITIMER_VIRTUAL, 0)
             signal.signal(signal.SIGVTALRM, before)
+
+
+@pytest.fixture(autouse=True)
+def _no_figure_is_left():
+    """Close what an example has drawn: later tests look at all figures that are open."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")

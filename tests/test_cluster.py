@@ -6,6 +6,7 @@ import pickle
 import signal
 import subprocess
 import sys
+from contextlib import contextmanager
 from fractions import Fraction
 
 import dask
@@ -31,17 +32,24 @@ from linsep.keep import Average
 from linsep.train import Keeper, Weights
 
 
-@pytest.fixture(scope="module")
-def local():
+@contextmanager
+def started():
     how = {"threads_per_worker": 1, "processes": True, "dashboard_address": ":0", "silence_logs": 50}
     few = dask.config.set({"distributed.scheduler.allowed-failures": 2})  # so that tasks are given up
-    with few, LocalCluster(n_workers=2, **how) as started:
-        yield started
+    with few, LocalCluster(n_workers=2, **how) as local, Client(local, set_as_default=False) as client:
+        yield client
 
 
 @pytest.fixture(scope="module")
-def client(local):
-    with Client(local, set_as_default=False) as connected:
+def client():
+    with started() as connected:
+        yield connected
+
+
+@pytest.fixture
+def mortal():
+    """Make a cluster whose workers may be killed: one that dies while it starts is not started again."""
+    with started() as connected:
         yield connected
 
 
@@ -379,23 +387,23 @@ def test_the_number_of_workers_does_not_show(undisturbed, workers):
 
 
 @pytest.mark.parametrize(("seed", "repeatedly"), [(0, False), (1, False), (2, True)])
-def test_dead_workers_do_not_show(client, local, undisturbed, seed, repeatedly):
+def test_dead_workers_do_not_show(mortal, undisturbed, seed, repeatedly):
     path, expected = undisturbed
     moments = np.random.default_rng(seed).choice(55, 4, replace=False).tolist()
-    killer = Killer(local, moments, repeatedly)
+    killer = Killer(mortal.cluster, moments, repeatedly)
     model = Perceptron(keep="average", max_iter=12)
-    same(cluster.fit(model, read(path), client, shard_bytes=shard_bytes(path, 5), watch=killer), expected)
+    same(cluster.fit(model, read(path), mortal, shard_bytes=shard_bytes(path, 5), watch=killer), expected)
     assert killer.kills >= 2
 
 
-def test_a_task_that_was_given_up_is_tried_again(client, folder, monkeypatch):
+def test_a_task_that_was_given_up_is_tried_again(mortal, folder, monkeypatch):
     """More workers die at one task than the scheduler allows: the shard is read and asked anew."""
     path = saved(folder, *rows(), "again.npy")
     mark = str(folder / "deaths")
-    assert list(Farm(client, read(path), 10**9).ask(die_at_first, (mark, 4))) == ["alive"]
+    assert list(Farm(mortal, read(path), 10**9).ask(die_at_first, (mark, 4))) == ["alive"]
     monkeypatch.setattr("linsep.cluster.farm._ATTEMPTS", 1)
     with pytest.raises(ClusterError, match=r"shard 0 \(.*again.npy\): one worker after the other died"):
-        list(Farm(client, read(path), 10**9).ask(die_at_first, (mark, 10**6)))
+        list(Farm(mortal, read(path), 10**9).ask(die_at_first, (mark, 10**6)))
 
 
 def die_at_first(_, told):

@@ -124,7 +124,8 @@ class File:
         if place < self._length:
             self._kept.seek(place)
             return self._kept.readinto(buffer[: self._length - place])  # type: ignore[attr-defined, no-any-return]
-        data = self._stream.read(len(buffer))
+        # what is there, and no more: while a longer read waits for the rest, Ctrl-C is not heard
+        data = getattr(self._stream, "read1", self._stream.read)(len(buffer))
         buffer[: len(data)] = data
         if not data:
             self._ended = True
