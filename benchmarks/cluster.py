@@ -63,7 +63,7 @@ def bare(path: str, size: int) -> float:
         raw = load_shard(shard, source)
         ready.append(encoded(raw, Own(0, 0, 0), lesson))
     shortest = float("inf")
-    for _ in range(3):
+    for _ in range(ROUNDS - 1):
         orders = Orders(model, model._plan(CLASSES, 0), W, b, 0, False, {})
         started = time.perf_counter()
         ends = [learn(one, orders) for one in ready]

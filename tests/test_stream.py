@@ -351,8 +351,9 @@ def test_ahead_passes_errors_on_and_ends_its_thread():
     assert [next(got), next(got)] == [1, 2]
     with pytest.raises(KeyError, match="three"):
         next(got)
-    before = threading.active_count()
+    before = set(threading.enumerate())
     endless = ahead(iter(int, 1))
     assert next(endless) == 0
+    assert set(threading.enumerate()) - before
     endless.close()
-    assert threading.active_count() == before
+    assert not set(threading.enumerate()) - before
