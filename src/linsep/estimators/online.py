@@ -354,7 +354,8 @@ class Online(Linear):
         parts = [s.run.trace // np.uint64(s.machines) + np.uint64(s.first_row) for s in self._recorded()]
         trace: Array = np.concatenate([np.empty(0, np.uint64), *parts]).astype(np.intp)
         if len(trace) != self.mistakes_:
-            raise AttributeError(f"the trace of {self.mistakes_} mistakes was too long to be kept")
+            why = "it is too long, or several shards made them side by side"
+            raise AttributeError(f"the trace of {self.mistakes_} mistakes was not kept: {why}")
         return trace
 
     @property
