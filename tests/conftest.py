@@ -3,10 +3,13 @@
 import os
 import signal
 import sys
+import warnings
 
 import matplotlib
 import pytest
 from hypothesis import settings
+
+from linsep.cli import main
 
 COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
 PATIENCE = 5.0  # seconds of processor time that a test gets with the compiler off
@@ -60,3 +63,20 @@ def _no_figure_is_left():
     yield
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """Run a command in an empty folder; return its exit code and what it printed."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+
+    def command(*arguments):
+        with pytest.raises(SystemExit) as left:
+            main([str(argument) for argument in arguments])
+        printed = capsys.readouterr()
+        return left.value.code, printed.out, printed.err
+
+    return command

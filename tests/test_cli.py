@@ -20,26 +20,9 @@ from typer.testing import CliRunner
 import linsep
 from linsep import Perceptron, load, save, teacher
 from linsep.bounds import clopper_pearson
-from linsep.cli import app, learn, main
+from linsep.cli import app, learn
 
 COMMANDS = ["fit", "predict", "score", "show", "report", "convert", "generate"]
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
-    """Run a command in an empty folder; return its exit code and what it printed."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
-    monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.setattr(signal, "signal", lambda *_: None)
-
-    def command(*arguments):
-        with pytest.raises(SystemExit) as left:
-            main([str(argument) for argument in arguments])
-        printed = capsys.readouterr()
-        return left.value.code, printed.out, printed.err
-
-    return command
 
 
 def facts(answer):

@@ -1,7 +1,6 @@
 """``linsep report`` and the figures of ``linsep show``, as their users meet them."""
 
 import json
-import signal
 import warnings
 
 import matplotlib.pyplot as plt
@@ -10,24 +9,11 @@ import pytest
 from PIL import Image
 
 from linsep import Perceptron, audit, load, mistake_bound, read, save
-from linsep.cli import main
 
 
-@pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
-    """Run a command in an empty folder; return its exit code and what it printed."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
-    monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.setattr(signal, "signal", lambda *_: None)
-
-    def command(*arguments):
-        with pytest.raises(SystemExit) as left:
-            main([str(argument) for argument in arguments])
-        printed = capsys.readouterr()
-        return left.value.code, printed.out, printed.err
-
-    yield command
+@pytest.fixture(autouse=True)
+def _every_figure_is_closed():
+    yield
     assert plt.get_fignums() == []  # every figure was closed
 
 
