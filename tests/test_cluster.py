@@ -608,7 +608,7 @@ def test_a_line_is_that_of_the_whole_file(client, folder):
         for work in (cluster.fit, cluster.score):
             model = Perceptron().fit(np.eye(2), [0, 1])
             with pytest.raises(ReadError, match=f"lines.{name}:401: "):
-                work(model, read(path), client, shard_bytes=500)
+                work(model, read(path, zero_based=False if name == "svm" else None), client, shard_bytes=500)
 
 
 def test_no_rows(client, folder):

@@ -157,7 +157,7 @@ def encoded(raw: Raw, own: Own, lesson: Lesson) -> Ready:
 def learn(ready: Ready, orders: Orders) -> Answer:
     """Make one pass over a shard from the shared weights."""
     keeper = Average.of({name: array.copy() for name, array in orders.kept.items()}) if orders.kept else Keeper()
-    weights = Weights(orders.W.copy(), orders.b.copy())
+    weights = Weights(_aligned(orders.W), orders.b.copy())
     blocks = list(mixed(ready.blocks, ready.seed, orders.number)) if orders.model.shuffle else ready.blocks
     looked = 0
 
@@ -197,6 +197,19 @@ def learn(ready: Ready, orders: Orders) -> Answer:
         a,
         run.trace if orders.alone else run.trace[:0],
     )
+
+
+def _aligned(W: Floats) -> Floats:
+    """Return a copy that begins with a cache line.
+
+    Workers map large arrays one by one (Dask limits what malloc keeps), and those begin 16 bytes after a page: half of
+    the loads of the kernel would then cross a line, which costs it a fifth of its speed.
+    """
+    room = np.empty(W.nbytes + 64, np.uint8)
+    start = -room.ctypes.data % 64
+    copied: Floats = room[start : start + W.nbytes].view(W.dtype).reshape(W.shape)
+    copied[...] = W
+    return copied
 
 
 def held_wrong(ready: Ready, told: tuple[Floats, Floats, int]) -> tuple[int, int]:
