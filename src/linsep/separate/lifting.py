@@ -12,17 +12,20 @@ is certain, for the number of digits is an estimate: the solution is for the cal
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 from flint import fmpz, fmpz_mat
 from numba import njit
 from scipy.linalg import qr
+from scipy.linalg.lapack import dgetrf, dgetri
 
 from linsep.problem import Array, Floats
 from linsep.separate.algebra import Dependency
 
 PACE = 1e-8  # seconds for every row, column, and column again, of numbers of 53 bits
 _SPARE = 64  # digits more than needed: a wrong solution passes for one with a chance of 2**-64
+_FRACTION, _HALF = fmpz((1 << _SPARE) - 1), 1 << (_SPARE - 1)
 
 
 def dependency(X: Floats, weights: Floats) -> Dependency | None:
@@ -58,18 +61,18 @@ def solve(F: Floats, f: Floats) -> tuple[list[fmpz], fmpz] | None:
         return None
     M, low, bits = whole
     with np.errstate(all="ignore"):
-        try:
-            inverse = np.linalg.inv(M[:, :n])
-        except np.linalg.LinAlgError:
+        lu, swaps, flaw = dgetrf(M[:, :n])
+        if flaw != 0:
             return None
+        inverse = np.ascontiguousarray(dgetri(lu, swaps)[0])
         condition = float((np.abs(inverse) @ np.abs(M[:, :n]).sum(axis=1)).max())
         size = float(np.abs(inverse @ M[:, n]).max())
     if not (condition < 2.0**42 and size < 2.0**40):
         return None
     # the digits of a round must be right up to one, and the float residual up to the 63 bits that wrap around
     beta = 8 * int(min(50 - math.log2(condition), 114 - bits - math.log2(n), 40) // 8)
-    determinant = float(np.linalg.slogdet(M[:, :n])[1]) / math.log(2)
-    if beta < 8 or not math.isfinite(determinant):
+    determinant = float(np.log2(np.abs(np.diag(lu))).sum())
+    if beta < 8:
         return None
     rounds = -(-int(2 * determinant + math.log2(size + 1) + _SPARE) // beta)
     digits = np.empty((n, rounds), dtype=np.uint64)
@@ -110,31 +113,39 @@ def _rational(digits: Array, leading: Array, beta: int) -> tuple[list[fmpz], fmp
     n, rounds = digits.shape
     bits = beta * rounds
     parts = digits.view(np.uint8).reshape(n, rounds, 8)[:, :, : beta // 8].reshape(n, -1)
-    x = [
-        fmpz(int.from_bytes(part.tobytes(), "little")) + (fmpz(k) << bits)
-        for part, k in zip(parts, leading.tolist(), strict=True)
-    ]
-    q, half, one = fmpz(1), bits // 2, fmpz(1)
+    parts = np.hstack((parts, leading.view(np.uint8).reshape(n, 8)))
+    q, one = fmpz(1), fmpz(1)
     numerators: list[fmpz] = []
-    for _ in range(20):
+    while q.bit_length() <= bits // 2:
         # only the digits that count: q x is an integer up to an error far below 1
-        cut = max(0, bits - q.bit_length() - 2 * _SPARE)
-        scale = bits - cut
-        numerators = []
-        for value in x:
-            product = (value >> cut) * q
-            nearest = (product + (one << (scale - 1))) >> scale
-            if abs(product - (nearest << scale)) >> (scale - _SPARE // 2):
+        cut = max(0, bits - q.bit_length() - 2 * _SPARE) // 8
+        scale = bits - 8 * cut
+        for number in parts[len(numerators) :, cut:]:
+            near = (_integer(number) * q + (one << (scale - 1))) >> (scale - _SPARE)
+            part = int(near & _FRACTION) - _HALF
+            if abs(part) >> (_SPARE // 2):
                 break
-            numerators.append(nearest)
+            numerators.append(near >> _SPARE)
         else:
             return numerators, q
-        remainder = (x[len(numerators)] * q) % (one << bits)
-        short = fmpz_mat([[remainder, 1], [one << bits, 0]]).lll()
-        q *= abs(short[0, 1] if short[0, 1] else short[1, 1])
-        if q.bit_length() > half:
+        # most often a small divisor is missing, but for the first time
+        factor = fmpz(Fraction(part, 1 << _SPARE).limit_denominator(1 << 12).denominator)
+        if abs((part * int(factor) + _HALF) % (2 * _HALF) - _HALF) >> (_SPARE // 2):
+            # what is left of the denominator is so much shorter, and found from as many fewer digits
+            length = min(bits, bits - 2 * (q.bit_length() - _SPARE))
+            remainder = ((_integer(parts[len(numerators)]) * q) % (one << bits)) >> (bits - length)
+            short = fmpz_mat([[remainder, 1], [one << length, 0]]).lll()
+            factor = abs(short[0, 1] if short[0, 1] else short[1, 1])
+        if factor <= 1:
             return None
+        q *= factor
+        numerators = [factor * value for value in numerators]
     return None
+
+
+def _integer(part: Array) -> fmpz:
+    """Return the number that some bytes are, the last ones first."""
+    return fmpz(int.from_bytes(part.tobytes(), "little", signed=True))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
