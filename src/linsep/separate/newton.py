@@ -24,6 +24,9 @@ from linsep.separate.algebra import Tick
 
 _RIDGE = 1e-12  # of the mean square of the rows below 1: keeps the weights finite where few rows are
 _PACE = 4e-11  # seconds that normal equations take for every row, column, and column again
+_ELIMINATION = 4e-10  # and elimination, for every column three times
+_EXCHANGE = 1e-9  # and to take out a row, for every column twice
+_PIECE = 5_000_000  # of these between two looks at the clock
 _SINGULAR = 1e-11  # pivots this much below the largest count as zero
 _SAME = 1e-6  # steps this near to 1 are whole steps
 _STILL = 1e-9  # changes so much smaller than the weights are none
@@ -76,20 +79,24 @@ def corners(Z: Floats, weights: Floats, tick: Tick) -> tuple[Array, Floats]:
     Carathéodory's theorem as an algorithm: rows beyond a basis are taken out one by one, the weights of the basis
     making up for them; where one of these would become negative, the row goes into the basis in its place.
     """
-    tick(20 * _PACE * Z.shape[0] * Z.shape[1] ** 2)
-    basis, Y, inverse = _basis(Z, weights)
+    d = Z.shape[1]
+    tick(_ELIMINATION * d**3)
+    basis, Y, inverse = _basis(Z, weights, tick)
     others = np.setdiff1d(np.arange(len(Z)), basis)
     if len(basis) == 0 or len(others) == 0:
         return np.empty(0, np.intp), np.empty(0)
     others = others[np.argsort(weights[others], kind="stable")]
     weights = weights.copy()
-    _take_out(Y, weights, basis, others[:-1], inverse)
+    piece = max(1, _PIECE // d**2)
+    for start in range(0, len(others) - 1, piece):
+        tick(_EXCHANGE * d**2 * piece)
+        _take_out(Y, weights, basis, others[start : min(start + piece, len(others) - 1)], inverse)
     kept = np.append(basis, others[-1])
     kept = np.sort(kept[weights[kept] > 0])
     return kept, weights[kept]
 
 
-def _basis(Z: Floats, weights: Floats) -> tuple[Array, Floats, Floats]:
+def _basis(Z: Floats, weights: Floats, tick: Tick) -> tuple[Array, Floats, Floats]:
     """Return heavy rows that span all, all rows in as many coordinates, and the inverse of those of the basis."""
     d = Z.shape[1]
     heavy = np.argsort(-weights, kind="stable")[: 2 * d + 8]
@@ -103,6 +110,7 @@ def _basis(Z: Floats, weights: Floats) -> tuple[Array, Floats, Floats]:
                 order[[k, other]] = order[[other, k]]
             basis = heavy[order[:d]]
             return basis, Z, dgetri(lu[:d], np.arange(d))[0] * weights[basis]
+    tick(10 * _ELIMINATION * d**3)
     Q, R, order = qr(A.T, mode="economic", pivoting=True, check_finite=False)
     size = np.abs(np.diag(R))
     rank = int(np.count_nonzero(size > _SINGULAR * size.max(initial=0.0)))

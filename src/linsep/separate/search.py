@@ -323,8 +323,7 @@ class Search:
         """Make multipliers exact; go on to quasi or overlap."""
         if len(support) == 0:
             return None
-        self.tick(lifting.PACE * len(support) ** 3)
-        found = lifting.dependency(raw_differences(self.data, support), weights)
+        found = lifting.dependency(raw_differences(self.data, support), weights, self.tick)
         if found is not None:
             ids = support[found.places]
             overlap = self._confirmed("overlap", None, refutation(self.data, ids, found.weights, [0] * len(ids)))
