@@ -23,7 +23,7 @@ from linsep.problem import Array, Floats
 from linsep.separate.algebra import Tick
 
 _RIDGE = 1e-12  # of the mean square of the rows below 1: keeps the weights finite where few rows are
-_PACE = 4e-11  # seconds that normal equations take for every row, column, and column again
+_PACE = 5.5e-11  # seconds that normal equations take for every row, column, and column again
 _ELIMINATION = 4e-10  # and elimination, for every column three times
 _EXCHANGE = 1e-9  # and to take out a row, for every column twice
 _PIECE = 5_000_000  # of these between two looks at the clock
