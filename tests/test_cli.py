@@ -221,6 +221,8 @@ def test_a_checkpoint_goes_on_and_refuses_another_run(run):
     assert a.coef_.tobytes() == b.coef_.tobytes()
     assert a.trace_.tolist() == b.trace_.tolist()
     assert straight["mistakes"] == resumed["mistakes"]
+    longer = facts(run("fit", *options, "b.linsep", "--resume", "--max-iter", "9", "--json"))
+    assert longer["passes"] == 9
     refused(run("fit", *options, "b.linsep", "--resume", "--eta0", "2"), "eta0 was 1.0, is 2.0")
     separated(flip=0.2)
     refused(run("fit", *options, "b.linsep", "--resume"), "data is not the same")

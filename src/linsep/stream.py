@@ -69,7 +69,8 @@ def fit_source(
     every : float
         Seconds between two checkpoints.
     resume : bool
-        Go on from the checkpoint if there is one; the end is that of a run that was never interrupted.
+        Go on from the checkpoint if there is one; the end is that of a run that was never interrupted. A larger
+        ``max_iter`` than before is fine: it is how a run that was out of passes gets more of them.
     evaluate : bool
         Read the files once more after a run that did not end with a clean pass, for radius, margin and training
         errors; without it these are not known then.
