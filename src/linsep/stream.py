@@ -150,12 +150,16 @@ class _Fitting:
         self.close()
         model = self.model
         census = None
+        names = model.class_weight if isinstance(model.class_weight, dict) else {}
+        if classes is not None and not set(names) <= set(classes.tolist()):
+            classes = None  # the rest of them may come later
         if classes is None or model.class_weight == "balanced" or model.target_margin is not None:
             census = _Census(self.source)
             classes = encode.number(encode.labels(list(census.labels)))[0]
         assert classes is not None
         if len(classes) < 2:
-            raise ValueError(f"all rows have the label {classes.tolist()[0]!r}: a plane separates two classes or more")
+            raise encode.one_class(classes)
+        encode.check_class_weight(model.class_weight, classes)
         positive = self.source.positive
         if positive is not None:
             if len(classes) > 2:

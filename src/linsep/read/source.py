@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from linsep.columns import Layout
+from linsep.columns import Layout, listed
 from linsep.libsvm import label, tidy
 from linsep.problem import Array
 from linsep.read.stream import File, ReadError
@@ -96,8 +96,8 @@ class Source:
         if first_row == 0:
             raise ReadError(f"{self.files[0].name}: no rows" if len(self.files) == 1 else "no rows in any of the files")
         if self.positive is not None and self.options.labels and self.positive not in labels:
-            known = ", ".join(sorted(map(str, labels))[:10])
-            raise ReadError(f"{self.files[0].name}: no row has the label {self.options.positive!r}, but {known}")
+            known = listed(sorted(map(str, labels)))
+            raise ReadError(f"{self.files[0].name}: no row has the label {self.options.positive!r}; there are {known}")
 
     def _read(self, file: File) -> Iterator[tuple[Any, Array | None]]:
         """Yield rows and labels of one file, a block at a time."""

@@ -40,7 +40,7 @@ def complaints(name: str) -> Iterator[None]:
     except FileNotFoundError:
         raise ReadError(f"{name}: no such file") from None
     except IsADirectoryError:
-        raise ReadError(f"{name}: is a directory, not a file") from None
+        raise ReadError(f"{name}: is a folder, not a file") from None
     except PermissionError:
         raise ReadError(f"{name}: no permission to read it") from None
     except (pa.ArrowException, OSError) as error:
@@ -329,7 +329,7 @@ def files(path: Any, *, spool: bool = True) -> list[File]:
         raise ReadError("no files given")
     for file in found:
         if file.path is not None and os.path.isdir(file.path):
-            raise ReadError(f"{file.name}: is a directory, not a file")
+            raise ReadError(f"{file.name}: is a folder, not a file")
         if file.path is not None and not os.path.exists(file.path):
             raise ReadError(f"{file.name}: no such file")
     return found
