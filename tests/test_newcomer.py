@@ -16,11 +16,6 @@ from linsep import PassiveAggressive, Perceptron
 
 ROOT = Path(__file__).parent.parent
 
-# the public contract, and what it has grown by: every name is in the reference
-CONTRACT = {
-    "Perceptron", "PassiveAggressive", "KernelPerceptron", "MaxMarginClassifier", "separate", "verify",
-    "largest_margin", "mistake_bound", "audit", "generalization", "teacher", "read", "save", "load", "explore",
-}  # fmt: skip
 MESSY = """name,signed_up,age,income,city,buys
 "Smith, Anna",2024-01-05,34,52,"Paris, FR",yes
 "Jones, Bob",2024-02-11,,41,London,no
@@ -28,11 +23,6 @@ Li Wei,2024-03-02,45,,Beijing,yes
 "O""Hara, Pat",2024-03-09,29,39,Dublin,no
 Kim,2024-04-21,51,83,Seoul,yes
 """
-
-
-def test_the_contract_is_kept():
-    assert set(linsep.__all__) >= CONTRACT
-    assert (Path(linsep.__file__).parent / "py.typed").exists()
 
 
 def test_a_messy_table(run):

@@ -51,8 +51,8 @@ def report(
     import matplotlib as mpl
 
     from linsep.atomic import replacing
-    from linsep.report import study
     from linsep.report.page import page
+    from linsep.report.study import study
 
     mpl.use("Agg")  # files only: no window, no screen needed
     started = time.perf_counter()

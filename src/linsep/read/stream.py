@@ -27,7 +27,18 @@ _SAMPLE = 1 << 16  # bytes of a file's beginning and end that name it
 
 
 class ReadError(ValueError):
-    """Bad input: one line that says what is wrong and where."""
+    r"""Bad input: one line that says what is wrong and where.
+
+    Examples
+    --------
+    >>> import io
+    >>> from linsep.read import ReadError, read
+    >>> try:
+    ...     read(io.BytesIO(b"x,z,class\n1,2,yes\n3,,no\n"), format="csv").to_arrays()
+    ... except ReadError as error:
+    ...     print(error)
+    input:3, column 'z': a missing value (missing='zero' or missing='drop' allows it)
+    """
 
 
 @contextmanager
