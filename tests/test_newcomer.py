@@ -12,7 +12,7 @@ import pytest
 from sklearn.linear_model import Perceptron as ScikitPerceptron
 
 import linsep.cli
-from linsep import PassiveAggressive, Perceptron
+from linsep import KernelPerceptron, MaxMarginClassifier, PassiveAggressive, Perceptron, save, teacher
 
 ROOT = Path(__file__).parent.parent
 
@@ -86,6 +86,28 @@ def test_what_goes_wrong_is_said_in_the_words_of_the_command_line(run, command, 
     code, out, err = run(*command.split())
     assert (code, out) == (2, "")
     assert said in err
+
+
+@pytest.mark.parametrize("make", [KernelPerceptron, MaxMarginClassifier, PassiveAggressive, Perceptron])
+def test_commands_take_models_that_were_saved_in_python(run, make):
+    X, y, _ = teacher(40, 2, margin=0.1)
+    model = make().fit(X, y)
+    save(model, "m.linsep")
+    run("generate", "data.csv", "-n", 40, "-d", 2, "--quiet")  # the same rows
+    code, told, _ = run("show", "m.linsep", "--json")
+    assert (code, json.loads(told)["kind"]) == (0, make.__name__)
+    assert make.__name__ in run("show", "m.linsep")[1]
+    assert json.loads(run("score", "m.linsep", "data.csv", "--json")[1])["error"] == 0
+    code, _, said = run("predict", "m.linsep", "data.csv")
+    assert (code, "if one is the label, name it, such as --target y" in said) == (2, True)
+    labels = run("predict", "m.linsep", "data.csv", "--target", "y")[1].split()[1:]
+    assert labels == [str(label) for label in model.predict(X)]
+    answers = [run("show", "m.linsep", "data.csv", "--quiet"), run("predict", "m.linsep", "data.csv", "--distance")]
+    if make is KernelPerceptron:
+        assert [code for code, *_ in answers] == [2, 2]
+        assert ["plane" in said for *_, said in answers] == [True, True]
+    else:
+        assert answers[0] == (0, "", "")
 
 
 def test_the_order_of_rows_is_named_where_a_proof_does_not_hold(run):

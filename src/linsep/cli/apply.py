@@ -54,6 +54,8 @@ def predict(
         raise typer.BadParameter("--json prints to standard output: write the labels to a file with --out")
     check_place(out)
     fitted = open_model(model)
+    if distance and not hasattr(fitted, "distance"):
+        raise ValueError(f"--distance is the one to a plane, which a {type(fitted).__name__} has not")
     source = open_like(fitted, data, reading, labels=False)
     asked = {"label": "predict"}
     asked |= {"score": "decision_function"} if score else {}

@@ -50,10 +50,11 @@ def show(
         draw(fitted, data, out, screen, reading, image=image, style=style, animate=animate)
         return
     name = feature_names(fitted)
-    strength = np.abs(fitted.coef_).max(axis=0)
+    W, b = getattr(fitted, "coef_", np.empty((1, 0))), getattr(fitted, "intercept_", np.empty(0))  # a kernel has none
+    strength = np.abs(W).max(axis=0)
     strongest = np.argsort(-strength, kind="stable")[: min(top, np.count_nonzero(strength))]
     labels = fitted.classes_.tolist()
-    columns = ["weight"] if len(fitted.coef_) == 1 else [str(label) for label in labels]
+    columns = ["weight"] if len(W) == 1 else [str(label) for label in labels]
     defaults = type(fitted)().get_params()
     changed = {key: value for key, value in fitted.get_params().items() if value != defaults[key]}
     stopped = getattr(fitted, "stop_reason_", None)
@@ -67,10 +68,10 @@ def show(
         "stop_reason": stopped,
         "passes": getattr(fitted, "n_iter_", None),
         "mistakes": getattr(fitted, "mistakes_", None),
-        "radius": fitted.radius_ if stopped else None,
-        "margin": fitted.margin_ if stopped else None,
-        "intercept": fitted.intercept_,
-        "weights": [{"feature": name(j), "index": j, "weights": fitted.coef_[:, j]} for j in strongest.tolist()],
+        "radius": getattr(fitted, "radius_", None) if stopped else None,
+        "margin": getattr(fitted, "margin_", None) if stopped else None,
+        "intercept": b,
+        "weights": [{"feature": name(j), "index": j, "weights": W[:, j]} for j in strongest.tolist()],
     }
 
     def display(console: Any) -> None:
@@ -80,22 +81,31 @@ def show(
         lines = {
             "kind": " ".join([type(fitted).__name__, *(f"{key}={value}" for key, value in changed.items())]),
             "classes": ", ".join(map(str, labels[:12])) + (f" … {len(labels)} in all" if len(labels) > 12 else ""),
-            "features": f"{fitted.n_features_in_:,}, {np.count_nonzero(strength):,} of them with a weight",
+            "features": f"{fitted.n_features_in_:,}, {np.count_nonzero(strength):,} of them with a weight"
+            if W.size
+            else f"{fitted.n_features_in_:,}",
         }
         if stopped:
             passes, mistakes = count(fitted.n_iter_, "pass"), count(fitted.mistakes_, "mistake")
             lines["run"] = f"{passes}, {mistakes}, stopped by {stopped}"
-            lines["margin"] = f"{fitted.margin_:.6g}, radius R {fitted.radius_:.6g}"
+            if hasattr(fitted, "radius_"):
+                lines["margin"] = f"{fitted.margin_:.6g}, radius R {fitted.radius_:.6g}"
+        elif hasattr(fitted, "margin_lower_"):
+            lines["margin"] = f"the largest is between {fitted.margin_lower_:.10g} and {fitted.margin_upper_:.10g}"
         else:
             lines["run"] = "none: the weights came from elsewhere"
+        if hasattr(fitted, "support_"):
+            lines["support"] = count(len(fitted.support_), "row")
         console.print(facts_table(lines))
+        if W.shape[1] == 0:
+            return
         table = Table("feature", title=f"the {count(len(strongest), 'strongest weight')}", title_justify="left")
         for column in columns[:12]:
             table.add_column(Text(column), justify="right")
         for j in strongest.tolist():
-            table.add_row(Text(name(j)), *(f"{w:.6g}" for w in fitted.coef_[:12, j]))
+            table.add_row(Text(name(j)), *(f"{w:.6g}" for w in W[:12, j]))
         table.add_section()
-        table.add_row(Text("offset", style="dim"), *(f"{b:.6g}" for b in fitted.intercept_[:12]))
+        table.add_row(Text("offset", style="dim"), *(f"{each:.6g}" for each in b[:12]))
         if len(columns) == 1:
             table.caption = Text(f"w points to the side of {labels[-1]}")
         console.print(table)

@@ -173,6 +173,8 @@ def _figures(
     from linsep.bounds.steps import follow, own_trail
     from linsep.report.study import theorem_margin
 
+    if not hasattr(model, "coef_"):
+        raise ValueError(f"a {type(model).__name__} has no plane to draw")
     two = len(model.coef_) == 1
     place = show.PlaneDisplay if two else show.RegionsDisplay
     yield "plane" if two else "regions", lambda: place.from_estimator(model, X, y, style=style)
