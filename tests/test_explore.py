@@ -457,6 +457,6 @@ def test_the_command_prints_an_address_and_ends_with_ctrl_c(tmp_path):
         with urllib.request.urlopen(address + "start") as page:
             assert json.load(page)["first"]["points"]["labels"] == ["x", "y", "x"]
         running.send_signal(signal.SIGINT)
-        _, errors = running.communicate(timeout=20)
+        _, errors = running.communicate()
     assert running.returncode == 0
     assert "Traceback" not in errors
