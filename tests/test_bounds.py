@@ -1,7 +1,5 @@
 """The mistake bound, the audit of its proof along runs, and bounds on the error of new rows."""
 
-import doctest
-import importlib
 import math
 import warnings
 from fractions import Fraction
@@ -429,8 +427,3 @@ def test_parameters_of_generalization():
 def test_the_margin_of_the_bound_is_the_largest_one():
     X, y, _ = teacher(100, 3, margin=0.1, offset=True, random_state=8)
     assert mistake_bound(X, y).margin.lower == largest_margin(X, y, form="augmented").lower
-
-
-@pytest.mark.parametrize("name", ["mistakes", "steps", "unseen"])
-def test_examples_run(name):
-    assert doctest.testmod(importlib.import_module(f"linsep.bounds.{name}")).failed == 0

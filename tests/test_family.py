@@ -342,6 +342,7 @@ def test_damaged_votes_are_refused(tmp_path):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.compiled
 @parametrize_with_checks(
     [Perceptron(keep=keep, max_iter=100) for keep in KEEP], expected_failed_checks=lambda _: EXPECTED_FAILURES
 )

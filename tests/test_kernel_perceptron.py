@@ -257,6 +257,7 @@ def test_files(tmp_path, storage, keep):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.compiled
 @parametrize_with_checks(
     [KernelPerceptron(max_iter=100), KernelPerceptron(keep="vote", multi_class="ovr", max_iter=20)],
     expected_failed_checks=lambda _: EXPECTED_FAILURES,
