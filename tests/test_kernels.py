@@ -123,6 +123,16 @@ def test_operations_on_rows_are_those_of_numpy_in_both_their_texts(storage, dtyp
             assert tally(nothing, rows, i, -1.0, 7, 1) is None
 
 
+def test_an_array_is_not_rows():
+    """The compiler is then told that there is no such operation."""
+    W = np.eye(3)
+    assert text(kernels._dot, W, 0, W, 0) is None
+    assert text(kernels._add, W, 0, 1.0, W, 0) is None
+    assert text(kernels._square, W, 0) is None
+    assert text(kernels._dot_and_square, W, 0, W) is None
+    assert text(kernels._fetch, W, 0) is None
+
+
 @pytest.mark.parametrize(("lacking", "squared", "weight", "cap", "soft", "tau"), [
     (3.0, 2.0, 1.0, np.inf, 0.0, 1.5),  # PA: lacking / ‖x‖²
     (3.0, 2.0, 0.5, 2.0, 0.0, 1.0),  # PA-I: at most C times the weight

@@ -25,6 +25,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import oracle
 from linsep import Perceptron, teacher
+from linsep.encode import to_rows
 from linsep.train import held_out
 
 SQUARE = ([[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1])
@@ -191,6 +192,15 @@ def test_stored_twice_in_a_sparse_matrix_counts_as_the_sum():
     assert same(quiet(Perceptron(max_iter=9), doubled, y), quiet(Perceptron(max_iter=9), doubled.toarray(), y))
     assert quiet(Perceptron(max_iter=9), doubled, y).radius_ == math.sqrt(5)
     assert doubled.nnz == 6  # the caller's matrix is left alone
+
+
+def test_the_order_of_columns_within_sparse_rows_does_not_matter():
+    X, y = integers(5, d=4)
+    indices, starts = np.tile([3, 2, 1, 0], len(X)), np.arange(0, X.size + 1, 4)
+    backwards = sp.csr_array((X[:, ::-1].ravel(), indices, starts), shape=X.shape)
+    assert not backwards.has_sorted_indices
+    assert np.shares_memory(to_rows(backwards).data, backwards.data)
+    assert same(quiet(Perceptron(max_iter=5), backwards, y), quiet(Perceptron(max_iter=5), X, y))
 
 
 @pytest.mark.parametrize("storage", [np.asarray, np.asfortranarray, sp.csr_array])
