@@ -60,7 +60,8 @@ bench: .venv/bench
 	$(BIN)/python -m benchmarks $(BENCH)
 
 # what is compiled cannot be watched line by line: the rooms with compiled code run a second time, with the compiler off
-LOOPS := kernels hull libsvm columns read proof lifting separate perceptron passive_aggressive family kernel_perceptron
+LOOPS := kernels hull libsvm columns read proof lifting separate margin bounds perceptron passive_aggressive family \
+	kernel_perceptron
 coverage: .venv/dev
 	$(BIN)/python -m pytest -n 2 --cov --cov-report=
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 -m 'not compiled' $(LOOPS:%=tests/test_%.py) \

@@ -613,6 +613,13 @@ def test_overflow_is_an_error(classes, multi_class):
         Perceptron(multi_class=multi_class).fit(sp.csr_array(X), y)
 
 
+@pytest.mark.parametrize("max_iter", [1, 9])
+def test_weights_that_overflow_by_the_last_update_or_before(max_iter):
+    model = Perceptron(eta0=1e300, shuffle=False, fit_intercept=False, max_iter=max_iter)
+    with pytest.raises(ValueError, match="the weights overflowed to infinity: scale X down or choose a smaller eta0"):
+        model.fit([[0.0], [1e10]], [1, 0])
+
+
 def test_extreme_but_finite_rows():
     X = np.array([[3e200, 4e200], [-3e200, 4e200]])
     model = quiet(Perceptron(fit_intercept=False, eta0=1e-200, max_iter=3), X, [0, 1])

@@ -135,6 +135,43 @@ def test_labels_that_turn_up_late(tmp_path, classes):
     assert same(fit_source(Perceptron(shuffle=False, max_iter=3), read(path, block_bytes=700)), expected)
 
 
+def test_a_third_label_that_turns_up_late(tmp_path):
+    X, y = numbers(3)
+    y = np.concatenate((y[y < 2], y[y == 2]))  # the first block has two
+    path = write(tmp_path, "svm", X, y)
+    expected = quiet(Perceptron(shuffle=False, max_iter=3), *read(path).to_arrays())
+    assert same(fit_source(Perceptron(shuffle=False, max_iter=3), read(path, block_bytes=700)), expected)
+
+
+def test_a_source_without_labels_teaches_nothing(tmp_path):
+    path = write(tmp_path, "csv", *numbers(2))
+    for model in (Perceptron(), Perceptron(class_weight="balanced")):  # which looks at all labels first
+        with pytest.raises(ValueError, match="there are no labels to learn from"):
+            fit_source(model, read(path, labels=False))
+
+
+@pytest.mark.parametrize("rows", ["0,1\n1e10,0\n", "1e200,1\n1e200,0\n1e201,1\n"])
+@pytest.mark.parametrize("max_iter", [1, 9])
+def test_overflow_is_an_error(tmp_path, rows, max_iter):
+    """Of the weights by the last update, or of a score by the next look."""
+    path = tmp_path / "large.csv"
+    path.write_text(rows)
+    model = Perceptron(eta0=1e300, shuffle=False, fit_intercept=False, max_iter=max_iter)
+    with pytest.raises(ValueError, match=r"overflowed to infinity: scale the rows \(scale='unit'\) or"):
+        fit_source(model, read(path))
+    quiet_model = fit_source(Perceptron(max_iter=5, tol=0), read(path), scale="unit")
+    assert np.isfinite(quiet_model.coef_).all()
+
+
+def test_names_of_features_do_not_outlive_them(tmp_path):
+    (tmp_path / "named.csv").write_text("a,b,y\n0,1,1\n1,0,0\n")
+    (tmp_path / "nameless.svm").write_text("1 1:1\n0 2:1\n")
+    model = fit_source(Perceptron(), read(tmp_path / "named.csv"))
+    assert model.feature_names_in_.tolist() == ["a", "b"]
+    fit_source(model, read(tmp_path / "nameless.svm"))
+    assert not hasattr(model, "feature_names_in_")
+
+
 def test_features_that_turn_up_late(tmp_path):
     path = tmp_path / "late.svm"
     path.write_text("".join(f"{1 if i % 2 else -1} {1 + i // 50}:{1 + i % 3}\n" for i in range(300)))
