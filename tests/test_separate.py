@@ -296,7 +296,10 @@ def test_grid():
         (load_wine, 1, "separable"),
         (load_wine, 2, "separable"),
         (load_breast_cancer, 1, "separable"),
-        *((load_digits, digit, "separable" if digit < 8 else "quasi") for digit in range(10)),
+        *(
+            pytest.param(load_digits, digit, "separable" if digit < 8 else "quasi", marks=pytest.mark.compiled)
+            for digit in range(10)
+        ),
     ],
 )
 def test_real_data(load, target, want):
@@ -582,6 +585,7 @@ def test_many_columns_in_use_by_few():
     assert proves(verdict, X, y)
 
 
+@pytest.mark.compiled
 def test_ctrl_c_leaves_no_thread_and_no_limit(monkeypatch):
     X, y, _ = linsep.teacher(50_000, 30, margin=0.01, random_state=0)
     sweep, calls = field.Field.sweep, []
