@@ -119,7 +119,8 @@ def columns(path: Path, form: str) -> Iterator[WriteColumns]:
     ...     path = os.path.join(folder, "labels.csv")
     ...     with write.columns(path, "csv") as put:
     ...         put({"label": np.array(["yes", "no"]), "score": np.array([0.5, -2.0])})
-    ...     open(path).read().split()
+    ...     with open(path) as file:
+    ...         file.read().split()
     ['label,score', 'yes,0.5', 'no,-2']
     """
     with _sink(path) as file, ExitStack() as stack:
