@@ -8,6 +8,7 @@ is learnt on its own and the mean is taken once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -15,8 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from benchmarks import Curve, Row, Table, sized
-from benchmarks.family import DATA
+from benchmarks import DATA, Curve, Row, Table, sized
 from linsep import Perceptron, read, teacher
 from linsep.cluster.farm import Raw
 from linsep.cluster.mixing import _Fitting
@@ -24,6 +24,7 @@ from linsep.read import Block
 
 PASSES = 20
 SEEDS = 3
+THERE = (DATA / "a9a").exists()
 
 
 class Data(NamedTuple):
@@ -102,8 +103,9 @@ def errors(model: Perceptron, data: Data) -> tuple[float, float]:
 # Real data
 
 
-def rcv1(seed: int) -> Data:
-    """Return part of RCV1 in the text of Vowpal Wabbit, a fifth of it held out."""
+@cache
+def text() -> tuple[Any, Any]:
+    """Return part of RCV1, which is in the text of Vowpal Wabbit."""
     places, values, ends, y = [], [], [0], []
     for line in (DATA / "rcv1_small.dat").read_text().splitlines():
         label, _, words = line.partition("|f ")
@@ -112,19 +114,30 @@ def rcv1(seed: int) -> Data:
         values += [float(v) for _, v in pairs]
         ends.append(len(places))
         y.append(float(label))
-    X, labels = mixed_up(sp.csr_array((np.array(values), places, ends)), np.array(y), seed)
+    return sp.csr_array((np.array(values), places, ends)), np.array(y)
+
+
+def rcv1(seed: int) -> Data:
+    """Return part of RCV1, a fifth of it held out."""
+    X, labels = mixed_up(*text(), seed)
     held = len(labels) // 5
     return Data(X[held:], labels[held:], X[:held], labels[:held])
 
 
-def given(train: str, test: str, seed: int) -> Data:
+@cache
+def given(train: str, test: str) -> Data:
     """Return a data set that has test rows of its own."""
     X, y = read(DATA / train).to_arrays()
     Z, z = read(DATA / test).to_arrays()
     d = max(X.shape[1], Z.shape[1])
     X.resize(X.shape[0], d)
     Z.resize(Z.shape[0], d)
-    return Data(*mixed_up(X, y, seed), Z, z)
+    return Data(X, y, Z, z)
+
+
+def shuffled(data: Data, seed: int) -> Data:
+    """Return a data set with the rows to learn from in a random order."""
+    return Data(*mixed_up(data.X, data.y, seed), data.Z, data.z)
 
 
 def mixed_up(X: Any, y: Any, seed: int) -> tuple[Any, Any]:
@@ -135,8 +148,8 @@ def mixed_up(X: Any, y: Any, seed: int) -> tuple[Any, Any]:
 
 REAL: dict[str, Callable[[int], Data]] = {
     "rcv1_small": rcv1,
-    "a9a": lambda seed: given("a9a", "a9a.t", seed),
-    "IMDB": lambda seed: given("imdb_counts_train.npz", "imdb_counts_test.npz", seed),
+    "a9a": lambda seed: shuffled(given("a9a", "a9a.t"), seed),
+    "IMDB": lambda seed: shuffled(given("imdb_counts_train.npz", "imdb_counts_test.npz"), seed),
 }
 WAYS: dict[str, tuple[Callable[[Perceptron, Data, int], Outcome], int]] = {
     "one machine": (mixing, 1),
@@ -157,7 +170,7 @@ def tables() -> Iterator[Table]:
     """Yield the comparison on real data, seeds taken together."""
     head = ["data", "keep", "how", "passes", "mistakes", "training error", "test error"]
     body = []
-    for name, make in REAL.items() if DATA.exists() else ():
+    for name, make in REAL.items() if THERE else ():
         for keep in ("last", "average"):
             for way, (train, shards) in WAYS.items():
                 runs = [
@@ -186,11 +199,11 @@ def curves() -> Iterator[Curve]:
     X, y, _ = teacher(sized(20_000, 400), 20, margin=0.02, random_state=0)
     separable = {"teacher, margin 0.02": Data(X, y, X, y)}
     inseparable = {}
-    if DATA.exists():
+    if THERE:
         separable["rcv1_small"] = rcv1(0)
         inseparable = {"a9a": REAL["a9a"](0), "IMDB": REAL["IMDB"](0)}
-    counts = [1, 2, 4, 8, 16, 32, 64, 125, 250, 500, 1000][: sized(11, 3)]
-    how: dict[str, dict[str, tuple[list[float], list[float]]]] = {"rounds": {}, "mistakes": {}, "B": {}, "errors": {}}
+    counts = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000][: sized(11, 3)]
+    how: dict[str, dict[str, tuple[list[float], list[float]]]] = {"rounds": {}, "mistakes": {}, "errors": {}}
 
     def note(what: str, name: str, shards: int, value: float) -> None:
         where, much = how[what].setdefault(name, ([], []))
@@ -199,14 +212,14 @@ def curves() -> Iterator[Curve]:
 
     for name, data in separable.items():
         for shards in counts:
-            if shards <= data.X.shape[0]:
+            if 5 * shards <= data.X.shape[0]:  # a few rows each
                 model = fitted(Perceptron(max_iter=2000), data.X, data.y, shards)
                 if model.stop_reason_ == "separated":
                     note("rounds", name, shards, model.n_iter_)
                     note("mistakes", name, shards, model.mistakes_)
                     note("mistakes", f"{name}: B", shards, model.mixing_["weighted"])
     for name, data in inseparable.items():
-        for shards in counts[:: 1 if name == "a9a" else 3]:
+        for shards in counts if name == "a9a" else (1, 8, 64, 256)[: sized(4, 2)]:
             for keep in ("last", "average"):
                 model = fitted(Perceptron(max_iter=PASSES, keep=keep), data.X, data.y, shards)
                 note("errors", f"{name}, {keep}", shards, 100 * (1 - model.score(data.Z, data.z)))
