@@ -3,10 +3,11 @@
 # make docs      build the pages into build/docs, strictly
 # make pages     run the commands that the pages show, and write what they print now
 # make bench     speed beside the peers (keep the machine quiet); BENCH="passes files" runs some of it
+# make dist      build the wheel and the source archive into dist
 # make coverage  all tests, then those of compiled loops with the compiler off; at least 95 % of the lines must run
 # make clean     remove what was made
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint docs pages bench coverage clean
+.PHONY: help demo test lint docs pages bench dist coverage clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -58,6 +59,9 @@ pages: .venv/dev
 
 bench: .venv/bench
 	$(BIN)/python -m benchmarks $(BENCH)
+
+dist: .venv/dev
+	$(BIN)/python -m build
 
 # what is compiled cannot be watched line by line: the rooms with compiled code run a second time, with the compiler off
 LOOPS := kernels hull libsvm columns read proof lifting separate margin bounds perceptron passive_aggressive family \

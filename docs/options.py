@@ -19,6 +19,8 @@ def table(name: str) -> str:
     lines = ["| option | default | meaning |", "|---|---|---|"]
     for parameter in inspect.signature(command).parameters.values():
         kind, info = typing.get_args(hints[parameter.name])
+        if info.hidden:
+            continue
         option = isinstance(info, typer.models.OptionInfo)
         shown = _names(parameter.name, kind, info) if option else f"`{info.metavar or parameter.name.upper()}`"
         choices = [choice for choice in _choices(kind) if choice is not None]

@@ -447,7 +447,7 @@ def test_parameters_of_generalization():
     for unfit in (Perceptron(), "model"):
         with pytest.raises(TypeError, match="about a fitted classifier"):
             generalization(unfit, X, y)
-    with pytest.raises(ValueError, match="delta is a probability"):
+    with pytest.raises(ValueError, match="delta must be between 0 and 1"):
         generalization(model, X, y, delta=0)
     with pytest.raises(ValueError, match="go together"):
         generalization(model, X, y, X_test=X)

@@ -221,6 +221,8 @@ def test_a_checkpoint_goes_on_and_refuses_another_run(run):
     assert a.coef_.tobytes() == b.coef_.tobytes()
     assert a.trace_.tolist() == b.trace_.tolist()
     assert straight["mistakes"] == resumed["mistakes"]
+    longer = facts(run("fit", *options, "b.linsep", "--resume", "--max-iter", "9", "--json"))
+    assert longer["passes"] == 9
     refused(run("fit", *options, "b.linsep", "--resume", "--eta0", "2"), "eta0 was 1.0, is 2.0")
     separated(flip=0.2)
     refused(run("fit", *options, "b.linsep", "--resume"), "data is not the same")
@@ -512,7 +514,7 @@ def test_bad_input_is_one_line_and_leaves_nothing_behind(run):
     refused(run("fit", "data.csv", "--model", ".."), "..: is a folder")
     refused(run("fit", "data.csv", "--resume"), "--checkpoint")
     refused(run("fit", "data.csv", "--every", "soon"), "--every")
-    refused(run("fit", "data.csv", "--positive", "perhaps"), "'perhaps'", "no, yes")
+    refused(run("fit", "data.csv", "--positive", "perhaps"), "'perhaps'", "'no', 'yes'")
     refused(run("fit", "data.csv", "--order", "worst", "--scale", "unit"), "--order")
     refused(run("predict", "m.linsep", "bad.csv", "--out", "out.csv"), "bad.csv", "3")
     refused(run("predict", "m.linsep", "data.csv", "--out", "out.xlsx"), "xlsx")
@@ -526,7 +528,7 @@ def test_bad_input_is_one_line_and_leaves_nothing_behind(run):
     refused(run("generate", "-", "--json"), "--json")
     with open("one.csv", "w") as file:
         file.write("a,class\n1,yes\n2,yes\n")
-    refused(run("fit", "one.csv", "--model", "new.linsep"), "all rows have the label 'yes'")
+    refused(run("fit", "one.csv", "--model", "new.linsep"), "there is one class only, 'yes'")
     os.remove("one.csv")
     os.remove("bad.csv")
     assert sorted(os.listdir()) == before
@@ -582,6 +584,7 @@ def test_an_interrupted_command_says_so_and_leaves_nothing(tmp_path, command):
 
 
 def test_the_progress_bar_shows_itself_after_a_second_on_a_terminal_only(monkeypatch, capsys):
+    from linsep.cli.options import Screen
     from linsep.cli.screen import meter
 
     now = [0.0]
@@ -590,7 +593,7 @@ def test_the_progress_bar_shows_itself_after_a_second_on_a_terminal_only(monkeyp
     for terminal, quiet, shown in ((True, False, True), (True, True, False), (False, False, False)):
         monkeypatch.setattr(sys.stderr, "isatty", lambda terminal=terminal: terminal, raising=False)
         now[0] = 0.0
-        with meter("learning", quiet=quiet) as watching:
+        with meter("learning", Screen(quiet=quiet)) as watching:
             watching.show(0, 10)
             assert capsys.readouterr().err == ""
             now[0], watching.rows, watching.bytes = 2.0, 4000, 6_000_000

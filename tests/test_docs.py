@@ -5,10 +5,13 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import linsep
+from linsep.cli.spread import mixing_facts
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "docs"))
@@ -71,7 +74,9 @@ def test_the_keys_of_json_are_the_documented_ones(tmp_path, monkeypatch):
         "generate": "generate g.csv --n 20 --d 2",
     }
     told = documented()
-    assert sorted(told) == sorted(lines)
+    assert sorted(told) == sorted([*lines, "fit, on a cluster"])
+    mixed = {"mistakes": np.zeros((2, 3)), "weighted": 1.0, "margin_upper": 1.0, "holds": "holds"}
+    assert list(mixing_facts(SimpleNamespace(mixing_=mixed))) == told["fit, on a cluster"]
     monkeypatch.chdir(tmp_path)
     with pages._calm():
         for name, line in lines.items():

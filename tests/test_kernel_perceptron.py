@@ -313,10 +313,10 @@ def test_weights_and_bad_input():
     rest = quiet(KernelPerceptron("poly", shuffle=False, max_iter=3, gamma=gamma), X[used], y[used])
     np.testing.assert_allclose(some.decision_function(X), 2 * rest.decision_function(X), rtol=1e-9)
     for name, value, words in (
-        ("kernel", "cubic", "kernel must be a callable or one of"),
+        ("kernel", "cubic", "kernel must be 'rbf', 'poly', 'linear', 'precomputed' or a callable"),
         ("degree", 0, "degree must be"),
         ("gamma", -1.0, "gamma must be"),
-        ("keep", "best", 'keep must be "last", "average" or "vote"'),
+        ("keep", "best", "keep must be 'last', 'average' or 'vote'"),
         ("budget", 0, "budget must be"),
         ("cache_size", 0, "cache_size must be"),
     ):

@@ -241,7 +241,7 @@ def test_fingerprints_name_the_data_and_how_it_is_read(data: dict[str, Path], tm
 def test_bad_paths_and_options(tmp_path: Path) -> None:
     with pytest.raises(ReadError, match=r"gone\.csv: no such file"):
         read(tmp_path / "gone.csv")
-    with pytest.raises(ReadError, match="is a directory"):
+    with pytest.raises(ReadError, match="is a folder, not a file"):
         read(tmp_path)
     with pytest.raises(ReadError, match="no files"):
         read([])
@@ -255,7 +255,7 @@ def test_bad_paths_and_options(tmp_path: Path) -> None:
 def test_the_positive_label_must_occur() -> None:
     text = "a,y\n1,no\n2,yes\n"
     assert read_text(text, positive="yes")[1] == ["no", "yes"]
-    assert "no row has the label 'maybe', but no, yes" in error(text, positive="maybe")
+    assert "no row has the label 'maybe'; there are 'no', 'yes'" in error(text, positive="maybe")
     assert read_text("1 1:1\n-1 1:2\n", positive="+1")[1] == [1, -1]
 
 
@@ -457,10 +457,8 @@ def test_words_among_numbers_must_be_meant() -> None:
 @pytest.mark.parametrize("date", ["2020-01-31", "2020-01-31T10:00:00Z", "31.1.2020", "1/31/20", "10:30"])
 def test_dates_are_refused(date: str) -> None:
     text = f"when,y\n{date},0\n{date},1\n"
-    assert (
-        error(text)
-        == f"input: column 'when' holds dates or times ({date}): turn them into numbers, or leave it out (ignore)"
-    )
+    hint = "turn them into numbers, or leave it out (ignore='when')"
+    assert error(text) == f"input: column 'when' holds dates or times ({date}): {hint}"
     assert read(io.BytesIO(text.encode()), categorical="when").to_arrays()[0].sum() == 2
 
 

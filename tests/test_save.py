@@ -64,6 +64,17 @@ def data(n=60, d=4, classes=2):
 # There and back
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_classifier_of_largest_margin(tmp_path, classes):
+    X = RNG.normal(size=(30, 3)) + 20 * np.eye(3)[np.arange(30) % classes]
+    model = linsep.MaxMarginClassifier().fit(X, np.arange(30) % classes)
+    names = ["coef_", "intercept_", "classes_", "margin_lower_", "margin_upper_", "support_", "dual_coef_"]
+    assert_same_model(again(model, tmp_path), model, names)
+    model.dual_coef_ = model.dual_coef_[:, 1:]
+    with pytest.raises(ValueError, match="damaged model file: factors"):
+        again(model, tmp_path)
+
+
 @pytest.mark.parametrize("classes", [2, 5])
 @pytest.mark.parametrize(
     "parameters",

@@ -289,6 +289,26 @@ def test_an_interrupted_run_ends_like_one_that_was_not(tmp_path, parameters, cla
     assert same(go(checkpoint=saved, resume=True), expected)  # and once more from the end
 
 
+@pytest.mark.parametrize("keep", ["last", "best", "average", "vote"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_run_that_was_out_of_passes_gets_more_of_them(tmp_path, keep, classes):
+    path = write(tmp_path, "csv", *numbers(classes))
+    saved = tmp_path / "run.checkpoint"
+
+    def go(passes, **extra):
+        model = Perceptron(max_iter=passes, keep=keep, early_stopping=classes == 3, n_iter_no_change=100)
+        return fit_source(model, read(path, block_bytes=1500), **extra)
+
+    assert go(2, checkpoint=saved).stop_reason_ == "max_iter"
+    for passes in (3, 7):
+        longer, expected = go(passes, checkpoint=saved, resume=True), go(passes)
+        assert same(longer, expected)
+        assert longer.n_iter_ == passes
+        assert longer.predict(numbers(classes)[0]).tolist() == expected.predict(numbers(classes)[0]).tolist()
+    with pytest.raises(ValueError, match="another run: it is in pass 7 already, max_iter is 6"):
+        go(6, checkpoint=saved, resume=True)
+
+
 KILLED = """
 import os, signal, sys
 from linsep import Perceptron, fit_source, read, save

@@ -30,7 +30,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """
     target = Path(os.path.realpath(path))
     if target.is_dir():
-        raise IsADirectoryError(f"{path} is a folder")
+        raise IsADirectoryError(f"{path}: is a folder, not a file")
     if target.exists() and not target.is_file():
         with open(target, "wb") as file:
             yield file
@@ -39,7 +39,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     try:
         file = open(part, "xb")  # noqa: SIM115  closed below, before the rename
     except FileNotFoundError:
-        raise FileNotFoundError(f"{path}: there is no folder {target.parent}") from None
+        raise FileNotFoundError(f"{path}: there is no folder {os.path.dirname(path)}") from None
     try:
         with file:
             yield file

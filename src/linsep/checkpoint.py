@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
 from pathlib import Path
@@ -43,7 +44,8 @@ class Checkpoint:
     every : float
         Seconds between two writes.
     about : dict
-        What the run is: to go on with another one is refused, and the difference is named.
+        What the run is: to go on with another one is refused, and the difference is named. ``max_iter`` alone may be
+        another one, as no pass depends on how many may follow.
     """
 
     def __init__(self, path: str | os.PathLike[str], every: float, about: dict[str, Any]) -> None:
@@ -99,6 +101,9 @@ class Checkpoint:
             self._compare(content["about"])
             passes = [Pass(int(made), *rest) for made, *rest in tensors["passes"].tolist()]
             ledger = Ledger(passes=passes, loss=tensors["loss"], **content["ledger"])
+            begun, allowed_passes = len(passes) + (ledger.blocks > 0), self.about.get("max_iter", math.inf)
+            if begun > allowed_passes:
+                raise _OtherRunError(f"it is in pass {begun} already, max_iter is {allowed_passes}")
             ledger.trace = [tensors["trace"]] if len(tensors["trace"]) else []
             labels = content["classes"]
             classes = objects(labels) if content["dtype"] == "|O" else np.array(labels, dtype=content["dtype"])
@@ -108,12 +113,12 @@ class Checkpoint:
             kept = {name.removeprefix("keep_"): tensors[name] for name in tensors if name.startswith("keep_")}
             return State(classes, weights, ledger, content["seed"], content["rows"], allowed, pairs, kept)
         except _OtherRunError as difference:
-            raise ValueError(f"{self.path} is a checkpoint of another run: {difference}") from None
+            raise ValueError(f"{self.path}: a checkpoint of another run: {difference}") from None
         except (safetensors.SafetensorError, ValueError, KeyError, TypeError, IndexError, OSError) as error:
-            raise ValueError(f"{self.path} is not a checkpoint, or a damaged one: {error}") from None
+            raise ValueError(f"{self.path}: not a checkpoint, or a damaged one: {error}") from None
 
     def _compare(self, about: dict[str, Any]) -> None:
-        for name in sorted(self.about.keys() | about.keys()):
+        for name in sorted((self.about.keys() | about.keys()) - {"max_iter"}):
             was, now = about.get(name), self.about.get(name)
             if was != now:
                 raise _OtherRunError(

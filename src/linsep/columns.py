@@ -49,14 +49,14 @@ def find(wanted: str | int, names: Sequence[str]) -> int:
         place = int(wanted)
     except ValueError:
         near = difflib.get_close_matches(str(wanted), names, n=3, cutoff=0.5)
-        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are {_listed(names)}"
+        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are {listed(names)}"
         raise ColumnError(f"no column is named {wanted!r}; {hint}") from None
     if not -len(names) <= place < len(names):
         raise ColumnError(f"no column has the number {place}; there are {len(names)}, counted from 0")
     return place % len(names)
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
     """Return names in quotes, not too many of them."""
     return ", ".join(map(repr, names[:8])) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
 
@@ -273,7 +273,7 @@ def _whole(column: Any) -> pa.Array:
 def _absent(absent: Array, name: str, missing: str, dropped: Array) -> None:
     """Do with missing cells of a column as the user wants it."""
     if missing == "error":
-        raise CellError(int(np.argmax(absent)), name, "a missing value (missing='zero' or 'drop' allows it)")
+        raise CellError(int(np.argmax(absent)), name, "a missing value (missing='zero' or missing='drop' allows it)")
     if missing == "drop":
         dropped |= absent
 
@@ -378,7 +378,7 @@ def kind_of(name: str, kind: pa.DataType, *, category: bool, text: bool) -> str:
 def dates(name: str, example: str) -> ColumnError:
     """Say that dates are no features."""
     return ColumnError(
-        f"column {name!r} holds dates or times ({example}): turn them into numbers, or leave it out (ignore)"
+        f"column {name!r} holds dates or times ({example}): turn them into numbers, or leave it out (ignore={name!r})"
     )
 
 
@@ -476,7 +476,7 @@ class Scaler:
         if kind == "unit":
             return cls.of_radius(largest_norm(source))
         if kind != "standard":
-            raise ValueError(f"scaling must be 'none', 'unit' or 'standard', not {kind!r}")
+            raise ValueError(f"scale must be 'none', 'unit' or 'standard', got {kind!r}")
         sums = column_sums(source)
         return cls.of_sums(sums, column_squares(source, sums.mean()))
 

@@ -224,7 +224,7 @@ def to_onnx(model: Any, path: Path, *, dtype: Any = np.float64) -> None:
     try:
         from onnx import TensorProto, checker, helper, numpy_helper
     except ImportError:
-        raise ModuleNotFoundError("to_onnx needs the package onnx: pip install linsep[onnx]") from None
+        raise ModuleNotFoundError("to_onnx needs the package onnx: pip install 'linsep[onnx]'") from None
     _check_linear(model)
     taken = {np.dtype(np.float64): TensorProto.DOUBLE, np.dtype(np.float32): TensorProto.FLOAT}
     if np.dtype(dtype) not in taken:

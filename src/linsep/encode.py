@@ -140,6 +140,8 @@ def number(y: Array) -> tuple[Array, Array]:
         places = np.subtract(y, lowest, dtype=np.int64)
         present = np.bincount(places) > 0  # ten times as fast as sorting
         classes = (np.flatnonzero(present) + lowest).astype(y.dtype)
+        if len(classes) == 2:
+            return classes, (y == classes[1]).astype(np.intp)
         return classes, (np.cumsum(present) - 1)[places]
     try:
         classes, codes = np.unique(y, return_inverse=True)
@@ -154,8 +156,13 @@ def several(y: Array) -> tuple[Array, Array]:
     """Return the classes and class numbers that ``number`` finds; one class alone is an error."""
     classes, codes = number(y)
     if len(classes) < 2:
-        raise ValueError(f"y has one class only ({classes.tolist()[0]!r}): there is nothing to separate")
+        raise one_class(classes)
     return classes, codes
+
+
+def one_class(classes: Array) -> ValueError:
+    """Return the error that there is one class only."""
+    return ValueError(f"there is one class only, {classes.tolist()[0]!r}: nothing to separate")
 
 
 def objects(items: list[Any]) -> Array:
@@ -173,15 +180,32 @@ def codes(y: Array, classes: Array) -> Array:
         table = np.array([index[label] for label in found.tolist()], dtype=np.intp)
     except KeyError as unknown:
         raise ValueError(
-            f"y contains the label {unknown.args[0]!r}, which is not among the classes {classes}"
+            f"y has the label {unknown.args[0]!r}, which is not among the classes {_named(classes)}"
         ) from None
     return table[inverse]
+
+
+def _named(classes: Array) -> str:
+    """Return the first classes in words."""
+    shown = ", ".join(map(repr, classes[:8].tolist()))
+    return shown if len(classes) <= 8 else f"{shown} and {len(classes) - 8} more"
+
+
+def check_class_weight(class_weight: Any, classes: Array) -> None:
+    """Refuse weights by class where one is misspelt: a name that is no class, while some class has no weight."""
+    if not isinstance(class_weight, dict):
+        return
+    known = set(classes.tolist())
+    unknown = [label for label in class_weight if label not in known]
+    if unknown and not known <= set(class_weight):
+        raise ValueError(f"class_weight has the label {unknown[0]!r}, which is not among the classes {_named(classes)}")
 
 
 def weights(X: Any, sample_weight: Any, class_weight: Any, classes: Array, y: Array) -> Floats:
     """Return the weight of every example: its own times that of its class."""
     weight: Floats = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     if class_weight is not None:
+        check_class_weight(class_weight, classes)
         weight = weight * compute_class_weight(class_weight, classes=classes, y=classes[y])[y]
     if not weight.any():
         raise ValueError("every example has weight 0: nothing to learn from")

@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
-from linsep import kernels
+from linsep import duals
 from linsep.kernels import Aggression, Rule, Sums
 from linsep.problem import Array, Dense, Examples, Floats, Rows, Sparse, take
 from linsep.train import Change, Grow, Keeper, Piece, Weights
@@ -291,7 +291,7 @@ class Vote(Keeper):
         own, steps = _join(self.codes).astype(np.intp)[which], steps[which].astype(np.float64)
         if self.machines > 1 and not self.alone:
             moves, spans = np.column_stack((which, own, concerned)), _spans(looks, self.looked)
-            return lambda K, S, V: kernels.vote_argmax(K, moves, steps, spans, S, V)
+            return lambda K, S, V: duals.vote_argmax(K, moves, steps, spans, S, V)
         jobs = []
         for c in range(self.machines):
             mine = concerned == c
@@ -301,7 +301,7 @@ class Vote(Keeper):
         def each(K: Floats, S: Floats, V: Floats) -> None:
             for c, job in enumerate(jobs):
                 column = np.zeros(len(V))
-                kernels.vote(K, *job, S[c], float(on_plane), column)
+                duals.vote(K, *job, S[c], float(on_plane), column)
                 V[:, c] += column
 
         return each

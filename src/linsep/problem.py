@@ -72,7 +72,15 @@ class Examples(NamedTuple):
 
 
 class Plane(NamedTuple):
-    """The plane ``w·x + b = 0``; ``w`` points to its positive side."""
+    """The plane ``w·x + b = 0``; ``w`` points to its positive side.
+
+    Examples
+    --------
+    >>> from linsep import teacher
+    >>> X, y, plane = teacher(100, 2, margin=0.1, random_state=0)
+    >>> bool((y * (X @ plane.w + plane.b) >= 0.1).all())  # w has length 1
+    True
+    """
 
     w: Floats  # (d,)
     b: float

@@ -26,7 +26,7 @@ import scipy.sparse as sp
 from safetensors.numpy import save as to_bytes
 
 from linsep.atomic import replacing
-from linsep.estimators import KernelPerceptron, PassiveAggressive, Perceptron
+from linsep.estimators import KernelPerceptron, MaxMarginClassifier, PassiveAggressive, Perceptron
 from linsep.estimators.online import _Stretch
 from linsep.keep import KEEPERS, Average, Best, Vote
 from linsep.problem import Array, Dense, Pass, Run, Stop
@@ -500,6 +500,17 @@ def _check_linear(model: Any) -> None:
         model._check_parameters()
 
 
+def _check_margin(model: Any) -> None:
+    """Refuse, besides, bounds and factors that do not belong to the weights."""
+    _check_linear(model)
+    support, dual = model.support_, model.dual_coef_
+    _need(isinstance(model.margin_lower_, float) and isinstance(model.margin_upper_, float), "bounds of its margin")
+    _need(all(isinstance(array, np.ndarray) for array in (support, dual)) and support.dtype.kind == "i", "support rows")
+    _need(
+        support.ndim == 1 and bool((support >= 0).all()) and dual.shape == (len(model.coef_), len(support)), "factors"
+    )
+
+
 def _check_online(model: Any) -> None:
     """Refuse, besides, a run that does not belong to the rows that were seen."""
     _check_linear(model)
@@ -590,10 +601,12 @@ _LINEAR = frozenset({"coef_", "intercept_", "classes_", "n_features_in_"})
 
 # to make another estimator savable, add it here with what makes it fitted and what must hold
 _ONLINE = _LINEAR | {"_seed", "_stretches", "_rows_seen", "radius_", "margin_"}
+_MARGIN = _LINEAR | {"margin_lower_", "margin_upper_", "support_", "dual_coef_"}
 _DUAL = frozenset({"dual_coef_", "support_", "classes_", "n_features_in_", "_support", "_codes", "_steps", "_place"})
 _DUAL |= {"_machine", "_look", "_looked", "_rows_seen", "_seed", "_gamma", "trace_", "_passes"}
 _KINDS = {
     "KernelPerceptron": _Kind(KernelPerceptron, _DUAL, _check_kernel),
+    "MaxMarginClassifier": _Kind(MaxMarginClassifier, _MARGIN, _check_margin),
     "PassiveAggressive": _Kind(PassiveAggressive, _ONLINE, _check_online),
     "Perceptron": _Kind(Perceptron, _ONLINE, _check_online),
 }

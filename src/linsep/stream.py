@@ -69,7 +69,8 @@ def fit_source(
     every : float
         Seconds between two checkpoints.
     resume : bool
-        Go on from the checkpoint if there is one; the end is that of a run that was never interrupted.
+        Go on from the checkpoint if there is one; the end is that of a run that was never interrupted. A larger
+        ``max_iter`` than before is fine: it is how a run that was out of passes gets more of them.
     evaluate : bool
         Read the files once more after a run that did not end with a clean pass, for radius, margin and training
         errors; without it these are not known then.
@@ -160,12 +161,16 @@ class _Fitting:
         self.close()
         model = self.model
         census = None
+        names = model.class_weight if isinstance(model.class_weight, dict) else {}
+        if classes is not None and not set(names) <= set(classes.tolist()):
+            classes = None  # the rest of them may come later
         if classes is None or model.class_weight == "balanced" or model.target_margin is not None:
             census = _Census(self.source)
             classes = encode.number(encode.labels(list(census.labels)))[0]
         assert classes is not None
         if len(classes) < 2:
-            raise ValueError(f"all rows have the label {classes.tolist()[0]!r}: a plane separates two classes or more")
+            raise encode.one_class(classes)
+        encode.check_class_weight(model.class_weight, classes)
         positive = self.source.positive
         if positive is not None:
             if len(classes) > 2:
@@ -466,7 +471,10 @@ def fitted_rows(model: Any, source: Source, blocks: Iterable[Block]) -> Iterator
                 X = np.delete(X, int(source.options.target or -1), axis=1)  # the labels are still there
             elif X.shape[1] != d:
                 name = source.files[0].name
-                raise ValueError(f"{name}: rows have {X.shape[1]} features, the model has {d}")
+                hint = ""
+                if X.shape[1] == d + 1 and y is None and source.names:
+                    hint = f"; if one is the label, name it, such as target={source.names[-1]!r}"
+                raise ValueError(f"{name}: rows have {X.shape[1]} features, the model has {d}{hint}")
             yield X, y
 
 

@@ -57,9 +57,9 @@ def teacher(
     if n < 2 or d < 1:
         raise ValueError(f"teacher needs at least 2 points and 1 feature, got n={n}, d={d}")
     if not 0 <= flip <= 1:
-        raise ValueError(f"flip is a share of the labels, between 0 and 1, got {flip}")
+        raise ValueError(f"flip must be between 0 and 1, got {flip!r}")
     if not (math.isfinite(radius) and radius > 0 and margin >= 0):
-        raise ValueError(f"radius must be positive and margin not negative, got radius={radius}, margin={margin}")
+        raise ValueError(f"radius must be positive and margin not negative, got {radius!r} and {margin!r}")
     rng = np.random.default_rng(random_state)
     w = rng.standard_normal(d)
     w /= np.linalg.norm(w)

@@ -121,9 +121,7 @@ def mistake_bound(
     (2, 1.0)
     """
     if not (math.isfinite(eta0) and eta0 > 0 and math.isfinite(update_margin) and update_margin >= 0):
-        raise ValueError(
-            f"eta0 must be positive and update_margin not negative, got eta0={eta0!r}, update_margin={update_margin!r}"
-        )
+        raise ValueError(f"eta0 must be positive and update_margin not negative, got {eta0!r} and {update_margin!r}")
     form = "augmented" if fit_intercept else "origin"
     margin = _margin(X, y, form, gap) if margin is None else margin
     if margin.form != form:

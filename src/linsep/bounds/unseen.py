@@ -153,7 +153,7 @@ def generalization(
     if not hasattr(model, "classes_"):
         raise TypeError(f"generalization is about a fitted classifier, which this {type(model).__name__} is not")
     if not 0 < delta < 1:
-        raise ValueError(f"delta is a probability between 0 and 1, got {delta!r}")
+        raise ValueError(f"delta must be between 0 and 1, got {delta!r}")
     if (X_test is None) != (y_test is None):
         raise ValueError("X_test and y_test go together")
     return Generalization(

@@ -5,7 +5,10 @@ Nothing heavy is imported before a command needs it, so that ``linsep --help`` a
 
 from __future__ import annotations
 
+import inspect
 import os
+import re
+import shlex
 import signal
 import sys
 import threading
@@ -78,7 +81,9 @@ def main(arguments: list[str] | None = None) -> None:
         text = error.format_message()
         _leave(2, text and text + hint, alone)  # without arguments there is no text: help has been shown
     except (_Interrupted, KeyboardInterrupt, typer.Abort):
-        _leave(130, "interrupted", alone)
+        given = sys.argv[1:] if arguments is None else arguments
+        saved = any(each.startswith("--checkpoint") for each in given)
+        _leave(130, "interrupted" + ("; the same command with --resume goes on" if saved else ""), alone)
     except (ValueError, OSError, MemoryError, ModuleNotFoundError) as error:
         _leave(2, _words(error), alone)
     sys.exit(code if isinstance(code, int) else 0)
@@ -103,12 +108,34 @@ def _leave(code: int, text: str, alone: bool) -> NoReturn:
 
 
 def _words(error: Exception) -> str:
-    """Return what an error says."""
+    """Return what an error says, in the words of the command line."""
     if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+        what = _FAILED.get(type(error), error.strerror)
+        return f"{error.filename}: {what}" if error.filename else what
     if isinstance(error, MemoryError):
         return f"not enough memory {error}"
-    return str(error) or type(error).__name__
+    return _as_options(str(error) or type(error).__name__)
+
+
+_FAILED = {
+    FileNotFoundError: "no such file",
+    IsADirectoryError: "is a folder, not a file",
+    PermissionError: "no permission",
+}
+
+
+def _as_options(text: str) -> str:
+    """Name parameters of the library as they are typed here: ``missing='zero'`` is ``--missing zero``."""
+    commands = [each.callback for each in app.registered_commands if each.callback is not None]
+    names = {name for command in commands for name in inspect.signature(command).parameters}
+    for name in sorted(names, key=len, reverse=True):
+        dashed, here = name.replace("_", "-"), rf"(?<![\w./'\"-]){name}"
+        text = re.sub(rf"{here}='([^']*)'", lambda found: f"--{dashed} {shlex.quote(found[1])}", text)  # noqa: B023
+        text = re.sub(rf"{here}=False\b", f"--no-{dashed}", text)
+        text = re.sub(rf"{here}=(\d[\w.+-]*)", rf"--{dashed} \1", text)
+        if "_" in name or text.startswith(f"{name} must be "):  # what could be nothing but a parameter
+            text = re.sub(rf"{here}(?![\w./'\"=-])", f"--{dashed}", text)
+    return text
 
 
 def _notice(message: Warning | str, *_: Any, **__: Any) -> None:

@@ -4,74 +4,69 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import closing
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from linsep.cli.files import Data, Delimiter, Format, Header, Missing, Model, Target, ZeroBased, blocks, open_like
-from linsep.cli.models import open_model
-from linsep.cli.screen import Json, Quiet, count, facts_table, headline, meter, result
-from linsep.cli.spread import Cluster, Place, ShardMegabytes, Workers
+from linsep.cli.files import blocks, check_place, open_like, open_model
+from linsep.cli.options import OUTPUT, Data, Model, ReadingAgain, Screen, flag, grouped
+from linsep.cli.screen import count, facts_table, headline, meter, result
+from linsep.cli.spread import Place
 
 if TYPE_CHECKING:
     from linsep.problem import Array
 
-_OUTPUT = "Output"
 
-
+@grouped
 def predict(
     model: Model,
     data: Data,
     out: Annotated[
         str,
         typer.Option(
-            "--out", "-o", help="CSV, TSV, Parquet or Arrow; - is standard output (CSV).", rich_help_panel=_OUTPUT
+            "--out",
+            "-o",
+            metavar="OUT",
+            help="CSV, TSV, Parquet or Arrow; - is standard output (CSV).",
+            rich_help_panel=OUTPUT,
         ),
     ] = "-",
-    score: Annotated[bool, typer.Option("--score", help="Add the score w·x + b.", rich_help_panel=_OUTPUT)] = False,
-    distance: Annotated[
-        bool, typer.Option("--distance", help="Add the signed distance to the plane.", rich_help_panel=_OUTPUT)
-    ] = False,
-    target: Target = None,
-    form: Format = None,
-    delimiter: Delimiter = None,
-    header: Header = None,
-    zero_based: ZeroBased = None,
-    missing: Annotated[
-        Literal["error", "zero"], typer.Option(help="What becomes of missing cells.", rich_help_panel="Reading")
-    ] = "error",
-    cluster: Cluster = None,
-    workers: Workers = None,
-    shard_mb: ShardMegabytes = 64,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    score: Annotated[bool, flag("--score", "Add the score w·x + b.", OUTPUT)] = False,
+    distance: Annotated[bool, flag("--distance", "Add the signed distance to the plane.", OUTPUT)] = False,
+    *,
+    screen: Screen,
+    reading: ReadingAgain,
+    place: Place,
 ) -> None:
     """Predict the label of every row, in the order of the rows.
 
-    Columns are found by their names, so their order does not matter, and a column with the labels may be there or
-    not. With more than two classes --score and --distance give one column per class.
+    DATA are read as those that the model learnt from. Columns are found by their names, so their order does not matter,
+    and a column with the labels may be there or not. With more than two classes --score and --distance give one column
+    per class.
     """
     from linsep import write
 
     shape = write.format_of(out, None, write.TABLES)
-    if out == "-" and as_json:
+    if reading.missing == "drop":
+        raise typer.BadParameter("--missing drop would leave rows without a label: --missing zero keeps them")
+    if out == "-" and screen.json:
         raise typer.BadParameter("--json prints to standard output: write the labels to a file with --out")
+    check_place(out)
     fitted = open_model(model)
-    source = open_like(
-        fitted, data, target=target, zero_based=zero_based, format=form, delimiter=delimiter, header=header,
-        missing=missing, labels=False,
-    )  # fmt: skip
+    if distance and not hasattr(fitted, "distance"):
+        raise ValueError(f"--distance is the one to a plane, which a {type(fitted).__name__} has not")
+    source = open_like(fitted, data, reading, labels=False)
     asked = {"label": "predict"}
     asked |= {"score": "decision_function"} if score else {}
     asked |= {"distance": "distance"} if distance else {}
     methods = tuple(asked.values())
-    place = Place(cluster, workers, shard_mb)
     if place:
         answers = place.predictions(fitted, source, methods)
     else:
         answers = (tuple(getattr(fitted, method)(X) for method in methods) for X, _ in blocks(fitted, source))
     labels: Counter[Any] = Counter()
-    with meter("predicting", quiet=quiet) as watching, write.columns(out, shape) as put, closing(answers):
+    with meter("predicting", screen) as watching, write.columns(out, shape) as put, closing(answers):
         for answer in answers:
             columns: dict[str, Array] = {}
             for name, values in zip(asked, answer, strict=True):
@@ -96,7 +91,7 @@ def predict(
         console.print(headline(out, f": {count(watching.rows, 'label')} in {watching.seconds:.2f} s"))
         console.print(facts_table(lines))
 
-    result(facts, as_json=as_json, quiet=quiet or out == "-", show=show)
+    result(facts, replace(screen, quiet=screen.quiet or out == "-"), show)
 
 
 def _by_class(name: str, values: Array, classes: Array) -> dict[str, Array]:
@@ -106,43 +101,34 @@ def _by_class(name: str, values: Array, classes: Array) -> dict[str, Array]:
     return {f"{name}_{label}": values[:, c] for c, label in enumerate(classes.tolist())}
 
 
+@grouped
 def score(
     model: Model,
     data: Data,
-    confidence: Annotated[float, typer.Option(help="Of the interval for the error.", rich_help_panel=_OUTPUT)] = 0.95,
+    confidence: Annotated[float, typer.Option(help="Of the interval for the error.", rich_help_panel=OUTPUT)] = 0.95,
     at_most: Annotated[
         float | None,
-        typer.Option(metavar="ERROR", help="Exit with code 1 if the error is larger.", rich_help_panel=_OUTPUT),
+        typer.Option(metavar="ERROR", help="Exit with code 1 if the error is larger.", rich_help_panel=OUTPUT),
     ] = None,
-    target: Target = None,
-    form: Format = None,
-    delimiter: Delimiter = None,
-    header: Header = None,
-    zero_based: ZeroBased = None,
-    missing: Missing = "error",
-    cluster: Cluster = None,
-    workers: Workers = None,
-    shard_mb: ShardMegabytes = 64,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    *,
+    screen: Screen,
+    reading: ReadingAgain,
+    place: Place,
 ) -> None:
     """Compare predicted with true labels: error, its exact interval, confusion matrix.
 
-    The interval is that of Clopper and Pearson; it holds if the rows were drawn independently of each other and were
-    not used in training. The exit code is 1 if --at-most is given and the error is larger, 0 otherwise.
+    DATA are read as those that the model learnt from. The interval is that of Clopper and Pearson; it holds if the rows
+    were drawn independently of each other and were not used in training. The exit code is 1 if --at-most is given and
+    the error is larger, 0 otherwise.
     """
     from linsep.bounds import clopper_pearson
 
     if not 0 < confidence < 1:
-        raise typer.BadParameter(f"--confidence is between 0 and 1, got {confidence:g}")
+        raise typer.BadParameter(f"--confidence must be between 0 and 1, got {confidence:g}")
     fitted = open_model(model)
-    source = open_like(
-        fitted, data, target=target, zero_based=zero_based, format=form, delimiter=delimiter, header=header,
-        missing=missing,
-    )  # fmt: skip
+    source = open_like(fitted, data, reading)
     pairs: Counter[tuple[Any, Any]] = Counter()
-    place = Place(cluster, workers, shard_mb)
-    with meter("scoring", quiet=quiet) as watching:
+    with meter("scoring", screen) as watching:
         if place:
             pairs = place.confusion(fitted, source)
         for X, y in () if place else blocks(fitted, source):
@@ -181,7 +167,7 @@ def score(
         console.print(facts_table(lines))
         console.print(_confusion(facts["confusion"], true_labels, known))
 
-    result(facts, as_json=as_json, quiet=quiet, show=show)
+    result(facts, screen, show)
     if at_most is not None and wrong / rows > at_most:
         raise typer.Exit(1)
 

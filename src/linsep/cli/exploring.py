@@ -7,21 +7,18 @@ from typing import Annotated
 
 import typer
 
-from linsep.cli.files import Delimiter, Format, Header, Missing, Target, ZeroBased
+from linsep.cli.options import Reading, flag, grouped
 
 
+@grouped
 def explore(
     data: Annotated[
-        str | None, typer.Argument(metavar="[DATA]", help="File with points to begin with.", show_default=False)
+        str | None, typer.Argument(metavar="DATA", help="File with points to begin with.", show_default=False)
     ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 0,
-    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")] = True,
-    target: Target = None,
-    form: Format = None,
-    delimiter: Delimiter = None,
-    header: Header = None,
-    zero_based: ZeroBased = None,
-    missing: Missing = "error",
+    browser: Annotated[bool, flag("--browser/--no-browser", "Open the page in a browser.")] = True,
+    *,
+    reading: Reading,
 ) -> None:
     """Drag points, run the perceptron step by step, and watch the proof: a page in the browser.
 
@@ -30,17 +27,13 @@ def explore(
     """
     try:
         from linsep.explore.server import serve
-    except ModuleNotFoundError as missing_package:
-        raise ModuleNotFoundError(
-            f"linsep explore needs {missing_package.name}: pip install 'linsep[explore]'"
-        ) from missing_package
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(f"explore needs the package {error.name}: pip install 'linsep[explore]'") from None
     from linsep.explore.asked import Points, Settings
 
     first = None
     if data is not None:
-        options = {"target": target, "format": form, "header": header, "zero_based": zero_based, "missing": missing}
-        delimiter = "\t" if delimiter in ("tab", "\\t") else delimiter
-        points, said = Points.of_source(data, delimiter=delimiter, **options)
+        points, said = Points.of_source(data, **reading.given())
         first = {"points": points.plain(), "settings": Settings().plain(), "said": said}
     # the server ends well by itself when it is interrupted, and then passes the signal on
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,91 +1,78 @@
-"""Data files as commands take them: options for reading, and what a model remembers of the file it learnt from."""
+"""Files as commands take them, and what a model remembers of the data that it learnt from."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-import typer
+from linsep.cli.options import Reading, ReadingAgain
 
 if TYPE_CHECKING:
     from linsep.columns import Layout
     from linsep.read import Source
 
-_PANEL = "Reading"
-
-Data = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="DATA...",
-        help="CSV, TSV, LIBSVM, Parquet, Arrow, NPY or NPZ; text also as .gz or .zst; several files, or a glob; "
-        "- is standard input.",
-        show_default=False,
-    ),
-]
-Model = Annotated[str, typer.Argument(metavar="MODEL", help="A model that fit wrote.", show_default=False)]
-Format = Annotated[
-    Literal["csv", "libsvm", "parquet", "arrow", "npy", "npz"] | None,
-    typer.Option("--format", help="By default what the name or the content says.", rich_help_panel=_PANEL),
-]
-Target = Annotated[
-    str | None, typer.Option(help="Column with the labels, by name or number; the last one.", rich_help_panel=_PANEL)
-]
-Delimiter = Annotated[
-    str | None, typer.Option(help="Of CSV; by default found out. A tab is 'tab'.", rich_help_panel=_PANEL)
-]
-Header = Annotated[
-    bool | None, typer.Option("--header/--no-header", help="Whether CSV has names; found out.", rich_help_panel=_PANEL)
-]
-ZeroBased = Annotated[
-    bool | None,
-    typer.Option("--zero-based/--one-based", help="First index of LIBSVM text; found out.", rich_help_panel=_PANEL),
-]
-Missing = Annotated[
-    Literal["error", "zero", "drop"], typer.Option(help="What becomes of missing cells.", rich_help_panel=_PANEL)
-]
-
-Ignore = Annotated[list[str] | None, typer.Option(help="Column to leave out.", rich_help_panel=_PANEL)]
-
 
 def check_place(path: str | None) -> None:
-    """Refuse a file that could not be written."""
-    if path is None:
+    """Refuse a file that could not be written, before hours of work and not after."""
+    if path is None or path == "-":
         return
     folder = os.path.dirname(os.path.realpath(path))
     if not os.path.isdir(folder):
         raise ValueError(f"{path}: there is no folder {os.path.dirname(path)}")
     if os.path.isdir(path):
         raise ValueError(f"{path}: is a folder, not a file")
+    if os.path.exists(path) and not os.path.isfile(path):
+        return  # a pipe or a terminal, which is written to as it is
     if not os.access(folder, os.W_OK):
         raise ValueError(f"{path}: no permission to write there")
 
 
-def open_data(paths: list[str], **options: Any) -> Source:
-    """Open the data to learn from."""
+def open_data(paths: list[str], reading: Reading, **others: Any) -> Source:
+    """Open data that no model knows yet."""
     from linsep.read import read
 
-    if options.get("delimiter") in ("tab", "\\t"):
-        options["delimiter"] = "\t"
-    return read(paths if len(paths) > 1 else paths[0], **options)
+    return read(paths if len(paths) > 1 else paths[0], **reading.given(), **others)
 
 
-def open_like(model: Any, paths: list[str], *, target: str | None, zero_based: bool | None, **options: Any) -> Source:
-    """Open data to be read as that which the model learnt from: the same columns, whatever their order now."""
+def open_like(model: Any, paths: list[str], reading: ReadingAgain, *, labels: bool = True) -> Source:
+    """Open data to be read as those that the model learnt from: the same columns, whatever their order now."""
+    from linsep.read import read
+
     memory = getattr(model, "reading_", {})
     layout = _layout(model, memory)
-    if target is None and layout is not None:
-        target = layout.target
-    if zero_based is None:  # whoever wrote the weights, LIBLINEAR for one, counted from 1 unless we know better
-        zero_based = bool(memory.get("zero_based"))
-    return open_data(paths, target=target, zero_based=zero_based, layout=layout, **options)
+    # whoever wrote the weights, LIBLINEAR for one, counted from 1 unless we know better
+    known = {"zero_based": bool(memory.get("zero_based")), "missing": memory.get("missing", "error")}
+    if layout is not None:
+        known["target"] = layout.target
+    if not labels and known["missing"] == "drop":
+        known["missing"] = "error"  # every row is to get a label
+    return read(paths if len(paths) > 1 else paths[0], layout=layout, labels=labels, **known | reading.given())
+
+
+def open_model(path: str) -> Any:
+    """Read a model of linsep or of LIBLINEAR, whichever it is."""
+    from linsep.convert import from_liblinear
+    from linsep.save import load
+
+    with open(path, "rb") as file:
+        text = file.read(12) == b"solver_type "
+    return from_liblinear(path) if text else load(path)
+
+
+def all_at_once(source: Source) -> tuple[Any, Any]:
+    """Return all rows and labels of a source."""
+    X, y = source.to_arrays()
+    if y is None:
+        raise ValueError(f"{source.files[0].name}: there are no labels")
+    return X, y
 
 
 def remember(model: Any, source: Source, *, invert: bool) -> None:
     """Have the model keep what it takes to read other data in the same way."""
     import numpy as np
 
-    memory: dict[str, Any] = {"format": source.options.format}
+    memory: dict[str, Any] = {"format": source.options.format, "missing": source.options.missing}
     layout = source.layout
     if layout is not None:
         names, kinds = zip(*layout.columns, strict=True) if layout.columns else ((), ())

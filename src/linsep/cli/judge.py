@@ -8,9 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from linsep.cli.files import Data, Delimiter, Format, Header, Ignore, Missing, Target, ZeroBased, open_data
-from linsep.cli.screen import Json, Quiet, count, facts_table, headline, meter, result
-from linsep.cli.spread import Cluster, Picked, Place, ShardMegabytes, Workers
+from linsep.cli.files import all_at_once, check_place, open_data
+from linsep.cli.options import DECIDING, OUTPUT, Data, Planes, Reading, Screen, flag, grouped
+from linsep.cli.screen import count, facts_table, headline, meter, result
+from linsep.cli.spread import Picked, Place
 
 _MEANING = {
     "separable": "a plane has every row strictly on its side",
@@ -20,28 +21,26 @@ _MEANING = {
 }
 _SHOWN = 12  # rows and columns of a table on the screen
 
-Offset = Annotated[bool, typer.Option("--offset/--no-offset", help="Whether planes may have an offset.")]
 
-
+@grouped
 def separate(
     data: Data,
-    proof: Annotated[str | None, typer.Option(metavar="OUT", help="Write the proof to this JSON file.")] = None,
-    offset: Offset = True,
-    margin: Annotated[bool, typer.Option(help="Find the largest margin, too.")] = True,
-    gap: Annotated[float, typer.Option(help="How close its bounds are to be, relatively.")] = 1e-6,
-    time_limit: Annotated[float | None, typer.Option(help="Seconds after which to give up.")] = None,
-    target: Target = None,
-    form: Format = None,
-    delimiter: Delimiter = None,
-    header: Header = None,
-    zero_based: ZeroBased = None,
-    missing: Missing = "error",
-    ignore: Ignore = None,
-    cluster: Cluster = None,
-    workers: Workers = None,
-    shard_mb: ShardMegabytes = 64,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    planes: Planes,
+    margin: Annotated[bool, flag("--margin/--no-margin", "Find the largest margin, too.", DECIDING)] = True,
+    gap: Annotated[
+        float, typer.Option(help="How close its bounds are to be, relatively.", rich_help_panel=DECIDING)
+    ] = 1e-6,
+    time_limit: Annotated[
+        float | None, typer.Option(metavar="SECONDS", min=0, help="Give up after so long.", rich_help_panel=DECIDING)
+    ] = None,
+    proof: Annotated[
+        str | None,
+        typer.Option(metavar="OUT", help="Write the proof to this JSON file.", rich_help_panel=OUTPUT),
+    ] = None,
+    *,
+    screen: Screen,
+    reading: Reading,
+    place: Place,
 ) -> None:
     """Decide whether a plane separates the classes, exactly, and prove it.
 
@@ -52,23 +51,19 @@ def separate(
     from linsep.problem import NotSeparable
     from linsep.separate import separate as decide
 
-    source = open_data(
-        data, format=form, target=target, delimiter=delimiter, header=header, zero_based=zero_based, missing=missing,
-        ignore=ignore or (),
-    )  # fmt: skip
-    place = Place(cluster, workers, shard_mb)
+    check_place(proof)
+    source = open_data(data, reading)
+    offset = planes.with_offset
     X: Any
     y: Any
     if place:
         margin = False  # takes all rows at once
         started = time.perf_counter()
-        with meter("deciding", quiet=quiet) as watching:
+        with meter("deciding", screen) as watching:
             verdict, rows, cells, y = place.decide(source, offset, time_limit, watching)
         X = Picked(cells, (rows, verdict.n_features))
     else:
-        X, y = source.to_arrays()
-        if y is None:
-            raise ValueError("there are no labels: nothing to separate")
+        X, y = all_at_once(source)
         started = time.perf_counter()
         verdict = decide(X, y, fit_intercept=offset, time_limit=time_limit)
     seconds = time.perf_counter() - started
@@ -120,22 +115,17 @@ def separate(
                 else "Weighted so, class by class, the rows and those held against them cancel: no weights serve all."
             )
 
-    result(facts, as_json=as_json, quiet=quiet, show=show)
+    result(facts, screen, show)
     raise typer.Exit(0 if verdict.kind == "separable" else 1)
 
 
+@grouped
 def verify(
     proof: Annotated[str, typer.Argument(metavar="PROOF", help="A file that separate wrote.", show_default=False)],
     data: Data,
-    target: Target = None,
-    form: Format = None,
-    delimiter: Delimiter = None,
-    header: Header = None,
-    zero_based: ZeroBased = None,
-    missing: Missing = "error",
-    ignore: Ignore = None,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    *,
+    screen: Screen,
+    reading: Reading,
 ) -> None:
     """Check a proof against the data, in exact arithmetic.
 
@@ -144,18 +134,14 @@ def verify(
     from linsep.document import from_json
     from linsep.document import verify as check
 
-    with open(proof, encoding="utf-8") as file:
-        text = file.read()
+    with open(proof, "rb") as file:
+        text = file.read().decode("utf-8", "replace")
     try:
         verdict, written_for = from_json(text)
     except ValueError as error:
         raise ValueError(f"{proof}: {error}") from None
-    source = open_data(
-        data, format=form, target=target, delimiter=delimiter, header=header, zero_based=zero_based, missing=missing,
-        ignore=ignore or (),
-    )  # fmt: skip
-    X, y = source.to_arrays()
-    holds = y is not None and check(text, X, y)
+    X, y = all_at_once(open_data(data, reading))
+    holds = check(text, X, y)
     facts = {"command": "verify", "proof": proof, "data": data, "verdict": verdict.kind, "holds": holds}
 
     def show(console: Any) -> None:
@@ -165,10 +151,11 @@ def verify(
             console.print(headline("the proof does not hold for these data"))
             console.print(
                 f"It was written for {written_for.get('n_rows')} rows of {written_for.get('n_features')} features; "
-                f"these are {X.shape[0]} of {X.shape[1]}. Some value or label differs, or the proof is wrong."
+                f"these are {X.shape[0]} of {X.shape[1]}. Some value or label differs, or the order of the rows, or "
+                "the proof is wrong."
             )
 
-    result(facts, as_json=as_json, quiet=quiet, show=show)
+    result(facts, screen, show)
     raise typer.Exit(0 if holds else 1)
 
 

@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from linsep.cli.files import (
-    Data,
-    Delimiter,
-    Format,
-    Header,
-    Ignore,
-    Missing,
-    Target,
-    ZeroBased,
-    check_place,
-    open_data,
-    remember,
-)
-from linsep.cli.screen import Json, Meter, Quiet, count, facts_table, headline, meter, result
-from linsep.cli.spread import Cluster, Place, ShardMegabytes, Workers, mixing_facts, mixing_lines
+from linsep.cli.files import check_place, open_data, remember
+from linsep.cli.options import OUTPUT, READING, Data, Planes, Reading, Screen, flag, grouped
+from linsep.cli.screen import Meter, count, facts_table, headline, meter, result
+from linsep.cli.spread import Place, mixing_facts, mixing_lines
 
 if TYPE_CHECKING:
     from linsep.read import Source
 
-_LEARNING, _STOPPING, _READING, _OUTPUT = "Learning", "Stopping", "Reading", "Output"
-_CHECKPOINTS = "Checkpoints"
+_LEARNING, _STOPPING, _CHECKPOINTS = "Learning", "Stopping", "Checkpoints"
 
 _STOPPED = {
     "separated": "a full pass without a mistake",
@@ -39,100 +28,120 @@ _STOPPED = {
 }
 
 
-def fit(
-    data: Data,
-    model: Annotated[
-        str, typer.Option("--model", "-m", metavar="OUT", help="File for the model.", rich_help_panel=_OUTPUT)
-    ] = "model.linsep",
-    fit_intercept: Annotated[bool, typer.Option(help="Learn an offset.", rich_help_panel=_LEARNING)] = True,
-    eta0: Annotated[float, typer.Option(help="Learning rate.", rich_help_panel=_LEARNING)] = 1.0,
-    shuffle: Annotated[bool, typer.Option(help="A fresh order of rows each pass.", rich_help_panel=_LEARNING)] = True,
+@dataclass(frozen=True)
+class Learning(Planes):
+    """How to learn and when to stop: the parameters of the perceptron."""
+
+    fit_intercept: Annotated[bool, flag("--fit-intercept/--no-fit-intercept", "Learn an offset.", _LEARNING)] = True
+    eta0: Annotated[float, typer.Option(help="Learning rate.", rich_help_panel=_LEARNING)] = 1.0
+    shuffle: Annotated[bool, flag("--shuffle/--no-shuffle", "A fresh order of rows each pass.", _LEARNING)] = True
     order: Annotated[
         Literal["first", "worst"] | None,
         typer.Option(help="Instead of passes: always the first, or the worst, mistake.", rich_help_panel=_LEARNING),
-    ] = None,
+    ] = None
     keep: Annotated[
-        str, typer.Option(help="What to hand over: last, best, average or vote.", rich_help_panel=_LEARNING)
-    ] = "last",
-    update_margin: Annotated[float, typer.Option(help="Update up to y·s <= this.", rich_help_panel=_LEARNING)] = 0.0,
+        Literal["last", "best", "average", "vote"],
+        typer.Option(
+            metavar="WHICH",
+            help="What to hand over: last, best, average or vote.",
+            rich_help_panel=_LEARNING,
+        ),
+    ] = "last"
+    update_margin: Annotated[
+        float, typer.Option(metavar="M", help="Update up to y·s <= M.", rich_help_panel=_LEARNING)
+    ] = 0.0
     multi_class: Annotated[
         Literal["argmax", "ovr"],
         typer.Option(help="Many classes: one machine, or one against the rest.", rich_help_panel=_LEARNING),
-    ] = "argmax",
+    ] = "argmax"
     on_plane: Annotated[
         int, typer.Option(metavar="-1|1", help="Side to predict on the plane.", rich_help_panel=_LEARNING)
-    ] = -1,
+    ] = -1
     class_weight: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="balanced|LABEL=WEIGHT",
-            help="Factors of the learning rate, one option per label.",
+            metavar="LABEL=WEIGHT",
+            help="Factors of the learning rate, one option per label; or balanced.",
             rich_help_panel=_LEARNING,
         ),
-    ] = None,
-    scale: Annotated[
-        Literal["none", "unit", "standard"],
-        typer.Option(
-            help="Learn from rows divided by R, or from columns of mean 0 and deviation 1; the weights are handed over "
-            "in the units of the file.",
-            rich_help_panel=_LEARNING,
-        ),
-    ] = "none",
-    random_state: Annotated[int, typer.Option(min=0, help="Seed.", rich_help_panel=_LEARNING)] = 0,
-    max_iter: Annotated[int, typer.Option(help="Largest number of passes.", rich_help_panel=_STOPPING)] = 1000,
+    ] = None
+    random_state: Annotated[
+        int, typer.Option(metavar="SEED", min=0, help="Seed of what is random.", rich_help_panel=_LEARNING)
+    ] = 0
+    max_iter: Annotated[
+        int, typer.Option(metavar="PASSES", help="Largest number of passes.", rich_help_panel=_STOPPING)
+    ] = 1000
     max_updates: Annotated[
-        int | None, typer.Option(help="Largest number of updates.", rich_help_panel=_STOPPING)
-    ] = None,
+        int | None, typer.Option(metavar="UPDATES", help="Largest number of updates.", rich_help_panel=_STOPPING)
+    ] = None
     tol: Annotated[
         float | None, typer.Option(help="Stop when the loss goes down by no more.", rich_help_panel=_STOPPING)
-    ] = None,
+    ] = None
     n_iter_no_change: Annotated[
-        int, typer.Option(help="Passes without improvement that end a run.", rich_help_panel=_STOPPING)
-    ] = 5,
-    early_stopping: Annotated[
-        bool, typer.Option("--early-stopping", help="Stop by the error on held-out rows.", rich_help_panel=_STOPPING)
-    ] = False,
+        int,
+        typer.Option(metavar="PASSES", help="Passes without improvement that end a run.", rich_help_panel=_STOPPING),
+    ] = 5
+    early_stopping: Annotated[bool, flag("--early-stopping", "Stop by the error on held-out rows.", _STOPPING)] = False
     validation_fraction: Annotated[
-        float, typer.Option(help="Share of rows to hold out.", rich_help_panel=_STOPPING)
-    ] = 0.1,
+        float, typer.Option(metavar="SHARE", help="Share of rows to hold out.", rich_help_panel=_STOPPING)
+    ] = 0.1
     target_margin: Annotated[
-        float | None, typer.Option(help="Stop when no plane can have this margin.", rich_help_panel=_STOPPING)
-    ] = None,
-    target: Target = None,
-    positive: Annotated[str | None, typer.Option(help="The label to learn as +1.", rich_help_panel=_READING)] = None,
-    form: Format = None,
-    delimiter: Delimiter = None,
-    header: Header = None,
-    zero_based: ZeroBased = None,
-    missing: Missing = "error",
-    text: Annotated[
-        list[str] | None, typer.Option(help="Column to take as a bag of words.", rich_help_panel=_READING)
-    ] = None,
-    categorical: Annotated[
-        list[str] | None, typer.Option(help="Column to take as words, not numbers.", rich_help_panel=_READING)
-    ] = None,
-    ignore: Ignore = None,
-    hash_bits: Annotated[
-        int, typer.Option(help="Words are hashed into 2^this features.", rich_help_panel=_READING)
-    ] = 18,
+        float | None,
+        typer.Option(metavar="MARGIN", help="Stop when no plane can have this margin.", rich_help_panel=_STOPPING),
+    ] = None
+
+    def learner(self) -> Any:
+        """Return the perceptron with these parameters."""
+        from linsep.estimators import Perceptron
+
+        given = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "offset"}
+        given |= {"fit_intercept": self.with_offset, "class_weight": _class_weight(self.class_weight)}
+        return Perceptron(**given)
+
+
+@dataclass(frozen=True)
+class Saving:
+    """Where to write what it takes to go on, and whether to."""
+
     checkpoint: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="Write there what it takes to go on.", rich_help_panel=_CHECKPOINTS),
-    ] = None,
+    ] = None
     every: Annotated[
         str, typer.Option(metavar="TIME", help="How often, such as 30s or 5m.", rich_help_panel=_CHECKPOINTS)
-    ] = "30s",
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the checkpoint.", rich_help_panel=_CHECKPOINTS)
-    ] = False,
-    invert: Annotated[
-        bool, typer.Option("--invert", help="Keep the names of hashed features.", rich_help_panel=_OUTPUT)
-    ] = False,
-    cluster: Cluster = None,
-    workers: Workers = None,
-    shard_mb: ShardMegabytes = 64,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    ] = "30s"
+    resume: Annotated[bool, flag("--resume", "Go on from the checkpoint.", _CHECKPOINTS)] = False
+
+    def __post_init__(self) -> None:
+        if self.resume and self.checkpoint is None:
+            raise typer.BadParameter("--resume goes on from a checkpoint: name its file with --checkpoint")
+
+
+@grouped
+def fit(
+    data: Data,
+    learning: Learning,
+    scale: Annotated[
+        Literal["none", "unit", "standard"],
+        typer.Option(
+            metavar="HOW",
+            help="none; unit: learn from rows divided by R; standard: from columns of mean 0 and deviation 1. The "
+            "weights are handed over in the units of the file.",
+            rich_help_panel=_LEARNING,
+        ),
+    ] = "none",
+    model: Annotated[
+        str, typer.Option("--model", "-m", metavar="OUT", help="File for the model.", rich_help_panel=OUTPUT)
+    ] = "model.linsep",
+    invert: Annotated[bool, flag("--invert", "Keep the names of hashed features.", OUTPUT)] = False,
+    *,
+    screen: Screen,
+    positive: Annotated[
+        str | None, typer.Option(metavar="LABEL", help="The label to learn as +1.", rich_help_panel=READING)
+    ] = None,
+    reading: Reading,
+    saving: Saving,
+    place: Place,
 ) -> None:
     """Learn a plane from files with the perceptron, and save the model.
 
@@ -141,31 +150,18 @@ def fit(
     separated. After an interruption the same command with --resume ends with the bits of a run that was never
     interrupted.
     """
-    from linsep.estimators import Perceptron
     from linsep.save import save
 
-    learner = Perceptron(
-        fit_intercept=fit_intercept, eta0=eta0, shuffle=shuffle, order=order, max_iter=max_iter,
-        max_updates=max_updates, tol=tol, n_iter_no_change=n_iter_no_change, early_stopping=early_stopping,
-        validation_fraction=validation_fraction, target_margin=target_margin, keep=keep, update_margin=update_margin,
-        multi_class=multi_class, on_plane=on_plane, class_weight=_class_weight(class_weight), random_state=random_state,
-    )  # fmt: skip
-    source = open_data(
-        data, format=form, target=target, positive=positive, delimiter=delimiter, header=header, zero_based=zero_based,
-        hash_bits=hash_bits, text=text or (), categorical=categorical or (), ignore=ignore or (), missing=missing,
-        invert=invert,
-    )  # fmt: skip
-    for path in (model, checkpoint):
-        check_place(path)  # before hours of learning, not after
-    if resume and checkpoint is None:
-        raise typer.BadParameter("--resume goes on from a checkpoint: name its file with --checkpoint")
-    place = Place(cluster, workers, shard_mb)
-    with meter("learning", quiet=quiet) as watching:
-        if order is None:
-            how = {"scale": scale, "checkpoint": checkpoint, "every": _seconds(every), "resume": resume}
-            (place.fit if place else _stream)(learner, source, watching, **how)
-        elif positive is not None or scale != "none" or checkpoint is not None:
-            raise typer.BadParameter(f"--order {order} does not go with --positive, --scale or --checkpoint")
+    learner = learning.learner()
+    source = open_data(data, reading, positive=positive, invert=invert)
+    for path in (model, saving.checkpoint):
+        check_place(path)
+    with meter("learning", screen) as watching:
+        if learning.order is None:
+            how = {"scale": scale, "checkpoint": saving.checkpoint, "every": _seconds(saving.every)}
+            (place.fit if place else _stream)(learner, source, watching, resume=saving.resume, **how)
+        elif positive is not None or scale != "none" or saving.checkpoint is not None:
+            raise typer.BadParameter(f"--order {learning.order} does not go with --positive, --scale or --checkpoint")
         else:
             _hold(learner, source)
         seconds = watching.seconds
@@ -210,12 +206,15 @@ def fit(
         lines |= mixing_lines(learner)
         if scale != "none":
             lines["scale"] = f"{scale} in training; weights, margin and R are in the units of the file"
-        console.print(headline(model, f" learnt from {', '.join(data)}"))
+        names = (
+            ", ".join(file.name for file in source.files) if len(source.files) <= 8 else f"{len(source.files):,} files"
+        )
+        console.print(headline(model, f" learnt from {names}"))
         console.print(facts_table(lines))
         for line in _advice(reason, wrong, learner):
             console.print(line)
 
-    result(facts, as_json=as_json, quiet=quiet, show=show)
+    result(facts, screen, show)
 
 
 def _stream(learner: Any, source: Source, watching: Meter, **how: Any) -> None:

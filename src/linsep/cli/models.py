@@ -7,8 +7,9 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from linsep.cli.files import Model, feature_names
-from linsep.cli.screen import Json, Quiet, count, facts_table, headline, result
+from linsep.cli.files import check_place, feature_names, open_model
+from linsep.cli.options import Model, ReadingAgain, Screen, flag, grouped
+from linsep.cli.screen import count, facts_table, headline, result
 
 _ENDINGS = {
     ".linsep": "linsep",
@@ -20,18 +21,20 @@ _ENDINGS = {
 }
 
 
+@grouped
 def show(
     model: Model,
     data: Annotated[
-        list[str] | None, typer.Argument(metavar="[DATA...]", help="Rows to draw the model among; see --out.")
+        list[str] | None, typer.Argument(metavar="DATA", help="Rows to draw the model among; see --out.")
     ] = None,
     out: Annotated[str, typer.Option("--out", "-o", metavar="DIR", help="Folder for the figures.")] = "figures",
     image: Annotated[Literal["png", "svg", "pdf"], typer.Option(help="Kind of the figures.")] = "png",
     style: Annotated[Literal["light", "dark"], typer.Option(help="Of the figures.")] = "light",
-    animate: Annotated[bool, typer.Option("--animate", help="Write the run as run.gif, too.")] = False,
-    top: Annotated[int, typer.Option(min=1, help="How many weights to show, strongest first.")] = 20,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    animate: Annotated[bool, flag("--animate", "Write the run as run.gif, too.")] = False,
+    top: Annotated[int, typer.Option(metavar="N", min=1, help="How many weights to show, strongest first.")] = 20,
+    *,
+    screen: Screen,
+    reading: ReadingAgain,
 ) -> None:
     """Show a model: what it is, how its run ended, and its strongest weights; with DATA, write figures.
 
@@ -44,13 +47,14 @@ def show(
     if data:
         from linsep.cli.pictures import draw
 
-        draw(fitted, data, out, image=image, style=style, animate=animate, quiet=quiet, as_json=as_json)
+        draw(fitted, data, out, screen, reading, image=image, style=style, animate=animate)
         return
     name = feature_names(fitted)
-    strength = np.abs(fitted.coef_).max(axis=0)
-    strongest = np.argsort(-strength, kind="stable")[:top]
+    W, b = getattr(fitted, "coef_", np.empty((1, 0))), getattr(fitted, "intercept_", np.empty(0))  # a kernel has none
+    strength = np.abs(W).max(axis=0)
+    strongest = np.argsort(-strength, kind="stable")[: min(top, np.count_nonzero(strength))]
     labels = fitted.classes_.tolist()
-    columns = ["weight"] if len(fitted.coef_) == 1 else [str(label) for label in labels]
+    columns = ["weight"] if len(W) == 1 else [str(label) for label in labels]
     defaults = type(fitted)().get_params()
     changed = {key: value for key, value in fitted.get_params().items() if value != defaults[key]}
     stopped = getattr(fitted, "stop_reason_", None)
@@ -64,10 +68,10 @@ def show(
         "stop_reason": stopped,
         "passes": getattr(fitted, "n_iter_", None),
         "mistakes": getattr(fitted, "mistakes_", None),
-        "radius": fitted.radius_ if stopped else None,
-        "margin": fitted.margin_ if stopped else None,
-        "intercept": fitted.intercept_,
-        "weights": [{"feature": name(j), "index": j, "weights": fitted.coef_[:, j]} for j in strongest.tolist()],
+        "radius": getattr(fitted, "radius_", None) if stopped else None,
+        "margin": getattr(fitted, "margin_", None) if stopped else None,
+        "intercept": b,
+        "weights": [{"feature": name(j), "index": j, "weights": W[:, j]} for j in strongest.tolist()],
     }
 
     def display(console: Any) -> None:
@@ -77,38 +81,48 @@ def show(
         lines = {
             "kind": " ".join([type(fitted).__name__, *(f"{key}={value}" for key, value in changed.items())]),
             "classes": ", ".join(map(str, labels[:12])) + (f" … {len(labels)} in all" if len(labels) > 12 else ""),
-            "features": f"{fitted.n_features_in_:,}, {np.count_nonzero(strength):,} of them with a weight",
+            "features": f"{fitted.n_features_in_:,}, {np.count_nonzero(strength):,} of them with a weight"
+            if W.size
+            else f"{fitted.n_features_in_:,}",
         }
         if stopped:
             passes, mistakes = count(fitted.n_iter_, "pass"), count(fitted.mistakes_, "mistake")
             lines["run"] = f"{passes}, {mistakes}, stopped by {stopped}"
-            lines["margin"] = f"{fitted.margin_:.6g}, radius R {fitted.radius_:.6g}"
+            if hasattr(fitted, "radius_"):
+                lines["margin"] = f"{fitted.margin_:.6g}, radius R {fitted.radius_:.6g}"
+        elif hasattr(fitted, "margin_lower_"):
+            lines["margin"] = f"the largest is between {fitted.margin_lower_:.10g} and {fitted.margin_upper_:.10g}"
         else:
             lines["run"] = "none: the weights came from elsewhere"
+        if hasattr(fitted, "support_"):
+            lines["support"] = count(len(fitted.support_), "row")
         console.print(facts_table(lines))
+        if W.shape[1] == 0:
+            return
         table = Table("feature", title=f"the {count(len(strongest), 'strongest weight')}", title_justify="left")
         for column in columns[:12]:
             table.add_column(Text(column), justify="right")
         for j in strongest.tolist():
-            table.add_row(Text(name(j)), *(f"{w:.6g}" for w in fitted.coef_[:12, j]))
+            table.add_row(Text(name(j)), *(f"{w:.6g}" for w in W[:12, j]))
         table.add_section()
-        table.add_row(Text("offset", style="dim"), *(f"{b:.6g}" for b in fitted.intercept_[:12]))
+        table.add_row(Text("offset", style="dim"), *(f"{each:.6g}" for each in b[:12]))
         if len(columns) == 1:
             table.caption = Text(f"w points to the side of {labels[-1]}")
         console.print(table)
 
-    result(facts, as_json=as_json, quiet=quiet, show=display)
+    result(facts, screen, display)
 
 
+@grouped
 def convert(
     model: Annotated[str, typer.Argument(metavar="IN", help="A model of linsep, or LIBLINEAR model text.")],
     out: Annotated[str, typer.Argument(metavar="OUT", help="File to write: .linsep, .onnx, or .txt for LIBLINEAR.")],
     to: Annotated[
         Literal["linsep", "liblinear", "onnx"] | None, typer.Option(help="Format; by default what OUT ends in.")
     ] = None,
-    float32: Annotated[bool, typer.Option("--float32", help="Let the ONNX graph take float32 rows.")] = False,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    float32: Annotated[bool, flag("--float32", "Let the ONNX graph take float32 rows.")] = False,
+    *,
+    screen: Screen,
 ) -> None:
     """Carry a model over to another format; what kind of file IN is shows in its content."""
     import numpy as np
@@ -119,6 +133,7 @@ def convert(
     kind = to or _ENDINGS.get(os.path.splitext(out)[1].lower())
     if kind is None:
         raise typer.BadParameter(f"{out} could be anything: say --to linsep, liblinear or onnx")
+    check_place(out)
     fitted = open_model(model)
     if kind == "onnx":
         to_onnx(fitted, out, dtype=np.float32 if float32 else np.float64)
@@ -139,14 +154,4 @@ def convert(
         sizes = f"{count(len(fitted.classes_), 'class')}, {count(fitted.n_features_in_, 'feature')}"
         console.print(headline(out, f": {sizes}, as {kind}"))
 
-    result(facts, as_json=as_json, quiet=quiet, show=display)
-
-
-def open_model(path: str) -> Any:
-    """Read a model of linsep or of LIBLINEAR, whichever it is."""
-    from linsep.convert import from_liblinear
-    from linsep.save import load
-
-    with open(path, "rb") as file:
-        text = file.read(12) == b"solver_type "
-    return from_liblinear(path) if text else load(path)
+    result(facts, screen, display)

@@ -12,41 +12,37 @@ from typing import Annotated, Any
 
 import typer
 
-from linsep.cli.files import (
-    Data,
-    Delimiter,
-    Format,
-    Header,
-    Ignore,
-    Missing,
-    Target,
-    ZeroBased,
-    blocks,
-    open_data,
-    open_like,
-)
-from linsep.cli.judge import Offset
-from linsep.cli.screen import Json, Quiet, count, facts_table, headline, result
+from linsep.cli.files import all_at_once, blocks, check_place, open_data, open_like
+from linsep.cli.options import DECIDING, OUTPUT, Data, Planes, Reading, ReadingAgain, Screen, grouped
+from linsep.cli.screen import count, facts_table, headline, result
 
 
+@grouped
 def report(
     data: Data,
-    out: Annotated[str, typer.Option("--out", "-o", metavar="OUT", help="HTML file to write.")] = "report.html",
-    title: Annotated[str | None, typer.Option(help="Of the page; by default the name of the file.")] = None,
-    offset: Offset = True,
-    delta: Annotated[float, typer.Option(help="Probability with which a bound on the error may fail.")] = 0.05,
-    test_size: Annotated[float, typer.Option(help="Share of the rows held out to measure the error.")] = 0.2,
-    time_limit: Annotated[float, typer.Option(help="Seconds for the search for a proof.")] = 60.0,
-    random_state: Annotated[int, typer.Option(min=0, help="Seed.")] = 0,
-    target: Target = None,
-    form: Format = None,
-    delimiter: Delimiter = None,
-    header: Header = None,
-    zero_based: ZeroBased = None,
-    missing: Missing = "error",
-    ignore: Ignore = None,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    planes: Planes,
+    delta: Annotated[
+        float, typer.Option(help="Probability with which a bound on the error may fail.", rich_help_panel=DECIDING)
+    ] = 0.05,
+    test_size: Annotated[
+        float, typer.Option(help="Share of the rows held out to measure the error.", rich_help_panel=DECIDING)
+    ] = 0.2,
+    time_limit: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0, help="For the search for a proof.", rich_help_panel=DECIDING)
+    ] = 60.0,
+    random_state: Annotated[
+        int, typer.Option(metavar="SEED", min=0, help="Seed of what is random.", rich_help_panel=DECIDING)
+    ] = 0,
+    out: Annotated[
+        str, typer.Option("--out", "-o", metavar="OUT", help="HTML file to write.", rich_help_panel=OUTPUT)
+    ] = "report.html",
+    title: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="Of the page; by default the name of the file.", rich_help_panel=OUTPUT),
+    ] = None,
+    *,
+    screen: Screen,
+    reading: Reading,
 ) -> None:
     """Write one HTML page about the data: verdict and proof, run and bound, margins, errors on new rows, figures.
 
@@ -55,24 +51,20 @@ def report(
     import matplotlib as mpl
 
     from linsep.atomic import replacing
-    from linsep.report import study
     from linsep.report.page import page
+    from linsep.report.study import study
 
     mpl.use("Agg")  # files only: no window, no screen needed
     started = time.perf_counter()
-    source = open_data(
-        data, format=form, target=target, delimiter=delimiter, header=header, zero_based=zero_based, missing=missing,
-        ignore=ignore or (),
-    )  # fmt: skip
-    X, y = source.to_arrays()
-    if y is None:
-        raise ValueError("there are no labels: nothing to separate")
+    check_place(out)
+    source = open_data(data, reading)
+    X, y = all_at_once(source)
     names = list(source.names) if source.names is not None and len(source.names) == X.shape[1] else None
     found = study(
-        X, y, fit_intercept=offset, feature_names=names, delta=delta, test_size=test_size, time_limit=time_limit,
-        random_state=random_state,
+        X, y, fit_intercept=planes.with_offset, feature_names=names, delta=delta, test_size=test_size,
+        time_limit=time_limit, random_state=random_state,
     )  # fmt: skip
-    html = page(found, title or os.path.basename(data[0]))
+    html = page(found, title or os.path.basename(source.files[0].name))
     with replacing(out) as file:
         file.write(html.encode())
     held = None if found.unseen is None else found.unseen.held_out
@@ -107,7 +99,7 @@ def report(
         console.print(headline(out, f": {len(html) / 1024:,.0f} KB in {facts['seconds']:.2f} s"))
         console.print(facts_table(lines))
 
-    result(facts, as_json=as_json, quiet=quiet, show=show)
+    result(facts, screen, show)
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -115,14 +107,24 @@ def report(
 
 
 def draw(
-    model: Any, data: list[str], out: str, *, image: str, style: str, animate: bool, quiet: bool, as_json: bool
+    model: Any,
+    data: list[str],
+    out: str,
+    screen: Screen,
+    reading: ReadingAgain,
+    *,
+    image: str,
+    style: str,
+    animate: bool,
 ) -> None:
     """Write the figures of a model among some rows into a folder, and say which."""
     import matplotlib as mpl
 
     mpl.use("Agg")  # files only: no window, no screen needed
-    X, y = _rows(model, data)
     folder = Path(out)
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{out}: is a file, not a folder")
+    X, y = _rows(model, data, reading)
     written: list[str] = []
     left_out: dict[str, str] = {}
     with warnings.catch_warnings():
@@ -146,18 +148,18 @@ def draw(
         lines = {Path(path).name: "written" for path in written}
         console.print(facts_table(lines | {name: f"left out: {reason}" for name, reason in left_out.items()}))
 
-    result(facts, as_json=as_json, quiet=quiet, show=show)
+    result(facts, screen, show)
 
 
-def _rows(model: Any, data: list[str]) -> tuple[Any, Any]:
+def _rows(model: Any, data: list[str], reading: ReadingAgain) -> tuple[Any, Any]:
     """Read rows and labels as the model did."""
     import numpy as np
     import scipy.sparse as sp
 
-    source = open_like(model, data, target=None, zero_based=None)
+    source = open_like(model, data, reading)
     parts, labels = zip(*blocks(model, source), strict=True)
     if labels[0] is None:
-        raise ValueError("there are no labels: figures show rows with theirs")
+        raise ValueError(f"{source.files[0].name}: there are no labels")
     X = sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
     return X, np.concatenate(labels)
 
@@ -171,6 +173,8 @@ def _figures(
     from linsep.bounds.steps import follow, own_trail
     from linsep.report.study import theorem_margin
 
+    if not hasattr(model, "coef_"):
+        raise ValueError(f"a {type(model).__name__} has no plane to draw")
     two = len(model.coef_) == 1
     place = show.PlaneDisplay if two else show.RegionsDisplay
     yield "plane" if two else "regions", lambda: place.from_estimator(model, X, y, style=style)

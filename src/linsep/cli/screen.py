@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no report.", rich_help_panel="Output")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.", rich_help_panel="Output")]
+from linsep.cli.options import Screen
 
 _PATIENCE = 1.0  # seconds without a progress bar
+_ENDLESS = 10_000  # columns of what has no width, a file or a pipe
 
 
-def result(facts: Mapping[str, Any], *, as_json: bool, quiet: bool, show: Callable[[Any], None]) -> None:
+def result(facts: Mapping[str, Any], screen: Screen, show: Callable[[Any], None]) -> None:
     """Print the facts as one JSON object, or have them shown on the console, or neither."""
-    if as_json:
+    if screen.json:
         print(json.dumps(_plain(facts), allow_nan=False))
-    elif not quiet:
+    elif not screen.quiet:
         from rich.console import Console
 
         console = Console(highlight=False)
-        console.soft_wrap = not console.is_terminal  # a file or a pipe has no width
+        if console.is_terminal:
+            show(console)
+            return
+        console = Console(highlight=False, file=io.StringIO(), width=_ENDLESS, soft_wrap=True)
         show(console)
+        lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+        print("\n".join(line.rstrip() for line in lines))
 
 
 def _plain(value: Any) -> Any:
@@ -134,9 +138,9 @@ def _bar(what: str) -> tuple[Any, Any]:
 
 
 @contextmanager
-def meter(what: str, *, quiet: bool) -> Iterator[Meter]:
+def meter(what: str, screen: Screen) -> Iterator[Meter]:
     """Watch a piece of work with a progress bar."""
-    watching = Meter(what, quiet=quiet)
+    watching = Meter(what, quiet=screen.quiet)
     try:
         yield watching
     finally:

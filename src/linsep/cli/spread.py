@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,30 +20,41 @@ if TYPE_CHECKING:
 
 _PANEL = "Cluster"
 
-Cluster = Annotated[
-    str | None,
-    typer.Option(
-        metavar="ADDRESS|local",
-        help="Work on this Dask cluster, such as tcp://host:8786, or on processes of this machine.",
-        rich_help_panel=_PANEL,
-    ),
-]
-Workers = Annotated[
-    int | None, typer.Option(min=1, help="Processes on this machine; one per core.", rich_help_panel=_PANEL)
-]
-ShardMegabytes = Annotated[
-    float, typer.Option("--shard-mb", min=1e-6, help="Where to cut the files.", rich_help_panel=_PANEL)
-]
 
-
+@dataclass(frozen=True)
 class Place:
     """Where a command is to work: a cluster, unless nothing is said."""
 
-    def __init__(self, cluster: str | None, workers: int | None, shard_mb: float) -> None:
-        if workers is not None and cluster not in (None, "local"):
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Work on this Dask cluster, such as tcp://host:8786; local: on processes of this machine.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+    workers: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Processes on this machine; one per core.", rich_help_panel=_PANEL),
+    ] = None
+    shard_mb: Annotated[
+        float,
+        typer.Option(metavar="MB", min=1e-6, help="Megabytes of a shard, where files are cut.", rich_help_panel=_PANEL),
+    ] = 64
+
+    def __post_init__(self) -> None:
+        if self.workers is not None and self.cluster not in (None, "local"):
             raise typer.BadParameter("--workers is for --cluster local: an existing cluster has the workers it has")
-        self.address = "local" if cluster is None and workers is not None else cluster
-        self.workers, self.shard_bytes = workers, max(1, round(shard_mb * 1e6))
+
+    @property
+    def address(self) -> str | None:
+        """Where the cluster is, None if there is none."""
+        return "local" if self.cluster is None and self.workers is not None else self.cluster
+
+    @property
+    def shard_bytes(self) -> int:
+        """About how many bytes of a file a worker gets at a time."""
+        return max(1, round(self.shard_mb * 1e6))
 
     def __bool__(self) -> bool:
         return self.address is not None
@@ -53,7 +65,9 @@ class Place:
         try:
             from linsep.cluster import connect
         except ModuleNotFoundError as error:
-            raise ModuleNotFoundError(f"{error}: a cluster needs pip install 'linsep[cluster]'") from None
+            raise ModuleNotFoundError(
+                f"--cluster needs the package {error.name}: pip install 'linsep[cluster]'"
+            ) from None
         assert self.address is not None
         with connect(self.address, self.workers) as client:
             yield client

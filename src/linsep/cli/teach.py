@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from dataclasses import replace
+from typing import Annotated, Any, Literal
 
 import typer
 
-from linsep.cli.screen import Json, Quiet, count, facts_table, headline, meter, result
+from linsep.cli.files import check_place
+from linsep.cli.options import Screen, grouped
+from linsep.cli.screen import count, facts_table, headline, meter, result
 
 
+@grouped
 def generate(
     out: Annotated[str, typer.Argument(metavar="OUT", help="File to write; - is standard output (CSV).")],
-    n: Annotated[int, typer.Option("--n", "-n", min=2, help="Number of rows.")] = 1000,
-    d: Annotated[int, typer.Option("--d", "-d", min=1, help="Number of features.")] = 10,
+    n: Annotated[int, typer.Option("--n", "-n", metavar="N", min=2, help="Number of rows.")] = 1000,
+    d: Annotated[int, typer.Option("--d", "-d", metavar="D", min=1, help="Number of features.")] = 10,
     margin: Annotated[float, typer.Option(help="Every point is at least this far from the plane.")] = 0.1,
     radius: Annotated[float, typer.Option(help="No point is farther than this from the origin.")] = 1.0,
     offset: Annotated[
         str | None, typer.Option(metavar="NUMBER|random", help="Offset of the plane; by default it has none.")
     ] = None,
     flip: Annotated[float, typer.Option(help="Share of the labels to turn round.")] = 0.0,
-    random_state: Annotated[int, typer.Option(min=0, help="Seed.")] = 0,
-    form: Annotated[
-        str | None,
-        typer.Option("--format", help="csv, tsv, parquet, arrow, libsvm, npy or npz; by default what OUT ends in."),
+    random_state: Annotated[int, typer.Option(metavar="SEED", min=0, help="Seed of what is random.")] = 0,
+    format: Annotated[  # noqa: A002 - the word that users know
+        Literal["csv", "tsv", "parquet", "arrow", "libsvm", "npy", "npz"] | None,
+        typer.Option(help="By default what OUT ends in."),
     ] = None,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    *,
+    screen: Screen,
 ) -> None:
     """Draw points labelled -1 and +1 by a hidden plane, and write them to a file.
 
@@ -36,10 +40,11 @@ def generate(
     from linsep import write
     from linsep.teacher import lessons
 
-    shape = write.format_of(out, form)
-    if out == "-" and as_json:
+    shape = write.format_of(out, format)
+    if out == "-" and screen.json:
         raise typer.BadParameter("--json prints to standard output: write the rows to a file")
-    with meter("writing", quiet=quiet) as watching:
+    check_place(out)
+    with meter("writing", screen) as watching:
         b = True if offset == "random" else _number(offset)
         drawn = lessons(n, d, margin=margin, radius=radius, offset=b, flip=flip, random_state=random_state)
         first = next(drawn)  # what is wrong with the numbers is said before a file is begun
@@ -78,7 +83,7 @@ def generate(
         console.print(headline(out))
         console.print(facts_table(lines))
 
-    result(facts, as_json=as_json, quiet=quiet or out == "-", show=show)
+    result(facts, replace(screen, quiet=screen.quiet or out == "-"), show)
 
 
 def _number(text: str | None) -> float:

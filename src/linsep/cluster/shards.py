@@ -32,6 +32,13 @@ class Shard:
     pieces : tuple of (path, span, bytes)
         What it consists of. The span is in bytes of text, rows of an array, row groups or batches of a table; None
         stands for the whole file.
+
+    Examples
+    --------
+    >>> from linsep.cluster import Shard
+    >>> shard = Shard(0, (("a.csv", None, 500), ("b.csv", (0, 200), 200)))
+    >>> print(shard, shard.size)
+    shard 0 (a.csv and 1 more) 700
     """
 
     number: int

@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
-from linsep import kernels
+from linsep import duals
 from linsep.problem import Array, Floats, Stop
 
 _BLOCK = 256  # rows that are looked at with kernel values of their own
@@ -178,7 +178,7 @@ class Run:
         found, most = np.empty((n * self.machines.number, 2), np.int64), n if self.budget is None else 1
         x = 0
         while x < n:
-            x, k = kernels.dual(S, K, examples, alone, x, most, found)
+            x, k = duals.dual(S, K, examples, alone, x, most, found)
             self._note(rows, found[:k])
             if self.budget is not None and len(self.held) > self.budget:
                 oldest, factor = self.held.popitem(last=False)

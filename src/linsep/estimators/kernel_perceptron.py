@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from linsep import encode
 from linsep.estimators.dual import Kernel, Machines, Mistakes, Run
-from linsep.estimators.online import need, number, whole
+from linsep.estimators.online import need, number, one_of, whole
 from linsep.keep import Vote
 from linsep.problem import Array, Floats, Stop
 
@@ -400,16 +400,16 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return X
 
     def _check_parameters(self) -> None:
-        named = ("rbf", "poly", "linear", "precomputed")
-        need(self, callable(self.kernel) or self.kernel in named, "kernel", f"a callable or one of {named}")
+        known = callable(self.kernel) or self.kernel in ("rbf", "poly", "linear", "precomputed")
+        need(self, known, "kernel", "'rbf', 'poly', 'linear', 'precomputed' or a callable")
         need(self, whole(self.degree) and self.degree >= 1, "degree", "a positive whole number")
         gamma = self.gamma
-        need(self, gamma in ("scale", "auto") or (number(gamma) and gamma > 0), "gamma", '"scale", "auto" or positive')
+        need(self, gamma in ("scale", "auto") or (number(gamma) and gamma > 0), "gamma", "'scale', 'auto' or positive")
         need(self, number(self.coef0), "coef0", "a number")
         need(self, whole(self.max_iter) and self.max_iter >= 1, "max_iter", "a positive whole number")
-        need(self, self.keep in ("last", "average", "vote"), "keep", '"last", "average" or "vote"')
-        need(self, self.multi_class in ("argmax", "ovr"), "multi_class", '"argmax" or "ovr"')
-        need(self, self.on_plane in (-1, 1), "on_plane", "-1 or +1")
+        one_of(self, "keep", ("last", "average", "vote"))
+        one_of(self, "multi_class", ("argmax", "ovr"))
+        one_of(self, "on_plane", (-1, 1))
         need(self, number(self.cache_size) and self.cache_size > 0, "cache_size", "a positive number")
         budget = self.budget
         need(self, budget is None or (whole(budget) and budget >= 1), "budget", "None or a positive whole number")

@@ -427,8 +427,8 @@ class Online(Linear):
         need(self, whole(patience) and patience >= 1, "n_iter_no_change", "a positive whole number")
         share = self.validation_fraction
         need(self, number(share) and 0 < share < 1, "validation_fraction", "between 0 and 1")
-        need(self, self.multi_class in ("argmax", "ovr"), "multi_class", '"argmax" or "ovr"')
-        need(self, self.on_plane in (-1, 1), "on_plane", "-1 or +1")
+        one_of(self, "multi_class", ("argmax", "ovr"))
+        one_of(self, "on_plane", (-1, 1))
 
 
 _NO_PENALTY = (
@@ -462,6 +462,12 @@ def need(model: Any, right: bool, name: str, what: str) -> None:
     """Refuse the value of a parameter."""
     if not right:
         raise ValueError(f"{name} must be {what}, got {getattr(model, name)!r}")
+
+
+def one_of(model: Any, name: str, choices: tuple[Any, ...]) -> None:
+    """Refuse the value of a parameter that is none of these."""
+    *most, last = map(repr, choices)
+    need(model, getattr(model, name) in choices, name, f"{', '.join(most)} or {last}")
 
 
 def number(value: Any) -> bool:

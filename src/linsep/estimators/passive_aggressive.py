@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from linsep import kernels
-from linsep.estimators.online import Online, advising, need, number
+from linsep.estimators.online import Online, advising, need, number, one_of
 from linsep.kernels import Aggression
 from linsep.train import Plan
 
@@ -157,6 +157,6 @@ class PassiveAggressive(Online):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        need(self, self.variant in ("pa", "pa1", "pa2"), "variant", '"pa", "pa1" or "pa2"')
+        one_of(self, "variant", ("pa", "pa1", "pa2"))
         need(self, number(self.C) and self.C > 0, "C", "a positive number")
-        need(self, self.keep in _KEEP, "keep", '"last", "best" or "average"')
+        one_of(self, "keep", _KEEP)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from linsep import kernels
-from linsep.estimators.online import Online, advising, need, number
+from linsep.estimators.online import Online, advising, need, number, one_of
 from linsep.kernels import Rule
 from linsep.train import Plan
 
@@ -184,10 +184,10 @@ class Perceptron(Online):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         need(self, number(self.eta0) and self.eta0 > 0, "eta0", "a positive number")
-        need(self, self.order in (None, "first", "worst"), "order", 'None, "first" or "worst"')
+        one_of(self, "order", (None, "first", "worst"))
         target, margin = self.target_margin, self.update_margin
         need(self, target is None or (number(target) and target > 0), "target_margin", "None or a positive number")
-        need(self, self.keep in _KEEP, "keep", ", ".join(f'"{name}"' for name in _KEEP[:-1]) + f' or "{_KEEP[-1]}"')
+        one_of(self, "keep", _KEEP)
         if self.keep != "last" and self.order is not None:
             raise ValueError(f"keep={self.keep!r} needs passes over all rows, which order={self.order!r} does not make")
         need(self, number(margin) and margin >= 0, "update_margin", "a number that is not negative")

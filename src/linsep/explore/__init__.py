@@ -38,5 +38,7 @@ def explore(X: Any = None, y: Any = None, **settings: Any) -> Any:
     try:
         from linsep.explore.widget import of_rows
     except ModuleNotFoundError as missing:
-        raise ModuleNotFoundError(f"linsep.explore needs {missing.name}: pip install 'linsep[explore]'") from missing
+        raise ModuleNotFoundError(
+            f"linsep.explore needs the package {missing.name}: pip install 'linsep[explore]'"
+        ) from missing
     return of_rows(X, y, settings)

@@ -121,15 +121,15 @@ def read(
     [[0.5, 0.0, 2.0], [0.0, 1.0, 0.0]] [1, -1] 0
     """
     if missing not in ("error", "zero", "drop"):
-        raise ValueError(f"missing must be 'error', 'zero' or 'drop', not {missing!r}")
+        raise ValueError(f"missing must be 'error', 'zero' or 'drop', got {missing!r}")
     if not 1 <= hash_bits <= 30:
-        raise ValueError(f"hash_bits must be between 1 and 30, not {hash_bits}")
+        raise ValueError(f"hash_bits must be between 1 and 30, got {hash_bits!r}")
     if block_bytes < 1:
-        raise ValueError(f"block_bytes must be positive, not {block_bytes}")
+        raise ValueError(f"block_bytes must be positive, got {block_bytes!r}")
     found = files(path, spool=spool)
     form = _format(found[0]) if format is None else format
     if form not in _FORMATS:
-        raise ValueError(f"format must be one of {', '.join(_FORMATS)}, not {form!r}")
+        raise ValueError(f"format must be one of {', '.join(map(repr, _FORMATS))}, got {form!r}")
     options = Options(
         form, target, positive, delimiter, header, zero_based, hash_bits, _several(text), _several(categorical),
         _several(ignore), missing, n_features, block_bytes, labels, layout,

@@ -48,7 +48,7 @@ class DelimitedSource(TableSource):
         text, whole = _head(files[0])
         self._delimiter = options.delimiter or _sniff(text, name)
         if len(self._delimiter) != 1 or self._delimiter in '"\r\n':
-            raise ReadError(f"the delimiter must be one character, not {self._delimiter!r}")
+            raise ReadError(f"delimiter must be one character, got {self._delimiter!r}")
         rows = _cells(text, self._delimiter, whole)
         if not rows:
             raise ReadError(f"{name}: is empty")

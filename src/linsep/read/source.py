@@ -10,14 +10,23 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from linsep.columns import Layout
+from linsep.columns import Layout, listed
 from linsep.libsvm import label, tidy
 from linsep.problem import Array
 from linsep.read.stream import File, ReadError
 
 
 class Block(NamedTuple):
-    """Some rows of a source."""
+    r"""Some rows of a source.
+
+    Examples
+    --------
+    >>> import io
+    >>> from linsep.read import Block, read
+    >>> X, y, first_row = next(iter(read(io.BytesIO(b"1,2,yes\n3,4,no\n"), format="csv")))
+    >>> Block(X, y, first_row).y.tolist()
+    ['yes', 'no']
+    """
 
     X: Any  # (n, d) array in C order, or CSR array with sorted indices
     y: Array | None  # (n,) labels as the user wrote them, None when the source has no target
@@ -46,7 +55,7 @@ class Options:
 
 
 class Source:
-    """Blocks of rows from one file or several; every iteration opens the files anew and holds one block at a time.
+    r"""Blocks of rows from one file or several; every iteration opens the files anew and holds one block at a time.
 
     Where the blocks begin depends on the data and ``block_bytes`` alone. Sparse rows may grow wider from block to
     block: `n_features` counts the features seen so far, and is final once an iteration has come to its end.
@@ -61,6 +70,14 @@ class Source:
         For ``invert=True``: the names that were hashed to each feature so far.
     positive : label or None
         The label to be learnt as +1, as it appears in `y`.
+
+    Examples
+    --------
+    >>> import io
+    >>> from linsep import read
+    >>> source = read(io.BytesIO(b"x,z,class\n1,2,yes\n3,4,no\n"), format="csv")
+    >>> source, source.names
+    (<Source input, csv>, ['x', 'z'])
     """
 
     names: list[str] | None = None
@@ -96,8 +113,8 @@ class Source:
         if first_row == 0:
             raise ReadError(f"{self.files[0].name}: no rows" if len(self.files) == 1 else "no rows in any of the files")
         if self.positive is not None and self.options.labels and self.positive not in labels:
-            known = ", ".join(sorted(map(str, labels))[:10])
-            raise ReadError(f"{self.files[0].name}: no row has the label {self.options.positive!r}, but {known}")
+            known = listed(sorted(map(str, labels)))
+            raise ReadError(f"{self.files[0].name}: no row has the label {self.options.positive!r}; there are {known}")
 
     def _read(self, file: File) -> Iterator[tuple[Any, Array | None]]:
         """Yield rows and labels of one file, a block at a time."""

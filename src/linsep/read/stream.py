@@ -27,7 +27,18 @@ _SAMPLE = 1 << 16  # bytes of a file's beginning and end that name it
 
 
 class ReadError(ValueError):
-    """Bad input: one line that says what is wrong and where."""
+    r"""Bad input: one line that says what is wrong and where.
+
+    Examples
+    --------
+    >>> import io
+    >>> from linsep.read import ReadError, read
+    >>> try:
+    ...     read(io.BytesIO(b"x,z,class\n1,2,yes\n3,,no\n"), format="csv").to_arrays()
+    ... except ReadError as error:
+    ...     print(error)
+    input:3, column 'z': a missing value (missing='zero' or missing='drop' allows it)
+    """
 
 
 @contextmanager
@@ -40,7 +51,7 @@ def complaints(name: str) -> Iterator[None]:
     except FileNotFoundError:
         raise ReadError(f"{name}: no such file") from None
     except IsADirectoryError:
-        raise ReadError(f"{name}: is a directory, not a file") from None
+        raise ReadError(f"{name}: is a folder, not a file") from None
     except PermissionError:
         raise ReadError(f"{name}: no permission to read it") from None
     except (pa.ArrowException, OSError) as error:
@@ -329,7 +340,7 @@ def files(path: Any, *, spool: bool = True) -> list[File]:
         raise ReadError("no files given")
     for file in found:
         if file.path is not None and os.path.isdir(file.path):
-            raise ReadError(f"{file.name}: is a directory, not a file")
+            raise ReadError(f"{file.name}: is a folder, not a file")
         if file.path is not None and not os.path.exists(file.path):
             raise ReadError(f"{file.name}: no such file")
     return found

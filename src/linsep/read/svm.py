@@ -111,6 +111,8 @@ def _complete(parsed: Parsed, missing: str) -> tuple[Any, Array | None]:
         return X, y
     rows = np.unique(np.searchsorted(X.indptr, np.flatnonzero(absent), "right") - 1)
     if missing == "error":
-        raise LineError(int(parsed.starts[rows[0]]), "nan is a missing value (missing='zero' or 'drop' allows it)")
+        raise LineError(
+            int(parsed.starts[rows[0]]), "nan is a missing value (missing='zero' or missing='drop' allows it)"
+        )
     kept = np.setdiff1d(np.arange(X.shape[0]), rows)
     return X[kept], None if y is None else y[kept]

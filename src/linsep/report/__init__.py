@@ -10,9 +10,9 @@ from typing import Any
 
 from linsep.atomic import replacing
 from linsep.report.page import page
-from linsep.report.study import Study, study
+from linsep.report.study import study
 
-__all__ = ["Study", "report", "study"]
+__all__ = ["report"]
 
 
 def report(

@@ -75,7 +75,7 @@ def study(
 ) -> Study:
     """Find out everything that a report tells."""
     if not 0 < test_size < 1:
-        raise ValueError(f"test_size is a share of the rows, between 0 and 1, got {test_size!r}")
+        raise ValueError(f"test_size must be between 0 and 1, got {test_size!r}")
     columns = getattr(X, "columns", None)
     X, y = encode.table(X), encode.labels(y)
     if sp.issparse(X) and not X.has_canonical_format:  # once, not in every function that is called below

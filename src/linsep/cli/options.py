@@ -1,0 +1,152 @@
+"""Options that commands share, a group of them as one dataclass: what they mean and read like is said here once."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from functools import wraps
+from typing import Annotated, Any, Literal, get_type_hints
+
+import typer
+
+DECIDING, READING, OUTPUT = "Deciding", "Reading", "Output"  # panels of the help
+
+Data = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="DATA",
+        help="CSV, TSV, LIBSVM, Parquet, Arrow, NPY or NPZ; text also as .gz or .zst; several files, or a glob; "
+        "- is standard input.",
+        show_default=False,
+    ),
+]
+Model = Annotated[str, typer.Argument(metavar="MODEL", help="A model that fit or convert wrote.", show_default=False)]
+
+
+def flag(name: str, meaning: str, panel: str | None = None, **others: Any) -> Any:
+    """Return an option that is there or not, without a value."""
+    return typer.Option(name, metavar="", help=meaning, rich_help_panel=panel, **others)
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command be called with the options of its dataclasses one by one, as typer does.
+
+    A parameter of the command whose type is a dataclass stands for one option per field.
+    """
+    hints = get_type_hints(command, include_extras=True)
+    groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
+    options: list[inspect.Parameter] = []
+    for parameter in inspect.signature(command).parameters.values():
+        if parameter.name not in groups:
+            options.append(parameter.replace(annotation=hints[parameter.name], kind=inspect.Parameter.KEYWORD_ONLY))
+            continue
+        kind = groups[parameter.name]
+        types = get_type_hints(kind, include_extras=True)
+        options += [
+            inspect.Parameter(
+                field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=types[field.name]
+            )
+            for field in fields(kind)
+        ]
+
+    @wraps(command)
+    def spelled_out(**given: Any) -> None:
+        made = {
+            name: kind(**{field.name: given.pop(field.name) for field in fields(kind)}) for name, kind in groups.items()
+        }
+        command(**given, **made)
+
+    spelled_out.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+    spelled_out.__annotations__ = {option.name: option.annotation for option in options}
+    return spelled_out
+
+
+@dataclass(frozen=True)
+class Screen:
+    """What a command prints."""
+
+    quiet: Annotated[
+        bool,
+        typer.Option("--quiet", "-q", metavar="", help="No progress bar and no report.", rich_help_panel=OUTPUT),
+    ] = False
+    json: Annotated[bool, flag("--json", "Print one JSON object.", OUTPUT)] = False
+
+
+@dataclass(frozen=True)
+class ReadingAgain:
+    """How to read data for a model: as those that it learnt from, unless something else is said."""
+
+    target: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column with the labels, by name or number; by default the last one.",
+            rich_help_panel=READING,
+        ),
+    ] = None
+    format: Annotated[
+        Literal["csv", "libsvm", "parquet", "arrow", "npy", "npz"] | None,
+        typer.Option(help="By default what the name or the content says.", rich_help_panel=READING),
+    ] = None
+    delimiter: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CHARACTER", help="Of CSV, by default found out; a tab is 'tab'.", rich_help_panel=READING
+        ),
+    ] = None
+    header: Annotated[
+        bool | None, flag("--header/--no-header", "Whether CSV has names; by default found out.", READING)
+    ] = None
+    zero_based: Annotated[
+        bool | None, flag("--zero-based/--one-based", "First index of LIBSVM; by default found out.", READING)
+    ] = None
+    missing: Annotated[
+        Literal["error", "zero", "drop"] | None,
+        typer.Option(
+            help="Missing cells are an error, which is the default, are zero, or drop their rows.",
+            rich_help_panel=READING,
+        ),
+    ] = None
+
+    def given(self) -> dict[str, Any]:
+        """Return what `linsep.read` is to be told."""
+        said = {name: value for name, value in asdict(self).items() if value is not None}
+        if said.get("delimiter") in ("tab", "\\t"):
+            said["delimiter"] = "\t"
+        return said
+
+
+@dataclass(frozen=True)
+class Reading(ReadingAgain):
+    """How to read data that no model knows yet."""
+
+    ignore: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Leave a column out.", rich_help_panel=READING)
+    ] = None
+    categorical: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Take a column as words, not numbers.", rich_help_panel=READING),
+    ] = None
+    text: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Take a column as a bag of words.", rich_help_panel=READING),
+    ] = None
+    hash_bits: Annotated[
+        int, typer.Option(metavar="BITS", help="Words are hashed into 2^BITS features.", rich_help_panel=READING)
+    ] = 18
+
+
+@dataclass(frozen=True)
+class Planes:
+    """Which planes are looked for."""
+
+    fit_intercept: Annotated[
+        bool, flag("--fit-intercept/--no-fit-intercept", "Whether planes may have an offset.", DECIDING)
+    ] = True
+    offset: Annotated[bool | None, typer.Option("--offset/--no-offset", hidden=True)] = None  # the same, in fewer keys
+
+    @property
+    def with_offset(self) -> bool:
+        """Say whether planes may have an offset."""
+        return self.fit_intercept if self.offset is None else self.offset
