@@ -9,8 +9,10 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
+DATA = Path(os.environ.get("LINSEP_DATA", "data"))  # larger real data, where they are
 QUICK = os.environ.get("LINSEP_BENCH_QUICK", "0") != "0"  # small data, once: to see that it runs
 
 
@@ -48,6 +50,18 @@ def best(job: Callable[[], object], times: int = 5) -> float:
         started = time.perf_counter()
         job()
         shortest = min(shortest, time.perf_counter() - started)
+    return shortest
+
+
+def in_turns(*jobs: Callable[[], object], times: int = 20) -> list[float]:
+    """Return the shortest time of each of some jobs that take turns: caches and disturbances are then alike for all."""
+    shortest = [float("inf")] * len(jobs)
+    for turn in range(2 if QUICK else times + 1):
+        for k, job in enumerate(jobs):
+            started = time.perf_counter()
+            job()
+            if turn > 0:  # the first one fills caches, and compiles
+                shortest[k] = min(shortest[k], time.perf_counter() - started)
     return shortest
 
 

@@ -21,7 +21,7 @@ def draw(told: dict[str, Any], folder: Path) -> None:
     for name, each in told["questions"].items():
         for number, curve in enumerate(each["curves"], 1):
             _curves(curve, folder / f"{name}-{number}.svg")
-        if each["rows"] and not each["curves"]:
+        if each["rows"]:
             _bars(each, folder / f"{name}.svg")
 
 
@@ -62,6 +62,10 @@ def _curves(curve: dict[str, Any], path: Path) -> None:
     for name, (x, y) in curve["lines"].items():
         slope = np.log(y[-1] / y[-2]) / np.log(x[-1] / x[-2]) if len(x) > 1 and min(y[-2:]) > 0 else float("nan")
         axes.loglog(x, y, "o-", markersize=4, label=f"{name} (last slope {slope:.1f})")
+    places = sorted({float(value) for x, _ in curve["lines"].values() for value in x})
+    if places and places[-1] < 200 * places[0] and len(places) <= 8:  # few powers of ten: label the points themselves
+        axes.set_xticks(places, [f"{place:,.4g}" for place in places])
+        axes.minorticks_off()
     axes.set(title=curve["title"], xlabel=curve["x_label"], ylabel=curve["y_label"])
     axes.grid(alpha=0.3, which="both")
     axes.legend(frameon=False, fontsize=8)

@@ -61,7 +61,7 @@ def bare(path: str, size: int) -> float:
     ready = []
     for shard in shards:
         raw = load_shard(shard, source)
-        ready.append(encoded(raw, Own(0, 0, 0), lesson))
+        ready.append(encoded(raw, Own(0, 0, 0, raw.digest), lesson))
     shortest = float("inf")
     for _ in range(ROUNDS - 1):
         orders = Orders(model, model._plan(CLASSES, 0), W, b, 0, False, {})

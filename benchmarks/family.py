@@ -2,17 +2,15 @@
 
 ``python -m benchmarks family`` measures the cost; ``python -m benchmarks.family`` prints the tables of test errors, or
 those named after it: ``linear``, ``polynomial``, ``a9a``, ``imdb``. Real data is looked for in the folder that the
-environment variable ``LINSEP_DATA`` names, else in that beside the project; what is missing is left out.
+environment variable ``LINSEP_DATA`` names, else in ``data``; what is missing is left out.
 """
 
 from __future__ import annotations
 
 import gzip
-import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,10 +20,9 @@ from sklearn.linear_model import Perceptron as ScikitPerceptron
 from sklearn.linear_model import SGDClassifier
 from sklearn.svm import LinearSVC
 
-from benchmarks import Row, at_most, best
+from benchmarks import DATA, Row, at_most, best
 from linsep import KernelPerceptron, PassiveAggressive, Perceptron
 
-DATA = Path(os.environ.get("LINSEP_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 PASSES = (0.1, 1, 2, 4, 10)
 KEEP = ("vote", "average", "best", "last")
 Data = tuple[Any, np.ndarray, Any, np.ndarray]  # rows and labels to learn from, rows and labels to test on

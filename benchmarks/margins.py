@@ -1,26 +1,22 @@
-"""The largest margin to a gap of 1e-6, beside LIBLINEAR to its own tolerance, and how its time grows.
-
-``python -m benchmarks.margins growth.png`` draws the growth.
-"""
+"""The largest margin to a gap of 1e-6, beside LIBLINEAR to its own tolerance, and how its time grows."""
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Iterator
 
 import numpy as np
 from sklearn.svm import LinearSVC
 
-from benchmarks import Row, at_least, best
+from benchmarks import QUICK, Curve, Row, at_least, best, sized
 from linsep import largest_margin, teacher
 
-ROWS = (3_000, 10_000, 30_000, 100_000, 300_000)  # at 50 columns
-COLUMNS = (10, 20, 50, 100, 200, 400)  # at 20 000 rows
+ROWS = (3_000, 10_000, 30_000, 100_000, 300_000)
+COLUMNS = (10, 20, 50, 100, 200, 400)
 
 
 def run() -> Iterator[Row]:
-    X, y, _ = teacher(100_000, 100, margin=1e-3)
+    X, y, _ = teacher(sized(100_000, 1000), 100, margin=1e-3)
     pass_time = best(lambda: X @ np.ones(100))
     for form in ("affine", "origin", "augmented"):
         ours = best(lambda form=form: largest_margin(X, y, form=form), 3)
@@ -36,33 +32,16 @@ def run() -> Iterator[Row]:
         yield at_least(job, ours, f"LinearSVC ({distance / bracket.lower:.1%} of the margin)", theirs, 1)
 
 
-def growth() -> tuple[list[float], list[float]]:
-    """Return the seconds for each number of rows and each number of columns."""
+def curves() -> Iterator[Curve]:
+    """Growth of the time with rows and with columns."""
 
     def seconds(n: int, d: int) -> float:
         X, y, _ = teacher(n, d, margin=1e-3)
         return best(lambda: largest_margin(X, y), 2)
 
-    return [seconds(n, 50) for n in ROWS], [seconds(20_000, d) for d in COLUMNS]
-
-
-def draw(path: str) -> None:
-    """Draw the growth of time on logarithmic axes, with its slope at the far end."""
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(1, 2, figsize=(8, 3.2), layout="constrained", sharey=True)
-    for axis, sizes, times, name in zip(
-        axes, (ROWS, COLUMNS), growth(), ("rows, at 50 columns", "columns, at 20 000 rows"), strict=True
-    ):
-        slope = np.log(times[-1] / times[-2]) / np.log(sizes[-1] / sizes[-2])
-        axis.loglog(sizes, times, "o-", label=f"gap 1e-6, last slope {slope:.1f}")
-        axis.set_xlabel(name)
-        axis.legend(frameon=False)
-        axis.grid(alpha=0.3, which="both")
-    axes[0].set_ylabel("seconds")
-    figure.suptitle("largest margin, affine form")
-    figure.savefig(path, dpi=150)
-
-
-if __name__ == "__main__":
-    draw(sys.argv[1] if len(sys.argv) > 1 else "benchmarks/margins.png")
+    n = sized(20_000, 300)
+    rows, columns = [sized(size, 300) for size in ROWS], COLUMNS if not QUICK else COLUMNS[:2]
+    lines = {"gap 1e-6": ([float(size) for size in rows], [seconds(size, 50) for size in rows])}
+    yield Curve("largest margin, 50 columns", "rows n", "seconds", lines)
+    lines = {"gap 1e-6": ([float(d) for d in columns], [seconds(n, d) for d in columns])}
+    yield Curve(f"largest margin, {n:,} rows", "columns d", "seconds", lines)

@@ -114,7 +114,8 @@ def headlines(told: dict[str, Any]) -> list[str]:
 def everything(told: dict[str, Any]) -> list[str]:
     """Return the lines of the page with all results."""
     lines = []
-    for name, each in told["questions"].items():
+    # curves without a target come last
+    for name, each in sorted(told["questions"].items(), key=lambda pair: not pair[1]["rows"]):
         versions = ", ".join(f"{package} {number}" for package, number in each["versions"].items())
         lines += [f"## {name}", "", each["question"], ""]
         if each["rows"]:
@@ -123,8 +124,8 @@ def everything(told: dict[str, Any]) -> list[str]:
             lines += [""]
         if each["failed"]:
             lines += [f"Not all of it: {each['failed']}.", ""]
-        for number in range(len(each["curves"]) or bool(each["rows"])):
-            chart = f"{name}-{number + 1}" if each["curves"] else name
+        charts = [name] * bool(each["rows"]) + [f"{name}-{number}" for number in range(1, len(each["curves"]) + 1)]
+        for chart in charts:
             lines += [f"![{each['question']}](../benchmarks/charts/{chart}.svg)", ""]
         lines += [f"{each['date']}, {_machine(each['machine'])}; {versions}.", ""]
     return lines

@@ -5,16 +5,13 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import linprog
 
-from benchmarks import Row, at_least, at_most, best
+from benchmarks import DATA, Row, at_least, at_most, best, in_turns
 from linsep import Perceptron, read, separate
-
-SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"  # larger real data, where they are
 
 
 def problem(n: int, d: int, margin: float = 1e-3, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -40,26 +37,26 @@ def programme(X: np.ndarray, y: np.ndarray) -> float:
 
 
 def real() -> Iterator[tuple[str, object, np.ndarray]]:
-    """Yield the separable ones of the shared data, if they are there."""
-    if (SHARED / "imdb_counts_train.npz").exists():
-        parts = np.load(SHARED / "imdb_counts_train.npz")
+    """Yield the separable ones of the real data, if they are there."""
+    if (DATA / "imdb_counts_train.npz").exists():
+        parts = np.load(DATA / "imdb_counts_train.npz")
         yield (
             "IMDB",
             sp.csr_array((parts["data"], parts["indices"], parts["indptr"]), tuple(parts["shape"])),
             parts["y"],
         )
-    if (SHARED / "agaricus.txt.train").exists():
-        yield "agaricus", *read(SHARED / "agaricus.txt.train", format="libsvm").to_arrays()
+    if (DATA / "agaricus.txt.train").exists():
+        yield "agaricus", *read(DATA / "agaricus.txt.train", format="libsvm").to_arrays()
 
 
 def run() -> Iterator[Row]:
     warnings.simplefilter("ignore")
     for n, d, name in ((1_000_000, 20, "1M×20"), (100_000, 100, "100k×100")):
         X, y, flipped = problem(n, d)
-        product = best(lambda X=X, d=d: X @ np.ones(d), 20)
+        w = np.ones(d)
         for labels, target in ((y, 25), (flipped, 15)):
             kind = separate(X, labels).kind
-            ours = best(lambda X=X, labels=labels: separate(X, labels), 5)
+            ours, product = in_turns(lambda X=X, labels=labels: separate(X, labels), lambda X=X, w=w: X @ w)
             yield at_most(f"verdict and proof, {name}, {kind}", ours, "X @ w", product, target)
     X, y, flipped = problem(20_000, 50)
     for labels in (y, flipped):

@@ -6,22 +6,20 @@ import sys
 import warnings
 
 import matplotlib
+import numpy as np
 import pytest
 from hypothesis import settings
 
 from linsep.cli import main
 
 COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
-PATIENCE = 5.0  # seconds of processor time that a test gets with the compiler off
 
 matplotlib.use("Agg")
 settings.register_profile("linsep", deadline=None, max_examples=40, derandomize=True)
 settings.load_profile("linsep")
 
 if not COMPILED:
-    # Kernels are a hundred times slower and are run to see which lines are reached: a few examples will do, and what
-    # takes long is left. Hashes and parsers wrap around in 64 bits, of which NumPy warns and compiled code does not.
-    os.environ["PYTHONWARNINGS"] = "ignore:overflow encountered:RuntimeWarning"
+    # Kernels are a hundred times slower and are run to see which lines are reached: a few examples will do.
     _init = settings.__init__
 
     def _fewer(self, parent=None, *, max_examples=5, **others):
@@ -31,30 +29,17 @@ if not COMPILED:
     settings.register_profile("linsep", deadline=None, max_examples=5, derandomize=True)
     settings.load_profile("linsep")
 
+    # Hashes and parsers wrap around in 64 bits, filters of exact signs meet infinities: NumPy warns of both and
+    # compiled code does not. The filter is for threads, which do not inherit the setting.
+    np.seterr(all="ignore")
+
     def pytest_configure(config):
-        config.addinivalue_line("filterwarnings", "ignore:overflow encountered:RuntimeWarning")
+        config.addinivalue_line("filterwarnings", "ignore:.* encountered in scalar:RuntimeWarning")
 
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_call(item):  # noqa: ARG001
-        os.environ["NUMBA_DISABLE_JIT"] = "0"  # processes that a test starts are not looked into: let them be fast
-
-        late = []
-
-        def leave(*_):
-            late.append(f"takes more than {PATIENCE:g} s with the compiler off")
-            pytest.skip(late[0])
-
-        before = signal.signal(signal.SIGVTALRM, leave)
-        signal.setitimer(signal.ITIMER_VIRTUAL, PATIENCE, 1)
-        try:
-            return (yield)
-        except BaseException:
-            if late:  # whatever became of the interruption on its way up
-                pytest.skip(late[0])
-            raise
-        finally:
-            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-            signal.signal(signal.SIGVTALRM, before)
+    @pytest.fixture(autouse=True)
+    def _programs_are_compiled(monkeypatch):
+        """Let the programs that a test starts be fast: the other half of the count looks into them."""
+        monkeypatch.setenv("NUMBA_DISABLE_JIT", "0")
 
 
 @pytest.fixture(autouse=True)

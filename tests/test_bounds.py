@@ -1,7 +1,5 @@
 """The mistake bound, the audit of its proof along runs, and bounds on the error of new rows."""
 
-import doctest
-import importlib
 import math
 import warnings
 from fractions import Fraction
@@ -19,10 +17,12 @@ from linsep import (
     PassiveAggressive,
     Perceptron,
     audit,
+    from_liblinear,
     generalization,
     largest_margin,
     mistake_bound,
     teacher,
+    to_liblinear,
 )
 from linsep.bounds import clopper_pearson
 from oracle import argmax, dot, perceptron
@@ -146,6 +146,22 @@ def test_parameters_are_checked():
         mistake_bound(*SQUARE, coef_init=[1, 2, 3])
     with pytest.raises(ValueError, match="NaN"):
         mistake_bound(*SQUARE, coef_init=[1, np.nan])
+    with pytest.raises(ValueError, match="needs the margin in the origin form, got 'affine'"):
+        mistake_bound(*SQUARE, fit_intercept=False, margin=largest_margin(*SQUARE))
+
+
+def test_first_weights_that_are_already_right():
+    """Of w_0 = u/2 on the line, ``1/2 + k <= sqrt(1/4 + k)`` holds for k = 0 alone."""
+    X, y = [[1.0], [-1.0]], [1, -1]
+    bound = mistake_bound(X, y, fit_intercept=False, coef_init=[0.5])
+    assert bound.mistakes == 0 <= bound.upper < 1
+    assert Perceptron(fit_intercept=False).fit(X, y, coef_init=[0.5]).mistakes_ == 0
+
+
+def test_a_margin_below_double_precision_bounds_nothing():
+    tiny = 5e-324
+    with pytest.raises(ValueError, match="some plane separates the rows, but none by more than"):
+        mistake_bound([[1.0, tiny], [1.0, 0.0]], [1, 0])
 
 
 def test_many_rows_of_one_norm_do_not_shrink_the_radius():
@@ -293,7 +309,7 @@ def test_other_first_weights_show():
     assert not audit(model, X, y).holds
 
 
-def test_what_cannot_be_followed_is_said():
+def test_what_cannot_be_followed_is_said(tmp_path):
     X, y, _ = teacher(60, 2, margin=0.2, random_state=5)
     model = Perceptron().fit(X, y)
     with pytest.raises(ValueError, match="trained on 60 rows, these are 59"):
@@ -306,6 +322,17 @@ def test_what_cannot_be_followed_is_said():
         )
     with pytest.raises(ValueError, match="no trace"):
         audit(object(), X, y)
+    to_liblinear(Perceptron(fit_intercept=False).fit(X, (y > 0).astype(int)), tmp_path / "model")
+    elsewhere = from_liblinear(tmp_path / "model")
+    with pytest.raises(ValueError, match="came from elsewhere"):
+        audit(elsewhere, X, y)
+    grown = Perceptron(shuffle=False).partial_fit(X[:30], y[:30]).partial_fit(X[30:], np.where(y[30:] > 0, 7, -1))
+    with pytest.raises(ValueError, match="classes appeared on the way"):
+        audit(grown, X, np.where((y > 0) & (np.arange(60) >= 30), 7, y))
+    stopped = Perceptron(early_stopping=True, shuffle=False, random_state=0).fit(X, y)
+    stopped._seed += 1  # other rows would have been held out
+    with pytest.raises(ValueError, match="erred on rows that these data say were held out"):
+        audit(stopped, X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         unfinished = Perceptron(max_iter=20).fit([[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1])
@@ -375,6 +402,12 @@ def test_the_compression_bound_checks_its_premise():
         warnings.simplefilter("ignore")
         unfinished = Perceptron(shuffle=False, max_iter=1).fit(X, y)
     assert "did not end separated" in generalization(unfinished, X, y).compression.reason
+    stopped = Perceptron(shuffle=False, early_stopping=True).fit(X, y)
+    assert stopped.stop_reason_ == "separated"
+    assert "rows were held out" in generalization(stopped, X, y).compression.reason
+    two = Perceptron(shuffle=False, fit_intercept=False).fit([[1, 0], [0, -1]], [1, 0])
+    assert two.mistake_counts_.tolist() == [1, 1]
+    assert "every row had a mistake" in generalization(two, [[1, 0], [0, -1]], [1, 0]).compression.reason
 
 
 def test_the_bounds_fail_no_more_often_than_promised():
@@ -423,14 +456,10 @@ def test_parameters_of_generalization():
     three = Perceptron(shuffle=False).fit([[0, 0], [5, 0], [0, 5], [0, 6]], [0, 1, 2, 2])
     known = generalization(three, [[0, 0], [5, 0], [0, 5], [0, 6]], [0, 1, 2, 2])
     assert known.margin.reason == "it is for two classes"
-    assert known.compression.vacuous or not known.compression.applies
+    assert known.compression.value == pytest.approx(math.log(math.comb(4, 3)) + math.log(4 / 0.05))
+    assert known.compression.vacuous
 
 
 def test_the_margin_of_the_bound_is_the_largest_one():
     X, y, _ = teacher(100, 3, margin=0.1, offset=True, random_state=8)
     assert mistake_bound(X, y).margin.lower == largest_margin(X, y, form="augmented").lower
-
-
-@pytest.mark.parametrize("name", ["mistakes", "steps", "unseen"])
-def test_examples_run(name):
-    assert doctest.testmod(importlib.import_module(f"linsep.bounds.{name}")).failed == 0

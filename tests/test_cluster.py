@@ -3,9 +3,11 @@
 import doctest
 import os
 import pickle
+import resource
 import signal
 import subprocess
 import sys
+import threading
 from contextlib import contextmanager
 from fractions import Fraction
 
@@ -28,13 +30,17 @@ from linsep.cluster import ClusterError, cut
 from linsep.cluster.farm import Farm
 from linsep.cluster.mixing import Mix
 from linsep.cluster.passes import Answer
+from linsep.cluster.passes import learn as learn_from
 from linsep.keep import Average
+from linsep.read import ReadError
 from linsep.train import Keeper, Weights
+
+pytestmark = pytest.mark.filterwarnings("ignore:the cluster does not go on at the moment")  # as workers are killed
 
 
 @contextmanager
-def started():
-    how = {"threads_per_worker": 1, "processes": True, "dashboard_address": ":0", "silence_logs": 50}
+def started(**how):
+    how |= {"threads_per_worker": 1, "processes": True, "dashboard_address": ":0", "silence_logs": 50}
     few = dask.config.set({"distributed.scheduler.allowed-failures": 2})  # so that tasks are given up
     with few, LocalCluster(n_workers=2, **how) as local, Client(local, set_as_default=False) as client:
         yield client
@@ -486,15 +492,164 @@ def test_a_lost_scheduler_leaves_a_checkpoint(undisturbed, folder):
         same(cluster.fit(Perceptron(keep="average", max_iter=12), read(path), client, **how), expected)
 
 
+def eat_at_first(mark):
+    """Take more memory than a worker has, and keep it until somebody ends the process; a second time do nothing."""
+    if not os.path.exists(mark):
+        with open(mark, "w"):
+            pass
+        held = np.ones(1 << 27)
+        threading.Event().wait(timeout=None if held.any() else 1)
+
+
+def limit_memory():
+    _, most = resource.getrlimit(resource.RLIMIT_AS)
+    with open("/proc/self/statm") as file:
+        now = int(file.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (now + (1 << 26), most))
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_workers_out_of_memory(undisturbed, folder):
+    path, expected = undisturbed
+    with started(memory_limit="900MB") as client:
+        mark = str(folder / "eaten")
+        eaten = []
+
+        def watch(number, *_):
+            if number == 3 and not eaten:
+                where = {"workers": [min(client.nthreads())], "allow_other_workers": True}
+                eaten.append(client.submit(eat_at_first, mark, priority=9, **where))
+
+        before = set(client.nthreads())
+        model = Perceptron(keep="average", max_iter=12)
+        same(cluster.fit(model, read(path), client, shard_bytes=shard_bytes(path, 5), watch=watch), expected)
+        assert eaten[0].result() is None
+        assert os.path.exists(mark)
+        assert set(client.nthreads()) != before  # the nanny has ended one, and started another
+        large = str(folder / "large.npy")  # next to nothing on the disk, but not when it is read
+        np.lib.format.open_memmap(large, "w+", np.float64, (1 << 20, 32))[::2, -1] = 1
+        client.run(limit_memory)
+        with pytest.raises(ClusterError, match=r"shard 0 \(.*large.npy\): not enough memory on a worker to read"):
+            cluster.fit(Perceptron(max_iter=2), read(large), client, shard_bytes=1 << 30)
+
+
+def hungry(ready, orders):
+    return np.ones(1 << 50) if orders.number == 5 else learn_from(ready, orders)
+
+
+def test_a_pass_out_of_memory_leaves_a_checkpoint(client, undisturbed, folder, monkeypatch):
+    path, expected = undisturbed
+    how = {"shard_bytes": shard_bytes(path, 5), "checkpoint": str(folder / "hungry.checkpoint"), "resume": True}
+    with monkeypatch.context() as patched:
+        patched.setattr("linsep.cluster.mixing.learn", hungry)
+        with pytest.raises(ClusterError, match="5 rounds had been made; resume from"):
+            cluster.fit(Perceptron(keep="average", max_iter=12), read(path), client, **how)
+    same(cluster.fit(Perceptron(keep="average", max_iter=12), read(path), client, **how), expected)
+
+
+def test_a_file_that_changes_is_noticed_when_it_is_read_again(client, folder):
+    """Not by its size, nor by samples: one cell differs."""
+    path = saved(folder, *rows(n=40_000), "changes.npy")
+    farm = Farm(client, read(path), shard_bytes(path, 3))
+    held = farm.hold(checked, [raw.digest for raw in farm.ask(as_read)], None)
+    assert list(held.ask(as_read)) == [True] * 3
+    np.load(path, mmap_mode="r+")[5000, 1] = 77
+    farm.release()
+    held.release()
+    with pytest.raises(ReadError, match=r"shard 0 \(.*\): the file has changed since the run began"):
+        list(held.ask(as_read))
+
+
+def test_a_file_that_has_changed_is_not_gone_on_with(client, folder):
+    path, saved_as = saved(folder, *rows(n=40_000, noise=5.0), "changed.npy"), str(folder / "changed.checkpoint")
+    how = {"shard_bytes": shard_bytes(path, 3), "checkpoint": saved_as, "every": 0}
+    with pytest.raises(KeyboardInterrupt):
+        cluster.fit(Perceptron(max_iter=5), read(path), client, watch=interrupt, **how)
+    np.load(path, mmap_mode="r+")[5000, 1] = 77
+    with pytest.raises(ValueError, match=r"shard 0 \(.*\): the file has changed since the checkpoint was written"):
+        cluster.fit(Perceptron(max_iter=5), read(path), client, resume=True, **how)
+
+
+def interrupt(number, *_):
+    if number == 3:
+        raise KeyboardInterrupt
+
+
+def as_read(raw, _):
+    return raw
+
+
+def checked(raw, digest, _):
+    raw.check(digest)
+    return True
+
+
+def test_a_seed_that_was_drawn_is_kept_in_the_checkpoint(client, folder):
+    X, y = rows(n=300, noise=5.0)
+    path, saved_as = saved(folder, X / 3, y, "drawn.npy"), str(folder / "drawn.checkpoint")
+    how = {"shard_bytes": shard_bytes(path, 2), "checkpoint": saved_as, "every": 0}
+
+    first = Perceptron(max_iter=6, random_state=np.random.RandomState(7))
+    whole = cluster.fit(Perceptron(max_iter=6, random_state=np.random.RandomState(7)), read(path), client, **how)
+    with pytest.raises(KeyboardInterrupt):
+        cluster.fit(first, read(path), client, watch=interrupt, **how)
+    same(cluster.fit(first, read(path), client, resume=True, **how), whole)  # which would draw another seed now
+
+
 # ---------------------------------------------------------------------------------------------------------------
 # Bad shards and bad wishes
+
+
+def test_a_line_is_that_of_the_whole_file(client, folder):
+    for name, good, bad in (("csv", "1,2,0\n2,1,1\n", "3,1\n"), ("svm", "1 1:1\n-1 2:1\n", "1 2:x\n")):
+        path = str(folder / f"lines.{name}")
+        with open(path, "w") as file:
+            file.write(good * 200 + bad + good * 200)
+        for work in (cluster.fit, cluster.score):
+            model = Perceptron().fit(np.eye(2), [0, 1])
+            with pytest.raises(ReadError, match=f"lines.{name}:401: "):
+                work(model, read(path, zero_based=False if name == "svm" else None), client, shard_bytes=500)
+
+
+def test_no_rows(client, folder):
+    path = str(folder / "no_rows.csv")
+    with open(path, "w") as file:
+        file.write("a,y\n")
+    model = Perceptron().fit([[0.0], [1.0]], [0, 1])
+    for work in (
+        lambda: cluster.fit(Perceptron(), read(path), client),
+        lambda: cluster.separate(read(path), client),
+        lambda: cluster.score(model, read(path), client),
+        lambda: list(cluster.predict(model, read(path, labels=False, target="y"), client)),
+    ):
+        with pytest.raises(ReadError, match=r"no_rows.csv: no rows"):
+            work()
+
+
+def test_warnings_of_workers_are_repeated_here(client, folder):
+    path = str(folder / "queries.svm")
+    with open(path, "w") as file:
+        file.write("1 qid:1 1:1\n-1 qid:2 2:1\n" * 9)
+    for work in (lambda: cluster.fit(Perceptron(), read(path), client), lambda: cluster.separate(read(path), client)):
+        with pytest.warns(UserWarning, match="query numbers"):
+            work()
+
+
+def test_a_cluster_with_another_linsep_is_refused(client, folder, monkeypatch):
+    path = saved(folder, *rows(n=50), "versions.npy")
+    found = client.get_versions(packages=["linsep"])
+    for version, words in ((None, "does not have linsep"), ("0.0.1", "has linsep 0.0.1")):
+        found["workers"][min(found["workers"])]["packages"]["linsep"] = version
+        monkeypatch.setattr(client, "get_versions", lambda **_: found)
+        with pytest.raises(ClusterError, match=f"the worker tcp://.* {words}: install linsep {linsep.__version__}"):
+            cluster.fit(Perceptron(), read(path), client)
 
 
 def test_a_bad_shard_is_named(client, folder):
     X, y = rows(n=100)
     good = saved(folder, X, y, "good.npy")
     bad = str(folder / "bad.npy")
-    for content, words in ((None, "no such file"), (b"\x93NUMPY nonsense", "not an NPY file")):
+    for content, words in ((None, "no such file on"), (b"\x93NUMPY nonsense", "not an NPY file")):
         np.save(bad, np.column_stack((X, y)))
         source = read([good, bad])
         farm = Farm(client, source, 10)
@@ -519,8 +674,7 @@ def test_a_bad_cell_is_named_and_nothing_is_written(client, folder, capsys):
         )  # fmt: skip
     assert exit_code.value.code == 2
     message = capsys.readouterr().err
-    assert "cell.csv (from" in message
-    assert "'word' is not a number" in message
+    assert "cell.csv:202, column 'a': 'word' is not a number" in message
     assert message.count("\n") == 1
     assert not out.exists()
     assert not saved_as.exists()

@@ -4,13 +4,17 @@ import io
 import json
 import re
 import signal
+import socket
 import subprocess
 import sys
 import urllib.request
+import warnings
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
@@ -18,7 +22,7 @@ from starlette.websockets import WebSocketDisconnect
 
 import linsep
 from linsep.explore import server, share
-from linsep.explore.asked import MOST_ROWS, Points, Settings
+from linsep.explore.asked import MOST_COLUMNS, MOST_ROWS, Points, Settings
 from linsep.explore.engine import answer
 from linsep.explore.presets import PRESETS
 
@@ -293,9 +297,72 @@ def test_what_is_too_much_is_said():
     assert f"first {MOST_ROWS}" in said
 
 
-@pytest.mark.parametrize(
-    "changes", [{}, {"order": "worst", "eta0": 0.25}, {"start": [2.0, -1.0, 0.5]}, {"order": "shuffled"}]
-)
+@pytest.mark.parametrize(("points", "said"), [
+    ([], "points: an object with rows and labels is expected"),
+    ({"rows": 5}, "rows: a list is expected"),
+    ({"rows": [5], "labels": [1]}, "a row: a list is expected"),
+    ({"rows": [[]], "labels": [1]}, f"0 columns: this page takes 1 to {MOST_COLUMNS}"),
+    ({"rows": [[1, 2]], "labels": []}, "1 points but 0 labels"),
+    ({"rows": [[1, 2]], "labels": [1], "names": ["a"]}, "1 names for 2 columns"),
+    ({"rows": [[1, 2], [1]], "labels": [1, 2]}, "point 2 has 1 coordinates, the first one 2"),
+    ({"rows": [["x"]], "labels": [1]}, "point 1: a number is expected"),
+    ({"rows": [[True]], "labels": [1]}, "point 1: a number is expected"),
+    ({"rows": [[1]], "labels": [None]}, "a label is a whole number or a word"),
+])  # fmt: skip
+def test_points_that_are_none_are_named(points, said):
+    assert share.answered("compute", {"points": points})["error"] == said
+
+
+@pytest.mark.parametrize(("changes", "said"), [
+    ({"fit_intercept": 1}, "fit_intercept is true or false"),
+    ({"order": "best"}, "order is one of cyclic, shuffled, first, worst"),
+    ({"keep": "first"}, "keep is one of last, best, average, vote"),
+    ({"max_iter": True}, "max_iter is a whole number from 1 to "),
+    ({"random_state": 0.5}, "random_state is a whole number from 0 to 2147483647"),
+    ({"columns": [1, 1]}, "columns are two different column numbers, from 0"),
+])  # fmt: skip
+def test_settings_that_are_none_are_named(changes, said):
+    assert share.answered("compute", asked("xor", **changes))["error"].startswith(said)
+
+
+def test_a_preset_that_is_none_is_named():
+    assert share.answered("preset", {"name": "teacher", "margin": 2})["error"] == "margin is a number from 0 to 0.9"
+    assert share.answered("preset", {"name": "zebra"})["error"].startswith("there are these presets: ")
+
+
+def test_rows_from_python_and_from_files():
+    frame = pd.DataFrame({"a": [1, 2], "b": [3, 4]})
+    points = Points.of_arrays(frame, ["x", "y"])
+    assert (points.rows, points.labels, points.names) == (((1, 3), (2, 4)), ("x", "y"), ("a", "b"))
+    assert Points.of_arrays(sp.csr_array([[0, 1]]), [1]).rows == ((0, 1),)
+    with pytest.raises(ValueError, match="X must have two dimensions, it has 1"):
+        Points.of_arrays([1, 2], [0, 1])
+    wide = ",".join(["1"] * (MOST_COLUMNS + 2))
+    with pytest.raises(ValueError, match=f"{MOST_COLUMNS + 1} features: this page takes up to {MOST_COLUMNS}"):
+        Points.of_source(io.BytesIO(f"{wide}\n{wide}\n".encode()), format="csv")
+
+
+def test_classes_none_of_which_can_be_told_from_the_rest():
+    points = {"rows": [[0, 0], [1, 1]] * 3, "labels": [0, 0, 1, 1, 2, 2]}
+    shown = share.answered("compute", {"points": points, "settings": {"multi_class": "ovr", "max_updates": 50}})
+    assert shown["margin"] is None
+    assert [each["kind"] for each in shown["rest"]] == ["overlap"] * 3
+    for each in shown["rest"]:  # a row of the class and the same point of another one
+        rows = [points["rows"][i] for i in each["rows"]]
+        assert any(rows.count(row) > 1 for row in rows)
+
+
+def test_a_port_that_is_taken_is_named():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(OSError, match=f"port {port}: .*Without a port a free one is taken"):
+            server.serve(port=port, browser=False, told=lambda _: None)
+
+
+@pytest.mark.parametrize("changes", [
+    {}, {"order": "worst", "eta0": 0.25}, {"start": [2.0, -1.0, 0.5]}, {"order": "shuffled"},
+    {"start": [2.0, -1.0], "fit_intercept": False},
+])  # fmt: skip
 def test_the_script_makes_the_same_run(changes, capsys):
     question = asked("xor", max_updates=30, **changes)
     text = share.answered("export", {**question, "as": "python"})["text"]
@@ -306,6 +373,16 @@ def test_the_script_makes_the_same_run(changes, capsys):
     assert scope["model"].trace_.tolist() == shown["run"]["trace"]
     assert scope["model"].coef_.tolist() == [shown["run"]["planes"][-1][0][:2]]
     assert "Verdict(overlap" in capsys.readouterr().out
+
+
+def test_the_script_learns_the_columns_that_are_shown():
+    question = asked("iris", columns=[2, 0])
+    scope = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        exec(share.answered("export", {**question, "as": "python"})["text"].split("print")[0], scope)
+    assert np.array_equal(scope["X"], np.array(question["points"]["rows"])[:, [2, 0]])
+    assert scope["model"].trace_.tolist() == share.answered("compute", question)["run"]["trace"]
 
 
 def test_csv_comes_back_as_the_same_points():
@@ -457,6 +534,6 @@ def test_the_command_prints_an_address_and_ends_with_ctrl_c(tmp_path):
         with urllib.request.urlopen(address + "start") as page:
             assert json.load(page)["first"]["points"]["labels"] == ["x", "y", "x"]
         running.send_signal(signal.SIGINT)
-        _, errors = running.communicate(timeout=20)
+        _, errors = running.communicate()
     assert running.returncode == 0
     assert "Traceback" not in errors

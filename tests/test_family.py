@@ -342,11 +342,24 @@ def test_damaged_votes_are_refused(tmp_path):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.compiled
 @parametrize_with_checks(
     [Perceptron(keep=keep, max_iter=100) for keep in KEEP], expected_failed_checks=lambda _: EXPECTED_FAILURES
 )
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("multi_class", ["argmax", "ovr"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_votes_do_not_depend_on_storage_or_pieces(monkeypatch, classes, multi_class):
+    X, y = integers(9, n=60, classes=classes)
+    model = quiet(Perceptron(keep="vote", multi_class=multi_class, max_iter=3), X, y)
+    whole = model.decision_function(X)
+    assert np.array_equal(model.decision_function(sp.csr_array(X)), whole)
+    monkeypatch.setattr("linsep.keep._BLOCK", 1)  # sixteen rows at a time, side by side
+    assert len(X) > 16
+    assert np.array_equal(model.decision_function(X), whole)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -104,6 +104,35 @@ def test_kernels_are_those_of_scikit_learn(kernel, storage):
         np.testing.assert_allclose(other.decision_function(rows), expected, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("multi_class", ["argmax", "ovr"])
+def test_one_class_alone_and_then_two_more(multi_class):
+    X, y = integers(6, classes=3)
+    X = np.column_stack((X, np.eye(3, dtype=int)[y] * 9))  # which a plane for each class can tell apart
+    model = KernelPerceptron("linear", multi_class=multi_class, shuffle=False).partial_fit(X[:2], [1, 1])
+    assert model.predict(X).tolist() == [1] * len(X)
+    for _ in range(30):
+        model.partial_fit(X, y)
+    assert np.array_equal(model.predict(X), y)
+    # of machines of their own, the first knew its rows as the perceptron in the plane does
+    plain = Perceptron(multi_class="ovr", fit_intercept=False, shuffle=False).partial_fit(X[:2], [1, 1])
+    model = KernelPerceptron("linear", multi_class="ovr", shuffle=False).partial_fit(X[:2], [1, 1])
+    assert np.array_equal(model.partial_fit(X, y).decision_function(X), plain.partial_fit(X, y).decision_function(X))
+
+
+def test_sparse_rows_after_dense_ones():
+    X, y = integers(7, classes=3)
+    known = {"classes": [0, 1, 2]}
+    dense = KernelPerceptron("linear").partial_fit(X[:30], y[:30], **known).partial_fit(X[30:], y[30:])
+    mixed = KernelPerceptron("linear").partial_fit(X[:30], y[:30], **known).partial_fit(sp.csr_array(X[30:]), y[30:])
+    assert np.array_equal(mixed.decision_function(X), dense.decision_function(X))
+    assert np.array_equal(mixed.decision_function(sp.csr_array(X)), dense.decision_function(X))
+
+
+def test_balanced_weights_need_all_labels_at_once():
+    with pytest.raises(ValueError, match="'balanced' is not supported for partial_fit"):
+        KernelPerceptron(class_weight="balanced").partial_fit([[1.0], [2.0]], [0, 1])
+
+
 @pytest.mark.parametrize("keep", KEEP)
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("multi_class", ["argmax", "ovr"])
@@ -257,6 +286,7 @@ def test_files(tmp_path, storage, keep):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.compiled
 @parametrize_with_checks(
     [KernelPerceptron(max_iter=100), KernelPerceptron(keep="vote", multi_class="ovr", max_iter=20)],
     expected_failed_checks=lambda _: EXPECTED_FAILURES,

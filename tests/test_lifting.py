@@ -7,12 +7,29 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from linsep.separate import lifting, newton
 from linsep.separate.lifting import dependency, solve
 from linsep.separate.newton import corners, fit
 
 
 def patient(_):
     """Never out of time."""
+
+
+class SpentError(Exception):
+    """The clock of ``hasty`` has run out."""
+
+
+def hasty(looks):
+    """Return a clock that runs out at the look after so many."""
+    left = iter(range(looks))
+
+    def tick(seconds):
+        assert seconds >= 0
+        if next(left, None) is None:
+            raise SpentError
+
+    return tick
 
 
 def solves(F, f, found):
@@ -41,7 +58,7 @@ def system(rng, kind, n):
 @pytest.mark.parametrize("n", [1, 2, 7, 30])
 def test_solution_is_exact(kind, n):
     F, f = system(np.random.default_rng(n), kind, n)
-    found = solve(F, f)
+    found = solve(F, f, patient)
     if found is None:  # random integers may be singular
         assert kind == "integers"
         assert abs(np.linalg.det(F)) < 0.5
@@ -55,16 +72,16 @@ def test_solution_is_exact_or_declined(seed, n, wild):
     rng = np.random.default_rng(seed)
     F = np.ldexp(rng.integers(-(2**53), 2**53, size=(n, n)).astype(float), rng.integers(-wild, wild + 1, size=(n, n)))
     f = rng.integers(-(2**53), 2**53, size=n).astype(float)
-    found = solve(F, f)
+    found = solve(F, f, patient)
     assert found is None or solves(F, f, found)
     assert found is not None or wild > 5 or np.linalg.cond(F) > 1e6
 
 
 def test_singular_systems_are_declined():
-    assert solve(np.ones((3, 3)), np.ones(3)) is None
-    assert solve(np.zeros((2, 2)), np.ones(2)) is None
+    assert solve(np.ones((3, 3)), np.ones(3), patient) is None
+    assert solve(np.zeros((2, 2)), np.ones(2), patient) is None
     F = np.random.default_rng(0).normal(size=(4, 4))
-    assert solve(F * 10.0 ** np.arange(0, -160, -40), np.ones(4)) is None
+    assert solve(F * 10.0 ** np.arange(0, -160, -40), np.ones(4), patient) is None
 
 
 @pytest.mark.parametrize("extra", [0, 3])
@@ -74,14 +91,14 @@ def test_rows_that_cancel_get_exact_multipliers(extra):
     weights = np.append(rng.integers(1, 50, size=5), 1).astype(float)
     X[5] = -(weights[:5] @ X[:5])
     X = np.column_stack((X, X[:, :extra] * 3.0)) * 2.0 ** np.arange(6)[:, None]  # with columns that depend on others
-    found = dependency(X, weights * 1.01)
+    found = dependency(X, weights * 1.01, patient)
     assert found.places.tolist() == list(range(6))
     assert [Fraction(w, found.weights[5]) * 2**k / 32 for k, w in enumerate(found.weights)] == weights.tolist()
 
 
 def test_multipliers_of_both_signs_are_declined():
-    assert dependency(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), np.ones(3)) is None
-    assert dependency(np.array([[1.0, 0.0], [0.0, 1.0]]), np.ones(2)) is None  # of rank 2
+    assert dependency(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), np.ones(3), patient) is None
+    assert dependency(np.array([[1.0, 0.0], [0.0, 1.0]]), np.ones(2), patient) is None  # of rank 2
 
 
 @pytest.mark.parametrize("d", [2, 10, 40])
@@ -115,3 +132,31 @@ def test_newton_finds_a_contradiction_and_its_corners(d, rank):
 def test_rows_that_do_not_cancel_have_no_corners():
     kept, weights = corners(np.eye(3), np.ones(3), patient)
     assert len(kept) == len(weights) == 0
+
+
+@pytest.mark.parametrize("looks", [0, 1, 3, 8])
+def test_a_solution_hears_the_clock(looks, monkeypatch):
+    monkeypatch.setattr(lifting, "_PIECE", 500)
+    F, f = system(np.random.default_rng(0), "normal", 20)
+    with pytest.raises(SpentError):
+        solve(F, f, hasty(looks))
+
+
+@pytest.mark.parametrize("looks", [0, 1, 3])
+def test_corners_hear_the_clock(looks, monkeypatch):
+    monkeypatch.setattr(newton, "_PIECE", 100)
+    Z = np.random.default_rng(0).normal(size=(60, 10))
+    with pytest.raises(SpentError):
+        corners(np.vstack((Z, -Z)), np.ones(120), hasty(looks))
+
+
+@given(st.integers(0, 10**6))
+@settings(deadline=None, max_examples=20)
+def test_pieces_change_nothing(seed):
+    F, f = system(np.random.default_rng(seed), "normal", 8)
+    whole, size = solve(F, f, patient), lifting._PIECE
+    try:
+        lifting._PIECE = 64
+        assert solve(F, f, patient) == whole
+    finally:
+        lifting._PIECE = size

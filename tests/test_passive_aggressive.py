@@ -145,6 +145,19 @@ def test_weights_are_factors_of_the_aggressiveness(variant, classes, multi_class
     assert np.array_equal(some.coef_, quiet(PassiveAggressive(shuffle=False, **common), X[used], y[used]).coef_)
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("multi_class", ["argmax", "ovr"])
+def test_spent_updates_and_overflow(classes, multi_class):
+    model = quiet(PassiveAggressive(C=0.01, max_updates=11, multi_class=multi_class), *numbers(3, classes=classes))
+    assert (model.mistakes_, model.stop_reason_) == (11, "max_updates")
+    # tau = lacking/‖x‖² makes w about 1e150 from the first row, and the second has a score of about 1e350
+    X = [[1e-150], [1e200], [-1e200]][:classes]
+    for storage in STORAGE:
+        model = PassiveAggressive(variant="pa", multi_class=multi_class, fit_intercept=False, shuffle=False)
+        with pytest.raises(ValueError, match="overflowed to infinity"):
+            model.fit(storage(np.array(X)), range(classes))
+
+
 def test_loss_plateau_watches_the_hinge():
     X, y = numbers(0, n=200)
     model = PassiveAggressive(C=0.01, tol=1e-3).fit(X, y)
@@ -155,6 +168,7 @@ def test_loss_plateau_watches_the_hinge():
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.compiled
 @parametrize_with_checks(
     [PassiveAggressive(), PassiveAggressive(variant="pa2", multi_class="ovr", keep="average", max_iter=100)],
     expected_failed_checks=lambda _: EXPECTED_FAILURES,

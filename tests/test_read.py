@@ -192,7 +192,7 @@ def test_a_stream_that_is_not_kept_is_read_once() -> None:
         list(source)
     assert source.size is None
     twice = read(Pipe(), block_bytes=64)
-    assert rows(twice) == rows(twice)
+    assert rows(twice) == rows(twice) == rows(whole)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes are not everywhere")
@@ -328,6 +328,7 @@ def test_scikit_learn_reads_the_same(table: list[tuple[int, dict[int, float]]]) 
     assert read_text(text, n_features=50, format="libsvm", zero_based=False) == (X.toarray().tolist(), y.tolist())
 
 
+@pytest.mark.compiled
 def test_one_long_line() -> None:
     text = b"1 " + b" ".join(b"%d:1" % j for j in range(1, 1_000_000)) + b"\n"
     assert len(text) > 8 << 20
@@ -383,6 +384,7 @@ def test_csv_is_read_as_pythons_csv_module_reads_it(draw: st.DataObject) -> None
         assert y.tolist() == [known[label] for label in labels]
 
 
+@pytest.mark.compiled
 def test_later_blocks_may_hold_other_numbers() -> None:
     """Integers for longer than the first look, then a decimal point, then an exponent."""
     text = "a,b\n" + "1,0\n" * 100_000 + "2.5,1\n-1e-3,0\n"
@@ -690,6 +692,7 @@ def test_any_bytes_under_any_name(tmp_path: Path, ending: str, content: bytes) -
     assert check(path) == check(path, block_bytes=7)
 
 
+@pytest.mark.compiled
 def test_a_long_single_line_of_a_csv(tmp_path: Path) -> None:
     path = tmp_path / "long.csv"
     path.write_bytes(b"1," * (1 << 14) + b"1\n")

@@ -208,6 +208,16 @@ def test_corners(X, y, offset, want):
     assert decide(np.array(X), y, fit_intercept=offset).kind == want
 
 
+@pytest.mark.parametrize("size", [1e-306, 1e-307, 1e-310, 1e305])
+def test_values_at_the_end_of_the_range_of_floats(size):
+    for seed in range(20):  # some planes overflow on the way; the exact check refuses them, without a warning
+        rng = np.random.default_rng(seed)
+        X, w = rng.normal(size=(60, 3)), rng.normal(size=3)
+        y = (X @ w + 0.3 > 0).astype(int)
+        X += np.where(y == 1, 1, -1)[:, None] * 1e-3 * w
+        assert decide(X * size, y).kind == "separable"
+
+
 def test_integers_on_a_high_ground():
     rng = np.random.default_rng(6)
     X = rng.integers(-5, 6, size=(200, 6))
@@ -286,7 +296,10 @@ def test_grid():
         (load_wine, 1, "separable"),
         (load_wine, 2, "separable"),
         (load_breast_cancer, 1, "separable"),
-        *((load_digits, digit, "separable" if digit < 8 else "quasi") for digit in range(10)),
+        *(
+            pytest.param(load_digits, digit, "separable" if digit < 8 else "quasi", marks=pytest.mark.compiled)
+            for digit in range(10)
+        ),
     ],
 )
 def test_real_data(load, target, want):
@@ -572,6 +585,7 @@ def test_many_columns_in_use_by_few():
     assert proves(verdict, X, y)
 
 
+@pytest.mark.compiled
 def test_ctrl_c_leaves_no_thread_and_no_limit(monkeypatch):
     X, y, _ = linsep.teacher(50_000, 30, margin=0.01, random_state=0)
     sweep, calls = field.Field.sweep, []

@@ -3,6 +3,7 @@
 import doctest
 import importlib
 import inspect
+import os
 import re
 import subprocess
 import sys
@@ -14,8 +15,12 @@ import pytest
 import linsep
 
 SOURCE = Path(linsep.__file__).parent
-FILES = [path.relative_to(SOURCE).with_suffix("") for path in sorted(SOURCE.rglob("*.py"))]
-MODULES = [".".join(["linsep", *path.parts]).removesuffix(".__init__") for path in FILES if path.name != "__main__"]
+MODULES = {
+    ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in sorted(SOURCE.rglob("*.py"))
+    if path.name != "__main__.py"
+}
+EXAMPLES = [name for name, path in MODULES.items() if ">>>" in path.read_text(encoding="utf-8")]
 REQUIRED = inspect.Parameter.empty
 
 # The public contract: names with their parameters and defaults. What has been added since has a default, too.
@@ -107,10 +112,13 @@ def test_every_public_name_is_in_the_reference_with_an_example_that_runs():
         assert [each for each in examples if doctest.SKIP not in each.options], (room, name)
 
 
-@pytest.mark.parametrize("name", MODULES, ids=lambda name: name.removeprefix("linsep."))
-def test_examples_run(name):
-    module = importlib.import_module(name)
-    assert doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE).failed == 0
+@pytest.mark.parametrize("name", EXAMPLES, ids=lambda name: name.removeprefix("linsep."))
+def test_examples_run(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = doctest.testmod(importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert done.attempted > 0
+    assert done.failed == 0
+    assert os.listdir(tmp_path) == []  # an example cleans up
 
 
 def test_importing_loads_and_compiles_nothing():

@@ -140,6 +140,8 @@ def number(y: Array) -> tuple[Array, Array]:
         places = np.subtract(y, lowest, dtype=np.int64)
         present = np.bincount(places) > 0  # ten times as fast as sorting
         classes = (np.flatnonzero(present) + lowest).astype(y.dtype)
+        if len(classes) == 2:
+            return classes, (y == classes[1]).astype(np.intp)
         return classes, (np.cumsum(present) - 1)[places]
     try:
         classes, codes = np.unique(y, return_inverse=True)

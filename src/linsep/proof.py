@@ -282,14 +282,16 @@ def combined(refutation: Refutation, data: Data) -> tuple[Any, list[int]]:
     dense, owns = isinstance(data.rows, Dense), data.y[refutation.indices].tolist()
     used = range(data.width + data.offset) if dense else sorted({j for row in rows for j in row.columns})
     place = {column: position for position, column in enumerate(used)}
-    table = []
+    table, zeros = [], [0] * len(used)
     for own, rival, row in zip(owns, refutation.rivals.tolist(), rows, strict=True):
         values = row.values if dense else [0] * len(used)
         for j, value in () if dense else zip(row.columns, row.values, strict=True):
             values[place[j]] = value
-        blocks = {own: values, rival: [-value for value in values]}
-        zeros = [0] * len(used)
-        table.append([value for c in range(1, data.classes) for value in blocks.get(c, zeros)])
+        blocks = [zeros] * data.classes
+        blocks[own] = values
+        if rival:
+            blocks[rival] = [-value for value in values]
+        table.append([*itertools.chain.from_iterable(blocks[1:])])
     return flint.fmpz_mat(table), [row.shift for row in rows]
 
 
@@ -367,34 +369,33 @@ class Row(NamedTuple):
 
 def exact_rows(rows: Rows, which: Array, constant: int | None) -> list[Row]:
     """Return some rows in integers, with a 1 in column ``constant`` if there is one."""
+    last = [] if constant is None else [constant]
     if isinstance(rows, Dense):
-        width = rows.data.shape[1]
-        cells, columns = rows.data[which].ravel(), np.tile(np.arange(width), len(which))
+        cells, width = rows.data[which].ravel(), rows.data.shape[1]
+        columns = [[*range(width), *last]] * len(which)
         edges = [width * k for k in range(len(which) + 1)]
     else:
         spans = [slice(int(rows.indptr[i]), int(rows.indptr[i + 1])) for i in which.tolist()]
         cells = np.concatenate([rows.data[span] for span in spans])
-        columns = np.concatenate([rows.indices[span] for span in spans])
+        columns = [[*rows.indices[span].tolist(), *last] for span in spans]
         edges = np.cumsum([0, *(span.stop - span.start for span in spans)]).tolist()
-    values, places = cells.tolist(), None
+    whole, places = cells, np.zeros(0, dtype=np.int32)
     if cells.dtype.kind == "f":
         if not np.isfinite(cells).all():
             k = int(np.flatnonzero(~np.isfinite(cells))[0])
-            row = which[np.searchsorted(edges, k, side="right") - 1]
-            raise ValueError(f"X contains NaN or infinity at row {row}, column {columns[k]}")
+            row = int(np.searchsorted(edges, k, side="right")) - 1
+            raise ValueError(f"X contains NaN or infinity at row {which[row]}, column {columns[row][k - edges[row]]}")
         mantissas, exponents = np.frexp(cells.astype(np.float64))
-        values = (mantissas * 2.0**53).astype(np.int64).tolist()
+        whole = (mantissas * 2.0**53).astype(np.int64)
         places = np.where(mantissas == 0, 1100, exponents - 53)  # zeros have no say in the shift
     found = []
-    for start, stop in itertools.pairwise(edges):
-        row, shift = values[start:stop], 0
-        if places is not None:
-            shift = int(places[start:stop].min(initial=1100 if constant is None else 0))
-            row = [value << place for value, place in zip(row, (places[start:stop] - shift).tolist(), strict=True)]
-        if constant is None:
-            found.append(Row(columns[start:stop].tolist(), row, shift))
-        else:
-            found.append(Row([*columns[start:stop].tolist(), constant], [*row, 1 << -shift], shift))
+    for k, (start, stop) in enumerate(itertools.pairwise(edges)):
+        values, shift = whole[start:stop], 0
+        if len(places):
+            shift = int(places[start:stop].min(initial=0 if last else 1100))
+            up = places[start:stop] - shift
+            values = values << up if up.max(initial=0) <= 10 else values.astype(object) << up  # into 63 bits, or more
+        found.append(Row(columns[k], [*values.tolist(), *(1 << -shift for _ in last)], shift))
     return found
 
 

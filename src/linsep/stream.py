@@ -14,7 +14,7 @@ import threading
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -101,7 +101,7 @@ def fit_source(
         about = {name: value for name, value in model.get_params().items() if name != "verbose"}
         saved = Checkpoint(checkpoint, every, {"data": source.fingerprint(), "scale": scale, **about})
     state = saved.load() if saved is not None and resume else None
-    with closing(_Fitting(model, source, scale, saved, watch)) as fitting:
+    with closing(_Fitting(model, source, scale, saved, watch)) as fitting, _explained():
         if state is not None:
             fitting.go_on_from(state)
             run = fitting.run()
@@ -113,6 +113,17 @@ def fit_source(
                 fitting.start(None)
                 run = fitting.run()
         return fitting.hand_over(run, evaluate)
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Say of a score that is not finite that it has overflowed: readers let nothing pass that is not finite."""
+    try:
+        yield
+    except FloatingPointError:
+        raise ValueError(
+            "a score overflowed to infinity: scale the rows (scale='unit') or choose a smaller eta0"
+        ) from None
 
 
 class _NewLabelError(Exception):

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import logging
 import os
-import time
 import uuid
+import warnings
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
@@ -19,15 +20,19 @@ from copy import copy
 from typing import Any, NamedTuple
 
 import dask
+import numpy as np
 from distributed import Client, Future, KilledWorker, LocalCluster
 from distributed.comm import CommClosedError
+from distributed.core import Status
 
 from linsep.cluster.shards import Shard, cut, quotes
-from linsep.read import Block, Source
+from linsep.read import Block, ReadError, Source
 
-_ATTEMPTS = 4  # at one shard, each of which ends when several workers in a row have died at it
-_LOOK = 2.0  # seconds after which to see whether there are still workers
-_PATIENCE = 120.0  # seconds without any worker
+_ATTEMPTS = 2  # at one shard, each of which ends when several workers in a row have died at it
+_FAILURES = 5  # of workers that a task survives, on a cluster of our own; by default 3 elsewhere
+_LOOK = 2.0  # seconds after which to see whether anybody is still at work
+_PATIENCE, _PATIENCE_AT_HOME = 60, 15  # looks without any worker that works
+_SMALLER = "make the shards smaller, or give the workers more"
 
 
 class ClusterError(OSError):
@@ -44,9 +49,17 @@ class ClusterError(OSError):
 class Raw(NamedTuple):
     """A shard in memory, as it was read."""
 
+    name: str
     blocks: list[Block]
     extent: tuple[int, bool]  # see `Source.extent`
     seen: dict[int, set[str]] | None  # names that were hashed
+    digest: int  # of rows and labels
+    notes: list[str]  # what there was to warn of
+
+    def check(self, digest: int) -> None:
+        """Refuse a shard that was read again, after a worker has died, and is not what it was."""
+        if self.digest != digest:
+            raise ReadError(f"{self.name}: the file has changed since the run began")
 
 
 @contextmanager
@@ -81,23 +94,31 @@ def connect(address: str = "local", workers: int | None = None) -> Iterator[Clie
             raise ValueError("workers is for a cluster on this machine: an existing one has the workers it has")
         try:
             client = Client(address, timeout=10, set_as_default=False)
-        except (OSError, ValueError) as error:
+        except OSError as error:
             raise ClusterError(f"no cluster at {address}: {error}") from None
+        except ValueError as error:
+            raise ClusterError(f"{address!r} is neither 'local' nor an address like tcp://host:8786: {error}") from None
         try:
             yield client
         finally:
             _close(client)
         return
-    with dask.config.set({"distributed.scheduler.allowed-failures": 10}):
-        local = LocalCluster(
-            n_workers=workers or os.cpu_count(),
-            threads_per_worker=1,
-            processes=True,
-            dashboard_address=":0",  # any free port
-            silence_logs=logging.CRITICAL,
-        )
     try:
-        client = Client(local, set_as_default=False)
+        with dask.config.set({"distributed.scheduler.allowed-failures": _FAILURES}):
+            local = LocalCluster(
+                n_workers=workers or os.cpu_count(),
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address=":0",  # any free port
+                silence_logs=logging.CRITICAL,
+            )
+    except RuntimeError as error:
+        raise ClusterError(
+            f"workers could not be started ({error}); a program that starts them must be a file that can be imported, "
+            "with what it does under if __name__ == '__main__'"
+        ) from None
+    try:
+        client = Client(local, set_as_default=False, direct_to_workers=True)
         try:
             yield client
         finally:
@@ -111,12 +132,26 @@ def _close(client: Client) -> None:
         client.close(timeout=5)
 
 
+def _check_versions(client: Client) -> None:
+    """Refuse a cluster that lacks linsep, or has another version of it: its workers would die, or learn otherwise."""
+    found = client.get_versions(packages=["linsep"])
+    own = found["client"]["packages"]["linsep"]
+    everyone = {"the scheduler": found["scheduler"]}
+    everyone |= {f"the worker {address}": about for address, about in found["workers"].items()}
+    for who, about in everyone.items():
+        version = about["packages"].get("linsep")
+        if version != own:
+            has = "does not have linsep" if version is None else f"has linsep {version}"
+            raise ClusterError(f"{who} {has}: install linsep {own} there, as it is here")
+
+
 class Farm:
     """All shards of a source, each held by some worker."""
 
     def __init__(self, client: Client, source: Source, shard_bytes: int) -> None:
         self.client = client
         with self._faults("the data"):
+            _check_versions(client)
             self.source, self.shards = cut(source, shard_bytes, lambda pieces: self._spread(quotes, pieces))
         self._held: list[Future | None] = [None] * len(self.shards)
         self._made: tuple[Farm, Callable[..., Any], Sequence[Any], Any] | None = None  # from what, how
@@ -136,6 +171,11 @@ class Farm:
         """Forget shards of no rows."""
         self._held = [held for held, size in zip(self._held, sizes, strict=True) if size]
         self.shards = [shard for shard, size in zip(self.shards, sizes, strict=True) if size]
+
+    def no_rows(self) -> ReadError:
+        """Return what is to be said where no shard has a row."""
+        one, *more = self.source.files
+        return ReadError("no rows in any of the files" if more else f"{one.name}: no rows")
 
     def ask(self, question: Callable[[Any, Any], Any], told: Any = None) -> Iterator[Any]:
         """Yield the answers of all shards in their order."""
@@ -210,8 +250,7 @@ class Farm:
                         self._submit_held([i])
                     future = self._map(question, [self._held[i] if held else self.shards[i]], [self._tell(told)])[0]
         raise ClusterError(
-            f"{self.shards[i]}: one worker after the other died at it, perhaps for want of memory: make the shards "
-            "smaller, or give the workers more"
+            f"{self.shards[i]}: one worker after the other died at it, perhaps for want of memory: {_SMALLER}"
         )
 
     def _forget(self, i: int) -> None:
@@ -221,20 +260,23 @@ class Farm:
             self._made[0]._forget(i)
 
     def _result(self, future: Future) -> Any:
-        """Wait for a result, and see now and then whether there is still somebody at work."""
-        alone_since = None
+        """Wait for a result, and see now and then whether anybody is still at work."""
+        own = isinstance(self.client.cluster, LocalCluster)  # its workers come back at once, or never
+        idle = 0  # looks in a row: a clock would also count the time for which this process was stopped
         while True:
             try:
                 return future.result(timeout=_LOOK)
             except TimeoutError:
-                if future.status == "error":  # the task's own
-                    raise
-            if self.client.nthreads():
-                alone_since = None
-                continue
-            alone_since = alone_since or time.monotonic()
-            if time.monotonic() - alone_since > _PATIENCE:
-                raise ClusterError("the cluster has had no worker for two minutes")
+                if future.done():  # just now; if it has failed by a timeout of its own, that comes here again
+                    return future.result()
+            there, able = self.client.run_on_scheduler(_at_work)
+            idle = 0 if able else idle + 1
+            if idle == 2:
+                what = "its workers have paused for want of memory" if there else "it has no worker"
+                warnings.warn(f"the cluster does not go on at the moment: {what}", UserWarning, stacklevel=2)
+            if idle > (_PATIENCE_AT_HOME if own else _PATIENCE):
+                what = "all workers have paused" if there else "the cluster has no worker any more, and none comes back"
+                raise ClusterError(f"{what}, perhaps for want of memory: {_SMALLER}")
 
     def _spread(self, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
         """Apply a function to each item, on the workers."""
@@ -248,16 +290,40 @@ class Farm:
         except (CancelledError, CommClosedError):
             raise ClusterError(f"the connection to the scheduler {self.client.scheduler.address} is lost") from None
         except MemoryError as error:
-            raise ClusterError(f"{what}: not enough memory on a worker {error}: make the shards smaller") from None
+            raise ClusterError(f"{what}: not enough memory on a worker {error}: {_SMALLER}") from None
 
 
 def load(shard: Shard, source: Source) -> Raw:
     """Read a shard from its files."""
     source = copy(source)
     source.seen = None if source.seen is None else {}
-    blocks = list(shard.read(source))
-    return Raw(blocks, source.extent, source.seen)
+    with warnings.catch_warnings(record=True) as notes:
+        blocks = list(shard.read(source))
+    return Raw(str(shard), blocks, source.extent, source.seen, _digest(blocks), [str(note.message) for note in notes])
+
+
+def _digest(blocks: list[Block]) -> int:
+    """Return a checksum of rows and labels."""
+    found = 0
+    for X, y, _ in blocks:
+        for array in (X.data, X.indices, X.indptr) if hasattr(X, "indptr") else (X,):
+            found = zlib.crc32(np.ascontiguousarray(array).data, found)
+        if y is not None:
+            found = zlib.crc32(repr(y.tolist()).encode() if y.dtype.hasobject else np.ascontiguousarray(y).data, found)
+    return found
+
+
+def repeat(notes: Iterable[str]) -> None:
+    """Warn here of what workers have warned of; the same words once."""
+    for note in dict.fromkeys(notes):
+        warnings.warn(note, UserWarning, stacklevel=3)
 
 
 def _same(told: Any) -> Any:
     return told
+
+
+def _at_work(dask_scheduler: Any) -> tuple[int, int]:
+    """Return how many workers there are, and how many of them take up tasks, or are at one; on the scheduler."""
+    workers = dask_scheduler.workers.values()
+    return len(workers), sum(worker.status is Status.running or bool(worker.executing) for worker in workers)

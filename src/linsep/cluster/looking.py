@@ -10,7 +10,7 @@ from typing import Any
 
 from distributed import Client
 
-from linsep.cluster.farm import Farm
+from linsep.cluster.farm import Farm, repeat
 from linsep.cluster.shards import Shard
 from linsep.problem import Array
 from linsep.read import Source
@@ -55,9 +55,13 @@ def predict(
     for method in methods:
         if method not in METHODS:
             raise ValueError(f"methods are {', '.join(METHODS)}, not {method!r}")
-    for blocks, notes in Farm(client, source, shard_bytes).ask_once(predicted, (model, methods)):
-        _repeat(notes)
+    farm, rows = Farm(client, source, shard_bytes), 0
+    for blocks, notes in farm.ask_once(predicted, (model, methods)):
+        repeat(notes)
         yield from blocks
+        rows += sum(len(first) for first, *_ in blocks)
+    if rows == 0:
+        raise farm.no_rows()
 
 
 def confusion(model: Any, source: Source, client: Client, *, shard_bytes: int = 1 << 26) -> Counter[tuple[Any, Any]]:
@@ -65,12 +69,8 @@ def confusion(model: Any, source: Source, client: Client, *, shard_bytes: int = 
 
     Parameters
     ----------
-    model : fitted linear classifier
-    source : Source
-        With labels; see `predict`.
-    client : distributed.Client
-    shard_bytes : int
-        How much a worker takes at a time; it does not change the result.
+    model, source, client, shard_bytes
+        As in `predict`; the source has labels.
 
     Returns
     -------
@@ -83,9 +83,12 @@ def confusion(model: Any, source: Source, client: Client, *, shard_bytes: int = 
     ...     pairs = cluster.confusion(load("model.linsep"), read("data/*.parquet"), client)
     """
     pairs: Counter[tuple[Any, Any]] = Counter()
-    for found, notes in Farm(client, source, shard_bytes).ask_once(confused, model):
-        _repeat(notes)
+    farm = Farm(client, source, shard_bytes)
+    for found, notes in farm.ask_once(confused, model):
+        repeat(notes)
         pairs.update(found)
+    if not pairs:
+        raise farm.no_rows()
     return pairs
 
 
@@ -94,12 +97,8 @@ def score(model: Any, source: Source, client: Client, *, shard_bytes: int = 1 <<
 
     Parameters
     ----------
-    model : fitted linear classifier
-    source : Source
-        With labels; see `predict`.
-    client : distributed.Client
-    shard_bytes : int
-        How much a worker takes at a time; it does not change the result.
+    model, source, client, shard_bytes
+        As in `predict`; the source has labels.
 
     Returns
     -------
@@ -136,9 +135,3 @@ def confused(shard: Shard, told: tuple[Source, Any]) -> tuple[Counter[tuple[Any,
 def _rows(shard: Shard, source: Source, model: Any) -> Iterator[tuple[Any, Any]]:
     source = copy(source)
     return fitted_rows(model, source, shard.read(source))
-
-
-def _repeat(notes: list[str]) -> None:
-    """Warn here of what a worker has warned of; the same words are shown once."""
-    for note in notes:
-        warnings.warn(note, UserWarning, stacklevel=3)

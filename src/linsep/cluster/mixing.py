@@ -26,7 +26,7 @@ from sklearn.base import clone
 
 from linsep import kernels
 from linsep.checkpoint import Checkpoint, State
-from linsep.cluster.farm import ClusterError, Farm
+from linsep.cluster.farm import ClusterError, Farm, repeat
 from linsep.cluster.passes import (
     Answer,
     Census,
@@ -47,7 +47,7 @@ from linsep.columns import Scaler, Sums
 from linsep.estimators.online import Online
 from linsep.keep import Average
 from linsep.problem import Array, Floats, Stop
-from linsep.read import Source
+from linsep.read import ReadError, Source
 from linsep.stream import deliver
 from linsep.train import (
     Keeper,
@@ -172,6 +172,8 @@ class _Fitting:
 
     def run(self, state: State | None, evaluate: bool) -> Online:
         """Train until a rule ends the run, and hand over."""
+        if state is not None:
+            self.seed = state.seed
         self._survey(list(self.farm.ask(census, self.wanted)))
         machines = 1 if len(self.classes) == 2 else len(self.classes)
         self.weights = Weights(np.zeros((machines, self.width)), np.zeros(machines))
@@ -181,27 +183,14 @@ class _Fitting:
         lesson = Lesson(clone(self.model), self.classes, machines, self.class_weight, self.scaler)
         ready = self.farm.hold(encoded, self.own, lesson)
         plan = self.model._plan(machines, self.seed)
-        while (stop := self._stopped(plan)) is None:
-            try:
-                self._round(ready, plan)
-            except ClusterError as error:
-                raise ClusterError(f"{error}; {self._rescue()}") from None
-            if not (np.isfinite(self.weights.W).all() and np.isfinite(self.weights.b).all()):
-                raise ValueError(
-                    "the weights overflowed to infinity: scale the rows (scale='unit') or choose a smaller eta0"
-                )
-            self.farm.release()  # what was made of it is held now
-            if self.saved is not None and (self.saved.due() or self._stopped(plan) is not None):
-                self._save()
         seen = View(math.nan, math.nan, math.nan, -1)
-        if evaluate or stop is Stop.SEPARATED:
-            if self.scaler is not None:
-                ready = self.farm.hold(encoded, self.own, lesson._replace(scaler=None))
-            W, b = self.keeper.plane(self.weights)
-            plane = (*((W, b) if self.scaler is None else self.scaler.undo(W, b)), self.model.on_plane)
-            seen = together([found for found in ready.ask(look, plane) if found is not None]) or seen
-        run = self.ledger.run(stop)
-        mixing = self._mixing(plan)
+        try:
+            stop = self._rounds(ready, plan)
+            if evaluate or stop is Stop.SEPARATED:
+                seen = self._view(ready, lesson)
+        except (ClusterError, ReadError) as error:
+            raise type(error)(f"{error}{self._rescue()}") from None
+        run, mixing = self.ledger.run(stop), self._mixing(plan)
         deliver(
             self.model,
             self.source,
@@ -217,6 +206,16 @@ class _Fitting:
         self.model.mixing_ = mixing
         return self.model
 
+    def _view(self, ready: Farm, lesson: Lesson) -> View:
+        """Have all shards look at the plane that is handed over, in the units of the files."""
+        plane = self.keeper.plane(self.weights)
+        if self.scaler is not None:
+            plane = self.scaler.undo(*plane)
+            ready = self.farm.hold(encoded, self.own, lesson._replace(scaler=None))
+        found = together([one for one in ready.ask(look, (*plane, self.model.on_plane)) if one is not None])
+        assert found is not None  # there are rows
+        return found
+
     # -----------------------------------------------------------------------------------------------------------
     # Beginnings
 
@@ -227,7 +226,8 @@ class _Fitting:
         sizes = [sum(one.labels.values()) for one in found]
         self.rows = sum(sizes)
         if self.rows == 0:
-            raise ValueError("no rows in any of the files")
+            raise self.farm.no_rows()
+        repeat(note for one in found for note in one.notes)
         classes = all_classes(list(labels))
         if len(classes) < 2:
             raise ValueError(f"all rows have the label {classes.tolist()[0]!r}: a plane separates two classes or more")
@@ -248,7 +248,7 @@ class _Fitting:
         self.own = []
         for number, first_row in enumerate(np.cumsum([0, *sizes[:-1]]).tolist()):
             seed = self.seed if number == 0 else int(np.random.SeedSequence((self.seed, number)).generate_state(1)[0])
-            self.own.append(Own(first_row, seed, self.seed))
+            self.own.append(Own(first_row, seed, self.seed, found[number].digest))
         self.class_weight = dict(model.class_weight or {}) if model.class_weight != "balanced" else {}
         if model.class_weight == "balanced":
             self.class_weight = {c: self.rows / (len(classes) * labels[c]) for c in classes.tolist()}
@@ -280,6 +280,9 @@ class _Fitting:
 
     def _go_on_from(self, state: State) -> None:
         """Begin where a run was interrupted."""
+        for shard, own, digest in zip(self.farm.shards, self.own, state.kept["digests"].tolist(), strict=True):
+            if own.digest != digest:
+                raise ValueError(f"{shard}: the file has changed since the checkpoint was written")
         self.weights, self.ledger = state.weights, state.ledger
         self.ledger.longest_trace = _LONGEST_TRACE
         self.by_shard, self.spent = state.kept["by_shard"].tolist(), state.kept["spent"]
@@ -288,6 +291,19 @@ class _Fitting:
 
     # -----------------------------------------------------------------------------------------------------------
     # Rounds
+
+    def _rounds(self, ready: Farm, plan: Plan) -> Stop:
+        """Make rounds until a rule ends the run."""
+        while (stop := self._stopped(plan)) is None:
+            self._round(ready, plan)
+            if not (np.isfinite(self.weights.W).all() and np.isfinite(self.weights.b).all()):
+                raise ValueError(
+                    "the weights overflowed to infinity: scale the rows (scale='unit') or choose a smaller eta0"
+                )
+            self.farm.release()  # what was made of it is held now
+            if self.saved is not None and (self.saved.due() or self._stopped(plan) is not None):
+                self._save()
+        return stop
 
     def _round(self, ready: Farm, plan: Plan) -> None:
         """Have every shard make a pass, and mix the results; nothing of the run changes unless all goes well."""
@@ -348,20 +364,22 @@ class _Fitting:
     def _save(self) -> None:
         """Write a checkpoint."""
         assert self.saved is not None
-        kept = self.keeper.arrays() | {"by_shard": np.array(self.by_shard), "spent": self.spent}
+        digests = np.array([own.digest for own in self.own], dtype=np.int64)
+        kept = self.keeper.arrays() | {"by_shard": np.array(self.by_shard), "spent": self.spent, "digests": digests}
         self.saved.write(
             State(self.classes, self.weights, self.ledger, self.seed, self.rows, self.allowed, self.class_weight, kept)
         )
 
     def _rescue(self) -> str:
-        """Write a checkpoint of the last whole round, and say how to go on."""
+        """Write a checkpoint of the last whole round, if there is one, and say how to go on."""
         rounds = len(self.ledger.passes)
-        done = f"{rounds} round{'s' * (rounds != 1)} had been made"
+        if rounds == 0:
+            return ""
+        done = f"; {rounds} round{'s' * (rounds != 1)} had been made"
         if self.saved is None:
             return f"{done}; with a checkpoint the run could be gone on with"
-        if rounds:
-            self._save()
-        return f"{done}; resume from {self.saved.path}" if rounds else done
+        self._save()
+        return f"{done}; resume from {self.saved.path}"
 
     def _mixing(self, plan: Plan) -> dict[str, Any]:
         """Return what is to be said of the mixing."""

@@ -36,6 +36,8 @@ class Census(NamedTuple):
     largest: float  # norm, for unit scaling
     sums: Sums | None  # for standard scaling
     seen: dict[int, set[str]] | None
+    digest: int
+    notes: list[str]
 
 
 class Wanted(NamedTuple):
@@ -61,6 +63,7 @@ class Own(NamedTuple):
     first_row: int
     seed: int  # of its order of rows
     seed_held: int  # of the rows held out, which all shards share
+    digest: int  # of what was read of it at first
 
 
 class Ready(NamedTuple):
@@ -122,7 +125,7 @@ def census(raw: Raw, wanted: Wanted) -> Census:
             radius = max(radius, view(plain, np.zeros((1, block.X.shape[1])), np.zeros(1)).radius)
     largest = largest_norm(raw.blocks) if wanted.scale == "unit" else 0.0
     sums = column_sums(raw.blocks) if wanted.scale == "standard" else None
-    return Census(labels, raw.extent, radius, largest, sums, raw.seen)
+    return Census(labels, raw.extent, radius, largest, sums, raw.seen, raw.digest, raw.notes)
 
 
 def squares(raw: Raw, mean: Floats) -> Floats:
@@ -132,6 +135,7 @@ def squares(raw: Raw, mean: Floats) -> Floats:
 
 def encoded(raw: Raw, own: Own, lesson: Lesson) -> Ready:
     """Return a shard as examples; rows to be held out get no weight."""
+    raw.check(own.digest)
     model, classes, machines, given, scaler = lesson
     factors = np.array([float(given.get(label, 1.0)) for label in classes.tolist()])
     blocks, held = [], []
@@ -153,7 +157,7 @@ def encoded(raw: Raw, own: Own, lesson: Lesson) -> Ready:
 def learn(ready: Ready, orders: Orders) -> Answer:
     """Make one pass over a shard from the shared weights."""
     keeper = Average.of({name: array.copy() for name, array in orders.kept.items()}) if orders.kept else Keeper()
-    weights = Weights(orders.W.copy(), orders.b.copy())
+    weights = Weights(_aligned(orders.W), orders.b.copy())
     blocks = list(mixed(ready.blocks, ready.seed, orders.number)) if orders.model.shuffle else ready.blocks
     looked = 0
 
@@ -193,6 +197,19 @@ def learn(ready: Ready, orders: Orders) -> Answer:
         a,
         run.trace if orders.alone else run.trace[:0],
     )
+
+
+def _aligned(W: Floats) -> Floats:
+    """Return a copy that begins with a cache line.
+
+    Workers map large arrays one by one (Dask limits what malloc keeps), and those begin 16 bytes after a page: half of
+    the loads of the kernel would then cross a line, which costs it a fifth of its speed.
+    """
+    room = np.empty(W.nbytes + 64, np.uint8)
+    start = -room.ctypes.data % 64
+    copied: Floats = room[start : start + W.nbytes].view(W.dtype).reshape(W.shape)
+    copied[...] = W
+    return copied
 
 
 def held_wrong(ready: Ready, told: tuple[Floats, Floats, int]) -> tuple[int, int]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import platform
+import re
 from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass
@@ -57,21 +59,28 @@ class Shard:
 
     def read(self, source: Source) -> Iterator[Block]:
         """Yield the blocks of this shard, read as the source is; rows are numbered from 0."""
-        source.files = [source.files[0], *(_file(path, span) for path, span, _ in self.pieces)]
+        source.files = [source.files[0], *(File(path, part=span) for path, span, _ in self.pieces)]
         first_row = 0
         for file in source.files[1:]:
-            for X, y in source._read(file):
-                if X.shape[0]:
-                    yield Block(X, y, first_row)
-                    first_row += X.shape[0]
+            try:
+                for X, y in source._read(file):
+                    if X.shape[0]:
+                        yield Block(X, y, first_row)
+                        first_row += X.shape[0]
+            except ReadError as error:
+                raise _placed(error, file) from None
 
 
-def _file(path: str, span: Span) -> File:
-    """Return a file, or the part of it that is meant, with a name that says so."""
-    file = File(path, part=span)
-    if span is not None and span[0] > 0:
-        file.name = f"{path} (from {span[0]} on)"
-    return file
+def _placed(error: ReadError, file: File) -> ReadError:
+    """Return what is wrong in part of a file with its line in the whole file, or say which machine lacks the file."""
+    path = str(file.path)
+    if not os.path.exists(path):
+        return ReadError(f"{path}: no such file on {platform.node()}; all workers must find it under this path")
+    line = re.match(re.escape(path) + r":(\d+)", str(error))
+    if line is None or file.part is None:
+        return error
+    number = int(line[1]) + _count(path, (0, file.part[0]), b"\n")
+    return ReadError(f"{path}:{number}{str(error)[line.end() :]}")
 
 
 def cut(
@@ -120,7 +129,7 @@ def cut(
     for file in source.files:
         pieces += _pieces(file, source.options.format, shard_bytes)
     if source.options.format == "csv" and any(span is not None for _, span, _ in pieces):
-        pieces = _unquoted(pieces, list((count or _count)(pieces)))
+        pieces = _unquoted(pieces, list(count(pieces) if count else map(quotes, pieces)))
     groups: list[list[Piece]] = []
     room = 0
     for piece in pieces:
@@ -170,23 +179,23 @@ def _even(path: str, units: int, size: int, most: int) -> list[Piece]:
     return [(path, (start, stop), size * (stop - start) // units) for start, stop in pairwise(edges)]
 
 
-def _count(pieces: list[Piece]) -> list[int]:
-    return [quotes(piece) for piece in pieces]
-
-
 def quotes(piece: Piece) -> int:
     """Return how many quotes a piece of text has."""
-    path, span, size = piece
-    found = 0
-    if span is not None:
-        try:
-            with open(path, "rb") as text:
-                text.seek(span[0])
-                while size > 0 and (data := text.read(min(size, 1 << 22))):
-                    found += data.count(b'"')
-                    size -= len(data)
-        except OSError as error:
-            raise ReadError(f"{path}: {error.strerror}") from None
+    path, span, _ = piece
+    return 0 if span is None else _count(path, span, b'"')
+
+
+def _count(path: str, span: tuple[int, int], byte: bytes) -> int:
+    """Return how often a byte occurs in part of a file."""
+    found, left = 0, span[1] - span[0]
+    try:
+        with open(path, "rb") as text:
+            text.seek(span[0])
+            while left > 0 and (data := text.read(min(left, 1 << 22))):
+                found += data.count(byte)
+                left -= len(data)
+    except OSError as error:
+        raise ReadError(f"{path}: {error.strerror}") from None
     return found
 
 

@@ -27,7 +27,7 @@ import numpy as np
 from distributed import Client
 
 from linsep import encode
-from linsep.cluster.farm import Farm, Raw
+from linsep.cluster.farm import Farm, Raw, repeat
 from linsep.cluster.passes import all_classes
 from linsep.document import Fingerprint
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
@@ -50,7 +50,8 @@ class Survey(NamedTuple):
     labels: Counter[Any]
     extent: tuple[int, bool]
     kind: np.dtype[Any]
-    sparse: bool
+    digest: int
+    notes: list[str]
 
 
 class Form(NamedTuple):
@@ -102,11 +103,13 @@ def survey(raw: Raw, _: None) -> Survey:
         labels.update(encode.labels(block.y.tolist()).tolist())
     kinds = [block.X.dtype for block in raw.blocks]
     kind = np.result_type(*kinds) if kinds else np.dtype(np.int8)
-    return Survey(labels, raw.extent, kind, any(hasattr(block.X, "indptr") for block in raw.blocks))
+    return Survey(labels, raw.extent, kind, raw.digest, raw.notes)
 
 
-def stocked(raw: Raw, first_row: int, form: Form) -> Stock:
-    """Return a shard as data, of which a proof can speak."""
+def stocked(raw: Raw, own: tuple[int, int], form: Form) -> Stock:
+    """Return a shard as data, of which a proof can speak; its own are the number of its first row, and its digest."""
+    first_row, digest = own
+    raw.check(digest)
     width = form.features.stop - form.features.start
     y = [encode.codes(block.y, form.classes) for block in raw.blocks if block.y is not None]
     parts: list[Rows] = []
@@ -282,7 +285,10 @@ def decide(
     deadline = math.inf if time_limit is None else time.monotonic() + time_limit
     farm = Farm(client, source, shard_bytes)
     found: list[Survey] = list(farm.ask(survey))
+    repeat(note for one in found for note in one.notes)
     labels: Counter[Any] = sum((one.labels for one in found), Counter())
+    if not labels:
+        raise farm.no_rows()
     classes = all_classes(list(labels))
     if len(classes) < 2:
         raise ValueError(f"y has one class only ({classes.tolist()[0]!r}): there is nothing to separate")
@@ -290,8 +296,9 @@ def decide(
     sizes = [sum(one.labels.values()) for one in found]
     kind = np.result_type(*(one.kind for one, size in zip(found, sizes, strict=True) if size))
     farm.drop_empty(sizes)
-    firsts = np.cumsum([0, *(size for size in sizes if size)])[:-1].tolist()
-    ready = farm.hold(stocked, firsts, Form(classes, kind, source.features, fit_intercept))
+    firsts = np.cumsum([0, *sizes])[:-1].tolist()
+    own = [(first, one.digest) for first, one, size in zip(firsts, found, sizes, strict=True) if size]
+    ready = farm.hold(stocked, own, Form(classes, kind, source.features, fit_intercept))
     working = _Working(ready, source.n_features, classes, fit_intercept)
     for number in range(10**9):
         left = None if time_limit is None else max(0.01, deadline - time.monotonic())

@@ -10,7 +10,6 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from linsep.estimators import Perceptron
 from linsep.read import read
 
 MOST_ROWS = 3000
@@ -23,17 +22,8 @@ _LONGEST = 40  # characters of a label or a name
 Label = int | str
 
 
-def _accepted(keep: str) -> bool:
-    """Return whether the perceptron knows this way to keep weights."""
-    try:
-        Perceptron(keep=keep)._check_parameters()
-    except ValueError:
-        return False
-    return True
-
-
 ORDERS = ("cyclic", "shuffled", "first", "worst")
-KEEPS = tuple(keep for keep in ("last", "best", "average", "vote") if _accepted(keep))
+KEEPS = ("last", "best", "average", "vote")
 
 
 @dataclass(frozen=True)

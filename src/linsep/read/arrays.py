@@ -10,7 +10,7 @@ import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import IO, Any
 
 import numpy as np
@@ -222,8 +222,11 @@ class _Member:
 def _opened(file: File) -> Iterator[zipfile.ZipFile]:
     """Open an archive; whatever is wrong with it shows here or while it is read."""
     try:
-        with complaints(file.name), zipfile.ZipFile(file.whole()) as archive:
-            yield archive
+        with complaints(file.name), ExitStack() as stack:
+            whole = file.whole()
+            if isinstance(whole, str):  # to be closed here: members that an error leaves open would keep it open
+                whole = stack.enter_context(open(whole, "rb"))
+            yield stack.enter_context(zipfile.ZipFile(whole))
     except ReadError:
         raise
     except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import glob
 import hashlib
 import io
@@ -54,10 +55,12 @@ def complaints(name: str) -> Iterator[None]:
         raise ReadError(f"{name}: is a folder, not a file") from None
     except PermissionError:
         raise ReadError(f"{name}: no permission to read it") from None
+    except MemoryError:  # Arrow's is one, too
+        raise MemoryError(f"to read {name}") from None
     except (pa.ArrowException, OSError) as error:
+        if getattr(error, "errno", None) == errno.ENOMEM:  # a file that was to be mapped
+            raise MemoryError(f"to read {name}") from None
         raise ReadError(f"{name}: {one_line(error)}") from None
-    except MemoryError:
-        raise ReadError(f"{name}: a single row of it does not fit in memory") from None
 
 
 def one_line(error: BaseException) -> str:

@@ -21,8 +21,9 @@ from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
 from linsep.proof import Data, Separator
 
 _compiled = njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
-_SAMPLE = 1024
+_SAMPLE = 512
 _NEAR = 2.0**16  # times its spread: a centre so far out may be left to rounding when rows are only looked at
+_ORDINARY = 900  # powers of two that leave room for weights
 WIDE = 2000  # columns of sparse data from which on working sets are not written out
 
 
@@ -65,7 +66,8 @@ class Field:
             sample = np.sort(rng.choice(n, _SAMPLE, replace=False)) if n > _SAMPLE else np.arange(n)
             x = dense_rows(data, sample)
             exponents = np.frexp(self._largest() if self.seen else _finite(np.abs(x).max(axis=0)))[1].astype(np.int64)
-            x = np.ldexp(x, -exponents)
+            half = -exponents // 2  # of the power of two, which itself may be out of range
+            x = x * np.ldexp(1.0, half) * np.ldexp(1.0, -exponents - half)
             centre = x.mean(axis=0) if data.offset else np.zeros(data.width)
             spread = np.sqrt(np.square(x - centre).mean(axis=0))
         powers = np.log2(np.where(spread > 0, spread, 1.0))
@@ -74,18 +76,21 @@ class Field:
         self.shift = np.clip(steps - exponents, -1020, 1020)
         self.unit = np.ldexp(1.0, self.shift)
         self.centre = np.ldexp(centre, self.shift + exponents)
-        self.constant = 0.0
-        if data.offset:  # the size of a typical row: rare columns make a few rows of sparse data very long
-            if isinstance(data.rows, Sparse):
-                squares = np.empty(n)
-                squares_of: Any = row_squares
-                squares_of(*data.rows, self.unit, 0.0, squares)
-            else:
-                squares = np.square(np.ldexp(x - centre, steps)).sum(axis=1)
-            self.constant = 2.0 ** (round(0.5 * np.log2(max(float(np.median(squares)), 1.0))) - 3 * self.wide)
+        if isinstance(data.rows, Sparse):
+            squares = np.empty(n)
+            squares_of: Any = row_squares
+            squares_of(*data.rows, self.unit, 0.0, squares)
+        else:
+            x = (x - centre) * np.ldexp(1.0, steps)
+            squares = np.einsum("ij,ij->i", x, x)
+        # the size of a typical row: rare columns make a few rows of sparse data very long
+        typical = math.sqrt(max(float(np.median(squares)), 1.0))
+        self.constant = 2.0 ** (round(math.log2(typical)) - 3 * self.wide) if data.offset else 0.0
+        self.high = 1.25 * math.hypot(typical, self.constant)  # most rows are shorter
         self.block = data.width + data.offset
         self.dimension = (data.classes - 1) * self.block
-        self.sizes = np.zeros(0)
+        near = np.abs(self.centre).max(initial=0.0) < _NEAR and np.abs(self.shift).max(initial=0) < _ORDINARY
+        self.plain = isinstance(data.rows, Sparse) or bool(near)  # whether units and centre can go into the weights
 
     @property
     def radius(self) -> float:
@@ -125,7 +130,6 @@ class Field:
         """Return the same view of some rows."""
         some = copy(self)
         some.data = self.data._replace(rows=take(self.data.rows, which), y=self.data.y[which])
-        some.sizes = np.zeros(0)
         return some
 
     def gather(self, ids: Array) -> Floats:
@@ -136,11 +140,20 @@ class Field:
         rows, places = data.rows, i
         if not isinstance(rows, Dense) or not rows.data.flags.c_contiguous:
             rows, places = Dense(dense_rows(data, i)), np.arange(len(i))
-        _gather(rows.data, places, data.y[i], rival, (self.unit, self.centre, self.constant), self.block, Z)
+        view, own = (self.unit, self.centre, self.constant), data.y[i]
+
+        def work(start: int, stop: int) -> None:
+            here = slice(start, stop)
+            _gather(rows.data, places[here], own[here], rival[here], view, self.block, Z[here])
+
+        in_parallel(work, len(ids), 4 * self.dimension)  # rows from all over the memory are slow to come
         return Z
 
     def sweep(self, w: Floats) -> tuple[Floats, Array]:
-        """Return for every row the lowest of its inequalities under ``w``, divided by its size, and the rival."""
+        """Return for every row the lowest of its inequalities under ``w``, divided by its size, and the rival.
+
+        Of rows well above the plane, whose score is more than 1, it is about that.
+        """
         data = self.data
         W = w.reshape(data.classes - 1, self.block)
         if data.classes > 2:
@@ -148,28 +161,27 @@ class Field:
         b = W[:, data.width] * self.constant if data.offset else np.zeros(len(W))
         W = np.ascontiguousarray(W[:, : data.width])
         scores, rivals = np.empty(len(data.y)), np.zeros(len(data.y) if data.classes > 2 else 0, dtype=np.intp)
-        measured, sizes = len(self.sizes) > 0, self.sizes if len(self.sizes) else np.empty(len(data.y))
-        if measured or isinstance(data.rows, Sparse):
-            W, b = W * self.unit, b - W @ self.centre
         sweep_sparse: Any = _sweep_sparse
+        unit, centre = self.unit, self.centre
+        if self.plain:
+            W, b = W * unit, b - W @ centre
+        else:
+            unit, centre = np.ones(data.width), np.zeros(data.width)
 
         def work(part: Any, start: int, stop: int) -> None:
             here = slice(start, stop)
             if not isinstance(part, Dense):
-                sweep_sparse(*part, data.y[here], W, b, (self.unit, self.constant), scores[here], rivals[here])
-            elif measured:
-                _look_dense(part.data, data.y[here], W, b, sizes[here], scores[here], rivals[here])
-            else:
-                view = (self.unit, self.centre, self.constant, sizes[here])
-                _sweep_dense(part.data, data.y[here], W, b, view, scores[here], rivals[here])
+                sweep_sparse(*part, data.y[here], W, b, (unit, self.constant), scores[here], rivals[here])
+                return
+            x = part.data if self.plain else part.data * self.unit - self.centre
+            view = (unit, centre, self.constant, self.high)
+            _sweep_dense(x, data.y[here], W, b, view, scores[here], rivals[here])
 
         in_chunks(data.rows, len(data.y), data.width * len(W), work)
-        if isinstance(data.rows, Dense) and not measured:
-            if not self.seen and not np.isfinite(sizes).all():
+        if not self.seen:
+            if not np.isfinite(scores).all():  # any value that is not finite leads to such a score
                 raise Unforeseen
             self.seen = True
-            if np.abs(self.centre).max(initial=0.0) < _NEAR:
-                self.sizes = sizes
         return scores, rivals if data.classes > 2 else 1 - data.y
 
     def raw(self, w: Floats) -> tuple[Floats, list[Fraction]]:
@@ -332,62 +344,47 @@ def row_squares(data, indices, indptr, unit, constant, squares):
 @_compiled
 def _sweep_dense(data, y, W, b, view, scores, rivals):
     """Lowest inequality of every row under W and b, divided by the size of the row, and the rival in it."""
-    unit, centre, constant, sizes = view
-    d = data.shape[1]
-    for i in range(data.shape[0]):
-        x = data[i]
-        w = W[0]
-        s = 0.0
-        q = constant * constant + 1e-300
-        for j in range(d):
-            t = x[j] * unit[j] - centre[j]
-            s += t * w[j]
-            q += t * t
-        s += b[0]
-        sizes[i] = np.sqrt(q)
-        if b.size == 1:
-            scores[i] = (2 * y[i] - 1) * s / sizes[i]
-            continue
-        own, rival, highest = 0.0, 0, -np.inf
+    unit, centre, constant, high = view
+    n, d = data.shape
+    heights = np.empty((2, b.size))
+    for start in range(0, n, 2):
         for c in range(b.size):
-            if c > 0:
-                w = W[c]
-                s = 0.0
+            first, second = _two_products(data[start], data[min(start + 1, n - 1)], W[c])
+            heights[0, c] = first + b[c]
+            heights[1, c] = second + b[c]
+        for i in range(start, min(start + 2, n)):
+            lead = (2 * y[i] - 1) * heights[i - start, 0]
+            if b.size > 1:
+                highest = -np.inf
+                for c in range(b.size):
+                    if c != y[i] and heights[i - start, c] > highest:
+                        highest = heights[i - start, c]
+                        rivals[i] = c
+                lead = heights[i - start, y[i]] - highest
+            size = high
+            if not lead > high:  # only then does its size matter
+                q = constant * constant + 1e-300
                 for j in range(d):
-                    s += (x[j] * unit[j] - centre[j]) * w[j]
-                s += b[c]
-            if c == y[i]:
-                own = s
-            elif s > highest:
-                rival, highest = c, s
-        scores[i] = (own - highest) / sizes[i]
-        rivals[i] = rival
+                    t = data[i, j] * unit[j] - centre[j]
+                    q += t * t
+                size = math.sqrt(q)
+            scores[i] = lead / size
 
 
 @_compiled
-def _look_dense(data, y, W, b, sizes, scores, rivals):
-    """As above, with the units already in W, the centre in b, and the sizes of the rows known."""
-    for i in range(data.shape[0]):
-        x = data[i]
-        own, rival, highest, s = 0.0, 0, -np.inf, 0.0
-        for c in range(b.size):
-            s = b[c]
-            for j in range(data.shape[1]):
-                s += x[j] * W[c, j]
-            if c == y[i]:
-                own = s
-            elif s > highest:
-                rival, highest = c, s
-        if b.size == 1:
-            scores[i] = (2 * y[i] - 1) * s / sizes[i]
-        else:
-            scores[i] = (own - highest) / sizes[i]
-            rivals[i] = rival
+def _two_products(first, second, w):
+    """Return the products of two rows with ``w``: with one at a time the processor would wait for each sum."""
+    s = 0.0
+    t = 0.0
+    for j in range(w.size):
+        s += first[j] * w[j]
+        t += second[j] * w[j]
+    return s, t
 
 
 @_compiled
 def _sweep_sparse(data, indices, indptr, y, W, b, view, scores, rivals):
-    """As the dense one, with the units already in W and the centre in b; the size leaves the centre out."""
+    """Lowest inequality of every row under W and b, divided by the size of the row, and the rival in it."""
     unit, constant = view
     one = np.uint64(1)
     for i in range(indptr.size - 1):

@@ -12,23 +12,29 @@ is certain, for the number of digits is an estimate: the solution is for the cal
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 from flint import fmpz, fmpz_mat
 from numba import njit
 from scipy.linalg import qr
+from scipy.linalg.lapack import dgetrf, dgetri
 
 from linsep.problem import Array, Floats
-from linsep.separate.algebra import Dependency
+from linsep.separate.algebra import Dependency, Tick
 
-PACE = 1e-8  # seconds for every row, column, and column again, of numbers of 53 bits
+_PACE = 1e-9  # seconds that a round takes for every number in the matrix
+_PIECE = 5_000_000  # numbers looked at between two looks at the clock
 _SPARE = 64  # digits more than needed: a wrong solution passes for one with a chance of 2**-64
+_CLOSE = 4  # in units of the last spare digit
+_FRACTION, _HALF = fmpz((1 << _SPARE) - 1), 1 << (_SPARE - 1)
 
 
-def dependency(X: Floats, weights: Floats) -> Dependency | None:
+def dependency(X: Floats, weights: Floats, tick: Tick) -> Dependency | None:
     """Return the positive dependency of float rows that are independent but for one relation, or None.
 
-    ``weights`` are about those of the dependency. That it holds is for the caller to check.
+    ``weights`` are about those of the dependency. That it holds is for the caller to check. ``tick`` is told before
+    each piece of work how long that will take, and may end it all by raising an exception.
     """
     tops = np.frexp(np.abs(X).max(axis=1, initial=0.0))[1]
     X = np.ldexp(X, -tops[:, None])  # an underflow is found out by the check
@@ -40,7 +46,7 @@ def dependency(X: Floats, weights: Floats) -> Dependency | None:
         return None
     last = int(weights.argmax())
     others = np.delete(np.arange(len(X)), last)
-    found = solve(X[np.ix_(others, columns)].T, -X[last, columns])
+    found = solve(X[np.ix_(others, columns)].T, -X[last, columns], tick)
     if found is None or min(found[0]) < 0:
         return None
     multipliers = [*found[0]]
@@ -50,7 +56,7 @@ def dependency(X: Floats, weights: Floats) -> Dependency | None:
     return Dependency(np.array(kept), [int(multipliers[k] << (highest - int(tops[k]))) for k in kept])
 
 
-def solve(F: Floats, f: Floats) -> tuple[list[fmpz], fmpz] | None:
+def solve(F: Floats, f: Floats, tick: Tick) -> tuple[list[fmpz], fmpz] | None:
     """Return integers ``x`` and ``q > 0`` with ``F x = q f``; None if floats are too coarse for the system."""
     n = len(f)
     whole = _integers(np.column_stack((F, f)))
@@ -58,34 +64,31 @@ def solve(F: Floats, f: Floats) -> tuple[list[fmpz], fmpz] | None:
         return None
     M, low, bits = whole
     with np.errstate(all="ignore"):
-        try:
-            inverse = np.linalg.inv(M[:, :n])
-        except np.linalg.LinAlgError:
+        lu, swaps, flaw = dgetrf(M[:, :n])
+        if flaw != 0:
             return None
+        inverse = np.ascontiguousarray(dgetri(lu, swaps)[0])
         condition = float((np.abs(inverse) @ np.abs(M[:, :n]).sum(axis=1)).max())
         size = float(np.abs(inverse @ M[:, n]).max())
     if not (condition < 2.0**42 and size < 2.0**40):
         return None
     # the digits of a round must be right up to one, and the float residual up to the 63 bits that wrap around
     beta = 8 * int(min(50 - math.log2(condition), 114 - bits - math.log2(n), 40) // 8)
-    determinant = float(np.linalg.slogdet(M[:, :n])[1]) / math.log(2)
-    if beta < 8 or not math.isfinite(determinant):
+    determinant = float(np.log2(np.abs(np.diag(lu))).sum())
+    if beta < 8:
         return None
     rounds = -(-int(2 * determinant + math.log2(size + 1) + _SPARE) // beta)
+    found = np.empty((rounds + 1, n), dtype=np.int64)
+    matrix, residual = (inverse, np.ascontiguousarray(M[:, :n]), low[:, :n].copy()), (M[:, n].copy(), low[:, n].copy())
+    piece = max(1, _PIECE // n**2)
+    for start in range(0, rounds + 1, piece):
+        tick(_PACE * n**2 * piece)
+        if not _lift(*matrix, *residual, beta, found, start, min(start + piece, rounds + 1)):
+            return None
     digits = np.empty((n, rounds), dtype=np.uint64)
     leading = np.empty(n, dtype=np.int64)
-    if not _lift(
-        inverse,
-        np.ascontiguousarray(M[:, :n]),
-        low[:, :n].copy(),
-        M[:, n].copy(),
-        low[:, n].copy(),
-        beta,
-        digits,
-        leading,
-    ):
-        return None
-    return _rational(digits, leading, beta)
+    _carry(found, beta, digits, leading)
+    return _rational(digits, leading, beta, tick)
 
 
 def _integers(M: Floats) -> tuple[Floats, Array, int] | None:
@@ -105,49 +108,58 @@ def _integers(M: Floats) -> tuple[Floats, Array, int] | None:
     return np.ldexp(M, -np.where(lowest > 4000, 0, lowest).astype(np.int32)), low, bits
 
 
-def _rational(digits: Array, leading: Array, beta: int) -> tuple[list[fmpz], fmpz] | None:
+def _rational(digits: Array, leading: Array, beta: int, tick: Tick) -> tuple[list[fmpz], fmpz] | None:
     """Return the fractions of a common denominator, half as long as the numbers of so many digits they are near to."""
     n, rounds = digits.shape
     bits = beta * rounds
     parts = digits.view(np.uint8).reshape(n, rounds, 8)[:, :, : beta // 8].reshape(n, -1)
-    x = [
-        fmpz(int.from_bytes(part.tobytes(), "little")) + (fmpz(k) << bits)
-        for part, k in zip(parts, leading.tolist(), strict=True)
-    ]
-    q, half, one = fmpz(1), bits // 2, fmpz(1)
+    parts = np.hstack((parts, leading.view(np.uint8).reshape(n, 8)))
+    q, one = fmpz(1), fmpz(1)
     numerators: list[fmpz] = []
-    for _ in range(20):
+    while q.bit_length() <= bits // 2:
         # only the digits that count: q x is an integer up to an error far below 1
-        cut = max(0, bits - q.bit_length() - 2 * _SPARE)
-        scale = bits - cut
-        numerators = []
-        for value in x:
-            product = (value >> cut) * q
-            nearest = (product + (one << (scale - 1))) >> scale
-            if abs(product - (nearest << scale)) >> (scale - _SPARE // 2):
+        cut = max(0, bits - q.bit_length() - 2 * _SPARE) // 8
+        scale = bits - 8 * cut
+        for number in parts[len(numerators) :, cut:]:
+            tick(0.0)
+            near = (_integer(number) * q + (one << (scale - 1))) >> (scale - _SPARE)
+            part = int(near & _FRACTION) - _HALF
+            if abs(part) > _CLOSE:
                 break
-            numerators.append(nearest)
+            numerators.append(near >> _SPARE)
         else:
             return numerators, q
-        remainder = (x[len(numerators)] * q) % (one << bits)
-        short = fmpz_mat([[remainder, 1], [one << bits, 0]]).lll()
-        q *= abs(short[0, 1] if short[0, 1] else short[1, 1])
-        if q.bit_length() > half:
+        # most often a small divisor is missing, but for the first time
+        factor = fmpz(Fraction(part, 1 << _SPARE).limit_denominator(256).denominator)
+        if abs((part * int(factor) + _HALF) % (2 * _HALF) - _HALF) > 256 * _CLOSE:
+            # what is left of the denominator is so much shorter, and found from as many fewer digits
+            length = min(bits, bits - 2 * (q.bit_length() - _SPARE))
+            remainder = ((_integer(parts[len(numerators)]) * q) % (one << bits)) >> (bits - length)
+            tick(1e-11 * length**2)
+            short = fmpz_mat([[remainder, 1], [one << length, 0]]).lll()
+            factor = abs(short[0, 1] if short[0, 1] else short[1, 1])
+        if factor <= 1:
             return None
+        q *= factor
+        numerators = [factor * value for value in numerators]
     return None
 
 
+def _integer(part: Array) -> fmpz:
+    """Return the number that some bytes are, the last ones first."""
+    return fmpz(int.from_bytes(part.tobytes(), "little", signed=True))
+
+
 @njit(cache=True, nogil=True, error_model="numpy")
-def _lift(inverse, M, low, r, r_low, beta, digits, leading):
-    """Put the digits of the solution of ``M x = r`` into ``digits``, the last ones first, and its integer part.
+def _lift(inverse, M, low, r, r_low, beta, found, start, stop):
+    """Put the next digits of the solution of ``M x = r`` into ``found``, and what they leave into ``r``.
 
     ``r_low`` and ``low`` are the same integers modulo 2**64. Returns whether all went as it should.
     """
-    n, rounds = digits.shape
-    found = np.empty((rounds + 1, n), dtype=np.int64)
-    power = 1.0
-    shift = 0
-    for k in range(rounds + 1):
+    n = r.size
+    for k in range(start, stop):
+        shift = beta if k > 0 else 0
+        power = 2.0**shift
         q = np.rint(np.dot(inverse, r) * power)
         bound = 2.0 ** (beta + 2) if k > 0 else 2.0**52
         size = np.dot(M, q)
@@ -162,8 +174,13 @@ def _lift(inverse, M, low, r, r_low, beta, digits, leading):
             above = np.rint((r[i] * power - size[i] - float(exact)) / 18446744073709551616.0)
             r_low[i] = exact
             r[i] = above * 18446744073709551616.0 + float(exact)
-        power = 2.0**beta
-        shift = beta
+    return True
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _carry(found, beta, digits, leading):
+    """Put digits of either sign, and the integer part before them, as digits not below 0, the last ones first."""
+    n, rounds = digits.shape
     mask = (np.int64(1) << beta) - 1
     for i in range(n):
         carry = np.int64(0)
@@ -172,4 +189,3 @@ def _lift(inverse, M, low, r, r_low, beta, digits, leading):
             digits[i, rounds - k] = np.uint64(value & mask)
             carry = value >> beta
         leading[i] = found[0, i] + carry
-    return True

@@ -16,14 +16,20 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, qr
+from scipy.linalg import qr
+from scipy.linalg.lapack import dgetrf, dgetri, dposv
 
 from linsep.problem import Array, Floats
 from linsep.separate.algebra import Tick
 
 _RIDGE = 1e-12  # of the mean square of the rows below 1: keeps the weights finite where few rows are
-_PACE = 4e-11  # seconds that normal equations take for every row, column, and column again
-_SAME = 1e-9  # steps this near to 1 are whole steps
+_PACE = 5.5e-11  # seconds that normal equations take for every row, column, and column again
+_ELIMINATION = 4e-10  # and elimination, for every column three times
+_EXCHANGE = 1e-9  # and to take out a row, for every column twice
+_PIECE = 5_000_000  # of these between two looks at the clock
+_SINGULAR = 1e-11  # pivots this much below the largest count as zero
+_SAME = 1e-6  # steps this near to 1 are whole steps
+_STILL = 1e-9  # changes so much smaller than the weights are none
 
 
 class Fit(NamedTuple):
@@ -48,12 +54,13 @@ def fit(Z: Floats, w: Floats, *, enough: float, steps: int, tick: Tick) -> Fit:
         A = Z if len(below) == len(Z) else Z[below]
         H = A.T @ A
         ridge = _RIDGE * float(np.trace(H)) / max(1, len(H))
-        H[np.diag_indices_from(H)] += ridge
-        try:
-            goal = cho_solve(cho_factor(H, overwrite_a=True, check_finite=False), A.sum(axis=0), check_finite=False)
-        except LinAlgError:
+        H.flat[:: len(H) + 1] += ridge
+        _, goal, flaw = dposv(H, A.sum(axis=0), lower=1)
+        if flaw != 0:
             return Fit(w, heights, False)
         change = goal - w
+        if np.abs(change).max() <= _STILL * np.abs(w).max():
+            return Fit(w, heights, True)
         rise = Z @ change
         step = _step(heights, rise, ridge * float(w @ change), ridge * float(change @ change))
         if not 0 < step < np.inf:
@@ -72,23 +79,44 @@ def corners(Z: Floats, weights: Floats, tick: Tick) -> tuple[Array, Floats]:
     Carathéodory's theorem as an algorithm: rows beyond a basis are taken out one by one, the weights of the basis
     making up for them; where one of these would become negative, the row goes into the basis in its place.
     """
-    m, d = Z.shape
-    tick(20 * _PACE * m * d**2)
-    heavy = np.argsort(-weights, kind="stable")[: 2 * d + 8]
-    Q, R, order = qr((Z[heavy] * weights[heavy, None]).T, mode="economic", pivoting=True, check_finite=False)
-    size = np.abs(np.diag(R))
-    rank = int(np.count_nonzero(size > 1e-11 * size[0])) if len(size) else 0
-    basis = heavy[order[:rank]]
-    others = np.setdiff1d(np.arange(m), basis)
-    if rank == 0 or len(others) == 0:
+    d = Z.shape[1]
+    tick(_ELIMINATION * d**3)
+    basis, Y, inverse = _basis(Z, weights, tick)
+    others = np.setdiff1d(np.arange(len(Z)), basis)
+    if len(basis) == 0 or len(others) == 0:
         return np.empty(0, np.intp), np.empty(0)
     others = others[np.argsort(weights[others], kind="stable")]
-    Y = Z @ Q[:, :rank] if rank < d else Z
     weights = weights.copy()
-    _take_out(Y, weights, basis, others[:-1], np.linalg.inv(Y[basis]))
+    piece = max(1, _PIECE // d**2)
+    for start in range(0, len(others) - 1, piece):
+        tick(_EXCHANGE * d**2 * piece)
+        _take_out(Y, weights, basis, others[start : min(start + piece, len(others) - 1)], inverse)
     kept = np.append(basis, others[-1])
     kept = np.sort(kept[weights[kept] > 0])
     return kept, weights[kept]
+
+
+def _basis(Z: Floats, weights: Floats, tick: Tick) -> tuple[Array, Floats, Floats]:
+    """Return heavy rows that span all, all rows in as many coordinates, and the inverse of those of the basis."""
+    d = Z.shape[1]
+    heavy = np.argsort(-weights, kind="stable")[: 2 * d + 8]
+    A = Z[heavy] * weights[heavy, None]
+    if len(heavy) >= d:
+        lu, swaps, _ = dgetrf(A)
+        size = np.abs(np.diag(lu))
+        if size.min() > _SINGULAR * size.max():
+            order = np.arange(len(heavy))
+            for k, other in enumerate(swaps.tolist()):
+                order[[k, other]] = order[[other, k]]
+            basis = heavy[order[:d]]
+            return basis, Z, dgetri(lu[:d], np.arange(d))[0] * weights[basis]
+    tick(10 * _ELIMINATION * d**3)
+    Q, R, order = qr(A.T, mode="economic", pivoting=True, check_finite=False)
+    size = np.abs(np.diag(R))
+    rank = int(np.count_nonzero(size > _SINGULAR * size.max(initial=0.0)))
+    basis = heavy[order[:rank]]
+    Y = Z @ Q[:, :rank]
+    return basis, Y, np.linalg.inv(Y[basis])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

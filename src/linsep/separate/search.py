@@ -43,10 +43,13 @@ _SHARE = 32  # a first working set is found on this share of the rows
 _TOL = 0.7  # any plane that the working set is well above will do
 _CELLS = 1 << 25  # of the rows that a working set grows by
 _FAR = 3.0  # times the height of the support
+_DEPTH = 0.5  # times the deepest row: rows that high may come down when the plane turns to meet it
 _DEEP = 8.0  # as far on the wrong side
-_SUFFICE = 4  # times the unknowns: rows that are then added
+_SUFFICE = 6  # times the unknowns: rows that are then added
 _UNKNOWNS = 12_000  # an exact basis of so many takes gigabytes
 _FEW = 2000  # inequalities that Newton's method begins with, at least
+_MANY = 35  # times the unknowns: rows for those that follow
+_SOME = 10  # times the unknowns: rows for its first steps
 _CHEAP = 10  # passes of coordinate descent
 _NEWTON = 3000  # unknowns, at most, for Newton's method
 _TURNS = 12  # working sets that Newton's method tries
@@ -198,13 +201,13 @@ class Search:
     def _by_newton(self) -> Verdict | None:
         """Decide by Newton's method on a working set, if the exact check agrees."""
         field, C = self.field, self.data.classes
-        most = min(max(_FEW, 50 * field.dimension), self._room())
+        most = min(max(_FEW, _MANY * field.dimension, len(self.data.y) // 250), self._room())
         if len(self.data.y) * (C - 1) <= 4 * field.dimension + 8 or field.dimension > _NEWTON:
             return None
         ids = self._sample(most)
         self.tick(2e-9 * len(ids) * field.dimension)
         Z, w = field.gather(ids), np.zeros(field.dimension)
-        few = 10 * field.dimension
+        few = _SOME * field.dimension
         if few < len(ids) // 2:  # the steps far from the goal are made with fewer rows
             first = self.rng.permutation(len(ids))[:few]
             w = newton.fit(Z[first], w, enough=1 - _TOL, steps=3, tick=self.tick).w
@@ -230,7 +233,7 @@ class Search:
             new = np.setdiff1d(low * C + rivals[low], ids, assume_unique=True)
             if len(new) == 0 or not np.isfinite(scores).all():
                 return None
-            keep = found.heights < _FAR
+            keep = found.heights < max(_FAR, -_DEPTH * float(scores.min()))
             ids, Z = np.concatenate((ids[keep], new)), np.vstack((Z[keep], field.gather(new)))
         return None
 
@@ -320,8 +323,7 @@ class Search:
         """Make multipliers exact; go on to quasi or overlap."""
         if len(support) == 0:
             return None
-        self.tick(lifting.PACE * len(support) ** 3)
-        found = lifting.dependency(raw_differences(self.data, support), weights)
+        found = lifting.dependency(raw_differences(self.data, support), weights, self.tick)
         if found is not None:
             ids = support[found.places]
             overlap = self._confirmed("overlap", None, refutation(self.data, ids, found.weights, [0] * len(ids)))
@@ -500,7 +502,8 @@ def midway(data: Data, plane: Separator) -> Separator:
     """Return the plane with its offset midway between the two classes, as far as floats tell."""
     heights = sums(data, plane.w)
     upper, lower = heights[data.y == 1].min(), heights[data.y == 0].max()
-    return Separator(plane.w, -(lower + (upper - lower) / 2))
+    with np.errstate(over="ignore", invalid="ignore"):  # the exact check refuses what is not finite
+        return Separator(plane.w, -(lower + (upper - lower) / 2))
 
 
 def sums(data: Data, w: Floats) -> Floats:

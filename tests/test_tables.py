@@ -1,0 +1,182 @@
+"""Typed tables and arrays as files: what their columns become, labels, and one clear line for what does not fit."""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+import scipy.sparse as sp
+from numpy.lib import format as npy
+
+from linsep import columns
+from linsep.columns import CATEGORY, NUMBER, TEXT, hash_name
+from linsep.read import ReadError, arrays, read
+
+
+def dense(X: Any) -> np.ndarray:
+    return X.toarray() if sp.issparse(X) else X
+
+
+def parquet(path: Path, **columns_of: Any) -> Path:
+    pq.write_table(pa.table(columns_of), path)
+    return path
+
+
+def complaint(path: Path | list[Path], **options: Any) -> str:
+    with pytest.raises(ReadError) as caught:
+        read(path, **options).to_arrays()
+    said = str(caught.value)
+    assert "\n" not in said
+    return re.sub(r"[^\s']*/", "", said)  # names without their folders
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Tables
+
+
+def test_labels_that_are_missing_or_infinite(tmp_path: Path) -> None:
+    path = parquet(tmp_path / "t.parquet", a=[1.0, 2.0, 3.0, 4.0], y=["no", None, "yes", "no"])
+    assert complaint(path) == "t.parquet: row 1, column 'y': a missing label"
+    X, y = read(path, missing="drop").to_arrays()
+    assert (X.tolist(), y.tolist()) == ([[1.0], [3.0], [4.0]], ["no", "yes", "no"])
+    path = parquet(tmp_path / "f.parquet", a=[1.0, 2.0, 3.0], y=[0.0, np.nan, np.inf])
+    assert complaint(path) == "f.parquet: row 1, column 'y': a missing label"
+    assert complaint(path, missing="drop") == "f.parquet: row 2, column 'y': an infinite label"
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())])
+def test_words_of_a_table_are_categories_or_texts(tmp_path: Path, kind: pa.DataType) -> None:
+    words = pa.array(["red hat", "hat"], pa.string()).cast(kind)
+    path = parquet(tmp_path / "t.parquet", a=[1, 2], s=words, y=[0, 1])
+    X = dense(read(path, hash_bits=12).to_arrays()[0])
+    assert X[:, 0].tolist() == [1, 2]
+    assert X[0, 1 + hash_name("s=red hat") % 2**12] == 1
+    assert X.sum() == 3 + 2
+    X = dense(read(path, hash_bits=12, text=["s"]).to_arrays()[0])
+    assert X[:, 1 + hash_name("s=hat") % 2**12].tolist() == [1, 1]
+    assert X.sum() == 3 + 3  # three words
+
+
+def test_what_becomes_of_a_column() -> None:
+    def kind(of: pa.DataType, *, category: bool = False, text: bool = False) -> str:
+        return columns.kind_of("c", of, category=category, text=text)
+
+    assert kind(pa.int32()) == kind(pa.bool_()) == kind(pa.decimal128(5, 2)) == kind(pa.null()) == NUMBER
+    assert kind(pa.int32(), category=True) == kind(pa.string()) == CATEGORY
+    assert kind(pa.dictionary(pa.int8(), pa.int64())) == NUMBER
+    assert kind(pa.large_string(), text=True) == TEXT
+    with pytest.raises(columns.ColumnError, match="column 'c' cannot be a text: its type is int32"):
+        kind(pa.int32(), text=True)
+    with pytest.raises(columns.ColumnError, match="column 'c' holds dates or times"):
+        kind(pa.date32())
+    with pytest.raises(columns.ColumnError, match=r"column 'c' has type list<.*>, which is neither a number nor a"):
+        kind(pa.list_(pa.int8()))
+
+
+def test_tables_that_do_not_agree(tmp_path: Path) -> None:
+    one = parquet(tmp_path / "1.parquet", a=[1.0], s=["x"], y=[0])
+    words = parquet(tmp_path / "2.parquet", a=["one"], s=["x"], y=[1])
+    other = parquet(tmp_path / "3.parquet", b=[1.0], s=["x"], y=[1])
+    assert complaint([one, words]) == f"2.parquet: column 'a' is a {CATEGORY} here, but a {NUMBER} was expected"
+    assert complaint([one, other]) == "3.parquet: no column is named 'a'; there are 'b', 's', 'y'"
+    assert complaint(one, n_features=7).startswith("1.parquet: has ")
+    assert complaint(one, n_features=7).endswith(" features, but 7 are expected")
+    table = pa.Table.from_arrays([pa.array([1.0]), pa.array([2.0]), pa.array([0])], names=["a", "a", "y"])
+    pa.feather.write_feather(table, str(tmp_path / "twice.feather"))
+    assert complaint(tmp_path / "twice.feather") == "twice.feather: two columns have the same name"
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Arrays
+
+
+def test_arrays_whose_shapes_or_labels_do_not_fit(tmp_path: Path) -> None:
+    np.save(tmp_path / "2.npy", np.eye(3, 2))
+    np.save(tmp_path / "3.npy", np.eye(3))
+    assert complaint([tmp_path / "3.npy", tmp_path / "2.npy"]) == "2.npy: has 2 columns, but 3.npy has 3"
+    assert complaint(tmp_path / "3.npy", n_features=9) == "3.npy: has 2 features, but 9 are expected"
+    assert complaint(tmp_path / "3.npy", target=7).startswith("3.npy: ")
+    np.save(tmp_path / "nan.npy", [[1.0, 0.0], [2.0, np.nan]])
+    assert complaint(tmp_path / "nan.npy") == "nan.npy: row 1: the label is not a finite number"
+
+
+def test_pages_that_have_been_read_are_given_back_and_come_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = np.random.default_rng(0).standard_normal((3000, 5))
+    np.save(tmp_path / "rows.npy", table)
+    given_back = []
+    release = arrays._release
+    monkeypatch.setattr(arrays, "_RELEASE", 1 << 14)
+    monkeypatch.setattr(arrays, "_release", lambda array: given_back.append(array.shape) or release(array))
+    source = read(tmp_path / "rows.npy", block_bytes=4096)
+    for _ in range(2):
+        assert np.array_equal(np.vstack([block.X for block in source]), table[:, :4])
+    assert len(given_back) >= 10
+
+
+def archive(path: Path, **members: Any) -> Path:
+    np.savez(path, **members)
+    return path
+
+
+CSR = {"data": np.ones(2), "indices": np.array([0, 1]), "indptr": np.array([0, 1, 2]), "y": np.array([0, 1])}
+
+
+@pytest.mark.parametrize(("members", "said"), [
+    ({"X": np.ones(3), "y": np.ones(3)}, "X must be a two-dimensional array of real numbers"),
+    ({"X": np.ones((2, 2), complex), "y": np.ones(2)}, "X must be a two-dimensional array of real numbers"),
+    ({**CSR, "shape": np.array([2])}, "shape must be two numbers"),
+    ({**CSR, "shape": np.array([2, -1])}, "2 rows of -1 columns cannot be held"),
+    ({**CSR, "shape": np.array([2, 2]), "indices": np.ones(2)}, "the arrays of the CSR matrix do not have the right"),
+    ({**CSR, "shape": np.array([3, 2])}, "the arrays of the CSR matrix do not fit together"),
+])  # fmt: skip
+def test_archives_of_other_arrays(tmp_path: Path, members: dict[str, Any], said: str) -> None:
+    assert complaint(archive(tmp_path / "a.npz", **members)).startswith(f"a.npz: {said}")
+
+
+def test_archives_must_have_the_same_features(tmp_path: Path) -> None:
+    one = archive(tmp_path / "1.npz", X=np.eye(2), y=[0, 1])
+    other = archive(tmp_path / "2.npz", X=np.eye(2, 3), y=[0, 1])
+    assert complaint([one, other]) == "2.npz: has other features than 1.npz"
+    assert complaint(one, n_features=3) == "1.npz: has 2 features, but 3 are expected"
+
+
+def test_archives_that_promise_more_than_they_hold(tmp_path: Path) -> None:
+    def member(header: dict[str, Any], content: bytes) -> bytes:
+        file = io.BytesIO()
+        npy.write_array_header_1_0(file, header)
+        return file.getvalue() + content
+
+    def packed(X: bytes) -> Path:
+        y = member({"descr": "<i8", "fortran_order": False, "shape": (2,)}, bytes(16))
+        with zipfile.ZipFile(tmp_path / "a.npz", "w") as file:
+            file.writestr("X.npy", X)
+            file.writestr("y.npy", y)
+        return tmp_path / "a.npz"
+
+    said = complaint(packed(member({"descr": "<f8", "fortran_order": False, "shape": (2, 1000)}, bytes(16))))
+    assert said == "a.npz: X is shorter than it says"
+    said = complaint(packed(member({"descr": "<f8", "fortran_order": False, "shape": (2, 2)}, bytes(31))))
+    assert said == "a.npz: X is shorter than it says"
+    assert "X is not an array that can be read" in complaint(packed(b"\x93NUMPY\x01\x00\x05\x00{'a'}"))
+
+
+def test_labels_of_bytes_are_words(tmp_path: Path) -> None:
+    path = archive(tmp_path / "a.npz", X=np.eye(2), y=np.array([b"ja", "größer".encode()]))
+    assert read(path).to_arrays()[1].tolist() == ["ja", "größer"]
+
+
+def test_a_source_says_what_it_reads(tmp_path: Path) -> None:
+    np.save(tmp_path / "1.npy", np.eye(2))
+    np.save(tmp_path / "2.npy", np.eye(2))
+    assert repr(read(tmp_path / "1.npy")) == f"<Source {tmp_path / '1.npy'}, npy>"
+    assert repr(read([tmp_path / "1.npy", tmp_path / "2.npy"])) == "<Source 2 files, npy>"
