@@ -1,8 +1,9 @@
 """Who can do what: every yes of the front page's table is found out by running it, here and now.
 
-``python -m benchmarks.features`` runs all checks and writes ``features.json`` and the table. A check that raises, or
-that finds no such thing among the public names of a package, is a no, and so is what has no check because we know of no
-way to try. Peers come with the extra ``bench``.
+``python -m benchmarks.features`` runs all checks and writes ``features.json`` and the table. There is a check for every
+cell: something that is run, which is a no if it raises or falls short; a look through all public names of a package, or
+all options of Vowpal Wabbit; or, where there is nothing to try, what the documentation says instead, which becomes a
+note below the table. Peers come with the extra ``bench``.
 """
 
 from __future__ import annotations
@@ -54,6 +55,32 @@ def has(package: str, *words: str) -> Check:
         return any(all(word in name for word in words) for name in public)
 
     return look
+
+
+def option(*words: str) -> Check:
+    """Look for an option of Vowpal Wabbit whose name and help have all of the words in them."""
+
+    def look() -> bool:
+        from vowpalwabbit import Workspace
+
+        told = Workspace("--quiet").get_config(filtered_enabled_reductions_only=False)
+        texts = [
+            f"{each.name} {each.help_str}".lower() for groups in told.values() for _, them in groups for each in them
+        ]
+        return any(all(word in text for word in words) for text in texts)
+
+    return look
+
+
+class Manual:
+    """A no that rests on the documentation: what there is instead."""
+
+    def __init__(self, says: str) -> None:
+        self.says = says
+
+    def __call__(self) -> bool:
+        """Say no."""
+        return False
 
 
 def does(*steps: Callable[[], object]) -> Check:
@@ -141,11 +168,11 @@ def checks() -> dict[str, dict[str, Check]]:
         model.partial_fit(X, np.repeat("c", len(Y)))
         return "c" in model.classes_
 
-    names = {"scikit-learn": "sklearn", "LIBLINEAR": "liblinear", "Vowpal Wabbit": "vowpalwabbit", "river": "river",
-             "mlpack": "mlpack"}  # fmt: skip
+    names = {"scikit-learn": "sklearn", "LIBLINEAR": "liblinear", "river": "river", "mlpack": "mlpack"}
 
     def named(*words: str) -> dict[str, Check]:
-        return {peer: has(package, *words) for peer, package in names.items()}
+        found = {peer: has(package, *words) for peer, package in names.items()}
+        return found | {"Vowpal Wabbit": option(*words)}
 
     return {
         "decides whether a plane separates, with a proof": named("separab")
@@ -173,12 +200,16 @@ def checks() -> dict[str, dict[str, Check]]:
         "takes classes that appear late": {
             "linsep": does(lambda: late(Perceptron())),
             "scikit-learn": does(lambda: late(scikit("Perceptron"))),
+            "LIBLINEAR": has("liblinear.liblinearutil", "partial"),
             "Vowpal Wabbit": does(lambda: 3 in vw([f"{1 + i % 3} | a:{i % 3}" for i in range(300)], "--oaa 2")),
             "river": does(lambda: river_learns(river("multiclass", "OneVsRestClassifier", pa()), three.tolist())),
             "mlpack": does(lambda: goes_on(three)),
         },
         "trains from a file of any size": {
             "linsep": does(lambda: linsep.fit_source(Perceptron(), linsep.read(file))),
+            "scikit-learn": Manual("takes arrays; reading blocks for partial_fit is left to the user"),
+            "LIBLINEAR": Manual("reads the whole file into memory; a separate program takes data beyond it"),
+            "mlpack": Manual("takes matrices in memory"),
             "Vowpal Wabbit": does(lambda: _vw_file(folder)),
             "river": does(lambda: inspect.isgenerator(river("stream", "iter_csv", file))),
         },
@@ -199,25 +230,48 @@ def checks() -> dict[str, dict[str, Check]]:
             "linsep": does(lambda: Perceptron(max_iter=2).fit(X, three)),
             "scikit-learn": does(lambda: _crammer_singer(three)),
             "LIBLINEAR": does(lambda: liblinear("-s 4", X, three) > 0.3),
+            "Vowpal Wabbit": Manual("its options for many classes reduce them to binary problems"),
             "river": does(lambda: river_learns(river("linear_model", "SoftmaxRegression"), three.tolist())),
             "mlpack": does(lambda: mlpack(training=X, labels=three, max_iterations=2)),
         },
         "learns from rows of bytes without a float64 copy": {
             "linsep": does(lambda: not copies(lambda A, b: Perceptron(max_iter=1).fit(A, b))),
             "scikit-learn": does(lambda: not copies(lambda A, b: scikit("Perceptron", max_iter=1).fit(A, b))),
+            "LIBLINEAR": does(lambda: not copies(_liblinear_bytes)),
+            "Vowpal Wabbit": Manual("takes text, not arrays"),
+            "river": does(lambda: not copies(_river_bytes)),
+            "mlpack": does(lambda: not copies(lambda A, b: mlpack(training=A, labels=b, max_iterations=1))),
         },
         "a scikit-learn classifier": {
             "linsep": does(lambda: _classifier(Perceptron())),
             "scikit-learn": does(lambda: _classifier(scikit("Perceptron"))),
+            "LIBLINEAR": has("liblinear", "classifier"),
             "Vowpal Wabbit": does(lambda: _classifier(importlib.import_module("vowpalwabbit.sklearn").VWClassifier())),
             "river": does(lambda: _classifier(river("compat", "River2SKLClassifier", pa()))),
+            "mlpack": does(lambda: _classifier(importlib.import_module("mlpack").LogisticRegression())),
         },
         "keeps models in files that run no code when read": {
             "linsep": does(lambda: linsep.save(Perceptron().fit(X, Y), os.path.join(folder, "m.linsep"))),
             "LIBLINEAR": has("liblinear.liblinearutil", "save_model"),
             "Vowpal Wabbit": does(lambda: _vw_saves(folder)),
+            "scikit-learn": Manual("pickle or joblib; skops and ONNX converters are packages of their own"),
+            "river": Manual("pickle"),
+            "mlpack": Manual("pickle in Python; its command-line programs and C++ write JSON and XML"),
         },
     }  # fmt: skip
+
+
+def _liblinear_bytes(rows: Any, labels: Any) -> object:
+    from liblinear.liblinearutil import train
+
+    return train(labels.astype(float), rows, "-q")
+
+
+def _river_bytes(rows: Any, labels: Any) -> None:
+    import pandas as pd
+    from river.linear_model import Perceptron
+
+    Perceptron().learn_many(pd.DataFrame(rows), pd.Series(labels == 1))
 
 
 def _crammer_singer(labels: Any) -> object:
@@ -279,25 +333,40 @@ def find_out(only: str | None = None) -> dict[str, dict[str, bool]]:
             found[feature] = {}
             for peer in PEERS if only is None else [only]:
                 try:
-                    found[feature][peer] = bool(each[peer]()) if peer in each else False
+                    found[feature][peer] = bool(each[peer]())
                 except Exception as error:  # whatever it raises, it cannot do it
                     print(f"{feature}, {peer}: {type(error).__name__}: {str(error)[:100]}")
                     found[feature][peer] = False
     return found
 
 
+def notes() -> dict[str, dict[str, str]]:
+    """Return what the documentation says, where it is all there is to go by."""
+    each = {feature: {peer: check.says for peer, check in row.items() if isinstance(check, Manual)}
+            for feature, row in checks().items()}  # fmt: skip
+    return {feature: row for feature, row in each.items() if row}
+
+
 def lines(told: dict[str, Any]) -> list[str]:
-    """Return the lines of the table."""
+    """Return the lines of the table, and the notes below it."""
     head = [f"{peer} {told['versions'].get(package, '')}".strip() for peer, package in PEERS.items()]
     table = ["| | " + " | ".join(head) + " |", "|---|" + ":-:|" * len(PEERS)]
+    below: list[str] = []
     for feature, each in told["features"].items():
-        table.append(f"| {feature} | " + " | ".join("yes" if each[peer] else "–" for peer in PEERS) + " |")
-    return table
+        shown = ["yes" if each[peer] else "–" for peer in PEERS]
+        for place, peer in enumerate(PEERS):
+            if says := told["notes"].get(feature, {}).get(peer):
+                mark = f"<sup>{len(below) + 1}</sup>"
+                shown[place] += f" {mark}"
+                below.append(f"{mark} {peer}: {says}.")
+        table.append(f"| {feature} | " + " | ".join(shown) + " |")
+    return [*table, "", "By the documentation: " + " ".join(below)]
 
 
 def main() -> None:
     """Find everything out, and write it down."""
-    told = {"versions": {package: metadata.version(package) for package in PEERS.values()}, "features": find_out()}
+    versions = {package: metadata.version(package) for package in PEERS.values()}
+    told = {"versions": versions, "features": find_out(), "notes": notes()}
     PATH.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
     page = results.ROOT / "README.md"
     page.write_text(results.filled(page.read_text(encoding="utf-8"), "features", lines(told)), encoding="utf-8")

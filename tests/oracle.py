@@ -1,5 +1,7 @@
 """The textbook, in plain Python: what the compiled code is compared with."""
 
+import numpy as np
+
 
 def dot(x, w):
     return sum(p * q for p, q in zip(x, w, strict=True))
@@ -149,3 +151,11 @@ def passive_aggressive_argmax(X, y, classes, *, variant, C, passes=1, offset=Tru
                     W[c] = [wj + tau * sign * xj for wj, xj in zip(W[c], x, strict=True)]
                     b[c] += tau * sign * offset
     return W, b
+
+
+def alike(one, other):
+    """Say whether two fitted models made the same mistakes and have the same bits."""
+    return all(
+        np.array_equal(getattr(one, name), getattr(other, name))
+        for name in ("coef_", "intercept_", "trace_", "mistake_counts_")
+    )

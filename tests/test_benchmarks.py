@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from benchmarks import Row, at_least, at_most, best, charts, results, rounds
+from benchmarks import Row, at_least, at_most, best, charts, features, results, rounds
 from benchmarks.__main__ import arguments
 
 ROOT = Path(__file__).parent.parent
@@ -21,6 +21,18 @@ def bench(*given, **options):
 def test_pages_tell_what_was_measured(page):
     """Where this fails, ``python -m benchmarks --pages`` writes them anew."""
     assert results.written(page, results.load(results.PATH)) == (ROOT / page).read_text(encoding="utf-8")
+
+
+def test_the_table_of_features_tells_what_was_found_out():
+    """Where this fails, ``python -m benchmarks.features`` writes it anew, with the peers of the extra ``bench``."""
+    told = json.loads(features.PATH.read_text(encoding="utf-8"))
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert results.filled(text, "features", features.lines(told)) == text
+    each = features.checks()
+    assert list(each) == list(told["features"])
+    assert all(set(row) == set(features.PEERS) for row in each.values())  # no cell is unasked
+    assert features.notes() == told["notes"]
+    assert all(row["linsep"] for row in features.find_out("linsep").values())
 
 
 def test_every_chart_is_there():

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from urllib.parse import unquote
 
 import numpy as np
 import pytest
@@ -112,6 +113,11 @@ def test_the_pages_are_built_strictly_and_need_nothing_from_elsewhere(tmp_path):
     for page in site.rglob("*.html"):
         text = page.read_text(encoding="utf-8")
         assert not re.search(r'<(?:script|img|link|iframe)[^>]*(?:src|href)="(?:https?:)?//', text), page
+        for link in re.findall(r'<a [^>]*href="(?!\w+:)([^"]+)"', text):
+            path, _, anchor = unquote(link).partition("#")
+            target = page.parent / path if path else page
+            assert target.exists(), (page, link)
+            assert not anchor or f'id="{anchor}"' in target.read_text(encoding="utf-8"), (page, link)
     assert (site / "_images" / "imports.svg").exists()
     options_of_fit = (site / "commands" / "fit.html").read_text(encoding="utf-8")
     assert "n-iter-no-change" in options_of_fit

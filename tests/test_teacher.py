@@ -57,7 +57,7 @@ def test_same_seed_same_data():
     [
         ({"n": 1}, "at least 2 points"),
         ({"d": 0}, "1 feature"),
-        ({"flip": 1.5}, "share of the labels"),
+        ({"flip": 1.5}, "flip must be between 0 and 1"),
         ({"radius": 0.0}, "radius must be positive"),
         ({"margin": -0.1}, "margin not negative"),
         ({"margin": 1.0}, "no point fits"),

@@ -150,6 +150,23 @@ def _digits(text, p):
     return m, p
 
 
+@inlined
+def _plain(text, p):
+    """Read digits and a point at ``p``: is there a minus, all digits as a number, where the point is, the end."""
+    minus = np.uint64(text[p] == 45)
+    p += minus
+    m, p = _digits(text, p)
+    point = p
+    if text[p] == 46:
+        p += _ONE
+        d = np.uint64(text[p]) - _ZERO
+        while d < _TEN:
+            m = m * _TEN + d
+            p += _ONE
+            d = np.uint64(text[p]) - _ZERO
+    return minus, m, point, p
+
+
 @compiled
 def _long_quotient(m, k):
     """Return ``m / 10^k`` for a number of up to 64 bits, and whether it is certain to be rounded correctly.
@@ -282,17 +299,7 @@ def _walk(text, base, labelled, largest, numbers, kinds, starts, indptr, indices
             p += _ONE
             start = p
             # most numbers are few digits, with or without a point, and a blank
-            minus = np.uint64(text[p] == 45)
-            p += minus
-            m, p = _digits(text, p)
-            point = p
-            if text[p] == 46:
-                p += _ONE
-                d = np.uint64(text[p]) - _ZERO
-                while d < _TEN:
-                    m = m * _TEN + d
-                    p += _ONE
-                    d = np.uint64(text[p]) - _ZERO
+            minus, m, point, p = _plain(text, p)
             exact = text[p] <= 32 and p > point + _ONE and p - start < np.uint64(21) + minus  # at most 19 digits
             if exact and m < _EXACT:
                 value = np.float64(np.int64(m)) / _POWERS[p - point - _ONE]
@@ -417,17 +424,7 @@ def _table(text, delimiter, places, X, label, late, bounds):
             place = places[j]
             start = p
             if place >= 0:
-                minus = np.uint64(text[p] == 45)
-                p += minus
-                m, p = _digits(text, p)
-                point = p
-                if text[p] == 46:
-                    p += _ONE
-                    d = np.uint64(text[p]) - _ZERO
-                    while d < _TEN:
-                        m = m * _TEN + d
-                        p += _ONE
-                        d = np.uint64(text[p]) - _ZERO
+                minus, m, point, p = _plain(text, p)
                 plain = (text[p] == delimiter or text[p] == 10 or text[p] == 13) and point > start + minus
                 exact = plain and p > point + _ONE and p - start < np.uint64(21) + minus  # at most 19 digits
                 if exact and m < _EXACT:

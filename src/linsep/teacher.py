@@ -94,18 +94,16 @@ def lessons(
     n: int,
     d: int,
     *,
-    margin: float = 0.1,
-    radius: float = 1.0,
     offset: bool | float = False,
-    flip: float = 0.0,
     random_state: int = 0,
     block: int = 1 << 20,
+    **others: Any,
 ) -> Iterator[tuple[Floats, Array, Plane]]:
     """Draw as ``teacher`` does, some rows at a time, so that there may be more of them than memory holds.
 
     Parameters
     ----------
-    n, d, margin, radius, offset, flip, random_state
+    n, d, offset, random_state, **others
         As those of ``teacher``.
     block : int, default=2**20
         About how many numbers to draw at a time; what is drawn depends on it. Up to so many numbers in all the rows
@@ -127,9 +125,7 @@ def lessons(
     hidden: Plane | None = None
     for k, (start, stop) in enumerate(zip(starts, [*starts[1:], n], strict=True)):
         seed = random_state if k == 0 else [random_state, k]
-        X, y, plane = teacher(
-            stop - start, d, margin=margin, radius=radius, offset=offset, flip=flip, random_state=seed
-        )
+        X, y, plane = teacher(stop - start, d, offset=offset, random_state=seed, **others)
         if hidden is None:
             hidden, offset = plane, plane.b
         else:  # a reflection carries this plane to the hidden one; norms and distances stay (Householder 1958)
