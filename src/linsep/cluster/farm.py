@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import dask
 import numpy as np
-from distributed import Client, Future, KilledWorker, LocalCluster
+from distributed import Client, Future, KilledWorker, LocalCluster, wait
 from distributed.comm import CommClosedError
 from distributed.core import Status
 
@@ -31,7 +31,7 @@ from linsep.read import Block, ReadError, Source
 _ATTEMPTS = 2  # at one shard, each of which ends when several workers in a row have died at it
 _FAILURES = 5  # of workers that a task survives, on a cluster of our own; by default 3 elsewhere
 _LOOK = 2.0  # seconds after which to see whether anybody is still at work
-_PATIENCE, _PATIENCE_AT_HOME = 60, 15  # looks without any worker that works
+_PATIENCE = 60  # looks without any worker that works
 _SMALLER = "make the shards smaller, or give the workers more"
 
 
@@ -276,20 +276,18 @@ class Farm:
 
     def _result(self, future: Future) -> Any:
         """Wait for a result, and see now and then whether anybody is still at work."""
-        own = isinstance(self.client.cluster, LocalCluster)  # its workers come back at once, or never
         idle = 0  # looks in a row: a clock would also count the time for which this process was stopped
         while True:
-            try:
-                return future.result(timeout=_LOOK)
-            except TimeoutError:
-                if future.done():  # just now; if it has failed by a timeout of its own, that comes here again
-                    return future.result()
+            with suppress(TimeoutError), self.client.as_current():
+                wait([future], timeout=_LOOK)
+            if future.done():
+                return future.result()  # without a timeout: Dask does not survive a result that is given up half-way
             there, able = self.client.run_on_scheduler(_at_work)
             idle = 0 if able else idle + 1
             if idle == 2:
                 what = "its workers have paused for want of memory" if there else "it has no worker"
                 warnings.warn(f"the cluster does not go on at the moment: {what}", UserWarning, stacklevel=2)
-            if idle > (_PATIENCE_AT_HOME if own else _PATIENCE):
+            if idle > _PATIENCE:
                 what = "all workers have paused" if there else "the cluster has no worker any more, and none comes back"
                 raise ClusterError(f"{what}, perhaps for want of memory: {_SMALLER}")
 
