@@ -73,5 +73,5 @@ coverage: .venv/dev
 
 clean:
 	rm -rf .venv build dist demo docs/imports.svg
-	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .grimp_cache .coverage
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .grimp_cache .coverage*
 	find src tests benchmarks docs examples -name __pycache__ -prune -exec rm -rf {} +

@@ -87,6 +87,27 @@ def test_many_classes_name_the_class_a_row_is_held_against(run, tmp_path):
     }
 
 
+def test_what_the_table_of_contradicting_rows_shows(run, tmp_path):
+    (tmp_path / "three.csv").write_text("a,kind\n1,x\n1,y\n1,z\n5,x\n")
+    _, out, _ = run("separate", tmp_path / "three.csv")
+    assert "against" in out  # of many classes
+    simplex = np.vstack((31 * np.eye(30), np.zeros(30), np.ones(30)))  # and its centre, which needs all corners
+    np.save(tmp_path / "simplex.npy", np.column_stack((simplex, np.arange(32) == 31)))
+    _, out, _ = run("separate", tmp_path / "simplex.npy")
+    assert "32 rows that contradict each other" in out
+    shown = [line for line in out.splitlines() if "…" in line]
+    assert len(shown) == 1
+    assert "20 more" in shown[0]
+
+
+@pytest.mark.filterwarnings("ignore:.* encountered in:RuntimeWarning")
+def test_a_margin_below_double_precision_is_said(run, tmp_path):
+    np.save(tmp_path / "thin.npy", [[1.0, 5e-324, 1], [1.0, 0.0, 0]])
+    code, out, _ = run("separate", tmp_path / "thin.npy")
+    assert code == 0
+    assert "positive, but too small to be found in double precision" in out
+
+
 def test_bad_input_is_one_line(run, files):
     for arguments in (
         ("separate", files / "nowhere.csv"),

@@ -188,7 +188,7 @@ def _table(verdict: Any, X: Any, y: Any, names: Any) -> Any:
     wide = X.shape[1] > _SHOWN // 2
     table = Table("row", title="rows that contradict each other", title_justify="left")
     longest = max(len(str(y[i])) for i in found.indices.tolist())
-    table.add_column("label", overflow="fold", min_width=min(16, longest))
+    table.add_column("label", overflow="fold", no_wrap=longest <= 16)
     if not two:
         table.add_column("against")
     table.add_column("weight", justify="right", no_wrap=True)

@@ -1,0 +1,75 @@
+"""Proofs as files: numbers of any length come back exactly, and the hash is that of the numbers, not of their type."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from linsep import Separator, from_json, separate, to_json, verify
+from linsep.document import Fingerprint
+from linsep.problem import Dense, Sparse, take
+
+
+def hashed(X, y, pieces=None):
+    """Return the fingerprint of rows that come in pieces of so many."""
+    sparse = sp.issparse(X)
+    rows = Sparse(X.data, X.indices.astype(np.uint32), X.indptr.astype(np.uint32)) if sparse else Dense(np.asarray(X))
+    found = Fingerprint(X.shape[1], sparse)
+    found.add_classes(np.asarray(y))
+    n = X.shape[0]
+    for start in range(0, n, pieces or n):
+        found.add_rows(take(rows, slice(start, start + (pieces or n))))
+    return found.result()
+
+
+def test_numbers_too_long_for_decimals_come_back():
+    X, y = [[0.0], [1.0], [3.0]], ["a", "a", "b"]
+    found = separate(X, y)
+    factor = Fraction(3**7000, 5**6000)  # of more than 10,000 bits; a multiple of a plane is the same plane
+    w = np.array([Fraction(value) * factor for value in found.separator.w], dtype=object)
+    long = replace(found, separator=Separator(w, Fraction(found.separator.b) * factor))
+    assert long.check(X, y)
+    text = to_json(long, X, y)
+    assert verify(text, X, y)
+    back, _ = from_json(text)
+    assert back.separator.w.tolist() == w.tolist()
+    assert back.separator.b == long.separator.b
+
+
+def test_a_proof_is_written_for_its_data_only():
+    X, y = np.array([[0.0, 1.0], [1.0, 0.0]]), [0, 1]
+    found = separate(X, y)
+    for other, labels in ((X[:, :1], y), (X, [0, 2])):
+        with pytest.raises(ValueError, match="these are not the data of the verdict"):
+            to_json(found, other, labels)
+
+
+def test_the_hash_is_that_of_the_numbers():
+    y = [0, 1]
+    small = np.array([[0, 7], [250, 1]])
+    expected = hashed(small.astype(np.float64), y)
+    for kind in (np.int64, np.uint8, np.float32):
+        assert hashed(small.astype(kind), y) == expected
+    assert hashed(sp.csr_array(small), y) == expected
+    # beyond 2**53 doubles have gaps: neighbours must differ, and types must not
+    large = np.array([[2**60, 7], [250, 1]])
+    assert hashed(large, y) == hashed(large.astype(np.uint64), y)
+    assert hashed(large + np.array([[1, 0], [0, 0]]), y) != hashed(large, y)
+    found = separate(large, y)
+    assert verify(to_json(found, large, y), large.astype(np.uint64), y)
+    assert not verify(to_json(found, large, y), large + np.array([[1, 0], [0, 0]]), y)
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+def test_pieces_do_not_show_in_the_hash(storage):
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((8192, 256)) < 0.02, rng.integers(1, 9, (8192, 256)), 0)  # twice what is hashed together
+    y = rng.integers(0, 2, 8192)
+    whole = hashed(storage(X), y)
+    assert whole["n_rows"] == 8192
+    for pieces in (1000, 4096, 5000):
+        assert hashed(storage(X), y, pieces) == whole
+    X[-1, -1] += 1
+    assert hashed(storage(X), y) != whole
