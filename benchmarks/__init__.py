@@ -1,6 +1,7 @@
 """Speed beside the peers and beside physical limits, measured in one run: best of several, and ratios.
 
-A module per question. Its ``run()`` yields rows as it gets them; its ``curves()``, if it has one, yields curves.
+A module per question. Its ``run()`` yields rows as it gets them; its ``curves()`` and ``tables()``, where it has
+them, yield curves and tables.
 ``python -m benchmarks`` runs them, each in a process of its own, and keeps what they found in ``results.json``.
 """
 
@@ -35,6 +36,14 @@ class Curve(NamedTuple):
     x_label: str
     y_label: str
     lines: dict[str, tuple[list[float], list[float]]]  # by name: where, and how much
+
+
+class Table(NamedTuple):
+    """What a page tells beside times: cells as they are to be shown."""
+
+    name: str
+    head: list[str]
+    body: list[list[str]]
 
 
 def sized(number: int, quick: int) -> int:

@@ -28,6 +28,8 @@ ORDER = (
     "family",
     "kernel",
     "cluster",
+    "rounds",
+    "mixing",
     "report",
     "scaling",
     "memory",
@@ -70,6 +72,8 @@ def child(name: str) -> None:
         print(json.dumps({"row": row._asdict() | {"ratio": float(row.ratio), "met": bool(row.met)}}), flush=True)
     for curve in module.curves() if hasattr(module, "curves") else ():
         print(json.dumps({"curve": curve._asdict()}), flush=True)
+    for table in module.tables() if hasattr(module, "tables") else ():
+        print(json.dumps({"table": table._asdict()}), flush=True)
 
 
 def ask(name: str, limit: float, quick: bool, console: Console) -> dict[str, Any]:
@@ -77,7 +81,7 @@ def ask(name: str, limit: float, quick: bool, console: Console) -> dict[str, Any
     environment = os.environ | {"LINSEP_BENCH_QUICK": "1" if quick else "0"}
     command = [sys.executable, "-m", "benchmarks", "--child", name]
     started = time.perf_counter()
-    found: dict[str, Any] = {"rows": [], "curves": [], "failed": None}
+    found: dict[str, Any] = {"rows": [], "curves": [], "tables": [], "failed": None}
     with subprocess.Popen(
         command, cwd=ROOT, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as running:
@@ -98,7 +102,7 @@ def ask(name: str, limit: float, quick: bool, console: Console) -> dict[str, Any
             console.print(f"  {row.job}: {row.ratio:.2f}× {row.peer_name} ({row.target})", style="dim", highlight=False)
     if running.returncode and found["failed"] is None:
         found["failed"] = (errors.strip().splitlines() or [f"exit code {running.returncode}"])[-1]
-    if not found["failed"] and not found["rows"] and not found["curves"]:
+    if not found["failed"] and not any(found[kind] for kind in ("rows", "curves", "tables")):
         found["failed"] = "nothing measured: its data, or a peer, are not on this machine"
     return found | {"seconds": round(time.perf_counter() - started, 1)}
 
@@ -133,7 +137,7 @@ def main() -> None:
         if left > 5:
             found = ask(name, min(asked.limit, left), asked.quick, console)
         else:
-            found = {"rows": [], "curves": [], "failed": "not measured: the time was up", "seconds": 0.0}
+            found = {"rows": [], "curves": [], "tables": [], "failed": "not measured: the time was up", "seconds": 0.0}
         if found["failed"]:
             console.print(f"  [red]{found['failed']}[/]", highlight=False)
         told["questions"][name] = results.entry(name, found, quick=asked.quick)

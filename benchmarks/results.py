@@ -7,6 +7,7 @@ import datetime
 import json
 import os
 import platform
+from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -155,12 +156,42 @@ def filled(text: str, name: str, lines: list[str]) -> str:
     return f"{before}{begin}\n\n" + "\n".join(lines).strip() + f"\n\n{END}{after}"
 
 
-PAGES = {"README.md": ("speed", headlines), "docs/benchmarks.md": ("everything", everything)}
+def table(question: str, name: str) -> Callable[[dict[str, Any]], list[str]]:
+    """Return what writes a table that a question has yielded."""
+
+    def lines(told: dict[str, Any]) -> list[str]:
+        found = told["questions"].get(question, {}).get("tables", [])
+        for each in found:
+            if each["name"] == name:
+                rule = ["---"] * len(each["head"])
+                return [f"| {' | '.join(cells)} |" for cells in (each["head"], rule, *each["body"])]
+        return ["(not measured)"]
+
+    return lines
+
+
+# for every page: its marks, and what is written between each of them and the end
+PAGES: dict[str, dict[str, Callable[[dict[str, Any]], list[str]]]] = {
+    "README.md": {"speed": headlines},
+    "docs/benchmarks.md": {"everything": everything},
+    "docs/cluster.md": {
+        "mixing": table("mixing", "real data"),
+        "rounds": table("rounds", "rounds"),
+        "model": table("rounds", "model"),
+        "workers": table("rounds", "workers"),
+    },
+}
+
+
+def written(page: str, told: dict[str, Any]) -> str:
+    """Return a page with its tables written anew."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for mark, lines in PAGES[page].items():
+        text = filled(text, mark, lines(told))
+    return text
 
 
 def write_pages(told: dict[str, Any]) -> None:
     """Write the tables of the pages anew."""
-    for name, (mark, lines) in PAGES.items():
-        path = ROOT / name
-        text = path.read_text(encoding="utf-8")
-        path.write_text(filled(text, mark, lines(told)), encoding="utf-8")
+    for page in PAGES:
+        (ROOT / page).write_text(written(page, told), encoding="utf-8")

@@ -100,7 +100,6 @@ def test_what_the_table_of_contradicting_rows_shows(run, tmp_path):
     assert "20 more" in shown[0]
 
 
-@pytest.mark.filterwarnings("ignore:.* encountered in:RuntimeWarning")
 def test_a_margin_below_double_precision_is_said(run, tmp_path):
     np.save(tmp_path / "thin.npy", [[1.0, 5e-324, 1], [1.0, 0.0, 0]])
     code, out, _ = run("separate", tmp_path / "thin.npy")

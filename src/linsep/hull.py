@@ -117,14 +117,13 @@ def nearest_point(
     corral, k = _corral(Z, sign, p, c, rows, weights)
     limit = 20 * (min(m, d + p) + 50) if max_iter is None else max_iter
     w = np.zeros(d)
+    weights = np.zeros(m)
     with np.errstate(all="ignore"):  # compiled code warns of nothing; nor shall it without a compiler
         k, b, lowest = _wolfe(Z, sign, np.sqrt(squares), corral, (k, p, c, tol, limit), w)
-
-    weights = np.zeros(m)
-    weights[corral.rows[:k]] = corral.weights[:k]
-    point = weights @ Z
-    if scaled:
-        point, w = np.ldexp(point, exponent), np.ldexp(w, -exponent)
+        weights[corral.rows[:k]] = corral.weights[:k]
+        point = weights @ Z
+        if scaled:  # weights of a margin below all floats overflow
+            point, w = np.ldexp(point, exponent), np.ldexp(w, -exponent)
     return Nearest(weights, point, np.flatnonzero(weights), w, b, lowest)
 
 

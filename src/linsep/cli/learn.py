@@ -160,8 +160,9 @@ def fit(
         if learning.order is None:
             how = {"scale": scale, "checkpoint": saving.checkpoint, "every": _seconds(saving.every)}
             (place.fit if place else _stream)(learner, source, watching, resume=saving.resume, **how)
-        elif positive is not None or scale != "none" or saving.checkpoint is not None:
-            raise typer.BadParameter(f"--order {learning.order} does not go with --positive, --scale or --checkpoint")
+        elif place or positive is not None or scale != "none" or saving.checkpoint is not None:
+            beside = "--positive, --scale, --checkpoint, --cluster or --workers"
+            raise typer.BadParameter(f"--order {learning.order} does not go with {beside}")
         else:
             _hold(learner, source)
         seconds = watching.seconds

@@ -39,7 +39,7 @@ from linsep.stream import ahead
 
 Watch = Callable[[int, int, int], None]  # round, rows searched, rows that the proof left uncovered
 
-_CELLS = 1 << 25  # of the rows that a working set begins with, or grows by
+_CELLS = 1 << 24  # stored values of the rows that a working set begins with, or grows by
 _PRIME = 2**63 - 25
 _NEAR = 0.3  # rows so near to the plane, as a share of the distance that the working set keeps, join it too
 
@@ -50,6 +50,7 @@ class Survey(NamedTuple):
     labels: Counter[Any]
     extent: tuple[int, bool]
     kind: np.dtype[Any]
+    stored: int  # values, those of all rows together
     digest: int
     notes: list[str]
 
@@ -103,7 +104,7 @@ def survey(raw: Raw, _: None) -> Survey:
         labels.update(encode.labels(block.y.tolist()).tolist())
     kinds = [block.X.dtype for block in raw.blocks]
     kind = np.result_type(*kinds) if kinds else np.dtype(np.int8)
-    return Survey(labels, raw.extent, kind, raw.digest, raw.notes)
+    return Survey(labels, raw.extent, kind, sum(block.X.size for block in raw.blocks), raw.digest, raw.notes)
 
 
 def stocked(raw: Raw, own: tuple[int, int], form: Form) -> Stock:
@@ -299,7 +300,8 @@ def decide(
     firsts = np.cumsum([0, *sizes])[:-1].tolist()
     own = [(first, one.digest) for first, one, size in zip(firsts, found, sizes, strict=True) if size]
     ready = farm.hold(stocked, own, Form(classes, kind, source.features, fit_intercept))
-    working = _Working(ready, source.n_features, classes, fit_intercept)
+    length = sum(one.stored for one in found) // sum(sizes) + 1
+    working = _Working(ready, source.n_features, classes, fit_intercept, length)
     for number in range(10**9):
         left = None if time_limit is None else max(0.01, deadline - time.monotonic())
         verdict = Search(working.data, tuple(classes.tolist()), left).run()
@@ -316,10 +318,10 @@ def decide(
 class _Working:
     """The rows that the search works on, and the shards that they come from."""
 
-    def __init__(self, farm: Farm, width: int, classes: Array, offset: bool) -> None:
+    def __init__(self, farm: Farm, width: int, classes: Array, offset: bool, length: int) -> None:
         self.farm, self.width, self.classes, self.offset = farm, width, classes, offset
         dimension = (len(classes) - 1) * (width + offset)
-        room = max(100, _CELLS // dimension)
+        room = max(100, _CELLS // ((len(classes) - 1) * length))  # rows of so many stored values
         shards = len(farm.shards)
         self.most = max(8, -(-2 * min(2 * dimension + 8, room) // shards))  # rows that a shard may add
         self.numbers = np.empty(0, dtype=np.intp)

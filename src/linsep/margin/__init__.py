@@ -183,7 +183,9 @@ def of_rows(rows: Rows, y: Array, d: int, classes: int, form: str, gap: float) -
         scaled = scaled._replace(unit=math.ldexp(1.0, max(-1000, min(1000, -exponent))))
     elif form == "affine" and (many or classes > 1):
         scaled = scaled._replace(unit=rms if many else _CHEAP * radius)
-    found = _zero_row(scaled, squares) or _search(scaled, gap, _by_lagrangian(scaled) if many else _by_hull(scaled))
+    solver = _by_lagrangian(scaled) if many else _by_hull(scaled)
+    with np.errstate(over="ignore", invalid="ignore"):  # weights of a margin below all floats overflow
+        found = _zero_row(scaled, squares) or _search(scaled, gap, solver)
 
     exact = scaled._replace(rows=rows)
     with np.errstate(over="ignore"):
@@ -253,7 +255,7 @@ def _search(task: Task, gap: float, solve: Solver) -> Found:
         used = np.flatnonzero(multipliers)
         items, multipliers = pool[used], multipliers[used]
         size = float(np.linalg.norm(v[: task.size - _free(task)]))
-        if not size > 0:
+        if not 0 < size < math.inf:
             return _nowhere(task, items, multipliers)
         W, offsets = weights(task, v / size, b / size)
         looked = heights(task, W, offsets)
