@@ -75,15 +75,18 @@ class Place:
     def fit(self, learner: Any, source: Source, watching: Meter, **how: Any) -> None:
         """Train on the cluster."""
         before = [0, 0, 0, 0]  # round, rows looked at before it, shards heard in it, mistakes so far
+        size: int | None = None  # rows of a whole round, once there was one
 
         def watch(number: int, looked: int, mistakes: int, _: float) -> None:
+            nonlocal size
             if number != before[0]:
+                size = watching.rows - before[1] or None
                 before[:] = [number, watching.rows, 0, before[3]]
             own = mistakes - before[3]
             before[2:] = [before[2] + 1, mistakes]
             watching.rows = before[1] + looked
             words = f"round {number + 1}/{learner.max_iter:,}  shard {before[2]}: {own:,} of {mistakes:,} mistakes"
-            watching.show(None, None, words)
+            watching.show(looked, size, words)
 
         with self.client() as client:
             from linsep import cluster

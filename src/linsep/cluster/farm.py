@@ -98,10 +98,11 @@ def connect(address: str = "local", workers: int | None = None) -> Iterator[Clie
             raise ClusterError(f"no cluster at {address}: {error}") from None
         except ValueError as error:
             raise ClusterError(f"{address!r} is neither 'local' nor an address like tcp://host:8786: {error}") from None
-        try:
-            yield client
-        finally:
-            _close(client)
+        with _silence():
+            try:
+                yield client
+            finally:
+                _close(client)
         return
     try:
         with dask.config.set({"distributed.scheduler.allowed-failures": _FAILURES}):
@@ -125,6 +126,20 @@ def connect(address: str = "local", workers: int | None = None) -> Iterator[Clie
             _close(client)
     finally:
         local.close()
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Keep Dask from logging what goes wrong with a connection: our errors say it in one line."""
+    names = [name for name in logging.root.manager.loggerDict if name.split(".")[0] == "distributed"]
+    levels = {name: logging.getLogger(name).level for name in names}
+    for name in names:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for name, level in levels.items():
+            logging.getLogger(name).setLevel(level)
 
 
 def _close(client: Client) -> None:

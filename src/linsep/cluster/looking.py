@@ -98,7 +98,7 @@ def score(model: Any, source: Source, client: Client, *, shard_bytes: int = 1 <<
     Parameters
     ----------
     model, source, client, shard_bytes
-        As in `predict`; the source has labels.
+        As in `confusion`, of which this is the share on the diagonal.
 
     Returns
     -------

@@ -102,7 +102,8 @@ def fit(
     every : float
         Seconds between two checkpoints.
     resume : bool
-        Go on from the checkpoint if there is one; the end is that of a run that was never interrupted.
+        Go on from the checkpoint if there is one; the end is that of a run that was never interrupted. A larger
+        ``max_iter`` than before is fine.
     evaluate : bool
         Have a last look at all rows, for radius, margin and training errors.
     watch : callable, optional
