@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import threading
 import warnings
 
 import matplotlib
@@ -30,11 +31,15 @@ if not COMPILED:
     settings.load_profile("linsep")
 
     # Hashes and parsers wrap around in 64 bits, filters of exact signs meet infinities: NumPy warns of both and
-    # compiled code does not. The filter is for threads, which do not inherit the setting.
+    # compiled code does not. A thread does not inherit the setting.
     np.seterr(all="ignore")
+    _run = threading.Thread.run
 
-    def pytest_configure(config):
-        config.addinivalue_line("filterwarnings", "ignore:.* encountered in scalar:RuntimeWarning")
+    def _without_warnings(self):
+        np.seterr(all="ignore")
+        _run(self)
+
+    threading.Thread.run = _without_warnings
 
     @pytest.fixture(autouse=True)
     def _programs_are_compiled(monkeypatch):

@@ -410,6 +410,7 @@ def test_the_compression_bound_checks_its_premise():
     assert "every row had a mistake" in generalization(two, [[1, 0], [0, -1]], [1, 0]).compression.reason
 
 
+@pytest.mark.compiled
 def test_the_bounds_fail_no_more_often_than_promised():
     """Many training sets from one pool of rows: the share of failures is at most δ, up to its own noise."""
     pool, labels, _ = teacher(20000, 3, margin=0.01, offset=0.2, random_state=11)

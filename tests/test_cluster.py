@@ -707,7 +707,7 @@ def test_bad_wishes(client, folder):
     with pytest.raises(ValueError, match="scale must be"):
         cluster.fit(Perceptron(), read(path), client, scale="some")
     one = saved(folder, np.ones((9, 2)), np.ones(9), "one_class.npy")
-    with pytest.raises(ValueError, match="all rows have the label"):
+    with pytest.raises(ValueError, match="one class only"):
         cluster.fit(Perceptron(), read(one), client)
     with pytest.raises(ValueError, match="one class only"):
         cluster.separate(read(one), client)

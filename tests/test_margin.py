@@ -322,7 +322,7 @@ def test_what_no_plane_separates(form):
 @pytest.mark.parametrize(
     ("X", "y", "options", "message"),
     [
-        ([[1.0], [2.0]], [1, 1], {}, "two classes"),
+        ([[1.0], [2.0]], [1, 1], {}, "one class only"),
         ([[1.0], [2.0]], [0, 1], {"form": "round"}, "form"),
         ([[1.0], [2.0]], [0, 1], {"gap": 0}, "gap"),
         ([[1.0], [np.nan]], [0, 1], {}, "NaN at row 1, column 0"),

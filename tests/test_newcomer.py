@@ -74,6 +74,7 @@ def test_a_model_reads_other_files_as_it_read_its_own(run):
     ("show m.linsep a.csv --out a.csv", "a.csv: is a file, not a folder"),
     ("separate a.csv --time-limit -1", "--time-limit"),
     ("fit a.csv --class-weight maybe=2", "'maybe', which is not among the classes 'no', 'yes'"),
+    ("predict m.linsep other.csv", "other.csv: no column is named 'x'; there are 'p', 'q'"),  # the first of them
     ("fit a.csv --max-iter 0", "--max-iter must be a positive whole number, got 0"),
     ("fit a.csv --eta0 0", "--eta0 must be a positive number, got 0.0"),
     ("show m.linsep late.csv", "y has the label 'maybe', which is not among the classes 'no', 'yes'"),
@@ -81,6 +82,7 @@ def test_a_model_reads_other_files_as_it_read_its_own(run):
 def test_what_goes_wrong_is_said_in_the_words_of_the_command_line(run, command, said):
     Path("a.csv").write_text("x,z,class\n1,2,yes\n-1,-3,no\n")
     Path("late.csv").write_text("x,z,class\n1,2,yes\n-1,-3,maybe\n")
+    Path("other.csv").write_text("p,q\n1,2\n")
     Path("folder").mkdir()
     run("fit", "a.csv", "--model", "m.linsep", "--quiet")
     code, out, err = run(*command.split())

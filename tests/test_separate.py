@@ -431,6 +431,12 @@ def test_exact_steps_are_announced():
     assert 0 < min(times) <= max(times) < 1
 
 
+@pytest.mark.parametrize("limit", [-1, -0.5, float("nan")])
+def test_a_time_limit_is_a_number_of_seconds(limit):
+    with pytest.raises(ValueError, match="time_limit must be a number of seconds not below 0, got"):
+        separate([[0.0], [1.0]], [0, 1], time_limit=limit)
+
+
 @pytest.mark.parametrize("offset", [False, True])
 def test_spent_time_leaves_a_bracket(offset):
     rng = np.random.default_rng(10)

@@ -198,7 +198,7 @@ def _confusion(counts: list[list[int]], true_labels: list[Any], known: list[Any]
     table = Table(title="rows are true labels, columns predicted ones", title_justify="left", title_style="dim")
     table.add_column("")
     for label in shown:
-        table.add_column(Text(str(label)), justify="right")
+        table.add_column(Text(str(label)), justify="right", overflow="fold")
     for true, row in list(zip(true_labels, counts, strict=True))[:12]:
         cells = [Text(f"{n:,}", style="bold" if true == found else "") for found, n in zip(shown, row, strict=False)]
         table.add_row(Text(str(true)), *cells)

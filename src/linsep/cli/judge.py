@@ -186,12 +186,15 @@ def _table(verdict: Any, X: Any, y: Any, names: Any) -> Any:
 
     found, two = verdict.refutation, len(verdict.classes) == 2
     wide = X.shape[1] > _SHOWN // 2
-    table = Table("row", "label", title="rows that contradict each other", title_justify="left")
+    table = Table("row", title="rows that contradict each other", title_justify="left")
+    longest = max(len(str(y[i])) for i in found.indices.tolist())
+    table.add_column("label", overflow="fold", no_wrap=longest <= 16)
     if not two:
         table.add_column("against")
     table.add_column("weight", justify="right", no_wrap=True)
     for j in range(0 if wide else X.shape[1]):
-        table.add_column(Text(names[j] if names is not None and j < len(names) else f"#{j}"), justify="right")
+        name = names[j] if names is not None and j < len(names) else f"#{j}"
+        table.add_column(Text(name), justify="right", overflow="fold")
     order = np.argsort([-weight for weight in found.weights], kind="stable")
     long = max(len(str(weight)) for weight in found.weights) > 12
     whole = sum(found.weights) if long else 1  # what is too long to be shown exactly is shown as a share

@@ -24,7 +24,7 @@ import numpy as np
 from distributed import Client
 from sklearn.base import clone
 
-from linsep import kernels
+from linsep import encode, kernels
 from linsep.checkpoint import Checkpoint, State
 from linsep.cluster.farm import ClusterError, Farm, repeat
 from linsep.cluster.passes import (
@@ -43,7 +43,7 @@ from linsep.cluster.passes import (
     squares,
     together,
 )
-from linsep.columns import Scaler, Sums
+from linsep.columns import Scaler, Sums, listed
 from linsep.estimators.online import Online
 from linsep.keep import Average
 from linsep.problem import Array, Floats, Stop
@@ -138,7 +138,7 @@ def fit(
     if model.order is not None:
         raise ValueError(f"order={model.order!r} goes back to the first row all the time: it needs an array, not files")
     if model.keep not in ("last", "average"):
-        raise ValueError(f'keep must be "last" or "average" on a cluster, got {model.keep!r}')
+        raise ValueError(f"keep must be 'last' or 'average' on a cluster, got {model.keep!r}")
     if scale not in ("none", "unit", "standard"):
         raise ValueError(f"scale must be 'none', 'unit' or 'standard', got {scale!r}")
     farm = Farm(client, source, shard_bytes)
@@ -231,13 +231,14 @@ class _Fitting:
         repeat(note for one in found for note in one.notes)
         classes = all_classes(list(labels))
         if len(classes) < 2:
-            raise ValueError(f"all rows have the label {classes.tolist()[0]!r}: a plane separates two classes or more")
+            raise encode.one_class(classes)
+        encode.check_class_weight(model.class_weight, classes)
         if source.positive is not None:
             if len(classes) > 2:
                 raise ValueError(f"a positive label is for two classes, but there are {len(classes)}")
             if source.positive not in labels:
-                known = ", ".join(sorted(map(str, labels)))
-                raise ValueError(f"{source.files[0].name}: no row has the label {source.positive!r}, but {known}")
+                known = listed(sorted(map(str, labels)))
+                raise ReadError(f"{source.files[0].name}: no row has the label {source.positive!r}; there are {known}")
             classes = classes if classes[1] == source.positive else classes[::-1].copy()
         self.classes = classes
         self.width = max(one.extent[0] for one in found)

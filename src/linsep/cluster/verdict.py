@@ -292,7 +292,7 @@ def decide(
         raise farm.no_rows()
     classes = all_classes(list(labels))
     if len(classes) < 2:
-        raise ValueError(f"y has one class only ({classes.tolist()[0]!r}): there is nothing to separate")
+        raise encode.one_class(classes)
     source.take_note(max(one.extent[0] for one in found), any(one.extent[1] for one in found))
     sizes = [sum(one.labels.values()) for one in found]
     kind = np.result_type(*(one.kind for one, size in zip(found, sizes, strict=True) if size))

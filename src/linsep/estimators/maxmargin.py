@@ -97,9 +97,7 @@ class MaxMarginClassifier(Linear):
         X = encode.matrix(self, X, reset=True)
         y = encode.labels(y)
         encode.same_length(X, y)
-        classes, codes = encode.number(y)
-        if len(classes) < 2:
-            raise ValueError(f"MaxMarginClassifier needs two classes, y has only one class: {classes.tolist()}")
+        classes, codes = encode.several(y)
         machines = 1 if len(classes) == 2 else len(classes)
         data = encode.examples(encode.to_rows(X), codes, machines, np.ones(len(y)))
         form = "affine" if self.fit_intercept else "origin"

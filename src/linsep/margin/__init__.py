@@ -146,9 +146,7 @@ def largest_margin(X: Any, y: Any, *, form: str = "affine", gap: float = 1e-6) -
     X = encode.table(X)
     labels = encode.labels(y)
     encode.same_length(X, labels)
-    classes, codes = encode.number(labels)
-    if len(classes) < 2:
-        raise ValueError(f"a margin needs two classes, y has only {classes.tolist()}")
+    classes, codes = encode.several(labels)
     machines = 1 if len(classes) == 2 else len(classes)
     signs = np.where(codes == 1, 1, -1).astype(np.int8) if machines == 1 else codes.astype(np.intp)
     try:

@@ -63,8 +63,10 @@ class DelimitedSource(TableSource):
         try:
             self._target, chosen = self._choose()
             self._arrange(self._layout(rows[self._header :], chosen))
-            for column in {column for column, _ in self.layout.columns} - set(self._all):
-                find(column if self.layout.named else int(column), self._all)
+            known = set(self._all)
+            for column, _ in self.layout.columns:
+                if column not in known:
+                    find(column if self.layout.named else int(column), self._all)
         except ColumnError as error:
             raise ReadError(f"{name}: {error}") from None
         types = {column: pa.float64() if kind == NUMBER else pa.string() for column, kind in self.layout.columns}

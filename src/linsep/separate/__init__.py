@@ -51,6 +51,8 @@ def separate(X: Any, y: Any, *, fit_intercept: bool = True, time_limit: float | 
     >>> verdict.check(X, y)
     True
     """
+    if time_limit is not None and not time_limit >= 0:
+        raise ValueError(f"time_limit must be a number of seconds not below 0, got {time_limit!r}")
     X = encode.table(X)
     y = encode.labels(y)
     encode.same_length(X, y)

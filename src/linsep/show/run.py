@@ -137,6 +137,7 @@ class PassesDisplay(Display):
         self.ax_ = self.axes_[-1]
         passes = np.arange(1, len(self.mistakes) + 1)
         mark: dict[str, Any] = {"marker": ".", "markersize": 5} if len(passes) <= 60 else {}
+        mark |= {"clip_on": False, "zorder": 3}  # a mark at 0 is not cut in half
         self.axes_[0].plot(passes, self.mistakes, color=palette.positive, **mark)
         self.axes_[0].set_ylabel("mistakes")
         self.axes_[1].plot(passes, self.loss, color=palette.accent, **mark)
