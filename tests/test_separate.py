@@ -1,5 +1,6 @@
 """Every verdict is proved, the proof checked by fractions alone, and the verdict what an exact programme says."""
 
+import itertools
 import json
 import re
 import threading
@@ -16,7 +17,7 @@ import linsep
 from linsep import Perceptron, from_json, separate, separator, to_json, verify
 from linsep.document import _digest
 from linsep.parallel import in_parallel
-from linsep.proof import read
+from linsep.proof import difference, read
 from linsep.separate import algebra, field, lens, search
 from oracles import inequalities, kind, proves
 
@@ -216,6 +217,19 @@ def test_values_at_the_end_of_the_range_of_floats(size):
         y = (X @ w + 0.3 > 0).astype(int)
         X += np.where(y == 1, 1, -1)[:, None] * 1e-3 * w
         assert decide(X * size, y).kind == "separable"
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_floats_hold_the_differences_of_many_planes(sparse):
+    rng = np.random.default_rng(4)
+    X = sp.random_array((60, 2500), density=0.01, format="csr", rng=rng) if sparse else rng.normal(size=(300, 4))
+    y = (X @ rng.normal(size=(X.shape[1], 4)) + 0.1).argmax(axis=1)
+    verdict = separate(X, y)
+    assert verdict.check(X, y)
+    plane = verdict.separator
+    full = np.column_stack((plane.w, plane.b))
+    for own, rival in itertools.permutations(range(4), 2):  # or the check of many columns would take minutes
+        assert difference(full[own], full[rival]).dtype == np.float64
 
 
 def test_integers_on_a_high_ground():

@@ -202,7 +202,10 @@ class Field:
         """Return the plane for the data as given, with floats or, which loses nothing, with fractions."""
         W, offsets = self.raw(w)
         if not exact:
-            return in_classes(W, np.array([_nearest_float(b) for b in offsets]), self.data)
+            b = np.array([_nearest_float(value) for value in offsets])
+            if self.data.classes > 2:
+                W, b = on_grid(W), on_grid(b)
+            return in_classes(W, b, self.data)
         unit = [Fraction(2) ** int(s) for s in self.shift]
         rows = w.reshape(self.data.classes - 1, self.block)[:, : self.data.width].tolist()
         table = np.array([[Fraction(v) * u for v, u in zip(row, unit, strict=True)] for row in rows], dtype=object)
@@ -227,6 +230,16 @@ def in_classes(W: Array, b: Array, data: Data) -> Separator:
     if data.classes == 2:
         return Separator(W[0], b[0] if W.dtype == object else float(b[0]))
     return Separator(np.vstack((np.zeros_like(W[:1]), W)), np.concatenate((np.zeros_like(b[:1]), b)))
+
+
+def on_grid(values: Floats) -> Floats:
+    """Return floats, in each column rounded to the 50th binary digit of the largest: floats hold their differences.
+
+    The check then needs no fractions; but what was to be zero exactly may be so no more.
+    """
+    exponents = np.frexp(np.abs(values).max(axis=0, initial=0.0))[1]
+    grid: Floats = np.ldexp(np.rint(np.ldexp(values, 50 - exponents)), exponents - 50)
+    return grid
 
 
 def dense_rows(data: Data, which: Array) -> Floats:

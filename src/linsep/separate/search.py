@@ -25,7 +25,7 @@ from linsep.hull import Nearest, nearest_point
 from linsep.problem import Array, Dense, Floats, Rows
 from linsep.proof import Data, Refutation, Separator, Verdict, holds
 from linsep.separate import algebra, lifting, newton
-from linsep.separate.field import Field, Unforeseen, dense_rows, in_chunks, lowest, raw_differences
+from linsep.separate.field import Field, Unforeseen, dense_rows, in_chunks, lowest, on_grid, raw_differences
 from linsep.separate.lens import (
     Lens,
     as_plane,
@@ -287,7 +287,8 @@ class Search:
             if not descent.go_on(40, self.tick):
                 return None
             found.append(field.plane(descent.weights()))
-        planes = Separator(np.stack([plane.w for plane in found]), np.array([plane.b for plane in found]))
+        W, b = np.stack([plane.w for plane in found]), np.array([plane.b for plane in found])
+        planes = Separator(on_grid(W), on_grid(b))
         return self._confirmed("separable", planes, None)
 
     def _wide(self) -> Verdict | None:
