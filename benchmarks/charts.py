@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from benchmarks.results import times
+
 INK, MET, MISSED, LIMIT = "#1b2a41", "#2a6f97", "#c1502e", "#7a8ca5"
 
 
@@ -36,7 +38,7 @@ def _bars(each: dict[str, Any], path: Path) -> None:
         number = float(re.search(r"[\d.]+", row["target"])[0])  # type: ignore[index]
         target = number if row["target"].startswith("≥") else 1 / number
         axes.plot([target, target], [place - 0.42, place + 0.42], color=INK, linewidth=2)
-        axes.annotate(f" {row['ratio']:.2g}×", (max(row["ratio"], target), place), va="center", color=INK)
+        axes.annotate(f" {times(row['ratio'])}", (max(row["ratio"], target), place), va="center", color=INK)
     axes.set_yticks(range(len(rows)), [f"{_short(row['job'])} | {_short(row['peer_name'])}" for row in rows])
     axes.set_xscale("log")
     axes.axvline(1, color=LIMIT, linewidth=0.8, linestyle=":")

@@ -132,11 +132,16 @@ def everything(told: dict[str, Any]) -> list[str]:
     return lines
 
 
+def times(ratio: float) -> str:
+    """Return a ratio in two digits, or as many as stand before the point."""
+    return f"{ratio:.0f}×" if ratio >= 10 else f"{ratio:.2g}×"
+
+
 def _line(row: dict[str, Any]) -> str:
     """Return a row of a table."""
     mark = "met" if row["met"] else "**missed**"
     return (
-        f"| {row['job']} | {row['ours']:.3g} | {row['peer_name']} | {row['peer']:.3g} | {row['ratio']:.2g}× "
+        f"| {row['job']} | {row['ours']:.3g} | {row['peer_name']} | {row['peer']:.3g} | {times(row['ratio'])} "
         f"| {row['target']}, {mark} |"
     )
 
