@@ -66,8 +66,12 @@ def _curves(curve: dict[str, Any], path: Path) -> None:
         axes.loglog(x, y, "o-", markersize=4, label=f"{name} (last slope {slope:.1f})")
     places = sorted({float(value) for x, _ in curve["lines"].values() for value in x})
     if places and places[-1] < 200 * places[0] and len(places) <= 8:  # few powers of ten: label the points themselves
-        axes.set_xticks(places, [f"{place:,.4g}" for place in places])
-        axes.minorticks_off()
+        axes.set_xticks(places, [f"{place:,.0f}" if place >= 1 else f"{place:g}" for place in places])
+        axes.set_xticks([], minor=True)
+    heights = [float(value) for _, y in curve["lines"].values() for value in y if value > 0]
+    if heights and max(heights) < 30 * min(heights):
+        for formatter in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
+            formatter("{x:g}")
     axes.set(title=curve["title"], xlabel=curve["x_label"], ylabel=curve["y_label"])
     axes.grid(alpha=0.3, which="both")
     axes.legend(frameon=False, fontsize=8)
