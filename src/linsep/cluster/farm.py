@@ -85,7 +85,7 @@ def connect(address: str = "local", workers: int | None = None) -> Iterator[Clie
     Examples
     --------
     >>> from linsep.cluster import connect
-    >>> with connect("local", workers=1) as client:  # doctest: +SKIP
+    >>> with connect("local", workers=1) as client:
     ...     print(len(client.nthreads()))
     1
     """

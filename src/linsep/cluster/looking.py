@@ -47,10 +47,16 @@ def predict(
 
     Examples
     --------
-    >>> from linsep import cluster, load, read
-    >>> with cluster.connect("tcp://host:8786") as client:  # doctest: +SKIP
-    ...     for (labels,) in cluster.predict(load("model.linsep"), read("data/*.parquet", labels=False), client):
-    ...         print(labels)
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from linsep import Perceptron, cluster, read, teacher
+    >>> X, y, _ = teacher(300, 2, margin=0.1, random_state=0)
+    >>> with tempfile.TemporaryDirectory() as folder, cluster.connect("local", workers=1) as client:
+    ...     np.save(f"{folder}/data.npy", np.column_stack((X, y)))
+    ...     model = Perceptron().fit(X, y)
+    ...     parts = [labels for (labels,) in cluster.predict(model, read(f"{folder}/*.npy"), client)]
+    >>> bool((np.concatenate(parts) == y).all())
+    True
     """
     for method in methods:
         if method not in METHODS:
@@ -78,9 +84,15 @@ def confusion(model: Any, source: Source, client: Client, *, shard_bytes: int = 
 
     Examples
     --------
-    >>> from linsep import cluster, load, read
-    >>> with cluster.connect("tcp://host:8786") as client:  # doctest: +SKIP
-    ...     pairs = cluster.confusion(load("model.linsep"), read("data/*.parquet"), client)
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from linsep import Perceptron, cluster, read, teacher
+    >>> X, y, _ = teacher(300, 2, margin=0.1, random_state=0)
+    >>> with tempfile.TemporaryDirectory() as folder, cluster.connect("local", workers=1) as client:
+    ...     np.save(f"{folder}/data.npy", np.column_stack((X, y)))
+    ...     pairs = cluster.confusion(Perceptron().fit(X, y), read(f"{folder}/*.npy"), client)
+    >>> sum(pairs.values())
+    300
     """
     pairs: Counter[tuple[Any, Any]] = Counter()
     farm = Farm(client, source, shard_bytes)
@@ -106,9 +118,15 @@ def score(model: Any, source: Source, client: Client, *, shard_bytes: int = 1 <<
 
     Examples
     --------
-    >>> from linsep import cluster, load, read
-    >>> with cluster.connect("tcp://host:8786") as client:  # doctest: +SKIP
-    ...     accuracy = cluster.score(load("model.linsep"), read("data/*.parquet"), client)
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from linsep import Perceptron, cluster, read, teacher
+    >>> X, y, _ = teacher(300, 2, margin=0.1, random_state=0)
+    >>> with tempfile.TemporaryDirectory() as folder, cluster.connect("local", workers=1) as client:
+    ...     np.save(f"{folder}/data.npy", np.column_stack((X, y)))
+    ...     accuracy = cluster.score(Perceptron().fit(X, y), read(f"{folder}/*.npy"), client)
+    >>> accuracy
+    1.0
     """
     pairs = confusion(model, source, client, shard_bytes=shard_bytes)
     return sum(number for (true, found), number in pairs.items() if true == found) / sum(pairs.values())

@@ -130,9 +130,15 @@ def fit(
 
     Examples
     --------
-    >>> from linsep import Perceptron, cluster, read
-    >>> with cluster.connect("tcp://host:8786") as client:  # doctest: +SKIP
-    ...     model = cluster.fit(Perceptron(), read("data/*.parquet"), client)
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from linsep import Perceptron, cluster, read, teacher
+    >>> X, y, _ = teacher(300, 2, margin=0.1, random_state=0)
+    >>> with tempfile.TemporaryDirectory() as folder, cluster.connect("local", workers=1) as client:
+    ...     np.save(f"{folder}/data.npy", np.column_stack((X, y)))
+    ...     model = cluster.fit(Perceptron(), read(f"{folder}/*.npy"), client)
+    >>> model.stop_reason_, model.score(X, y)
+    ('separated', 1.0)
     """
     model._check_parameters()
     if model.order is not None:

@@ -255,9 +255,15 @@ def separate(
 
     Examples
     --------
-    >>> from linsep import cluster, read
-    >>> with cluster.connect("tcp://host:8786") as client:  # doctest: +SKIP
-    ...     verdict = cluster.separate(read("data/*.parquet"), client)
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from linsep import cluster, read, teacher
+    >>> X, y, _ = teacher(300, 2, margin=0.1, random_state=0)
+    >>> with tempfile.TemporaryDirectory() as folder, cluster.connect("local", workers=1) as client:
+    ...     np.save(f"{folder}/data.npy", np.column_stack((X, y)))
+    ...     verdict = cluster.separate(read(f"{folder}/*.npy"), client)
+    >>> verdict.kind, verdict.check(X, y)
+    ('separable', True)
     """
     return decide(
         source, client, fit_intercept=fit_intercept, time_limit=time_limit, shard_bytes=shard_bytes, watch=watch

@@ -59,9 +59,13 @@ def animate(
 
     Examples
     --------
+    >>> import os, tempfile
     >>> from linsep import Perceptron, show, teacher
     >>> X, y, _ = teacher(60, 2, margin=0.2)
-    >>> animation = show.animate(Perceptron().fit(X, y), X, y, "run.gif")  # doctest: +SKIP
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     animation = show.animate(Perceptron().fit(X, y), X, y, f"{folder}/run.gif")
+    ...     print(os.listdir(folder))
+    ['run.gif']
     """
     ending = None if path is None else Path(path).suffix.lower()
     if ending not in (None, ".gif", ".mp4", ".html"):
