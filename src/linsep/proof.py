@@ -225,7 +225,7 @@ def holds(verdict: Verdict, data: Data) -> bool:
     if verdict.kind == QUASI:
         return plane is not None and separates(plane, data, strictly=False) and contradicts(contradiction, data)
     if verdict.kind == OVERLAP:
-        return plane is None and overlaps(contradiction, data)
+        return plane is None and contradicts(contradiction, data, spanning=True)
     return False
 
 
@@ -248,19 +248,12 @@ def separates(plane: Separator, data: Data, *, strictly: bool) -> bool:
     return some
 
 
-def contradicts(refutation: Refutation | None, data: Data) -> bool:
-    """Return whether the weights are positive and the weighted sum of the inequalities vanishes."""
-    if refutation is None or not _well_formed(refutation, data):
-        return False
-    return _cancels(refutation, *combined(refutation, data))
-
-
-def overlaps(refutation: Refutation | None, data: Data) -> bool:
-    """Return whether, moreover, the combined inequalities span all others."""
+def contradicts(refutation: Refutation | None, data: Data, *, spanning: bool = False) -> bool:
+    """Return whether the weights are positive, the weighted sum vanishes and, if asked, the inequalities span all."""
     if refutation is None or not _well_formed(refutation, data):
         return False
     matrix, shifts = combined(refutation, data)
-    return _cancels(refutation, matrix, shifts) and _spans(refutation, data, matrix)
+    return _cancels(refutation, matrix, shifts) and (not spanning or _spans(refutation, data, matrix))
 
 
 def _well_formed(refutation: Refutation, data: Data) -> bool:

@@ -202,7 +202,7 @@ def fit(
             "mistakes": f"{learner.mistakes_:,} in training",
             "error": f"{wrong / rows:.4%} of the training rows are wrong ({wrong:,})",
             "margin": f"{learner.margin_:.6g}, radius R {learner.radius_:.6g}",
-            "time": f"{seconds:.2f} s" + (f", {size / passing / 1e6:,.1f} MB/s" if passing > 0 else ""),
+            "time": f"{seconds:.2f} s" + (f", {size / passing / 1e6:,.1f} MB/s" if size > 1e6 and passing > 0 else ""),
         }
         lines |= mixing_lines(learner)
         if scale != "none":

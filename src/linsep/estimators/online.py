@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -49,7 +50,7 @@ class _Stretch(NamedTuple):
     first_row: int
 
 
-class Online(Linear):
+class Online(Linear, ABC):
     """What the online classifiers share; a kind of them says how to train by its ``_plan``."""
 
     fit_intercept: bool
@@ -72,9 +73,9 @@ class Online(Linear):
     target_margin: float | None = None
     _mistakes_are_errors = True  # every update was made on a row that was on the wrong side
 
+    @abstractmethod
     def _plan(self, machines: int, seed: int) -> Plan:
         """Return how to train so many weight vectors, as the parameters say."""
-        raise NotImplementedError
 
     # -----------------------------------------------------------------------------------------------------------
     # Training

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
@@ -54,7 +55,7 @@ class Options:
     layout: Layout | None = None
 
 
-class Source:
+class Source(ABC):
     r"""Blocks of rows from one file or several; every iteration opens the files anew and holds one block at a time.
 
     Where the blocks begin depends on the data and ``block_bytes`` alone. Sparse rows may grow wider from block to
@@ -116,14 +117,14 @@ class Source:
             known = listed(sorted(map(str, labels)))
             raise ReadError(f"{self.files[0].name}: no row has the label {self.options.positive!r}; there are {known}")
 
+    @abstractmethod
     def _read(self, file: File) -> Iterator[tuple[Any, Array | None]]:
         """Yield rows and labels of one file, a block at a time."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def n_features(self) -> int:
         """How many features there are, or have been seen so far."""
-        raise NotImplementedError
 
     @property
     def features(self) -> slice:
@@ -140,7 +141,7 @@ class Source:
         """How wide `Block.X` has been so far, and whether an index was 0: parts read elsewhere must agree on it."""
         return self.n_features, False
 
-    def take_note(self, width: int, zero: bool) -> None:
+    def take_note(self, width: int, zero: bool) -> None:  # noqa: B027, most have nothing to take note of
         """Know what the parts, which were read elsewhere, have found together; only LIBSVM text leaves it open."""
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Self
@@ -97,7 +98,7 @@ def theme(style: str = "light") -> Iterator[Palette]:
         yield palette
 
 
-class Display:
+class Display(ABC):
     """What all figures share: where they are drawn, and in which colours."""
 
     figure_: Figure
@@ -124,9 +125,9 @@ class Display:
             self._draw(ax, palette)
         return self
 
+    @abstractmethod
     def _draw(self, ax: Axes, palette: Palette) -> None:
         """Draw on some axes."""
-        raise NotImplementedError
 
 
 def below(ax: Axes, columns: int = 2, *, space: float = 0.16) -> None:
