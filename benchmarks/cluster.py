@@ -14,9 +14,9 @@ import numpy as np
 
 from benchmarks import Row, at_least, at_most
 from linsep import Perceptron, cluster, read
-from linsep.cluster.farm import load as load_shard
-from linsep.cluster.passes import Lesson, Orders, Own, encoded, learn
+from linsep.cluster.shard_passes import Lesson, Orders, Own, encoded, learn
 from linsep.cluster.shards import cut
+from linsep.cluster.workers import load as load_shard
 
 ROWS, FEATURES, CLASSES, SHARDS, ROUNDS = 240_000, 100, 600, 4, 8
 

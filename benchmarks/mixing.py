@@ -18,9 +18,9 @@ from sklearn.base import clone
 
 from benchmarks import DATA, Curve, Row, Table, sized
 from linsep import Perceptron, read, teacher
-from linsep.cluster.farm import Raw
-from linsep.cluster.mixing import _Fitting
-from linsep.read import Block
+from linsep.cluster.parameter_mixing import _Fitting
+from linsep.cluster.workers import Raw
+from linsep.data.source import Block
 
 PASSES = 20
 SEEDS = 3

@@ -19,8 +19,8 @@ from typer.testing import CliRunner
 
 import linsep
 from linsep import Perceptron, load, save, teacher
-from linsep.bounds import clopper_pearson
-from linsep.cli import app, learn
+from linsep.cli import app, fit
+from linsep.prove.error_bounds import clopper_pearson
 
 COMMANDS = ["fit", "predict", "score", "show", "report", "convert", "generate"]
 
@@ -79,7 +79,7 @@ def test_help_lists_the_commands_and_each_has_an_example():
 
 
 def test_the_options_of_fit_are_the_parameters_of_the_perceptron():
-    options = inspect.signature(learn.fit).parameters
+    options = inspect.signature(fit.fit).parameters
     for name, parameter in inspect.signature(Perceptron).parameters.items():
         if name not in ("warm_start", "verbose"):
             assert options[name].default == parameter.default, name

@@ -27,13 +27,13 @@ import linsep
 from linsep import Perceptron, cluster, fit_source, read, teacher
 from linsep.cli import main
 from linsep.cluster import ClusterError, cut
-from linsep.cluster.farm import Farm
-from linsep.cluster.mixing import Mix
-from linsep.cluster.passes import Answer
-from linsep.cluster.passes import learn as learn_from
-from linsep.keep import Average
-from linsep.read import ReadError
-from linsep.train import Keeper, Weights
+from linsep.cluster.parameter_mixing import Mix
+from linsep.cluster.shard_passes import Answer
+from linsep.cluster.shard_passes import learn as learn_from
+from linsep.cluster.workers import Farm
+from linsep.data.byte_streams import ReadError
+from linsep.learn.driver import Keeper, Weights
+from linsep.learn.hypotheses import Average
 
 pytestmark = pytest.mark.filterwarnings("ignore:the cluster does not go on at the moment")  # as workers are killed
 
@@ -417,7 +417,7 @@ def test_a_task_that_was_given_up_is_tried_again(mortal, folder, monkeypatch):
     path = saved(folder, *rows(), "again.npy")
     mark = str(folder / "deaths")
     assert list(Farm(mortal, read(path), 10**9).ask(die_at_first, (mark, 4))) == ["alive"]
-    monkeypatch.setattr("linsep.cluster.farm._ATTEMPTS", 1)
+    monkeypatch.setattr("linsep.cluster.workers._ATTEMPTS", 1)
     with pytest.raises(ClusterError, match=r"shard 0 \(.*again.npy\): one worker after the other died"):
         list(Farm(mortal, read(path), 10**9).ask(die_at_first, (mark, 10**6)))
 
@@ -556,7 +556,7 @@ def test_a_pass_out_of_memory_leaves_a_checkpoint(client, undisturbed, folder, m
     path, expected = undisturbed
     how = {"shard_bytes": shard_bytes(path, 5), "checkpoint": str(folder / "hungry.checkpoint"), "resume": True}
     with monkeypatch.context() as patched:
-        patched.setattr("linsep.cluster.mixing.learn", hungry)
+        patched.setattr("linsep.cluster.parameter_mixing.learn", hungry)
         with pytest.raises(ClusterError, match="5 rounds had been made; resume from"):
             cluster.fit(Perceptron(keep="average", max_iter=12), read(path), client, **how)
     same(cluster.fit(Perceptron(keep="average", max_iter=12), read(path), client, **how), expected)

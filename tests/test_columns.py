@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.preprocessing import StandardScaler
 
-from linsep import columns
-from linsep.columns import CellError, ColumnError, Layout, Scaler, find, hash_name
+from linsep.data import columns
+from linsep.data.columns import CellError, ColumnError, Layout, Scaler, find, hash_name
 
 words = st.text(min_size=1, max_size=8)
 

@@ -8,8 +8,8 @@ import pytest
 import scipy.sparse as sp
 
 from linsep import Separator, from_json, separate, to_json, verify
-from linsep.document import Fingerprint
 from linsep.problem import Dense, Sparse, take
+from linsep.prove.documents import Fingerprint
 
 
 def hashed(X, y, pieces=None):

@@ -21,10 +21,10 @@ from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
 import linsep
-from linsep.explore import server, share
-from linsep.explore.asked import MOST_COLUMNS, MOST_ROWS, Points, Settings
-from linsep.explore.engine import answer
-from linsep.explore.presets import PRESETS
+from linsep.pages.explorer import server, share
+from linsep.pages.explorer.engine import answer
+from linsep.pages.explorer.presets import PRESETS
+from linsep.pages.explorer.requests import MOST_COLUMNS, MOST_ROWS, Points, Settings
 
 TOKEN = "a-token-that-nobody-guesses"
 ALL = sorted(PRESETS)
@@ -48,7 +48,7 @@ def fitted(question):
     X, y = rows_of(question)
     chosen = Settings.of(question["settings"])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("linsep.estimators.perceptron.Perceptron._warn", lambda *_: None)
+        patch.setattr("linsep.models.perceptron.Perceptron._warn", lambda *_: None)
         return linsep.Perceptron(**chosen.parameters()).fit(X, y), X, y
 
 

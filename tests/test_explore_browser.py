@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import linsep
-from linsep.explore.asked import Settings
-from linsep.explore.presets import PRESETS
+from linsep.pages.explorer.presets import PRESETS
+from linsep.pages.explorer.requests import Settings
 
 playwright = pytest.importorskip("playwright.sync_api", reason="Playwright for Python is not installed")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -108,7 +108,7 @@ def agree_run(page):
         d = X.shape[1]
         start = {"coef_init": [chosen.start[:d]], "intercept_init": chosen.start[d:] if chosen.fit_intercept else None}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("linsep.estimators.perceptron.Perceptron._warn", lambda *_: None)
+        patch.setattr("linsep.models.perceptron.Perceptron._warn", lambda *_: None)
         model = linsep.Perceptron(**chosen.parameters()).fit(X, y, **start)
     assert fact(page, "mistakes") == model.mistakes_
     assert fact(page, "stop") == model.stop_reason_

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from linsep import Perceptron, document, separate, separator, teacher
+from linsep import Perceptron, separate, separator, teacher
 from linsep.cli import main
-from linsep.separate import search
+from linsep.prove import documents, search
 
 
 @pytest.fixture
@@ -150,8 +150,10 @@ def test_an_interrupt_leaves_nothing_behind(capsys, files, monkeypatch, where):
     if where == "in the search":
         monkeypatch.setattr(search.Search, "tick", interrupt)
     else:
-        monkeypatch.setattr(document, "to_json", interrupt)
-    monkeypatch.setattr("linsep.stream.in_a_hurry", threading.Event())  # or later tests would be in a hurry, too
+        monkeypatch.setattr(documents, "to_json", interrupt)
+    monkeypatch.setattr(
+        "linsep.models.from_files.in_a_hurry", threading.Event()
+    )  # or later tests would be in a hurry, too
     (files / "proof.json").write_text("an older proof")
     before, handler = sorted(files.iterdir()), signal.getsignal(signal.SIGINT)
     try:

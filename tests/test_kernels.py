@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oracle
-from linsep import kernels
-from linsep.encode import to_rows
-from linsep.kernels import Rule
+from linsep.data.encoding import to_rows
+from linsep.learn import kernels
+from linsep.learn.driver import Plan, Weights, scores, train
+from linsep.learn.kernels import Rule
 from linsep.problem import Dense, Examples, Stop
-from linsep.train import Plan, Weights, scores, train
 
 
 @given(seed=st.integers(0, 10**6), offset=st.booleans())

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from linsep.libsvm import LABEL, UNWANTED, LineError, label, parse, parse_table
+from linsep.data.text_parsers import LABEL, UNWANTED, LineError, label, parse, parse_table
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linsep.separate import lifting, newton
-from linsep.separate.lifting import dependency, solve
-from linsep.separate.newton import corners, fit
+from linsep.prove import exact_solve, newton
+from linsep.prove.exact_solve import dependency, solve
+from linsep.prove.newton import corners, fit
 
 
 def patient(_):
@@ -136,7 +136,7 @@ def test_rows_that_do_not_cancel_have_no_corners():
 
 @pytest.mark.parametrize("looks", [0, 1, 3, 8])
 def test_a_solution_hears_the_clock(looks, monkeypatch):
-    monkeypatch.setattr(lifting, "_PIECE", 500)
+    monkeypatch.setattr(exact_solve, "_PIECE", 500)
     F, f = system(np.random.default_rng(0), "normal", 20)
     with pytest.raises(SpentError):
         solve(F, f, hasty(looks))
@@ -154,9 +154,9 @@ def test_corners_hear_the_clock(looks, monkeypatch):
 @settings(deadline=None, max_examples=20)
 def test_pieces_change_nothing(seed):
     F, f = system(np.random.default_rng(seed), "normal", 8)
-    whole, size = solve(F, f, patient), lifting._PIECE
+    whole, size = solve(F, f, patient), exact_solve._PIECE
     try:
-        lifting._PIECE = 64
+        exact_solve._PIECE = 64
         assert solve(F, f, patient) == whole
     finally:
-        lifting._PIECE = size
+        exact_solve._PIECE = size

@@ -12,7 +12,7 @@ from sklearn.svm import SVC
 
 from exact_hull import squared_distance
 from linsep import NotSeparable, largest_margin, teacher
-from linsep.margin import bracket
+from linsep.prove import margin_bracket
 
 FORMS = ("affine", "origin", "augmented")
 
@@ -349,7 +349,7 @@ def test_the_answer_says_what_it_is():
 @settings(deadline=None)
 def test_roots_are_on_the_side_asked_for(value, exponent):
     value *= Fraction(2) ** exponent
-    low, high = bracket.root(value, up=False), bracket.root(value, up=True)
+    low, high = margin_bracket.root(value, up=False), margin_bracket.root(value, up=True)
     assert Fraction(low) ** 2 <= value
     assert math.isinf(high) or Fraction(high) ** 2 >= value
     assert high <= math.nextafter(math.nextafter(low, math.inf), math.inf) or math.isinf(high)
@@ -358,5 +358,5 @@ def test_roots_are_on_the_side_asked_for(value, exponent):
 @given(arrays(np.float64, 5, elements=st.floats(allow_nan=False, allow_infinity=False)))
 @settings(deadline=None)
 def test_doubles_become_whole_numbers_exactly(values):
-    numbers, exponent = bracket.integers(values)
+    numbers, exponent = margin_bracket.integers(values)
     assert [n * Fraction(2) ** exponent for n in numbers] == [Fraction(float(v)) for v in values]

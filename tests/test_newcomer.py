@@ -133,8 +133,8 @@ def test_an_interrupted_run_says_how_to_go_on(run, monkeypatch):
     def interrupted(*_, **__):
         linsep.cli._interrupt()  # as Ctrl-C does
 
-    monkeypatch.setattr("linsep.stream.fit_source", interrupted)
-    monkeypatch.setattr("linsep.stream.in_a_hurry", threading.Event())
+    monkeypatch.setattr("linsep.models.from_files.fit_source", interrupted)
+    monkeypatch.setattr("linsep.models.from_files.in_a_hurry", threading.Event())
     Path("a.csv").write_text("x,class\n1,yes\n-1,no\n")
     assert run("fit", "a.csv") == (130, "", "linsep: interrupted\n")
     said = "linsep: interrupted; the same command with --resume goes on\n"

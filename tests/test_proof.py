@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linsep.problem import Dense
-from linsep.proof import Data, Refutation, Separator, Verdict, difference, read, separates, signs
+from linsep.prove.claims import Data, Refutation, Separator, Verdict, difference, read, separates, signs
 from oracles import proves
 
 XOR = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])

@@ -24,9 +24,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_svmlight_file
 
-from linsep.columns import hash_name
-from linsep.read import ReadError, Source, read
-from linsep.read.stream import File, cores, pieces, side_by_side
+from linsep.data.byte_streams import File, ReadError, cores, pieces, side_by_side
+from linsep.data.columns import hash_name
+from linsep.data.opening import read
+from linsep.data.source import Source
 
 quick = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 

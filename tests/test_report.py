@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from linsep import largest_margin, mistake_bound, report, teacher
-from linsep.report import study
+from linsep.pages.reporting import study
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="the report is opened with Playwright, which is not here")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

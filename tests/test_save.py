@@ -14,8 +14,8 @@ from safetensors.numpy import save as to_bytes
 
 import linsep
 from linsep import Perceptron, load, save
-from linsep.atomic import replacing
-from linsep.estimators.linear import Linear
+from linsep.data.atomic import replacing
+from linsep.models.linear import Linear
 
 RNG = np.random.default_rng(5)
 FITTED = ["coef_", "intercept_", "classes_", "n_iter_", "n_features_in_", "stop_reason_", "mistakes_"]
@@ -210,7 +210,7 @@ class Middle(Linear):
 
 
 def test_another_estimator_needs_one_line_in_the_table(tmp_path, monkeypatch):
-    room = sys.modules["linsep.save"]
+    room = sys.modules["linsep.models.files"]
     X, y = data()
     model = Middle().fit(X, y)
     with pytest.raises(ValueError, match="Middle is not a kind"):

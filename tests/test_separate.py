@@ -15,10 +15,10 @@ from threadpoolctl import threadpool_info
 
 import linsep
 from linsep import Perceptron, from_json, separate, separator, to_json, verify
-from linsep.document import _digest
-from linsep.parallel import in_parallel
-from linsep.proof import difference, read
-from linsep.separate import algebra, field, lens, search
+from linsep.data.threads import in_parallel
+from linsep.prove import algebra, exact_view, scaled, search
+from linsep.prove.claims import difference, read
+from linsep.prove.documents import _digest
 from oracles import inequalities, kind, proves
 
 
@@ -337,7 +337,7 @@ def test_rounding_flips_verdicts():
 
 def test_search_without_floats(monkeypatch):
     """With no levels of lenses allowed, Wolfe's algorithm in rationals must decide everything by itself."""
-    monkeypatch.setattr(lens, "_LEVELS", 0)
+    monkeypatch.setattr(exact_view, "_LEVELS", 0)
     monkeypatch.setattr(search.Search, "_with_floats", lambda _: None)
     rng = np.random.default_rng(9)
     seen = set()
@@ -567,7 +567,7 @@ def words(rng, n=60, d=150):
 
 @pytest.mark.parametrize("offset", [False, True])
 def test_many_columns(offset, monkeypatch):
-    monkeypatch.setattr(field, "WIDE", 100)
+    monkeypatch.setattr(scaled, "WIDE", 100)
     rng = np.random.default_rng(12)
     X = words(rng)
     y = rng.integers(0, 2, X.shape[0])
@@ -583,7 +583,7 @@ def test_many_columns(offset, monkeypatch):
 
 
 def test_many_columns_and_classes(monkeypatch):
-    monkeypatch.setattr(field, "WIDE", 100)
+    monkeypatch.setattr(scaled, "WIDE", 100)
     rng = np.random.default_rng(13)
     X = words(rng)
     y = rng.integers(0, 3, X.shape[0])
@@ -608,7 +608,7 @@ def test_many_columns_in_use_by_few():
 @pytest.mark.compiled
 def test_ctrl_c_leaves_no_thread_and_no_limit(monkeypatch):
     X, y, _ = linsep.teacher(50_000, 30, margin=0.01, random_state=0)
-    sweep, calls = field.Field.sweep, []
+    sweep, calls = scaled.Field.sweep, []
 
     def interrupted(_, w):
         calls.append(w)
@@ -616,13 +616,13 @@ def test_ctrl_c_leaves_no_thread_and_no_limit(monkeypatch):
 
     threads, libraries = threading.active_count(), [(lib["filepath"], lib["num_threads"]) for lib in threadpool_info()]
     with monkeypatch.context() as patch:
-        patch.setattr(field.Field, "sweep", interrupted)
+        patch.setattr(scaled.Field, "sweep", interrupted)
         with pytest.raises(KeyboardInterrupt):
             separate(X, y)
     assert calls
     assert threading.active_count() == threads
     assert [(lib["filepath"], lib["num_threads"]) for lib in threadpool_info()] == libraries
-    assert field.Field.sweep is sweep
+    assert scaled.Field.sweep is sweep
     assert separate(X, y).check(X, y)
 
 

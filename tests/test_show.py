@@ -24,12 +24,13 @@ from linsep import (
     PlanesDisplay,
     RegionsDisplay,
     TheoremDisplay,
+    animate,
     audit,
     largest_margin,
-    show,
     teacher,
+    theme,
 )
-from linsep.show.style import short
+from linsep.figures.style import short
 
 
 @pytest.fixture(autouse=True)
@@ -156,7 +157,7 @@ def test_what_cannot_be_drawn_is_said():
         with pytest.raises(ValueError, match="KernelPerceptron has no trace"):
             display.from_estimator(other, X, y)
     with pytest.raises(ValueError, match="KernelPerceptron has no trace"):
-        show.animate(other, X, y)
+        animate(other, X, y)
     with pytest.raises(ValueError, match=r"50.*49|49.*50"):
         PlaneDisplay.from_estimator(Perceptron().fit(X, y), X, y[:49])
 
@@ -423,7 +424,7 @@ def test_animation_has_a_frame_for_every_mistake(tmp_path, d, classes):
     else:
         X, y = np.array([[0, 0], [5, 0], [0, 5], [0, 6]]), [0, 1, 2, 2]
     model = Perceptron().fit(X, y)
-    show.animate(model, X, y, tmp_path / "run.gif")
+    animate(model, X, y, tmp_path / "run.gif")
     with Image.open(tmp_path / "run.gif") as film:
         assert 1 < film.n_frames <= model.mistakes_ + 1
         assert film.n_frames > model.mistakes_ / 2  # frames that look the same may be one
@@ -432,7 +433,7 @@ def test_animation_has_a_frame_for_every_mistake(tmp_path, d, classes):
 def test_the_last_frame_is_the_plane_of_the_model(tmp_path):
     X, y, _ = teacher(40, 2, margin=0.1, offset=0.2, random_state=9)
     model = Perceptron().fit(X, y)
-    film = show.animate(model, sp.csr_array(X), y, tmp_path / "run.html", max_frames=5)
+    film = animate(model, sp.csr_array(X), y, tmp_path / "run.html", max_frames=5)
     film._draw_frame(4)
     ax = film._fig.axes[0]
     line = lines(ax)["plane"].get_xydata()
@@ -446,10 +447,10 @@ def test_animation_says_what_it_cannot_write(tmp_path, monkeypatch):
     X, y, _ = teacher(40, 2, margin=0.15, random_state=9)
     model = Perceptron().fit(X, y)
     with pytest.raises(ValueError, match=r"\.gif, \.html or \.mp4, not \.avi"):
-        show.animate(model, X, y, tmp_path / "run.avi")
+        animate(model, X, y, tmp_path / "run.avi")
     monkeypatch.setattr("shutil.which", lambda _: None)
     with pytest.raises(ValueError, match="needs the program ffmpeg"):
-        show.animate(model, X, y, tmp_path / "run.mp4")
+        animate(model, X, y, tmp_path / "run.mp4")
 
 
 def test_dark_and_light():
@@ -473,7 +474,7 @@ def test_colours_can_be_told_apart():
         return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
     for style in ("light", "dark"):
-        with show.theme(style) as palette:
+        with theme(style) as palette:
             paper, ink = luminance(palette.paper), luminance(palette.ink)
             assert (max(paper, ink) + 0.05) / (min(paper, ink) + 0.05) > 7
             # deuteranopia leaves blue against yellow: the two classes must differ there

@@ -14,7 +14,7 @@ from sklearn.datasets import dump_svmlight_file
 from sklearn.exceptions import ConvergenceWarning
 
 from linsep import Perceptron, fit_source, load, read, teacher
-from linsep.stream import ahead
+from linsep.models.from_files import ahead
 from oracle import alike
 
 
@@ -408,7 +408,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
 
 
 def test_long_traces_are_given_up(tmp_path, monkeypatch):
-    monkeypatch.setattr("linsep.stream._LONGEST_TRACE", 100)
+    monkeypatch.setattr("linsep.models.from_files._LONGEST_TRACE", 100)
     path = write(tmp_path, "csv", *numbers(2))
     model = fit_source(Perceptron(max_iter=3), read(path))
     assert model.mistakes_ > 100

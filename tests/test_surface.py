@@ -95,7 +95,7 @@ def test_results_have_what_the_contract_says(name):
 
 
 def test_names_are_sorted_and_others_are_not_there():
-    assert sorted(linsep.__all__) == linsep.__all__ == sorted(linsep._ROOMS)
+    assert sorted(linsep.__all__) == linsep.__all__ == sorted(linsep._HOME)
     assert set(linsep.__all__) <= set(dir(linsep))
     assert (Path(linsep.__file__).parent / "py.typed").exists()
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
@@ -127,7 +127,7 @@ def test_importing_loads_and_compiles_nothing():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
     code = (
-        "from linsep import kernels\n"
+        "from linsep.learn import kernels\n"
         "print(sum(len(f.signatures) for f in vars(kernels).values() if hasattr(f, 'signatures')))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

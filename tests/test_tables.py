@@ -16,9 +16,10 @@ import pytest
 import scipy.sparse as sp
 from numpy.lib import format as npy
 
-from linsep import columns
-from linsep.columns import CATEGORY, NUMBER, TEXT, hash_name
-from linsep.read import ReadError, arrays, read
+from linsep.data import columns, numpy_files
+from linsep.data.byte_streams import ReadError
+from linsep.data.columns import CATEGORY, NUMBER, TEXT, hash_name
+from linsep.data.opening import read
 
 
 def dense(X: Any) -> np.ndarray:
@@ -114,9 +115,9 @@ def test_pages_that_have_been_read_are_given_back_and_come_back(
     table = np.random.default_rng(0).standard_normal((3000, 5))
     np.save(tmp_path / "rows.npy", table)
     given_back = []
-    release = arrays._release
-    monkeypatch.setattr(arrays, "_RELEASE", 1 << 14)
-    monkeypatch.setattr(arrays, "_release", lambda array: given_back.append(array.shape) or release(array))
+    release = numpy_files._release
+    monkeypatch.setattr(numpy_files, "_RELEASE", 1 << 14)
+    monkeypatch.setattr(numpy_files, "_release", lambda array: given_back.append(array.shape) or release(array))
     source = read(tmp_path / "rows.npy", block_bytes=4096)
     for _ in range(2):
         assert np.array_equal(np.vstack([block.X for block in source]), table[:, :4])

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from linsep import Plane, teacher
-from linsep.teacher import lessons
+from linsep.data.teaching import lessons
 
 
 @given(

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linsep import write
-from linsep.read import read
+from linsep.data import writing
+from linsep.data.opening import read
 
 X = np.array([[0.1, -2.0, 1e-300], [5e-324, 1.7976931348623157e308, 0.0], [3.0, -0.5, 123456789.125]])
 Y = np.array([1, -1, 1])
@@ -24,10 +24,10 @@ def test_rows_come_back_bit_for_bit(tmp_path, ending, packed):
     path = tmp_path / f"rows.{ending}{packed}"
     if packed and ending not in ("csv", "tsv", "svm"):
         with pytest.raises(ValueError, match="its own ways"):
-            write.format_of(path)
+            writing.format_of(path)
         return
-    form = write.format_of(path)
-    with write.rows(path, form, 3, 3) as put:
+    form = writing.format_of(path)
+    with writing.rows(path, form, 3, 3) as put:
         put(X[:2], Y[:2])
         assert not path.exists()  # it appears when it is complete
         put(X[:0], Y[:0])
@@ -48,7 +48,7 @@ def test_rows_come_back_bit_for_bit(tmp_path, ending, packed):
 )
 def test_libsvm_text_is_what_python_would_write(tmp_path_factory, rows):
     path = tmp_path_factory.getbasetemp() / "rows.svm"
-    with write.rows(path, "libsvm", len(rows), 2) as put:
+    with writing.rows(path, "libsvm", len(rows), 2) as put:
         put(np.array([row[:2] for row in rows]), np.array([row[2] for row in rows]))
     lines = path.read_text().split("\n")
     assert lines.pop() == ""
@@ -69,7 +69,7 @@ def test_columns_of_all_kinds_and_awkward_words(tmp_path):
     import csv
 
     for name, delimiter in (("out.csv", ","), ("out.tsv", "\t")):
-        with write.columns(tmp_path / name, write.format_of(name, None, write.TABLES)) as put:
+        with writing.columns(tmp_path / name, writing.format_of(name, None, writing.TABLES)) as put:
             put(columns)
         with open(tmp_path / name, newline="") as file:
             header, *rows = csv.reader(file, delimiter=delimiter)
@@ -79,14 +79,14 @@ def test_columns_of_all_kinds_and_awkward_words(tmp_path):
         assert [row[2] for row in rows] == ["1", "x", "2.5", "True"]
     import pyarrow.parquet as pq
 
-    with write.columns(tmp_path / "out.parquet", "parquet") as put:
+    with writing.columns(tmp_path / "out.parquet", "parquet") as put:
         put(columns)
         put(columns)
     assert pq.read_table(tmp_path / "out.parquet").column("label").to_pylist() == 2 * labels.tolist()
 
 
 def begin_and_stop(path):
-    with write.rows(path, write.format_of(path), 3, 3) as put:
+    with writing.rows(path, writing.format_of(path), 3, 3) as put:
         put(X[:1], Y[:1])
         raise RuntimeError("stop")
 
@@ -101,10 +101,10 @@ def test_a_failure_leaves_nothing(tmp_path):
 
 def test_names_that_are_no_format():
     with pytest.raises(ValueError, match=r"'.xyz' is not a format|\.xyz is not a format"):
-        write.format_of("rows.xyz")
+        writing.format_of("rows.xyz")
     with pytest.raises(ValueError, match="npy is not a format to write here: csv, tsv, parquet, arrow"):
-        write.format_of("labels.npy", None, write.TABLES)
-    assert write.format_of("anything", "arrow") == "arrow"
+        writing.format_of("labels.npy", None, writing.TABLES)
+    assert writing.format_of("anything", "arrow") == "arrow"
 
 
 def test_standard_output_that_takes_a_part_at_a_time_gets_everything(monkeypatch):
@@ -118,7 +118,7 @@ def test_standard_output_that_takes_a_part_at_a_time_gets_everything(monkeypatch
         buffer = Sluggish()
 
     monkeypatch.setattr("sys.stdout", Out)
-    with write.rows("-", "csv", 3, 3) as put:
+    with writing.rows("-", "csv", 3, 3) as put:
         put(X, Y)
     assert Out.buffer.getvalue().decode().count("\n") == 4
     assert np.array_equal(np.loadtxt(io.BytesIO(Out.buffer.getvalue()), delimiter=",", skiprows=1)[:, :3], X)

@@ -118,29 +118,3 @@ class Run:
     def mistakes(self) -> int:
         """How many mistakes were made, which is how many updates."""
         return sum(entry.mistakes for entry in self.passes)
-
-
-class NotSeparable(ValueError):  # noqa: N818 (what is wrong, not that something is)
-    """No plane separates the rows.
-
-    Attributes
-    ----------
-    upper : float
-        Proved: no plane separates them by a margin above this, which is zero or next to it.
-    refutation : object or None
-        The exact proof that none separates them at all, where one has been searched for.
-
-    Examples
-    --------
-    >>> from linsep import NotSeparable, largest_margin
-    >>> try:
-    ...     largest_margin([[1], [2], [3]], [0, 1, 0])
-    ... except NotSeparable as error:
-    ...     print(error.upper)
-    0.0
-    """
-
-    def __init__(self, message: str, *, upper: float = 0.0, refutation: Any = None):
-        super().__init__(message)
-        self.upper = upper
-        self.refutation = refutation

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 import typer
 
-from linsep.cli import apply, exploring, judge, learn, models, pictures, teach
+from linsep.cli import explore, fit, generate, predict, report, separate, show
 
 __all__ = ["app", "main"]
 
@@ -31,18 +31,18 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
 for _command, _example in (
-    (learn.fit, "linsep fit train.csv --target species --max-iter 100 --model species.linsep"),
-    (apply.predict, "linsep predict species.linsep new.csv --score --out labels.csv"),
-    (apply.score, "linsep score species.linsep test.csv --at-most 0.05"),
-    (judge.separate, "linsep separate data.csv --target species --proof proof.json"),
-    (judge.verify, "linsep verify proof.json data.csv --target species"),
-    (models.show, "linsep show species.linsep train.csv --out figures"),
-    (pictures.report, "linsep report data.csv --target species --out report.html"),
-    (models.convert, "linsep convert species.linsep species.onnx"),
-    (teach.generate, "linsep generate data.csv --n 10000 --d 20 --margin 0.05"),
-    (exploring.explore, "linsep explore species.csv --target species"),
+    (fit.fit, "linsep fit train.csv --target species --max-iter 100 --model species.linsep"),
+    (predict.predict, "linsep predict species.linsep new.csv --score --out labels.csv"),
+    (predict.score, "linsep score species.linsep test.csv --at-most 0.05"),
+    (separate.separate, "linsep separate data.csv --target species --proof proof.json"),
+    (separate.verify, "linsep verify proof.json data.csv --target species"),
+    (show.show, "linsep show species.linsep train.csv --out figures"),
+    (report.report, "linsep report data.csv --target species --out report.html"),
+    (show.convert, "linsep convert species.linsep species.onnx"),
+    (generate.generate, "linsep generate data.csv --n 10000 --d 20 --margin 0.05"),
+    (explore.explore, "linsep explore species.csv --target species"),
 ):
-    _needs = _command is not exploring.explore
+    _needs = _command is not explore.explore
     app.command(epilog=f"Example: `{_example}`", no_args_is_help=_needs)(_command)
 
 
@@ -90,8 +90,8 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _interrupt(*_: object) -> NoReturn:
-    if "linsep.stream" in sys.modules:
-        sys.modules["linsep.stream"].in_a_hurry.set()
+    if "linsep.models.from_files" in sys.modules:
+        sys.modules["linsep.models.from_files"].in_a_hurry.set()
     raise _Interrupted
 
 

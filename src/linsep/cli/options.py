@@ -110,7 +110,7 @@ class ReadingAgain:
     ] = None
 
     def given(self) -> dict[str, Any]:
-        """Return what `linsep.read` is to be told."""
+        """Return what `linsep.data.opening` is to be told."""
         said = {name: value for name, value in asdict(self).items() if value is not None}
         if said.get("delimiter") in ("tab", "\\t"):
             said["delimiter"] = "\t"

@@ -12,10 +12,10 @@ from itertools import pairwise
 
 import pyarrow as pa
 
-from linsep.read import Block, ReadError, Source
-from linsep.read.arrays import mapped
-from linsep.read.stream import File
-from linsep.read.tables import opened
+from linsep.data.byte_streams import File, ReadError
+from linsep.data.columnar import opened
+from linsep.data.numpy_files import mapped
+from linsep.data.source import Block, Source
 
 Span = tuple[int, int] | None  # of a file: bytes of text, rows, row groups, batches; None for all of it
 Piece = tuple[str, Span, int]  # path, span, bytes
@@ -108,7 +108,7 @@ def cut(
     --------
     >>> import os, tempfile
     >>> from linsep.cluster import cut
-    >>> from linsep.read import read
+    >>> from linsep import read
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = os.path.join(folder, "data.svm")
     ...     with open(path, "w") as file:

@@ -1,0 +1,163 @@
+"""Options of a cluster, and what commands do there instead of here."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from linsep.cli.screen import Meter, count
+
+if TYPE_CHECKING:
+    from linsep.cluster.verdicts import Decision
+    from linsep.data.source import Source
+    from linsep.problem import Array
+    from linsep.prove.claims import Verdict
+
+_PANEL = "Cluster"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a command is to work: a cluster, unless nothing is said."""
+
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Work on this Dask cluster, such as tcp://host:8786; local: on processes of this machine.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+    workers: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Processes on this machine; one per core.", rich_help_panel=_PANEL),
+    ] = None
+    shard_mb: Annotated[
+        float,
+        typer.Option(metavar="MB", min=1e-6, help="Megabytes of a shard, where files are cut.", rich_help_panel=_PANEL),
+    ] = 64
+
+    def __post_init__(self) -> None:
+        if self.workers is not None and self.cluster not in (None, "local"):
+            raise typer.BadParameter("--workers is for --cluster local: an existing cluster has the workers it has")
+
+    @property
+    def address(self) -> str | None:
+        """Where the cluster is, None if there is none."""
+        return "local" if self.cluster is None and self.workers is not None else self.cluster
+
+    @property
+    def shard_bytes(self) -> int:
+        """About how many bytes of a file a worker gets at a time."""
+        return max(1, round(self.shard_mb * 1e6))
+
+    def __bool__(self) -> bool:
+        return self.address is not None
+
+    @contextmanager
+    def client(self) -> Iterator[Any]:
+        """Connect to the cluster."""
+        try:
+            from linsep.cluster import connect
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError(
+                f"--cluster needs the package {error.name}: pip install 'linsep[cluster]'"
+            ) from None
+        assert self.address is not None
+        with connect(self.address, self.workers) as client:
+            yield client
+
+    def fit(self, learner: Any, source: Source, watching: Meter, **how: Any) -> None:
+        """Train on the cluster."""
+        before = [0, 0, 0, 0]  # round, rows looked at before it, shards heard in it, mistakes so far
+        size: int | None = None  # rows of a whole round, once there was one
+
+        def watch(number: int, looked: int, mistakes: int, _: float) -> None:
+            nonlocal size
+            if number != before[0]:
+                size = watching.rows - before[1] or None
+                before[:] = [number, watching.rows, 0, before[3]]
+            own = mistakes - before[3]
+            before[2:] = [before[2] + 1, mistakes]
+            watching.rows = before[1] + looked
+            words = f"round {number + 1}/{learner.max_iter:,}  shard {before[2]}: {own:,} of {mistakes:,} mistakes"
+            watching.show(looked, size, words)
+
+        with self.client() as client:
+            from linsep import cluster
+
+            cluster.fit(learner, source, client, shard_bytes=self.shard_bytes, watch=watch, **how)
+
+    def confusion(self, fitted: Any, source: Source) -> Counter[tuple[Any, Any]]:
+        """Count pairs of true and predicted labels on the cluster."""
+        with self.client() as client:
+            from linsep import cluster
+
+            return cluster.confusion(fitted, source, client, shard_bytes=self.shard_bytes)
+
+    def predictions(
+        self, fitted: Any, source: Source, methods: tuple[str, ...]
+    ) -> Generator[tuple[Array, ...], None, None]:
+        """Yield what the model says of the rows, a stretch at a time, in their order."""
+        with self.client() as client:
+            from linsep import cluster
+
+            yield from cluster.predict(fitted, source, client, methods=methods, shard_bytes=self.shard_bytes)
+
+    def decide(self, source: Source, offset: bool, time_limit: float | None, watching: Meter) -> Decision:
+        """Decide on the cluster whether a plane separates the classes."""
+
+        def watch(number: int, rows: int, left: int) -> None:
+            watching.show(None, None, f"round {number + 1}  {count(rows, 'row')} searched, {left:,} not covered")
+
+        with self.client() as client:
+            from linsep.cluster.verdicts import decide
+
+            return decide(
+                source, client, fit_intercept=offset, time_limit=time_limit, shard_bytes=self.shard_bytes, watch=watch
+            )
+
+    def document(self, verdict: Verdict, source: Source) -> str:
+        """Return a verdict with its proof as a document; the rows are read here once more, to name them."""
+        from linsep.cluster.verdicts import fingerprint
+        from linsep.prove.documents import written
+
+        return written(verdict, fingerprint(source, verdict))
+
+
+class Picked(dict[int, Any]):
+    """Some rows of a matrix, by their numbers; its shape is that of all of it."""
+
+    def __init__(self, rows: dict[int, Any], shape: tuple[int, int]) -> None:
+        super().__init__(rows)
+        self.shape = shape
+
+
+def mixing_facts(learner: Any) -> dict[str, Any]:
+    """Return what is to be reported of a run on a cluster, nothing of one here."""
+    mixing = getattr(learner, "mixing_", None)
+    if mixing is None:
+        return {}
+    by_shard = mixing["mistakes"].sum(axis=0)
+    facts = {"shards": len(by_shard), "mistakes_by_shard": by_shard, "weighted_mistakes": mixing["weighted"]}
+    return facts | {"margin_upper": mixing["margin_upper"], "bound_holds": mixing["holds"]}
+
+
+def mixing_lines(learner: Any) -> dict[str, str]:
+    """Return the lines of the report about a run on a cluster, none about one here."""
+    facts = mixing_facts(learner)
+    if not facts:
+        return {}
+    own = facts["mistakes_by_shard"]
+    lines = {"shards": f"{facts['shards']:,}, with {own.min():,} to {own.max():,} mistakes each"}
+    if facts["margin_upper"] < float("inf"):
+        lines["bound"] = (
+            f"no plane has a margin above {facts['margin_upper']:.6g}, by {facts['weighted_mistakes']:,.1f} weighted "
+            f"mistakes ({facts['bound_holds']})"
+        )
+    return lines

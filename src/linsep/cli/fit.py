@@ -1,0 +1,292 @@
+"""``linsep fit``: from files to a model."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from linsep.cli.cluster_options import Place, mixing_facts, mixing_lines
+from linsep.cli.inputs import check_place, open_data, remember
+from linsep.cli.options import OUTPUT, READING, Data, Planes, Reading, Screen, flag, grouped
+from linsep.cli.screen import Meter, count, facts_table, headline, meter, result
+from linsep.wording import STOPPED
+
+if TYPE_CHECKING:
+    from linsep.data.source import Source
+
+_LEARNING, _STOPPING, _CHECKPOINTS = "Learning", "Stopping", "Checkpoints"
+
+
+@dataclass(frozen=True)
+class Learning(Planes):
+    """How to learn and when to stop: the parameters of the perceptron."""
+
+    fit_intercept: Annotated[bool, flag("--fit-intercept/--no-fit-intercept", "Learn an offset.", _LEARNING)] = True
+    eta0: Annotated[float, typer.Option(help="Learning rate.", rich_help_panel=_LEARNING)] = 1.0
+    shuffle: Annotated[bool, flag("--shuffle/--no-shuffle", "A fresh order of rows each pass.", _LEARNING)] = True
+    order: Annotated[
+        Literal["first", "worst"] | None,
+        typer.Option(help="Instead of passes: always the first, or the worst, mistake.", rich_help_panel=_LEARNING),
+    ] = None
+    keep: Annotated[
+        Literal["last", "best", "average", "vote"],
+        typer.Option(
+            metavar="WHICH",
+            help="What to hand over: last, best, average or vote.",
+            rich_help_panel=_LEARNING,
+        ),
+    ] = "last"
+    update_margin: Annotated[
+        float, typer.Option(metavar="M", help="Update up to y·s <= M.", rich_help_panel=_LEARNING)
+    ] = 0.0
+    multi_class: Annotated[
+        Literal["argmax", "ovr"],
+        typer.Option(help="Many classes: one machine, or one against the rest.", rich_help_panel=_LEARNING),
+    ] = "argmax"
+    on_plane: Annotated[
+        int, typer.Option(metavar="-1|1", help="Side to predict on the plane.", rich_help_panel=_LEARNING)
+    ] = -1
+    class_weight: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LABEL=WEIGHT",
+            help="Factors of the learning rate, one option per label; or balanced.",
+            rich_help_panel=_LEARNING,
+        ),
+    ] = None
+    random_state: Annotated[
+        int, typer.Option(metavar="SEED", min=0, help="Seed of what is random.", rich_help_panel=_LEARNING)
+    ] = 0
+    max_iter: Annotated[
+        int, typer.Option(metavar="PASSES", help="Largest number of passes.", rich_help_panel=_STOPPING)
+    ] = 1000
+    max_updates: Annotated[
+        int | None, typer.Option(metavar="UPDATES", help="Largest number of updates.", rich_help_panel=_STOPPING)
+    ] = None
+    tol: Annotated[
+        float | None, typer.Option(help="Stop when the loss goes down by no more.", rich_help_panel=_STOPPING)
+    ] = None
+    n_iter_no_change: Annotated[
+        int,
+        typer.Option(metavar="PASSES", help="Passes without improvement that end a run.", rich_help_panel=_STOPPING),
+    ] = 5
+    early_stopping: Annotated[bool, flag("--early-stopping", "Stop by the error on held-out rows.", _STOPPING)] = False
+    validation_fraction: Annotated[
+        float, typer.Option(metavar="SHARE", help="Share of rows to hold out.", rich_help_panel=_STOPPING)
+    ] = 0.1
+    target_margin: Annotated[
+        float | None,
+        typer.Option(metavar="MARGIN", help="Stop when no plane can have this margin.", rich_help_panel=_STOPPING),
+    ] = None
+
+    def learner(self) -> Any:
+        """Return the perceptron with these parameters."""
+        from linsep.models.perceptron import Perceptron
+
+        given = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "offset"}
+        given |= {"fit_intercept": self.with_offset, "class_weight": _class_weight(self.class_weight)}
+        return Perceptron(**given)
+
+
+@dataclass(frozen=True)
+class Saving:
+    """Where to write what it takes to go on, and whether to."""
+
+    checkpoint: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Write there what it takes to go on.", rich_help_panel=_CHECKPOINTS),
+    ] = None
+    every: Annotated[
+        str, typer.Option(metavar="TIME", help="How often, such as 30s or 5m.", rich_help_panel=_CHECKPOINTS)
+    ] = "30s"
+    resume: Annotated[bool, flag("--resume", "Go on from the checkpoint.", _CHECKPOINTS)] = False
+
+    def __post_init__(self) -> None:
+        if self.resume and self.checkpoint is None:
+            raise typer.BadParameter("--resume goes on from a checkpoint: name its file with --checkpoint")
+
+
+@grouped
+def fit(
+    data: Data,
+    learning: Learning,
+    scale: Annotated[
+        Literal["none", "unit", "standard"],
+        typer.Option(
+            metavar="HOW",
+            help="none; unit: learn from rows divided by R; standard: from columns of mean 0 and deviation 1. The "
+            "weights are handed over in the units of the file.",
+            rich_help_panel=_LEARNING,
+        ),
+    ] = "none",
+    model: Annotated[
+        str, typer.Option("--model", "-m", metavar="OUT", help="File for the model.", rich_help_panel=OUTPUT)
+    ] = "model.linsep",
+    invert: Annotated[bool, flag("--invert", "Keep the names of hashed features.", OUTPUT)] = False,
+    *,
+    screen: Screen,
+    positive: Annotated[
+        str | None, typer.Option(metavar="LABEL", help="The label to learn as +1.", rich_help_panel=READING)
+    ] = None,
+    reading: Reading,
+    saving: Saving,
+    place: Place,
+) -> None:
+    """Learn a plane from files with the perceptron, and save the model.
+
+    Numbers are taken as they are, words are hashed. The files may be larger than memory. The run ends with a full pass
+    without a mistake, or for the reason it reports; the exit code is 0 whether or not the rows turned out to be
+    separated. After an interruption the same command with --resume ends with the bits of a run that was never
+    interrupted.
+    """
+    from linsep.models.files import save
+
+    learner = learning.learner()
+    source = open_data(data, reading, positive=positive, invert=invert)
+    for path in (model, saving.checkpoint):
+        check_place(path)
+    with meter("learning", screen) as watching:
+        if learning.order is None:
+            how = {"scale": scale, "checkpoint": saving.checkpoint, "every": _seconds(saving.every)}
+            (place.fit if place else _stream)(learner, source, watching, resume=saving.resume, **how)
+        elif place or positive is not None or scale != "none" or saving.checkpoint is not None:
+            beside = "--positive, --scale, --checkpoint, --cluster or --workers"
+            raise typer.BadParameter(f"--order {learning.order} does not go with {beside}")
+        else:
+            _hold(learner, source)
+        seconds = watching.seconds
+    remember(learner, source, invert=invert)
+    save(learner, model)
+    rows, wrong = int(learner._rows_seen), int(learner.training_errors_)
+    size = (source.size or 0) * learner.n_iter_
+    passing = float(learner.history_["seconds"].sum())
+    facts = {
+        "command": "fit",
+        "data": data,
+        "model": model,
+        "rows": rows,
+        "features": learner.n_features_in_,
+        "classes": learner.classes_,
+        "passes": learner.n_iter_,
+        "scale": scale,
+        "stop_reason": learner.stop_reason_,
+        "mistakes": learner.mistakes_,
+        "training_errors": wrong,
+        "training_error": wrong / rows,
+        "margin": learner.margin_,
+        "radius": learner.radius_,
+        "seconds": seconds,
+        "megabytes_per_second": size / passing / 1e6 if passing > 0 else None,
+        **mixing_facts(learner),
+    }
+
+    def show(console: Any) -> None:
+        labels = [str(label) for label in learner.classes_.tolist()]
+        listed = ", ".join(labels if len(labels) <= 8 else [*labels[:6], "…", labels[-1]])
+        reason = learner.stop_reason_
+        lines = {
+            "rows": f"{rows:,} of {count(learner.n_features_in_, 'feature')}",
+            "classes": f"{len(labels)}: {listed}",
+            "passes": f"{learner.n_iter_:,}, stopped by {reason}: {STOPPED.get(reason, '')}",
+            "mistakes": f"{learner.mistakes_:,} in training",
+            "error": f"{wrong / rows:.4%} of the training rows are wrong ({wrong:,})",
+            "margin": f"{learner.margin_:.6g}, radius R {learner.radius_:.6g}",
+            "time": f"{seconds:.2f} s" + (f", {size / passing / 1e6:,.1f} MB/s" if size > 1e6 and passing > 0 else ""),
+        }
+        lines |= mixing_lines(learner)
+        if scale != "none":
+            lines["scale"] = f"{scale} in training; weights, margin and R are in the units of the file"
+        names = (
+            ", ".join(file.name for file in source.files) if len(source.files) <= 8 else f"{len(source.files):,} files"
+        )
+        console.print(headline(model, f" learnt from {names}"))
+        console.print(facts_table(lines))
+        for line in _advice(reason, wrong, learner):
+            console.print(line)
+
+    result(facts, screen, show)
+
+
+def _stream(learner: Any, source: Source, watching: Meter, **how: Any) -> None:
+    """Train from the files, a block at a time."""
+    from linsep.models.from_files import fit_source
+
+    size = source.size
+    before = [0, 0]  # passes that are over, and the rows looked at in them
+
+    def watch(number: int, looked: int, mistakes: int, _: float) -> None:
+        if number != before[0]:
+            before[:] = [number, watching.rows]
+        watching.rows = before[1] + looked
+        position = source.position
+        watching.bytes = number * (size or 0) + position
+        watching.show(position, size, f"pass {number + 1}/{learner.max_iter:,}  {mistakes:,} mistakes")
+
+    fit_source(learner, source, watch=watch, **how)
+
+
+def _hold(learner: Any, source: Source) -> None:
+    """Train with all rows in memory, which an order that goes back to the first row needs."""
+    X, y = source.to_arrays()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=r"max_(iter|updates)=\d+ ended the run")  # the report says it
+        learner.fit(X, y)
+
+
+def _seconds(text: str) -> float:
+    """Return a time such as 30s, 5m or 1h in seconds."""
+    unit = {"s": 1, "m": 60, "h": 3600}.get(text[-1:])
+    try:
+        seconds = float(text if unit is None else text[:-1]) * (unit or 1)
+        if not 0 <= seconds < 1e9:
+            raise ValueError
+    except ValueError:
+        raise typer.BadParameter(f"--every takes a time such as 30s or 5m, got {text!r}") from None
+    return seconds
+
+
+def _advice(reason: str, wrong: int, learner: Any) -> list[str]:
+    """Say what to try next when the rows are not separated."""
+    if reason == "separated" or (wrong == 0 and reason != "margin_refuted"):
+        return []
+    if reason == "margin_refuted":
+        return [
+            f"No plane keeps a margin of {learner.target_margin:g} from these rows: that is proved by the mistakes."
+        ]
+    if reason in ("max_iter", "max_updates"):
+        option = "--" + reason.replace("_", "-")
+        return [
+            f"Not separated yet. If some plane separates the rows, a larger {option} or --scale standard will find "
+            "one. If none does, no number of passes will: --early-stopping or --tol stops sooner. "
+            "linsep separate tells which, with a proof."
+        ]
+    return [
+        f"Not separated: the run ended early. Without --{_ENDED_BY[reason]} it would go on. "
+        "linsep separate tells whether a plane exists, with a proof."
+    ]
+
+
+_ENDED_BY = {"loss_plateau": "tol", "validation": "early-stopping"}
+
+
+def _class_weight(given: list[str] | None) -> Any:
+    """Return the class weights: None, "balanced", or a dict."""
+    if not given:
+        return None
+    if given == ["balanced"]:
+        return "balanced"
+    from linsep.data.text_parsers import label
+
+    weights: dict[Any, float] = {}
+    for item in given:
+        name, equals, number = item.rpartition("=")
+        try:
+            if not equals:
+                raise ValueError
+            weights[label(name)] = float(number)
+        except ValueError:
+            raise typer.BadParameter(f"--class-weight takes balanced or LABEL=WEIGHT, got {item!r}") from None
+    return weights

@@ -1,0 +1,102 @@
+"""``linsep generate``: data with a known plane, in any format and of any size."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated, Any, Literal
+
+import typer
+
+from linsep.cli.inputs import check_place
+from linsep.cli.options import Screen, grouped
+from linsep.cli.screen import count, facts_table, headline, meter, result
+
+
+@grouped
+def generate(
+    out: Annotated[str, typer.Argument(metavar="OUT", help="File to write; - is standard output (CSV).")],
+    n: Annotated[int, typer.Option("--n", "-n", metavar="N", min=2, help="Number of rows.")] = 1000,
+    d: Annotated[int, typer.Option("--d", "-d", metavar="D", min=1, help="Number of features.")] = 10,
+    margin: Annotated[float, typer.Option(help="Every point is at least this far from the plane.")] = 0.1,
+    radius: Annotated[float, typer.Option(help="No point is farther than this from the origin.")] = 1.0,
+    offset: Annotated[
+        str | None, typer.Option(metavar="NUMBER|random", help="Offset of the plane; by default it has none.")
+    ] = None,
+    flip: Annotated[float, typer.Option(help="Share of the labels to turn round.")] = 0.0,
+    random_state: Annotated[int, typer.Option(metavar="SEED", min=0, help="Seed of what is random.")] = 0,
+    format: Annotated[  # noqa: A002 - the word that users know
+        Literal["csv", "tsv", "parquet", "arrow", "libsvm", "npy", "npz"] | None,
+        typer.Option(help="By default what OUT ends in."),
+    ] = None,
+    *,
+    screen: Screen,
+) -> None:
+    """Draw points labelled -1 and +1 by a hidden plane, and write them to a file.
+
+    The format is that of the name: .csv, .tsv, .parquet, .arrow, .svm, .npy, .npz; the text ones also with .gz or .zst.
+    The label is the last column, named y; the features are x1, x2 and so on. Rows are drawn some at a time, so the file
+    may be larger than memory.
+    """
+    from linsep.data import writing
+    from linsep.data.teaching import lessons
+
+    shape = writing.format_of(out, format)
+    if out == "-" and screen.json:
+        raise typer.BadParameter("--json prints to standard output: write the rows to a file")
+    check_place(out)
+    with meter("writing", screen) as watching:
+        b = True if offset == "random" else _number(offset)
+        drawn = lessons(n, d, margin=margin, radius=radius, offset=b, flip=flip, random_state=random_state)
+        first = next(drawn)  # what is wrong with the numbers is said before a file is begun
+        with writing.rows(out, shape, n, d) as put:
+            X, y, plane = first
+            while True:
+                put(X, y)
+                watching.rows += len(X)
+                watching.show(watching.rows, n)
+                following = next(drawn, None)
+                if following is None:
+                    break
+                X, y, _ = following
+    facts = {
+        "command": "generate",
+        "out": out,
+        "format": shape,
+        "rows": n,
+        "features": d,
+        "margin": margin,
+        "radius": radius,
+        "w": plane.w,
+        "b": plane.b,
+        "mistake_bound": (radius / margin) ** 2 if margin > 0 and plane.b == 0 and flip == 0 else None,
+        "seconds": watching.seconds,
+    }
+
+    def show(console: Any) -> None:
+        lines = {
+            "rows": f"{n:,} of {count(d, 'feature')}",
+            "plane": f"{_vector(plane.w)}·x {'+' if plane.b >= 0 else '-'} {abs(plane.b):.4g} = 0",
+            "margin": f"{margin:g}, radius {radius:g}",
+        }
+        if facts["mistake_bound"]:
+            lines["bound"] = f"(R/γ)² = {facts['mistake_bound']:.6g} mistakes of the perceptron without offset, at most"
+        console.print(headline(out))
+        console.print(facts_table(lines))
+
+    result(facts, replace(screen, quiet=screen.quiet or out == "-"), show)
+
+
+def _number(text: str | None) -> float:
+    """Return the offset that was asked for, 0 for none."""
+    if text is None:
+        return 0.0
+    try:
+        return float(text)
+    except ValueError:
+        raise typer.BadParameter(f"--offset takes a number or random, got {text!r}") from None
+
+
+def _vector(w: Any) -> str:
+    """Return a vector as on a blackboard, the middle of a long one left out."""
+    numbers = [f"{value:.3g}" for value in w.tolist()]
+    return "(" + ", ".join(numbers if len(numbers) <= 6 else [*numbers[:4], "…", numbers[-1]]) + ")"

@@ -1,0 +1,125 @@
+"""Files as commands take them, and what a model remembers of the data that it learnt from."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from linsep.cli.options import Reading, ReadingAgain
+
+if TYPE_CHECKING:
+    from linsep.data.columns import Layout
+    from linsep.data.source import Source
+
+
+def check_place(path: str | None) -> None:
+    """Refuse a file that could not be written, before hours of work and not after."""
+    if path is None or path == "-":
+        return
+    folder = os.path.dirname(os.path.realpath(path))
+    if not os.path.isdir(folder):
+        raise ValueError(f"{path}: there is no folder {os.path.dirname(path)}")
+    if os.path.isdir(path):
+        raise ValueError(f"{path}: is a folder, not a file")
+    if os.path.exists(path) and not os.path.isfile(path):
+        return  # a pipe or a terminal, which is written to as it is
+    if not os.access(folder, os.W_OK):
+        raise ValueError(f"{path}: no permission to write there")
+
+
+def open_data(paths: list[str], reading: Reading, **others: Any) -> Source:
+    """Open data that no model knows yet."""
+    from linsep.data.opening import read
+
+    return read(paths if len(paths) > 1 else paths[0], **reading.given(), **others)
+
+
+def open_like(model: Any, paths: list[str], reading: ReadingAgain, *, labels: bool = True) -> Source:
+    """Open data to be read as those that the model learnt from: the same columns, whatever their order now."""
+    from linsep.data.opening import read
+
+    memory = getattr(model, "reading_", {})
+    layout = _layout(model, memory)
+    # whoever wrote the weights, LIBLINEAR for one, counted from 1 unless we know better
+    known = {"zero_based": bool(memory.get("zero_based")), "missing": memory.get("missing", "error")}
+    if layout is not None:
+        known["target"] = layout.target
+    if not labels and known["missing"] == "drop":
+        known["missing"] = "error"  # every row is to get a label
+    return read(paths if len(paths) > 1 else paths[0], layout=layout, labels=labels, **known | reading.given())
+
+
+def open_model(path: str) -> Any:
+    """Read a model of linsep or of LIBLINEAR, whichever it is."""
+    from linsep.models.exchange import from_liblinear
+    from linsep.models.files import load
+
+    with open(path, "rb") as file:
+        text = file.read(12) == b"solver_type "
+    return from_liblinear(path) if text else load(path)
+
+
+def all_at_once(source: Source) -> tuple[Any, Any]:
+    """Return all rows and labels of a source."""
+    X, y = source.to_arrays()
+    if y is None:
+        raise ValueError(f"{source.files[0].name}: there are no labels")
+    return X, y
+
+
+def remember(model: Any, source: Source, *, invert: bool) -> None:
+    """Have the model keep what it takes to read other data in the same way."""
+    import numpy as np
+
+    memory: dict[str, Any] = {"format": source.options.format, "missing": source.options.missing}
+    layout = source.layout
+    if layout is not None:
+        names, kinds = zip(*layout.columns, strict=True) if layout.columns else ((), ())
+        memory["names"] = np.array(names, dtype=object)
+        memory["kinds"] = np.array(kinds, dtype=object)
+        memory["hash_bits"], memory["named"], memory["target"] = layout.hash_bits, layout.named, layout.target
+    if source.options.format == "libsvm":
+        memory["zero_based"] = bool(getattr(source, "zero_based", False))
+    if invert and source.seen:
+        places = sorted(source.seen)
+        memory["seen"] = np.array(places, dtype=np.int64)
+        memory["seen_names"] = np.array([" ".join(sorted(source.seen[j])) for j in places], dtype=object)
+    model.reading_ = memory
+    if source.names is not None and len(source.names) == model.n_features_in_:
+        model.feature_names_in_ = np.array(source.names, dtype=object)
+
+
+def _layout(model: Any, memory: dict[str, Any]) -> Layout | None:
+    """Return the layout of the table that the model learnt from, None if it was no table."""
+    from linsep.data.columns import NUMBER, Layout
+
+    if "names" in memory:
+        pairs = tuple(zip(memory["names"].tolist(), memory["kinds"].tolist(), strict=True))
+        return Layout(pairs, memory["hash_bits"], memory["named"], memory["target"])
+    names = getattr(model, "feature_names_in_", None)
+    return None if names is None else Layout(tuple((str(name), NUMBER) for name in names))
+
+
+def feature_names(model: Any) -> Any:
+    """Return a function from the number of a feature to its name."""
+    memory = getattr(model, "reading_", {})
+    names = getattr(model, "feature_names_in_", None)
+    if names is None and "names" in memory and memory["named"]:
+        names = memory["names"][memory["kinds"] == "number"]
+    seen = dict(zip(memory["seen"].tolist(), memory["seen_names"].tolist(), strict=True)) if "seen" in memory else {}
+    first = 1 if memory.get("format") == "libsvm" and not memory.get("zero_based") else 0
+
+    def name(j: int) -> str:
+        if names is not None and j < len(names):
+            return str(names[j])
+        return str(seen.get(j, f"#{j + first}"))
+
+    return name
+
+
+def blocks(model: Any, source: Source) -> Iterator[tuple[Any, Any]]:
+    """Yield rows of as many features as the model has, and their labels."""
+    from linsep.models.from_files import ahead, fitted_rows
+
+    return fitted_rows(model, source, ahead(source))

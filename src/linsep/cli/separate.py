@@ -1,0 +1,208 @@
+"""``linsep separate`` and ``linsep verify``: is there a plane, and does a proof of the answer hold."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from typing import Annotated, Any
+
+import typer
+
+from linsep.cli.cluster_options import Picked, Place
+from linsep.cli.inputs import all_at_once, check_place, open_data
+from linsep.cli.options import DECIDING, OUTPUT, Data, Planes, Reading, Screen, flag, grouped
+from linsep.cli.screen import count, facts_table, headline, meter, result
+from linsep.wording import verdict_meaning
+
+_SHOWN = 12  # rows and columns of a table on the screen
+
+
+@grouped
+def separate(
+    data: Data,
+    planes: Planes,
+    margin: Annotated[bool, flag("--margin/--no-margin", "Find the largest margin, too.", DECIDING)] = True,
+    gap: Annotated[
+        float, typer.Option(help="How close its bounds are to be, relatively.", rich_help_panel=DECIDING)
+    ] = 1e-6,
+    time_limit: Annotated[
+        float | None, typer.Option(metavar="SECONDS", min=0, help="Give up after so long.", rich_help_panel=DECIDING)
+    ] = None,
+    proof: Annotated[
+        str | None,
+        typer.Option(metavar="OUT", help="Write the proof to this JSON file.", rich_help_panel=OUTPUT),
+    ] = None,
+    *,
+    screen: Screen,
+    reading: Reading,
+    place: Place,
+) -> None:
+    """Decide whether a plane separates the classes, exactly, and prove it.
+
+    The exit code is 0 if the classes are separable and 1 if they are not, or if the time limit came first.
+    """
+    from linsep.errors import NotSeparable
+    from linsep.prove.documents import to_json
+    from linsep.prove.margins import largest_margin
+    from linsep.prove.separability import separate as decide
+
+    check_place(proof)
+    source = open_data(data, reading)
+    offset = planes.with_offset
+    X: Any
+    y: Any
+    if place:
+        margin = False  # takes all rows at once
+        started = time.perf_counter()
+        with meter("deciding", screen) as watching:
+            verdict, rows, cells, y = place.decide(source, offset, time_limit, watching)
+        X = Picked(cells, (rows, verdict.n_features))
+    else:
+        X, y = all_at_once(source)
+        started = time.perf_counter()
+        verdict = decide(X, y, fit_intercept=offset, time_limit=time_limit)
+    seconds = time.perf_counter() - started
+    best = None
+    if verdict.kind == "separable" and margin:
+        with suppress(NotSeparable):  # by so little that doubles cannot place the plane of largest margin
+            best = largest_margin(X, y, form="affine" if offset else "origin", gap=gap)
+    if proof is not None and verdict.kind != "unknown":
+        _write(proof, place.document(verdict, source) if place else to_json(verdict, X, y))
+    facts = {
+        "command": "separate",
+        "data": data,
+        "rows": X.shape[0],
+        "features": X.shape[1],
+        "classes": list(verdict.classes),
+        "verdict": verdict.kind,
+        "fit_intercept": offset,
+        "margin_lower": None if best is None else best.lower,
+        "margin_upper": None if best is None else best.upper,
+        "support_rows": None if best is None else best.support,
+        "refutation": _contradiction(verdict, y),
+        "bracket": verdict.bracket if verdict.kind == "unknown" else None,
+        "seconds": seconds,
+        "proof": proof,
+    }
+
+    def show(console: Any) -> None:
+        console.print(headline(f"{verdict.kind}: {verdict_meaning(verdict.kind, verdict.fit_intercept)}"))
+        lines = {"rows": f"{X.shape[0]:,} of {count(X.shape[1], 'feature')}, {len(verdict.classes)} classes"}
+        if best is not None:
+            lines["margin"] = f"the largest is between {best.lower:.10g} and {best.upper:.10g}"
+            lines["support"] = f"{count(len(best.support), 'row')} on the band of that plane"
+        elif verdict.kind == "separable" and margin:
+            lines["margin"] = "positive, but too small to be found in double precision"
+        if verdict.kind == "unknown":
+            lines["margin"] = f"known so far: between {verdict.bracket[0]:.6g} and {verdict.bracket[1]:.6g}"
+        if verdict.refutation is not None:
+            lines["refuted by"] = f"{count(len(verdict.refutation.indices), 'row')} that contradict each other"
+        lines["time"] = f"{seconds:.2f} s for the verdict and its exact proof"
+        if proof is not None and verdict.kind != "unknown":
+            lines["proof"] = f"{proof}; check it with: linsep verify {proof} {' '.join(data)}"
+        console.print(facts_table(lines))
+        if verdict.refutation is not None:
+            console.print(_table(verdict, X, y, source.names))
+            console.print(
+                "Weighted so, the rows of one class and those of the other add up to the same point: a plane would "
+                "have to have it on both sides."
+                if len(verdict.classes) == 2
+                else "Weighted so, class by class, the rows and those held against them cancel: no weights serve all."
+            )
+
+    result(facts, screen, show)
+    raise typer.Exit(0 if verdict.kind == "separable" else 1)
+
+
+@grouped
+def verify(
+    proof: Annotated[str, typer.Argument(metavar="PROOF", help="A file that separate wrote.", show_default=False)],
+    data: Data,
+    *,
+    screen: Screen,
+    reading: Reading,
+) -> None:
+    """Check a proof against the data, in exact arithmetic.
+
+    The exit code is 0 if the proof holds and 1 if it does not hold for these data.
+    """
+    from linsep.prove.documents import from_json
+    from linsep.prove.documents import verify as check
+
+    with open(proof, "rb") as file:
+        text = file.read().decode("utf-8", "replace")
+    try:
+        verdict, written_for = from_json(text)
+    except ValueError as error:
+        raise ValueError(f"{proof}: {error}") from None
+    X, y = all_at_once(open_data(data, reading))
+    holds = check(text, X, y)
+    facts = {"command": "verify", "proof": proof, "data": data, "verdict": verdict.kind, "holds": holds}
+
+    def show(console: Any) -> None:
+        if holds:
+            console.print(
+                headline(f"the proof holds: {verdict.kind}, {verdict_meaning(verdict.kind, verdict.fit_intercept)}")
+            )
+        else:
+            console.print(headline("the proof does not hold for these data"))
+            console.print(
+                f"It was written for {written_for.get('n_rows')} rows of {written_for.get('n_features')} features; "
+                f"these are {X.shape[0]} of {X.shape[1]}. Some value or label differs, or the order of the rows, or "
+                "the proof is wrong."
+            )
+
+    result(facts, screen, show)
+    raise typer.Exit(0 if holds else 1)
+
+
+def _write(path: str, text: str) -> None:
+    """Write the proof in one step."""
+    from linsep.data.atomic import replacing
+
+    with replacing(path) as file:
+        file.write(text.encode())
+
+
+def _contradiction(verdict: Any, y: Any) -> list[dict[str, Any]] | None:
+    """Return the rows of a refutation with their labels and weights."""
+    found = verdict.refutation
+    if found is None:
+        return None
+    rows = zip(found.indices.tolist(), found.rivals.tolist(), found.weights, strict=True)
+    return [
+        {"row": i, "label": y[i], "against": verdict.classes[rival], "weight": str(weight)} for i, rival, weight in rows
+    ]
+
+
+def _table(verdict: Any, X: Any, y: Any, names: Any) -> Any:
+    """Return the rows that contradict each other as a table."""
+    import numpy as np
+    from rich.table import Table
+    from rich.text import Text
+
+    found, two = verdict.refutation, len(verdict.classes) == 2
+    wide = X.shape[1] > _SHOWN // 2
+    table = Table("row", title="rows that contradict each other", title_justify="left")
+    longest = max(len(str(y[i])) for i in found.indices.tolist())
+    table.add_column("label", overflow="fold", no_wrap=longest <= 16)
+    if not two:
+        table.add_column("against")
+    table.add_column("weight", justify="right", no_wrap=True)
+    for j in range(0 if wide else X.shape[1]):
+        name = names[j] if names is not None and j < len(names) else f"#{j}"
+        table.add_column(Text(name), justify="right", overflow="fold")
+    order = np.argsort([-weight for weight in found.weights], kind="stable")
+    long = max(len(str(weight)) for weight in found.weights) > 12
+    whole = sum(found.weights) if long else 1  # what is too long to be shown exactly is shown as a share
+    for k in order[:_SHOWN].tolist():
+        i, weight = int(found.indices[k]), found.weights[k]
+        cells: list[Any] = [str(i), Text(str(y[i])), *([] if two else [Text(str(verdict.classes[found.rivals[k]]))])]
+        cells.append(f"≈ {float(weight / whole):.4g}" if long else str(weight))
+        if not wide:
+            row = X[[i]].toarray()[0] if hasattr(X, "toarray") else X[i]
+            cells += [f"{value:.6g}" for value in row.tolist()]
+        table.add_row(*cells)
+    if len(order) > _SHOWN:
+        table.add_row("…", f"{len(order) - _SHOWN} more", *[""] * (len(table.columns) - 2))
+    return table

@@ -1,0 +1,157 @@
+"""``linsep show`` and ``linsep convert``: look at a model, carry it to other programs."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated, Any, Literal
+
+import typer
+
+from linsep.cli.inputs import check_place, feature_names, open_model
+from linsep.cli.options import Model, ReadingAgain, Screen, flag, grouped
+from linsep.cli.screen import count, facts_table, headline, result
+
+_ENDINGS = {
+    ".linsep": "linsep",
+    ".safetensors": "linsep",
+    ".onnx": "onnx",
+    ".liblinear": "liblinear",
+    ".model": "liblinear",
+    ".txt": "liblinear",
+}
+
+
+@grouped
+def show(
+    model: Model,
+    data: Annotated[
+        list[str] | None, typer.Argument(metavar="DATA", help="Rows to draw the model among; see --out.")
+    ] = None,
+    out: Annotated[str, typer.Option("--out", "-o", metavar="DIR", help="Folder for the figures.")] = "figures",
+    image: Annotated[Literal["png", "svg", "pdf"], typer.Option(help="Kind of the figures.")] = "png",
+    style: Annotated[Literal["light", "dark"], typer.Option(help="Of the figures.")] = "light",
+    animate: Annotated[bool, flag("--animate", "Write the run as run.gif, too.")] = False,
+    top: Annotated[int, typer.Option(metavar="N", min=1, help="How many weights to show, strongest first.")] = 20,
+    *,
+    screen: Screen,
+    reading: ReadingAgain,
+) -> None:
+    """Show a model: what it is, how its run ended, and its strongest weights; with DATA, write figures.
+
+    DATA are read as those that the model learnt from. If they are the very rows, the figures show its run as well: pass
+    by pass, and mistake by mistake beside the bound of the theorem.
+    """
+    import numpy as np
+
+    fitted = open_model(model)
+    if data:
+        from linsep.cli.report import draw
+
+        draw(fitted, data, out, screen, reading, image=image, style=style, animate=animate)
+        return
+    name = feature_names(fitted)
+    W, b = getattr(fitted, "coef_", np.empty((1, 0))), getattr(fitted, "intercept_", np.empty(0))  # a kernel has none
+    strength = np.abs(W).max(axis=0)
+    strongest = np.argsort(-strength, kind="stable")[: min(top, np.count_nonzero(strength))]
+    labels = fitted.classes_.tolist()
+    columns = ["weight"] if len(W) == 1 else [str(label) for label in labels]
+    defaults = type(fitted)().get_params()
+    changed = {key: value for key, value in fitted.get_params().items() if value != defaults[key]}
+    stopped = getattr(fitted, "stop_reason_", None)
+    facts = {
+        "command": "show",
+        "model": model,
+        "kind": type(fitted).__name__,
+        "parameters": fitted.get_params(),
+        "classes": labels,
+        "features": fitted.n_features_in_,
+        "stop_reason": stopped,
+        "passes": getattr(fitted, "n_iter_", None),
+        "mistakes": getattr(fitted, "mistakes_", None),
+        "radius": getattr(fitted, "radius_", None) if stopped else None,
+        "margin": getattr(fitted, "margin_", None) if stopped else None,
+        "intercept": b,
+        "weights": [{"feature": name(j), "index": j, "weights": W[:, j]} for j in strongest.tolist()],
+    }
+
+    def display(console: Any) -> None:
+        from rich.table import Table
+        from rich.text import Text
+
+        lines = {
+            "kind": " ".join([type(fitted).__name__, *(f"{key}={value}" for key, value in changed.items())]),
+            "classes": ", ".join(map(str, labels[:12])) + (f" … {len(labels)} in all" if len(labels) > 12 else ""),
+            "features": f"{fitted.n_features_in_:,}, {np.count_nonzero(strength):,} of them with a weight"
+            if W.size
+            else f"{fitted.n_features_in_:,}",
+        }
+        if stopped:
+            passes, mistakes = count(fitted.n_iter_, "pass"), count(fitted.mistakes_, "mistake")
+            lines["run"] = f"{passes}, {mistakes}, stopped by {stopped}"
+            if hasattr(fitted, "radius_"):
+                lines["margin"] = f"{fitted.margin_:.6g}, radius R {fitted.radius_:.6g}"
+        elif hasattr(fitted, "margin_lower_"):
+            lines["margin"] = f"the largest is between {fitted.margin_lower_:.10g} and {fitted.margin_upper_:.10g}"
+        else:
+            lines["run"] = "none: the weights came from elsewhere"
+        if hasattr(fitted, "support_"):
+            lines["support"] = count(len(fitted.support_), "row")
+        console.print(facts_table(lines))
+        if W.shape[1] == 0:
+            return
+        table = Table("feature", title=f"the {count(len(strongest), 'strongest weight')}", title_justify="left")
+        for column in columns[:12]:
+            table.add_column(Text(column), justify="right")
+        for j in strongest.tolist():
+            table.add_row(Text(name(j)), *(f"{w:.6g}" for w in W[:12, j]))
+        table.add_section()
+        table.add_row(Text("offset", style="dim"), *(f"{each:.6g}" for each in b[:12]))
+        if len(columns) == 1:
+            table.caption = Text(f"w points to the side of {labels[-1]}")
+        console.print(table)
+
+    result(facts, screen, display)
+
+
+@grouped
+def convert(
+    model: Annotated[str, typer.Argument(metavar="IN", help="A model of linsep, or LIBLINEAR model text.")],
+    out: Annotated[str, typer.Argument(metavar="OUT", help="File to write: .linsep, .onnx, or .txt for LIBLINEAR.")],
+    to: Annotated[
+        Literal["linsep", "liblinear", "onnx"] | None, typer.Option(help="Format; by default what OUT ends in.")
+    ] = None,
+    float32: Annotated[bool, flag("--float32", "Let the ONNX graph take float32 rows.")] = False,
+    *,
+    screen: Screen,
+) -> None:
+    """Carry a model over to another format; what kind of file IN is shows in its content."""
+    import numpy as np
+
+    from linsep.models.exchange import to_liblinear, to_onnx
+    from linsep.models.files import save
+
+    kind = to or _ENDINGS.get(os.path.splitext(out)[1].lower())
+    if kind is None:
+        raise typer.BadParameter(f"{out} could be anything: say --to linsep, liblinear or onnx")
+    check_place(out)
+    fitted = open_model(model)
+    if kind == "onnx":
+        to_onnx(fitted, out, dtype=np.float32 if float32 else np.float64)
+    elif kind == "liblinear":
+        to_liblinear(fitted, out)
+    else:
+        save(fitted, out)
+    facts = {
+        "command": "convert",
+        "model": model,
+        "out": out,
+        "format": kind,
+        "classes": fitted.classes_,
+        "features": fitted.n_features_in_,
+    }
+
+    def display(console: Any) -> None:
+        sizes = f"{count(len(fitted.classes_), 'class')}, {count(fitted.n_features_in_, 'feature')}"
+        console.print(headline(out, f": {sizes}, as {kind}"))
+
+    result(facts, screen, display)

@@ -1,0 +1,66 @@
+"""One clock for every long job: a deadline, a way to cancel, and progress.
+
+A loop that can take long calls ``clock.check()``; before a step that cannot be interrupted it says how long the step
+will take, and the clock refuses a step that would end too late.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+
+class OutOfTime(Exception):  # noqa: N818 (it ends a search, which is no error)
+    """The deadline has come, or the next step would end after it."""
+
+
+class Cancelled(Exception):  # noqa: N818
+    """Somebody has called ``Clock.cancel``."""
+
+
+class Clock:
+    """When a job must end, whether it was cancelled, and whom it tells how far it is.
+
+    Parameters
+    ----------
+    seconds : float or None
+        From now on; None sets no limit.
+    show : callable, default=None
+        Called with keyword arguments that say how far the job is, at most ten times a second.
+    """
+
+    def __init__(self, seconds: float | None = None, show: Callable[..., None] | None = None) -> None:
+        self.started = time.perf_counter()
+        self.deadline = math.inf if seconds is None else self.started + seconds
+        self._cancelled = threading.Event()
+        self._show, self._shown = show, -math.inf
+
+    @property
+    def left(self) -> float:
+        """Seconds until the deadline, infinite without one."""
+        return self.deadline - time.perf_counter()
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the clock was started."""
+        return time.perf_counter() - self.started
+
+    def check(self, seconds: float = 0.0) -> None:
+        """Raise unless there is time for a step of so many seconds."""
+        if self._cancelled.is_set():
+            raise Cancelled
+        if self.deadline < math.inf and self.left < seconds:
+            raise OutOfTime
+
+    def cancel(self) -> None:
+        """Have the next ``check`` raise, in whatever thread."""
+        self._cancelled.set()
+
+    def tell(self, **facts: Any) -> None:
+        """Say how far the job is."""
+        if self._show is not None and time.perf_counter() - self._shown > 0.1:
+            self._shown = time.perf_counter()
+            self._show(**facts)

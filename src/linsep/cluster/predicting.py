@@ -1,0 +1,155 @@
+"""A fitted model meets data on a cluster: labels and scores in the order of the rows, and how often it is wrong."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from copy import copy
+from typing import Any
+
+from distributed import Client
+
+from linsep.cluster.shards import Shard
+from linsep.cluster.workers import Farm, repeat
+from linsep.data.source import Source
+from linsep.models.from_files import fitted_rows
+from linsep.problem import Array
+
+METHODS = ("predict", "decision_function", "distance")
+
+
+def predict(
+    model: Any,
+    source: Source,
+    client: Client,
+    *,
+    methods: tuple[str, ...] = ("predict",),
+    shard_bytes: int = 1 << 26,
+) -> Iterator[tuple[Array, ...]]:
+    """Predict the label of every row on a cluster.
+
+    Parameters
+    ----------
+    model : fitted linear classifier
+    source : Source
+        Of files that all workers can open under the same paths, read as the model's own were.
+    client : distributed.Client
+    methods : tuple of {"predict", "decision_function", "distance"}
+        What to ask of the model.
+    shard_bytes : int
+        How much a worker takes at a time; it does not change the result.
+
+    Yields
+    ------
+    results : tuple of ndarray
+        What each method says of the rows of a shard, in the order of the rows.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from linsep import Perceptron, cluster, read, teacher
+    >>> X, y, _ = teacher(300, 2, margin=0.1, random_state=0)
+    >>> with tempfile.TemporaryDirectory() as folder, cluster.connect("local", workers=1) as client:
+    ...     np.save(f"{folder}/data.npy", np.column_stack((X, y)))
+    ...     model = Perceptron().fit(X, y)
+    ...     parts = [labels for (labels,) in cluster.predict(model, read(f"{folder}/*.npy"), client)]
+    >>> bool((np.concatenate(parts) == y).all())
+    True
+    """
+    for method in methods:
+        if method not in METHODS:
+            raise ValueError(f"methods are {', '.join(METHODS)}, not {method!r}")
+    farm, rows = Farm(client, source, shard_bytes), 0
+    for blocks, notes in farm.ask_once(predicted, (model, methods)):
+        repeat(notes)
+        yield from blocks
+        rows += sum(len(first) for first, *_ in blocks)
+    if rows == 0:
+        raise farm.no_rows()
+
+
+def confusion(model: Any, source: Source, client: Client, *, shard_bytes: int = 1 << 26) -> Counter[tuple[Any, Any]]:
+    """Count on a cluster how often each true label met each predicted one.
+
+    Parameters
+    ----------
+    model, source, client, shard_bytes
+        As in `predict`; the source has labels.
+
+    Returns
+    -------
+    pairs : Counter of (true label, predicted label)
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from linsep import Perceptron, cluster, read, teacher
+    >>> X, y, _ = teacher(300, 2, margin=0.1, random_state=0)
+    >>> with tempfile.TemporaryDirectory() as folder, cluster.connect("local", workers=1) as client:
+    ...     np.save(f"{folder}/data.npy", np.column_stack((X, y)))
+    ...     pairs = cluster.confusion(Perceptron().fit(X, y), read(f"{folder}/*.npy"), client)
+    >>> sum(pairs.values())
+    300
+    """
+    pairs: Counter[tuple[Any, Any]] = Counter()
+    farm = Farm(client, source, shard_bytes)
+    for found, notes in farm.ask_once(confused, model):
+        repeat(notes)
+        pairs.update(found)
+    if not pairs:
+        raise farm.no_rows()
+    return pairs
+
+
+def score(model: Any, source: Source, client: Client, *, shard_bytes: int = 1 << 26) -> float:
+    """Return the share of rows that are predicted right, found on a cluster.
+
+    Parameters
+    ----------
+    model, source, client, shard_bytes
+        As in `confusion`, of which this is the share on the diagonal.
+
+    Returns
+    -------
+    accuracy : float
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from linsep import Perceptron, cluster, read, teacher
+    >>> X, y, _ = teacher(300, 2, margin=0.1, random_state=0)
+    >>> with tempfile.TemporaryDirectory() as folder, cluster.connect("local", workers=1) as client:
+    ...     np.save(f"{folder}/data.npy", np.column_stack((X, y)))
+    ...     accuracy = cluster.score(Perceptron().fit(X, y), read(f"{folder}/*.npy"), client)
+    >>> accuracy
+    1.0
+    """
+    pairs = confusion(model, source, client, shard_bytes=shard_bytes)
+    return sum(number for (true, found), number in pairs.items() if true == found) / sum(pairs.values())
+
+
+def predicted(shard: Shard, told: tuple[Source, tuple[Any, tuple[str, ...]]]) -> tuple[list[Any], list[str]]:
+    """Ask the model about the rows of a shard, block by block; return also what there was to warn of."""
+    source, (model, methods) = told
+    with warnings.catch_warnings(record=True) as notes:
+        blocks = [tuple(getattr(model, method)(X) for method in methods) for X, _ in _rows(shard, source, model)]
+    return blocks, [str(note.message) for note in notes]
+
+
+def confused(shard: Shard, told: tuple[Source, Any]) -> tuple[Counter[tuple[Any, Any]], list[str]]:
+    """Count the pairs of true and predicted labels of a shard; return also what there was to warn of."""
+    source, model = told
+    pairs: Counter[tuple[Any, Any]] = Counter()
+    with warnings.catch_warnings(record=True) as notes:
+        for X, y in _rows(shard, source, model):
+            pairs.update(zip(y.tolist(), model.predict(X).tolist(), strict=True))
+    return pairs, [str(note.message) for note in notes]
+
+
+def _rows(shard: Shard, source: Source, model: Any) -> Iterator[tuple[Any, Any]]:
+    source = copy(source)
+    return fitted_rows(model, source, shard.read(source))

@@ -1,0 +1,136 @@
+"""Data with a known plane: a teacher draws a hidden plane and labels points by it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from linsep.problem import Array, Floats, Plane
+
+
+def teacher(
+    n: int,
+    d: int,
+    *,
+    margin: float = 0.1,
+    radius: float = 1.0,
+    offset: bool | float = False,
+    flip: float = 0.0,
+    random_state: Any = 0,
+) -> tuple[Floats, Array, Plane]:
+    """Draw points in a ball, labelled by a hidden plane that keeps its distance from all of them.
+
+    Parameters
+    ----------
+    n, d : int
+        Number of points (at least 2, so that both labels occur) and of features.
+    margin : float, default=0.1
+        Every point is at least this far from the plane.
+    radius : float, default=1.0
+        No point is farther than this from the origin.
+    offset : bool or float, default=False
+        False: the plane goes through the origin. True: its offset ``b`` is drawn from the middle half of what the
+        radius allows. A number: ``b`` itself.
+    flip : float, default=0.0
+        Share of the labels that are turned round after the plane has given them.
+    random_state : int, numpy Generator or None, default=0
+        Seed of the draw.
+
+    Returns
+    -------
+    X : ndarray of shape (n, d)
+    y : ndarray of shape (n,)
+        Labels -1 and +1.
+    plane : Plane
+        The hidden plane ``(w, b)`` with ``‖w‖ = 1``.
+
+    Examples
+    --------
+    >>> from linsep import teacher
+    >>> X, y, plane = teacher(200, 5, margin=0.2, random_state=1)
+    >>> bool((y * (X @ plane.w + plane.b) >= 0.2).all())
+    True
+    """
+    if n < 2 or d < 1:
+        raise ValueError(f"teacher needs at least 2 points and 1 feature, got n={n}, d={d}")
+    if not 0 <= flip <= 1:
+        raise ValueError(f"flip must be between 0 and 1, got {flip!r}")
+    if not (math.isfinite(radius) and radius > 0 and margin >= 0):
+        raise ValueError(f"radius must be positive and margin not negative, got {radius!r} and {margin!r}")
+    rng = np.random.default_rng(random_state)
+    w = rng.standard_normal(d)
+    w /= np.linalg.norm(w)
+    b = float(rng.uniform(-0.5, 0.5)) * (radius - margin) if offset is True else float(offset)
+    if abs(b) + margin >= radius:
+        raise ValueError(
+            f"no point fits beyond the margin: |offset| + margin = {abs(b) + margin:g}, radius = {radius:g}"
+        )
+
+    x = rng.standard_normal((n, d))
+    x *= (radius * rng.random(n) ** (1 / d) / np.linalg.norm(x, axis=1))[:, None]  # uniform in the ball
+    t = x @ w
+    x -= t[:, None] * w
+    y = np.where(t + b > 0, 1, -1)
+    if abs(y.sum()) == n:  # all on one side: carry the first point to the middle of the other
+        y[0] = -y[0]
+        t[0] = y[0] * (radius + y[0] * b) / 2 - b
+    # Squeeze each side from [plane, far end] into [plane + margin, far end], and the slice across to fit the ball.
+    slack = 1e-12 * radius
+    far = radius - slack + y * b  # distance from the plane to the far end of this side
+    away = margin + slack + np.minimum(1.0, y * (t + b) / far) * (far - margin - slack)
+    moved = y * away - b
+    across = np.sqrt(np.maximum(0.0, (radius - slack) ** 2 - moved**2))
+    before = np.sqrt(np.maximum(np.sum(x * x, axis=1), radius**2 - t**2))
+    X = x * np.minimum(1.0, across / np.where(before > 0, before, 1.0))[:, None] + moved[:, None] * w
+    turned = rng.permutation(n)[: round(flip * n)]
+    y[turned] = -y[turned]
+    return X, y, Plane(w, b)
+
+
+def lessons(
+    n: int,
+    d: int,
+    *,
+    offset: bool | float = False,
+    random_state: int = 0,
+    block: int = 1 << 20,
+    **others: Any,
+) -> Iterator[tuple[Floats, Array, Plane]]:
+    """Draw as ``teacher`` does, some rows at a time, so that there may be more of them than memory holds.
+
+    Parameters
+    ----------
+    n, d, offset, random_state, **others
+        As those of ``teacher``.
+    block : int, default=2**20
+        About how many numbers to draw at a time; what is drawn depends on it. Up to so many numbers in all the rows
+        are those of ``teacher``.
+
+    Yields
+    ------
+    X, y, plane
+        Some rows, their labels, and the hidden plane, which is the same for all.
+
+    Examples
+    --------
+    >>> from linsep.data.teaching import lessons
+    >>> [len(X) for X, y, plane in lessons(1000, 4, block=1600)]
+    [400, 400, 200]
+    """
+    rows = max(2, block // d) if d > 0 else n
+    starts = list(range(0, n - 1, rows)) or [0]  # a single row would be no lesson: it goes with those before it
+    hidden: Plane | None = None
+    for k, (start, stop) in enumerate(zip(starts, [*starts[1:], n], strict=True)):
+        seed = random_state if k == 0 else [random_state, k]
+        X, y, plane = teacher(stop - start, d, offset=offset, random_state=seed, **others)
+        if hidden is None:
+            hidden, offset = plane, plane.b
+        else:  # a reflection carries this plane to the hidden one; norms and distances stay (Householder 1958)
+            v = plane.w - hidden.w
+            square = float(v @ v)
+            if square > 0:
+                X -= np.outer(X @ v, v * (2 / square))
+        yield X, y, hidden

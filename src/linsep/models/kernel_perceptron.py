@@ -1,0 +1,424 @@
+"""The perceptron in dual form: counts of mistakes on rows instead of weights, so that a kernel can take the product."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from linsep.data import encoding
+from linsep.learn.hypotheses import Vote
+from linsep.models.dual_passes import Kernel, Machines, Mistakes, Run
+from linsep.models.online import need, number, one_of, whole
+from linsep.problem import Array, Floats, Stop
+
+
+class KernelPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """The perceptron with a kernel: planes in a space of features that are never computed.
+
+    The weights are a sum of rows that erred, so a score is a sum of kernel values ``Σ alpha_i y_i k(x_i, x)``, and all
+    that is learnt is how often each row erred. There is no offset: a kernel with a constant part has one.
+
+    Parameters
+    ----------
+    kernel : {"rbf", "poly", "linear", "precomputed"} or callable, default="rbf"
+        ``exp(-gamma ‖x - z‖²)``, ``(gamma x·z + coef0)^degree``, ``x·z``; "precomputed" takes kernel values for ``X``;
+        a callable takes two matrices and returns the kernel values of all pairs of their rows.
+    degree : int, default=2
+        Of the polynomial.
+    gamma : {"scale", "auto"} or float, default="scale"
+        "scale" is 1 / (features times variance of X), "auto" is 1 / features.
+    coef0 : float, default=1.0
+        Of the polynomial; 0 leaves products of exactly ``degree`` features.
+    shuffle : bool, default=True
+        Whether every pass looks at the rows in a fresh random order, or in the order given.
+    max_iter : int, default=1000
+        Largest number of passes.
+    keep : {"last", "average", "vote"}, default="last"
+        Which hypothesis to hand over, as for `Perceptron`.
+    multi_class : {"argmax", "ovr"}, default="argmax"
+        More than two classes: one machine that compares all classes, or one binary machine per class.
+    on_plane : {-1, 1}, default=-1
+        The side to predict for a score of 0.
+    class_weight : dict or "balanced", default=None
+        Factors of the steps by class.
+    budget : int, default=None
+        Largest number of support rows. When one more errs, that whose last mistake is longest ago is forgotten. Only
+        with ``keep="last"``: the other two remember everything.
+    cache_size : float, default=200
+        Megabytes of kernel values to hold at a time.
+    random_state : int, RandomState or None, default=0
+        Seed of the shuffling.
+
+    Attributes
+    ----------
+    support_ : ndarray of shape (support,)
+        Numbers of the rows that the hypothesis is made of.
+    support_vectors_ : ndarray or sparse array of shape (support, d)
+        These rows; none for a precomputed kernel.
+    dual_coef_ : ndarray of shape (1, support) or (classes, support)
+        The factor of each: for "last" its mistakes with the sign of its label, for "average" the mean of these over
+        all looks; for "vote" those of the last hypothesis.
+    classes_ : ndarray of shape (classes,)
+    n_iter_, mistakes_, stop_reason_
+        Passes and mistakes made, and why the run ended: "separated" or "max_iter".
+    trace_ : ndarray of shape (mistakes,)
+        Rows on which the mistakes fell, in order.
+    history_ : dict of ndarray
+        For each pass its mistakes.
+    n_features_in_ : int
+
+    Notes
+    -----
+    The dual form is that of Aizerman, Braverman & Rozonoer (1964); average and vote are those of Freund & Schapire
+    (1999), whose polynomial kernel is ``gamma=1, coef0=1``. The mistake bound (R/γ)² holds in the space of features.
+    The budget forgets as the Forgetron does (Dekel, Shalev-Shwartz & Singer 2008), but without its shrinking, so that
+    its mistake bound does not hold.
+
+    The scores of all rows are kept up to date, for many mistakes at a time; kernel values are computed for rows that
+    err, and held as far as ``cache_size`` allows.
+
+    Examples
+    --------
+    >>> from linsep import KernelPerceptron
+    >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0]  # exclusive or
+    >>> model = KernelPerceptron(kernel="poly", degree=2, gamma=1.0).fit(X, y)
+    >>> model.stop_reason_, model.predict(X)
+    ('separated', array([0, 1, 1, 0]))
+    """
+
+    def __init__(
+        self,
+        kernel: Any = "rbf",
+        *,
+        degree: int = 2,
+        gamma: Any = "scale",
+        coef0: float = 1.0,
+        shuffle: bool = True,
+        max_iter: int = 1000,
+        keep: str = "last",
+        multi_class: str = "argmax",
+        on_plane: int = -1,
+        class_weight: Any = None,
+        budget: int | None = None,
+        cache_size: float = 200,
+        random_state: Any = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.shuffle = shuffle
+        self.max_iter = max_iter
+        self.keep = keep
+        self.multi_class = multi_class
+        self.on_plane = on_plane
+        self.class_weight = class_weight
+        self.budget = budget
+        self.cache_size = cache_size
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+    # -----------------------------------------------------------------------------------------------------------
+    # Training
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train until a pass is clean or ``max_iter`` passes are made.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d), or (n, n) for a precomputed kernel
+        y : array-like of shape (n,)
+        sample_weight : array-like of shape (n,), default=None
+            Factors of the steps; a row of weight 0 is not looked at.
+
+        Returns
+        -------
+        self : KernelPerceptron
+        """
+        self._check_parameters()
+        X, y = self._rows_and_labels(X, y, reset=True)
+        if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
+            raise ValueError(f"Precomputed metric requires shape (n, n): a square matrix, got {X.shape}")
+        classes, codes = encoding.several(y)
+        weight = encoding.weights(X, sample_weight, self.class_weight, classes, codes)
+        self._forget(X, classes)
+        self._learn(X, codes, weight, self.max_iter)
+        if self.stop_reason_ == Stop.MAX_ITER:
+            last = int(self._passes[-1])
+            warnings.warn(
+                f"max_iter={self.max_iter} ended the run while the last pass still made {last} "
+                f"mistake{'s' * (last != 1)}. If the kernel can separate the rows, a larger max_iter will; if it "
+                "cannot, keep='average' is the better choice.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self
+
+    @available_if(lambda self: self.kernel != "precomputed")  # type: ignore[untyped-decorator]
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Make one pass over some more rows; not for a precomputed kernel.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        y : array-like of shape (n,)
+        classes : array-like, default=None
+            Labels to expect. Not needed: a label that was never seen before starts a new class.
+        sample_weight : array-like of shape (n,), default=None
+
+        Returns
+        -------
+        self : KernelPerceptron
+        """
+        self._check_parameters()
+        if self.class_weight == "balanced":
+            raise ValueError("class_weight 'balanced' is not supported for partial_fit: it needs all labels at once")
+        fresh = not hasattr(self, "classes_")
+        X, y = self._rows_and_labels(X, y, reset=fresh)
+        known = [] if fresh else [self.classes_]
+        expected = [] if classes is None else [encoding.labels(classes)]
+        merged, _ = encoding.number(np.concatenate([*known, *expected, y]))
+        if not fresh and len(merged) == len(self.classes_):
+            merged = self.classes_
+        codes = encoding.codes(y, merged)
+        weight = encoding.weights(X, sample_weight, self.class_weight, merged, codes)
+        if fresh:
+            self._forget(X, merged)
+        elif len(merged) > len(self.classes_):
+            self._grow(merged)
+        self._learn(X, codes, weight, 1)
+        return self
+
+    def _forget(self, X: Any, classes: Array) -> None:
+        """Start a new record."""
+        self.classes_ = classes
+        self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        self._gamma = self._gamma_for(X)
+        self._support: Any = sp.csr_array(X[:0]) if sp.issparse(X) else X[:0].copy()
+        self._codes, self._steps = np.empty(0, np.int64), np.empty(0)  # of the support rows
+        self.support_ = np.empty(0, np.int64)
+        # mistakes in order, of which every hypothesis is a sum: support row, weight vector concerned, looks before
+        self._place, self._machine, self._look = (np.empty(0, np.int64) for _ in range(3))
+        self._looked = self._rows_seen = 0
+        self.trace_ = np.empty(0, np.int64)
+        self._passes = np.empty(0, np.int64)
+
+    def _grow(self, classes: Array) -> None:
+        """Make room for classes that were not there before: one binary machine is two opposite ones."""
+        places, old = encoding.codes(self.classes_, classes), len(self.classes_)
+        self.classes_ = classes
+        self._codes = np.full_like(self._codes, places[0]) if old == 1 else places[self._codes]
+        if len(classes) == 2:
+            return
+        if old > 2:
+            self._machine = places[self._machine]
+        elif old == 1:  # a class alone has no rival: any other one will do
+            rival = places[0] if self.multi_class == "ovr" else (places[0] + 1) % len(classes)
+            self._machine = np.full_like(self._machine, rival)
+        elif self.multi_class == "argmax":
+            self._machine = places.sum() - self._codes[self._place]  # the other one of two
+        else:
+            self._machine = np.tile(places, len(self._place))
+            self._place, self._look = np.repeat(self._place, 2), np.repeat(self._look, 2)
+
+    def _learn(self, X: Any, codes: Array, weight: Floats, max_iter: int) -> None:
+        """Go on with so many passes over some rows, which join the support rows there are as they err."""
+        old, passes_before = self._support.shape[0], len(self._passes)
+        pool = X if old == 0 else _stack(self._support, X)
+        run = Run(
+            self._kernel(),
+            pool,
+            np.append(self._codes, codes),
+            np.append(self._steps, weight),
+            self._machines(),
+            Mistakes(self._place.tolist(), self._machine.tolist(), self._look.tolist()),
+            first=old,
+            looked=self._looked,
+            budget=self.budget,
+            room=self._room(pool.shape[0]),
+        )
+
+        def shuffle(number: int, order: Array) -> None:  # as Perceptron does
+            if self.shuffle:
+                np.random.default_rng((self._seed, 0, passes_before + number)).shuffle(order)
+
+        self.stop_reason_ = str(run.train(max_iter, shuffle))
+        kept, self._place = np.unique(np.array(run.mistakes.place, np.int64), return_inverse=True)
+        self._machine, self._look = np.array(run.mistakes.machine, np.int64), np.array(run.mistakes.look, np.int64)
+        self._looked = run.looked
+        self._support = sp.csr_array(pool[kept]) if sp.issparse(pool) else pool[kept]
+        if self.kernel == "precomputed":
+            self._support = X[:0]
+        self._codes, self._steps = run.codes[kept], run.steps[kept]
+        rows = np.append(self.support_, np.arange(len(codes)) + self._rows_seen)
+        self.support_ = rows[kept]
+        self.trace_ = np.append(self.trace_, rows[np.array(run.trace, np.int64)])
+        self._passes = np.append(self._passes, run.passes)
+        self._rows_seen += len(codes)
+        T = max(1, self._looked)
+        share = (T - self._look) / T if self.keep == "average" else np.ones(len(self._look))
+        own, steps = self._codes[self._place], self._steps[self._place]
+        self.dual_coef_ = self._machines().factors(own, steps * share, self._place, self._machine)
+
+    def _kernel(self) -> Kernel:
+        return Kernel(self.kernel, self._gamma, float(self.coef0), self.degree)
+
+    def _machines(self) -> Machines:
+        classes = len(self.classes_)
+        if classes > 2:
+            return Machines(classes, self.multi_class == "ovr")
+        return Machines(1, True, classes - 1)
+
+    def _room(self, columns: int) -> int:
+        """Return for how many rows there is room in the cache, of so many kernel values each."""
+        return int(self.cache_size * 2**17) // max(1, columns)
+
+    # -----------------------------------------------------------------------------------------------------------
+    # Prediction
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return the score of every row: shape (n,) for two classes, (n, classes) for more; votes for "vote".
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (m, d), or kernel values of shape (m, n) with all training rows
+
+        Returns
+        -------
+        scores : ndarray of shape (m,) or (m, classes)
+        """
+        check_is_fitted(self, "dual_coef_")
+        X = self._finite(encoding.matrix(self, X, reset=False))
+        S = np.zeros((X.shape[0], len(self.dual_coef_)))
+        kernel, size = self._kernel(), max(16, self._room(len(self.support_)))
+        sweep = self._vote().sweep(self.on_plane) if self.keep == "vote" else None
+        for begin in range(0, len(S), size):
+            block, part = X[begin : begin + size], S[begin : begin + size]
+            K = block[:, self.support_].T if self.kernel == "precomputed" else kernel.values(self._support, block)
+            if sweep is None:
+                part[:] = (self.dual_coef_ @ K).T
+            else:
+                sweep(np.ascontiguousarray(K, np.float64), np.zeros((len(self.dual_coef_), len(part))), part)
+        return S[:, 0] if S.shape[1] == 1 else S
+
+    def predict(self, X: Any) -> Any:
+        """Return the label of every row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix, as for ``decision_function``
+
+        Returns
+        -------
+        labels : ndarray of shape (m,)
+        """
+        S = self.decision_function(X)
+        if S.ndim > 1:
+            return np.take(self.classes_, S.argmax(axis=1))
+        side = np.where(S == 0, self.on_plane, S) > 0
+        return np.take(self.classes_, np.minimum(side, len(self.classes_) - 1))
+
+    def _vote(self) -> Vote:
+        """Return all hypotheses, each with its votes."""
+        vote = Vote(self.multi_class == "ovr")
+        vote.machines, vote.looked = len(self.dual_coef_), self._looked
+        vote.codes = [np.ones_like(self._codes) if len(self.classes_) == 1 else self._codes]
+        vote.steps, vote.looks = [self._steps], [self._look]
+        vote.trace = [(self._place * vote.machines + self._machine).astype(np.uint64)]
+        return vote
+
+    def _gamma_for(self, X: Any) -> float:
+        """Return gamma as a number."""
+        if not isinstance(self.gamma, str):
+            return float(self.gamma)
+        d = X.shape[1]
+        if self.gamma == "auto" or callable(self.kernel) or self.kernel in ("linear", "precomputed"):
+            return 1.0 / float(d)
+        variance = float(X.multiply(X).mean() - X.mean() ** 2 if sp.issparse(X) else X.var())
+        gamma: float = 1.0 / (d * variance) if variance > 0 else 1.0
+        return gamma
+
+    # -----------------------------------------------------------------------------------------------------------
+    # What a run recorded
+
+    @property
+    def support_vectors_(self) -> Any:
+        """Rows that the hypothesis is made of."""
+        return self._support
+
+    @property
+    def n_iter_(self) -> int:
+        """Passes made."""
+        return len(self._passes)
+
+    @property
+    def mistakes_(self) -> int:
+        """Mistakes made in training."""
+        return int(self._passes.sum())
+
+    @property
+    def mistake_counts_(self) -> Array:
+        """Mistakes made on each row."""
+        return np.bincount(self.trace_, minlength=self._rows_seen)
+
+    @property
+    def history_(self) -> dict[str, Array]:
+        """For each pass its mistakes."""
+        return {"mistakes": self._passes}
+
+    # -----------------------------------------------------------------------------------------------------------
+    # Checks
+
+    def _rows_and_labels(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Array]:
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        X = self._finite(encoding.matrix(self, X, reset=reset))
+        y = encoding.labels(y)
+        encoding.same_length(X, y)
+        return X, y
+
+    def _finite(self, X: Any) -> Any:
+        """Return rows as float64, none of them NaN or infinite."""
+        if self.kernel == "precomputed" and sp.issparse(X):
+            raise ValueError("sparse input is not supported for a precomputed kernel: its values are dense")
+        X = X.astype(np.float64, copy=False)
+        if not np.isfinite(X.data if sp.issparse(X) else X).all():
+            encoding.refuse(X, np.zeros((1, 1)), getattr(self, "feature_names_in_", None))
+        return X
+
+    def _check_parameters(self) -> None:
+        known = callable(self.kernel) or self.kernel in ("rbf", "poly", "linear", "precomputed")
+        need(self, known, "kernel", "'rbf', 'poly', 'linear', 'precomputed' or a callable")
+        need(self, whole(self.degree) and self.degree >= 1, "degree", "a positive whole number")
+        gamma = self.gamma
+        need(self, gamma in ("scale", "auto") or (number(gamma) and gamma > 0), "gamma", "'scale', 'auto' or positive")
+        need(self, number(self.coef0), "coef0", "a number")
+        need(self, whole(self.max_iter) and self.max_iter >= 1, "max_iter", "a positive whole number")
+        one_of(self, "keep", ("last", "average", "vote"))
+        one_of(self, "multi_class", ("argmax", "ovr"))
+        one_of(self, "on_plane", (-1, 1))
+        need(self, number(self.cache_size) and self.cache_size > 0, "cache_size", "a positive number")
+        budget = self.budget
+        need(self, budget is None or (whole(budget) and budget >= 1), "budget", "None or a positive whole number")
+        if budget is not None and self.keep != "last":
+            raise ValueError(f"keep={self.keep!r} needs every row that ever erred: it does not go with a budget")
+
+
+def _stack(A: Any, B: Any) -> Any:
+    """Return the rows of two matrices as one; sparse if either is."""
+    if sp.issparse(A) or sp.issparse(B):
+        return sp.vstack([sp.csr_array(A), sp.csr_array(B)], format="csr")
+    return np.vstack((A, B))

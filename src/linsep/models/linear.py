@@ -1,0 +1,146 @@
+"""What every linear classifier shares: scores, labels, distances, loss and margin of a fitted plane."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from linsep.data import encoding
+from linsep.learn.driver import View, norm, scores, view
+from linsep.problem import Array, Floats
+
+
+class Linear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """What every linear classifier shares: a plane for two classes, one weight vector per class for more."""
+
+    coef_: Floats
+    intercept_: Floats
+    classes_: Array
+    on_plane: int
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return the score ``w·x + b`` of every row: shape (n,) for two classes, (n, classes) for more.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+
+        Returns
+        -------
+        scores : ndarray of shape (n,) or (n, classes)
+        """
+        check_is_fitted(self, "coef_")
+        X = encoding.matrix(self, X, reset=False)
+        S = scores(encoding.to_rows(X), self.coef_, self.intercept_)
+        if not np.isfinite(S).all():
+            encoding.refuse(X, self.coef_, getattr(self, "feature_names_in_", None))
+        return S[:, 0] if S.shape[1] == 1 else S
+
+    def predict(self, X: Any) -> Any:
+        """Return the label of the side, or of the class, on which every row lies.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+
+        Returns
+        -------
+        labels : ndarray of shape (n,)
+        """
+        S = self.decision_function(X)
+        if S.ndim > 1:
+            return np.take(self.classes_, S.argmax(axis=1))
+        side = np.where(S == 0, self.on_plane, S) > 0
+        return np.take(self.classes_, np.minimum(side, len(self.classes_) - 1))
+
+    def distance(self, X: Any) -> Floats:
+        """Return the signed distance of every row to the plane, ``s(x)/‖w‖``.
+
+        For more than two classes column ``c`` is the distance to the nearest boundary of class ``c``, the smallest
+        of ``(s_c - s_r)/‖w_c - w_r‖`` over its rivals ``r``: positive for the predicted class only.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+
+        Returns
+        -------
+        distances : ndarray of shape (n,) or (n, classes)
+            NaN where there is no plane, that is ``w = 0``.
+        """
+        S = self.decision_function(X)
+        if S.ndim == 1:
+            return S / (norm(self.coef_) or math.nan)
+        distances = np.full(S.shape, np.inf)
+        for c in range(S.shape[1]):
+            for r in range(S.shape[1]):
+                if r != c:
+                    apart = norm(self.coef_[c] - self.coef_[r]) or math.nan
+                    distances[:, c] = np.minimum(distances[:, c], (S[:, c] - S[:, r]) / apart)
+        return distances
+
+    def loss(self, X: Any, y: Any) -> float:
+        """Return the perceptron loss ``Σ max(0, -y s(x))``; for more classes what the true class lacks.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        y : array-like of shape (n,)
+
+        Returns
+        -------
+        loss : float
+        """
+        return self._view(X, y).loss
+
+    def margin(self, X: Any, y: Any) -> float:
+        """Return the smallest ``y s(x)/‖w‖``: how far the plane keeps from the rows, negative if some are wrong.
+
+        For more than two classes the smallest lead of the true class over a rival, divided by the norm of all
+        weights together.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        y : array-like of shape (n,)
+
+        Returns
+        -------
+        margin : float
+            NaN if there is no plane, that is ``w = 0``.
+        """
+        return self._view(X, y).smallest / (norm(self.coef_) or math.nan)
+
+    def _view(self, X: Any, y: Any) -> View:
+        check_is_fitted(self, "coef_")
+        X = encoding.matrix(self, X, reset=False)
+        y = encoding.codes(encoding.labels(y), self.classes_)
+        encoding.same_length(X, y)
+        data = encoding.examples(encoding.to_rows(X), y, len(self.coef_), np.ones(len(y)))
+        with self._explained(X, self.coef_):
+            return view(
+                data,
+                self.coef_,
+                self.intercept_,
+                on_plane=self.on_plane,
+                one_vs_rest=getattr(self, "multi_class", None) == "ovr",
+            )
+
+    @contextmanager
+    def _explained(self, X: Any, W: Floats) -> Iterator[None]:
+        """Turn a score that is not finite into an error that says which value, or which overflow, is to blame."""
+        try:
+            yield
+        except FloatingPointError:
+            encoding.refuse(X, W, getattr(self, "feature_names_in_", None))

@@ -1,0 +1,155 @@
+"""The plane of largest margin as a scikit-learn classifier."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+
+from linsep.data import encoding
+from linsep.errors import NotSeparable
+from linsep.models.linear import Linear
+from linsep.problem import Array, Floats
+from linsep.prove import margins
+from linsep.prove.claims import Verdict
+from linsep.prove.separability import separate
+
+
+class MaxMarginClassifier(Linear):
+    """The plane that keeps farthest from all training rows: the hard-margin support vector machine, certified.
+
+    Its margin comes with a bracket that holds in exact arithmetic. Data that no plane separates have no such plane:
+    ``fit`` then raises ``NotSeparable``, which carries the proof.
+
+    Parameters
+    ----------
+    fit_intercept : bool, default=True
+        Whether the plane may have an offset; without one it goes through the origin.
+    gap : float, default=1e-6
+        Largest relative width of the bracket on the margin. A warning says when double precision does not get there.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, d) or (classes, d)
+        Weights, scaled so that the nearest rows score 1; for more than two classes, so that they lead by 1.
+    intercept_ : ndarray of shape (1,) or (classes,)
+        Offsets.
+    classes_ : ndarray of shape (classes,)
+        Labels; of two, the second is the positive one.
+    margin_lower_, margin_upper_ : float
+        The plane keeps at least the first from every training row, and no plane keeps more than the second.
+    support_ : ndarray of shape (k,)
+        Rows that hold the plane in its place.
+    dual_coef_ : ndarray of shape (1, k) or (classes, k)
+        Their signed multipliers: ``coef_`` is ``dual_coef_ @ X[support_]``, up to the gap.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (d,)
+        Names of the features, where the rows came with names.
+
+    See Also
+    --------
+    linsep.largest_margin : the same as a function, with a third form of margin.
+    linsep.Perceptron : finds some plane, and copes with data that none separates.
+
+    Notes
+    -----
+    After Boser, Guyon & Vapnik (1992), *A training algorithm for optimal margin classifiers*, COLT. For more than two
+    classes one vector of weights per class, all of them together as short as possible (Weston & Watkins 1999).
+
+    Examples
+    --------
+    >>> from linsep import MaxMarginClassifier
+    >>> model = MaxMarginClassifier().fit([[0, 0], [1, 0], [3, 0], [3, 2]], [-1, -1, 1, 1])
+    >>> model.coef_, model.intercept_, model.support_
+    (array([[1., 0.]]), array([-2.]), array([1, 2]))
+    >>> model.margin_lower_ <= 1 <= model.margin_upper_
+    True
+    """
+
+    on_plane = -1  # scikit-learn's rule
+
+    def __init__(self, *, fit_intercept: bool = True, gap: float = 1e-6):
+        self.fit_intercept = fit_intercept
+        self.gap = gap
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Find the plane of largest margin.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        y : array-like of shape (n,)
+
+        Returns
+        -------
+        self : MaxMarginClassifier
+
+        Raises
+        ------
+        NotSeparable
+            If no plane separates the classes; its ``refutation`` proves it.
+        """
+        gap: Any = self.gap
+        if not (isinstance(gap, Real) and 0 < float(gap) < 1):
+            raise ValueError(f"gap must be between 0 and 1, got {gap!r}")
+        if y is None:
+            raise ValueError("MaxMarginClassifier requires y to be passed, but the target y is None")
+        X = encoding.matrix(self, X, reset=True)
+        y = encoding.labels(y)
+        encoding.same_length(X, y)
+        classes, codes = encoding.several(y)
+        machines = 1 if len(classes) == 2 else len(classes)
+        data = encoding.examples(encoding.to_rows(X), codes, machines, np.ones(len(y)))
+        form = "affine" if self.fit_intercept else "origin"
+        try:
+            with self._explained(X, np.zeros(1)):
+                found = margins.of_rows(data.rows, data.y, X.shape[1], machines, form, float(gap))
+        except NotSeparable as error:
+            verdict = separate(X, y, fit_intercept=bool(self.fit_intercept))
+            raise _judged(error, verdict) from None
+        self.classes_ = classes
+        self.margin_lower_, self.margin_upper_ = found.lower, found.upper
+        self.coef_, self.intercept_ = _scored(found)
+        self.support_, self.dual_coef_ = _duals(found, codes, len(self.coef_))
+        return self
+
+
+def _judged(error: NotSeparable, verdict: Verdict) -> NotSeparable:
+    """Say what the exact verdict is: the rows that contradict each other, or a plane that doubles cannot find."""
+    if verdict.refutation is None:
+        return NotSeparable(
+            f"some plane separates the classes, but by a margin of at most {error.upper:.3g}, too little to place it "
+            "in double precision: linsep.separate gives such a plane.",
+            upper=error.upper,
+        )
+    rows = len(set(verdict.refutation.indices))
+    return NotSeparable(
+        f"no plane separates the classes: {rows} rows contradict each other, which the refutation of this error "
+        "proves. linsep.Perceptron fits data that no plane separates.",
+        refutation=verdict.refutation,
+    )
+
+
+def _scored(found: margins.Margin) -> tuple[Floats, Floats]:
+    """Scale a plane so that the nearest rows score 1, unless that overflows."""
+    scale = found.lower if found.lower > 0 else 1.0
+    with np.errstate(over="ignore"):
+        W, b = np.atleast_2d(found.w) / scale, np.atleast_1d(found.b) / scale
+    if np.isfinite(W).all() and np.isfinite(b).all():
+        return W, b
+    return np.atleast_2d(found.w), np.atleast_1d(found.b)
+
+
+def _duals(found: margins.Margin, codes: Array, machines: int) -> tuple[Array, Floats]:
+    """Gather the multipliers by row, with the sign by which the row enters each vector of weights."""
+    support, places = np.unique(found.support, return_inverse=True)
+    dual = np.zeros((machines, len(support)))
+    multipliers = found.multipliers / found.upper / (found.lower if found.lower > 0 else 1.0)
+    if found.rivals is None:
+        dual[0, places] = np.where(codes[found.support] == 1, multipliers, -multipliers)
+    else:
+        np.add.at(dual, (codes[found.support], places), multipliers)
+        np.add.at(dual, (found.rivals, places), -multipliers)
+    return support, dual

@@ -1,0 +1,162 @@
+"""The passive-aggressive classifiers: as little change as makes the present example right by a margin."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from linsep.learn import kernels
+from linsep.learn.driver import Plan
+from linsep.learn.kernels import Aggression
+from linsep.models.online import Online, advising, need, number, one_of
+
+_KEEP = ("last", "best", "average")
+
+
+class PassiveAggressive(Online):
+    """Passive-aggressive learning: stay if the example is right by a margin of 1, else move just far enough.
+
+    With the hinge loss ``l = max(0, 1 - y (w·x + b))`` every example of positive loss changes the weights to
+    ``w + tau y x``, where tau is ``l/‖x‖²`` ("pa"), ``min(C, l/‖x‖²)`` ("pa1") or ``l/(‖x‖² + 1/(2C))`` ("pa2").
+
+    Parameters
+    ----------
+    variant : {"pa1", "pa", "pa2"}, default="pa1"
+        "pa" makes every example right at once, whatever the cost: for data without noise. "pa1" limits a step to ``C``,
+        "pa2" makes all steps softer.
+    C : float, default=1.0
+        Aggressiveness: how far one example may move the weights. Not used by "pa".
+    fit_intercept : bool, default=True
+        Whether to learn an offset. It moves by ``tau y``, but has no part in the norm.
+    shuffle : bool, default=True
+        Whether every pass looks at the rows in a fresh random order, or in the order given.
+    max_iter : int, default=1000
+        Largest number of passes.
+    max_updates : int, default=None
+        Largest number of updates.
+    tol : float, default=None
+        If given, stop when the hinge loss of a pass has not gone down by more than this for ``n_iter_no_change``
+        passes.
+    n_iter_no_change : int, default=5
+        Passes without improvement that end a run, for ``tol`` and ``early_stopping``.
+    early_stopping : bool, default=False
+        Hold out rows and stop when the error on them has not improved for ``n_iter_no_change`` passes.
+    validation_fraction : float, default=0.1
+        Share of the rows to hold out.
+    keep : {"last", "best", "average"}, default="last"
+        Which hypothesis the run hands over, as for `Perceptron`.
+    multi_class : {"argmax", "ovr"}, default="argmax"
+        More than two classes: the true class and its highest rival move apart, or one binary machine per class.
+    on_plane : {-1, 1}, default=-1
+        The side to predict for a point on the plane: -1 is the first class, +1 the second.
+    class_weight : dict or "balanced", default=None
+        Factors of ``C`` by class, and so are sample weights; a row of weight 0 is not looked at.
+    warm_start : bool, default=False
+        Whether ``fit`` goes on from the weights it has.
+    random_state : int, RandomState or None, default=0
+        Seed of the shuffling and of the rows held out.
+    verbose : int, default=0
+        1 shows a progress bar.
+
+    Attributes
+    ----------
+    coef_, intercept_, classes_, n_iter_, n_features_in_, feature_names_in_
+        As those of `Perceptron`.
+    stop_reason_ : str
+        Why the run ended. "separated" is a pass that found every example right by the margin.
+    mistakes_, mistake_counts_, trace_
+        Of examples that were not right by the margin. A row of zeros may be among them, but changes nothing.
+    history_ : dict of ndarray
+        For each pass its updates, hinge loss (of each row at the moment it was looked at), validation error, seconds.
+    radius_, margin_, training_errors_
+        As those of `Perceptron`.
+
+    Notes
+    -----
+    After Crammer, Dekel, Keshet, Shalev-Shwartz & Singer (2006), *Online passive-aggressive algorithms*, JMLR 7. For a
+    plane ``u`` that is right by a margin of 1 on every example, the squared losses of "pa" sum up to at most
+    ``R² ‖u‖²`` (without offset). The steps need not end: a default run on separable data may end by ``max_iter``, and
+    warns only if rows are wrong.
+
+    The same order of examples gives the weights of scikit-learn's ``SGDClassifier(loss="hinge", penalty=None,
+    learning_rate="pa1", eta0=C)`` and "pa2", offset included, for two classes and for ``multi_class="ovr"``: so its
+    users, and those of ``PassiveAggressiveClassifier``, can come here. Weights differ: there they multiply the step,
+    which may then go too far and further each time; here they multiply ``C``, as the objective of the paper has it.
+
+    Examples
+    --------
+    >>> from linsep import PassiveAggressive
+    >>> X, y = [[1.0, 0.0], [0.0, -1.0], [0.0, 1.0], [-1.0, 0.0]], [1, -1, 1, -1]
+    >>> model = PassiveAggressive(fit_intercept=False, shuffle=False).fit(X, y)
+    >>> model.coef_, model.stop_reason_
+    (array([[1., 1.]]), 'separated')
+    """
+
+    _mistakes_are_errors = False
+
+    @advising
+    def __init__(
+        self,
+        *,
+        variant: str = "pa1",
+        C: float = 1.0,
+        fit_intercept: bool = True,
+        shuffle: bool = True,
+        max_iter: int = 1000,
+        max_updates: int | None = None,
+        tol: float | None = None,
+        n_iter_no_change: int = 5,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        keep: str = "last",
+        multi_class: str = "argmax",
+        on_plane: int = -1,
+        class_weight: Any = None,
+        warm_start: bool = False,
+        random_state: Any = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.variant = variant
+        self.C = C
+        self.fit_intercept = fit_intercept
+        self.shuffle = shuffle
+        self.max_iter = max_iter
+        self.max_updates = max_updates
+        self.tol = tol
+        self.n_iter_no_change = n_iter_no_change
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.keep = keep
+        self.multi_class = multi_class
+        self.on_plane = on_plane
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _plan(self, machines: int, seed: int) -> Plan:
+        """Return how to train so many weight vectors, as the parameters say."""
+        many = kernels.passive_aggressive_argmax
+        if self.multi_class == "ovr":
+            many = kernels.passive_aggressive_one_vs_rest
+        return Plan(
+            kernel=kernels.passive_aggressive if machines == 1 else many,
+            rule=Aggression(
+                margin=1.0,
+                offset=float(self.fit_intercept),
+                cap=float(self.C) if self.variant == "pa1" else math.inf,
+                soft=0.5 / self.C if self.variant == "pa2" else 0.0,
+            ),
+            order="shuffled" if self.shuffle else "cyclic",
+            max_iter=self.max_iter,
+            max_updates=self.max_updates,
+            tol=self.tol,
+            n_iter_no_change=self.n_iter_no_change,
+            seed=seed,
+        )
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        one_of(self, "variant", ("pa", "pa1", "pa2"))
+        need(self, number(self.C) and self.C > 0, "C", "a positive number")
+        one_of(self, "keep", _KEEP)

@@ -1,0 +1,193 @@
+"""The perceptron as a scikit-learn classifier."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from linsep.learn import kernels
+from linsep.learn.driver import Plan
+from linsep.learn.kernels import Rule
+from linsep.models.online import Online, advising, need, number, one_of
+
+_KEEP = ("last", "best", "average", "vote")
+
+
+class Perceptron(Online):
+    """The perceptron, to the letter.
+
+    Looks at one example at a time. It is a mistake when ``y (w·x + b) <= 0``; then ``w <- w + eta0 y x`` and
+    ``b <- b + eta0 y``. A run on separable data ends with a full pass without a mistake, unless its budget is spent
+    first, which it says. Dense and sparse rows of any real dtype are used as they are, without a float copy.
+
+    Parameters
+    ----------
+    fit_intercept : bool, default=True
+        Whether to learn an offset; without one the plane goes through the origin.
+    eta0 : float, default=1.0
+        Learning rate. From zero weights it scales the weights and changes nothing else.
+    shuffle : bool, default=True
+        Whether every pass looks at the rows in a fresh random order, or in the order given.
+    order : {None, "first", "worst"}, default=None
+        None: passes in cyclic or shuffled order, by ``shuffle``. "first": after every update start again from the
+        first row. "worst": take the row with the smallest ``y s(x)`` each time. Both make at most one update a pass.
+    max_iter : int, default=1000
+        Largest number of passes.
+    max_updates : int, default=None
+        Largest number of updates.
+    tol : float, default=None
+        If given, stop when the loss of a pass has not gone down by more than this for ``n_iter_no_change`` passes.
+    n_iter_no_change : int, default=5
+        Passes without improvement that end a run, for ``tol`` and ``early_stopping``.
+    early_stopping : bool, default=False
+        Hold out rows and stop when the error on them has not improved for ``n_iter_no_change`` passes.
+    validation_fraction : float, default=0.1
+        Share of the rows to hold out: each is drawn by its number and the seed, so that reading the rows from a file,
+        in blocks of any size, holds out the same.
+    target_margin : float, default=None
+        If given, stop as soon as the number of mistakes proves that no plane has this margin. With an offset it is
+        the margin of the points ``(x, 1)``.
+    keep : {"last", "best", "average", "vote"}, default="last"
+        Which hypothesis the run hands over: the last weights; those with the fewest training errors among the ones
+        that were evaluated, one of each pass (the pocket); their mean over all examples looked at; or all of them,
+        each with one vote for every example after which it was there. ``partial_fit`` always goes on from the last.
+    update_margin : float, default=0.0
+        Update also when ``y s(x)`` is positive but at most this: the perceptron with margins.
+    multi_class : {"argmax", "ovr"}, default="argmax"
+        More than two classes: one machine that compares all classes, or one binary perceptron per class.
+    on_plane : {-1, 1}, default=-1
+        The side to predict for a point on the plane: -1 is the first class, +1 the second.
+    class_weight : dict or "balanced", default=None
+        Factors of the learning rate by class.
+    warm_start : bool, default=False
+        Whether ``fit`` goes on from the weights it has.
+    random_state : int, RandomState or None, default=0
+        Seed of the shuffling and of the rows held out.
+    verbose : int, default=0
+        1 shows a progress bar.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, d) or (classes, d)
+        Weights; with ``keep="vote"`` the last ones, and so for all that is measured against a plane (``margin_``,
+        ``training_errors_``, ``distance``, ``margin``, ``loss``), while the vote predicts.
+    intercept_ : ndarray of shape (1,) or (classes,)
+        Offsets.
+    classes_ : ndarray of shape (classes,)
+        Labels; of two, the second is the positive one.
+    n_iter_ : int
+        Passes made.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (d,)
+        Names of the features, where the rows came with names.
+    stop_reason_ : str
+        Why the run ended: "separated", "max_iter", "max_updates", "loss_plateau", "validation" or "margin_refuted".
+    mistakes_ : int
+        Mistakes made in training, which is also the number of updates.
+    mistake_counts_ : ndarray of shape (n,)
+        Mistakes made on each row.
+    trace_ : ndarray of shape (mistakes,)
+        Rows on which the mistakes fell, in order.
+    history_ : dict of ndarray
+        For each pass its mistakes, loss (of each row at the moment it was looked at), validation error, seconds.
+    radius_ : float
+        Largest norm of a training row.
+    margin_ : float
+        Smallest ``y s(x)/‖w‖`` of the training rows, negative if some are wrong.
+    training_errors_ : int
+        Training rows that are predicted wrong; not to be confused with the mistakes made on the way.
+
+    Notes
+    -----
+    After Rosenblatt (1958), *The perceptron*, Psychological Review 65. On data that some plane separates with margin
+    γ and whose norms are at most R, at most (R/γ)² mistakes are made (Novikoff 1962). ``update_margin`` is the
+    perceptron with margins of Krauth & Mézard (1987), *Learning algorithms with optimal stability in neural networks*.
+
+    Average and vote are those of Freund & Schapire (1999), *Large margin classification using the perceptron
+    algorithm*. A hypothesis counts once for every look that left it behind, so that the mistake at look t (from 0) is
+    part of T - t hypotheses of T. The mean costs one more addition per mistake. The vote keeps two numbers for every
+    mistake and each row that ever erred, and predicts with one product of the new rows with those.
+
+    "best" is the pocket with ratchet of Gallant (1990), *Perceptron-based learning algorithms*, with one difference:
+    runs of right answers compete within a pass, and the winner is evaluated once, at its end. So it costs one look at
+    all rows per pass at most. ``partial_fit`` has no rows to evaluate on: there the longest run of all decides.
+
+    ``partial_fit`` counts rows and passes from its first call on: a row given twice is two rows.
+
+    Examples
+    --------
+    >>> from linsep import Perceptron
+    >>> X, y = [[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1]
+    >>> model = Perceptron(fit_intercept=False, shuffle=False).fit(X, y)
+    >>> model.coef_, model.mistakes_, model.stop_reason_
+    (array([[1., 1.]]), 2, 'separated')
+    """
+
+    @advising
+    def __init__(
+        self,
+        *,
+        fit_intercept: bool = True,
+        eta0: float = 1.0,
+        shuffle: bool = True,
+        order: str | None = None,
+        max_iter: int = 1000,
+        max_updates: int | None = None,
+        tol: float | None = None,
+        n_iter_no_change: int = 5,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        target_margin: float | None = None,
+        keep: str = "last",
+        update_margin: float = 0.0,
+        multi_class: str = "argmax",
+        on_plane: int = -1,
+        class_weight: Any = None,
+        warm_start: bool = False,
+        random_state: Any = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.fit_intercept = fit_intercept
+        self.eta0 = eta0
+        self.shuffle = shuffle
+        self.order = order
+        self.max_iter = max_iter
+        self.max_updates = max_updates
+        self.tol = tol
+        self.n_iter_no_change = n_iter_no_change
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.target_margin = target_margin
+        self.keep = keep
+        self.update_margin = update_margin
+        self.multi_class = multi_class
+        self.on_plane = on_plane
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _plan(self, machines: int, seed: int) -> Plan:
+        """Return how to train so many weight vectors, as the parameters say."""
+        many = kernels.argmax if self.multi_class == "argmax" else kernels.one_vs_rest
+        return Plan(
+            kernel=kernels.perceptron if machines == 1 else many,
+            rule=Rule(float(self.update_margin), float(self.fit_intercept)),
+            order=self.order or ("shuffled" if self.shuffle else "cyclic"),
+            max_iter=self.max_iter,
+            max_updates=self.max_updates,
+            tol=self.tol,
+            n_iter_no_change=self.n_iter_no_change,
+            seed=seed,
+        )
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        need(self, number(self.eta0) and self.eta0 > 0, "eta0", "a positive number")
+        one_of(self, "order", (None, "first", "worst"))
+        target, margin = self.target_margin, self.update_margin
+        need(self, target is None or (number(target) and target > 0), "target_margin", "None or a positive number")
+        one_of(self, "keep", _KEEP)
+        if self.keep != "last" and self.order is not None:
+            raise ValueError(f"keep={self.keep!r} needs passes over all rows, which order={self.order!r} does not make")
+        need(self, number(margin) and margin >= 0, "update_margin", "a number that is not negative")

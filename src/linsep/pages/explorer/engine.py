@@ -1,0 +1,383 @@
+"""Points and settings in, everything that the page shows out; what is computed here, linsep's own functions compute."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from linsep.errors import NotSeparable
+from linsep.models.perceptron import Perceptron
+from linsep.pages.explorer.projection import View
+from linsep.pages.explorer.requests import KEEPS, MOST_UPDATES, Points, Settings
+from linsep.pages.explorer.walk import Walk, walk
+from linsep.problem import Array, Floats
+from linsep.prove.audits import audit
+from linsep.prove.claims import Refutation, Verdict
+from linsep.prove.margins import Margin, largest_margin
+from linsep.prove.mistake_bounds import mistake_bound
+from linsep.prove.separability import separate
+
+_FRAMES = 1000  # moments of a run that are sent; of a longer run evenly spaced ones
+_NEAR = 60  # mistakes before and after the one that is looked at
+_PASSES = 400  # passes that are sent
+_CURVE = 80  # points of a curve that is known by its formula
+_SHOWN = 4  # numbers of a weight vector that are spelled out
+_GRID = 72  # lines each way on which the border of a vote is looked for
+_HALVINGS = 6  # of the gap in which it lies
+_SECONDS = 60.0  # that the search for a verdict may take; the first one compiles, which counts
+
+
+def answer(points: Points, settings: Settings, held: Any = None, around: Any = None) -> dict[str, Any]:
+    """Return all that the page shows of some points: the run, the verdict, the theorem, as plain JSON values.
+
+    Parameters
+    ----------
+    points : Points
+    settings : Settings
+    held : dict, default=None
+        The projection to show more than two columns on; None makes one.
+    around : int, default=None
+        The mistake near which every moment of a long run is wanted.
+
+    Returns
+    -------
+    shown : dict
+        ``run`` is None and ``note`` says why if there is nothing to learn yet.
+
+    Examples
+    --------
+    >>> from linsep.pages.explorer.requests import Points, Settings
+    >>> from linsep.pages.explorer.engine import answer
+    >>> rows = ((1, 0), (0, -1), (0, 1), (-1, 0))
+    >>> shown = answer(Points(rows, (1, -1, 1, -1)), Settings(fit_intercept=False, order="cyclic"))
+    >>> shown["run"]["mistakes"], shown["theorem"]["allowed"], shown["verdict"]["kind"]
+    (2, 2, 'separable')
+    """
+    X, names = _columns(points, settings)
+    y = np.array(points.labels, dtype=object)
+    classes = sorted(set(points.labels))
+    shown: dict[str, Any] = {
+        "classes": classes,
+        "keeps": KEEPS,
+        "run": None,
+        "verdict": None,
+        "margin": None,
+        "theorem": None,
+        "rest": None,
+        "note": "",
+    }
+    view = View.held(held, X.shape[1])
+    if around is not None and (type(around) is not int or not 0 <= around <= MOST_UPDATES):
+        raise ValueError(f"around: a mistake from 0 to {MOST_UPDATES} is expected")
+    if len(classes) < 2:
+        view = view or View.of(X, names, None)
+        shown["note"] = "Place points of at least two classes, and the run begins."
+        return shown | {"view": view.words, "points": _plain(view.points(X))}
+    y = np.array(points.labels)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")  # a budget that is spent, a wide bracket: the page says so in its own words
+        first, offset = _first_weights(settings, X.shape[1], len(classes))
+        model = Perceptron(**settings.parameters()).fit(X, y, coef_init=first, intercept_init=offset)
+        path = walk(model, X, y, first, offset)
+        verdict = separate(X, y, fit_intercept=settings.fit_intercept, time_limit=_SECONDS)
+        view = view or View.of(X, names, model.coef_[0] if len(classes) == 2 else None)
+        shown |= {"view": view.words, "points": _plain(view.points(X))}
+        shown["run"] = _run(model, path, X, y, view, around)
+        shown["verdict"] = _verdict(verdict, X, y, view)
+        if len(classes) > 2 and settings.multi_class == "ovr":
+            shown["rest"] = [_against_rest(model, path, X, y, c) for c in range(len(classes))]
+            shown["margin"] = _drawn_margins(
+                [_margin(X, y == label, settings.fit_intercept) for label in classes], view
+            )
+            return shown
+        margin = _margin(X, y, settings.fit_intercept) if verdict.kind == "separable" else None
+        shown["margin"] = _drawn_margin(margin, view)
+        if margin is not None:
+            shown["theorem"], shown["note"] = _theorem(model, X, y, first, offset, shown["run"]["frames"])
+    return shown
+
+
+def _columns(points: Points, settings: Settings) -> tuple[Floats, list[str]]:
+    """Return the columns that the run sees, and their names."""
+    X = np.array(points.rows, dtype=np.float64) if points.rows else np.zeros((0, 2))
+    names = list(points.names) or [f"x{j + 1}" for j in range(X.shape[1])]
+    if settings.columns is not None and X.shape[1] > 2:
+        chosen = list(settings.columns)
+        if max(chosen) >= X.shape[1]:
+            raise ValueError(f"there is no column {max(chosen)}: the points have {X.shape[1]}")
+        return np.ascontiguousarray(X[:, chosen]), [names[j] for j in chosen]
+    return X, names
+
+
+def _first_weights(settings: Settings, d: int, classes: int) -> tuple[Floats | None, Floats | None]:
+    """Return the weights to start from, None for zero."""
+    if not settings.start or classes > 2:
+        return None, None
+    wanted = d + settings.fit_intercept
+    if len(settings.start) != wanted:
+        offset = " and an offset" if settings.fit_intercept else ""
+        raise ValueError(f"start weights: {wanted} numbers are needed, a weight a column{offset}")
+    start = np.array(settings.start, dtype=np.float64)
+    return start[None, :d], start[d:] if settings.fit_intercept else None
+
+
+def _margin(X: Floats, y: Array, offset: bool) -> Margin | None:
+    """Return the largest margin as people draw it; None where double precision finds none."""
+    try:
+        return largest_margin(X, y, form="affine" if offset else "origin")
+    except NotSeparable:
+        return None
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# The run
+
+
+def _run(model: Perceptron, path: Walk, X: Floats, y: Array, view: View, around: int | None) -> dict[str, Any]:
+    """Return the run, moment by moment."""
+    machines, k = len(model.coef_), len(path.leads)
+    frames = _thin(k + 1, _FRAMES)
+    if around is not None:
+        frames = np.union1d(frames, np.arange(max(0, around - _NEAR), min(k, around + _NEAR) + 1))
+    last = np.maximum(frames - 1, 0)  # the mistake that led to each
+    after, before = path.weights[frames], path.weights[last]
+    ends = np.cumsum(model.history_["mistakes"])
+    passes = _thin(len(ends), _PASSES)
+    eta = float(model.eta0)
+    counts = model.mistake_counts_
+    return {
+        "stop": model.stop_reason_,
+        "mistakes": k,
+        "passes": model.n_iter_,
+        "errors": model.training_errors_,
+        "rows": len(X),
+        "radius": model.radius_,
+        "margin": _plain(model.margin_),
+        "eta": eta,
+        "offset": bool(model.fit_intercept),
+        "apart": machines > 1 and model.multi_class == "ovr",
+        "update_margin": float(model.update_margin),
+        "trace": model.trace_.tolist(),
+        "counts": counts.tolist(),
+        "most": int(counts.max()),
+        "frames": frames.tolist(),
+        "planes": _plain(view.planes(after[..., :-1], after[..., -1])),
+        "before": _plain(_head(before)),
+        "after": _plain(_head(after)),
+        "machines": path.others.tolist() if machines > 1 and model.multi_class == "ovr" else [],
+        "rivals": path.others[last].tolist() if k and machines > 1 else [],
+        "leads": _plain(path.leads[last]) if k else [0.0],
+        "inputs": _plain(X[:, :_SHOWN]),
+        "columns": X.shape[1],
+        "growth": _plain(path.squares[frames]),
+        "growth_bound": _plain(path.squares[0] + frames * (eta**2 * path.longest + 2 * eta * model.update_margin)),
+        "moved": _plain(np.where(frames > 0, path.moved[frames] / (eta * np.maximum(frames, 1)), np.inf)),
+        "kept": _kept(model, view),
+        "vote": _voted(model, view, X) if model.keep == "vote" else None,
+        "pass": {
+            "number": (passes + 1).tolist(),
+            "end": ends[passes].tolist(),
+            "mistakes": model.history_["mistakes"][passes].tolist(),
+            "loss": _plain(model.history_["loss"][passes]),
+            "validation_error": _plain(model.history_["validation_error"][passes]),
+            "errors": _errors(model, path.weights[ends[passes]], X, y),
+        },
+    }
+
+
+def _errors(model: Perceptron, path: Floats, X: Floats, y: Array) -> list[int]:
+    """Return how many rows some weights of the run get wrong; ties to the side that the model says."""
+    codes = np.searchsorted(model.classes_, y)
+    wrong = []
+    for W in path:
+        S = X @ W[:, :-1].T + W[:, -1]
+        side = S.argmax(axis=1) if S.shape[1] > 1 else np.where(S[:, 0] == 0, model.on_plane, S[:, 0]) > 0
+        wrong.append(int(np.count_nonzero(side != codes)))
+    return wrong
+
+
+def _kept(model: Perceptron, view: View) -> list[Any] | None:
+    """Return the weights that the run hands over, if they need not be the last ones; a vote is no plane."""
+    if model.keep in ("last", "vote") or not np.isfinite(model.coef_).all():
+        return None
+    return _plain(view.planes(model.coef_, model.intercept_))  # type: ignore[no-any-return]
+
+
+def _voted(model: Perceptron, view: View, X: Floats) -> list[Any]:
+    """Return spots of the view between which the vote changes its mind, close to each other."""
+    Z = view.points(X)
+    middle, reach = (Z.max(axis=0) + Z.min(axis=0)) / 2, np.ptp(Z, axis=0).max() or 1.0
+    side = np.linspace(-reach, reach, _GRID if model.mistakes_ < 2000 else _GRID // 2)
+    grid = np.stack(np.meshgrid(middle[0] + side, middle[1] + side), axis=-1)  # (m, m, 2)
+
+    def voted(spots: Floats) -> Array:
+        labels = model.predict(view.rows(spots.reshape(-1, 2)))
+        return np.asarray(np.searchsorted(model.classes_, labels).reshape(spots.shape[:-1]))
+
+    said = voted(grid)
+    across, up = said[:, 1:] != said[:, :-1], said[1:] != said[:-1]
+    a = np.concatenate((grid[:, :-1][across], grid[:-1][up]))
+    b = np.concatenate((grid[:, 1:][across], grid[1:][up]))
+    before = np.concatenate((said[:, :-1][across], said[:-1][up]))
+    for _ in range(_HALVINGS if len(a) else 0):
+        between = (a + b) / 2
+        same = (voted(between) == before)[:, None]
+        a, b = np.where(same, between, a), np.where(same, b, between)
+    return _plain((a + b) / 2)  # type: ignore[no-any-return]
+
+
+def _head(W: Floats) -> Floats:
+    """Return the first few weights and the offset."""
+    return np.concatenate((W[..., :-1][..., :_SHOWN], W[..., -1:]), axis=-1)
+
+
+def _thin(n: int, most: int) -> Array:
+    """Return all numbers below n, or evenly spaced ones, first and last among them."""
+    return np.arange(n) if n <= most else np.unique(np.linspace(0, n - 1, most).round().astype(np.intp))
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# The verdict and the theorem
+
+
+def _verdict(verdict: Verdict, X: Floats, y: Array, view: View) -> dict[str, Any]:
+    """Return the verdict; if there is a refutation, the rows that cancel and the walk of their sum back to zero."""
+    plane = None
+    if verdict.separator is not None and verdict.separator.w.ndim == 1:
+        w, b = verdict.separator.w.astype(np.float64), float(verdict.separator.b)
+        plane = _plain(view.planes(w, b))
+    refuted = verdict.refutation
+    return {
+        "kind": verdict.kind,
+        "checked": verdict.check(X, y),
+        "plane": plane,
+        "refutation": None if refuted is None else _refutation(refuted, verdict.classes, X, y, view),
+    }
+
+
+def _refutation(found: Refutation, classes: tuple[Any, ...], X: Floats, y: Array, view: View) -> dict[str, Any]:
+    """Return rows, weights, and for each class (one of two is enough) the partial sums of the rows as they cancel."""
+    codes = np.searchsorted(np.array(classes), y)[found.indices]
+    weights = np.array([float(weight / sum(found.weights)) for weight in found.weights])
+    drawn = X[found.indices] @ view.basis.T
+    walks = []
+    for c in range(len(classes)) if len(classes) > 2 else (1,):
+        signs = (codes == c).astype(int) - (found.rivals == c)
+        used = np.flatnonzero(signs)
+        if len(used):
+            used = used[np.argsort(np.arctan2(*(signs[used, None] * drawn[used]).T[::-1]), kind="stable")]
+            steps = weights[used, None] * signs[used, None] * drawn[used]
+            sums = np.vstack((np.zeros((1, 2)), np.cumsum(steps, axis=0)))
+            walks.append(
+                {"class": c, "sums": _plain(sums), "rows": found.indices[used].tolist(), "signs": signs[used].tolist()}
+            )
+    return {
+        "rows": found.indices.tolist(),
+        "rivals": found.rivals.tolist(),
+        "weights": [str(weight) for weight in found.weights],
+        "shares": _plain(weights),
+        "walks": walks,
+    }
+
+
+def _drawn_margin(margin: Margin | None, view: View) -> dict[str, Any] | None:
+    """Return the plane of largest margin and how far it keeps from the points."""
+    if margin is None:
+        return None
+    return {
+        "lower": margin.lower,
+        "upper": margin.upper,
+        "form": margin.form,
+        "planes": _plain(np.atleast_2d(view.planes(margin.w, np.asarray(margin.b)))),
+        "support": np.unique(margin.support).tolist(),
+    }
+
+
+def _drawn_margins(found: list[Margin | None], view: View) -> dict[str, Any] | None:
+    """Return for each class the plane of largest margin that parts it from the rest, where there is one."""
+    known = [margin for margin in found if margin is not None]
+    if not known:
+        return None
+    drawn = [None if margin is None else _plain(view.planes(margin.w, np.asarray(margin.b))) for margin in found]
+    whole = len(known) == len(found)
+    return {
+        "lower": min(margin.lower for margin in known) if whole else None,
+        "upper": min(margin.upper for margin in known) if whole else None,
+        "form": known[0].form,
+        "planes": drawn,
+        "apart": True,
+        "support": np.unique(np.concatenate([margin.support for margin in known])).tolist(),
+    }
+
+
+def _against_rest(model: Perceptron, path: Walk, X: Floats, y: Array, c: int) -> dict[str, Any]:
+    """Return the verdict on one class against the rest, and the mistake bound of its own perceptron."""
+    own = y == model.classes_[c]
+    verdict = separate(X, own, fit_intercept=model.fit_intercept, time_limit=_SECONDS)
+    told = {"class": c, "kind": verdict.kind, "checked": verdict.check(X, own)}
+    told |= {"mistakes": int(np.count_nonzero(path.others == c)), "allowed": None, "margin": None, "radius": None}
+    if verdict.refutation is not None:
+        return told | {"rows": np.unique(verdict.refutation.indices).tolist()}
+    try:
+        bound = mistake_bound(
+            X, own, fit_intercept=model.fit_intercept, eta0=model.eta0, update_margin=model.update_margin
+        )
+    except ValueError:  # separable, but double precision cannot say by how much
+        return told
+    return told | {"allowed": _plain(bound.mistakes), "margin": bound.margin.lower, "radius": bound.largest_update}
+
+
+def _theorem(
+    model: Perceptron, X: Floats, y: Array, first: Floats | None, offset: Floats | None, frames: list[int]
+) -> tuple[dict[str, Any] | None, str]:
+    """Return the proof of the mistake bound with the numbers of this run, or why there is none."""
+    try:
+        checked = audit(model, X, y, coef_init=first, intercept_init=offset)
+    except ValueError as error:
+        return None, str(error)
+    bound = checked.bound
+    if bound is None:
+        return None, ""
+    limit = bound.upper if math.isfinite(bound.upper) else float(checked.mistakes)
+    k = np.linspace(0.0, max(limit, checked.mistakes, 1.0) * 1.02, _CURVE)
+    start, first_square = float(checked.progress_bound[0]), float(checked.squared_norm_bound[0])
+    growth = first_square + k * (model.eta0**2 * bound.largest_update**2 + 2 * model.eta0 * model.update_margin)
+    progress = start + k * model.eta0 * bound.margin.lower
+    return {
+        "holds": checked.holds,
+        "violation": checked.violation,
+        "allowed": _plain(bound.mistakes),
+        "limit": _plain(bound.upper),
+        "radius": bound.largest_update,
+        "margin": bound.margin.lower,
+        "margin_upper": bound.margin.upper,
+        "form": bound.margin.form,
+        "from_zero": first is None or not (first.any() or (offset is not None and offset.any())),
+        "progress": _plain(checked.progress[frames]),
+        "progress_bound": _plain(checked.progress_bound[frames]),
+        "growth": _plain(checked.squared_norm[frames]),
+        "growth_bound": _plain(checked.squared_norm_bound[frames]),
+        "cosine": _plain(checked.cosine[frames]),
+        "cosine_bound": _plain(checked.cosine_bound[frames]),
+        "running": _plain(checked.margin_upper[frames]),
+        "curve": {
+            "k": _plain(k),
+            "progress": _plain(progress),
+            "norm": _plain(np.sqrt(growth)),
+            "growth": _plain(growth),
+            "cosine": _plain(np.clip(progress / np.sqrt(np.maximum(growth, 1e-300)), -1.0, 1.0)),
+        },
+    }, ""
+
+
+def _plain(values: Any) -> Any:
+    """Return numbers as JSON has them: what is not finite is null."""
+    array = np.asarray(values)
+    if array.dtype.kind != "f" or np.isfinite(array).all():
+        return array.tolist()
+    numbers = array.astype(object)
+    numbers[~np.isfinite(array)] = None
+    return numbers.tolist()

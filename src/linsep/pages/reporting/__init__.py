@@ -1,0 +1,76 @@
+"""One self-contained HTML file about a data set: verdict and proof, run, bound, margins, error on new rows, figures.
+
+``study`` finds everything out, ``page`` writes it down.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from linsep.data.atomic import replacing
+from linsep.pages.reporting.page import page
+from linsep.pages.reporting.study import study
+
+
+def report(
+    X: Any,
+    y: Any,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    fit_intercept: bool = True,
+    feature_names: Any = None,
+    title: str = "Linear separation",
+    delta: float = 0.05,
+    test_size: float = 0.2,
+    time_limit: float = 60.0,
+    random_state: int = 0,
+) -> str:
+    """Find out what there is to know about the linear separation of some rows, and write it as one HTML page.
+
+    The page needs no network and no other file. It has the verdict with its proof, a run of the perceptron beside the
+    mistake bound, margins, errors on new rows, and a sentence on every term.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n, d)
+        Any size; very large ones are drawn by a sample and never made dense.
+    y : array-like of shape (n,)
+        Labels of two or more classes.
+    path : path-like, default=None
+        File to write.
+    fit_intercept : bool, default=True
+        Whether planes may have an offset.
+    feature_names : sequence of str or callable, default=None
+        Names of the features, or a function from their number to their name; those of a frame by default.
+    title : str, default="Linear separation"
+    delta : float, default=0.05
+        Probability with which a bound on the error may fail.
+    test_size : float, default=0.2
+        Share of the rows held out to measure the error; not for the verdict and the margins, which are about all rows.
+    time_limit : float, default=60.0
+        Seconds for the search for a proof, where the run has not found one.
+    random_state : int, default=0
+        Seed.
+
+    Returns
+    -------
+    html : str
+
+    Examples
+    --------
+    >>> from linsep import report, teacher
+    >>> X, y, _ = teacher(100, 2, margin=0.1)
+    >>> html = report(X, y)
+    >>> "separable" in html
+    True
+    """
+    found = study(
+        X, y, fit_intercept=fit_intercept, feature_names=feature_names, delta=delta, test_size=test_size,
+        time_limit=time_limit, random_state=random_state,
+    )  # fmt: skip
+    html = page(found, title)
+    if path is not None:
+        with replacing(path) as file:
+            file.write(html.encode())
+    return html

@@ -1,0 +1,178 @@
+"""What a report tells: everything is found out here, nothing is written."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from linsep.data import encoding
+from linsep.errors import NotSeparable
+from linsep.models.perceptron import Perceptron
+from linsep.problem import Array, Stop
+from linsep.prove.audits import Audit, Trail, follow, retrace, run_margin
+from linsep.prove.claims import SEPARABLE, UNKNOWN, Verdict
+from linsep.prove.error_bounds import Generalization, generalization
+from linsep.prove.margins import Margin, largest_margin
+from linsep.prove.mistake_bounds import Bound, mistake_bound
+from linsep.prove.separability import separate, separator
+
+_EFFORT = 2e10  # cells that a run may look at before its passes are cut down: some twenty seconds
+_WIDE = 2000  # weights from which on the largest margin is bounded by the run, not searched for
+
+
+@dataclass
+class Study:
+    """Everything that a report tells of some rows."""
+
+    rows: int
+    features: int
+    stored: int  # cells that are not zero, or all of a dense array
+    sparse: bool
+    classes: list[Any]
+    sizes: list[int]
+    name: Callable[[int], str]
+    fit_intercept: bool
+    delta: float
+    X: Any = field(repr=False)
+    y: Any = field(repr=False)
+    model: Perceptron = field(repr=False)
+    trail: Trail = field(repr=False)
+    verdict: Verdict
+    margin: Margin | None = None  # augmented, or origin without offset: the one of the theorem
+    searched: bool = True  # whether the margin was searched for, or comes from the run
+    affine: Margin | None = None  # the one that people draw
+    bound: Bound | None = None
+    audit: Audit | None = None
+    trained: Perceptron | None = None  # on a part of the rows, in the order given
+    split: tuple[Any, Any, Any, Any] | None = field(default=None, repr=False)  # X, y, X_test, y_test
+    unseen: Generalization | None = None
+    notes: list[str] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def timed(self, what: str) -> Iterator[None]:
+        """Note how long something takes."""
+        started = time.perf_counter()
+        yield
+        self.seconds[what] = self.seconds.get(what, 0.0) + time.perf_counter() - started
+
+
+def study(
+    X: Any,
+    y: Any,
+    *,
+    fit_intercept: bool,
+    feature_names: Any,
+    delta: float,
+    test_size: float,
+    time_limit: float,
+    random_state: int,
+) -> Study:
+    """Find out everything that a report tells."""
+    if not 0 < test_size < 1:
+        raise ValueError(f"test_size must be between 0 and 1, got {test_size!r}")
+    columns = getattr(X, "columns", None)
+    X, y = encoding.table(X), encoding.labels(y)
+    if sp.issparse(X) and not X.has_canonical_format:  # once, not in every function that is called below
+        X = X.copy()
+        X.sum_duplicates()
+    encoding.same_length(X, y)
+    classes, codes = encoding.several(y)
+    stored = X.nnz if sp.issparse(X) else X.size
+    machines = 1 if len(classes) == 2 else len(classes)
+    passes = int(np.clip(_EFFORT / max(1, stored * machines), 20, 1000))
+    seconds: dict[str, float] = {}
+    started = time.perf_counter()
+    model = _fitted(
+        Perceptron(fit_intercept=fit_intercept, max_iter=passes, random_state=random_state, on_plane=-1), X, y
+    )
+    seconds["training"] = time.perf_counter() - started
+    started = time.perf_counter()
+    verdict = _verdict(model, X, y, fit_intercept, time_limit)
+    seconds["verdict"] = time.perf_counter() - started
+    found = Study(
+        rows=X.shape[0], features=X.shape[1], stored=stored, sparse=sp.issparse(X), classes=classes.tolist(),
+        sizes=np.bincount(codes).tolist(), name=_names(feature_names if feature_names is not None else columns),
+        fit_intercept=fit_intercept, delta=delta, X=X, y=y, model=model, trail=retrace(model, X, y), verdict=verdict,
+        seconds=seconds,
+    )  # fmt: skip
+    if verdict.kind == SEPARABLE:
+        _look_at_margins(found)
+    with found.timed("held-out rows"):
+        _look_at_new_rows(found, codes, test_size, random_state)
+    return found
+
+
+def _fitted(model: Perceptron, X: Any, y: Any) -> Perceptron:
+    """Fit without a warning: the report says how the run ended."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.fit(X, y)
+
+
+def _names(given: Any) -> Callable[[int], str]:
+    """Return a function from the number of a feature to its name."""
+    if callable(given):
+        return lambda j: str(given(j))
+    if given is None:
+        return lambda j: f"x{j + 1}"
+    names = [str(name) for name in given]
+    return lambda j: names[j]
+
+
+def _verdict(model: Perceptron, X: Any, y: Array, fit_intercept: bool, time_limit: float) -> Verdict:
+    """Return the verdict: the plane of a run that separated the rows is proof enough, else one is searched for."""
+    plane = separator(model, X, y) if model.stop_reason_ == Stop.SEPARATED else None
+    if plane is not None:
+        return Verdict(SEPARABLE, plane, None, tuple(model.classes_.tolist()), X.shape[1], fit_intercept)
+    return separate(X, y, fit_intercept=fit_intercept, time_limit=time_limit)
+
+
+def _look_at_margins(found: Study) -> None:
+    """Bound the margins and the mistakes, and follow the proof along the run."""
+    with warnings.catch_warnings(record=True) as told, found.timed("margins"):
+        warnings.simplefilter("always")
+        try:
+            found.margin, found.searched = theorem_margin(found.model, found.trail, found.X, found.y)
+            found.affine = largest_margin(found.X, found.y, form="affine") if found.searched else None
+        except NotSeparable as error:  # separable, but by less than double precision can tell
+            found.notes.append(str(error))
+    found.notes += [str(warning.message) for warning in told]
+    if found.margin is None:
+        return
+    with found.timed("bound and audit"):
+        found.bound = mistake_bound(found.X, found.y, fit_intercept=found.fit_intercept, margin=found.margin)
+        found.audit = follow(found.model, found.trail, found.bound)
+
+
+def theorem_margin(model: Any, trail: Trail, X: Any, y: Any) -> tuple[Margin | None, bool]:
+    """Return bounds on the margin of the theorem, searched for or, where that would take long, those of the run.
+
+    Raises NotSeparable if the search finds that no plane separates the rows.
+    """
+    if trail.start.size <= _WIDE:
+        return largest_margin(X, y, form="augmented" if model.fit_intercept else "origin"), True
+    return run_margin(model, trail), False
+
+
+def _look_at_new_rows(found: Study, codes: Array, test_size: float, random_state: int) -> None:
+    """Train on some rows in random but fixed order, and see how well the others are predicted."""
+    order = np.random.default_rng(random_state).permutation(found.rows)
+    kept = found.rows - max(1, round(test_size * found.rows))
+    if kept < 2 or len(np.unique(codes[order[:kept]])) < len(found.classes):
+        found.notes.append("Too few rows to hold some out: every class has to occur among those to learn from.")
+        return
+    train, test = order[:kept], order[kept:]
+    found.split = X, y, X_test, y_test = found.X[train], found.y[train], found.X[test], found.y[test]
+    learner = Perceptron(fit_intercept=found.fit_intercept, shuffle=False, max_iter=found.model.max_iter)
+    if found.verdict.kind not in (SEPARABLE, UNKNOWN):
+        learner.set_params(max_iter=min(100, found.model.max_iter))
+    found.trained = _fitted(learner, X, y)
+    found.unseen = generalization(found.trained, X, y, delta=found.delta, X_test=X_test, y_test=y_test)

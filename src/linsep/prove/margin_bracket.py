@@ -1,0 +1,233 @@
+"""Bounds on the largest margin that rounding cannot make lie.
+
+Below: a plane in doubles is an exact object, and so is its margin. A pass in doubles with an error bound known in
+advance settles which rows can be the nearest; those few are computed in integers where the bound is too coarse.
+Above: multipliers on a grid of powers of two are integers, so ``‖Σ λ z‖ / Σ λ`` is the root of a fraction.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from operator import mul
+from typing import Any
+
+import numpy as np
+
+from linsep.problem import Array, Dense, Floats, Rows, take
+from linsep.prove.margin_rows import Task, coefficients, heights, row_numbers
+
+GRID = 2**53  # multipliers are whole multiples of 1/GRID
+_UNIT = 2.0**-53  # relative error of one operation
+_TINY = 2.0**-1074  # absolute error of one product that underflows
+_EXACT_ROWS = 4096  # rows computed in integers before the coarse bound is taken as it is
+
+
+def integers(values: Array) -> tuple[Any, int]:
+    """Return whole numbers and an exponent, ``values = numbers * 2**exponent`` exactly, as an array of Python ints."""
+    if values.dtype.kind in "iub":
+        return values.astype(object), 0
+    mantissa, exponent = np.frexp(values.astype(np.float64))
+    numbers = np.ldexp(mantissa, 53).astype(np.int64)
+    lowest = int(exponent[numbers != 0].min(initial=2000))
+    shift = np.where(numbers != 0, exponent - lowest, 0)
+    return numbers.astype(object) << shift.astype(object), lowest - 53
+
+
+def root(square: Fraction, *, up: bool) -> float:
+    """Return a double next to the square root of a fraction, on the side asked for."""
+    if square == 0:
+        return 0.0
+    # scale by a power of four so that the whole part of the root has more than 64 bits
+    shift = 70 - (square.numerator.bit_length() - square.denominator.bit_length()) // 2
+    scaled = square.numerator << max(0, 2 * shift), square.denominator << max(0, -2 * shift)
+    whole = math.isqrt(scaled[0] // scaled[1]) + up
+    return rounded(Fraction(whole) / Fraction(2) ** shift, up=up)
+
+
+def rounded(value: Fraction, *, up: bool) -> float:
+    """Return the double next to a fraction on the side asked for."""
+    try:
+        near = float(value)
+    except OverflowError:
+        near = math.inf if value > 0 else -math.inf
+    if math.isinf(near) or (Fraction(near) < value if up else Fraction(near) > value):
+        towards = math.inf if up else -math.inf
+        return near if near == towards else math.nextafter(near, towards)
+    return near
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Below
+
+
+def lower(task: Task, W: Floats, b: Floats, norms: Floats, target: float) -> float:
+    """Return a lower bound on the margin of the plane: good to ``target`` if doubles are, else by way of integers."""
+    square = _squared(W) + (_squared(b) if task.form == "augmented" else 0)
+    h = heights(task, W, b).values
+    with np.errstate(over="ignore", invalid="ignore"):
+        sure = h - _errors(task, W, b, norms)
+    sure[~np.isfinite(sure)] = -np.inf
+    least = float(sure.min())
+    if least <= 0 or least < target * root(square, up=True):
+        value = _least_exactly(task, W, b, sure)
+    else:
+        value = Fraction(least)
+    if value <= 0:
+        return -root(value * value / square, up=True)
+    return root(value * value / square, up=False)
+
+
+def _errors(task: Task, W: Floats, b: Floats, norms: Floats) -> Floats:
+    """Bound the rounding of every height (Higham 2002, section 3.1): n u Σ|w_j x_j|, and Σ|w_j x_j| <= ‖w‖‖x‖."""
+    terms = task.d if isinstance(task.rows, Dense) else int(np.diff(task.rows.indptr).max(initial=0))
+    scale = float(np.abs(W).max(initial=0.0)) or 1.0
+    largest = scale * float(np.sqrt(np.square(W / scale).sum(axis=1)).max())
+    size = largest * norms + float(np.abs(b).max())
+    factor = (terms + 8) * _UNIT * (1 + 1e-6) * (2 if task.classes > 1 else 1)
+    return np.asarray(factor * size + 2 * (terms + 8) * _TINY)
+
+
+def _least_exactly(task: Task, W: Floats, b: Floats, sure: Floats) -> Fraction:
+    """Return the least height in exact arithmetic, looking at rows while their bound lies below what was found."""
+    order = np.argsort(sure)
+    numbers, exponent = integers(np.concatenate((W, b[:, None]), axis=1))
+    least: Fraction | None = None
+    looked = 0
+    for start in range(0, len(order), 64):
+        block = order[start : start + 64]
+        if least is not None and (Fraction(float(sure[block[0]])) if sure[block[0]] > -np.inf else least) >= least:
+            break
+        if looked >= _EXACT_ROWS:
+            bound = float(sure[block[0]])
+            return min(least or Fraction(0), Fraction(bound) if math.isfinite(bound) else -_reach(task, W, b))
+        for score, i in zip(_exact_scores(task, numbers, exponent, block), block, strict=True):
+            if task.classes == 1:
+                value = int(task.y[i]) * score[0]
+            else:
+                own = int(task.y[i])
+                value = score[own] - max(s for c, s in enumerate(score) if c != own)
+            least = value if least is None or value < least else least
+        looked += len(block)
+    assert least is not None
+    return least
+
+
+def _reach(task: Task, W: Floats, b: Floats) -> Fraction:
+    """Return more than any height can be, for rows that no pass in doubles can bound."""
+    top = Fraction(float(np.abs(task.rows.data).max(initial=0))) * task.d
+    return 2 * (top * Fraction(float(np.abs(W).max())) + Fraction(float(np.abs(b).max())))
+
+
+def _exact_scores(task: Task, numbers: Any, exponent: int, which: Array) -> list[list[Fraction]]:
+    """Return the scores of some rows in exact arithmetic, one per weight vector."""
+    part = take(task.rows, which)
+    values, power = integers(part.data)
+    scale, one = Fraction(2) ** (power + exponent), Fraction(2) ** exponent
+    found = []
+    for k in range(len(which)):
+        row, columns = _row(part, values, k)
+        found.append([sum(map(mul, w[:-1][columns], row)) * scale + w[-1] * one for w in numbers])
+    return found
+
+
+def _row(rows: Rows, values: Any, k: int) -> tuple[Any, Any]:
+    """Return the whole numbers of row ``k`` and the columns they stand in."""
+    if isinstance(rows, Dense):
+        return values[k], slice(None)
+    span = slice(int(rows.indptr[k]), int(rows.indptr[k + 1]))
+    return values[span], rows.indices[span].astype(np.intp)
+
+
+def _squared(values: Floats) -> Fraction:
+    """Return the exact sum of squares."""
+    numbers, exponent = integers(values.ravel())
+    return Fraction(sum(a * a for a in numbers)) * Fraction(4) ** exponent
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Above
+
+
+def upper(task: Task, items: Array, multipliers: Any) -> float:
+    """Bound the largest margin from above: ``‖Σ λ z‖ / Σ λ`` for whole-number multipliers, in exact arithmetic.
+
+    Infinite if some multiplier is negative, which bounds nothing.
+    """
+    if min(multipliers) < 0:
+        return math.inf
+    part = take(task.rows, row_numbers(task, items))
+    values, power = integers(part.data)
+    marks = coefficients(task, items)
+    total = np.zeros((task.classes, task.d), dtype=object)
+    for k, a in enumerate(multipliers):
+        row, columns = _row(part, values, k)
+        for c in np.flatnonzero(marks[k]):
+            total[c, columns] += (int(a) * int(marks[k, c])) * row
+    square = Fraction(sum(t * t for t in total.ravel())) * Fraction(4) ** power
+    offsets = [sum(int(a) * int(m) for a, m in zip(multipliers, marks[:, c], strict=True)) for c in range(task.classes)]
+    if task.form == "augmented":
+        square += sum(o * o for o in offsets)
+    elif task.form == "affine" and any(offsets):
+        raise AssertionError("multipliers of the affine form must balance exactly")
+    return root(square / Fraction(sum(map(int, multipliers))) ** 2, up=True)
+
+
+def on_grid(task: Task, items: Array, multipliers: Floats) -> Any:
+    """Round multipliers to whole multiples of 1/GRID, not negative, balanced exactly where the form asks for it."""
+    a = np.rint(np.maximum(multipliers, 0.0) / multipliers.sum() * GRID).astype(np.int64).astype(object)
+    if task.form != "affine":
+        a[a.argmax()] += GRID - sum(a)
+        return a
+    if task.classes == 1:
+        positive = task.y[items] > 0
+        for side in (np.flatnonzero(positive), np.flatnonzero(~positive)):
+            share = sum(a[side])
+            if share:
+                a[side] = [int(v) * (GRID // 2) // int(share) for v in a[side]]
+                a[side[a[side].argmax()]] += GRID // 2 - sum(a[side])
+        return a
+    a = _circulation(task, items, a)
+    total = sum(a)  # no longer GRID: scale back, after which there is next to nothing to balance
+    return _circulation(task, items, np.array([int(v) * GRID // total for v in a], dtype=object))
+
+
+def _circulation(task: Task, items: Array, a: Any) -> Any:
+    """Balance what flows into and out of every class along a spanning forest of the pairs of classes in use.
+
+    Item (class, rival) with multiplier a is a flow of a from the rival to the class; offsets drop out of the bound when
+    the flow is a circulation.
+    """
+    own, rival = task.y[row_numbers(task, items)], items % task.classes
+    excess = coefficients(task, items).astype(object).T @ a  # (classes,)
+    strongest: dict[tuple[int, int], int] = {}
+    for k in np.argsort(a.astype(np.float64)):
+        strongest[min(own[k], rival[k]), max(own[k], rival[k])] = int(k)
+    # a forest by way of the strongest pairs first; leaves pass their excess on towards the root
+    neighbours: dict[int, list[tuple[int, int]]] = {c: [] for c in range(task.classes)}
+    parent = list(range(task.classes))
+
+    def find(c: int) -> int:
+        while parent[c] != c:
+            c = parent[c]
+        return c
+
+    for (c, e), k in sorted(strongest.items(), key=lambda pair: -a[pair[1]]):
+        if find(c) != find(e):
+            parent[find(c)] = find(e)
+            neighbours[c].append((e, k))
+            neighbours[e].append((c, k))
+    leaves = [c for c in neighbours if len(neighbours[c]) == 1]
+    while leaves:
+        c = leaves.pop()
+        if not neighbours[c]:
+            continue
+        e, k = neighbours[c].pop()
+        neighbours[e].remove((c, k))
+        change = -excess[c] if own[k] == c else excess[c]
+        a[k] += change
+        excess[e] += excess[c]
+        excess[c] = 0
+        if len(neighbours[e]) == 1:
+            leaves.append(e)
+    return a

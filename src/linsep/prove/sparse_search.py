@@ -1,0 +1,172 @@
+"""Sparse rows of many columns, two classes: dual coordinate descent takes the place of dense working sets.
+
+The hard-margin problem ``min ‖w‖² with z_i·w >= 1`` by its dual, one multiplier at a time (Hsieh, Chang, Lin, Keerthi &
+Sundararajan 2008, algorithm 1). Rows that pull most when it does not end are where a contradiction is looked for.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from flint import fmpq, fmpz, fmpz_mat
+from numba import njit
+from scipy import sparse as sp
+from scipy.linalg import qr
+
+from linsep.problem import Array, Floats, Sparse, take
+from linsep.prove import algebra
+from linsep.prove.algebra import Dependency, Tick
+from linsep.prove.claims import Data, Separator
+from linsep.prove.exact_view import as_plane, packed_rows
+from linsep.prove.modular import vanishing
+from linsep.prove.nearest_point import nearest_point
+from linsep.prove.scaled import Field, row_squares
+
+_PASSES = 60  # over all rows, at most, to find a plane that is weakly right
+_INNER = 3  # over rows with a multiplier, after each
+
+
+class Descent:
+    """A run of coordinate descent that can be gone on with."""
+
+    def __init__(self, field: Field, rng: np.random.Generator) -> None:
+        n = len(field.data.y)
+        self.field, self.rng = field, rng
+        self.alpha, self.w, self.b = np.zeros(n), np.zeros(field.data.width), np.zeros(1)
+        self.view = (field.unit * field.unit, field.constant * field.constant)
+        self.sizes = np.empty(n)
+        squares_of: Any = row_squares
+        squares_of(*field.data.rows, field.unit, field.constant, self.sizes)
+        self.sizes += 1e-300  # a row of zeros is never met, and must not divide by zero
+
+    def go_on(self, passes: int, tick: Tick) -> bool:
+        """Make some passes over all rows; return whether all are above the plane as far as floats tell."""
+        for _ in range(passes):
+            tick(0.0)
+            if self._pass(np.arange(len(self.alpha))) == 0 and self.field.sweep(self.weights())[0].min() > 0:
+                return True
+            for _ in range(_INNER):
+                if self._pass(np.flatnonzero(self.alpha)) == 0:
+                    break
+        return False
+
+    def _pass(self, order: Array) -> int:
+        data = self.field.data
+        order = self.rng.permutation(order)
+        loop: Any = _pass
+        return int(loop(*data.rows, data.y, order, self.view, self.sizes, self.alpha, self.w, self.b))
+
+    def weights(self) -> Floats:
+        """Return the weights in the scaled columns of the field."""
+        scaled = np.ldexp(self.w, -self.field.shift)
+        return np.append(scaled, self.b[0] / self.field.constant) if self.field.data.offset else scaled
+
+
+def contradiction(field: Field, alpha: Floats, sizes: Floats, most: int, tick: Tick) -> tuple[Array, Dependency | None]:
+    """Look for a contradiction among the rows of the largest multipliers."""
+    data = field.data
+    pull = alpha * np.sqrt(sizes)
+    which = np.sort(np.argsort(-pull, kind="stable")[: min(most, np.count_nonzero(alpha))])
+    some = take(data.rows, which)
+    assert isinstance(some, Sparse)
+    used, columns = np.unique(some.indices, return_inverse=True)
+    Z = np.zeros((len(which), len(used) + 1))
+    lines = np.repeat(np.arange(len(which)), np.diff(some.indptr).astype(np.intp))
+    Z[lines, columns] = some.data * field.unit[some.indices]
+    Z[:, -1] = field.constant
+    Z *= np.where(data.y[which] == 1, 1.0, -1.0)[:, None]
+    if Z.shape[1] > len(which):  # angles are all that counts: turn the rows into as many dimensions as there are rows
+        Z = np.ascontiguousarray(qr(Z.T, mode="r")[0][: len(which)].T)
+    near = nearest_point(Z, tol=0.7)
+    ids = which[near.support] * 2 + 1 - data.y[which[near.support]]
+    # turning has rounded the rows: what is left of a contradiction is not quite the origin
+    if near.lowest > 0 and np.linalg.norm(near.point) > 1e-9 * np.linalg.norm(Z) / len(which) ** 0.5:
+        return ids, None
+    A, _, _ = packed_rows(data, ids, None)
+    tick(algebra.seconds(A))
+    return ids, algebra.dependency(A)
+
+
+def weak_plane(data: Data, face: Array, rng: np.random.Generator, tick: Tick) -> Separator | None:
+    """Look for a plane that holds the rows of ``face``, and all rows that they span, and has all others on their side.
+
+    With pivot columns J of the face A, weights w on the other columns F determine ``w_J = -A_J⁻¹ A_F w_F``; rows in the
+    remaining unknowns are ``x_F - x_J A_J⁻¹ A_F``.
+    """
+    A, _, used = packed_rows(data, face, None)
+    rows, pivots = algebra.pivots(A)
+    others = [k for k in range(len(used)) if k not in set(pivots)]
+    columns, rest = [used[k] for k in pivots], [used[k] for k in others]
+    solved, common = algebra.select(A, rows, pivots).solve(algebra.select(A, rows, others)).numer_denom()
+    block = data.width + data.offset
+    assert isinstance(data.rows, Sparse)
+
+    def exact(w: Floats) -> fmpz_mat:
+        """Return the integer weights on all columns, from floats on those that are free."""
+        mantissas, exponents = np.frexp(w)
+        places = np.where(mantissas == 0, 0, exponents.astype(np.int64) - 53)
+        whole = (mantissas * 2.0**53).astype(np.int64).tolist()
+        lowest = int(places.min())
+        entries = [fmpz(a) << (p - lowest) if a else fmpz(0) for a, p in zip(whole, places.tolist(), strict=True)]
+        bound = solved * fmpz_mat(len(rest), 1, [entries[j] for j in rest])
+        entries = [common * entry for entry in entries]
+        for k, j in enumerate(columns):
+            entries[j] = -bound[k, 0]
+        return fmpz_mat(block, 1, entries)
+
+    guess = rng.integers(1, 2**20, block).astype(np.float64)
+    guess[columns] = 0
+    off = np.flatnonzero(~vanishing(data, exact(guess))[np.arange(len(data.y)), 1 - data.y])
+    X = sp.csr_array(
+        (data.rows.data, data.rows.indices.astype(np.int64), data.rows.indptr.astype(np.int64)),
+        (len(data.y), data.width),
+    )
+    X = sp.hstack((X, np.ones((len(data.y), 1))) if data.offset else (X,)).tocsr()[off].astype(np.float64)
+    M = np.array([[float(fmpq(solved[i, k], common)) for k in range(len(rest))] for i in range(len(columns))])
+    spread = sp.csr_array(
+        (M.ravel(), np.tile(rest, len(columns)), np.arange(0, M.size + 1, len(rest))), (len(columns), block)
+    )
+    reduced = X - X[:, columns] @ spread
+    keep = np.ones(block)
+    keep[columns] = 0
+    reduced = sp.csr_array(reduced @ sp.diags_array(keep))
+    reduced.eliminate_zeros()
+    reduced.sort_indices()
+    stored = Sparse(reduced.data, reduced.indices.astype(np.uint64), reduced.indptr.astype(np.uint64))
+    field = Field(Data(stored, data.y[off], block, 2, False), rng)
+    descent = Descent(field, rng)
+    descent.go_on(_PASSES, tick)
+    return as_plane(data, exact(descent.w))
+
+
+_compiled = njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+
+
+@_compiled
+def _pass(data, indices, indptr, y, order, view, sizes, alpha, w, b):
+    """Move one multiplier after the other to where its row is met, or to 0; return how many rows were not above 0.
+
+    A row is met at the root of its norm, halfway between all rows alike and all rows scaled to norm 1, which took the
+    fewest passes on text; ``w`` are the weights of the rows as given.
+    """
+    squares, square = view
+    wrong = 0
+    for k in range(order.size):
+        i = order[k]
+        start = np.uint64(indptr[i])
+        end = np.uint64(indptr[i + 1])
+        s = b[0]
+        for p in range(start, end):
+            s += data[p] * w[indices[p]]
+        sign = 2.0 * y[i] - 1.0
+        if sign * s <= 0.0:
+            wrong += 1
+        moved = max(alpha[i] + (sizes[i] ** 0.25 - sign * s) / sizes[i], 0.0)
+        step = (moved - alpha[i]) * sign
+        alpha[i] = moved
+        if step != 0.0:
+            for p in range(start, end):
+                w[indices[p]] += step * data[p] * squares[indices[p]]
+            b[0] += step * square
+    return wrong
