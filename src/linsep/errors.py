@@ -5,7 +5,18 @@ Every error of bad input is a ``ValueError`` whose text is one line: what is wro
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+
+class Setting(NamedTuple):
+    """A parameter that an error speaks of, with a value for it or without."""
+
+    name: str
+    value: Any = ...
+
+    def __str__(self) -> str:
+        return self.name if self.value is ... else f"{self.name}={self.value!r}"
 
 
 class ParameterError(ValueError):
@@ -24,29 +35,42 @@ class ParameterError(ValueError):
         super().__init__(name, value, must_be)
         self.name, self.value, self.must_be = name, value, must_be
 
+    def words(self, spell: Callable[[Setting], str] = str) -> str:
+        """Return the text, with parameters spelled by ``spell``."""
+        return f"{spell(Setting(self.name))} must be {self.must_be}, got {self.value!r}"
+
     def __str__(self) -> str:
-        return f"{self.name} must be {self.must_be}, got {self.value!r}"
+        return self.words()
 
 
 class DataError(ValueError):
-    """Some data cannot be used: where they are, and what is wrong with them.
+    """Some data, or data and parameters together, cannot be used: where they are, and what is wrong with them.
 
     Attributes
     ----------
     where : str
         File, line and column, or row and column; may be empty.
     what : str
-    option : tuple of (str, object) or None
-        A parameter and a value for it that would allow the data.
+        May name settings as ``{0}``, ``{1}``; if it names none, the settings are what would allow the data.
+    settings : tuple of Setting
     """
 
-    def __init__(self, where: str, what: str, option: tuple[str, Any] | None = None) -> None:
-        super().__init__(where, what, option)
-        self.where, self.what, self.option = where, what, option
+    def __init__(self, where: str, what: str, *settings: tuple[Any, ...]) -> None:
+        super().__init__(where, what, *settings)
+        self.where, self.what = where, what
+        self.settings = tuple(Setting(*each) for each in settings)
+
+    def words(self, spell: Callable[[Setting], str] = str) -> str:
+        """Return the text, with parameters spelled by ``spell``."""
+        text, spelled = self.what, [spell(each) for each in self.settings]
+        if spelled and "{0}" not in text:
+            text += f" ({' or '.join(spelled)} allows it)"
+        for number, each in enumerate(spelled):
+            text = text.replace(f"{{{number}}}", each)
+        return f"{self.where}: {text}" if self.where else text
 
     def __str__(self) -> str:
-        hint = f" ({self.option[0]}={self.option[1]!r} allows it)" if self.option else ""
-        return f"{self.where}: {self.what}{hint}" if self.where else f"{self.what}{hint}"
+        return self.words()
 
 
 class NotSeparable(ValueError):  # noqa: N818 (what is wrong, not that something is)
