@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 import typer
 
-from linsep.cli import explore, fit, generate, predict, report, separate, show
+from linsep.cli import convert, explore, fit, generate, predict, report, score, separate, show, verify
 
 __all__ = ["app", "main"]
 
@@ -33,12 +33,12 @@ app = typer.Typer(
 for _command, _example in (
     (fit.fit, "linsep fit train.csv --target species --max-iter 100 --model species.linsep"),
     (predict.predict, "linsep predict species.linsep new.csv --score --out labels.csv"),
-    (predict.score, "linsep score species.linsep test.csv --at-most 0.05"),
+    (score.score, "linsep score species.linsep test.csv --at-most 0.05"),
     (separate.separate, "linsep separate data.csv --target species --proof proof.json"),
-    (separate.verify, "linsep verify proof.json data.csv --target species"),
+    (verify.verify, "linsep verify proof.json data.csv --target species"),
     (show.show, "linsep show species.linsep train.csv --out figures"),
     (report.report, "linsep report data.csv --target species --out report.html"),
-    (show.convert, "linsep convert species.linsep species.onnx"),
+    (convert.convert, "linsep convert species.linsep species.onnx"),
     (generate.generate, "linsep generate data.csv --n 10000 --d 20 --margin 0.05"),
     (explore.explore, "linsep explore species.csv --target species"),
 ):

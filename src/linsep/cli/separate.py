@@ -1,4 +1,4 @@
-"""``linsep separate`` and ``linsep verify``: is there a plane, and does a proof of the answer hold."""
+"""``linsep separate``: is there a plane that separates the classes, and the proof of the answer."""
 
 from __future__ import annotations
 
@@ -112,48 +112,6 @@ def separate(
 
     result(facts, screen, show)
     raise typer.Exit(0 if verdict.kind == "separable" else 1)
-
-
-@grouped
-def verify(
-    proof: Annotated[str, typer.Argument(metavar="PROOF", help="A file that separate wrote.", show_default=False)],
-    data: Data,
-    *,
-    screen: Screen,
-    reading: Reading,
-) -> None:
-    """Check a proof against the data, in exact arithmetic.
-
-    The exit code is 0 if the proof holds and 1 if it does not hold for these data.
-    """
-    from linsep.prove.documents import from_json
-    from linsep.prove.documents import verify as check
-
-    with open(proof, "rb") as file:
-        text = file.read().decode("utf-8", "replace")
-    try:
-        verdict, written_for = from_json(text)
-    except ValueError as error:
-        raise ValueError(f"{proof}: {error}") from None
-    X, y = all_at_once(open_data(data, reading))
-    holds = check(text, X, y)
-    facts = {"command": "verify", "proof": proof, "data": data, "verdict": verdict.kind, "holds": holds}
-
-    def show(console: Any) -> None:
-        if holds:
-            console.print(
-                headline(f"the proof holds: {verdict.kind}, {verdict_meaning(verdict.kind, verdict.fit_intercept)}")
-            )
-        else:
-            console.print(headline("the proof does not hold for these data"))
-            console.print(
-                f"It was written for {written_for.get('n_rows')} rows of {written_for.get('n_features')} features; "
-                f"these are {X.shape[0]} of {X.shape[1]}. Some value or label differs, or the order of the rows, or "
-                "the proof is wrong."
-            )
-
-    result(facts, screen, show)
-    raise typer.Exit(0 if holds else 1)
 
 
 def _write(path: str, text: str) -> None:

@@ -1,24 +1,14 @@
-"""``linsep show`` and ``linsep convert``: look at a model, carry it to other programs."""
+"""``linsep show``: what a model is, how its run ended, its strongest weights, its figures."""
 
 from __future__ import annotations
 
-import os
 from typing import Annotated, Any, Literal
 
 import typer
 
-from linsep.cli.inputs import check_place, feature_names, open_model
+from linsep.cli.inputs import feature_names, open_model
 from linsep.cli.options import Model, ReadingAgain, Screen, flag, grouped
-from linsep.cli.screen import count, facts_table, headline, result
-
-_ENDINGS = {
-    ".linsep": "linsep",
-    ".safetensors": "linsep",
-    ".onnx": "onnx",
-    ".liblinear": "liblinear",
-    ".model": "liblinear",
-    ".txt": "liblinear",
-}
+from linsep.cli.screen import count, facts_table, result
 
 
 @grouped
@@ -45,7 +35,7 @@ def show(
 
     fitted = open_model(model)
     if data:
-        from linsep.cli.report import draw
+        from linsep.cli.drawing import draw
 
         draw(fitted, data, out, screen, reading, image=image, style=style, animate=animate)
         return
@@ -109,49 +99,5 @@ def show(
         if len(columns) == 1:
             table.caption = Text(f"w points to the side of {labels[-1]}")
         console.print(table)
-
-    result(facts, screen, display)
-
-
-@grouped
-def convert(
-    model: Annotated[str, typer.Argument(metavar="IN", help="A model of linsep, or LIBLINEAR model text.")],
-    out: Annotated[str, typer.Argument(metavar="OUT", help="File to write: .linsep, .onnx, or .txt for LIBLINEAR.")],
-    to: Annotated[
-        Literal["linsep", "liblinear", "onnx"] | None, typer.Option(help="Format; by default what OUT ends in.")
-    ] = None,
-    float32: Annotated[bool, flag("--float32", "Let the ONNX graph take float32 rows.")] = False,
-    *,
-    screen: Screen,
-) -> None:
-    """Carry a model over to another format; what kind of file IN is shows in its content."""
-    import numpy as np
-
-    from linsep.models.exchange import to_liblinear, to_onnx
-    from linsep.models.files import save
-
-    kind = to or _ENDINGS.get(os.path.splitext(out)[1].lower())
-    if kind is None:
-        raise typer.BadParameter(f"{out} could be anything: say --to linsep, liblinear or onnx")
-    check_place(out)
-    fitted = open_model(model)
-    if kind == "onnx":
-        to_onnx(fitted, out, dtype=np.float32 if float32 else np.float64)
-    elif kind == "liblinear":
-        to_liblinear(fitted, out)
-    else:
-        save(fitted, out)
-    facts = {
-        "command": "convert",
-        "model": model,
-        "out": out,
-        "format": kind,
-        "classes": fitted.classes_,
-        "features": fitted.n_features_in_,
-    }
-
-    def display(console: Any) -> None:
-        sizes = f"{count(len(fitted.classes_), 'class')}, {count(fitted.n_features_in_, 'feature')}"
-        console.print(headline(out, f": {sizes}, as {kind}"))
 
     result(facts, screen, display)

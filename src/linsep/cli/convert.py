@@ -1,0 +1,65 @@
+"""``linsep convert``: a model in the format of another program."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated, Any, Literal
+
+import typer
+
+from linsep.cli.inputs import check_place, open_model
+from linsep.cli.options import Screen, flag, grouped
+from linsep.cli.screen import count, headline, result
+
+_ENDINGS = {
+    ".linsep": "linsep",
+    ".safetensors": "linsep",
+    ".onnx": "onnx",
+    ".liblinear": "liblinear",
+    ".model": "liblinear",
+    ".txt": "liblinear",
+}
+
+
+@grouped
+def convert(
+    model: Annotated[str, typer.Argument(metavar="IN", help="A model of linsep, or LIBLINEAR model text.")],
+    out: Annotated[str, typer.Argument(metavar="OUT", help="File to write: .linsep, .onnx, or .txt for LIBLINEAR.")],
+    to: Annotated[
+        Literal["linsep", "liblinear", "onnx"] | None, typer.Option(help="Format; by default what OUT ends in.")
+    ] = None,
+    float32: Annotated[bool, flag("--float32", "Let the ONNX graph take float32 rows.")] = False,
+    *,
+    screen: Screen,
+) -> None:
+    """Carry a model over to another format; what kind of file IN is shows in its content."""
+    import numpy as np
+
+    from linsep.models.exchange import to_liblinear, to_onnx
+    from linsep.models.files import save
+
+    kind = to or _ENDINGS.get(os.path.splitext(out)[1].lower())
+    if kind is None:
+        raise typer.BadParameter(f"{out} could be anything: say --to linsep, liblinear or onnx")
+    check_place(out)
+    fitted = open_model(model)
+    if kind == "onnx":
+        to_onnx(fitted, out, dtype=np.float32 if float32 else np.float64)
+    elif kind == "liblinear":
+        to_liblinear(fitted, out)
+    else:
+        save(fitted, out)
+    facts = {
+        "command": "convert",
+        "model": model,
+        "out": out,
+        "format": kind,
+        "classes": fitted.classes_,
+        "features": fitted.n_features_in_,
+    }
+
+    def display(console: Any) -> None:
+        sizes = f"{count(len(fitted.classes_), 'class')}, {count(fitted.n_features_in_, 'feature')}"
+        console.print(headline(out, f": {sizes}, as {kind}"))
+
+    result(facts, screen, display)

@@ -1,0 +1,141 @@
+"""The figures of ``linsep show``: a model among some rows, written into a folder."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from linsep.cli.inputs import blocks, open_like
+from linsep.cli.options import ReadingAgain, Screen
+from linsep.cli.screen import count, facts_table, headline, result
+
+
+def draw(
+    model: Any,
+    data: list[str],
+    out: str,
+    screen: Screen,
+    reading: ReadingAgain,
+    *,
+    image: str,
+    style: str,
+    animate: bool,
+) -> None:
+    """Write the figures of a model among some rows into a folder, and say which."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")  # files only: no window, no screen needed
+    folder = Path(out)
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{out}: is a file, not a folder")
+    X, y = _rows(model, data, reading)
+    written: list[str] = []
+    left_out: dict[str, str] = {}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")  # they are in its order
+        for name, figure in _figures(model, X, y, folder, style, animate):
+            try:
+                drawn = figure()
+            except ValueError as error:  # not all models and rows have all figures: say why
+                left_out[name] = str(error)
+                continue
+            path = folder / (f"{name}.{image}" if name != "run" else "run.gif")
+            if name != "run":
+                _write(drawn.figure_, path, image)
+            written.append(str(path))
+    if not written:
+        raise ValueError(next(iter(left_out.values())))
+    facts = {"command": "show", "data": data, "rows": X.shape[0], "figures": written, "left_out": left_out}
+
+    def show(console: Any) -> None:
+        console.print(headline(out, f": {count(len(written), 'figure')}"))
+        lines = {Path(path).name: "written" for path in written}
+        console.print(facts_table(lines | {name: f"left out: {reason}" for name, reason in left_out.items()}))
+
+    result(facts, screen, show)
+
+
+def _rows(model: Any, data: list[str], reading: ReadingAgain) -> tuple[Any, Any]:
+    """Read rows and labels as the model did."""
+    import numpy as np
+    import scipy.sparse as sp
+
+    source = open_like(model, data, reading)
+    parts, labels = zip(*blocks(model, source), strict=True)
+    if labels[0] is None:
+        raise ValueError(f"{source.files[0].name}: there are no labels")
+    X = sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
+    return X, np.concatenate(labels)
+
+
+def _figures(
+    model: Any, X: Any, y: Any, folder: Path, style: str, animate: bool
+) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Yield the name of every figure and a function that draws it."""
+    import linsep
+    from linsep.pages.reporting.study import theorem_margin
+    from linsep.prove.audits import follow, own_trail
+    from linsep.prove.mistake_bounds import mistake_bound
+
+    if not hasattr(model, "coef_"):
+        raise ValueError(f"a {type(model).__name__} has no plane to draw")
+    two = len(model.coef_) == 1
+    place = linsep.PlaneDisplay if two else linsep.RegionsDisplay
+    yield "plane" if two else "regions", lambda: place.from_estimator(model, X, y, style=style)
+    yield "margins", lambda: linsep.MarginsDisplay.from_estimator(model, X, y, style=style)
+    if not hasattr(model, "update_margin"):
+        return  # nothing was run, or not a perceptron
+    yield "passes", lambda: linsep.PassesDisplay.from_estimator(model, X, y, style=style)
+
+    def theorem() -> Any:
+        trail = own_trail(model, X, y)
+        margin, _ = theorem_margin(model, trail, X, y)
+        if margin is None:
+            raise ValueError(
+                "the largest margin of so many features is not searched for, and the run did not end separated"
+            )
+        bound = mistake_bound(
+            X, y, fit_intercept=model.fit_intercept, eta0=model.eta0, update_margin=model.update_margin, margin=margin
+        )
+        return linsep.TheoremDisplay(follow(model, trail, bound)).plot(style=style)
+
+    def bracket() -> Any:
+        from linsep.errors import NotSeparable
+
+        trail = own_trail(model, X, y)
+        try:
+            margin, _ = theorem_margin(model, trail, X, y)
+        except NotSeparable:
+            margin = None
+        bounds = None if margin is None else (margin.lower, margin.upper)
+        return linsep.BracketDisplay.from_trail(model, trail, bounds).plot(style=style)
+
+    yield "theorem", theorem
+    yield "bracket", bracket
+    if animate:
+        yield "run", lambda: _film(linsep.animate(model, X, y, folder / "run.gif", style=style))
+
+
+def _film(film: Any) -> Any:
+    """Close the figure of an animation that has been written."""
+    import matplotlib.pyplot as plt
+
+    plt.close(film._fig)
+    return film
+
+
+def _write(figure: Any, path: Path, image: str) -> None:
+    """Write a figure whole or not at all, and close it."""
+    import matplotlib.pyplot as plt
+
+    from linsep.data.atomic import replacing
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=image, dpi=150)
+    plt.close(figure)
+    with replacing(path) as file:
+        file.write(buffer.getvalue())

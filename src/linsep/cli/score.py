@@ -1,0 +1,119 @@
+"""``linsep score``: how often a model is wrong on other files."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Annotated, Any
+
+import typer
+
+from linsep.cli.cluster_options import Place
+from linsep.cli.inputs import blocks, open_like, open_model
+from linsep.cli.options import OUTPUT, Data, Model, ReadingAgain, Screen, grouped
+from linsep.cli.screen import facts_table, meter, result
+
+
+@grouped
+def score(
+    model: Model,
+    data: Data,
+    confidence: Annotated[float, typer.Option(help="Of the interval for the error.", rich_help_panel=OUTPUT)] = 0.95,
+    at_most: Annotated[
+        float | None,
+        typer.Option(metavar="ERROR", help="Exit with code 1 if the error is larger.", rich_help_panel=OUTPUT),
+    ] = None,
+    *,
+    screen: Screen,
+    reading: ReadingAgain,
+    place: Place,
+) -> None:
+    """Compare predicted with true labels: error, its exact interval, confusion matrix.
+
+    DATA are read as those that the model learnt from. The interval is that of Clopper and Pearson; it holds if the rows
+    were drawn independently of each other and were not used in training. The exit code is 1 if --at-most is given and
+    the error is larger, 0 otherwise.
+    """
+    from linsep.prove.error_bounds import clopper_pearson
+
+    if not 0 < confidence < 1:
+        raise typer.BadParameter(f"--confidence must be between 0 and 1, got {confidence:g}")
+    fitted = open_model(model)
+    source = open_like(fitted, data, reading)
+    pairs: Counter[tuple[Any, Any]] = Counter()
+    with meter("scoring", screen) as watching:
+        if place:
+            pairs = place.confusion(fitted, source)
+        for X, y in () if place else blocks(fitted, source):
+            pairs.update(zip(y.tolist(), fitted.predict(X).tolist(), strict=True))
+            watching.rows += X.shape[0]
+            watching.bytes = source.position
+            watching.show(source.position, source.size)
+    known = fitted.classes_.tolist()
+    pairs = _as_spelled(pairs, known)
+    rows = sum(pairs.values())
+    wrong = sum(number for (true, found), number in pairs.items() if true != found)
+    low, high = clopper_pearson(wrong, rows, confidence)
+    true_labels = known + sorted({true for true, _ in pairs} - set(known), key=str)
+    facts = {
+        "command": "score",
+        "model": model,
+        "data": data,
+        "rows": rows,
+        "errors": wrong,
+        "error": wrong / rows,
+        "accuracy": 1 - wrong / rows,
+        "confidence": confidence,
+        "interval": [low, high],
+        "labels": known,
+        "true_labels": true_labels,
+        "confusion": [[pairs[true, found] for found in known] for true in true_labels],
+        "seconds": watching.seconds,
+    }
+
+    def show(console: Any) -> None:
+        lines = {
+            "rows": f"{rows:,}",
+            "error": f"{wrong / rows:.4%} ({wrong:,} wrong)",
+            "interval": f"{low:.4%} to {high:.4%} at confidence {confidence:g}, for rows not used in training",
+        }
+        console.print(facts_table(lines))
+        console.print(_confusion(facts["confusion"], true_labels, known))
+
+    result(facts, screen, show)
+    if at_most is not None and wrong / rows > at_most:
+        raise typer.Exit(1)
+
+
+def _as_spelled(pairs: Counter[tuple[Any, Any]], known: list[Any]) -> Counter[tuple[Any, Any]]:
+    """Take true labels for those of the model that are spelled alike: one format may write words, another numbers."""
+    from linsep.data.text_parsers import label
+
+    def spelled(name: Any) -> Any:
+        return label(name) if isinstance(name, str) else name
+
+    alike: dict[Any, list[Any]] = {}
+    for name in known:
+        alike.setdefault(spelled(name), []).append(name)
+    found: Counter[tuple[Any, Any]] = Counter()
+    for (true, predicted), number in pairs.items():
+        names = alike.get(spelled(true), [])
+        found[true if true in known or len(names) != 1 else names[0], predicted] += number
+    return found
+
+
+def _confusion(counts: list[list[int]], true_labels: list[Any], known: list[Any]) -> Any:
+    """Return the confusion matrix as a table: a row per true label, a column per predicted one."""
+    from rich.table import Table
+    from rich.text import Text
+
+    shown = known[:12]
+    table = Table(title="rows are true labels, columns predicted ones", title_justify="left", title_style="dim")
+    table.add_column("")
+    for label in shown:
+        table.add_column(Text(str(label)), justify="right", overflow="fold")
+    for true, row in list(zip(true_labels, counts, strict=True))[:12]:
+        cells = [Text(f"{n:,}", style="bold" if true == found else "") for found, n in zip(shown, row, strict=False)]
+        table.add_row(Text(str(true)), *cells)
+    if len(true_labels) > 12:
+        table.caption = f"the first 12 of {len(true_labels)} labels; --json has them all"
+    return table
