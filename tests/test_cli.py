@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -604,3 +605,69 @@ def test_the_progress_bar_shows_itself_after_a_second_on_a_terminal_only(monkeyp
         text = capsys.readouterr().err
         assert ("2,000 rows/s" in text and "3.0 MB/s" in text and "17 mistakes" in text and "50%" in text) == shown
         assert ("learning" in text) == shown
+
+
+def test_a_closed_pipe_is_no_answer(tmp_path):
+    separated(tmp_path / "data.csv", n=20000)
+    command = [sys.executable, "-m", "linsep"]
+    subprocess.run([*command, "fit", "data.csv", "-q", "--max-iter", "2", "-m", "m"], cwd=tmp_path, check=True)
+    pipe = subprocess.Popen(
+        [*command, "predict", "m", "data.csv"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert pipe.stdout.readline() == b"label\n"
+    pipe.stdout.close()
+    assert (pipe.wait(60), pipe.stderr.read()) == (141, b"")
+
+
+def test_a_mistake_of_ours_is_not_the_answer_no(run, monkeypatch):
+    separated()
+
+    def broken(*_, **__):
+        raise ZeroDivisionError("oops")
+
+    monkeypatch.setattr("linsep.cli.separate.open_data", broken)
+    code, out, err = run("separate", "data.csv")
+    assert (code, out) == (3, "")
+    assert "ZeroDivisionError" in err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "fit data.csv -m data.csv",
+        "fit d*.csv -m data.csv",
+        "fit data.csv --checkpoint data.csv",
+        "predict m data.csv --out ./data.csv",
+        "predict m data.csv --out m",
+        "convert m m --to liblinear",
+        "separate data.csv --proof data.csv",
+        "report data.csv --out data.csv",
+    ],
+)
+def test_an_output_never_replaces_an_input(run, command):
+    separated()
+    run("fit", "data.csv", "-q", "-m", "m")
+    before = {path: path.read_bytes() for path in Path().iterdir()}
+    refused(run(*command.split()), "is read by this command")
+    assert {path: path.read_bytes() for path in Path().iterdir()} == before
+
+
+def test_labels_cannot_steer_the_terminal(run):
+    with open("data.csv", "w") as file:
+        file.write("x,class\n1,\x1b[2Jred\n2,\x1b[2Jred\n3,blue\n1.5,blue\n")
+    for command in ("fit data.csv -m m", "separate data.csv", "score m data.csv", "show m"):
+        code, out, err = run(*command.split())
+        assert code in (0, 1)
+        assert "\x1b" not in out + err
+    assert "\\x1b[2Jred" in run("score", "m", "data.csv")[1]
+
+
+def test_a_terminal_without_unicode_gets_plain_characters(tmp_path):
+    separated(tmp_path / "data.csv", n=50)
+    environment = os.environ | {"PYTHONIOENCODING": "ascii", "LC_ALL": "C", "PYTHONUTF8": "0"}
+    for command in ("separate", "fit"):
+        done = subprocess.run(
+            [sys.executable, "-m", "linsep", command, "data.csv"], cwd=tmp_path, env=environment, capture_output=True
+        )
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert done.stdout.isascii()

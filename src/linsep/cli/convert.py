@@ -41,7 +41,7 @@ def convert(
     kind = to or _ENDINGS.get(os.path.splitext(out)[1].lower())
     if kind is None:
         raise typer.BadParameter(f"{out} could be anything: say --to linsep, liblinear or onnx")
-    check_place(out)
+    check_place(out, model)
     fitted = open_model(model)
     if kind == "onnx":
         to_onnx(fitted, out, dtype=np.float32 if float32 else np.float64)

@@ -147,7 +147,7 @@ def fit(
     learner = learning.learner()
     source = open_data(data, reading, positive=positive, invert=invert)
     for path in (model, saving.checkpoint):
-        check_place(path)
+        check_place(path, *data)
     with meter("learning", screen) as watching:
         if learning.order is None:
             how = {"scale": scale, "checkpoint": saving.checkpoint, "every": _seconds(saving.every)}

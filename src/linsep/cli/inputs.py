@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -13,10 +14,14 @@ if TYPE_CHECKING:
     from linsep.data.source import Source
 
 
-def check_place(path: str | None) -> None:
-    """Refuse a file that could not be written, before hours of work and not after."""
+def check_place(path: str | None, *inputs: str) -> None:
+    """Refuse a file that could not be written, or that would replace an input, before hours of work and not after."""
     if path is None or path == "-":
         return
+    for pattern in inputs:
+        for name in glob.glob(pattern) or [pattern]:
+            if os.path.exists(path) and os.path.exists(name) and os.path.samefile(path, name):
+                raise ValueError(f"{path}: is read by this command; name another file for the output")
     folder = os.path.dirname(os.path.realpath(path))
     if not os.path.isdir(folder):
         raise ValueError(f"{path}: there is no folder {os.path.dirname(path)}")

@@ -52,7 +52,7 @@ def predict(
         raise typer.BadParameter("--missing drop would leave rows without a label: --missing zero keeps them")
     if out == "-" and screen.json:
         raise typer.BadParameter("--json prints to standard output: write the labels to a file with --out")
-    check_place(out)
+    check_place(out, model, *data)
     fitted = open_model(model)
     if distance and not hasattr(fitted, "distance"):
         raise ValueError(f"--distance is the one to a plane, which a {type(fitted).__name__} has not")

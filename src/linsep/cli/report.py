@@ -52,7 +52,7 @@ def report(
 
     mpl.use("Agg")  # files only: no window, no screen needed
     started = time.perf_counter()
-    check_place(out)
+    check_place(out, *data)
     source = open_data(data, reading)
     X, y = all_at_once(source)
     names = list(source.names) if source.names is not None and len(source.names) == X.shape[1] else None

@@ -1,4 +1,4 @@
-"""What commands put on the screen: a progress bar, a result as text or as JSON. The only room that prints."""
+"""What commands put on the screen: a progress bar, a result as text or as JSON. Only the command line prints."""
 
 from __future__ import annotations
 
@@ -13,6 +13,18 @@ from typing import Any
 
 from linsep.cli.options import Screen
 
+_PLAINER = {
+    "≈": "~",
+    "…": "...",
+    "·": "*",
+    "²": "^2",
+    "γ": "gamma",
+    "α": "alpha",
+    "η": "eta",
+    "‖": "||",
+    "≤": "<=",
+    "—": "-",
+}
 _PATIENCE = 1.0  # seconds without a progress bar
 _ENDLESS = 10_000  # columns of what has no width, a file or a pipe
 
@@ -23,15 +35,44 @@ def result(facts: Mapping[str, Any], screen: Screen, show: Callable[[Any], None]
         print(json.dumps(_plain(facts), allow_nan=False))
     elif not screen.quiet:
         from rich.console import Console
+        from rich.segment import Segment
 
-        console = Console(highlight=False)
+        encoding = sys.stdout.encoding or "utf-8"
+
+        class Plain(Console):
+            """A console on which nothing but our own styles can move the cursor or change a color."""
+
+            def render(self, renderable: Any, options: Any = None) -> Any:
+                for text, style, control in super().render(renderable, options):
+                    yield Segment(text if control else clean(text, encoding), style, control)
+
+        console = Plain(highlight=False)
         if console.is_terminal:
             show(console)
             return
-        console = Console(highlight=False, file=io.StringIO(), width=_ENDLESS, soft_wrap=True)
+        console = Plain(highlight=False, file=io.StringIO(), width=_ENDLESS, soft_wrap=True)
         show(console)
         lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
-        print("\n".join(line.rstrip() for line in lines))
+        print("\n".join(clean(line.rstrip(), encoding) for line in lines))
+
+
+def clean(text: str, encoding: str = "utf-8") -> str:
+    r"""Return a text with control characters spelled out, and with none that the encoding cannot write.
+
+    Examples
+    --------
+    >>> from linsep.cli.screen import clean
+    >>> clean("a\x1b[31mb"), clean("≈ 2 rows", "ascii")
+    ('a\\x1b[31mb', '~ 2 rows')
+    """
+    text = "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        for fancy, plain in _PLAINER.items():
+            text = text.replace(fancy, plain)
+        text = text.encode(encoding, "backslashreplace").decode(encoding)
+    return text
 
 
 def _plain(value: Any) -> Any:

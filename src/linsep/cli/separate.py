@@ -46,7 +46,7 @@ def separate(
     from linsep.prove.margins import largest_margin
     from linsep.prove.separability import separate as decide
 
-    check_place(proof)
+    check_place(proof, *data)
     source = open_data(data, reading)
     offset = planes.with_offset
     X: Any

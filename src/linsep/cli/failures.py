@@ -1,0 +1,115 @@
+"""How a command ends when it does not end well: one line on standard error, and an exit code that tells what happened.
+
+1 is not among them: it is the answer "no" of a command that has done its work.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+import shlex
+import sys
+import threading
+import traceback
+from typing import Any, NoReturn
+
+import typer
+
+from linsep.cli.screen import clean
+from linsep.errors import DataError, ParameterError, Setting
+
+BAD_INPUT, INTERNAL, INTERRUPTED, CLOSED_PIPE = 2, 3, 130, 141
+
+_FAILED = {
+    FileNotFoundError: "no such file",
+    IsADirectoryError: "is a folder, not a file",
+    PermissionError: "no permission",
+}
+
+
+class _Interrupted(BaseException):
+    """The user has pressed Ctrl-C."""
+
+
+def interrupt(*_: object) -> NoReturn:
+    """Take a signal: end the command."""
+    if "linsep.models.from_files" in sys.modules:
+        sys.modules["linsep.models.from_files"].in_a_hurry.set()
+    raise _Interrupted
+
+
+def failure(error: BaseException, arguments: list[str]) -> tuple[int, str]:
+    """Return the exit code of a command that ended with an error, and the line to print, if any."""
+    if isinstance(error, typer.TyperException):
+        context = getattr(error, "ctx", None)
+        hint = f" (see {context.command_path} --help)" if context is not None else ""
+        text = error.format_message()
+        return BAD_INPUT, text and text + hint  # without arguments there is no text: help has been shown
+    if isinstance(error, _Interrupted | KeyboardInterrupt | typer.Abort):
+        saved = any(each.startswith("--checkpoint") for each in arguments)
+        return INTERRUPTED, "interrupted" + ("; the same command with --resume goes on" if saved else "")
+    if isinstance(error, BrokenPipeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still to be flushed has no reader
+        return CLOSED_PIPE, ""
+    if isinstance(error, SystemExit):
+        raise error
+    if isinstance(error, ValueError | OSError | MemoryError | ModuleNotFoundError):
+        return BAD_INPUT, _words(error)
+    traceback.print_exception(error)
+    return INTERNAL, f"a mistake of linsep, not of yours: {type(error).__name__}; please report the lines above"
+
+
+def leave(code: int, text: str, *, alone: bool) -> NoReturn:
+    """Print one line on standard error, if there is something to say, and exit."""
+    if text:
+        print(f"linsep: {clean(' '.join(text.split()))}", file=sys.stderr)
+    if alone and threading.active_count() > 1:
+        # A thread waits for standard input, perhaps for ever: do not wait for it.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
+
+
+def notice(message: Warning | str, *_: Any, **__: Any) -> None:
+    """Show a warning as one line, without the place in the code."""
+    words = getattr(message, "words", None)
+    text = str(message) if words is None else words(as_option)
+    print(f"linsep: note: {clean(' '.join(text.split()))}", file=sys.stderr)
+
+
+def as_option(setting: Setting) -> str:
+    """Spell a parameter of the library as it is typed here: ``missing='zero'`` is ``--missing zero``."""
+    name, value = setting.name.replace("_", "-"), setting.value
+    if value is ... or value is True:
+        return f"--{name}"
+    return f"--no-{name}" if value is False else f"--{name} {shlex.quote(str(value))}"
+
+
+def _words(error: Exception) -> str:
+    """Return what an error says, in the words of the command line."""
+    if isinstance(error, DataError | ParameterError):
+        return error.words(as_option)
+    if isinstance(error, OSError) and error.strerror:
+        what = _FAILED.get(type(error), error.strerror)
+        return f"{error.filename}: {what}" if error.filename else what
+    if isinstance(error, MemoryError):
+        return f"not enough memory {error}"
+    return _as_options(str(error) or type(error).__name__)
+
+
+def _as_options(text: str) -> str:
+    """Name parameters of the library as they are typed here: ``missing='zero'`` is ``--missing zero``."""
+    from linsep.cli import app
+
+    commands = [each.callback for each in app.registered_commands if each.callback is not None]
+    names = {name for command in commands for name in inspect.signature(command).parameters}
+    for name in sorted(names, key=len, reverse=True):
+        dashed, here = name.replace("_", "-"), rf"(?<![\w./'\"-]){name}"
+        text = re.sub(rf"{here}='([^']*)'", lambda found: f"--{dashed} {shlex.quote(found[1])}", text)  # noqa: B023
+        text = re.sub(rf"{here}=False\b", f"--no-{dashed}", text)
+        text = re.sub(rf"{here}=(\d[\w.+-]*)", rf"--{dashed} \1", text)
+        if "_" in name or text.startswith(f"{name} must be "):  # what could be nothing but a parameter
+            text = re.sub(rf"{here}(?![\w./'\"=-])", f"--{dashed}", text)
+    return text
