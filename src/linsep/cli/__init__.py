@@ -12,10 +12,13 @@ import warnings
 
 import typer
 
+from linsep.cli import compile as compile_command
 from linsep.cli import convert, explore, fit, generate, predict, report, score, separate, show, verify
 from linsep.cli.failures import failure, interrupt, leave, notice
 
 __all__ = ["app", "main"]
+
+_LONG = 3.0  # seconds of compiling that are worth a note
 
 app = typer.Typer(
     name="linsep",
@@ -38,8 +41,9 @@ for _command, _example in (
     (convert.convert, "linsep convert species.linsep species.onnx"),
     (generate.generate, "linsep generate data.csv --n 10000 --d 20 --margin 0.05"),
     (explore.explore, "linsep explore species.csv --target species"),
+    (compile_command.compile, "linsep compile"),
 ):
-    _needs = _command is not explore.explore
+    _needs = _command not in (explore.explore, compile_command.compile)
     app.command(epilog=f"Example: `{_example}`", no_args_is_help=_needs)(_command)
 
 
@@ -69,6 +73,9 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         code = app(arguments, prog_name="linsep", standalone_mode=False)
         sys.stdout.flush()
+        compiling = sys.modules.get("linsep.compiling")  # only a command that has loaded it can have compiled
+        if compiling is not None and compiling.seconds() > _LONG:
+            notice(f"{compiling.seconds():.0f} s went into compiling, once; linsep compile does it for all commands")
     except BaseException as error:
         given = sys.argv[1:] if alone else arguments or []
         leave(*failure(error, given), alone=alone)

@@ -1,0 +1,71 @@
+"""``linsep compile``: fill the cache of compiled code, so that no other command has to."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+import warnings
+from typing import Any
+
+from linsep.cli.options import Screen, grouped
+from linsep.cli.screen import count, headline, meter, result
+
+
+@grouped
+def compile(*, screen: Screen) -> None:  # noqa: A001 - the command's name
+    """Compile what the other commands need, and keep it on disk.
+
+    Functions compile when they are first used, which takes some seconds, once. This command uses all of them on small
+    data, so that later commands start at once.
+    """
+    started = time.perf_counter()
+    with meter("compiling", screen) as watching, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        jobs = list(_jobs())
+        for number, (name, job) in enumerate(jobs):
+            watching.show(number, len(jobs), name)
+            job()
+    from linsep.compiling import seconds
+
+    facts = {"command": "compile", "seconds": time.perf_counter() - started, "compiling": seconds()}
+
+    def show(console: Any) -> None:
+        console.print(headline("compiled", f": {count(len(jobs), 'job')} in {facts['seconds']:.1f} s"))
+
+    result(facts, screen, show)
+
+
+def _jobs() -> Any:
+    """Yield a name and a function for everything that is compiled: reading, learning, deciding, dense and sparse."""
+    import numpy as np
+    import scipy.sparse as sp
+
+    import linsep
+
+    X, y, _ = linsep.teacher(60, 3, margin=0.05, random_state=0)
+    three = np.where(y < 0, 0, np.where(X[:, 0] > 0, 1, 2))
+    flipped = np.where(np.arange(len(y)) % 7 == 0, -y, y)
+    for kind, rows in (("dense", X), ("bytes", (X * 100 + 128).astype(np.uint8)), ("sparse", sp.csr_array(X))):
+        for labels in (y, three):
+            yield f"learn, {kind}", lambda rows=rows, labels=labels: linsep.Perceptron(max_iter=20).fit(rows, labels)
+        for labels in (y, flipped, three):
+            yield f"decide, {kind}", lambda rows=rows, labels=labels: linsep.separate(rows, labels).check(rows, labels)
+    yield "margin", lambda: linsep.largest_margin(X, y)
+    for ending in ("csv", "svm"):
+        yield f"read, {ending}", lambda ending=ending: _read(ending)
+
+
+def _read(ending: str) -> None:
+    """Write a small file, learn from it, and use what was learned."""
+    import linsep
+    from linsep.cli import main
+
+    with tempfile.TemporaryDirectory() as folder:
+        data, model = os.path.join(folder, f"data.{ending}"), os.path.join(folder, "model")
+        for command in (f"generate {data} -n 100 -d 3", f"fit {data} -m {model}", f"score {model} {data}"):
+            try:
+                main([*command.split(), "--quiet"])
+            except SystemExit as done:
+                if done.code:
+                    raise RuntimeError(f"linsep {linsep.__version__} cannot run: {command}") from None

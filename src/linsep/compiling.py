@@ -1,0 +1,77 @@
+"""Compiled functions, kept on disk between processes wherever that can be done.
+
+Numba keeps compiled code beside the source, or else in the user's cache folder. Where it can write to neither, or the
+disk is full, the code is compiled in every process, and one note says so.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from numba import njit
+from numba.core import event
+from numba.core.caching import FunctionCache, InTreeCacheLocator, UserProvidedCacheLocator
+
+_watch = event.TimingListener()
+event.register("numba:compile", _watch)
+
+
+def seconds() -> float:
+    """Return how long this process has been compiling."""
+    return float(_watch.duration) if _watch.done else 0.0
+
+
+def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Return a decorator: Numba's ``njit`` without the interpreter's lock, cached on disk where possible."""
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        dispatcher = njit(nogil=True, **options)(function)
+        if hasattr(dispatcher, "_cache"):  # not with the compiler off
+            try:
+                dispatcher._cache = _Cache(function)
+            except RuntimeError:  # no folder can be written
+                dispatcher._cache.save_overload = lambda *_: _note("no folder for it can be written")
+        return dispatcher
+
+    return decorate
+
+
+class _Cache(FunctionCache):
+    """The code of one function on disk; what goes wrong there costs time, and nothing else."""
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Write compiled code."""
+        try:
+            super().save_overload(sig, data)
+        except OSError as error:
+            _note(f"{self.cache_path}: {error.strerror or error}")
+            return
+        if not isinstance(self._impl.locator, InTreeCacheLocator | UserProvidedCacheLocator):
+            _say_once(f"compiled code is kept in {self.cache_path}: the folder of the package cannot be written")
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Read compiled code, if it is there."""
+        try:
+            return super().load_overload(sig, target_context)
+        except OSError:
+            return None
+
+
+def _note(reason: str) -> None:
+    """Say once that compiled code is not kept."""
+    _say_once(
+        f"compiled code cannot be kept ({reason}), so that every process compiles it anew; "
+        "set NUMBA_CACHE_DIR to a folder that can be written"
+    )
+
+
+_said: set[str] = set()
+
+
+def _say_once(text: str) -> None:
+    """Warn, the first time in this process."""
+    if not _said:
+        _said.add(text)
+        warnings.warn(text, RuntimeWarning, stacklevel=2)

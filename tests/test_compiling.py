@@ -1,0 +1,44 @@
+"""Compiled code that cannot be kept on disk: a note, never a failure."""
+
+import os
+import subprocess
+import sys
+
+CODE = """
+from linsep.compiling import compiled, seconds
+
+@compiled(error_model="numpy")
+def plus(x):
+    return x + 1
+
+print(plus(1), seconds() > 0)
+"""
+
+
+def run(folder, **changes):
+    path = folder / "code.py"
+    path.write_text(CODE)
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(sys.path), "HOME": str(folder)} | changes
+    done = subprocess.run([sys.executable, path], env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "2 True\n"), done.stderr
+    return done.stderr
+
+
+def test_code_is_kept_beside_the_source(tmp_path):
+    assert run(tmp_path) == ""
+    assert any(name.endswith(".nbc") for name in os.listdir(tmp_path / "__pycache__"))
+
+
+def test_no_folder_for_a_cache_costs_one_note(tmp_path):
+    nowhere = "numba.core.caching.ZipCacheLocator"  # which takes nothing but source in an archive
+    assert run(tmp_path, NUMBA_CACHE_LOCATOR_CLASSES=nowhere).count("compiled code cannot be kept") == 1
+
+
+def test_a_full_disk_costs_one_note(tmp_path):
+    path = tmp_path / "code.py"
+    full = "import numba.core.caching as c\ndef full(*_):\n    raise OSError(28, 'No space left on device')\n"
+    path.write_text(full + "c.IndexDataCacheFile.save = full\n" + CODE)
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(sys.path), "HOME": str(tmp_path)}
+    done = subprocess.run([sys.executable, path], env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "2 True\n"), done.stderr
+    assert done.stderr.count("No space left on device") == 1
