@@ -611,12 +611,11 @@ def test_a_closed_pipe_is_no_answer(tmp_path):
     separated(tmp_path / "data.csv", n=20000)
     command = [sys.executable, "-m", "linsep"]
     subprocess.run([*command, "fit", "data.csv", "-q", "--max-iter", "2", "-m", "m"], cwd=tmp_path, check=True)
-    pipe = subprocess.Popen(
-        [*command, "predict", "m", "data.csv"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    assert pipe.stdout.readline() == b"label\n"
-    pipe.stdout.close()
-    assert (pipe.wait(60), pipe.stderr.read()) == (141, b"")
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([*command, "predict", "m", "data.csv"], cwd=tmp_path, **streams) as pipe:
+        assert pipe.stdout.readline() == b"label\n"
+        pipe.stdout.close()
+        assert (pipe.wait(60), pipe.stderr.read()) == (141, b"")
 
 
 def test_a_mistake_of_ours_is_not_the_answer_no(run, monkeypatch):

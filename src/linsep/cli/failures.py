@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 
 import typer
 
+from linsep.cli.options import ClosedPipe
 from linsep.cli.screen import clean
 from linsep.errors import DataError, ParameterError, Setting
 
@@ -49,7 +50,7 @@ def failure(error: BaseException, arguments: list[str]) -> tuple[int, str]:
     if isinstance(error, _Interrupted | KeyboardInterrupt | typer.Abort):
         saved = any(each.startswith("--checkpoint") for each in arguments)
         return INTERRUPTED, "interrupted" + ("; the same command with --resume goes on" if saved else "")
-    if isinstance(error, BrokenPipeError):
+    if isinstance(error, BrokenPipeError | ClosedPipe):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still to be flushed has no reader
         return CLOSED_PIPE, ""
     if isinstance(error, SystemExit):

@@ -24,6 +24,10 @@ Data = Annotated[
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="A model that fit or convert wrote.", show_default=False)]
 
 
+class ClosedPipe(BaseException):
+    """Whoever reads the output has closed it."""
+
+
 def flag(name: str, meaning: str, panel: str | None = None, **others: Any) -> Any:
     """Return an option that is there or not, without a value."""
     return typer.Option(name, metavar="", help=meaning, rich_help_panel=panel, **others)
@@ -55,7 +59,10 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
         made = {
             name: kind(**{field.name: given.pop(field.name) for field in fields(kind)}) for name, kind in groups.items()
         }
-        command(**given, **made)
+        try:
+            command(**given, **made)
+        except BrokenPipeError:  # typer would exit with 1
+            raise ClosedPipe from None
 
     spelled_out.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
     spelled_out.__annotations__ = {option.name: option.annotation for option in options}

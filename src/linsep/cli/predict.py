@@ -47,12 +47,12 @@ def predict(
     """
     from linsep.data import writing
 
+    check_place(out, model, *data)
     shape = writing.format_of(out, None, writing.TABLES)
     if reading.missing == "drop":
         raise typer.BadParameter("--missing drop would leave rows without a label: --missing zero keeps them")
     if out == "-" and screen.json:
         raise typer.BadParameter("--json prints to standard output: write the labels to a file with --out")
-    check_place(out, model, *data)
     fitted = open_model(model)
     if distance and not hasattr(fitted, "distance"):
         raise ValueError(f"--distance is the one to a plane, which a {type(fitted).__name__} has not")

@@ -10,7 +10,7 @@ import typer
 from linsep.cli.cluster_options import Place
 from linsep.cli.inputs import blocks, open_like, open_model
 from linsep.cli.options import OUTPUT, Data, Model, ReadingAgain, Screen, grouped
-from linsep.cli.screen import facts_table, meter, result
+from linsep.cli.screen import facts_table, meter, plain_text, result
 
 
 @grouped
@@ -104,16 +104,17 @@ def _as_spelled(pairs: Counter[tuple[Any, Any]], known: list[Any]) -> Counter[tu
 def _confusion(counts: list[list[int]], true_labels: list[Any], known: list[Any]) -> Any:
     """Return the confusion matrix as a table: a row per true label, a column per predicted one."""
     from rich.table import Table
-    from rich.text import Text
 
     shown = known[:12]
     table = Table(title="rows are true labels, columns predicted ones", title_justify="left", title_style="dim")
     table.add_column("")
     for label in shown:
-        table.add_column(Text(str(label)), justify="right", overflow="fold")
+        table.add_column(plain_text(str(label)), justify="right", overflow="fold")
     for true, row in list(zip(true_labels, counts, strict=True))[:12]:
-        cells = [Text(f"{n:,}", style="bold" if true == found else "") for found, n in zip(shown, row, strict=False)]
-        table.add_row(Text(str(true)), *cells)
+        cells = [
+            plain_text(f"{n:,}", style="bold" if true == found else "") for found, n in zip(shown, row, strict=False)
+        ]
+        table.add_row(plain_text(str(true)), *cells)
     if len(true_labels) > 12:
         table.caption = f"the first 12 of {len(true_labels)} labels; --json has them all"
     return table

@@ -92,19 +92,25 @@ def headline(name: str, rest: str = "") -> Any:
     """Return the name of a file, which stands out, and what is to be said of it."""
     from rich.text import Text
 
-    return Text.assemble((name, "bold"), rest)
+    return Text.assemble((clean(name), "bold"), clean(rest))
+
+
+def plain_text(value: Any, style: str = "") -> Any:
+    """Return a text in which nothing is markup and nothing is a control character."""
+    from rich.text import Text
+
+    return Text(clean(str(value)), style=style)
 
 
 def facts_table(rows: Mapping[str, str]) -> Any:
     """Return names and values as two columns."""
     from rich.table import Table
-    from rich.text import Text
 
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in rows.items():
-        table.add_row(Text(name), Text(value))
+        table.add_row(plain_text(name), plain_text(value))
     return table
 
 

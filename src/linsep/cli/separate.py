@@ -11,7 +11,7 @@ import typer
 from linsep.cli.cluster_options import Picked, Place
 from linsep.cli.inputs import all_at_once, check_place, open_data
 from linsep.cli.options import DECIDING, OUTPUT, Data, Planes, Reading, Screen, flag, grouped
-from linsep.cli.screen import count, facts_table, headline, meter, result
+from linsep.cli.screen import count, facts_table, headline, meter, plain_text, result
 from linsep.wording import verdict_meaning
 
 _SHOWN = 12  # rows and columns of a table on the screen
@@ -137,7 +137,6 @@ def _table(verdict: Any, X: Any, y: Any, names: Any) -> Any:
     """Return the rows that contradict each other as a table."""
     import numpy as np
     from rich.table import Table
-    from rich.text import Text
 
     found, two = verdict.refutation, len(verdict.classes) == 2
     wide = X.shape[1] > _SHOWN // 2
@@ -149,13 +148,17 @@ def _table(verdict: Any, X: Any, y: Any, names: Any) -> Any:
     table.add_column("weight", justify="right", no_wrap=True)
     for j in range(0 if wide else X.shape[1]):
         name = names[j] if names is not None and j < len(names) else f"#{j}"
-        table.add_column(Text(name), justify="right", overflow="fold")
+        table.add_column(plain_text(name), justify="right", overflow="fold")
     order = np.argsort([-weight for weight in found.weights], kind="stable")
     long = max(len(str(weight)) for weight in found.weights) > 12
     whole = sum(found.weights) if long else 1  # what is too long to be shown exactly is shown as a share
     for k in order[:_SHOWN].tolist():
         i, weight = int(found.indices[k]), found.weights[k]
-        cells: list[Any] = [str(i), Text(str(y[i])), *([] if two else [Text(str(verdict.classes[found.rivals[k]]))])]
+        cells: list[Any] = [
+            str(i),
+            plain_text(str(y[i])),
+            *([] if two else [plain_text(str(verdict.classes[found.rivals[k]]))]),
+        ]
         cells.append(f"≈ {float(weight / whole):.4g}" if long else str(weight))
         if not wide:
             row = X[[i]].toarray()[0] if hasattr(X, "toarray") else X[i]

@@ -8,7 +8,7 @@ import typer
 
 from linsep.cli.inputs import feature_names, open_model
 from linsep.cli.options import Model, ReadingAgain, Screen, flag, grouped
-from linsep.cli.screen import count, facts_table, result
+from linsep.cli.screen import count, facts_table, plain_text, result
 
 
 @grouped
@@ -66,7 +66,6 @@ def show(
 
     def display(console: Any) -> None:
         from rich.table import Table
-        from rich.text import Text
 
         lines = {
             "kind": " ".join([type(fitted).__name__, *(f"{key}={value}" for key, value in changed.items())]),
@@ -91,13 +90,13 @@ def show(
             return
         table = Table("feature", title=f"the {count(len(strongest), 'strongest weight')}", title_justify="left")
         for column in columns[:12]:
-            table.add_column(Text(column), justify="right")
+            table.add_column(plain_text(column), justify="right")
         for j in strongest.tolist():
-            table.add_row(Text(name(j)), *(f"{w:.6g}" for w in W[:12, j]))
+            table.add_row(plain_text(name(j)), *(f"{w:.6g}" for w in W[:12, j]))
         table.add_section()
-        table.add_row(Text("offset", style="dim"), *(f"{each:.6g}" for each in b[:12]))
+        table.add_row(plain_text("offset", style="dim"), *(f"{each:.6g}" for each in b[:12]))
         if len(columns) == 1:
-            table.caption = Text(f"w points to the side of {labels[-1]}")
+            table.caption = plain_text(f"w points to the side of {labels[-1]}")
         console.print(table)
 
     result(facts, screen, display)
