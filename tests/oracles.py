@@ -103,7 +103,7 @@ def proves(verdict, X, y):
     if verdict.kind in ("quasi", "overlap"):
         proof = verdict.refutation
         total, support = [Fraction(0)] * (C * width), []
-        for i, rival, weight in zip(proof.indices.tolist(), proof.rivals.tolist(), proof.weights, strict=True):
+        for i, rival, weight in zip(proof.rows.tolist(), proof.rivals.tolist(), proof.multipliers, strict=True):
             own = classes.index(y[i])
             x = X[i] + [Fraction(1)] * offset
             if weight <= 0 or own == rival:

@@ -134,7 +134,7 @@ def test_many_classes(data, offset):
 def test_inseparable_rows_carry_their_refutation():
     with pytest.raises(NotSeparable, match="4 rows contradict") as caught:
         mistake_bound([[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1])
-    assert sorted(caught.value.refutation.indices) == [0, 1, 2, 3]
+    assert sorted(caught.value.refutation.rows) == [0, 1, 2, 3]
 
 
 def test_parameters_are_checked():

@@ -83,7 +83,7 @@ def test_what_is_shown_of_every_preset_is_what_the_library_says(name):
         assert (shown["margin"]["lower"], shown["margin"]["upper"]) == (best.lower, best.upper)
     else:
         assert shown["theorem"] is None
-        assert shown["verdict"]["refutation"]["rows"] == verdict.refutation.indices.tolist()
+        assert shown["verdict"]["refutation"]["rows"] == verdict.refutation.rows.tolist()
 
 
 @pytest.mark.parametrize("order", ["cyclic", "shuffled", "first", "worst"])
@@ -130,7 +130,7 @@ def test_a_refutation_walks_back_to_zero(name):
     X, y = rows_of(question)
     classes = sorted(set(y.tolist()))
     total = [[Fraction(0)] * (X.shape[1] + 1) for _ in classes]
-    for row, rival, weight in zip(refuted["rows"], refuted["rivals"], refuted["weights"], strict=True):
+    for row, rival, weight in zip(refuted["rows"], refuted["rivals"], refuted["multipliers"], strict=True):
         z = [Fraction(float(value)) for value in X[row]] + [Fraction(1)]
         for j, value in enumerate(z):
             total[classes.index(y[row])][j] += Fraction(weight) * value
@@ -203,7 +203,7 @@ def test_one_against_rest_is_a_binary_perceptron_for_every_class(name):
         verdict = linsep.separate(X, y == label)
         assert (part["kind"], part["checked"]) == (verdict.kind, True)
         if verdict.kind != "separable":
-            assert part["rows"] == np.unique(verdict.refutation.indices).tolist()
+            assert part["rows"] == np.unique(verdict.refutation.rows).tolist()
             assert shown["margin"]["planes"][part["class"]] is None
             continue
         alone = linsep.Perceptron(shuffle=False).fit(X, y == label)

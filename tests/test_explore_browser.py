@@ -132,7 +132,7 @@ def agree(page):
         best = linsep.largest_margin(X, y, form="affine" if chosen.fit_intercept else "origin")
         assert fact(page, "widest") == best.lower
     else:
-        assert page.locator("[data-part=cancel] li").count() == len(verdict.refutation.indices)
+        assert page.locator("[data-part=cancel] li").count() == len(verdict.refutation.rows)
     return model
 
 

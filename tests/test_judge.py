@@ -51,7 +51,7 @@ def test_json(run, files):
     facts = json.loads(out)
     assert code == 1
     assert facts["verdict"] == "overlap"
-    assert [(entry["row"], entry["weight"]) for entry in facts["refutation"]] == [(i, "1") for i in range(4)]
+    assert [(entry["row"], entry["multiplier"]) for entry in facts["refutation"]] == [(i, "1") for i in range(4)]
     code, out, _ = run("separate", files / "good.csv", "--json", "--no-offset")
     facts = json.loads(out)
     assert facts["fit_intercept"] is False

@@ -113,10 +113,10 @@ def test_data_that_no_plane_separates(fit_intercept):
         model.fit(X, y)
     assert caught.value.upper == 0.0
     proof = caught.value.refutation
-    assert min(proof.weights) > 0
-    signed = [weight * (1 if y[i] else -1) for i, weight in zip(proof.indices, proof.weights, strict=True)]
+    assert min(proof.multipliers) > 0
+    signed = [weight * (1 if y[i] else -1) for i, weight in zip(proof.rows, proof.multipliers, strict=True)]
     for j in range(2):
-        assert sum(a * Fraction(X[i][j]) for i, a in zip(proof.indices, signed, strict=True)) == 0
+        assert sum(a * Fraction(X[i][j]) for i, a in zip(proof.rows, signed, strict=True)) == 0
     if fit_intercept:
         assert sum(signed) == 0
     assert not hasattr(model, "coef_")

@@ -264,8 +264,8 @@ def test_contradicting_duplicates():
     X[nearest, 0] = 0.0
     verdict = decide(np.vstack((X, X[nearest])), np.append(y, 1 - y[nearest]))
     assert verdict.kind == "quasi"
-    assert verdict.refutation.indices.tolist() == [nearest, 300]
-    assert verdict.refutation.weights == (1, 1)
+    assert verdict.refutation.rows.tolist() == [nearest, 300]
+    assert verdict.refutation.multipliers == (1, 1)
     assert decide(np.vstack((X, X[:20])), np.append(y, 1 - y[:20])).kind == "overlap"
 
 
@@ -273,7 +273,7 @@ def test_simplex_around_the_origin():
     S = np.vstack((np.eye(6, dtype=int), -np.ones((1, 6), dtype=int)))
     verdict = decide(*from_signed(S), fit_intercept=False)
     assert verdict.kind == "overlap"
-    assert verdict.refutation.weights == (1,) * 7
+    assert verdict.refutation.multipliers == (1,) * 7
     assert decide(*from_signed(S[:-1]), fit_intercept=False).kind == "separable"
     facet = np.vstack((S[:, :5], np.eye(5, dtype=int)[0]))  # in a space of one dimension less, through the origin
     padded = np.column_stack((facet, np.append(np.zeros(7, dtype=int), 1)))

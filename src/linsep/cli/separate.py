@@ -78,7 +78,7 @@ def separate(
         "fit_intercept": offset,
         "margin_lower": None if best is None else best.lower,
         "margin_upper": None if best is None else best.upper,
-        "support_rows": None if best is None else best.support,
+        "support_rows": None if best is None else best.rows,
         "refutation": _contradiction(verdict, y),
         "bracket": verdict.bracket if verdict.kind == "unknown" else None,
         "seconds": seconds,
@@ -90,13 +90,13 @@ def separate(
         lines = {"rows": f"{X.shape[0]:,} of {count(X.shape[1], 'feature')}, {len(verdict.classes)} classes"}
         if best is not None:
             lines["margin"] = f"the largest is between {best.lower:.10g} and {best.upper:.10g}"
-            lines["support"] = f"{count(len(best.support), 'row')} on the band of that plane"
+            lines["support"] = f"{count(len(best.rows), 'row')} on the band of that plane"
         elif verdict.kind == "separable" and margin:
             lines["margin"] = "positive, but too small to be found in double precision"
         if verdict.kind == "unknown":
             lines["margin"] = f"known so far: between {verdict.bracket[0]:.6g} and {verdict.bracket[1]:.6g}"
         if verdict.refutation is not None:
-            lines["refuted by"] = f"{count(len(verdict.refutation.indices), 'row')} that contradict each other"
+            lines["refuted by"] = f"{count(len(verdict.refutation.rows), 'row')} that contradict each other"
         lines["time"] = f"{seconds:.2f} s for the verdict and its exact proof"
         if proof is not None and verdict.kind != "unknown":
             lines["proof"] = f"{proof}; check it with: linsep verify {proof} {' '.join(data)}"
@@ -123,13 +123,14 @@ def _write(path: str, text: str) -> None:
 
 
 def _contradiction(verdict: Any, y: Any) -> list[dict[str, Any]] | None:
-    """Return the rows of a refutation with their labels and weights."""
+    """Return the rows of a refutation with their labels and multipliers."""
     found = verdict.refutation
     if found is None:
         return None
-    rows = zip(found.indices.tolist(), found.rivals.tolist(), found.weights, strict=True)
+    rows = zip(found.rows.tolist(), found.rivals.tolist(), found.multipliers, strict=True)
     return [
-        {"row": i, "label": y[i], "against": verdict.classes[rival], "weight": str(weight)} for i, rival, weight in rows
+        {"row": i, "label": y[i], "against": verdict.classes[rival], "multiplier": str(multiplier)}
+        for i, rival, multiplier in rows
     ]
 
 
@@ -141,7 +142,7 @@ def _table(verdict: Any, X: Any, y: Any, names: Any) -> Any:
     found, two = verdict.refutation, len(verdict.classes) == 2
     wide = X.shape[1] > _SHOWN // 2
     table = Table("row", title="rows that contradict each other", title_justify="left")
-    longest = max(len(str(y[i])) for i in found.indices.tolist())
+    longest = max(len(str(y[i])) for i in found.rows.tolist())
     table.add_column("label", overflow="fold", no_wrap=longest <= 16)
     if not two:
         table.add_column("against")
@@ -149,17 +150,14 @@ def _table(verdict: Any, X: Any, y: Any, names: Any) -> Any:
     for j in range(0 if wide else X.shape[1]):
         name = names[j] if names is not None and j < len(names) else f"#{j}"
         table.add_column(plain_text(name), justify="right", overflow="fold")
-    order = np.argsort([-weight for weight in found.weights], kind="stable")
-    long = max(len(str(weight)) for weight in found.weights) > 12
-    whole = sum(found.weights) if long else 1  # what is too long to be shown exactly is shown as a share
+    order = np.argsort([-multiplier for multiplier in found.multipliers], kind="stable")
+    long = max(len(str(multiplier)) for multiplier in found.multipliers) > 12
+    whole = sum(found.multipliers) if long else 1  # what is too long to be shown exactly is shown as a share
     for k in order[:_SHOWN].tolist():
-        i, weight = int(found.indices[k]), found.weights[k]
-        cells: list[Any] = [
-            str(i),
-            plain_text(str(y[i])),
-            *([] if two else [plain_text(str(verdict.classes[found.rivals[k]]))]),
-        ]
-        cells.append(f"≈ {float(weight / whole):.4g}" if long else str(weight))
+        i, multiplier = int(found.rows[k]), found.multipliers[k]
+        against = [] if two else [plain_text(verdict.classes[found.rivals[k]])]
+        cells: list[Any] = [str(i), plain_text(y[i]), *against]
+        cells.append(f"≈ {float(multiplier / whole):.4g}" if long else str(multiplier))
         if not wide:
             row = X[[i]].toarray()[0] if hasattr(X, "toarray") else X[i]
             cells += [f"{value:.6g}" for value in row.tolist()]

@@ -111,7 +111,7 @@ def stocked(raw: Raw, own: tuple[int, int], form: Form) -> Stock:
     """Return a shard as data, of which a proof can speak; its own are the number of its first row, and its digest."""
     first_row, digest = own
     raw.check(digest)
-    width = form.features.stop - form.features.start
+    n_features = form.features.stop - form.features.start
     y = [encoding.codes(block.y, form.classes) for block in raw.blocks if block.y is not None]
     parts: list[Rows] = []
     for X, *_ in raw.blocks:
@@ -119,7 +119,7 @@ def stocked(raw: Raw, own: tuple[int, int], form: Form) -> Stock:
             X.resize(X.shape[0], max(X.shape[1], form.features.stop))
             X = X[:, form.features].astype(form.kind)
         parts.append(encoding.to_rows(X.astype(form.kind, copy=False)))
-    data = Data(joined(parts), np.concatenate(y).astype(np.intp), width, len(form.classes), form.offset)
+    data = Data(joined(parts), np.concatenate(y).astype(np.intp), n_features, len(form.classes), form.offset)
     return Stock(data, first_row)
 
 
@@ -147,7 +147,7 @@ def sample(stock: Stock, most: int) -> Some:
 def used_columns(stock: Stock, _: None) -> Array:
     """Return which columns have a value that is not zero."""
     rows = stock.data.rows
-    used = np.zeros(stock.data.width, dtype=bool)
+    used = np.zeros(stock.data.n_features, dtype=bool)
     if isinstance(rows, Sparse):
         used[rows.indices[rows.data != 0]] = True
     else:
@@ -324,9 +324,9 @@ def decide(
 class _Working:
     """The rows that the search works on, and the shards that they come from."""
 
-    def __init__(self, farm: Farm, width: int, classes: Array, offset: bool, length: int) -> None:
-        self.farm, self.width, self.classes, self.offset = farm, width, classes, offset
-        dimension = (len(classes) - 1) * (width + offset)
+    def __init__(self, farm: Farm, n_features: int, classes: Array, offset: bool, length: int) -> None:
+        self.farm, self.n_features, self.classes, self.offset = farm, n_features, classes, offset
+        dimension = (len(classes) - 1) * (n_features + offset)
         room = max(100, _CELLS // ((len(classes) - 1) * length))  # rows of so many stored values
         shards = len(farm.shards)
         self.most = max(8, -(-2 * min(2 * dimension + 8, room) // shards))  # rows that a shard may add
@@ -352,7 +352,7 @@ class _Working:
     @property
     def data(self) -> Data:
         """The rows, as data."""
-        return Data(self.parts[0], self.y[0], self.width, len(self.classes), self.offset)
+        return Data(self.parts[0], self.y[0], self.n_features, len(self.classes), self.offset)
 
     def grow(self, verdict: Verdict) -> int:
         """Take up rows that the proof of a verdict does not cover; return how many there are."""
@@ -375,14 +375,14 @@ class _Working:
         if (self.used & ~here).any():
             return self._add(self.farm.ask(beyond, (self.used & ~here, self.most)))
         assert verdict.refutation is not None
-        columns = np.flatnonzero(self.used).tolist() + [self.width] * self.offset
-        matrix = integer_matrix(self.data, sorted(set(verdict.refutation.indices.tolist())), columns)
+        columns = np.flatnonzero(self.used).tolist() + [self.n_features] * self.offset
+        matrix = integer_matrix(self.data, sorted(set(verdict.refutation.rows.tolist())), columns)
         if flint.nmod_mat(matrix, _PRIME).rank() == len(columns):
             return 0
         basis, nullity = matrix.nullspace()  # its first `nullity` columns
         normals = []
         for k in range(nullity):
-            normal = np.full(self.width + 1, Fraction(0), dtype=object)
+            normal = np.full(self.n_features + 1, Fraction(0), dtype=object)
             divisor = math.gcd(*(int(basis[j, k]) for j in range(len(columns))))
             normal[columns] = [Fraction(int(basis[j, k]) // divisor) for j in range(len(columns))]
             normals.append(normal)
@@ -394,12 +394,12 @@ class _Working:
         cells: dict[int, Floats] = {}
         labels: dict[int, Any] = {}
         if found is not None:
-            numbers = self.numbers[found.indices].astype(np.intp)
+            numbers = self.numbers[found.rows].astype(np.intp)
             order = np.argsort(numbers, kind="stable")
-            cells = dict(zip(numbers.tolist(), dense_rows(data, found.indices), strict=True))
-            labels = dict(zip(numbers.tolist(), self.classes[data.y[found.indices]].tolist(), strict=True))
-            weights = tuple(found.weights[k] for k in order.tolist())
-            found = Refutation(numbers[order], weights, found.rivals[order])
+            cells = dict(zip(numbers.tolist(), dense_rows(data, found.rows), strict=True))
+            labels = dict(zip(numbers.tolist(), self.classes[data.y[found.rows]].tolist(), strict=True))
+            multipliers = tuple(found.multipliers[k] for k in order.tolist())
+            found = Refutation(numbers[order], multipliers, found.rivals[order])
         return Decision(replace(verdict, refutation=found, bracket=bracket), rows, cells, labels)
 
 

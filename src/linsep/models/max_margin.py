@@ -124,7 +124,7 @@ def _judged(error: NotSeparable, verdict: Verdict) -> NotSeparable:
             "in double precision: linsep.separate gives such a plane.",
             upper=error.upper,
         )
-    rows = len(set(verdict.refutation.indices))
+    rows = len(set(verdict.refutation.rows))
     return NotSeparable(
         f"no plane separates the classes: {rows} rows contradict each other, which the refutation of this error "
         "proves. linsep.Perceptron fits data that no plane separates.",
@@ -144,12 +144,12 @@ def _scored(found: margins.Margin) -> tuple[Floats, Floats]:
 
 def _duals(found: margins.Margin, codes: Array, machines: int) -> tuple[Array, Floats]:
     """Gather the multipliers by row, with the sign by which the row enters each vector of weights."""
-    support, places = np.unique(found.support, return_inverse=True)
+    support, places = np.unique(found.rows, return_inverse=True)
     dual = np.zeros((machines, len(support)))
     multipliers = found.multipliers / found.upper / (found.lower if found.lower > 0 else 1.0)
     if found.rivals is None:
-        dual[0, places] = np.where(codes[found.support] == 1, multipliers, -multipliers)
+        dual[0, places] = np.where(codes[found.rows] == 1, multipliers, -multipliers)
     else:
-        np.add.at(dual, (codes[found.support], places), multipliers)
+        np.add.at(dual, (codes[found.rows], places), multipliers)
         np.add.at(dual, (found.rivals, places), -multipliers)
     return support, dual

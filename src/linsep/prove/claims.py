@@ -36,18 +36,18 @@ _PRIME = 2**63 - 25
 
 
 class Data(NamedTuple):
-    """What a proof is about: rows of ``width`` features, their class numbers, and whether planes have offsets."""
+    """What a proof is about: rows of ``n_features`` features, their class numbers, and whether planes have offsets."""
 
     rows: Rows
     y: Array  # (n,)
-    width: int
+    n_features: int
     classes: int
     offset: bool
 
     @property
     def constant(self) -> int | None:
         """The column of the constant 1 that the offset multiplies, if there is one."""
-        return self.width if self.offset else None
+        return self.n_features if self.offset else None
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -89,14 +89,14 @@ class Separator:
 
 @dataclass(frozen=True, eq=False)
 class Refutation:
-    """Rows that contradict each other: ``Σ weights[k] y_i x_i = 0`` and ``Σ weights[k] y_i = 0``, ``i = indices[k]``.
+    """Rows that contradict each other: ``Σ λ_k y_i x_i = 0`` and ``Σ λ_k y_i = 0`` with ``i = rows[k]``.
 
     Attributes
     ----------
-    indices : ndarray of shape (m,)
+    rows : ndarray of shape (m,)
         Row numbers.
-    weights : tuple of Fraction
-        Positive and exact.
+    multipliers : tuple of Fraction
+        The ``λ_k``: positive and exact.
     rivals : ndarray of shape (m,)
         Class number that the row is told from; with two classes the other one. For more classes the sum over rows
         of a class minus the sum over rows held against it vanishes, class by class.
@@ -105,16 +105,16 @@ class Refutation:
     --------
     >>> import linsep
     >>> refutation = linsep.separate([[0.0], [2.0], [1.0]], [0, 0, 1]).refutation  # 1 lies between 0 and 2
-    >>> refutation.indices.tolist(), [str(weight) for weight in refutation.weights]
+    >>> refutation.rows.tolist(), [str(multiplier) for multiplier in refutation.multipliers]
     ([0, 1, 2], ['1', '1', '2'])
     """
 
-    indices: Array
-    weights: tuple[Fraction, ...]
+    rows: Array
+    multipliers: tuple[Fraction, ...]
     rivals: Array
 
     def __repr__(self) -> str:
-        return f"Refutation({len(self.indices)} rows: {np.array2string(self.indices, threshold=12)})"
+        return f"Refutation({len(self.rows)} rows: {np.array2string(self.rows, threshold=12)})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +179,7 @@ class Verdict:
         False
         """
         data = read(X, y, self.classes, self.fit_intercept)
-        return data is not None and data.width == self.n_features and holds(self, data)
+        return data is not None and data.n_features == self.n_features and holds(self, data)
 
 
 def read(X: Any, y: Any, classes: tuple[Any, ...], offset: bool) -> Data | None:
@@ -232,7 +232,7 @@ def holds(verdict: Verdict, data: Data) -> bool:
 def separates(plane: Separator, data: Data, *, strictly: bool) -> bool:
     """Return whether every row is on its side; unless ``strictly``, rows may be on the plane, but not all of them."""
     W, b = plane.per_class()
-    if W.shape != (data.classes, data.width) or b.shape != (data.classes,) or (b.any() and not data.offset):
+    if W.shape != (data.classes, data.n_features) or b.shape != (data.classes,) or (b.any() and not data.offset):
         return False
     if W.dtype != object and not (np.isfinite(W).all() and np.isfinite(b).all()):
         return False
@@ -249,7 +249,7 @@ def separates(plane: Separator, data: Data, *, strictly: bool) -> bool:
 
 
 def contradicts(refutation: Refutation | None, data: Data, *, spanning: bool = False) -> bool:
-    """Return whether the weights are positive, the weighted sum vanishes and, if asked, the inequalities span all."""
+    """Return whether the multipliers are positive, the sum vanishes and, if asked, the inequalities span all."""
     if refutation is None or not _well_formed(refutation, data):
         return False
     matrix, shifts = combined(refutation, data)
@@ -257,12 +257,12 @@ def contradicts(refutation: Refutation | None, data: Data, *, spanning: bool = F
 
 
 def _well_formed(refutation: Refutation, data: Data) -> bool:
-    """Return whether there are weights, all positive, and each names a row and a class other than the row's."""
-    i, r, weights = refutation.indices, refutation.rivals, refutation.weights
-    if not (0 < len(weights) == len(i) == len(r)) or i.min() < 0 or i.max() >= len(data.y):
+    """Return whether there are multipliers, all positive, and each names a row and a class other than the row's."""
+    i, r, multipliers = refutation.rows, refutation.rivals, refutation.multipliers
+    if not (0 < len(multipliers) == len(i) == len(r)) or i.min() < 0 or i.max() >= len(data.y):
         return False
     fair = r.min() >= 0 and r.max() < data.classes and (data.y[i] != r).all()
-    return bool(fair) and all(isinstance(weight, Fraction) and weight > 0 for weight in weights)
+    return bool(fair) and all(isinstance(value, Fraction) and value > 0 for value in multipliers)
 
 
 def combined(refutation: Refutation, data: Data) -> tuple[Any, list[int]]:
@@ -271,9 +271,9 @@ def combined(refutation: Refutation, data: Data) -> tuple[Any, list[int]]:
     The columns are the weights and offsets that occur, for each class but 0: adding one vector to the weights of all
     classes has no effect, so that without loss of generality those of class 0 are zero.
     """
-    rows = exact_rows(data.rows, refutation.indices, data.constant)
-    dense, owns = isinstance(data.rows, Dense), data.y[refutation.indices].tolist()
-    used = range(data.width + data.offset) if dense else sorted({j for row in rows for j in row.columns})
+    rows = exact_rows(data.rows, refutation.rows, data.constant)
+    dense, owns = isinstance(data.rows, Dense), data.y[refutation.rows].tolist()
+    used = range(data.n_features + data.offset) if dense else sorted({j for row in rows for j in row.columns})
     place = {column: position for position, column in enumerate(used)}
     table, zeros = [], [0] * len(used)
     for own, rival, row in zip(owns, refutation.rivals.tolist(), rows, strict=True):
@@ -290,11 +290,11 @@ def combined(refutation: Refutation, data: Data) -> tuple[Any, list[int]]:
 
 def _cancels(refutation: Refutation, matrix: Any, shifts: list[int]) -> bool:
     """Return whether the weighted sum of the combined inequalities vanishes."""
-    common = math.lcm(*(weight.denominator for weight in refutation.weights))
+    common = math.lcm(*(weight.denominator for weight in refutation.multipliers))
     lowest = min(shifts)
     factors = [
         weight.numerator * (common // weight.denominator) << (shift - lowest)
-        for weight, shift in zip(refutation.weights, shifts, strict=True)
+        for weight, shift in zip(refutation.multipliers, shifts, strict=True)
     ]
     total = flint.fmpz_mat(1, len(factors), factors) * matrix
     return bool(total == flint.fmpz_mat(1, matrix.ncols()))
@@ -306,11 +306,11 @@ def _spans(refutation: Refutation, data: Data, matrix: Any) -> bool:
     All together have rank ``(classes - 1) q`` where ``q`` is the rank of the rows. That of the combined ones is at
     least the rank of their residues modulo a prime; powers of two left out do not matter to it.
     """
-    rivals, columns = data.classes - 1, data.width + data.offset
+    rivals, columns = data.classes - 1, data.n_features + data.offset
     rank = flint.nmod_mat(matrix, _PRIME).rank()
     if rank == rivals * columns:
         return True
-    return rank % rivals == 0 and _rank_at_most(rank // rivals, sorted(set(refutation.indices.tolist())), data)
+    return rank % rivals == 0 and _rank_at_most(rank // rivals, sorted(set(refutation.rows.tolist())), data)
 
 
 def _rank_at_most(q: int, some: list[int], data: Data) -> bool:
@@ -330,7 +330,7 @@ def _rank_at_most(q: int, some: list[int], data: Data) -> bool:
         return False
     everyone = np.arange(len(data.y))
     for k in range(nullity):
-        normal = np.full(data.width + 1, Fraction(0), dtype=object)
+        normal = np.full(data.n_features + 1, Fraction(0), dtype=object)
         divisor = math.gcd(*(int(basis[j, k]) for j in range(len(used))))
         normal[used] = [Fraction(int(basis[j, k]) // divisor) for j in range(len(used))]
         if signs(data.rows, everyone, normal).any():
@@ -345,7 +345,7 @@ def _used_columns(data: Data) -> list[int]:
     else:
         blocks = (data.rows.data[start : start + 4096] for start in range(0, len(data.y), 4096))
         used = np.flatnonzero(np.any([block.any(axis=0) for block in blocks], axis=0))
-    return [int(j) for j in used] + [data.width] * data.offset
+    return [int(j) for j in used] + [data.n_features] * data.offset
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -364,9 +364,9 @@ def exact_rows(rows: Rows, which: Array, constant: int | None) -> list[Row]:
     """Return some rows in integers, with a 1 in column ``constant`` if there is one."""
     last = [] if constant is None else [constant]
     if isinstance(rows, Dense):
-        cells, width = rows.data[which].ravel(), rows.data.shape[1]
-        columns = [[*range(width), *last]] * len(which)
-        edges = [width * k for k in range(len(which) + 1)]
+        cells, d = rows.data[which].ravel(), rows.data.shape[1]
+        columns = [[*range(d), *last]] * len(which)
+        edges = [d * k for k in range(len(which) + 1)]
     else:
         spans = [slice(int(rows.indptr[i]), int(rows.indptr[i + 1])) for i in which.tolist()]
         cells = np.concatenate([rows.data[span] for span in spans])

@@ -44,7 +44,7 @@ def to_json(verdict: Verdict, X: Any, y: Any) -> str:
     ('quasi', ['1', '1'])
     """
     data = read(X, y, verdict.classes, verdict.fit_intercept)
-    if data is None or data.width != verdict.n_features:
+    if data is None or data.n_features != verdict.n_features:
         raise ValueError("these are not the data of the verdict: labels or numbers of features differ")
     return written(verdict, fingerprint(data))
 
@@ -70,9 +70,9 @@ def written(verdict: Verdict, about: dict[str, Any]) -> str:
         }
     if verdict.refutation is not None:
         content["refutation"] = {
-            "rows": verdict.refutation.indices.tolist(),
+            "rows": verdict.refutation.rows.tolist(),
             "rivals": verdict.refutation.rivals.tolist(),
-            "weights": [_written(weight) for weight in verdict.refutation.weights],
+            "weights": [_written(weight) for weight in verdict.refutation.multipliers],
         }
     return json.dumps({**content, "digest": _digest(content)}, indent=1, allow_nan=False) + "\n"
 
@@ -158,14 +158,14 @@ def verify(proof: Any, X: Any, y: Any) -> bool:
             proof = file.read()
     verdict, written_for = from_json(proof)
     data = read(X, y, verdict.classes, verdict.fit_intercept)
-    if data is None or data.width != verdict.n_features or fingerprint(data) != written_for:
+    if data is None or data.n_features != verdict.n_features or fingerprint(data) != written_for:
         return False
     return holds(verdict, data)
 
 
 def fingerprint(data: Data) -> dict[str, Any]:
     """Return the numbers of rows and features, and a hash of class numbers and values wherever they are not zero."""
-    hashed = Fingerprint(data.width, isinstance(data.rows, Sparse))
+    hashed = Fingerprint(data.n_features, isinstance(data.rows, Sparse))
     hashed.add_classes(data.y)
     for start in range(0, len(data.y), hashed.step):
         hashed.add_rows(take(data.rows, slice(start, start + hashed.step)))
@@ -175,9 +175,9 @@ def fingerprint(data: Data) -> dict[str, Any]:
 class Fingerprint:
     """The fingerprint of data that come in parts: first all class numbers, then all rows."""
 
-    def __init__(self, width: int, sparse: bool) -> None:
-        self.width, self.rows = width, 0
-        self.step = 4096 if sparse else max(1, (1 << 20) // max(1, width))  # rows that are hashed together
+    def __init__(self, n_features: int, sparse: bool) -> None:
+        self.n_features, self.rows = n_features, 0
+        self.step = 4096 if sparse else max(1, (1 << 20) // max(1, n_features))  # rows that are hashed together
         self._digest = hashlib.sha256()
         self._waiting: list[tuple[Array, Array, Array]] = []  # row, column, value
 
@@ -215,7 +215,7 @@ class Fingerprint:
     def result(self) -> dict[str, Any]:
         """Return the numbers of rows and features, and the hash."""
         self._flush()
-        return {"n_rows": self.rows, "n_features": self.width, "sha256": self._digest.hexdigest()}
+        return {"n_rows": self.rows, "n_features": self.n_features, "sha256": self._digest.hexdigest()}
 
 
 def _value_bytes(values: Array) -> bytes:

@@ -32,7 +32,7 @@ class Lens:
 
     def __init__(self, data: Data, basis: Any, open_: Array) -> None:
         self.data, self.basis, self.open = data, basis, open_
-        self.block = data.width + data.offset
+        self.block = data.n_features + data.offset
         self.dimension = basis.ncols()
         self.column_exponents: Array | None = None
 
@@ -120,13 +120,13 @@ class Lens:
 
 def raw_rows(data: Data, ids: Array) -> tuple[Any, list[int]]:
     """Return inequalities in the weights themselves as integer rows, and the power of two each was divided by."""
-    matrix, shifts, _ = packed_rows(data, ids, range((data.classes - 1) * (data.width + data.offset)))
+    matrix, shifts, _ = packed_rows(data, ids, range((data.classes - 1) * (data.n_features + data.offset)))
     return matrix, shifts
 
 
 def packed_rows(data: Data, ids: Array, columns: Sequence[int] | None) -> tuple[Any, list[int], Sequence[int]]:
     """Return integer rows, exponents as ``raw_rows`` does, and the columns: those given, or those in use."""
-    block = data.width + data.offset
+    block = data.n_features + data.offset
     shifts, cells = [], []
     own, rival = data.y[ids // data.classes].tolist(), (ids % data.classes).tolist()
     for k, row in enumerate(exact_rows(data.rows, ids // data.classes, data.constant)):
@@ -169,7 +169,7 @@ def independent_columns(data: Data, tick: Tick) -> list[int]:
 
 def whole_basis(data: Data) -> Any:
     """Return the identity: all weights are unknowns."""
-    size = (data.classes - 1) * (data.width + data.offset)
+    size = (data.classes - 1) * (data.n_features + data.offset)
     basis = fmpz_mat(size, size)
     for j in range(size):
         basis[j, j] = 1
@@ -178,7 +178,7 @@ def whole_basis(data: Data) -> Any:
 
 def as_plane(data: Data, w: Any) -> Separator:
     """Return exact weights as a Separator of fractions, or of floats if that changes nothing."""
-    block = data.width + data.offset
+    block = data.n_features + data.offset
     values = [int(w[j, 0]) for j in range(w.nrows())]
     divisor = math.gcd(*values) or 1
     values = [value // divisor for value in values]
@@ -191,7 +191,7 @@ def as_plane(data: Data, w: Any) -> Separator:
     except OverflowError:
         pass
     zero = np.zeros(data.classes - 1) if table.dtype != object else np.full(data.classes - 1, Fraction(0), dtype=object)
-    return in_classes(table[:, : data.width], table[:, -1] if data.offset else zero, data)
+    return in_classes(table[:, : data.n_features], table[:, -1] if data.offset else zero, data)
 
 
 def pair_signs(data: Data, w: Any) -> Array:

@@ -44,10 +44,10 @@ class Margin:
         Weights, of norm 1 (with ``b`` in the augmented form).
     b : float or ndarray of shape (classes,)
         Offset.
-    support : ndarray of shape (k,)
-        Rows that hold the plane in its place. For more than two classes a row is there once for every rival.
+    rows : ndarray of shape (k,)
+        Rows that hold the plane in its place, by number. For more than two classes a row is there once for every rival.
     multipliers : ndarray of shape (k,)
-        Positive weights λ of these rows, of sum 1, with ``upper >= ‖Σ λ y x‖ / Σ λ`` and, in the affine form, equal
+        Positive numbers λ for these rows, of sum 1, with ``upper >= ‖Σ λ y x‖ / Σ λ`` and, in the affine form, equal
         sums in both classes, exactly.
     rivals : ndarray of shape (k,) or None
         For more than two classes the number of the class from which the row is to be told.
@@ -58,7 +58,7 @@ class Margin:
     --------
     >>> from linsep import largest_margin
     >>> margin = largest_margin([[0], [2], [5]], ["a", "b", "b"])
-    >>> margin.support, margin.multipliers
+    >>> margin.rows, margin.multipliers
     (array([0, 1]), array([0.5, 0.5]))
     >>> margin.lower <= 1 <= margin.upper
     True
@@ -69,10 +69,15 @@ class Margin:
     form: str
     w: Floats
     b: Any
-    support: Array
+    rows: Array
     multipliers: Floats
     rivals: Array | None = None
     classes: Array = field(default_factory=lambda: np.array([-1, 1]))
+
+    @property
+    def support(self) -> Array:
+        """The rows, by the name that support vector machines have for them."""
+        return self.rows
 
     @property
     def gap(self) -> float:
@@ -82,7 +87,7 @@ class Margin:
     def __repr__(self) -> str:
         return (
             f"Margin({self.lower:.12g} <= margin <= {self.upper:.12g}, form={self.form!r}, "
-            f"gap={self.gap:.1e}, support={len(np.unique(self.support))} rows)"
+            f"gap={self.gap:.1e}, support={len(np.unique(self.rows))} rows)"
         )
 
 
@@ -133,7 +138,7 @@ def largest_margin(X: Any, y: Any, *, form: str = "affine", gap: float = 1e-6) -
     --------
     >>> from linsep import largest_margin
     >>> margin = largest_margin([[0, 0], [1, 0], [3, 0], [3, 2]], [-1, -1, 1, 1])
-    >>> margin.w, margin.b, margin.support
+    >>> margin.w, margin.b, margin.rows
     (array([1., 0.]), -2.0, array([1, 2]))
     >>> margin.lower <= 1 <= margin.upper
     True

@@ -166,7 +166,7 @@ def _margin(X: Any, y: Any, form: str, gap: float) -> Margin:
                 f"some plane separates the rows, but none by more than {found.upper:.3g}: double precision cannot "
                 "bound the mistakes. Scaled features (StandardScaler) have a larger margin."
             ) from found
-        rows = len(np.unique(verdict.refutation.indices))
+        rows = len(np.unique(verdict.refutation.rows))
         raise NotSeparable(
             f"no plane separates the classes, so that no number of mistakes is enough: {rows} rows contradict each "
             "other, see .refutation",

@@ -21,13 +21,13 @@ _LOWEST = -1140  # powers of two from here to 1040 occur in floats
 
 def vanishing(data: Data, w: Any) -> Array:
     """Return which inequalities weights, an integer column, meet with equality: shape (n, classes), own class too."""
-    rows, block = data.rows, data.width + data.offset
+    rows, block = data.rows, data.n_features + data.offset
     vanish = np.ones((len(data.y), data.classes), dtype=bool)
     for prime in _PRIMES:
         powers = np.array([pow(2, e, prime) for e in range(_LOWEST, 1040)], dtype=np.int64)
         found = np.zeros((len(data.y), data.classes), dtype=np.int64)  # class 0 has no weights
         for c in range(data.classes - 1):
-            residues = np.zeros(data.width + 1, dtype=np.int64)
+            residues = np.zeros(data.n_features + 1, dtype=np.int64)
             residues[:block] = [int(w[c * block + j, 0]) % prime for j in range(block)]
             loop: Any = _dense if isinstance(rows, Dense) else _sparse
             part: Any = (np.ascontiguousarray(rows.data),) if isinstance(rows, Dense) else rows

@@ -53,13 +53,13 @@ class Field:
     def __init__(self, data: Data, rng: np.random.Generator, *, whole: bool = True) -> None:
         self.data = data
         # found by trial on text: rare columns then count for half as much, and the offset for little
-        self.wide = isinstance(data.rows, Sparse) and data.width > WIDE
+        self.wide = isinstance(data.rows, Sparse) and data.n_features > WIDE
         n = len(data.y)
         self.seen = whole or isinstance(data.rows, Sparse) or n <= 4 * _SAMPLE  # whether all values are known
         if isinstance(data.rows, Sparse):  # centred columns would be dense
             exponents = np.frexp(self._largest())[1].astype(np.int64)
-            centre = np.zeros(data.width)
-            squares = np.zeros(data.width)
+            centre = np.zeros(data.n_features)
+            squares = np.zeros(data.n_features)
             _column_squares(data.rows.data, data.rows.indices, np.ldexp(1.0, -exponents), squares)
             spread = np.sqrt(squares / n)
         else:
@@ -68,7 +68,7 @@ class Field:
             exponents = np.frexp(self._largest() if self.seen else _finite(np.abs(x).max(axis=0)))[1].astype(np.int64)
             half = -exponents // 2  # of the power of two, which itself may be out of range
             x = x * np.ldexp(1.0, half) * np.ldexp(1.0, -exponents - half)
-            centre = x.mean(axis=0) if data.offset else np.zeros(data.width)
+            centre = x.mean(axis=0) if data.offset else np.zeros(data.n_features)
             spread = np.sqrt(np.square(x - centre).mean(axis=0))
         powers = np.log2(np.where(spread > 0, spread, 1.0))
         steps = -np.round(0.5 * powers if self.wide else powers).astype(np.int64)
@@ -87,7 +87,7 @@ class Field:
         typical = math.sqrt(max(float(np.median(squares)), 1.0))
         self.constant = 2.0 ** (round(math.log2(typical)) - 3 * self.wide) if data.offset else 0.0
         self.high = 1.25 * math.hypot(typical, self.constant)  # most rows are shorter
-        self.block = data.width + data.offset
+        self.block = data.n_features + data.offset
         self.dimension = (data.classes - 1) * self.block
         near = np.abs(self.centre).max(initial=0.0) < _NEAR and np.abs(self.shift).max(initial=0) < _ORDINARY
         self.plain = isinstance(data.rows, Sparse) or bool(near)  # whether units and centre can go into the weights
@@ -106,7 +106,7 @@ class Field:
     def _largest(self) -> Floats:
         """Return the largest absolute value of every column."""
         data = self.data
-        largest = np.zeros(data.width)
+        largest = np.zeros(data.n_features)
         if isinstance(data.rows, Sparse):
             flaw = _column_tops(data.rows.data, data.rows.indices, largest)
             return _finite(largest + flaw)
@@ -116,12 +116,12 @@ class Field:
             x = part.data
             if x.dtype.kind == "f":  # the bits of a float, but for its sign, are a number that grows with it
                 x = x.view(np.dtype(f"i{x.dtype.itemsize}"))
-            top = np.zeros(data.width, dtype=x.dtype if part.data.dtype.kind == "f" else np.float64)
+            top = np.zeros(data.n_features, dtype=x.dtype if part.data.dtype.kind == "f" else np.float64)
             tallest: Any = _top_bits if part.data.dtype.kind == "f" else _tops
             tallest(x, top)
             tops.append(top)
 
-        in_chunks(data.rows, len(data.y), data.width, work)
+        in_chunks(data.rows, len(data.y), data.n_features, work)
         top = np.max(tops, axis=0)
         largest[:] = top if top.dtype.kind == "f" else top.view(data.rows.data.dtype)
         return _finite(largest)
@@ -158,15 +158,15 @@ class Field:
         W = w.reshape(data.classes - 1, self.block)
         if data.classes > 2:
             W = np.vstack((np.zeros(self.block), W))
-        b = W[:, data.width] * self.constant if data.offset else np.zeros(len(W))
-        W = np.ascontiguousarray(W[:, : data.width])
+        b = W[:, data.n_features] * self.constant if data.offset else np.zeros(len(W))
+        W = np.ascontiguousarray(W[:, : data.n_features])
         scores, rivals = np.empty(len(data.y)), np.zeros(len(data.y) if data.classes > 2 else 0, dtype=np.intp)
         sweep_sparse: Any = _sweep_sparse
         unit, centre = self.unit, self.centre
         if self.plain:
             W, b = W * unit, b - W @ centre
         else:
-            unit, centre = np.ones(data.width), np.zeros(data.width)
+            unit, centre = np.ones(data.n_features), np.zeros(data.n_features)
 
         def work(part: Any, start: int, stop: int) -> None:
             here = slice(start, stop)
@@ -177,7 +177,7 @@ class Field:
             view = (unit, centre, self.constant, self.high)
             _sweep_dense(x, data.y[here], W, b, view, scores[here], rivals[here])
 
-        in_chunks(data.rows, len(data.y), data.width * len(W), work)
+        in_chunks(data.rows, len(data.y), data.n_features * len(W), work)
         if not self.seen:
             if not np.isfinite(scores).all():  # any value that is not finite leads to such a score
                 raise Unforeseen
@@ -196,7 +196,7 @@ class Field:
                 shift = sum((Fraction(a) * Fraction(m) for a, m in parts), Fraction(0))
                 offsets[c] = Fraction(float(row[-1])) * Fraction(self.constant) - shift
         with np.errstate(over="ignore"):
-            return np.ldexp(W[:, : data.width], self.shift), offsets
+            return np.ldexp(W[:, : data.n_features], self.shift), offsets
 
     def plane(self, w: Floats, *, exact: bool = False) -> Separator:
         """Return the plane for the data as given, with floats or, which loses nothing, with fractions."""
@@ -207,7 +207,7 @@ class Field:
                 W, b = on_grid(W), on_grid(b)
             return in_classes(W, b, self.data)
         unit = [Fraction(2) ** int(s) for s in self.shift]
-        rows = w.reshape(self.data.classes - 1, self.block)[:, : self.data.width].tolist()
+        rows = w.reshape(self.data.classes - 1, self.block)[:, : self.data.n_features].tolist()
         table = np.array([[Fraction(v) * u for v, u in zip(row, unit, strict=True)] for row in rows], dtype=object)
         return in_classes(table.reshape(W.shape), np.array(offsets, dtype=object), self.data)
 
@@ -247,7 +247,7 @@ def dense_rows(data: Data, which: Array) -> Floats:
     part = take(data.rows, which)
     if isinstance(part, Dense):
         return part.data.astype(np.float64)
-    x = np.zeros((len(which), data.width))
+    x = np.zeros((len(which), data.n_features))
     x[np.repeat(np.arange(len(which)), np.diff(part.indptr).astype(np.intp)), part.indices] = part.data
     return x
 
@@ -255,8 +255,8 @@ def dense_rows(data: Data, which: Array) -> Floats:
 def raw_differences(data: Data, ids: Array) -> Floats:
     """Return inequalities in the weights and offsets themselves, as floats."""
     i = ids // data.classes
-    t = np.ones((len(ids), data.width + data.offset))
-    t[:, : data.width] = dense_rows(data, i)
+    t = np.ones((len(ids), data.n_features + data.offset))
+    t[:, : data.n_features] = dense_rows(data, i)
     return as_differences(t, data.y[i], ids % data.classes, data.classes)
 
 

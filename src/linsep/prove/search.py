@@ -117,7 +117,7 @@ class Search:
     def _verdict(self, kind: str, plane: Separator | None, refutation: Refutation | None) -> Verdict:
         data = self.data
         self.field.look()
-        return Verdict(kind, plane, refutation, self.classes, data.width, data.offset, self.bracket)
+        return Verdict(kind, plane, refutation, self.classes, data.n_features, data.offset, self.bracket)
 
     def _confirmed(self, kind: str, plane: Separator | None, refutation: Refutation | None) -> Verdict | None:
         verdict = self._verdict(kind, plane, refutation)
@@ -140,7 +140,7 @@ class Search:
                 own = scores[data.y, np.arange(len(data.y))].copy()
                 scores[data.y, np.arange(len(data.y))] = -np.inf
                 size = np.linalg.norm(W)
-                rounding = (data.width + 10) * 2.0**-51 * (radius + np.abs(b).max() / size)
+                rounding = (data.n_features + 10) * 2.0**-51 * (radius + np.abs(b).max() / size)
                 lower = max(lower, float((own - scores.max(axis=0)).min() / size - rounding))
             if data.classes == 2:
                 i, weights = support // 2, weights / weights.sum()
@@ -362,13 +362,13 @@ class Search:
         """Decide on columns that all others depend on: many fewer where there are fewer rows than columns."""
         data = self.data
         few = len(data.y) * (data.classes - 1) <= _UNKNOWNS
-        columns = [j for j in independent_columns(data, self.tick) if j < data.width] if few else []
+        columns = [j for j in independent_columns(data, self.tick) if j < data.n_features] if few else []
         if not few or (data.classes - 1) * (len(columns) + data.offset) > _UNKNOWNS:
             raise MemoryError(
                 f"floats could not decide these data, and an exact search in {self.field.dimension} unknowns does not "
                 f"fit into memory: leave out columns until {_UNKNOWNS // (data.classes - 1)} are left"
             )
-        narrow = data._replace(rows=Dense(narrowed(data.rows, columns, data.width)), width=len(columns))
+        narrow = data._replace(rows=Dense(narrowed(data.rows, columns, data.n_features)), n_features=len(columns))
         inner = Search(narrow, self.classes, self.time_limit)
         inner.deadline = self.deadline
         found = inner.run()
@@ -376,7 +376,7 @@ class Search:
             raise OutOfTime
         plane = found.separator
         if plane is not None:
-            w = np.zeros((*plane.w.shape[:-1], data.width), dtype=plane.w.dtype)
+            w = np.zeros((*plane.w.shape[:-1], data.n_features), dtype=plane.w.dtype)
             w[..., columns] = plane.w
             plane = Separator(w, plane.b)
         return self._certain(found.kind, plane, found.refutation)
@@ -462,11 +462,11 @@ class Search:
         return np.concatenate((ids, more)), [*weights, *[1] * len(more)]
 
 
-def narrowed(rows: Rows, columns: list[int], width: int) -> Array:
+def narrowed(rows: Rows, columns: list[int], n_features: int) -> Array:
     """Return some columns of the rows as they are."""
     if isinstance(rows, Dense):
         return np.ascontiguousarray(rows.data[:, columns])
-    place = np.full(width, -1)
+    place = np.full(n_features, -1)
     place[columns] = np.arange(len(columns))
     dense = np.zeros((len(rows.indptr) - 1, len(columns)), dtype=rows.data.dtype)
     lines = np.repeat(np.arange(len(dense)), np.diff(rows.indptr).astype(np.intp))
@@ -515,13 +515,13 @@ def sums(data: Data, w: Floats) -> Floats:
         loop: Any = _heights_dense if isinstance(part, Dense) else _heights_sparse
         loop(*part, w, heights[start:stop])
 
-    in_chunks(data.rows, len(data.y), data.width, work)
+    in_chunks(data.rows, len(data.y), data.n_features, work)
     return heights
 
 
 def contradicting(data: Data) -> Array:
     """Return pairs of inequalities (m, 2) of equal rows of different classes, one pair for each such row."""
-    keys = sums(data, np.random.default_rng(1).normal(size=data.width) / 256)
+    keys = sums(data, np.random.default_rng(1).normal(size=data.n_features) / 256)
     order = np.lexsort((data.y, keys))
     same = (keys[order[1:]] == keys[order[:-1]]) & (data.y[order[1:]] != data.y[order[:-1]])
     first, second = order[:-1][same], order[1:][same]

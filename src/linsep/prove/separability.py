@@ -44,7 +44,7 @@ def separate(X: Any, y: Any, *, fit_intercept: bool = True, time_limit: float | 
     >>> verdict = linsep.separate(X, y)
     >>> verdict
     Verdict(overlap, Refutation(4 rows: [0 1 2 3]))
-    >>> verdict.refutation.weights
+    >>> verdict.refutation.multipliers
     (Fraction(1, 1), Fraction(1, 1), Fraction(1, 1), Fraction(1, 1))
     >>> verdict.check(X, y)
     True
@@ -88,7 +88,7 @@ def separator(model: Any, X: Any, y: Any) -> Separator | None:
     Separator(float w of 1 features)
     """
     data = read(X, y, tuple(model.classes_.tolist()), True)
-    if data is None or data.width != model.coef_.shape[1] or len(model.classes_) < 2:
+    if data is None or data.n_features != model.coef_.shape[1] or len(model.classes_) < 2:
         return None
     two = len(model.coef_) == 1
     plane = Separator(model.coef_[0], float(model.intercept_[0])) if two else Separator(model.coef_, model.intercept_)

@@ -33,7 +33,7 @@ class Descent:
     def __init__(self, field: Field, rng: np.random.Generator) -> None:
         n = len(field.data.y)
         self.field, self.rng = field, rng
-        self.alpha, self.w, self.b = np.zeros(n), np.zeros(field.data.width), np.zeros(1)
+        self.alpha, self.w, self.b = np.zeros(n), np.zeros(field.data.n_features), np.zeros(1)
         self.view = (field.unit * field.unit, field.constant * field.constant)
         self.sizes = np.empty(n)
         squares_of: Any = row_squares
@@ -99,7 +99,7 @@ def weak_plane(data: Data, face: Array, rng: np.random.Generator, tick: Tick) ->
     others = [k for k in range(len(used)) if k not in set(pivots)]
     columns, rest = [used[k] for k in pivots], [used[k] for k in others]
     solved, common = algebra.select(A, rows, pivots).solve(algebra.select(A, rows, others)).numer_denom()
-    block = data.width + data.offset
+    block = data.n_features + data.offset
     assert isinstance(data.rows, Sparse)
 
     def exact(w: Floats) -> fmpz_mat:
@@ -120,7 +120,7 @@ def weak_plane(data: Data, face: Array, rng: np.random.Generator, tick: Tick) ->
     off = np.flatnonzero(~vanishing(data, exact(guess))[np.arange(len(data.y)), 1 - data.y])
     X = sp.csr_array(
         (data.rows.data, data.rows.indices.astype(np.int64), data.rows.indptr.astype(np.int64)),
-        (len(data.y), data.width),
+        (len(data.y), data.n_features),
     )
     X = sp.hstack((X, np.ones((len(data.y), 1))) if data.offset else (X,)).tocsr()[off].astype(np.float64)
     M = np.array([[float(fmpq(solved[i, k], common)) for k in range(len(rest))] for i in range(len(columns))])

@@ -259,26 +259,26 @@ def _verdict(verdict: Verdict, X: Floats, y: Array, view: View) -> dict[str, Any
 
 
 def _refutation(found: Refutation, classes: tuple[Any, ...], X: Floats, y: Array, view: View) -> dict[str, Any]:
-    """Return rows, weights, and for each class (one of two is enough) the partial sums of the rows as they cancel."""
-    codes = np.searchsorted(np.array(classes), y)[found.indices]
-    weights = np.array([float(weight / sum(found.weights)) for weight in found.weights])
-    drawn = X[found.indices] @ view.basis.T
+    """Return rows, multipliers, and for each class (one of two is enough) the sums of the rows as they cancel."""
+    codes = np.searchsorted(np.array(classes), y)[found.rows]
+    shares = np.array([float(multiplier / sum(found.multipliers)) for multiplier in found.multipliers])
+    drawn = X[found.rows] @ view.basis.T
     walks = []
     for c in range(len(classes)) if len(classes) > 2 else (1,):
         signs = (codes == c).astype(int) - (found.rivals == c)
         used = np.flatnonzero(signs)
         if len(used):
             used = used[np.argsort(np.arctan2(*(signs[used, None] * drawn[used]).T[::-1]), kind="stable")]
-            steps = weights[used, None] * signs[used, None] * drawn[used]
+            steps = shares[used, None] * signs[used, None] * drawn[used]
             sums = np.vstack((np.zeros((1, 2)), np.cumsum(steps, axis=0)))
             walks.append(
-                {"class": c, "sums": _plain(sums), "rows": found.indices[used].tolist(), "signs": signs[used].tolist()}
+                {"class": c, "sums": _plain(sums), "rows": found.rows[used].tolist(), "signs": signs[used].tolist()}
             )
     return {
-        "rows": found.indices.tolist(),
+        "rows": found.rows.tolist(),
         "rivals": found.rivals.tolist(),
-        "weights": [str(weight) for weight in found.weights],
-        "shares": _plain(weights),
+        "multipliers": [str(multiplier) for multiplier in found.multipliers],
+        "shares": _plain(shares),
         "walks": walks,
     }
 
@@ -292,7 +292,7 @@ def _drawn_margin(margin: Margin | None, view: View) -> dict[str, Any] | None:
         "upper": margin.upper,
         "form": margin.form,
         "planes": _plain(np.atleast_2d(view.planes(margin.w, np.asarray(margin.b)))),
-        "support": np.unique(margin.support).tolist(),
+        "support": np.unique(margin.rows).tolist(),
     }
 
 
@@ -309,7 +309,7 @@ def _drawn_margins(found: list[Margin | None], view: View) -> dict[str, Any] | N
         "form": known[0].form,
         "planes": drawn,
         "apart": True,
-        "support": np.unique(np.concatenate([margin.support for margin in known])).tolist(),
+        "support": np.unique(np.concatenate([margin.rows for margin in known])).tolist(),
     }
 
 
@@ -320,7 +320,7 @@ def _against_rest(model: Perceptron, path: Walk, X: Floats, y: Array, c: int) ->
     told = {"class": c, "kind": verdict.kind, "checked": verdict.check(X, own)}
     told |= {"mistakes": int(np.count_nonzero(path.others == c)), "allowed": None, "margin": None, "radius": None}
     if verdict.refutation is not None:
-        return told | {"rows": np.unique(verdict.refutation.indices).tolist()}
+        return told | {"rows": np.unique(verdict.refutation.rows).tolist()}
     try:
         bound = mistake_bound(
             X, own, fit_intercept=model.fit_intercept, eta0=model.eta0, update_margin=model.update_margin

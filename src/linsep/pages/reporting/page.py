@@ -193,21 +193,21 @@ def _refutation(found: Study) -> list[str]:
     """Return the rows that contradict each other, with their weights."""
     refutation = found.verdict.refutation
     assert refutation is not None
-    total = len(refutation.indices)
-    heaviest = sorted(range(total), key=lambda k: -refutation.weights[k])[: 2 * _SHOWN]
-    whole = sum(refutation.weights)
+    total = len(refutation.rows)
+    heaviest = sorted(range(total), key=lambda k: -refutation.multipliers[k])[: 2 * _SHOWN]
+    whole = sum(refutation.multipliers)
     few, many = found.features <= _CELLS, len(found.classes) > 2
     head = ["row", "label", *(["held against"] if many else [])]
     head += [escape(found.name(j)) for j in range(found.features)] if few else []
     rows = []
     for k in heaviest:
-        i = int(refutation.indices[k])
+        i = int(refutation.rows[k])
         row = [f"{i:,}", escape(str(found.y[i]))]
         row += [escape(str(found.classes[refutation.rivals[k]]))] if many else []
         if few:
             cells = found.X[[i]]
             row += [number(float(cell)) for cell in np.asarray(cells.todense() if found.sparse else cells).ravel()]
-        rows.append([*row, f"{float(refutation.weights[k] / whole):.6g}", _fraction(refutation.weights[k])])
+        rows.append([*row, f"{float(refutation.multipliers[k] / whole):.6g}", _fraction(refutation.multipliers[k])])
     head += ["share", "exact weight"]
     more = f" The {len(rows)} heaviest are listed." if len(rows) < total else ""
     same = ""
@@ -352,7 +352,7 @@ def _margins(found: Study) -> str:
     rows = [["plane of the perceptron", number(model.margin_), "—"]]
     for name, margin in (("of all planes", found.affine), ("of the theorem", found.margin)):
         if margin is not None:
-            support = f"{len(np.unique(margin.support)):,}"
+            support = f"{len(np.unique(margin.rows)):,}"
             rows.append([f"largest {name} ({margin.form})", _between(margin.lower, margin.upper), support])
     parts = [_p(words, "student"), _table(["margin", "value", "support rows"], rows)]
     cloud = found.rows > 300

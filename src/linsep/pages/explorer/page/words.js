@@ -174,10 +174,10 @@ export function words(page) {
           html("button", { type: "button", "data-do": "walk", onclick: () => walk(state.shown.verdict.refutation, true) }, "Watch them cancel"))),
     ]);
     const item = (row, i) => {
-      const exact = refuted.weights[i], weight = exact.length < 10 ? exact : `${number(refuted.shares[i])}…`;
+      const exact = refuted.multipliers[i], shown = exact.length < 10 ? exact : `${number(refuted.shares[i])}…`;
       const side = state.labels[row] === classes[1] ? "(+x)" : "(−x)";
       const against = classes.length === 2 ? side : `(${state.labels[row]} against ${classes[refuted.rivals[i]]})`;
-      return html("li", { class: colour(row), title: `exactly ${exact}` }, html("b", {}, name(row)), ` ${weight} × ${against}`);
+      return html("li", { class: colour(row), title: `exactly ${exact}` }, html("b", {}, name(row)), ` ${shown} × ${against}`);
     };
     const sum = run.offset ? "Σλyx = 0 and Σλy = 0" : "Σλyx = 0";
     part.cancel.replaceChildren(...refuted.rows.map(item));
