@@ -319,7 +319,7 @@ def _():
     return found
 
 
-@case("command line/predict, words")
+@case("command line/predict, words", machine=True)
 def _():
     path = write_words()
     return {

@@ -130,7 +130,7 @@ for path in sorted(FIXTURES.glob("*.proof.json")):
     add_proof(path)
 
 
-@case("0.1.0/predicts files")
+@case("0.1.0/predicts files", machine=True)
 def _():
     words = write_words()
     _, test = prepared(3, 0.1)
