@@ -1,0 +1,55 @@
+"""Record golden runs: ``python -m tests.record_golden [--missing] [PATTERN ...]``.
+
+Without patterns all cases are recorded, else those whose names match one (``files/shuffled/*``); ``--missing`` adds
+the cases that have no record. The models and proofs in ``golden/`` are those of 0.1.0 and stay as they are:
+``--fixtures`` wrote them, once.
+"""
+
+import contextlib
+import json
+import os
+import sys
+import tempfile
+import time
+import warnings
+from fnmatch import fnmatch
+
+import matplotlib
+
+sys.path.insert(0, os.path.dirname(__file__))
+
+from golden_cases import CASES
+from golden_old_files import write_fixtures
+from golden_tools import RECORD, machine, plain
+
+
+def main(arguments):
+    matplotlib.use("Agg")
+    warnings.simplefilter("ignore")
+    if "--fixtures" in arguments:
+        write_fixtures()
+        return
+    patterns = [each for each in arguments if not each.startswith("--")]
+    before = json.loads(RECORD.read_text()) if RECORD.exists() else {"machine": machine(), "cases": {}}
+    if before["machine"] != machine() and (patterns or "--missing" in arguments):
+        sys.exit(f"record all cases: the others were recorded on {before['machine']}, this is {machine()}")
+    record = {}
+    for name, run in CASES.items():
+        asked = any(fnmatch(name, pattern) for pattern in patterns) if patterns else "--missing" not in arguments
+        started = time.perf_counter()
+        if asked or name not in before["cases"]:
+            try:
+                with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+                    record[name] = plain(run())
+                print(f"{time.perf_counter() - started:6.1f} s {name}")
+            except Exception as error:
+                print(f"NOT RECORDED: {name}: {error!r}")
+        else:
+            record[name] = before["cases"][name]
+    lines = [f"{json.dumps(name)}: {json.dumps(found, ensure_ascii=False)}" for name, found in record.items()]
+    head = json.dumps(machine())
+    RECORD.write_text(f'{{"machine": {head}, "cases": {{\n' + ",\n".join(lines) + "\n}}\n")  # a line per case
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
