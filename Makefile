@@ -63,7 +63,7 @@ bench: .venv/bench
 dist: .venv/dev
 	$(BIN)/python -m build
 
-# what is compiled cannot be watched line by line: the rooms with compiled code run a second time, with the compiler off
+# what is compiled cannot be watched line by line: the modules with compiled code run a second time, with the compiler off
 LOOPS := kernels hull libsvm columns read proof lifting separate margin bounds perceptron passive_aggressive family \
 	kernel_perceptron
 coverage: .venv/dev

@@ -1,8 +1,9 @@
-"""Draw who imports whom, from the code and the layers that import-linter checks: ``python docs/imports.py OUT.svg``."""
+"""Who imports whom and what each module is for, from the code: ``python docs/imports.py`` writes it into design.md."""
 
 from __future__ import annotations
 
-import sys
+import ast
+import re
 import tomllib
 from pathlib import Path
 from xml.sax.saxutils import escape
@@ -14,36 +15,36 @@ WIDTH, STEP, HEIGHT, LETTER = 760, 62, 28, 7.6  # of the picture, of a layer, of
 
 
 def layers() -> list[list[str]]:
-    """Return the rooms of the house, line by line from the top."""
+    """Return the packages in their layers, line by line from the top."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
     lines = next(each["layers"] for each in settings["contracts"] if each["type"] == "layers")
-    return [[room.strip() for room in line.split("|")] for line in lines if line != "__main__"]
+    return [[package.strip() for package in line.split("|")] for line in lines if line != "__main__"]
 
 
-def edges(rooms: set[str]) -> set[tuple[str, str]]:
-    """Return who imports whom, room by room."""
+def edges(packages: set[str]) -> set[tuple[str, str]]:
+    """Return who imports whom, package by package."""
     graph = grimp.build_graph("linsep", cache_dir=None)
-    for room in rooms:
-        graph.squash_module(f"linsep.{room}")
+    for package in packages:
+        graph.squash_module(f"linsep.{package}")
     return {
-        (room, imported.removeprefix("linsep."))
-        for room in rooms
-        for imported in graph.find_modules_directly_imported_by(f"linsep.{room}")
-        if imported.removeprefix("linsep.") in rooms - {room}
+        (package, imported.removeprefix("linsep."))
+        for package in packages
+        for imported in graph.find_modules_directly_imported_by(f"linsep.{package}")
+        if imported.removeprefix("linsep.") in packages - {package}
     }
 
 
 def needed(pairs: set[tuple[str, str]]) -> set[tuple[str, str]]:
-    """Leave out what follows from the rest: an import that is also reached through another room."""
+    """Leave out what follows from the rest: an import that is also reached through another package."""
     below: dict[str, set[str]] = {}
 
-    def reach(room: str) -> set[str]:
-        if room not in below:
-            below[room] = set()
+    def reach(package: str) -> set[str]:
+        if package not in below:
+            below[package] = set()
             for upper, lower in pairs:
-                if upper == room:
-                    below[room] |= {lower} | reach(lower)
-        return below[room]
+                if upper == package:
+                    below[package] |= {lower} | reach(lower)
+        return below[package]
 
     return {
         (upper, lower)
@@ -55,18 +56,18 @@ def needed(pairs: set[tuple[str, str]]) -> set[tuple[str, str]]:
 def svg() -> str:
     """Return the picture: a line of boxes per layer, an arrow per import that does not follow from others."""
     lines = layers()
-    pairs = edges({room for line in lines for room in line})
+    pairs = edges({package for line in lines for package in line})
     place, boxes = {}, []
     for number, line in enumerate(lines):
         gap = WIDTH / (len(line) + 1)
-        for position, room in enumerate(line, 1):
+        for position, package in enumerate(line, 1):
             shift = 45 * (number % 3 - 1)  # so that arrows of a single column do not hide each other
             x, y = gap * position + shift, STEP * number + 24
-            place[room] = x, y
-            width = LETTER * len(room) + 18
+            place[package] = x, y
+            width = LETTER * len(package) + 18
             boxes.append(
                 f'<rect x="{x - width / 2:.0f}" y="{y - HEIGHT / 2:.0f}" width="{width:.0f}" height="{HEIGHT}" rx="6"/>'
-                f'<text x="{x:.0f}" y="{y + 4:.0f}">{escape(room)}</text>'
+                f'<text x="{x:.0f}" y="{y + 4:.0f}">{escape(package)}</text>'
             )
     arrows = []
     for upper, lower in sorted(needed(pairs)):
@@ -76,7 +77,7 @@ def svg() -> str:
         arrows.append(f'<path d="M{x:.0f} {y:.0f}C{x:.0f} {y + bend:.0f} {u:.0f} {v - bend:.0f} {u:.0f} {v:.0f}"/>')
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {STEP * len(lines)}" role="img">'
-        f"<title>Who imports whom: {len(place)} rooms, {len(pairs)} imports</title>"
+        f"<title>Who imports whom: {len(place)} packages, {len(pairs)} imports</title>"
         "<style>rect{fill:#eef3fb;stroke:#4a6fa5}text{font:13px monospace;text-anchor:middle;fill:#1b2a41}"
         "path{fill:none;stroke:#7a8ca5;stroke-width:1.2;marker-end:url(#tip)}</style>"
         '<defs><marker id="tip" viewBox="0 0 6 6" refX="3" refY="3" markerWidth="6" markerHeight="6" orient="auto">'
@@ -95,5 +96,28 @@ def write(path: Path) -> None:
         path.write_text(picture, encoding="utf-8")
 
 
+def table() -> str:
+    """Return every module with the first line of its docstring, package by package from the bottom, in Markdown."""
+    lines = ["| module | what is in it |", "|---|---|"]
+    source = ROOT / "src" / "linsep"
+    for layer in reversed(layers()):
+        for package in layer:
+            paths = sorted((source / package).rglob("*.py")) or [source / f"{package}.py"]
+            for path in sorted(paths, key=lambda path: path.name != "__init__.py" or path.parent != source / package):
+                name = str(path.relative_to(source)).removesuffix("/__init__.py").removesuffix(".py")
+                first = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").split("\n")[0]
+                name = f"**{name}**" if name == package else f"`{name}`"
+                lines.append(f"| {name} | {first.replace('|', chr(92) + '|')} |")
+    return "\n".join(lines)
+
+
+def fill(page: str) -> str:
+    """Return the text of design.md with the table as the code has it now."""
+    found = re.search(r"(<!-- modules -->\n).*?(\n<!-- end of modules -->)", page, re.S)
+    assert found is not None
+    return page.replace(found[0], found[1] + table() + found[2])
+
+
 if __name__ == "__main__":
-    write(Path(sys.argv[1]))
+    design = ROOT / "docs" / "design.md"
+    design.write_text(fill(design.read_text(encoding="utf-8")), encoding="utf-8")

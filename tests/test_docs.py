@@ -94,13 +94,19 @@ def test_the_reference_has_every_public_name():
 
 
 def test_the_graph_of_imports_is_drawn_from_the_code():
-    rooms = {room for line in imports.layers() for room in line}
-    pairs = imports.edges(rooms)
+    packages = {package for line in imports.layers() for package in line}
+    pairs = imports.edges(packages)
     assert {("cli", "pages"), ("models", "learn"), ("prove", "data"), ("learn", "problem")} <= pairs
     assert ("learn", "models") not in pairs
     assert imports.needed({("a", "b"), ("b", "c"), ("a", "c")}) == {("a", "b"), ("b", "c")}
     picture = imports.svg()
-    assert all(f">{room}</text>" in picture for room in rooms)
+    assert all(f">{package}</text>" in picture for package in packages)
+
+
+def test_the_table_of_modules_is_made_from_the_code():
+    page = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    assert imports.fill(page) == page, "python docs/imports.py writes the table anew"
+    assert "| `prove/claims` |" in page
 
 
 def test_the_pages_are_built_strictly_and_need_nothing_from_elsewhere(tmp_path):
