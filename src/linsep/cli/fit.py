@@ -160,54 +160,61 @@ def fit(
         seconds = watching.seconds
     remember(learner, source, invert=invert)
     save(learner, model)
+    about = {"data": data, "model": model, "scale": scale, "seconds": seconds}
+    facts = _facts(learner, source, about)
+    result(facts, screen, lambda console: _display(console, learner, source, facts))
+
+
+def _facts(learner: Any, source: Source, about: dict[str, Any]) -> dict[str, Any]:
+    """Return what is to be told of a run."""
     rows, wrong = int(learner._rows_seen), int(learner.training_errors_)
     size = (source.size or 0) * learner.n_iter_
     passing = float(learner.history_["seconds"].sum())
-    facts = {
+    return {
         "command": "fit",
-        "data": data,
-        "model": model,
+        "data": about["data"],
+        "model": about["model"],
         "rows": rows,
         "features": learner.n_features_in_,
         "classes": learner.classes_,
         "passes": learner.n_iter_,
-        "scale": scale,
+        "scale": about["scale"],
         "stop_reason": learner.stop_reason_,
         "mistakes": learner.mistakes_,
         "training_errors": wrong,
         "training_error": wrong / rows,
         "margin": learner.margin_,
         "radius": learner.radius_,
-        "seconds": seconds,
+        "seconds": about["seconds"],
         "megabytes_per_second": size / passing / 1e6 if passing > 0 else None,
         **mixing_facts(learner),
     }
 
-    def show(console: Any) -> None:
-        labels = [str(label) for label in learner.classes_.tolist()]
-        listed = ", ".join(labels if len(labels) <= 8 else [*labels[:6], "…", labels[-1]])
-        reason = learner.stop_reason_
-        lines = {
-            "rows": f"{rows:,} of {count(learner.n_features_in_, 'feature')}",
-            "classes": f"{len(labels)}: {listed}",
-            "passes": f"{learner.n_iter_:,}, stopped by {reason}: {STOPPED.get(reason, '')}",
-            "mistakes": f"{learner.mistakes_:,} in training",
-            "error": f"{wrong / rows:.4%} of the training rows are wrong ({wrong:,})",
-            "margin": f"{learner.margin_:.6g}, radius R {learner.radius_:.6g}",
-            "time": f"{seconds:.2f} s" + (f", {size / passing / 1e6:,.1f} MB/s" if size > 1e6 and passing > 0 else ""),
-        }
-        lines |= mixing_lines(learner)
-        if scale != "none":
-            lines["scale"] = f"{scale} in training; weights, margin and R are in the units of the file"
-        names = (
-            ", ".join(file.name for file in source.files) if len(source.files) <= 8 else f"{len(source.files):,} files"
-        )
-        console.print(headline(model, f" learnt from {names}"))
-        console.print(facts_table(lines))
-        for line in _advice(reason, wrong, learner):
-            console.print(line)
 
-    result(facts, screen, show)
+def _display(console: Any, learner: Any, source: Source, facts: dict[str, Any]) -> None:
+    """Show what is to be told of a run, and what to try next."""
+    labels = [str(label) for label in learner.classes_.tolist()]
+    listed = ", ".join(labels if len(labels) <= 8 else [*labels[:6], "…", labels[-1]])
+    reason, wrong, speed = facts["stop_reason"], facts["training_errors"], facts["megabytes_per_second"]
+    large = (source.size or 0) * learner.n_iter_ > 1e6
+    lines = {
+        "rows": f"{facts['rows']:,} of {count(learner.n_features_in_, 'feature')}",
+        "classes": f"{len(labels)}: {listed}",
+        "passes": f"{learner.n_iter_:,}, stopped by {reason}: {STOPPED.get(reason, '')}",
+        "mistakes": f"{learner.mistakes_:,} in training",
+        "error": f"{facts['training_error']:.4%} of the training rows are wrong ({wrong:,})",
+        "margin": f"{learner.margin_:.6g}, radius R {learner.radius_:.6g}",
+        "time": f"{facts['seconds']:.2f} s" + (f", {speed:,.1f} MB/s" if large and speed else ""),
+    }
+    lines |= mixing_lines(learner)
+    if facts["scale"] != "none":
+        lines["scale"] = f"{facts['scale']} in training; weights, margin and R are in the units of the file"
+    files = source.files
+    names = ", ".join(file.name for file in files) if len(files) <= 8 else f"{len(files):,} files"
+    console.print(headline(facts["model"], f" learnt from {names}"))
+    console.print(facts_table(lines))
+    for line in _advice(reason, wrong, learner):
+        console.print(line)
 
 
 def _stream(learner: Any, source: Source, watching: Meter, **how: Any) -> None:

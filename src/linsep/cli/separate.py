@@ -86,21 +86,8 @@ def separate(
     }
 
     def show(console: Any) -> None:
-        console.print(headline(f"{verdict.kind}: {verdict_meaning(verdict.kind, verdict.fit_intercept)}"))
-        lines = {"rows": f"{X.shape[0]:,} of {count(X.shape[1], 'feature')}, {len(verdict.classes)} classes"}
-        if best is not None:
-            lines["margin"] = f"the largest is between {best.lower:.10g} and {best.upper:.10g}"
-            lines["support"] = f"{count(len(best.rows), 'row')} on the band of that plane"
-        elif verdict.kind == "separable" and margin:
-            lines["margin"] = "positive, but too small to be found in double precision"
-        if verdict.kind == "unknown":
-            lines["margin"] = f"known so far: between {verdict.bracket[0]:.6g} and {verdict.bracket[1]:.6g}"
-        if verdict.refutation is not None:
-            lines["refuted by"] = f"{count(len(verdict.refutation.rows), 'row')} that contradict each other"
-        lines["time"] = f"{seconds:.2f} s for the verdict and its exact proof"
-        if proof is not None and verdict.kind != "unknown":
-            lines["proof"] = f"{proof}; check it with: linsep verify {proof} {' '.join(data)}"
-        console.print(facts_table(lines))
+        console.print(headline(f"{verdict.kind}: {verdict_meaning(verdict.kind, offset)}"))
+        console.print(facts_table(_lines(verdict, facts, best, margin)))
         if verdict.refutation is not None:
             console.print(_table(verdict, X, y, source.names))
             console.print(
@@ -112,6 +99,25 @@ def separate(
 
     result(facts, screen, show)
     raise typer.Exit(0 if verdict.kind == "separable" else 1)
+
+
+def _lines(verdict: Any, facts: dict[str, Any], best: Any, margin: bool) -> dict[str, str]:
+    """Return what is to be said of a verdict, line by line."""
+    rows, features = facts["rows"], facts["features"]
+    lines = {"rows": f"{rows:,} of {count(features, 'feature')}, {len(verdict.classes)} classes"}
+    if best is not None:
+        lines["margin"] = f"the largest is between {best.lower:.10g} and {best.upper:.10g}"
+        lines["support"] = f"{count(len(best.rows), 'row')} on the band of that plane"
+    elif verdict.kind == "separable" and margin:
+        lines["margin"] = "positive, but too small to be found in double precision"
+    if verdict.kind == "unknown":
+        lines["margin"] = f"known so far: between {verdict.bracket[0]:.6g} and {verdict.bracket[1]:.6g}"
+    if verdict.refutation is not None:
+        lines["refuted by"] = f"{count(len(verdict.refutation.rows), 'row')} that contradict each other"
+    lines["time"] = f"{facts['seconds']:.2f} s for the verdict and its exact proof"
+    if facts["proof"] is not None and verdict.kind != "unknown":
+        lines["proof"] = f"{facts['proof']}; check it with: linsep verify {facts['proof']} {' '.join(facts['data'])}"
+    return lines
 
 
 def _write(path: str, text: str) -> None:

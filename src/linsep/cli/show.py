@@ -39,21 +39,17 @@ def show(
 
         draw(fitted, data, out, screen, reading, image=image, style=style, animate=animate)
         return
-    name = feature_names(fitted)
     W, b = getattr(fitted, "coef_", np.empty((1, 0))), getattr(fitted, "intercept_", np.empty(0))  # a kernel has none
     strength = np.abs(W).max(axis=0)
-    strongest = np.argsort(-strength, kind="stable")[: min(top, np.count_nonzero(strength))]
-    labels = fitted.classes_.tolist()
-    columns = ["weight"] if len(W) == 1 else [str(label) for label in labels]
-    defaults = type(fitted)().get_params()
-    changed = {key: value for key, value in fitted.get_params().items() if value != defaults[key]}
+    strongest = np.argsort(-strength, kind="stable")[: min(top, np.count_nonzero(strength))].tolist()
+    name = feature_names(fitted)
     stopped = getattr(fitted, "stop_reason_", None)
     facts = {
         "command": "show",
         "model": model,
         "kind": type(fitted).__name__,
         "parameters": fitted.get_params(),
-        "classes": labels,
+        "classes": fitted.classes_.tolist(),
         "features": fitted.n_features_in_,
         "stop_reason": stopped,
         "passes": getattr(fitted, "n_iter_", None),
@@ -61,42 +57,53 @@ def show(
         "radius": getattr(fitted, "radius_", None) if stopped else None,
         "margin": getattr(fitted, "margin_", None) if stopped else None,
         "intercept": b,
-        "weights": [{"feature": name(j), "index": j, "weights": W[:, j]} for j in strongest.tolist()],
+        "weights": [{"feature": name(j), "index": j, "weights": W[:, j]} for j in strongest],
     }
 
     def display(console: Any) -> None:
-        from rich.table import Table
-
-        lines = {
-            "kind": " ".join([type(fitted).__name__, *(f"{key}={value}" for key, value in changed.items())]),
-            "classes": ", ".join(map(str, labels[:12])) + (f" … {len(labels)} in all" if len(labels) > 12 else ""),
-            "features": f"{fitted.n_features_in_:,}, {np.count_nonzero(strength):,} of them with a weight"
-            if W.size
-            else f"{fitted.n_features_in_:,}",
-        }
-        if stopped:
-            passes, mistakes = count(fitted.n_iter_, "pass"), count(fitted.mistakes_, "mistake")
-            lines["run"] = f"{passes}, {mistakes}, stopped by {stopped}"
-            if hasattr(fitted, "radius_"):
-                lines["margin"] = f"{fitted.margin_:.6g}, radius R {fitted.radius_:.6g}"
-        elif hasattr(fitted, "margin_lower_"):
-            lines["margin"] = f"the largest is between {fitted.margin_lower_:.10g} and {fitted.margin_upper_:.10g}"
-        else:
-            lines["run"] = "none: the weights came from elsewhere"
-        if hasattr(fitted, "support_"):
-            lines["support"] = count(len(fitted.support_), "row")
-        console.print(facts_table(lines))
-        if W.shape[1] == 0:
-            return
-        table = Table("feature", title=f"the {count(len(strongest), 'strongest weight')}", title_justify="left")
-        for column in columns[:12]:
-            table.add_column(plain_text(column), justify="right")
-        for j in strongest.tolist():
-            table.add_row(plain_text(name(j)), *(f"{w:.6g}" for w in W[:12, j]))
-        table.add_section()
-        table.add_row(plain_text("offset", style="dim"), *(f"{each:.6g}" for each in b[:12]))
-        if len(columns) == 1:
-            table.caption = plain_text(f"w points to the side of {labels[-1]}")
-        console.print(table)
+        console.print(facts_table(_lines(fitted, int(np.count_nonzero(strength)))))
+        if W.shape[1]:
+            console.print(_weights(facts["weights"], b, facts["classes"]))
 
     result(facts, screen, display)
+
+
+def _lines(fitted: Any, weights: int) -> dict[str, str]:
+    """Return what is to be said of a model, line by line; so many of its features have a weight."""
+    labels, stopped = fitted.classes_.tolist(), getattr(fitted, "stop_reason_", None)
+    defaults = type(fitted)().get_params()
+    changed = (f"{key}={value}" for key, value in fitted.get_params().items() if value != defaults[key])
+    lines = {
+        "kind": " ".join([type(fitted).__name__, *changed]),
+        "classes": ", ".join(map(str, labels[:12])) + (f" … {len(labels)} in all" if len(labels) > 12 else ""),
+        "features": f"{fitted.n_features_in_:,}" + (f", {weights:,} of them with a weight" if weights else ""),
+    }
+    if stopped:
+        passes, mistakes = count(fitted.n_iter_, "pass"), count(fitted.mistakes_, "mistake")
+        lines["run"] = f"{passes}, {mistakes}, stopped by {stopped}"
+        if hasattr(fitted, "radius_"):
+            lines["margin"] = f"{fitted.margin_:.6g}, radius R {fitted.radius_:.6g}"
+    elif hasattr(fitted, "margin_lower_"):
+        lines["margin"] = f"the largest is between {fitted.margin_lower_:.10g} and {fitted.margin_upper_:.10g}"
+    else:
+        lines["run"] = "none: the weights came from elsewhere"
+    if hasattr(fitted, "support_"):
+        lines["support"] = count(len(fitted.support_), "row")
+    return lines
+
+
+def _weights(strongest: list[dict[str, Any]], b: Any, labels: list[Any]) -> Any:
+    """Return the strongest weights and the offsets as a table."""
+    from rich.table import Table
+
+    columns = ["weight"] if len(b) == 1 else labels
+    table = Table("feature", title=f"the {count(len(strongest), 'strongest weight')}", title_justify="left")
+    for column in columns[:12]:
+        table.add_column(plain_text(column), justify="right")
+    for each in strongest:
+        table.add_row(plain_text(each["feature"]), *(f"{w:.6g}" for w in each["weights"][:12]))
+    table.add_section()
+    table.add_row(plain_text("offset", style="dim"), *(f"{each:.6g}" for each in b[:12]))
+    if len(columns) == 1:
+        table.caption = plain_text(f"w points to the side of {labels[-1]}")
+    return table
