@@ -13,7 +13,6 @@ sys.path.insert(0, str(HERE))
 
 import imports  # noqa: E402
 import linsep  # noqa: E402
-import options  # noqa: E402
 
 project = "linsep"
 copyright = "the linsep developers, BSD-3-Clause"  # noqa: A001
@@ -50,4 +49,3 @@ def setup(app: Any) -> None:
     """Draw what is drawn from the code, and teach the words that the pages use."""
     app.add_lexer("output", TextLexer)
     app.connect("builder-inited", lambda _: imports.write(HERE / "imports.svg"))
-    app.connect("source-read", options.fill)

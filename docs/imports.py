@@ -1,9 +1,7 @@
-"""Who imports whom and what each module is for, from the code: ``python docs/imports.py`` writes it into design.md."""
+"""Draw who imports whom, from the code and the layers that import-linter checks."""
 
 from __future__ import annotations
 
-import ast
-import re
 import tomllib
 from pathlib import Path
 from xml.sax.saxutils import escape
@@ -94,30 +92,3 @@ def write(path: Path) -> None:
     picture = svg()
     if not path.exists() or path.read_text(encoding="utf-8") != picture:
         path.write_text(picture, encoding="utf-8")
-
-
-def table() -> str:
-    """Return every module with the first line of its docstring, package by package from the bottom, in Markdown."""
-    lines = ["| module | what is in it |", "|---|---|"]
-    source = ROOT / "src" / "linsep"
-    for layer in reversed(layers()):
-        for package in layer:
-            paths = sorted((source / package).rglob("*.py")) or [source / f"{package}.py"]
-            for path in sorted(paths, key=lambda path: path.name != "__init__.py" or path.parent != source / package):
-                name = str(path.relative_to(source)).removesuffix("/__init__.py").removesuffix(".py")
-                first = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").split("\n")[0]
-                name = f"**{name}**" if name == package else f"`{name}`"
-                lines.append(f"| {name} | {first.replace('|', chr(92) + '|')} |")
-    return "\n".join(lines)
-
-
-def fill(page: str) -> str:
-    """Return the text of design.md with the table as the code has it now."""
-    found = re.search(r"(<!-- modules -->\n).*?(\n<!-- end of modules -->)", page, re.S)
-    assert found is not None
-    return page.replace(found[0], found[1] + table() + found[2])
-
-
-if __name__ == "__main__":
-    design = ROOT / "docs" / "design.md"
-    design.write_text(fill(design.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,9 +1,8 @@
-"""The options of a command as a table, from the command itself, where a page says ``<!-- options: fit -->``."""
+"""The options of a command as a table, from the command itself."""
 
 from __future__ import annotations
 
 import inspect
-import re
 import typing
 from typing import Any
 
@@ -46,8 +45,3 @@ def _choices(kind: Any) -> tuple[Any, ...]:
     if typing.get_origin(kind) is typing.Literal:
         return typing.get_args(kind)
     return tuple(choice for part in typing.get_args(kind) for choice in _choices(part))
-
-
-def fill(_: Any, __: str, source: list[str]) -> None:
-    """Put the tables where a page asks for them."""
-    source[0] = re.sub(r"<!-- options: (\w+) -->", lambda found: table(found[1]), source[0])

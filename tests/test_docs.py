@@ -20,8 +20,21 @@ sys.path.insert(0, str(ROOT / "docs"))
 import imports  # noqa: E402
 import options  # noqa: E402
 import pages  # noqa: E402
+import tables  # noqa: E402
 
-COMMANDS = ("fit", "predict", "score", "separate", "verify", "show", "report", "convert", "generate", "explore")
+COMMANDS = (
+    "fit",
+    "predict",
+    "score",
+    "separate",
+    "verify",
+    "show",
+    "report",
+    "convert",
+    "generate",
+    "explore",
+    "compile",
+)
 
 
 @pytest.mark.parametrize("page", [page for page in pages.pages() if pages.BLOCK.search(page.read_text("utf-8"))],
@@ -48,7 +61,7 @@ def test_every_command_has_a_page_with_all_its_options():
     for name in names:
         page = (ROOT / "docs" / "commands" / f"{name}.md").read_text(encoding="utf-8")
         assert f"<!-- options: {name} -->" in page
-        assert "$ linsep" in page or name == "explore"
+        assert "$ linsep" in page or name in ("explore", "compile")
     assert "`--shuffle`, `--no-shuffle`" in options.table("fit")
     assert "`--header`, `--no-header`" in options.table("score")
     assert "| `--order` `first`, `worst` |" in options.table("fit")
@@ -103,10 +116,10 @@ def test_the_graph_of_imports_is_drawn_from_the_code():
     assert all(f">{package}</text>" in picture for package in packages)
 
 
-def test_the_table_of_modules_is_made_from_the_code():
-    page = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
-    assert imports.fill(page) == page, "python docs/imports.py writes the table anew"
-    assert "| `prove/claims` |" in page
+@pytest.mark.parametrize("path", tables.pages(), ids=lambda path: path.name)
+def test_tables_are_made_from_the_code(path):
+    page = path.read_text(encoding="utf-8")
+    assert tables.fill(page) == page, "python docs/tables.py writes the tables anew"
 
 
 def test_the_pages_are_built_strictly_and_need_nothing_from_elsewhere(tmp_path):
