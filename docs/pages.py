@@ -24,7 +24,8 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"^```(console|python|output)\n(.*?)^```$", re.M | re.S)
 DIFFERS = re.compile(
-    r"[\d.,]+(?:e-?\d+)?(?= (?:s|ms|MB/s|KB|rows/s)\b)|(?<=_per_second\": )[\d.e+-]+|(?<=\"seconds\": )[\d.e+-]+|(?<=\bgap=)[\d.e+-]+"
+    r"[\d.,]+(?:e-?\d+)?(?= (?:s|ms|MB/s|KB|rows/s)\b)|(?<=_per_second\": )[\d.e+-]+|(?<=\"seconds\": )[\d.e+-]+"
+    r"|(?<=\bgap=)[\d.e+-]+"
 )
 WIDTH = "100"
 
