@@ -32,7 +32,8 @@ def plane_of_one_column(data: Data) -> tuple[Separator | None, bool]:
     n, step = len(data.y), -(-len(data.y) // SAMPLE)
     if step > 1:  # of most columns a few rows show that they are not of this kind
         some = np.arange(0, n, step)
-        columns = _fit(_ranges(data._replace(rows=take(data.rows, some), y=data.y[some]), columns), data)[0]
+        part = data._replace(rows=take(data.rows, some), y=data.y[some])
+        columns = _fit(_ranges(part, columns), part)[0]
     if len(columns) == 0:
         return None, False
     table = _ranges(data, columns)
