@@ -12,7 +12,8 @@ from sklearn.datasets import load_iris
 
 from linsep import Perceptron, separate, separator, teacher
 from linsep.cli import main
-from linsep.prove import documents, search
+from linsep.clock import Clock
+from linsep.prove import documents
 
 
 @pytest.fixture
@@ -148,7 +149,7 @@ def test_an_interrupt_leaves_nothing_behind(capsys, files, monkeypatch, where):
         raise AssertionError("not interrupted")
 
     if where == "in the search":
-        monkeypatch.setattr(search.Search, "tick", interrupt)
+        monkeypatch.setattr(Clock, "check", interrupt)
     else:
         monkeypatch.setattr(documents, "to_json", interrupt)
     monkeypatch.setattr(

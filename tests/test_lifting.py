@@ -7,29 +7,30 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from linsep.clock import Clock
 from linsep.prove import exact_solve, newton
 from linsep.prove.exact_solve import dependency, solve
 from linsep.prove.newton import corners, fit
 
 
-def patient(_):
-    """Never out of time."""
+patient = Clock()
 
 
 class SpentError(Exception):
     """The clock of ``hasty`` has run out."""
 
 
-def hasty(looks):
-    """Return a clock that runs out at the look after so many."""
-    left = iter(range(looks))
+class hasty(Clock):  # noqa: N801
+    """A clock that runs out at the look after so many."""
 
-    def tick(seconds):
+    def __init__(self, looks):
+        super().__init__()
+        self.left_looks = iter(range(looks))
+
+    def check(self, seconds=0.0):
         assert seconds >= 0
-        if next(left, None) is None:
+        if next(self.left_looks, None) is None:
             raise SpentError
-
-    return tick
 
 
 def solves(F, f, found):
@@ -92,8 +93,8 @@ def test_rows_that_cancel_get_exact_multipliers(extra):
     X[5] = -(weights[:5] @ X[:5])
     X = np.column_stack((X, X[:, :extra] * 3.0)) * 2.0 ** np.arange(6)[:, None]  # with columns that depend on others
     found = dependency(X, weights * 1.01, patient)
-    assert found.places.tolist() == list(range(6))
-    assert [Fraction(w, found.weights[5]) * 2**k / 32 for k, w in enumerate(found.weights)] == weights.tolist()
+    assert found.rows.tolist() == list(range(6))
+    assert [Fraction(w, found.multipliers[5]) * 2**k / 32 for k, w in enumerate(found.multipliers)] == weights.tolist()
 
 
 def test_multipliers_of_both_signs_are_declined():
@@ -107,7 +108,7 @@ def test_newton_finds_a_plane_above_all_rows(d):
     w = rng.normal(size=d)
     Z = rng.normal(size=(20 * d, d))
     Z *= np.sign(Z @ w)[:, None]
-    found = fit(Z, np.zeros(d), enough=0.3, steps=60, tick=patient)
+    found = fit(Z, np.zeros(d), enough=0.3, steps=60, clock=patient)
     assert found.ended
     assert (Z @ found.w).min() > 0.29
     assert np.allclose(found.heights, Z @ found.w)
@@ -117,7 +118,7 @@ def test_newton_finds_a_plane_above_all_rows(d):
 def test_newton_finds_a_contradiction_and_its_corners(d, rank):
     rng = np.random.default_rng(d)
     Z = rng.normal(size=(12 * d, rank)) @ (np.eye(d) if rank == d else rng.normal(size=(rank, d)))
-    found = fit(Z, np.zeros(d), enough=0.3, steps=60, tick=patient)
+    found = fit(Z, np.zeros(d), enough=0.3, steps=60, clock=patient)
     assert found.ended
     assert found.heights.min() <= 0
     slack = np.maximum(1 - found.heights, 0)

@@ -16,7 +16,9 @@ from threadpoolctl import threadpool_info
 import linsep
 from linsep import Perceptron, from_json, separate, separator, to_json, verify
 from linsep.data.threads import in_parallel
-from linsep.prove import algebra, exact_view, scaled, search
+from linsep.clock import Clock, OutOfTime
+from linsep.prove import algebra, scaled, search
+from linsep.prove.case import Limits
 from linsep.prove.claims import difference, read
 from linsep.prove.documents import _digest
 from oracles import inequalities, kind, proves
@@ -335,17 +337,23 @@ def test_rounding_flips_verdicts():
 # The last means
 
 
-def test_search_without_floats(monkeypatch):
-    """With no levels of lenses allowed, Wolfe's algorithm in rationals must decide everything by itself."""
-    monkeypatch.setattr(exact_view, "_LEVELS", 0)
-    monkeypatch.setattr(search.Search, "_with_floats", lambda _: None)
+def limited(X, y, limits, *, fit_intercept=True, clock=None):
+    """Decide with other limits than usual."""
+    classes = tuple(sorted(set(np.asarray(y).tolist())))
+    X = X if sp.issparse(X) else np.asarray(X)
+    return search.decide(read(X, y, classes, fit_intercept), classes, clock or Clock(), limits)
+
+
+def test_search_without_floats():
+    """With no float searches and no exact views allowed, Wolfe's algorithm in rationals must decide by itself."""
     rng = np.random.default_rng(9)
     seen = set()
     for _ in range(60):
         n, d = int(rng.integers(2, 9)), int(rng.integers(1, 4))
         X, y = rng.integers(-2, 3, size=(n, d)), np.append([0, 1], rng.integers(0, 2, n - 2))
-        verdict = decide(X, y)
+        verdict = limited(X, y, Limits(exact_views=0, float_searches=False))
         seen.add(verdict.kind)
+        assert proves(verdict, X, y.tolist())
         assert verdict.kind == kind(inequalities(X.tolist(), y.tolist(), (0, 1), True))
     assert seen == {"separable", "quasi", "overlap"}
 
@@ -353,43 +361,38 @@ def test_search_without_floats(monkeypatch):
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("offset", [False, True])
 @pytest.mark.parametrize("storage", [np.array, sp.csr_array])
-def test_more_columns_than_an_exact_basis_may_have(monkeypatch, storage, offset, classes):
-    monkeypatch.setattr(search, "_UNKNOWNS", 40)
+def test_more_columns_than_an_exact_basis_may_have(storage, offset, classes):
     seen = set()
     for seed in range(6):
         rng = np.random.default_rng(seed)
         X = rng.integers(-2, 3, size=(12, 3)) @ rng.integers(-2, 3, size=(3, 60)) * (1.0 if seed % 2 else 0.1)
         y = np.append(np.arange(classes), rng.integers(0, classes, 12 - classes))
         X[: 4 * (seed // 3)] = X[0]  # rows of all classes in one place
-        verdict = separate(storage(X), y, fit_intercept=offset)
+        verdict = limited(storage(X), y, Limits(unknowns=40), fit_intercept=offset)
         assert verdict.check(X, y)
         assert proves(verdict, X, y.tolist())
         seen.add(verdict.kind)
-        with monkeypatch.context() as patch:
-            patch.setattr(search, "_UNKNOWNS", 10_000)
-            assert separate(X, y, fit_intercept=offset).kind == verdict.kind
+        assert separate(X, y, fit_intercept=offset).kind == verdict.kind
     assert len(seen) > 1
 
 
-def test_too_many_columns_for_memory_are_refused(monkeypatch):
-    monkeypatch.setattr(search, "_UNKNOWNS", 4)
+def test_too_many_columns_for_memory_are_refused():
     X = np.arange(40.0).reshape(8, 5) % 7
     X[1] = X[0]
-    with pytest.raises(MemoryError, match="6 unknowns does not fit into memory: leave out columns until 4 are left"):
-        separate(X, np.arange(8) % 2)
+    size = "an exact search in 6 unknowns \\(5 columns in use, 2 classes\\) takes about 1 GB: leave out columns"
+    with pytest.raises(MemoryError, match=size):
+        limited(X, np.arange(8) % 2, Limits(unknowns=4, float_searches=False))
 
 
 def test_exact_nearest_point():
     A = algebra.fmpz_mat([[3, 1], [1, 3], [5, 5]])
-    x, found = algebra.nearest(A, [], np.empty(0), lambda _: None)
+    x, found = algebra.nearest(A, [], np.empty(0), Clock())
     assert found is None
     assert all(value > 0 for value in (A * x.transpose()).entries())
-    x, found = algebra.nearest(
-        algebra.fmpz_mat([[3, 1], [-1, 3], [-1, -5]]), [0, 1], np.array([0.5, 0.5]), lambda _: None
-    )
+    x, found = algebra.nearest(algebra.fmpz_mat([[3, 1], [-1, 3], [-1, -5]]), [0, 1], np.array([0.5, 0.5]), Clock())
     assert x is None
-    total = sum(w * np.array(row) for w, row in zip(found.weights, [[3, 1], [-1, 3], [-1, -5]], strict=True))
-    assert len(found.places) == 3
+    total = sum(w * np.array(row) for w, row in zip(found.multipliers, [[3, 1], [-1, 3], [-1, -5]], strict=True))
+    assert len(found.rows) == 3
     assert not total.any()
 
 
@@ -417,32 +420,40 @@ def test_nan_is_found_although_other_rows_contradict():
         separate(X, np.arange(5000) % 2)
 
 
-def test_no_step_is_begun_that_would_take_too_long(monkeypatch):
+def test_no_step_is_begun_that_would_take_too_long():
+    clock = Clock(10.0)
+    clock.check(9.0)
+    with pytest.raises(OutOfTime):
+        clock.check(10.5)
+    clock.deadline -= 9.5
+    with pytest.raises(OutOfTime):
+        clock.check(1.0)
+    clock.check()
+    with pytest.raises(OutOfTime):
+        clock.sooner(1.0).check()
     X, y, _ = linsep.teacher(300, 4, random_state=0)
-    now = 100.0
-    monkeypatch.setattr(search, "clock", lambda: now)
-    looking = search.Search(read(X, y, (-1, 1), True), (-1, 1), 10.0)
-    looking.tick(9.0)
-    with pytest.raises(search.OutOfTime):
-        looking.tick(10.0)
-    now += 9.0
-    with pytest.raises(search.OutOfTime):
-        looking.tick(1.0)
-    looking.tick(0.0)
-    now += 1.0
-    with pytest.raises(search.OutOfTime):
-        looking.tick(0.0)
-    assert looking.run().kind == "unknown"
+    assert limited(X, y, None, clock=Clock(0.0)).kind == "unknown"
+
+
+class Listening(Clock):
+    """A clock that keeps what it is told."""
+
+    def __init__(self):
+        super().__init__()
+        self.times = []
+
+    def check(self, seconds=0.0):
+        self.times.append(seconds)
 
 
 def test_exact_steps_are_announced():
     rng = np.random.default_rng(0)
     A = [[int(value) for value in row] for row in rng.integers(-(2**40), 2**40, size=(30, 30))]
-    times = []
-    _, found = algebra.nearest(algebra.fmpz_mat(A), [], np.empty(0), times.append)
-    assert found is None or found.weights
-    assert len(times) > 1
-    assert 0 < min(times) <= max(times) < 1
+    clock = Listening()
+    _, found = algebra.nearest(algebra.fmpz_mat(A), [], np.empty(0), clock)
+    assert found is None or found.multipliers
+    assert len(clock.times) > 1
+    assert 0 < min(clock.times) <= max(clock.times) < 1
 
 
 @pytest.mark.parametrize("limit", [-1, -0.5, float("nan")])
@@ -464,23 +475,33 @@ def test_spent_time_leaves_a_bracket(offset):
     assert separate(X, y, fit_intercept=offset, time_limit=1000.0).kind == "separable"
 
 
-def test_out_of_time_in_the_middle(monkeypatch):
+class Impatient(Clock):
+    """A clock that runs out at the look after so many."""
+
+    def __init__(self, looks):
+        super().__init__(1000.0)
+        self.looks = itertools.count(-looks)
+
+    def check(self, seconds=0.0):
+        if next(self.looks) >= 0:
+            raise OutOfTime
+        super().check(seconds)
+
+
+def test_out_of_time_in_the_middle():
     rng = np.random.default_rng(11)
     X = rng.normal(size=(3000, 10))
     X[:, 0] += 0.2 * np.sign(X[:, 0])
-    y = (X[:, 0] > 0).astype(int)
-    tick = search.Search.tick
-
-    def impatient(self, seconds):
-        if self.last is not None:
-            self.deadline = 0.0
-        tick(self, seconds)
-
-    monkeypatch.setattr(search.Search, "tick", impatient)
-    verdict = separate(X, y, time_limit=1000.0)
-    assert verdict.kind == "unknown"
-    best = linsep.largest_margin(X, y)
-    assert verdict.bracket[0] <= best.lower <= best.upper <= verdict.bracket[1] < 2.0
+    X, y = X @ rng.normal(size=(10, 10)), (X[:, 0] > 0).astype(int)  # no column separates by itself
+    best, kinds = linsep.largest_margin(X, y), []
+    for looks in itertools.count():
+        verdict = limited(X, y, None, clock=Impatient(looks))
+        kinds.append(verdict.kind)
+        if verdict.kind != "unknown":
+            break
+        assert verdict.bracket[0] <= best.lower <= best.upper <= verdict.bracket[1]
+    assert kinds[-1] == "separable"
+    assert len(kinds) > 3
 
 
 DATA = {
@@ -566,32 +587,32 @@ def words(rng, n=60, d=150):
 
 
 @pytest.mark.parametrize("offset", [False, True])
-def test_many_columns(offset, monkeypatch):
-    monkeypatch.setattr(scaled, "WIDE", 100)
+def test_many_columns(offset):
+    wide = Limits(wide=100)
     rng = np.random.default_rng(12)
     X = words(rng)
     y = rng.integers(0, 2, X.shape[0])
-    verdict = separate(X, y, fit_intercept=offset)
+    verdict = limited(X, y, wide, fit_intercept=offset)
     assert verdict.kind == "separable"
     assert proves(verdict, X, y.tolist())
     both = sp.vstack((X, X[[7]], X[[7]])).tocsr()
     labels = [*y.tolist(), 1 - y[7], y[7]]
-    verdict = separate(both, labels, fit_intercept=offset)
+    verdict = limited(both, labels, wide, fit_intercept=offset)
     assert verdict.kind == "quasi"
     assert verdict.check(both, labels)
     assert proves(verdict, both, labels)
 
 
-def test_many_columns_and_classes(monkeypatch):
-    monkeypatch.setattr(scaled, "WIDE", 100)
+def test_many_columns_and_classes():
+    wide = Limits(wide=100)
     rng = np.random.default_rng(13)
     X = words(rng)
     y = rng.integers(0, 3, X.shape[0])
-    verdict = separate(X, y)
+    verdict = limited(X, y, wide)
     assert verdict.kind == "separable"
     assert proves(verdict, X, y.tolist())
     X, y = sp.vstack((X[:20], X[[7]], X[[7]])).tocsr(), [*y[:20].tolist(), 0, 1]
-    verdict = separate(X, y)
+    verdict = limited(X, y, wide)
     assert verdict.kind == "quasi"
     assert proves(verdict, X, y)
 
@@ -608,7 +629,7 @@ def test_many_columns_in_use_by_few():
 @pytest.mark.compiled
 def test_ctrl_c_leaves_no_thread_and_no_limit(monkeypatch):
     X, y, _ = linsep.teacher(50_000, 30, margin=0.01, random_state=0)
-    sweep, calls = scaled.Field.sweep, []
+    sweep, calls = scaled.ScaledView.sweep, []
 
     def interrupted(_, w):
         calls.append(w)
@@ -616,13 +637,13 @@ def test_ctrl_c_leaves_no_thread_and_no_limit(monkeypatch):
 
     threads, libraries = threading.active_count(), [(lib["filepath"], lib["num_threads"]) for lib in threadpool_info()]
     with monkeypatch.context() as patch:
-        patch.setattr(scaled.Field, "sweep", interrupted)
+        patch.setattr(scaled.ScaledView, "sweep", interrupted)
         with pytest.raises(KeyboardInterrupt):
             separate(X, y)
     assert calls
     assert threading.active_count() == threads
     assert [(lib["filepath"], lib["num_threads"]) for lib in threadpool_info()] == libraries
-    assert scaled.Field.sweep is sweep
+    assert scaled.ScaledView.sweep is sweep
     assert separate(X, y).check(X, y)
 
 

@@ -14,7 +14,6 @@ again. The working set only grows, by rows that change its verdict, so this ends
 from __future__ import annotations
 
 import math
-import time
 from collections import Counter
 from collections.abc import Callable
 from copy import copy
@@ -28,14 +27,16 @@ from distributed import Client
 
 from linsep.cluster.shard_passes import all_classes
 from linsep.cluster.workers import Farm, Raw, repeat
+from linsep.clock import Clock
 from linsep.data import encoding
+from linsep.data.conversions import to_floats
 from linsep.data.source import Source
 from linsep.models.from_files import ahead
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
 from linsep.prove.claims import Data, Refutation, Separator, Verdict, difference, integer_matrix, signs
 from linsep.prove.documents import Fingerprint
-from linsep.prove.scaled import Field, dense_rows, lowest
-from linsep.prove.search import Search
+from linsep.prove.scaled import ScaledView, lowest
+from linsep.prove.search import decide as search
 
 Watch = Callable[[int, int, int], None]  # round, rows searched, rows that the proof left uncovered
 
@@ -85,8 +86,8 @@ class Doubt(NamedTuple):
 
     plane: Separator
     strictly: bool
-    field: Field  # how to see rows, without any of them
-    w: Floats  # the plane as the field sees it
+    view: ScaledView  # how to see rows, without any of them
+    w: Floats  # the plane as the view shows it
     below: float
     most: int
 
@@ -160,9 +161,9 @@ def unmet(stock: Stock, doubt: Doubt) -> Some:
     """Look for rows that a plane is wrong on; hand over the worst of them, and of those next to it."""
     data = stock.data
     wrong = np.flatnonzero(_sides(doubt.plane, data) < (1 if doubt.strictly else 0))
-    field = copy(doubt.field)
-    field.data = data
-    scores, _ = field.sweep(doubt.w)
+    view = copy(doubt.view)
+    view.data = data
+    scores, _ = view.sweep(doubt.w)
     near = lowest(scores, doubt.most, doubt.below)
     worst = wrong[np.argsort(scores[wrong], kind="stable")[: doubt.most]]
     return _some(stock, len(wrong), np.union1d(worst, near)[: 2 * doubt.most])
@@ -289,7 +290,7 @@ def decide(
     watch: Watch | None = None,
 ) -> Decision:
     """Decide on a cluster whether some plane separates the classes; see `separate`."""
-    deadline = math.inf if time_limit is None else time.monotonic() + time_limit
+    clock = Clock(time_limit)
     farm = Farm(client, source, shard_bytes)
     found: list[Survey] = list(farm.ask(survey))
     repeat(note for one in found for note in one.notes)
@@ -309,8 +310,7 @@ def decide(
     length = sum(one.stored for one in found) // sum(sizes) + 1
     working = _Working(ready, source.n_features, classes, fit_intercept, length)
     for number in range(10**9):
-        left = None if time_limit is None else max(0.01, deadline - time.monotonic())
-        verdict = Search(working.data, tuple(classes.tolist()), left).run()
+        verdict = search(working.data, tuple(classes.tolist()), clock)
         if verdict.kind == "unknown":
             return working.decision(verdict, sum(sizes), (-math.inf, verdict.bracket[1]))
         before, uncovered = len(working.numbers), working.grow(verdict)
@@ -359,12 +359,12 @@ class _Working:
         if verdict.kind == "overlap":
             return self._grow_in_rank(verdict)
         assert verdict.separator is not None
-        field = Field(self.data, np.random.default_rng(0))
-        w = _seen(verdict.separator, field)
+        view = ScaledView(self.data, np.random.default_rng(0))
+        w = _seen(verdict.separator, view)
         strictly = verdict.kind == "separable"
-        below = _NEAR * float(field.sweep(w)[0].min()) if strictly else 0.0
-        field.data = field.data._replace(rows=take(self.parts[0], slice(0, 0)), y=self.y[0][:0])
-        doubt = Doubt(verdict.separator, strictly, field, w, max(0.0, below), self.most)
+        below = _NEAR * float(view.sweep(w)[0].min()) if strictly else 0.0
+        view.data = view.data._replace(rows=take(self.parts[0], slice(0, 0)), y=self.y[0][:0])
+        doubt = Doubt(verdict.separator, strictly, view, w, max(0.0, below), self.most)
         return self._add(self.farm.ask(unmet, doubt))
 
     def _grow_in_rank(self, verdict: Verdict) -> int:
@@ -396,24 +396,24 @@ class _Working:
         if found is not None:
             numbers = self.numbers[found.rows].astype(np.intp)
             order = np.argsort(numbers, kind="stable")
-            cells = dict(zip(numbers.tolist(), dense_rows(data, found.rows), strict=True))
+            cells = dict(zip(numbers.tolist(), to_floats(data.rows, found.rows, data.n_features), strict=True))
             labels = dict(zip(numbers.tolist(), self.classes[data.y[found.rows]].tolist(), strict=True))
             multipliers = tuple(found.multipliers[k] for k in order.tolist())
             found = Refutation(numbers[order], multipliers, found.rivals[order])
         return Decision(replace(verdict, refutation=found, bracket=bracket), rows, cells, labels)
 
 
-def _seen(plane: Separator, field: Field) -> Floats:
-    """Return a plane as the field sees it, as far as floats can tell; only used to tell near rows from far ones."""
+def _seen(plane: Separator, view: ScaledView) -> Floats:
+    """Return a plane as the view shows it, as far as floats can tell; only used to tell near rows from far ones."""
     W, b = plane.per_class()
     W, b = W[1:] - W[:1], b[1:] - b[:1]
     if W.dtype == object:
         largest = max(abs(value) for value in [*W.ravel().tolist(), *b.tolist()])
         W, b = (np.array([float(value / largest) for value in part.ravel()]).reshape(part.shape) for part in (W, b))
-    V: Floats = np.ldexp(W, -field.shift)
-    if not field.data.offset:
+    V: Floats = np.ldexp(W, -view.shift)
+    if not view.data.offset:
         return V.ravel()
-    return np.column_stack((V, (b + V @ field.centre) / field.constant)).ravel()
+    return np.column_stack((V, (b + V @ view.centre) / view.constant)).ravel()
 
 
 def fingerprint(source: Source, verdict: Verdict) -> dict[str, Any]:

@@ -6,25 +6,44 @@ can only be too small, so whatever is built on them is checked over the integers
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from flint import fmpq, fmpz, fmpz_mat, nmod_mat
 
-from linsep.problem import Array, Floats
+from linsep.clock import Clock
+from linsep.problem import Array, Floats, mantissas
 
 PRIME = 2**63 - 25
-Tick = Callable[[float], None]  # raises an exception if there is no time for a step of so many seconds
 _PACE = 5e-10  # seconds that exact elimination takes for every row, column, column again, and bit: no call of it can be
 # interrupted, so that a time limit is kept only by not beginning what would take too long
 
 
 class Dependency(NamedTuple):
-    """Rows that cancel: ``Σ weights[k] row[k] = 0`` with all weights positive."""
+    """Rows that cancel: ``Σ multipliers[k] row[k] = 0`` with all multipliers positive."""
 
-    places: Array  # (m,) positions of the rows
-    weights: list[int]
+    rows: Array  # (m,) their positions
+    multipliers: list[int]
+
+
+def matrix(numbers: Array) -> Any:
+    """Return an array of integers (m, n) as a matrix of flint's; only the numbers that are not zero if they are few."""
+    filled = numbers != 0
+    if np.count_nonzero(filled) * 8 > numbers.size:
+        return fmpz_mat(*numbers.shape, numbers.ravel().tolist())
+    A = fmpz_mat(*numbers.shape)
+    for i, j, value in zip(*(part.tolist() for part in np.nonzero(filled)), numbers[filled].tolist(), strict=True):
+        A[i, j] = value
+    return A
+
+
+def column(values: Floats, exponents: Array | int = 0) -> Any:
+    """Return ``values * 2**exponents`` times a positive power of two, in integers."""
+    numbers, places = mantissas(values)
+    places = np.where(numbers == 0, 0, places + exponents)
+    lowest = int(places[numbers != 0].min()) if numbers.any() else 0
+    entries = [fmpz(a) << (p - lowest) if a else fmpz(0) for a, p in zip(numbers.tolist(), places.tolist(), strict=True)]
+    return fmpz_mat(len(entries), 1, entries)
 
 
 def seconds(A: Any) -> float:
@@ -82,10 +101,10 @@ def dependency(A: Any) -> Dependency | None:
     return _positive(list(range(A.nrows())), weights)
 
 
-def _positive(places: list[int], weights: list[Any]) -> Dependency:
-    """Return the rows of positive weight as a dependency, leaving out those of weight zero."""
-    keep = [k for k, weight in enumerate(weights) if weight > 0]
-    return Dependency(np.array([places[k] for k in keep]), [int(weights[k]) for k in keep])
+def _positive(rows: list[int], multipliers: list[Any]) -> Dependency:
+    """Return the rows of positive multipliers as a dependency, leaving out those of multiplier zero."""
+    keep = [k for k, value in enumerate(multipliers) if value > 0]
+    return Dependency(np.array([rows[k] for k in keep]), [int(multipliers[k]) for k in keep])
 
 
 def whole(values: list[Any]) -> list[Any]:
@@ -113,6 +132,20 @@ def null_basis(A: Any) -> Any:
     return basis
 
 
+def null_vector(A: Any, start: Any) -> Any:
+    """Return a vector that ``A`` takes to zero: a positive multiple of ``start``, a column, where that is free."""
+    rows, columns = pivots(A)
+    free = sorted(set(range(A.ncols())) - set(columns))
+    vector = fmpz_mat(start)
+    if rows:
+        chosen = fmpz_mat(len(free), 1, [start[j, 0] for j in free])
+        bound, common = select(A, rows, columns).solve(-(select(A, rows, free) * chosen)).numer_denom()
+        vector = vector * common
+        for k, j in enumerate(columns):
+            vector[j, 0] = bound[k, 0]
+    return vector
+
+
 def express(A: Any, target: Any) -> tuple[list[int], int]:
     """Return ``c`` and ``q > 0`` with ``Σ c_i a_i = q target``, a row in the span of the rows of ``A``."""
     rows, columns = pivots(A)
@@ -129,16 +162,16 @@ def express(A: Any, target: Any) -> tuple[list[int], int]:
 # Wolfe's algorithm over the rationals
 
 
-def nearest(A: Any, start: list[int], weights: Floats, tick: Tick) -> tuple[Any, Dependency | None]:
+def nearest(A: Any, start: list[int], weights: Floats, clock: Clock) -> tuple[Any, Dependency | None]:
     """Return a vector with a positive product with every row of ``A`` or, if there is none, a positive dependency.
 
     Wolfe (1976), without rounding and hence finite; ended as soon as all products are positive. ``start`` are rows to
-    begin with and their weights; ``tick`` is told before every solution how long that will take.
+    begin with and their weights.
     """
     G = A * A.transpose()
     S, lam = _independent(A, start, weights)
     while True:
-        S, lam, mu, origin = _corral(G, S, lam, tick)
+        S, lam, mu, origin = _corral(G, S, lam, clock)
         if origin:
             return None, _positive(S, whole(lam))
         x = _combined(A, S, mu)
@@ -150,10 +183,10 @@ def nearest(A: Any, start: list[int], weights: Floats, tick: Tick) -> tuple[Any,
         lam.append(fmpq(0))
 
 
-def lowest_point(A: Any, weights: Floats, tick: Tick) -> tuple[Any, Dependency | None]:
+def lowest_point(A: Any, weights: Floats, clock: Clock) -> tuple[Any, Dependency | None]:
     """Return the lowest point of the hull of a corral within the rows of ``A``, or a dependency if it is the origin."""
     S, lam = _independent(A, list(range(A.nrows())), weights)
-    S, lam, mu, origin = _corral(A * A.transpose(), S, lam, tick)
+    S, lam, mu, origin = _corral(A * A.transpose(), S, lam, clock)
     if origin:
         return None, _positive(S, whole(lam))
     return _combined(A, S, mu), None
@@ -176,14 +209,14 @@ def _independent(A: Any, start: list[int], weights: Floats) -> tuple[list[int], 
     return [start[k] for k in keep], [value / total for value in lam]
 
 
-def _corral(G: Any, S: list[int], lam: list[Any], tick: Tick) -> tuple[list[int], list[Any], list[Any], bool]:
+def _corral(G: Any, S: list[int], lam: list[Any], clock: Clock) -> tuple[list[int], list[Any], list[Any], bool]:
     """Walk to the lowest point of the affine hull of ``S``, dropping rows whose weight reaches zero on the way.
 
     Returns the rows, their weights, the solution of ``G mu = 1`` on them, and whether the point is the origin.
     """
     while True:
         part = fmpz_mat([[G[i, j] for j in S] for i in S])
-        tick(seconds(part))
+        clock.check(seconds(part))
         try:
             solved = part.solve(fmpz_mat(len(S), 1, [1] * len(S)))
             mu = [solved[k, 0] for k in range(len(S))]

@@ -220,6 +220,7 @@ def _stored(values: Array) -> Array:
 def holds(verdict: Verdict, data: Data) -> bool:
     """Return whether the parts that a verdict of its kind needs are there and right."""
     plane, contradiction = verdict.separator, verdict.refutation
+    plane, data = _in_use(plane, data)
     if verdict.kind == SEPARABLE:
         return plane is not None and contradiction is None and separates(plane, data, strictly=True)
     if verdict.kind == QUASI:
@@ -227,6 +228,22 @@ def holds(verdict: Verdict, data: Data) -> bool:
     if verdict.kind == OVERLAP:
         return plane is None and contradicts(contradiction, data, spanning=True)
     return False
+
+
+def _in_use(plane: Separator | None, data: Data) -> tuple[Separator | None, Data]:
+    """Leave out columns in which no row has anything, where nearly all are such: their weights do not matter."""
+    rows = data.rows
+    if isinstance(rows, Dense) or data.n_features < 2 * len(rows.data):
+        return plane, data
+    if plane is not None and (plane.w.shape[-1] != data.n_features or not _finite(plane.w)):
+        return plane, data
+    used, places = np.unique(rows.indices, return_inverse=True)
+    data = data._replace(rows=rows._replace(indices=places.astype(rows.indices.dtype)), n_features=len(used))
+    return None if plane is None else Separator(plane.w[..., used.astype(np.intp)], plane.b), data
+
+
+def _finite(w: Array) -> bool:
+    return w.dtype == object or bool(np.isfinite(w).all())
 
 
 def separates(plane: Separator, data: Data, *, strictly: bool) -> bool:

@@ -20,8 +20,9 @@ from numba import njit
 from scipy.linalg import qr
 from scipy.linalg.lapack import dgetrf, dgetri
 
-from linsep.problem import Array, Floats
-from linsep.prove.algebra import Dependency, Tick
+from linsep.clock import Clock
+from linsep.problem import Array, Floats, mantissas
+from linsep.prove.algebra import Dependency
 
 _PACE = 1e-9  # seconds that a round takes for every number in the matrix
 _PIECE = 5_000_000  # numbers looked at between two looks at the clock
@@ -30,11 +31,10 @@ _CLOSE = 4  # in units of the last spare digit
 _FRACTION, _HALF = fmpz((1 << _SPARE) - 1), 1 << (_SPARE - 1)
 
 
-def dependency(X: Floats, weights: Floats, tick: Tick) -> Dependency | None:
+def dependency(X: Floats, weights: Floats, clock: Clock) -> Dependency | None:
     """Return the positive dependency of float rows that are independent but for one relation, or None.
 
-    ``weights`` are about those of the dependency. That it holds is for the caller to check. ``tick`` is told before
-    each piece of work how long that will take, and may end it all by raising an exception.
+    ``weights`` are about its multipliers. That it holds is for the caller to check.
     """
     tops = np.frexp(np.abs(X).max(axis=1, initial=0.0))[1]
     X = np.ldexp(X, -tops[:, None])  # an underflow is found out by the check
@@ -46,7 +46,7 @@ def dependency(X: Floats, weights: Floats, tick: Tick) -> Dependency | None:
         return None
     last = int(weights.argmax())
     others = np.delete(np.arange(len(X)), last)
-    found = solve(X[np.ix_(others, columns)].T, -X[last, columns], tick)
+    found = solve(X[np.ix_(others, columns)].T, -X[last, columns], clock)
     if found is None or min(found[0]) < 0:
         return None
     multipliers = [*found[0]]
@@ -56,7 +56,7 @@ def dependency(X: Floats, weights: Floats, tick: Tick) -> Dependency | None:
     return Dependency(np.array(kept), [int(multipliers[k] << (highest - int(tops[k]))) for k in kept])
 
 
-def solve(F: Floats, f: Floats, tick: Tick) -> tuple[list[fmpz], fmpz] | None:
+def solve(F: Floats, f: Floats, clock: Clock) -> tuple[list[fmpz], fmpz] | None:
     """Return integers ``x`` and ``q > 0`` with ``F x = q f``; None if floats are too coarse for the system."""
     n = len(f)
     whole = _integers(np.column_stack((F, f)))
@@ -82,20 +82,19 @@ def solve(F: Floats, f: Floats, tick: Tick) -> tuple[list[fmpz], fmpz] | None:
     matrix, residual = (inverse, np.ascontiguousarray(M[:, :n]), low[:, :n].copy()), (M[:, n].copy(), low[:, n].copy())
     piece = max(1, _PIECE // n**2)
     for start in range(0, rounds + 1, piece):
-        tick(_PACE * n**2 * piece)
+        clock.check(_PACE * n**2 * piece)
         if not _lift(*matrix, *residual, beta, found, start, min(start + piece, rounds + 1)):
             return None
     digits = np.empty((n, rounds), dtype=np.uint64)
     leading = np.empty(n, dtype=np.int64)
     _carry(found, beta, digits, leading)
-    return _rational(digits, leading, beta, tick)
+    return _rational(digits, leading, beta, clock)
 
 
 def _integers(M: Floats) -> tuple[Floats, Array, int] | None:
     """Return the rows times powers of two that make them integers: as floats, their last 64 bits, and their length."""
-    mantissas, exponents = np.frexp(M)
-    digits = (mantissas * 2.0**53).astype(np.int64)
-    places = np.where(digits == 0, 5000, exponents - 53)
+    digits, exponents = mantissas(M)
+    places = np.where(digits == 0, 5000, exponents)
     # a number that is short in binary need not be written out to 53 digits
     trailing = np.where(digits == 0, 0, np.frexp((digits & -digits).astype(np.float64))[1] - 1)
     lowest = (places + trailing).min(axis=1, keepdims=True)
@@ -108,7 +107,7 @@ def _integers(M: Floats) -> tuple[Floats, Array, int] | None:
     return np.ldexp(M, -np.where(lowest > 4000, 0, lowest).astype(np.int32)), low, bits
 
 
-def _rational(digits: Array, leading: Array, beta: int, tick: Tick) -> tuple[list[fmpz], fmpz] | None:
+def _rational(digits: Array, leading: Array, beta: int, clock: Clock) -> tuple[list[fmpz], fmpz] | None:
     """Return the fractions of a common denominator, half as long as the numbers of so many digits they are near to."""
     n, rounds = digits.shape
     bits = beta * rounds
@@ -121,7 +120,7 @@ def _rational(digits: Array, leading: Array, beta: int, tick: Tick) -> tuple[lis
         cut = max(0, bits - q.bit_length() - 2 * _SPARE) // 8
         scale = bits - 8 * cut
         for number in parts[len(numerators) :, cut:]:
-            tick(0.0)
+            clock.check(0.0)
             near = (_integer(number) * q + (one << (scale - 1))) >> (scale - _SPARE)
             part = int(near & _FRACTION) - _HALF
             if abs(part) > _CLOSE:
@@ -135,7 +134,7 @@ def _rational(digits: Array, leading: Array, beta: int, tick: Tick) -> tuple[lis
             # what is left of the denominator is so much shorter, and found from as many fewer digits
             length = min(bits, bits - 2 * (q.bit_length() - _SPARE))
             remainder = ((_integer(parts[len(numerators)]) * q) % (one << bits)) >> (bits - length)
-            tick(1e-11 * length**2)
+            clock.check(1e-11 * length**2)
             short = fmpz_mat([[remainder, 1], [one << length, 0]]).lll()
             factor = abs(short[0, 1] if short[0, 1] else short[1, 1])
         if factor <= 1:

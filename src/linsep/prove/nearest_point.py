@@ -20,12 +20,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from linsep.clock import Clock
 from linsep.problem import Array, Floats
 
 compiled = njit(cache=True, nogil=True, error_model="numpy")
 
 _EPS = 2.0**-52
 _STALLS = 30  # additions in a row that may fail to shorten the point before rounding is taken to be the reason
+_ANY_PLANE = 0.7  # tolerance with which a plane that all rows are above by a good deal will do
+_STRETCH = 500  # rounds between two looks at the clock
 _GOOD = 1e-9  # largest residual of a normal that needs no refinement before the last
 
 
@@ -125,6 +128,23 @@ def nearest_point(
         if scaled:  # weights of a margin below all floats overflow
             point, w = np.ldexp(point, exponent), np.ldexp(w, -exponent)
     return Nearest(weights, point, np.flatnonzero(weights), w, b, lowest)
+
+
+def nearest_plane(Z: Floats, start: Floats | None, clock: Clock) -> Nearest:
+    """Find any plane that has all rows on its positive side, in stretches that are short enough to ask the clock."""
+    patient = math.isinf(clock.left)
+    rounds, shortest = _STRETCH if patient else _STRETCH // 25, math.inf
+    while True:
+        clock.check()
+        began = clock.elapsed
+        near = nearest_point(Z, start=start, tol=_ANY_PLANE, max_iter=rounds)
+        distance = float(np.linalg.norm(near.point))
+        if not near.w.any() or near.lowest > 0 or not distance < shortest * (1 - 1e-9):
+            return near
+        start, shortest = near.weights, distance
+        if not patient:
+            fitting = rounds * 0.05 * clock.left / max(clock.elapsed - began, 1e-6)
+            rounds = min(max(5, int(fitting)), 2 * rounds, _STRETCH)
 
 
 def _first_rows(Z: Floats, squares: Floats, sign: Floats, p: int) -> tuple[Array, Floats]:

@@ -19,8 +19,8 @@ from numba import njit
 from scipy.linalg import qr
 from scipy.linalg.lapack import dgetrf, dgetri, dposv
 
+from linsep.clock import Clock
 from linsep.problem import Array, Floats
-from linsep.prove.algebra import Tick
 
 _RIDGE = 1e-12  # of the mean square of the rows below 1: keeps the weights finite where few rows are
 _PACE = 5.5e-11  # seconds that normal equations take for every row, column, and column again
@@ -29,6 +29,7 @@ _EXCHANGE = 1e-9  # and to take out a row, for every column twice
 _PIECE = 5_000_000  # of these between two looks at the clock
 _SINGULAR = 1e-11  # pivots this much below the largest count as zero
 _SAME = 1e-6  # steps this near to 1 are whole steps
+_ROUNDING = 1e-14  # steps this short lead nowhere
 _STILL = 1e-9  # changes so much smaller than the weights are none
 
 
@@ -40,17 +41,14 @@ class Fit(NamedTuple):
     ended: bool
 
 
-def fit(Z: Floats, w: Floats, *, enough: float, steps: int, tick: Tick) -> Fit:
-    """Go from ``w`` towards the minimum until all rows are above ``enough``, it is reached, or the steps are used up.
-
-    ``tick`` is told before each step how long that will take, and may end it all by raising an exception.
-    """
+def fit(Z: Floats, w: Floats, *, enough: float, steps: int, clock: Clock) -> Fit:
+    """Go from ``w`` towards the minimum until all rows are above ``enough``, it is reached, or the steps are used up."""
     heights = Z @ w
     below = np.flatnonzero(heights < 1)
     for _ in range(steps):
         if heights.min() > enough:
             return Fit(w, heights, True)
-        tick(_PACE * len(below) * Z.shape[1] ** 2)
+        clock.check(_PACE * len(below) * Z.shape[1] ** 2)
         A = Z if len(below) == len(Z) else Z[below]
         H = A.T @ A
         ridge = _RIDGE * float(np.trace(H)) / max(1, len(H))
@@ -65,6 +63,8 @@ def fit(Z: Floats, w: Floats, *, enough: float, steps: int, tick: Tick) -> Fit:
         step = _step(heights, rise, ridge * float(w @ change), ridge * float(change @ change))
         if not 0 < step < np.inf:
             return Fit(w, heights, False)
+        if step < _ROUNDING:  # no way down is left but for rounding
+            return Fit(w, heights, True)
         w = w + step * change
         heights += step * rise
         before, below = below, np.flatnonzero(heights < 1)
@@ -73,15 +73,15 @@ def fit(Z: Floats, w: Floats, *, enough: float, steps: int, tick: Tick) -> Fit:
     return Fit(w, heights, False)
 
 
-def corners(Z: Floats, weights: Floats, tick: Tick) -> tuple[Array, Floats]:
+def corners(Z: Floats, weights: Floats, clock: Clock) -> tuple[Array, Floats]:
     """Return as few of some rows that cancel as still do, and their weights, given positive weights of all.
 
     Carathéodory's theorem as an algorithm: rows beyond a basis are taken out one by one, the weights of the basis
     making up for them; where one of these would become negative, the row goes into the basis in its place.
     """
     d = Z.shape[1]
-    tick(_ELIMINATION * d**3)
-    basis, Y, inverse = _basis(Z, weights, tick)
+    clock.check(_ELIMINATION * d**3)
+    basis, Y, inverse = _basis(Z, weights, clock)
     others = np.setdiff1d(np.arange(len(Z)), basis)
     if len(basis) == 0 or len(others) == 0:
         return np.empty(0, np.intp), np.empty(0)
@@ -89,14 +89,14 @@ def corners(Z: Floats, weights: Floats, tick: Tick) -> tuple[Array, Floats]:
     weights = weights.copy()
     piece = max(1, _PIECE // d**2)
     for start in range(0, len(others) - 1, piece):
-        tick(_EXCHANGE * d**2 * piece)
+        clock.check(_EXCHANGE * d**2 * piece)
         _take_out(Y, weights, basis, others[start : min(start + piece, len(others) - 1)], inverse)
     kept = np.append(basis, others[-1])
     kept = np.sort(kept[weights[kept] > 0])
     return kept, weights[kept]
 
 
-def _basis(Z: Floats, weights: Floats, tick: Tick) -> tuple[Array, Floats, Floats]:
+def _basis(Z: Floats, weights: Floats, clock: Clock) -> tuple[Array, Floats, Floats]:
     """Return heavy rows that span all, all rows in as many coordinates, and the inverse of those of the basis."""
     d = Z.shape[1]
     heavy = np.argsort(-weights, kind="stable")[: 2 * d + 8]
@@ -110,7 +110,7 @@ def _basis(Z: Floats, weights: Floats, tick: Tick) -> tuple[Array, Floats, Float
                 order[[k, other]] = order[[other, k]]
             basis = heavy[order[:d]]
             return basis, Z, dgetri(lu[:d], np.arange(d))[0] * weights[basis]
-    tick(10 * _ELIMINATION * d**3)
+    clock.check(10 * _ELIMINATION * d**3)
     Q, R, order = qr(A.T, mode="economic", pivoting=True, check_finite=False)
     size = np.abs(np.diag(R))
     rank = int(np.count_nonzero(size > _SINGULAR * size.max(initial=0.0)))

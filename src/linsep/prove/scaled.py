@@ -16,8 +16,10 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from linsep.data.conversions import to_floats
 from linsep.data.threads import in_parallel
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
+from linsep.prove import kesler
 from linsep.prove.claims import Data, Separator
 
 _compiled = njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
@@ -39,21 +41,18 @@ def in_chunks(rows: Rows, n: int, width: int, work: Callable[[Any, int, int], No
     in_parallel(one, n, width if isinstance(rows, Dense) else len(rows.data) // max(1, n) + 1)
 
 
-class Unforeseen(Exception):  # noqa: N818, it is not an error
-    """A value is out of the range in which a sample of the rows showed its column to be."""
-
-
-class Field:
+class ScaledView:
     """A float view of the data: ``z = (x unit - centre, constant)`` per row, then differences of classes.
 
     Of many dense rows a sample shows the range of the columns, unless the ``whole`` is to be looked at. Raises
-    FloatingPointError when it comes upon a value that is not finite.
+    FloatingPointError when it comes upon a value that is not finite. Sparse rows of more than ``wide`` columns get
+    other scales.
     """
 
-    def __init__(self, data: Data, rng: np.random.Generator, *, whole: bool = True) -> None:
+    def __init__(self, data: Data, rng: np.random.Generator, *, whole: bool = True, wide: int = WIDE) -> None:
         self.data = data
         # found by trial on text: rare columns then count for half as much, and the offset for little
-        self.wide = isinstance(data.rows, Sparse) and data.n_features > WIDE
+        self.wide = isinstance(data.rows, Sparse) and data.n_features > wide
         n = len(data.y)
         self.seen = whole or isinstance(data.rows, Sparse) or n <= 4 * _SAMPLE  # whether all values are known
         if isinstance(data.rows, Sparse):  # centred columns would be dense
@@ -64,7 +63,7 @@ class Field:
             spread = np.sqrt(squares / n)
         else:
             sample = np.sort(rng.choice(n, _SAMPLE, replace=False)) if n > _SAMPLE else np.arange(n)
-            x = dense_rows(data, sample)
+            x = to_floats(data.rows, sample, data.n_features)
             exponents = np.frexp(self._largest() if self.seen else _finite(np.abs(x).max(axis=0)))[1].astype(np.int64)
             half = -exponents // 2  # of the power of two, which itself may be out of range
             x = x * np.ldexp(1.0, half) * np.ldexp(1.0, -exponents - half)
@@ -89,6 +88,7 @@ class Field:
         self.high = 1.25 * math.hypot(typical, self.constant)  # most rows are shorter
         self.block = data.n_features + data.offset
         self.dimension = (data.classes - 1) * self.block
+        self.misled = False  # whether a value was out of the range in which the sample showed its column to be
         near = np.abs(self.centre).max(initial=0.0) < _NEAR and np.abs(self.shift).max(initial=0) < _ORDINARY
         self.plain = isinstance(data.rows, Sparse) or bool(near)  # whether units and centre can go into the weights
 
@@ -126,27 +126,41 @@ class Field:
         largest[:] = top if top.dtype.kind == "f" else top.view(data.rows.data.dtype)
         return _finite(largest)
 
-    def part(self, which: Array) -> Field:
+    def row_sizes(self) -> Floats:
+        """Return the size of every row, as this view shows it."""
+        data, squares = self.data, np.empty(len(self.data.y))
+
+        def work(part: Any, start: int, stop: int) -> None:
+            if isinstance(part, Dense):
+                x = part.data * self.unit - self.centre
+                squares[start:stop] = np.einsum("ij,ij->i", x, x) + self.constant**2
+            else:
+                row_squares(*part, self.unit, self.constant, squares[start:stop])
+
+        in_chunks(data.rows, len(data.y), data.n_features, work)
+        return np.sqrt(squares)
+
+    def part(self, which: Array) -> ScaledView:
         """Return the same view of some rows."""
         some = copy(self)
         some.data = self.data._replace(rows=take(self.data.rows, which), y=self.data.y[which])
         return some
 
-    def gather(self, ids: Array) -> Floats:
+    def gather(self, pairs: Array) -> Floats:
         """Return inequalities as rows of size about 1, shape (m, dimension)."""
         data = self.data
-        i, rival = ids // data.classes, ids % data.classes
-        Z = np.zeros((len(ids), self.dimension))
+        i, rival = pairs // data.classes, pairs % data.classes
+        Z = np.zeros((len(pairs), self.dimension))
         rows, places = data.rows, i
         if not isinstance(rows, Dense) or not rows.data.flags.c_contiguous:
-            rows, places = Dense(dense_rows(data, i)), np.arange(len(i))
+            rows, places = Dense(to_floats(data.rows, i, data.n_features)), np.arange(len(i))
         view, own = (self.unit, self.centre, self.constant), data.y[i]
 
         def work(start: int, stop: int) -> None:
             here = slice(start, stop)
             _gather(rows.data, places[here], own[here], rival[here], view, self.block, Z[here])
 
-        in_parallel(work, len(ids), 4 * self.dimension)  # rows from all over the memory are slow to come
+        in_parallel(work, len(pairs), 4 * self.dimension)  # rows from all over the memory are slow to come
         return Z
 
     def sweep(self, w: Floats) -> tuple[Floats, Array]:
@@ -178,10 +192,9 @@ class Field:
             _sweep_dense(x, data.y[here], W, b, view, scores[here], rivals[here])
 
         in_chunks(data.rows, len(data.y), data.n_features * len(W), work)
-        if not self.seen:
-            if not np.isfinite(scores).all():  # any value that is not finite leads to such a score
-                raise Unforeseen
-            self.seen = True
+        if not self.seen:  # any value that is not finite, or far from the sample, leads to such a score
+            self.seen = bool(np.isfinite(scores).all())
+            self.misled = not self.seen
         return scores, rivals if data.classes > 2 else 1 - data.y
 
     def raw(self, w: Floats) -> tuple[Floats, list[Fraction]]:
@@ -242,32 +255,23 @@ def on_grid(values: Floats) -> Floats:
     return grid
 
 
-def dense_rows(data: Data, which: Array) -> Floats:
-    """Return some rows as float64 with all their columns."""
-    part = take(data.rows, which)
-    if isinstance(part, Dense):
-        return part.data.astype(np.float64)
-    x = np.zeros((len(which), data.n_features))
-    x[np.repeat(np.arange(len(which)), np.diff(part.indptr).astype(np.intp)), part.indices] = part.data
-    return x
-
-
-def raw_differences(data: Data, ids: Array) -> Floats:
+def raw_differences(data: Data, pairs: Array) -> Floats:
     """Return inequalities in the weights and offsets themselves, as floats."""
-    i = ids // data.classes
-    t = np.ones((len(ids), data.n_features + data.offset))
-    t[:, : data.n_features] = dense_rows(data, i)
-    return as_differences(t, data.y[i], ids % data.classes, data.classes)
+    t = np.ones((len(pairs), data.n_features + data.offset))
+    t[:, : data.n_features] = to_floats(data.rows, pairs // data.classes, data.n_features)
+    return kesler.differences(t, kesler.marks(pairs, data.y, data.classes, data.classes - 1))
 
 
-def as_differences(t: Floats, own: Array, rival: Array, classes: int) -> Floats:
-    """Return rows ``t`` with + in the block of the own class and - in that of the rival; class 0 has no block."""
-    if classes == 2:
-        return np.where(own == 1, 1.0, -1.0)[:, None] * t
-    Z = np.zeros((len(t), classes, t.shape[1]))
-    Z[np.arange(len(t)), own] = t
-    Z[np.arange(len(t)), rival] = -t
-    return np.ascontiguousarray(Z[:, 1:].reshape(len(t), -1))
+def sums(data: Data, w: Floats) -> Floats:
+    """Return ``w·x`` of every row; the same for equal rows."""
+    heights = np.empty(len(data.y))
+
+    def work(part: Any, start: int, stop: int) -> None:
+        loop: Any = _heights_dense if isinstance(part, Dense) else _heights_sparse
+        loop(*part, w, heights[start:stop])
+
+    in_chunks(data.rows, len(data.y), data.n_features, work)
+    return heights
 
 
 def lowest(scores: Floats, most: int, below: float) -> Array:
@@ -425,3 +429,27 @@ def _sweep_sparse(data, indices, indptr, y, W, b, view, scores, rivals):
         else:
             scores[i] = (own - highest) / np.sqrt(q)
             rivals[i] = rival
+
+
+_in_order = njit(cache=True, nogil=True, error_model="numpy")  # equal rows must give equal sums
+
+
+@_in_order
+def _heights_dense(data, w, heights):
+    """Put ``w·x`` of every row into ``heights``."""
+    for i in range(data.shape[0]):
+        x = data[i]
+        s = 0.0
+        for j in range(w.size):
+            s += x[j] * w[j]
+        heights[i] = s
+
+
+@_in_order
+def _heights_sparse(data, indices, indptr, w, heights):
+    """Put ``w·x`` of every row into ``heights``."""
+    for i in range(indptr.size - 1):
+        s = 0.0
+        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            s += data[p] * w[indices[p]]
+        heights[i] = s

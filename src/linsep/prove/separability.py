@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from linsep.clock import Clock
 from linsep.data import encoding
 from linsep.data.threads import quiet_algebra
 from linsep.prove.claims import Data, Separator, Verdict, read, separates
-from linsep.prove.search import Search
+from linsep.prove.search import decide
 
 
 def separate(X: Any, y: Any, *, fit_intercept: bool = True, time_limit: float | None = None) -> Verdict:
@@ -58,7 +59,7 @@ def separate(X: Any, y: Any, *, fit_intercept: bool = True, time_limit: float | 
     data = Data(encoding.to_rows(X), codes.astype(np.intp), X.shape[1], len(classes), bool(fit_intercept))
     try:
         with quiet_algebra():
-            return Search(data, tuple(classes.tolist()), time_limit).run()
+            return decide(data, tuple(classes.tolist()), Clock(time_limit))
     except FloatingPointError:
         encoding.refuse(X, np.zeros(0))
 

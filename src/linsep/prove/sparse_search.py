@@ -9,19 +9,22 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from flint import fmpq, fmpz, fmpz_mat
+from flint import fmpq, fmpz_mat
 from numba import njit
 from scipy import sparse as sp
 from scipy.linalg import qr
 
+from linsep.clock import Clock
+from linsep.data.conversions import to_scipy
 from linsep.problem import Array, Floats, Sparse, take
 from linsep.prove import algebra
-from linsep.prove.algebra import Dependency, Tick
+from linsep.prove.algebra import Dependency
 from linsep.prove.claims import Data, Separator
-from linsep.prove.exact_view import as_plane, packed_rows
+from linsep.prove.exact_view import as_plane
+from linsep.prove.integer_rows import packed_rows
 from linsep.prove.modular import vanishing
-from linsep.prove.nearest_point import nearest_point
-from linsep.prove.scaled import Field, row_squares
+from linsep.prove.nearest_point import nearest_plane
+from linsep.prove.scaled import ScaledView, row_squares
 
 _PASSES = 60  # over all rows, at most, to find a plane that is weakly right
 _INNER = 3  # over rows with a multiplier, after each
@@ -30,21 +33,21 @@ _INNER = 3  # over rows with a multiplier, after each
 class Descent:
     """A run of coordinate descent that can be gone on with."""
 
-    def __init__(self, field: Field, rng: np.random.Generator) -> None:
-        n = len(field.data.y)
-        self.field, self.rng = field, rng
-        self.alpha, self.w, self.b = np.zeros(n), np.zeros(field.data.n_features), np.zeros(1)
-        self.view = (field.unit * field.unit, field.constant * field.constant)
+    def __init__(self, view: ScaledView, rng: np.random.Generator) -> None:
+        n = len(view.data.y)
+        self.view, self.rng = view, rng
+        self.alpha, self.w, self.b = np.zeros(n), np.zeros(view.data.n_features), np.zeros(1)
+        self.squares = (view.unit * view.unit, view.constant * view.constant)
         self.sizes = np.empty(n)
         squares_of: Any = row_squares
-        squares_of(*field.data.rows, field.unit, field.constant, self.sizes)
+        squares_of(*view.data.rows, view.unit, view.constant, self.sizes)
         self.sizes += 1e-300  # a row of zeros is never met, and must not divide by zero
 
-    def go_on(self, passes: int, tick: Tick) -> bool:
+    def go_on(self, passes: int, clock: Clock) -> bool:
         """Make some passes over all rows; return whether all are above the plane as far as floats tell."""
         for _ in range(passes):
-            tick(0.0)
-            if self._pass(np.arange(len(self.alpha))) == 0 and self.field.sweep(self.weights())[0].min() > 0:
+            clock.check(0.0)
+            if self._pass(np.arange(len(self.alpha))) == 0 and self.view.sweep(self.weights())[0].min() > 0:
                 return True
             for _ in range(_INNER):
                 if self._pass(np.flatnonzero(self.alpha)) == 0:
@@ -52,77 +55,71 @@ class Descent:
         return False
 
     def _pass(self, order: Array) -> int:
-        data = self.field.data
+        data = self.view.data
         order = self.rng.permutation(order)
         loop: Any = _pass
-        return int(loop(*data.rows, data.y, order, self.view, self.sizes, self.alpha, self.w, self.b))
+        return int(loop(*data.rows, data.y, order, self.squares, self.sizes, self.alpha, self.w, self.b))
 
     def weights(self) -> Floats:
-        """Return the weights in the scaled columns of the field."""
-        scaled = np.ldexp(self.w, -self.field.shift)
-        return np.append(scaled, self.b[0] / self.field.constant) if self.field.data.offset else scaled
+        """Return the weights in the scaled columns of the view."""
+        scaled = np.ldexp(self.w, -self.view.shift)
+        return np.append(scaled, self.b[0] / self.view.constant) if self.view.data.offset else scaled
 
 
-def contradiction(field: Field, alpha: Floats, sizes: Floats, most: int, tick: Tick) -> tuple[Array, Dependency | None]:
+def contradiction(descent: Descent, most: int, clock: Clock) -> tuple[Array, Dependency | None]:
     """Look for a contradiction among the rows of the largest multipliers."""
-    data = field.data
-    pull = alpha * np.sqrt(sizes)
-    which = np.sort(np.argsort(-pull, kind="stable")[: min(most, np.count_nonzero(alpha))])
+    view, data = descent.view, descent.view.data
+    pull = descent.alpha * np.sqrt(descent.sizes)
+    which = np.sort(np.argsort(-pull, kind="stable")[: min(most, np.count_nonzero(descent.alpha))])
     some = take(data.rows, which)
     assert isinstance(some, Sparse)
     used, columns = np.unique(some.indices, return_inverse=True)
     Z = np.zeros((len(which), len(used) + 1))
     lines = np.repeat(np.arange(len(which)), np.diff(some.indptr).astype(np.intp))
-    Z[lines, columns] = some.data * field.unit[some.indices]
-    Z[:, -1] = field.constant
+    Z[lines, columns] = some.data * view.unit[some.indices]
+    Z[:, -1] = view.constant
     Z *= np.where(data.y[which] == 1, 1.0, -1.0)[:, None]
     if Z.shape[1] > len(which):  # angles are all that counts: turn the rows into as many dimensions as there are rows
         Z = np.ascontiguousarray(qr(Z.T, mode="r")[0][: len(which)].T)
-    near = nearest_point(Z, tol=0.7)
-    ids = which[near.support] * 2 + 1 - data.y[which[near.support]]
+    near = nearest_plane(Z, None, clock)
+    pairs = which[near.support] * 2 + 1 - data.y[which[near.support]]
     # turning has rounded the rows: what is left of a contradiction is not quite the origin
     if near.lowest > 0 and np.linalg.norm(near.point) > 1e-9 * np.linalg.norm(Z) / len(which) ** 0.5:
-        return ids, None
-    A, _, _ = packed_rows(data, ids, None)
-    tick(algebra.seconds(A))
-    return ids, algebra.dependency(A)
+        return pairs, None
+    A, _, _ = packed_rows(data, pairs, clock)
+    clock.check(algebra.seconds(A))
+    return pairs, algebra.dependency(A)
 
 
-def weak_plane(data: Data, face: Array, rng: np.random.Generator, tick: Tick) -> Separator | None:
+def weak_plane(data: Data, face: Array, rng: np.random.Generator, clock: Clock) -> Separator | None:
     """Look for a plane that holds the rows of ``face``, and all rows that they span, and has all others on their side.
 
     With pivot columns J of the face A, weights w on the other columns F determine ``w_J = -A_J⁻¹ A_F w_F``; rows in the
     remaining unknowns are ``x_F - x_J A_J⁻¹ A_F``.
     """
-    A, _, used = packed_rows(data, face, None)
+    A, _, used = packed_rows(data, face, clock)
+    clock.check(algebra.seconds(A) * (1 + A.ncols() / (1 + A.nrows())))
     rows, pivots = algebra.pivots(A)
-    others = [k for k in range(len(used)) if k not in set(pivots)]
-    columns, rest = [used[k] for k in pivots], [used[k] for k in others]
+    others = sorted(set(range(len(used))) - set(pivots))
+    columns, rest = used[pivots].tolist(), used[others].tolist()
     solved, common = algebra.select(A, rows, pivots).solve(algebra.select(A, rows, others)).numer_denom()
     block = data.n_features + data.offset
     assert isinstance(data.rows, Sparse)
 
     def exact(w: Floats) -> fmpz_mat:
         """Return the integer weights on all columns, from floats on those that are free."""
-        mantissas, exponents = np.frexp(w)
-        places = np.where(mantissas == 0, 0, exponents.astype(np.int64) - 53)
-        whole = (mantissas * 2.0**53).astype(np.int64).tolist()
-        lowest = int(places.min())
-        entries = [fmpz(a) << (p - lowest) if a else fmpz(0) for a, p in zip(whole, places.tolist(), strict=True)]
-        bound = solved * fmpz_mat(len(rest), 1, [entries[j] for j in rest])
-        entries = [common * entry for entry in entries]
+        entries = algebra.column(w)
+        bound = solved * fmpz_mat(len(rest), 1, [entries[j, 0] for j in rest])
+        entries = entries * common
         for k, j in enumerate(columns):
-            entries[j] = -bound[k, 0]
-        return fmpz_mat(block, 1, entries)
+            entries[j, 0] = -bound[k, 0]
+        return entries
 
     guess = rng.integers(1, 2**20, block).astype(np.float64)
     guess[columns] = 0
     off = np.flatnonzero(~vanishing(data, exact(guess))[np.arange(len(data.y)), 1 - data.y])
-    X = sp.csr_array(
-        (data.rows.data, data.rows.indices.astype(np.int64), data.rows.indptr.astype(np.int64)),
-        (len(data.y), data.n_features),
-    )
-    X = sp.hstack((X, np.ones((len(data.y), 1))) if data.offset else (X,)).tocsr()[off].astype(np.float64)
+    X = to_scipy(data.rows, data.n_features)
+    X = sp.hstack((X, np.ones((len(data.y), 1))) if data.offset else (X,)).tocsr()[off]
     M = np.array([[float(fmpq(solved[i, k], common)) for k in range(len(rest))] for i in range(len(columns))])
     spread = sp.csr_array(
         (M.ravel(), np.tile(rest, len(columns)), np.arange(0, M.size + 1, len(rest))), (len(columns), block)
@@ -134,9 +131,9 @@ def weak_plane(data: Data, face: Array, rng: np.random.Generator, tick: Tick) ->
     reduced.eliminate_zeros()
     reduced.sort_indices()
     stored = Sparse(reduced.data, reduced.indices.astype(np.uint64), reduced.indptr.astype(np.uint64))
-    field = Field(Data(stored, data.y[off], block, 2, False), rng)
-    descent = Descent(field, rng)
-    descent.go_on(_PASSES, tick)
+    view = ScaledView(Data(stored, data.y[off], block, 2, False), rng)
+    descent = Descent(view, rng)
+    descent.go_on(_PASSES, clock)
     return as_plane(data, exact(descent.w))
 
 
