@@ -71,7 +71,7 @@ class SvmSource(Source):
         base = 1 if options.zero_based is False else 0
 
         def work(piece: memoryview) -> Parsed:
-            return parse(piece, base=base, labels=options.labels, n_features=limit)
+            return parse(piece, base=base, labels=options.labels, n_features=limit, max_features=options.max_features)
 
         line = 1
         texts = pieces(file, options.block_bytes, last=True, buffers=cores() + 1)

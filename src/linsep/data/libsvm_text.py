@@ -52,7 +52,9 @@ class Parsed(NamedTuple):
     lines: int  # how many lines there are, rows or not
 
 
-def parse(text: Any, *, base: int = 0, labels: bool = True, n_features: int | None = None) -> Parsed:
+def parse(
+    text: Any, *, base: int = 0, labels: bool = True, n_features: int | None = None, max_features: int = LARGEST
+) -> Parsed:
     r"""Parse whole lines of LIBSVM text.
 
     Parameters
@@ -65,6 +67,8 @@ def parse(text: Any, *, base: int = 0, labels: bool = True, n_features: int | No
         Whether every line must have a label; otherwise labels are skipped where there are any.
     n_features : int or None
         How many columns there are; an index beyond them is an error. None lets the largest index decide.
+    max_features : int
+        How many columns there may be then; weights for all of them will take memory, however short the text is.
 
     Returns
     -------
@@ -90,11 +94,11 @@ def parse(text: Any, *, base: int = 0, labels: bool = True, n_features: int | No
     indptr, indices, values = np.zeros(lines + 1, np.int32), np.empty(colons, np.int32), np.empty(colons)
     # pages of an empty array cost nothing until they are written: few numbers come this way as a rule
     late, late_starts = np.empty(colons, np.int64), np.empty(colons, np.int64)
-    largest = LARGEST if n_features is None else min(LARGEST, n_features - 1 + base)
+    largest = min(LARGEST, (max_features if n_features is None else n_features) - 1 + base)
     code, place, (rows, stored, postponed, widest), zero, qid, unsorted = walk_libsvm(
         view, base, labels, largest, numbers, kinds, starts, indptr, indices, values, late, late_starts
     )
-    bad = None if code == FINE else LineError(place, _complaint(code, view, place, base, n_features))
+    bad = None if code == FINE else _complaint(code, view, place, base, n_features)
     starts = starts[:rows]
     try:  # an earlier line may hold a number that turns out to be none
         values[late[:postponed]] = others = _numbers(view, late_starts[:postponed])
@@ -183,14 +187,19 @@ def _labels(text: Array, numbers: Floats, kinds: Array, starts: Array) -> Array:
     return tidy(y)
 
 
-def _complaint(code: int, text: Array, place: int, base: int, n_features: int | None) -> str:
+def _complaint(code: int, text: Array, place: int, base: int, n_features: int | None) -> LineError:
     """Say in words what the walk stumbled over."""
-    word = _shown(token(text, place))
-    return {
+    written = token(text, place)
+    word = _shown(written)
+    if code == BEYOND and n_features is None:
+        wanted = 1 << int(written.partition(b":")[0]).bit_length()
+        return LineError(place, f"the index of {word} asks for very many features", ("max_features", wanted))
+    what = {
         NO_COLON: f"{word} is not index:value",
         HUGE: f"the index of {word} is above {LARGEST}, the largest that can be held",
         BELOW_BASE: f"{word} has index 0, but indices were said to start at {base}",
         NO_LABEL: f"no label before {word}",
         NO_VALUE: f"{word} has no value",
         BEYOND: f"the index of {word} is beyond the {n_features} features expected",
-    }[code]
+    }
+    return LineError(place, what[code])

@@ -23,6 +23,8 @@ from linsep.data.source import Options, Source
 from linsep.problem import Array
 
 _RELEASE = 1 << 26  # bytes of a mapped file that may be held
+_WHOLE = 1 << 29  # bytes of an array that has to be read as a whole
+_LONGEST_LABEL = 1 << 12  # bytes
 
 # what NumPy has for headers that are not right
 _HEADER = (ValueError, LookupError, EOFError, SyntaxError, TypeError, OverflowError, MemoryError, tokenize.TokenError)
@@ -34,6 +36,7 @@ class NpySource(Source):
     def __init__(self, files: list[File], options: Options) -> None:
         super().__init__(files, options)
         self._width = int(mapped(files[0]).shape[1])
+        _check_width(self._width - options.labels, files[0].name, options)
         try:
             wanted = -1 if options.target is None else options.target
             self._target = find(wanted, [str(j) for j in range(self._width)]) if options.labels else None
@@ -102,6 +105,14 @@ def complete(X: Array, y: Array | None, missing: str, name: str, start: int) -> 
     return X[kept], None if y is None else y[kept]
 
 
+def _check_width(width: int, name: str, options: Options) -> None:
+    """Refuse rows without columns, and more of them than the user allows."""
+    if width < 1:
+        raise ReadError(name, "rows have no columns")
+    if options.n_features is None and width > options.max_features:
+        raise ReadError(name, f"rows have {width} columns", ("max_features", width))
+
+
 def _bad(name: str, row: int, column: int, value: Any) -> ReadError:
     """Say that a value is NaN or infinite."""
     where = f"{name}: row {row}, column {column}"
@@ -121,6 +132,7 @@ class NpzSource(Source):
         super().__init__(files, options)
         with _opened(files[0]) as archive:
             self._sparse, self._width = _kind(archive, files[0].name)
+        _check_width(self._width, files[0].name, options)
         if options.n_features not in (None, self._width):
             raise ReadError(files[0].name, f"has {self._width} features, but {options.n_features} are expected")
 
@@ -144,6 +156,8 @@ class NpzSource(Source):
                 if labels is not None:
                     if labels.shape != (n,):
                         raise ReadError(file.name, f"{n} rows but labels of shape {labels.shape}")
+                    if labels.dtype.itemsize > _LONGEST_LABEL:
+                        raise ReadError(file.name, f"labels of {labels.dtype.itemsize} bytes each")
                     y = _named(labels.take(X.shape[0]))
                 done += X.shape[0]
                 file.position = (file.size or 0) * done // n
@@ -157,7 +171,10 @@ class NpzSource(Source):
         """Yield dense rows, and how many there are in all."""
         member = _Member(archive, "X", name)
         n, d = member.shape
-        height = max(1, self.options.block_bytes // max(1, member.dtype.itemsize * d))
+        height = max(1, self.options.block_bytes // max(8, member.dtype.itemsize * d))
+        if member.fortran and n * d * member.dtype.itemsize > _WHOLE:
+            what = f"X is in Fortran order and takes {n * d * member.dtype.itemsize} bytes at once: save it in C order"
+            raise ReadError(name, what)
         whole = member.take(n * d).reshape(d, n).T if member.fortran else None
         for start in range(0, n, height):
             count = min(height, n - start)
@@ -185,6 +202,8 @@ class NpzSource(Source):
             while first < len(ends) - 1:  # as many rows as make a block
                 stop = max(first + 1, int(np.searchsorted(ends, ends[first] + bound, "right")) - 1)
                 nnz = int(ends[stop] - ends[first])
+                if nnz > max(bound, d):  # a single row
+                    raise ReadError(name, f"a row of the CSR matrix has {nnz} values in {d} columns")
                 columns = indices.take(nnz)
                 if len(columns) and (columns.min() < 0 or columns.max() >= d):
                     raise ReadError(name, f"a column of the CSR matrix is not among its {d} columns")

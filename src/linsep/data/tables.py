@@ -168,7 +168,11 @@ class TableSource(Source):
             low, high = self._ranges
             np.minimum(low, found.numbers.min(axis=0), out=low)
             np.maximum(high, found.numbers.max(axis=0), out=high)
-        return finished(found, self._layout, self._levels, self.options.missing)
+        X = finished(found, self._layout, self._levels, self.options.missing)
+        if self.n_features > self.options.max_features and self.options.n_features is None:
+            what = f"more than {self.options.max_features} features, one for each word ({{0}} hashes words, or {{1}})"
+            raise ReadError(self.files[0].name, what, ("hash_bits", 18), ("max_features", 2 * self.n_features))
+        return X
 
     def describe(self) -> list[Column]:
         r"""Read all rows, and return what there is to say of every column.
