@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,10 +14,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.preprocessing import StandardScaler
 
-from linsep.data import columns
-from linsep.data.columns import CellError, ColumnError, Layout, Scaler, find, hash_name
+from linsep.data import table_rows
+from linsep.data.hashing import hash_name
+from linsep.data.layout import CellError, ColumnError, Layout, find
+from linsep.data.levels import Levels
+from linsep.data.scaling import Scaler
 
 words = st.text(min_size=1, max_size=8)
+
+
+def rows_of(table: pa.Table, layout: Layout, missing: str, seen: dict[int, set[str]] | None = None) -> tuple[Any, Any]:
+    """Return the rows of a table, and which ones are kept."""
+    found = table_rows.parts(table, layout, missing, seen=seen)
+    return table_rows.finished(found, layout, Levels(layout.first_level), missing), found.kept
 
 
 def plain_hash(text: str) -> int:
@@ -48,7 +58,7 @@ def test_categories_are_one_hot_at_their_hash(rows: list[tuple[float, str, str]]
     table = pa.table({"a": [r[0] for r in rows], "s": [r[1] for r in rows], "t": [r[2] for r in rows]})
     layout = Layout((("a", "number"), ("s", "category"), ("t", "category")), bits)
     seen: dict[int, set[str]] = {}
-    X, kept = columns.rows(table, layout, "error", seen)
+    X, kept = rows_of(table, layout, "error", seen)
     expected = np.zeros((len(rows), 1 + 2**bits))
     names: dict[int, set[str]] = {}
     for i, (number, s, t) in enumerate(rows):
@@ -67,7 +77,7 @@ def test_categories_are_one_hot_at_their_hash(rows: list[tuple[float, str, str]]
 def test_text_is_a_bag_of_its_words(texts: list[str]) -> None:
     layout = Layout((("t", "text"),), 16)
     seen: dict[int, set[str]] = {}
-    X, _ = columns.rows(pa.table({"t": texts}), layout, "error", seen)
+    X, _ = rows_of(pa.table({"t": texts}), layout, "error", seen)
     expected = np.zeros((len(texts), 2**16))
     names = set()
     for i, text in enumerate(texts):
@@ -81,7 +91,7 @@ def test_text_is_a_bag_of_its_words(texts: list[str]) -> None:
 def test_numbers_keep_the_type_they_share() -> None:
     def dtype(**table: pa.Array) -> np.dtype:
         layout = Layout(tuple((name, "number") for name in table))
-        return columns.rows(pa.table(table), layout, "error", None)[0].dtype
+        return rows_of(pa.table(table), layout, "error")[0].dtype
 
     assert dtype(a=pa.array([1, 2], pa.uint8()), b=pa.array([1, 2], pa.uint8())) == np.uint8
     assert dtype(a=pa.array([1.0], pa.float32())) == np.float32
@@ -94,23 +104,21 @@ def test_missing_cells() -> None:
     table = pa.table({"a": [1.0, None, 3.0, float("nan")], "s": ["x", "y", None, ""]})
     layout = Layout((("a", "number"), ("s", "category")), 4)
     with pytest.raises(CellError, match="missing") as caught:
-        columns.rows(table, layout, "error", None)
+        rows_of(table, layout, "error")
     assert (caught.value.row, caught.value.column) == (1, "a")
-    X, kept = columns.rows(table, layout, "zero", None)
+    X, kept = rows_of(table, layout, "zero")
     assert kept is None
     assert X.toarray()[:, 0].tolist() == [1, 0, 3, 0]
     assert X.toarray()[:, 1:].sum(axis=1).tolist() == [1, 1, 0, 0]
-    X, kept = columns.rows(table, layout, "drop", None)
+    X, kept = rows_of(table, layout, "drop")
     assert kept is not None
-    assert kept.tolist() == [True, False, False, False]
-    assert X.shape == (1, 17)
+    assert kept.tolist() == [True, False, True, False]
+    assert X.shape == (2, 17)
 
 
 def test_infinity_is_refused() -> None:
     with pytest.raises(CellError, match="infinite") as caught:
-        columns.rows(
-            pa.table({"a": [1.0, 2.0], "b": [1.0, -math.inf]}), Layout((("a", "number"), ("b", "number"))), "zero", None
-        )
+        rows_of(pa.table({"a": [1.0, 2.0], "b": [1.0, -math.inf]}), Layout((("a", "number"), ("b", "number"))), "zero")
     assert (caught.value.row, caught.value.column) == (1, "b")
 
 
@@ -125,17 +133,11 @@ def test_columns_are_found_by_name_or_number() -> None:
         find(9, names)
 
 
-@pytest.mark.parametrize("kind", [pa.date32(), pa.timestamp("s"), pa.time32("s"), pa.duration("s")])
-def test_dates_are_refused(kind: pa.DataType) -> None:
-    with pytest.raises(ColumnError, match="'when' holds dates or times"):
-        columns.kind_of("when", kind, category=False, text=False)
-
-
 def test_types_that_are_no_features_are_refused() -> None:
     with pytest.raises(ColumnError, match="neither a number nor a string"):
-        columns.kind_of("v", pa.list_(pa.float64()), category=False, text=False)
+        table_rows.kind_of("v", pa.list_(pa.float64()), category=False, text=False)
     with pytest.raises(ColumnError, match="cannot be a text"):
-        columns.kind_of("v", pa.int8(), category=False, text=True)
+        table_rows.kind_of("v", pa.int8(), category=False, text=True)
 
 
 def blocks(X: np.ndarray, size: int, sparse: bool) -> list[tuple[object, None, int]]:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oracle
-from linsep.data.encoding import to_rows
+from linsep.data.matrices import to_rows
 from linsep.learn import kernels
 from linsep.learn.driver import Plan, Weights, scores, train
 from linsep.learn.kernels import Rule

@@ -12,7 +12,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from linsep.data.text_parsers import LABEL, UNWANTED, LineError, label, parse, parse_table
+from linsep.data.labels import label
+from linsep.data.libsvm_text import LineError, parse
+from linsep.data.plain_tables import LABEL, UNWANTED, parse_table
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 

@@ -16,9 +16,10 @@ import pytest
 import scipy.sparse as sp
 from numpy.lib import format as npy
 
-from linsep.data import columns, numpy_files
+from linsep.data import layout, numpy_files, table_rows
 from linsep.data.byte_streams import ReadError
-from linsep.data.columns import CATEGORY, NUMBER, TEXT, hash_name
+from linsep.data.hashing import hash_name
+from linsep.data.layout import CATEGORY, DATE, NUMBER, TEXT, WORD
 from linsep.data.opening import read
 
 
@@ -68,17 +69,17 @@ def test_words_of_a_table_are_categories_or_texts(tmp_path: Path, kind: pa.DataT
 
 def test_what_becomes_of_a_column() -> None:
     def kind(of: pa.DataType, *, category: bool = False, text: bool = False) -> str:
-        return columns.kind_of("c", of, category=category, text=text)
+        return table_rows.kind_of("c", of, category=category, text=text)
 
     assert kind(pa.int32()) == kind(pa.bool_()) == kind(pa.decimal128(5, 2)) == kind(pa.null()) == NUMBER
-    assert kind(pa.int32(), category=True) == kind(pa.string()) == CATEGORY
+    assert kind(pa.int32(), category=True) == kind(pa.string()) == WORD
+    assert table_rows.kind_of("c", pa.string(), hashed=True) == CATEGORY
+    assert kind(pa.date32()) == kind(pa.timestamp("s")) == kind(pa.time32("s")) == kind(pa.duration("s")) == DATE
     assert kind(pa.dictionary(pa.int8(), pa.int64())) == NUMBER
     assert kind(pa.large_string(), text=True) == TEXT
-    with pytest.raises(columns.ColumnError, match="column 'c' cannot be a text: its type is int32"):
+    with pytest.raises(layout.ColumnError, match="column 'c' cannot be a text: its type is int32"):
         kind(pa.int32(), text=True)
-    with pytest.raises(columns.ColumnError, match="column 'c' holds dates or times"):
-        kind(pa.date32())
-    with pytest.raises(columns.ColumnError, match=r"column 'c' has type list<.*>, which is neither a number nor a"):
+    with pytest.raises(layout.ColumnError, match=r"column 'c' has type list<.*>, which is neither a number nor a"):
         kind(pa.list_(pa.int8()))
 
 
@@ -86,7 +87,7 @@ def test_tables_that_do_not_agree(tmp_path: Path) -> None:
     one = parquet(tmp_path / "1.parquet", a=[1.0], s=["x"], y=[0])
     words = parquet(tmp_path / "2.parquet", a=["one"], s=["x"], y=[1])
     other = parquet(tmp_path / "3.parquet", b=[1.0], s=["x"], y=[1])
-    assert complaint([one, words]) == f"2.parquet: column 'a' is a {CATEGORY} here, but a {NUMBER} was expected"
+    assert complaint([one, words]) == f"2.parquet: column 'a' is a {WORD} here, but a {NUMBER} was expected"
     assert complaint([one, other]) == "3.parquet: no column is named 'a'; there are 'b', 's', 'y'"
     assert complaint(one, n_features=7).startswith("1.parquet: has ")
     assert complaint(one, n_features=7).endswith(" features, but 7 are expected")

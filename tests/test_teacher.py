@@ -55,11 +55,11 @@ def test_same_seed_same_data():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"n": 1}, "at least 2 points"),
-        ({"d": 0}, "1 feature"),
+        ({"n": 1}, "n must be at least 2, got 1"),
+        ({"d": 0}, "d must be at least 1, got 0"),
         ({"flip": 1.5}, "flip must be between 0 and 1"),
         ({"radius": 0.0}, "radius must be positive"),
-        ({"margin": -0.1}, "margin not negative"),
+        ({"margin": -0.1}, "margin must be 0 or more"),
         ({"margin": 1.0}, "no point fits"),
         ({"offset": 0.95}, "no point fits"),
     ],

@@ -62,12 +62,65 @@ class DataError(ValueError):
 
     def words(self, spell: Callable[[Setting], str] = str) -> str:
         """Return the text, with parameters spelled by ``spell``."""
-        text, spelled = self.what, [spell(each) for each in self.settings]
-        if spelled and "{0}" not in text:
-            text += f" ({' or '.join(spelled)} allows it)"
-        for number, each in enumerate(spelled):
-            text = text.replace(f"{{{number}}}", each)
-        return f"{self.where}: {text}" if self.where else text
+        return _worded(self.where, self.what, self.settings, spell)
+
+    def __str__(self) -> str:
+        return self.words()
+
+
+def _worded(where: str, what: str, settings: tuple[Setting, ...], spell: Callable[[Setting], str]) -> str:
+    """Return the text of an error or a note, with parameters spelled by ``spell``."""
+    spelled = [spell(each) for each in settings]
+    if spelled and "{0}" not in what:
+        what += f" ({' or '.join(spelled)} allows it)"
+    for number, each in enumerate(spelled):
+        what = what.replace(f"{{{number}}}", each)
+    return f"{where}: {what}" if where else what
+
+
+class ReadError(DataError):
+    r"""A file cannot be read, or something in it is wrong: one line that says what and where.
+
+    Examples
+    --------
+    >>> import io
+    >>> from linsep import read
+    >>> from linsep.errors import ReadError
+    >>> try:
+    ...     read(io.BytesIO(b"x,z,class\n1,2,yes\n3,,no\n"), format="csv").to_arrays()
+    ... except ReadError as error:
+    ...     print(error)
+    input:3, column 'z': a missing value (missing='zero' or missing='drop' or missing='indicator' allows it)
+    """
+
+
+class DataNote(UserWarning):
+    r"""A decision that was taken for the user while data were read: what was decided, and how to decide otherwise.
+
+    Attributes
+    ----------
+    where, what, settings
+        As those of ``DataError``.
+
+    Examples
+    --------
+    >>> import io, warnings
+    >>> from linsep import read
+    >>> with warnings.catch_warnings(record=True) as notes:
+    ...     warnings.simplefilter("always")
+    ...     source = read(io.BytesIO(b"id,x,class\n1,5,yes\n2,3,no\n"), format="csv")
+    >>> print(notes[0].message)
+    input: column 'id' is left out: it only counts the rows (keep_index=True takes it in)
+    """
+
+    def __init__(self, where: str, what: str, *settings: tuple[Any, ...]) -> None:
+        super().__init__(where, what, *settings)
+        self.where, self.what = where, what
+        self.settings = tuple(Setting(*each) for each in settings)
+
+    def words(self, spell: Callable[[Setting], str] = str) -> str:
+        """Return the text, with parameters spelled by ``spell``."""
+        return _worded(self.where, self.what, self.settings, spell)
 
     def __str__(self) -> str:
         return self.words()

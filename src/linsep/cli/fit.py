@@ -158,7 +158,7 @@ def fit(
         else:
             _hold(learner, source)
         seconds = watching.seconds
-    remember(learner, source, invert=invert)
+    remember(learner, source)
     save(learner, model)
     about = {"data": data, "model": model, "scale": scale, "seconds": seconds}
     facts = _facts(learner, source, about)
@@ -285,7 +285,7 @@ def _class_weight(given: list[str] | None) -> Any:
         return None
     if given == ["balanced"]:
         return "balanced"
-    from linsep.data.text_parsers import label
+    from linsep.data.labels import label
 
     weights: dict[Any, float] = {}
     for item in given:

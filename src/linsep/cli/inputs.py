@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from linsep.cli.options import Reading, ReadingAgain
 
 if TYPE_CHECKING:
-    from linsep.data.columns import Layout
     from linsep.data.source import Source
 
 
@@ -42,17 +41,14 @@ def open_data(paths: list[str], reading: Reading, **others: Any) -> Source:
 
 def open_like(model: Any, paths: list[str], reading: ReadingAgain, *, labels: bool = True) -> Source:
     """Open data to be read as those that the model learnt from: the same columns, whatever their order now."""
-    from linsep.data.opening import read
+    from linsep.data.layout import NUMBER, Layout
+    from linsep.data.opening import options_like, read
 
-    memory = getattr(model, "reading_", {})
-    layout = _layout(model, memory)
-    # whoever wrote the weights, LIBLINEAR for one, counted from 1 unless we know better
-    known = {"zero_based": bool(memory.get("zero_based")), "missing": memory.get("missing", "error")}
-    if layout is not None:
-        known["target"] = layout.target
-    if not labels and known["missing"] == "drop":
-        known["missing"] = "error"  # every row is to get a label
-    return read(paths if len(paths) > 1 else paths[0], layout=layout, labels=labels, **known | reading.given())
+    known = options_like(getattr(model, "reading_", {}), labels=labels)
+    names = getattr(model, "feature_names_in_", None)
+    if "layout" not in known and names is not None:
+        known["layout"] = Layout(tuple((str(name), NUMBER) for name in names))
+    return read(paths if len(paths) > 1 else paths[0], **known | reading.given())
 
 
 def open_model(path: str) -> Any:
@@ -73,45 +69,23 @@ def all_at_once(source: Source) -> tuple[Any, Any]:
     return X, y
 
 
-def remember(model: Any, source: Source, *, invert: bool) -> None:
+def remember(model: Any, source: Source) -> None:
     """Have the model keep what it takes to read other data in the same way."""
     import numpy as np
 
-    memory: dict[str, Any] = {"format": source.options.format, "missing": source.options.missing}
-    layout = source.layout
-    if layout is not None:
-        names, kinds = zip(*layout.columns, strict=True) if layout.columns else ((), ())
-        memory["names"] = np.array(names, dtype=object)
-        memory["kinds"] = np.array(kinds, dtype=object)
-        memory["hash_bits"], memory["named"], memory["target"] = layout.hash_bits, layout.named, layout.target
-    if source.options.format == "libsvm":
-        memory["zero_based"] = bool(getattr(source, "zero_based", False))
-    if invert and source.seen:
-        places = sorted(source.seen)
-        memory["seen"] = np.array(places, dtype=np.int64)
-        memory["seen_names"] = np.array([" ".join(sorted(source.seen[j])) for j in places], dtype=object)
-    model.reading_ = memory
+    model.reading_ = source.state()
     if source.names is not None and len(source.names) == model.n_features_in_:
         model.feature_names_in_ = np.array(source.names, dtype=object)
 
 
-def _layout(model: Any, memory: dict[str, Any]) -> Layout | None:
-    """Return the layout of the table that the model learnt from, None if it was no table."""
-    from linsep.data.columns import NUMBER, Layout
-
-    if "names" in memory:
-        pairs = tuple(zip(memory["names"].tolist(), memory["kinds"].tolist(), strict=True))
-        return Layout(pairs, memory["hash_bits"], memory["named"], memory["target"])
-    names = getattr(model, "feature_names_in_", None)
-    return None if names is None else Layout(tuple((str(name), NUMBER) for name in names))
-
-
 def feature_names(model: Any) -> Any:
     """Return a function from the number of a feature to its name."""
+    from linsep.data.layout import Layout
+
     memory = getattr(model, "reading_", {})
     names = getattr(model, "feature_names_in_", None)
     if names is None and "names" in memory and memory["named"]:
-        names = memory["names"][memory["kinds"] == "number"]
+        names = Layout.from_state(memory).names
     seen = dict(zip(memory["seen"].tolist(), memory["seen_names"].tolist(), strict=True)) if "seen" in memory else {}
     first = 1 if memory.get("format") == "libsvm" and not memory.get("zero_based") else 0
 

@@ -140,8 +140,9 @@ class Reading(ReadingAgain):
         typer.Option(metavar="COLUMN", help="Take a column as a bag of words.", rich_help_panel=READING),
     ] = None
     hash_bits: Annotated[
-        int, typer.Option(metavar="BITS", help="Words are hashed into 2^BITS features.", rich_help_panel=READING)
-    ] = 18
+        int | None,
+        typer.Option(metavar="BITS", help="Hash words into 2^BITS features.", rich_help_panel=READING),
+    ] = None
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,7 @@ def score(
 
 def _as_spelled(pairs: Counter[tuple[Any, Any]], known: list[Any]) -> Counter[tuple[Any, Any]]:
     """Take true labels for those of the model that are spelled alike: one format may write words, another numbers."""
-    from linsep.data.text_parsers import label
+    from linsep.data.labels import label
 
     def spelled(name: Any) -> Any:
         return label(name) if isinstance(name, str) else name

@@ -40,10 +40,11 @@ from linsep.cluster.shard_passes import (
     squares,
     together,
 )
-from linsep.cluster.workers import ClusterError, Farm, repeat
-from linsep.data import encoding
+from linsep.cluster.workers import ClusterError, Farm, adapting, repeat
 from linsep.data.byte_streams import ReadError
-from linsep.data.columns import Scaler, Sums, listed
+from linsep.data.labels import check_class_weight, one_class_only
+from linsep.data.layout import listed
+from linsep.data.scaling import Scaler, Sums
 from linsep.data.source import Source
 from linsep.learn import kernels
 from linsep.learn.checkpoints import Checkpoint, State
@@ -139,14 +140,20 @@ def fit(
         raise ValueError(f"keep must be 'last' or 'average' on a cluster, got {model.keep!r}")
     if scale not in ("none", "unit", "standard"):
         raise ValueError(f"scale must be 'none', 'unit' or 'standard', got {scale!r}")
-    farm = Farm(client, source, shard_bytes)
-    saved = None
-    if checkpoint is not None:
-        about = {name: value for name, value in model.get_params().items() if name != "verbose"}
-        about |= {"data": source.fingerprint(), "scale": scale, "shards": [str(shard.size) for shard in farm.shards]}
-        saved = Checkpoint(checkpoint, every, about)
-    state = saved.load() if saved is not None and resume else None
-    return _Fitting(model, source, farm, scale, saved, watch).run(state, evaluate)
+
+    def job() -> Online:
+        farm = Farm(client, source, shard_bytes)
+        saved = None
+        if checkpoint is not None:
+            about = {name: value for name, value in model.get_params().items() if name != "verbose"}
+            sizes = [str(shard.size) for shard in farm.shards]
+            saved = Checkpoint(
+                checkpoint, every, about | {"data": source.fingerprint(), "scale": scale, "shards": sizes}
+            )
+        state = saved.load() if saved is not None and resume else None
+        return _Fitting(model, source, farm, scale, saved, watch).run(state, evaluate)
+
+    return adapting(source, job)
 
 
 class _Fitting:
@@ -187,8 +194,10 @@ class _Fitting:
             stop = self._rounds(ready, plan)
             if evaluate or stop is Stop.SEPARATED:
                 seen = self._view(ready, lesson)
-        except (ClusterError, ReadError) as error:
-            raise type(error)(f"{error}{self._rescue()}") from None
+        except ClusterError as error:
+            raise ClusterError(f"{error}{self._rescue()}") from None
+        except ReadError as error:
+            raise ReadError(error.where, f"{error.what}{self._rescue()}", *error.settings) from None
         run, mixing = self.ledger.run(stop), self._mixing(plan)
         deliver(
             self.model,
@@ -229,14 +238,14 @@ class _Fitting:
         repeat(note for one in found for note in one.notes)
         classes = all_classes(list(labels))
         if len(classes) < 2:
-            raise encoding.one_class(classes)
-        encoding.check_class_weight(model.class_weight, classes)
+            raise one_class_only(classes)
+        check_class_weight(model.class_weight, classes)
         if source.positive is not None:
             if len(classes) > 2:
                 raise ValueError(f"a positive label is for two classes, but there are {len(classes)}")
             if source.positive not in labels:
                 known = listed(sorted(map(str, labels)))
-                raise ReadError(f"{source.files[0].name}: no row has the label {source.positive!r}; there are {known}")
+                raise ReadError(source.files[0].name, f"no row has the label {source.positive!r}; there are {known}")
             classes = classes if classes[1] == source.positive else classes[::-1].copy()
         self.classes = classes
         self.width = max(one.extent[0] for one in found)

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linsep.cluster.workers import Raw
-from linsep.data import encoding
-from linsep.data.columns import Scaler, Sums, column_squares, column_sums, largest_norm
+from linsep.data.labels import as_examples, class_codes, class_labels, classes_and_codes, object_array
+from linsep.data.matrices import to_rows
+from linsep.data.scaling import Scaler, Sums, column_squares, column_sums, largest_norm
 from linsep.learn.driver import Keeper, Plan, View, Weights, held_out, train, view
 from linsep.learn.hypotheses import Average
 from linsep.models.from_files import mixed
@@ -100,7 +101,7 @@ class Answer(NamedTuple):
 def all_classes(labels: list[Any]) -> Array:
     """Return the classes among labels that occur, each of which has been found to be one."""
     mixed_kinds = len({isinstance(label, str) for label in labels}) > 1
-    return encoding.number(encoding.objects(labels) if mixed_kinds else np.array(labels))[0]
+    return classes_and_codes(object_array(labels) if mixed_kinds else np.array(labels))[0]
 
 
 def census(raw: Raw, wanted: Wanted) -> Census:
@@ -110,10 +111,10 @@ def census(raw: Raw, wanted: Wanted) -> Census:
     for block in raw.blocks:
         if block.y is None:
             raise ValueError("there are no labels to learn from")
-        classes, codes = encoding.number(encoding.labels(block.y.tolist()))
+        classes, codes = classes_and_codes(class_labels(block.y.tolist()))
         labels.update(dict(zip(classes.tolist(), np.bincount(codes).tolist(), strict=True)))
         if wanted.radius:
-            plain = Examples(encoding.to_rows(block.X), np.ones(len(codes), np.int8), np.ones(len(codes)))
+            plain = Examples(to_rows(block.X), np.ones(len(codes), np.int8), np.ones(len(codes)))
             radius = max(radius, view(plain, np.zeros((1, block.X.shape[1])), np.zeros(1)).radius)
     largest = largest_norm(raw.blocks) if wanted.scale == "unit" else 0.0
     sums = column_sums(raw.blocks) if wanted.scale == "standard" else None
@@ -133,16 +134,16 @@ def encoded(raw: Raw, own: Own, lesson: Lesson) -> Ready:
     blocks, held = [], []
     for X, y, first in raw.blocks:
         assert y is not None  # the census has seen to it
-        codes = encoding.codes(y, classes)
+        codes = class_codes(y, classes)
         step = model.eta0 * factors[codes]
-        rows = encoding.to_rows(X if scaler is None else scaler.apply(X))
+        rows = to_rows(X if scaler is None else scaler.apply(X))
         first_row = own.first_row + first
         if model.early_stopping:
             mask = held_out(own.seed_held, first_row, len(codes), model.validation_fraction)
             step[mask] = 0.0
             unseen = take(rows, np.flatnonzero(mask))
-            held.append(encoding.examples(unseen, codes[mask], machines, np.ones(mask.sum())))
-        blocks.append((first_row, encoding.examples(rows, codes, machines, step)))
+            held.append(as_examples(unseen, codes[mask], machines, np.ones(mask.sum())))
+        blocks.append((first_row, as_examples(rows, codes, machines, step)))
     return Ready(blocks, held, own.seed)
 
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 from linsep.data.byte_streams import File, ReadError
 from linsep.data.columnar import opened
 from linsep.data.numpy_files import mapped
-from linsep.data.source import Block, Source
+from linsep.data.source import Block, RereadError, Source
 
 Span = tuple[int, int] | None  # of a file: bytes of text, rows, row groups, batches; None for all of it
 Piece = tuple[str, Span, int]  # path, span, bytes
@@ -75,12 +75,14 @@ def _placed(error: ReadError, file: File) -> ReadError:
     """Return what is wrong in part of a file with its line in the whole file, or say which machine lacks the file."""
     path = str(file.path)
     if not os.path.exists(path):
-        return ReadError(f"{path}: no such file on {platform.node()}; all workers must find it under this path")
-    line = re.match(re.escape(path) + r":(\d+)", str(error))
+        return ReadError(path, f"no such file on {platform.node()}; all workers must find it under this path")
+    line = re.match(re.escape(path) + r":(\d+)", error.where)
     if line is None or file.part is None:
         return error
     number = int(line[1]) + _count(path, (0, file.part[0]), b"\n")
-    return ReadError(f"{path}:{number}{str(error)[line.end() :]}")
+    placed = type(error)(f"{path}:{number}{error.where[line.end() :]}", error.what, *error.settings)
+    placed.__dict__.update({"column": error.column, "cell": error.cell} if isinstance(error, RereadError) else {})
+    return placed
 
 
 def cut(
@@ -123,6 +125,8 @@ def cut(
     if any(file.path is None for file in source.files):
         raise ValueError("a stream can be read here only: a cluster needs files that all workers can open")
     source.files = [File(os.path.abspath(str(file.path))) for file in source.files]
+    for file in source.files:
+        file.encoding = source.options.encoding
     if source.seen is not None:
         source.seen = {}
     pieces: list[Piece] = []
@@ -159,7 +163,7 @@ def _pieces(file: File, form: str, most: int) -> list[Piece]:
         with opened(file, form) as table:
             batches = 1 if isinstance(table, pa.RecordBatchStreamReader) else table.num_record_batches
         return _even(path, batches, size, most)
-    if form == "npz" or size <= most or _is_compressed(path):
+    if form == "npz" or size <= most or _is_compressed(path) or file.encoding is not None:
         return [(path, None, size)]
     edges = [0]
     with open(path, "rb") as text:
@@ -195,7 +199,7 @@ def _count(path: str, span: tuple[int, int], byte: bytes) -> int:
                 found += data.count(byte)
                 left -= len(data)
     except OSError as error:
-        raise ReadError(f"{path}: {error.strerror}") from None
+        raise ReadError(path, f"{error.strerror}") from None
     return found
 
 

@@ -25,11 +25,12 @@ import flint
 import numpy as np
 from distributed import Client
 
-from linsep.cluster.shard_passes import all_classes
-from linsep.cluster.workers import Farm, Raw, repeat
 from linsep.clock import Clock
-from linsep.data import encoding
+from linsep.cluster.shard_passes import all_classes
+from linsep.cluster.workers import Farm, Raw, adapting, repeat
 from linsep.data.conversions import to_floats
+from linsep.data.labels import class_codes, class_labels, one_class_only
+from linsep.data.matrices import to_rows
 from linsep.data.source import Source
 from linsep.models.from_files import ahead
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
@@ -102,7 +103,7 @@ def survey(raw: Raw, _: None) -> Survey:
     for block in raw.blocks:
         if block.y is None:
             raise ValueError("there are no labels: nothing to separate")
-        labels.update(encoding.labels(block.y.tolist()).tolist())
+        labels.update(class_labels(block.y.tolist()).tolist())
     kinds = [block.X.dtype for block in raw.blocks]
     kind = np.result_type(*kinds) if kinds else np.dtype(np.int8)
     return Survey(labels, raw.extent, kind, sum(block.X.size for block in raw.blocks), raw.digest, raw.notes)
@@ -113,13 +114,13 @@ def stocked(raw: Raw, own: tuple[int, int], form: Form) -> Stock:
     first_row, digest = own
     raw.check(digest)
     n_features = form.features.stop - form.features.start
-    y = [encoding.codes(block.y, form.classes) for block in raw.blocks if block.y is not None]
+    y = [class_codes(block.y, form.classes) for block in raw.blocks if block.y is not None]
     parts: list[Rows] = []
     for X, *_ in raw.blocks:
         if hasattr(X, "indptr"):
             X.resize(X.shape[0], max(X.shape[1], form.features.stop))
             X = X[:, form.features].astype(form.kind)
-        parts.append(encoding.to_rows(X.astype(form.kind, copy=False)))
+        parts.append(to_rows(X.astype(form.kind, copy=False)))
     data = Data(joined(parts), np.concatenate(y).astype(np.intp), n_features, len(form.classes), form.offset)
     return Stock(data, first_row)
 
@@ -291,15 +292,19 @@ def decide(
 ) -> Decision:
     """Decide on a cluster whether some plane separates the classes; see `separate`."""
     clock = Clock(time_limit)
-    farm = Farm(client, source, shard_bytes)
-    found: list[Survey] = list(farm.ask(survey))
+
+    def surveyed() -> tuple[Farm, list[Survey]]:
+        farm = Farm(client, source, shard_bytes)
+        return farm, list(farm.ask(survey))
+
+    farm, found = adapting(source, surveyed)
     repeat(note for one in found for note in one.notes)
     labels: Counter[Any] = sum((one.labels for one in found), Counter())
     if not labels:
         raise farm.no_rows()
     classes = all_classes(list(labels))
     if len(classes) < 2:
-        raise encoding.one_class(classes)
+        raise one_class_only(classes)
     source.take_note(max(one.extent[0] for one in found), any(one.extent[1] for one in found))
     sizes = [sum(one.labels.values()) for one in found]
     kind = np.result_type(*(one.kind for one, size in zip(found, sizes, strict=True) if size))
@@ -423,11 +428,11 @@ def fingerprint(source: Source, verdict: Verdict) -> dict[str, Any]:
     for block in ahead(source):
         assert block.y is not None
         hashed = hashed or Fingerprint(verdict.n_features, hasattr(block.X, "indptr"))
-        hashed.add_classes(encoding.codes(block.y, classes))
+        hashed.add_classes(class_codes(block.y, classes))
     assert hashed is not None
     for block in ahead(source):
         X = block.X
         if hasattr(X, "indptr") and source.features.start:
             X = X[:, source.features.start :]
-        hashed.add_rows(encoding.to_rows(X))
+        hashed.add_rows(to_rows(X))
     return hashed.result()

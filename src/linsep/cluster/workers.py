@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from copy import copy
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
 import dask
 import numpy as np
@@ -27,13 +28,16 @@ from distributed.core import Status
 
 from linsep.cluster.shards import Shard, cut, quotes
 from linsep.data.byte_streams import ReadError
-from linsep.data.source import Block, Source
+from linsep.data.source import Block, RereadError, Source
 
 _ATTEMPTS = 2  # at one shard, each of which ends when several workers in a row have died at it
 _FAILURES = 5  # of workers that a task survives, on a cluster of our own; by default 3 elsewhere
 _LOOK = 2.0  # seconds after which to see whether anybody is still at work
 _PATIENCE = 60  # looks without any worker that works
 _SMALLER = "make the shards smaller, or give the workers more"
+
+
+Result = TypeVar("Result")
 
 
 class ClusterError(OSError):
@@ -60,7 +64,7 @@ class Raw(NamedTuple):
     def check(self, digest: int) -> None:
         """Refuse a shard that was read again, after a worker has died, and is not what it was."""
         if self.digest != digest:
-            raise ReadError(f"{self.name}: the file has changed since the run began")
+            raise ReadError(self.name, "the file has changed since the run began")
 
 
 @contextmanager
@@ -169,6 +173,10 @@ class Farm:
         with self._faults("the data"):
             _check_versions(client)
             self.source, self.shards = cut(source, shard_bytes, lambda pieces: self._spread(quotes, pieces))
+            if source.grows:
+                found = self._spread(partial(words_of, self.source), self.shards)
+                source.take_levels(found)
+                self.source.take_levels(found)
         self._held: list[Future | None] = [None] * len(self.shards)
         self._made: tuple[Farm, Callable[..., Any], Sequence[Any], Any] | None = None  # from what, how
 
@@ -191,7 +199,7 @@ class Farm:
     def no_rows(self) -> ReadError:
         """Return what is to be said where no shard has a row."""
         one, *more = self.source.files
-        return ReadError("no rows in any of the files" if more else f"{one.name}: no rows")
+        return ReadError("" if more else one.name, "no rows in any of the files" if more else "no rows")
 
     def ask(self, question: Callable[[Any, Any], Any], told: Any = None) -> Iterator[Any]:
         """Yield the answers of all shards in their order."""
@@ -305,6 +313,25 @@ class Farm:
             raise ClusterError(f"the connection to the scheduler {self.client.scheduler.address} is lost") from None
         except MemoryError as error:
             raise ClusterError(f"{what}: not enough memory on a worker {error}: {_SMALLER}") from None
+
+
+def words_of(source: Source, shard: Shard) -> list[tuple[int, str | None]]:
+    """Return the words of a shard that get features, in the order in which they appear."""
+    source = copy(source)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in shard.read(source):
+            pass
+    return source.levels
+
+
+def adapting(source: Source, job: Callable[[], Result]) -> Result:
+    """Do a job on a cluster, again whenever a worker finds that a column is of another kind than it was taken for."""
+    while True:
+        try:
+            return job()
+        except RereadError as late:
+            source.adapt(late)
 
 
 def load(shard: Shard, source: Source) -> Raw:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import errno
 import glob
 import hashlib
@@ -17,30 +18,14 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import IO, Any, TypeVar
 
-import pyarrow as pa
+from linsep.errors import ReadError as ReadError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Cut = Callable[[bytearray, int], int]  # a buffer and how much of it is filled -> where its last whole line ends
 
-_LONGEST = 1 << 28  # bytes of one line; a longer one is a mistake, such as a quote that is never closed
+_LONGEST = 1 << 26  # bytes of one line; a longer one is a mistake, such as a quote that is never closed
 _SAMPLE = 1 << 16  # bytes of a file's beginning and end that name it
-
-
-class ReadError(ValueError):
-    r"""Bad input: one line that says what is wrong and where.
-
-    Examples
-    --------
-    >>> import io
-    >>> from linsep import read
-    >>> from linsep.data.byte_streams import ReadError
-    >>> try:
-    ...     read(io.BytesIO(b"x,z,class\n1,2,yes\n3,,no\n"), format="csv").to_arrays()
-    ... except ReadError as error:
-    ...     print(error)
-    input:3, column 'z': a missing value (missing='zero' or missing='drop' allows it)
-    """
 
 
 @contextmanager
@@ -51,17 +36,25 @@ def complaints(name: str) -> Iterator[None]:
     except ReadError:
         raise
     except FileNotFoundError:
-        raise ReadError(f"{name}: no such file") from None
+        raise ReadError(name, "no such file") from None
     except IsADirectoryError:
-        raise ReadError(f"{name}: is a folder, not a file") from None
+        raise ReadError(name, "is a folder, not a file") from None
     except PermissionError:
-        raise ReadError(f"{name}: no permission to read it") from None
+        raise ReadError(name, "no permission to read it") from None
     except MemoryError:  # Arrow's is one, too
         raise MemoryError(f"to read {name}") from None
-    except (pa.ArrowException, OSError) as error:
+    except (OSError, ValueError, RuntimeError, TypeError, KeyError, IndexError, NotImplementedError) as error:
+        if not isinstance(error, OSError) and not _is_arrows(error):
+            raise
         if getattr(error, "errno", None) == errno.ENOMEM:  # a file that was to be mapped
             raise MemoryError(f"to read {name}") from None
-        raise ReadError(f"{name}: {one_line(error)}") from None
+        raise ReadError(name, f"{one_line(error)}") from None
+
+
+def _is_arrows(error: Exception) -> bool:
+    """Say whether an error is one of pyarrow's, which need not be loaded."""
+    arrow = sys.modules.get("pyarrow")
+    return arrow is not None and isinstance(error, arrow.ArrowException)
 
 
 def one_line(error: BaseException) -> str:
@@ -80,6 +73,7 @@ class File:
     def __init__(self, path: Any, *, spool: bool = True, part: tuple[int, int] | None = None) -> None:
         self.path: str | None = None
         self.part = part
+        self.encoding: str | None = None  # of a text that is not UTF-8
         self.position = 0  # bytes taken from the disk since the file was opened last
         if isinstance(path, str | os.PathLike) and os.fspath(path) != "-":
             self.name = str(os.fspath(path))
@@ -117,10 +111,18 @@ class File:
             codec = "gzip" if magic[:2] == b"\x1f\x8b" else "zstd" if magic == b"\x28\xb5\x2f\xfd" else None
             counted = _Counted(self, raw)
             if codec is None:
-                yield counted  # type: ignore[misc]
+                yield self._recoded(counted)  # type: ignore[arg-type]
             else:
+                import pyarrow as pa  # slow to import, and not needed for plain text
+
                 with pa.CompressedInputStream(pa.PythonFile(counted, "r"), codec) as stream:
-                    yield stream
+                    yield self._recoded(stream)
+
+    def _recoded(self, stream: IO[bytes]) -> IO[bytes]:
+        """Return a text in UTF-8, whatever it is written in."""
+        if self.encoding is None or codecs.lookup(self.encoding).name == "utf-8":
+            return stream
+        return _Recoded(stream, self.encoding, self.name)  # type: ignore[return-value]
 
     @contextmanager
     def raw(self, *, last: bool = False) -> Iterator[io.BufferedReader]:
@@ -129,7 +131,7 @@ class File:
             with open(self.path, "rb") if self.part is None else _span(self.path, self.part) as file:
                 yield file
         elif self._spent:
-            raise ReadError(f"{self.name}: can be read only once")
+            raise ReadError(self.name, "can be read only once")
         else:
             with io.BufferedReader(_Kept(self, keep=self._spool or not last), 1 << 16) as file:
                 yield file  # type: ignore[misc]
@@ -228,6 +230,32 @@ class _Kept(io.RawIOBase):
         return taken
 
 
+class _Recoded(io.RawIOBase):
+    """A text in another encoding, as UTF-8."""
+
+    def __init__(self, stream: IO[bytes], encoding: str, name: str) -> None:
+        self._stream, self._name, self._encoding = stream, name, encoding
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+        self._ready = b""
+        self._ended = False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._ready and not self._ended:
+            data = self._stream.read(1 << 18)
+            self._ended = not data
+            try:
+                self._ready = self._decoder.decode(data, final=self._ended).encode("utf-8", "surrogatepass")
+            except UnicodeError as error:
+                raise ReadError(self._name, f"the text is not {self._encoding}: {one_line(error)}") from None
+        taken = min(len(buffer), len(self._ready))
+        memoryview(buffer)[:taken] = self._ready[:taken]
+        self._ready = self._ready[taken:]
+        return taken
+
+
 class _Counted(io.RawIOBase):
     """A stream that tells its file how far it has been read."""
 
@@ -295,7 +323,7 @@ def pieces(
                 memoryview(buffer)[:begun] = room[end:filled]
             elif not ended:
                 if len(buffer) > _LONGEST:
-                    raise ReadError(f"{file.name}: a line of more than {_LONGEST} bytes")
+                    raise ReadError(file.name, f"a line of more than {_LONGEST} bytes")
                 longer = bytearray(2 * len(buffer))
                 longer[:filled] = room[:filled]
                 buffer, begun = longer, filled
@@ -336,15 +364,15 @@ def files(path: Any, *, spool: bool = True) -> list[File]:
         if isinstance(one, str | os.PathLike) and glob.has_magic(os.fspath(one)) and not os.path.exists(one):
             names = sorted(glob.glob(os.fspath(one), recursive=True))
             if not names:
-                raise ReadError(f"{os.fspath(one)}: no file has such a name")
+                raise ReadError(os.fspath(one), "no file has such a name")
             found += [File(name) for name in names]
         else:
             found.append(File(one, spool=spool))
     if not found:
-        raise ReadError("no files given")
+        raise ReadError("", "no files given")
     for file in found:
         if file.path is not None and os.path.isdir(file.path):
-            raise ReadError(f"{file.name}: is a folder, not a file")
+            raise ReadError(file.name, "is a folder, not a file")
         if file.path is not None and not os.path.exists(file.path):
-            raise ReadError(f"{file.name}: no such file")
+            raise ReadError(file.name, "no such file")
     return found

@@ -7,50 +7,30 @@ from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from linsep.data import columns
-from linsep.data.byte_streams import File, ReadError, complaints, one_line, side_by_side
-from linsep.data.columns import CellError, ColumnError, Layout, find
-from linsep.data.source import Options, Source
+from linsep.data.byte_streams import File, complaints, one_line, side_by_side
+from linsep.data.layout import (
+    BOOLEAN,
+    CATEGORY,
+    DATE,
+    GROUPED,
+    NUMBER,
+    PERCENT,
+    TEXT,
+    CellError,
+    ColumnError,
+    Layout,
+    find,
+    is_numeric,
+)
+from linsep.data.source import Options
+from linsep.data.table_rows import Parts, kind_of, labels
+from linsep.data.tables import TableSource, choose, kept_rows
+from linsep.errors import ReadError
 from linsep.problem import Array
 
-
-def choose(names: list[str], options: Options) -> tuple[int | None, list[int]]:
-    """Return which column is the target, None if there is none, and which are features."""
-    target: int | None = None
-    if options.labels or options.target is not None:
-        try:
-            target = find(-1 if options.target is None else options.target, names)
-        except ColumnError:
-            if options.labels:
-                raise
-    ignored = {find(name, names) for name in options.ignore}
-    return target, [j for j in range(len(names)) if j != target and j not in ignored]
-
-
-class TableSource(Source):
-    """Rows of a table: what is common to typed and to delimited ones."""
-
-    layout: Layout
-
-    def _arrange(self, layout: Layout) -> None:
-        """Take the layout, the user's if there is one, and let it say what the features are."""
-        self.layout = self.options.layout or layout
-        self.names = self.layout.numbers if self.layout.named else None
-        wanted = self.options.n_features
-        if wanted is not None and wanted != self.layout.width:
-            raise ReadError(f"{self.files[0].name}: has {self.layout.width} features, but {wanted} are expected")
-
-    @property
-    def n_features(self) -> int:
-        """How many features a row has."""
-        return self.layout.width
-
-    def _rows(self, table: Any, target: Array | None) -> tuple[Any, Array | None]:
-        """Return rows and labels of a piece of the table; raises CellError."""
-        X, kept = columns.rows(table, self.layout, self.options.missing, self.seen)
-        return X, target if target is None or kept is None else target[kept]
+_ROWS = 1000  # that show what the columns are
+_SPELLED = (BOOLEAN, PERCENT, GROUPED, DATE)  # kinds of numbers that may be written as strings
 
 
 class TypedSource(TableSource):
@@ -60,31 +40,44 @@ class TypedSource(TableSource):
         super().__init__(files, options)
         with opened(files[0], options.format) as table:
             schema = table.schema_arrow if options.format == "parquet" else table.schema
-        names = list(schema.names)
-        try:
-            self._target, chosen = choose(names, options)
-            categories = {find(name, names) for name in options.categorical}
-            texts = {find(name, names) for name in options.text}
-            kinds = (
-                tuple(
-                    (
-                        names[j],
-                        columns.kind_of(names[j], schema.field(j).type, category=j in categories, text=j in texts),
-                    )
-                    for j in chosen
-                )
-                if options.layout is None
-                else ()
-            )
-        except ColumnError as error:
-            raise ReadError(f"{files[0].name}: {error}") from None
-        if len(set(names)) < len(names):
-            raise ReadError(f"{files[0].name}: two columns have the same name")
-        self._name = None if self._target is None or not options.labels else names[self._target]
-        self._arrange(Layout(kinds, options.hash_bits, target=self._name))
+            names = list(schema.names)
+            if len(set(names)) < len(names):
+                raise ReadError(files[0].name, "two columns have the same name")
+            try:
+                self._target, chosen = choose(names, options)
+                self._name = None if self._target is None or not options.labels else names[self._target]
+                layout = self._decide(table, schema, chosen) if options.layout is None else Layout(())
+            except ColumnError as error:
+                raise ReadError(files[0].name, str(error), *error.settings) from None
+        self._arrange(layout)
+
+    def _decide(self, table: Any, schema: pa.Schema, chosen: list[int]) -> Layout:
+        """Decide by the types, and by the first rows, what becomes of each column."""
+        names, options = list(schema.names), self.options
+        categories, texts, numeric = (
+            {find(name, names) for name in group} for group in (options.categorical, options.text, options.numeric)
+        )
+        hashed = options.hash_bits is not None
+        kinds = {
+            j: kind_of(names[j], schema.field(j).type, category=j in categories, text=j in texts, hashed=hashed)
+            for j in chosen
+        }
+        wanted = [*chosen, *([] if self._target is None else [self._target])]
+        first = _first_rows(table, options.format, [names[j] for j in wanted])
+        columns = [(j, names[j], kinds[j], [cell for cell in first[names[j]] if cell is not None]) for j in chosen]
+        if self._name is not None:
+            values = [cell for cell in first[self._name] if cell is not None and cell == cell]
+            if values and all(isinstance(cell, int | float) and abs(cell) < float("inf") for cell in values):
+                self._check_label(self._name, values, columns)
+        taken = self._leave_out(columns, categories | texts | numeric)
+        for name, kind in taken:
+            if kind == DATE:
+                said = f"column {name!r} holds dates or times, which become days since 1970-01-01 ({{0}} leaves it out)"
+                self.note(self.files[0].name, said, ("ignore", name))
+        return self._new_layout(taken, True, self._name)
 
     def _read(self, file: File) -> Iterator[tuple[Any, Array | None]]:
-        wanted = [name for name, _ in self.layout.columns] + ([] if self._name is None else [self._name])
+        wanted = [name for name, _ in self._layout.columns] + ([] if self._name is None else [self._name])
         first = 0
         with opened(file, self.options.format) as table:
             schema = table.schema_arrow if self.options.format == "parquet" else table.schema
@@ -95,7 +88,7 @@ class TypedSource(TableSource):
                     elif name != self._name:
                         self._agrees(name, schema.field(name).type)
                 except ColumnError as error:
-                    raise ReadError(f"{file.name}: {error}") from None
+                    raise ReadError(file.name, str(error), *error.settings) from None
             batches = _parquet if self.options.format == "parquet" else _arrow
             if file.part is not None:
                 first = rows_before(table, self.options.format, file.part[0])
@@ -103,24 +96,44 @@ class TypedSource(TableSource):
             for (batch, position), taken in side_by_side(parts, lambda part: self._take(part[0])):
                 file.position = position
                 try:
-                    yield taken.result()
+                    found, y = taken.result()
                 except CellError as error:
-                    raise ReadError(f"{file.name}: row {first + error.row}, column {error.column!r}: {error}") from None
+                    where = f"{file.name}: row {first + error.row}, column {error.column!r}"
+                    raise ReadError(where, str(error), *error.settings) from None
+                yield self._finish(found), kept_rows(y, found.kept)
                 first += batch.num_rows
 
     def _agrees(self, name: str, kind: pa.DataType) -> None:
         """Refuse a column that has another kind here than the layout says."""
-        own = dict(self.layout.columns)[name]
-        found = columns.kind_of(name, kind, category=own == columns.CATEGORY, text=own == columns.TEXT)
-        if found != own:
-            raise ColumnError(f"column {name!r} is a {found} here, but a {own} was expected")
+        own = dict(self._layout.columns)[name]
+        words = own in (CATEGORY, TEXT) or not is_numeric(own)
+        found = kind_of(name, kind, category=words and own != TEXT, text=own == TEXT, hashed=own == CATEGORY)
+        spelled = own.partition(":")[0] in _SPELLED and not is_numeric(found)
+        if is_numeric(found) != is_numeric(own) and not spelled:
+            shown = NUMBER if is_numeric(own) else own
+            raise ColumnError(f"column {name!r} is a {found} here, but a {shown} was expected")
 
-    def _take(self, batch: pa.RecordBatch) -> tuple[Any, Array | None]:
+    def _take(self, batch: pa.RecordBatch) -> tuple[Parts, Array | None]:
         """Return rows and labels of a batch."""
         if self._name is None:
-            return self._rows(batch, None)
-        y, kept = columns.labels(batch.column(self._name), self._name, self.options.missing)
-        return self._rows(batch if kept is None else batch.filter(pa.array(kept)), y)
+            return self._parts(batch), None
+        y, kept = labels(batch.column(self._name), self._name, self.options.missing)
+        return self._parts(batch if kept is None else batch.filter(pa.array(kept))), y
+
+
+def _first_rows(table: Any, form: str, wanted: list[str]) -> dict[str, list[Any]]:
+    """Return the first cells of some columns."""
+    if form == "parquet":
+        batch = next(table.iter_batches(batch_size=_ROWS, columns=wanted, use_threads=False), None)
+    elif isinstance(table, pa.RecordBatchStreamReader):
+        batch = next(iter(table), None)
+    else:
+        batch = table.get_batch(0) if table.num_record_batches else None
+    if batch is None:
+        return {name: [] for name in wanted}
+    part = batch.select(wanted).slice(0, _ROWS)
+    part.validate(full=True)
+    return {name: part.column(name).to_pylist() for name in wanted}
 
 
 @contextmanager
@@ -132,12 +145,14 @@ def opened(file: File, kind: str) -> Iterator[Any]:
     except ReadError:
         raise
     except (ValueError, LookupError, NotImplementedError, OverflowError, TypeError) as error:
-        raise ReadError(f"{file.name}: a damaged file, or not one of its format ({one_line(error)})") from None
+        raise ReadError(file.name, f"a damaged file, or not one of its format ({one_line(error)})") from None
 
 
 def _open(whole: Any, kind: str) -> Any:
     """Open a path or a stream as Parquet, as an Arrow file, or as a stream of Arrow batches."""
     if kind == "parquet":
+        import pyarrow.parquet as pq  # slow to import
+
         # without buffers a whole column of a row group would be held at once
         return pq.ParquetFile(whole, pre_buffer=False, buffer_size=1 << 16)
     source = pa.memory_map(whole) if isinstance(whole, str) else pa.PythonFile(whole, "r")

@@ -1,42 +1,59 @@
 """CSV and its relatives: cells between delimiters, quoted or not, with a header or without.
 
-What a column is, a number or a category, is decided by the first rows of the first file, the same ones whatever the
-block size. From then on every number is read as float64, so that it makes no difference where a decimal point first
-turns up; a word in a column of numbers is an error that says where.
+What a column is, numbers or words, is decided by the first rows of the first file, the same ones whatever the block
+size. From then on every number is read as float64, so that it makes no difference where a decimal point first turns up.
+A cell further down that does not fit shows that the column is of another kind: it is then read again as that.
 """
 
 from __future__ import annotations
 
-import csv
-import io
-import re
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
-from numba import njit
 
-from linsep.data import columns
-from linsep.data.byte_streams import File, ReadError, cores, last_newline, pieces, side_by_side
-from linsep.data.columnar import TableSource, choose
-from linsep.data.columns import CATEGORY, NUMBER, TEXT, CellError, ColumnError, Layout, find
-from linsep.data.source import Options
-from linsep.data.text_parsers import LABEL, UNWANTED, LineError, label, parse_table, tidy
+from linsep.data import cells
+from linsep.data.byte_streams import File, cores, last_newline, pieces, side_by_side
+from linsep.data.compiled_parsers import last_record
+from linsep.data.csv_head import WIDEST, Line, first_rows, head, is_header, numbered, sniff
+from linsep.data.head_checks import is_id
+from linsep.data.labels import label, tidy
+from linsep.data.layout import (
+    BOOLEAN,
+    DATE,
+    GROUPED,
+    NUMBER,
+    PERCENT,
+    TEXT,
+    WORD,
+    CellError,
+    ColumnError,
+    Layout,
+    find,
+    is_numeric,
+)
+from linsep.data.libsvm_text import LineError
+from linsep.data.plain_tables import LABEL, UNWANTED, parse_table
+from linsep.data.source import Options, RereadError
+from linsep.data.table_rows import Parts, WrongKindError
+from linsep.data.tables import TableSource, choose, kept_rows
+from linsep.errors import ParameterError, ReadError
 from linsep.problem import Array
 
-compiled = njit(cache=True, nogil=True)
+_PLAIN = frozenset(",\t;| :")  # none of them occurs in a number
 
-_HEAD = 1 << 18  # bytes that decide what the columns are
-_ROWS = 1000  # and at most so many rows of them
-_WIDEST = 1 << 17  # columns, which are handled one by one
-_DELIMITERS = ",\t;|"
-_PLAIN = frozenset(_DELIMITERS + " :")  # none of them occurs in a number
-_MISSING = frozenset(["", "?", "NA", "N/A", "n/a", "na", "#N/A", "NaN", "nan", "-nan", "-NaN", "NULL", "null", "None"])
-_NUMBER = re.compile(r"\s*[+-]?((\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|inf(inity)?)\s*", re.ASCII | re.IGNORECASE)
+
+class Shape(NamedTuple):
+    """How the columns lie in one file."""
+
+    names: list[str]
+    places: Array | None  # what becomes of every cell of a row; None where only pyarrow can tell
+    lines: int  # that the header takes
 
 
 class DelimitedSource(TableSource):
@@ -45,40 +62,54 @@ class DelimitedSource(TableSource):
     def __init__(self, files: list[File], options: Options) -> None:
         super().__init__(files, options)
         name = files[0].name
-        text, whole = _head(files[0])
-        self._delimiter = options.delimiter or _sniff(text, name)
+        self._detect_encoding(files[0])
+        text, whole = head(files[0])
+        self._delimiter = options.delimiter or sniff(text, name)
         if len(self._delimiter) != 1 or self._delimiter in '"\r\n':
-            raise ReadError(f"delimiter must be one character, got {self._delimiter!r}")
-        rows = _cells(text, self._delimiter, whole)
+            raise ParameterError("delimiter", self._delimiter, "one character")
+        rows = first_rows(text, self._delimiter, whole)
         if not rows:
-            raise ReadError(f"{name}: is empty")
-        first = rows[0]
-        if len(first) > _WIDEST:
-            raise ReadError(f"{name}: {len(first)} columns; for more than {_WIDEST} take another format, such as NPY")
-        self._header = _is_header(rows) if options.header is None else options.header
+            raise ReadError(name, "is empty")
+        first = rows[0].cells
+        if len(first) > WIDEST:
+            raise ReadError(name, f"{len(first)} columns; for more than {WIDEST} take another format, such as NPY")
+        self._spelling = cells.Spelling(options.decimal, options.thousands, options.dates, options.gaps)
+        point = options.decimal or cells.decimal_sign(self._columns_of(rows[1:], range(len(first))), self._delimiter)
+        self._spelling = self._spelling._replace(decimal=point)
+        self._header = is_header(rows, options.gaps, point) if options.header is None else options.header
         self._all = [cell.strip() for cell in first] if self._header else [str(j) for j in range(len(first))]
         repeated = [column for column, count in Counter(self._all).items() if count > 1]
         if repeated:
-            raise ReadError(f"{name}:1: two columns are named {repeated[0]!r}")
+            raise ReadError(f"{name}:1", f"two columns are named {repeated[0]!r}")
+        self._candidates: dict[str, list[str]] = {}  # kinds that the first rows allow, for each column
+        self._first_cells: dict[str, list[str]] = {}
         try:
             self._target, chosen = self._choose()
-            self._arrange(self._layout(rows[self._header :], chosen))
+            body = rows[self._header :]
+            self._arrange(self._decide(body, chosen) if options.layout is None else Layout(()))
             known = set(self._all)
-            for column, _ in self.layout.columns:
+            for column, _ in self._layout.columns:
                 if column not in known:
-                    find(column if self.layout.named else int(column), self._all)
+                    find(column if self._layout.named else int(column), self._all)
         except ColumnError as error:
-            raise ReadError(f"{name}: {error}") from None
-        types = {column: pa.float64() if kind == NUMBER else pa.string() for column, kind in self.layout.columns}
-        if self._target is not None and options.labels:
-            types[self._all[self._target]] = pa.string()
-        self._places = self._plain_places()
-        self._convert = pa.csv.ConvertOptions(
-            column_types=types,
-            include_columns=list(types),
-            null_values=sorted(_MISSING),
-            strings_can_be_null=False,
-        )
+            raise ReadError(name, str(error), *error.settings) from None
+
+    def _detect_encoding(self, file: File) -> None:
+        """Take a text that says so for UTF-16."""
+        if self.options.encoding is None and file.head(2) in (b"\xff\xfe", b"\xfe\xff"):
+            self.options = replace(self.options, encoding="utf-16")
+            self.note(file.name, "the text is UTF-16 ({0} takes it for UTF-8)", ("encoding", "utf-8"))
+        file.encoding = self.options.encoding
+
+    def _columns_of(self, rows: list[Line], places: Any) -> list[list[str]]:
+        """Return the cells of some columns, gaps left out."""
+        gaps = frozenset(self._spelling.gaps)
+        return [
+            [row.cells[j] for row in rows if j < len(row.cells) and row.cells[j].strip() not in gaps] for j in places
+        ]
+
+    # -----------------------------------------------------------------------------------------------------------
+    # What the columns are
 
     def _choose(self) -> tuple[int | None, list[int]]:
         """Return the column of the target and those of the features."""
@@ -89,52 +120,165 @@ class DelimitedSource(TableSource):
             return None, list(range(len(self._all)))
         return choose(self._all, self.options)
 
-    def _layout(self, rows: list[list[str]], chosen: list[int]) -> Layout:
+    def _decide(self, rows: list[Line], chosen: list[int]) -> Layout:
         """Decide by the first rows what each column is."""
-        categories = {find(name, self._all) for name in self.options.categorical}
-        texts = {find(name, self._all) for name in self.options.text}
-        kinds = []
-        for j in chosen if self.options.layout is None else []:
-            cells = [row[j] for row in rows if j < len(row) and row[j] not in _MISSING]
-            numbers = sum(_NUMBER.fullmatch(cell) is not None for cell in cells)
-            if j in texts or j in categories:
-                kinds.append(TEXT if j in texts else CATEGORY)
-            elif 2 * numbers >= len(cells):  # a few words among numbers are an error, found when they are read
-                kinds.append(NUMBER)
-            elif 2 * sum(map(columns.is_date, cells)) >= len(cells):
-                raise columns.dates(self._all[j], cells[0])
+        options = self.options
+        texts, categories, numeric = (
+            {find(name, self._all) for name in group} for group in (options.text, options.categorical, options.numeric)
+        )
+        columns = []
+        for j, column in zip(chosen, self._columns_of(rows, chosen), strict=True):
+            name = self._all[j]
+            self._first_cells[name] = column
+            if j in texts:
+                kinds = [TEXT]
+            elif j in categories:
+                kinds = [WORD]
             else:
-                kinds.append(CATEGORY)
+                kinds = cells.kinds_of(column, self._spelling)
+                if j in numeric:
+                    kinds = [kind for kind in kinds if kind != WORD] or [NUMBER]
+            self._candidates[name] = kinds
+            columns.append((j, name, self._hash(kinds[0]), column))
         target = None if self._target is None else self._all[self._target]
-        pairs = tuple((self._all[j], kind) for j, kind in zip(chosen, kinds, strict=False))
-        return Layout(pairs, self.options.hash_bits, named=self._header, target=target)
+        if self._target is not None:
+            labels = self._columns_of(rows, [self._target])[0]
+            if labels and all(cells.fits(NUMBER, cell, self._spelling.point) for cell in labels):
+                plain = [float(cell.replace(self._spelling.point, ".")) for cell in labels]
+                self._check_label(str(target), plain, columns)
+        taken = self._leave_out(columns, texts | categories | numeric)
+        self._tell(rows, dict(taken))
+        return self._new_layout(taken, self._header, target)
 
-    def _plain_places(self) -> Array | None:
-        """Return what becomes of every cell of a row; None where only pyarrow can tell, because some are words."""
-        if len(self.layout.numbers) < len(self.layout.columns) or self._delimiter not in _PLAIN:
-            return None
-        places = {name: place for place, name in enumerate(self.layout.numbers)}
-        if self._target is not None and self.options.labels:
-            places[self._all[self._target]] = LABEL
-        return np.array([places.get(name, UNWANTED) for name in self._all], dtype=np.int64)
+    def _tell(self, rows: list[Line], kinds: dict[str, str]) -> None:
+        """Tell of decisions that a user may not expect."""
+        name = self.files[0].name
+        if self.options.decimal is None and self._spelling.point == ",":
+            self.note(name, "commas are decimal points ({0} takes them otherwise)", ("decimal", "."))
+        for column, kind in kinds.items():
+            said, setting = self._explained(column, kind)
+            if said:
+                self.note(name, f"column {self._named(column)} holds {said}", setting)
+            if kind == WORD and self._candidates[column] == [WORD] and column not in self._asked():
+                self._tell_of_words(rows, column)
+
+    def _explained(self, column: str, kind: str) -> tuple[str, tuple[str, Any]]:
+        """Say how numbers of a kind are written, and which option forbids it; nothing for plain ones."""
+        name, _, form = kind.partition(":")
+        if name == DATE:
+            shown = "ISO 8601" if form == "iso" else form
+            return f"dates or times, written as {shown}, which become days since 1970-01-01 ({{0}} forbids it)", (
+                "dates",
+                False,
+            )
+        if name == GROUPED:
+            return f"numbers with {form!r} between thousands ({{0}} forbids it)", ("thousands", "")
+        said = {
+            PERCENT: "percentages: 12% is 12 ({0} takes them as words)",
+            BOOLEAN: "true and false, which become 1 and 0 ({0} takes them as words)",
+        }
+        return said.get(name, ""), ("categorical", column)
+
+    def _asked(self) -> set[str]:
+        """Return the names of the columns that are to be words."""
+        return {self._all[find(name, self._all)] for name in self.options.categorical}
+
+    def _tell_of_words(self, rows: list[Line], column: str) -> None:
+        """Tell of words that stand among many more numbers."""
+        j, point = self._all.index(column), self._spelling.point
+        there = [row for row in rows if j < len(row.cells) and row.cells[j].strip() not in self._spelling.gaps]
+        odd = [row for row in there if not cells.fits(NUMBER, row.cells[j], point)]
+        if 0 < 2 * len(odd) < len(there):
+            self._tell_of_word(self.files[0], odd[0].number, column, odd[0].cells[j])
+
+    def _tell_of_word(self, file: File, line: int | str, column: str, cell: str) -> None:
+        what = f"column {self._named(column)} is taken as words, because {_shown(cell)} is no number ({{0}} forbids it)"
+        self.note(f"{file.name}:{line}", what, ("numeric", column))
+
+    def adapt(self, late: RereadError) -> None:
+        """Take a column for the next kind that fits, words if there is none, from now on."""
+        column, point = late.column, self._spelling.point
+        kinds = [
+            kind for kind in self._candidates.get(column, [WORD]) if kind == WORD or cells.fits(kind, late.cell, point)
+        ]
+        if kinds[0] == WORD and is_id(self._first_cells.get(column, [])):
+            what = f"{_shown(late.cell)} is not a number, and as words almost all cells of the column would differ"
+            raise ReadError(late.where, what, ("categorical", column), ("ignore", column)) from None
+        self._candidates[column] = kinds
+        taken = tuple((n, self._hash(kinds[0]) if n == column else k) for n, k in self._layout.columns)
+        self._arrange(replace(self._layout, columns=taken, levels=()))
+        self._tell_of_word(self.files[0], late.where.rpartition(":")[2].partition(",")[0], column, late.cell)
+
+    def _named(self, column: str) -> str:
+        """Return a column as messages name it."""
+        return repr(column) if self._header else str(int(column) + 1)
+
+    # -----------------------------------------------------------------------------------------------------------
+    # Rows
 
     def _read(self, file: File) -> Iterator[tuple[Any, Array | None]]:
+        file.encoding = self.options.encoding
+        shape = self._shape(file)
         inside = file.part is not None and file.part[0] > 0
-        skip = self._check_header(file) if self._header and not inside else 0
+        skip = 0 if inside else shape.lines
         line = 1 + skip
-        for piece, result in side_by_side(self._texts(file, skip), self._parse):
+        for piece, result in side_by_side(self._texts(file, skip), lambda piece: self._parse(piece, shape)):
             try:
-                X, y, lines = result.result()
+                found, y, lines = result.result()
             except pa.ArrowInvalid as error:
-                raise self._locate(file, bytes(piece), line, error) from None
+                raise self._locate(file, shape, bytes(piece), line, error) from None
             except LineError as error:
-                raise ReadError(f"{file.name}:{line + bytes(piece[: error.offset]).count(10)}: {error}") from None
+                raise ReadError(f"{file.name}:{line + bytes(piece[: error.offset]).count(10)}", str(error)) from None
             except CellError as error:
-                rows = islice(_numbered(bytes(piece), line, self._delimiter), error.row, None)
-                raise self._complaint(file, next(rows)[0], error.column, str(error)) from None
+                rows = islice(numbered(bytes(piece).decode(), line, self._delimiter), error.row, None)
+                where = f"{file.name}:{next(rows).number}, column {self._named(error.column)}"
+                if isinstance(error, WrongKindError):
+                    raise self._wrong(where, error.column, str(error)) from None
+                raise ReadError(where, str(error), *error.settings) from None
             line += lines
-            if X is not None:
-                yield X, y
+            if found is not None:
+                yield self._finish(found), kept_rows(y, found.kept)
+
+    def _shape(self, file: File) -> Shape:
+        """Return how the columns lie in a file; those that are wanted must be there, in whatever order."""
+        names, lines = self._all, 0
+        if self._header:
+            text, _ = head(file)
+            header, after = next(iter(_first_two(text, self._delimiter)), (None, 0))
+            if header is None:
+                raise ReadError(file.name, "is empty")
+            lines = after
+            if file is not self.files[0]:
+                names = [cell.strip() for cell in header]
+            self._check_names(file, names)
+        wanted = {name: place for place, name in enumerate(self._layout.numbers)}
+        if self._target_name is not None:
+            wanted[self._target_name] = LABEL
+        plain = all(kind == NUMBER for _, kind in self._layout.columns)
+        if (
+            not plain
+            or self._delimiter not in _PLAIN
+            or self._spelling.point != "."
+            or self._spelling.gaps != cells.GAPS
+        ):
+            return Shape(names, None, lines)
+        return Shape(names, np.array([wanted.get(name, UNWANTED) for name in names], dtype=np.int64), lines)
+
+    def _check_names(self, file: File, names: list[str]) -> None:
+        """Refuse a file that lacks a column."""
+        there = set(names)
+        wanted = [name for name, _ in self._layout.columns] + ([self._target_name] if self._target_name else [])
+        lacking = [name for name in wanted if name not in there]
+        if lacking and file is not self.files[0]:
+            what = f"the header is not that of {self.files[0].name}: no column is named {lacking[0]!r}"
+            raise ReadError(f"{file.name}:1", what)
+        if len(there) < len(names):
+            raise ReadError(f"{file.name}:1", "two columns have the same name")
+
+    @property
+    def _target_name(self) -> str | None:
+        """The name of the column with the labels, if they are wanted."""
+        return None if self._target is None or not self.options.labels else self._all[self._target]
 
     def _texts(self, file: File, skip: int) -> Iterator[memoryview]:
         """Yield whole rows without the header, which takes so many lines; buffers are used again, see `pieces`."""
@@ -143,7 +287,7 @@ class DelimitedSource(TableSource):
         def cut(buffer: bytearray, filled: int) -> int:
             if buffer.find(b'"', 0, filled) < 0:
                 return last_newline(buffer, filled)
-            return int(_last_record(np.frombuffer(buffer, dtype=np.uint8, count=filled), delimiter))
+            return int(last_record(np.frombuffer(buffer, dtype=np.uint8, count=filled), delimiter))
 
         for piece in pieces(file, self.options.block_bytes, cut=cut, last=True, buffers=cores() + 1):
             start = 0
@@ -152,33 +296,22 @@ class DelimitedSource(TableSource):
                 try:
                     _check_quotes(text, delimiter)
                 except LineError as error:
-                    raise ReadError(f"{file.name}:{1 + text.count(10, 0, error.offset)}: {error}") from None
+                    raise ReadError(f"{file.name}:{1 + text.count(10, 0, error.offset)}", str(error)) from None
                 while skip and start < len(text):
                     start, skip = text.index(b"\n", start) + 1, skip - 1
             if start < len(piece):
                 yield piece[start:]
 
-    def _check_header(self, file: File) -> int:
-        """Return how many lines the header takes; it must be the same in every file."""
-        text, _ = _head(file)
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=self._delimiter)
-        for cells in reader:
-            if cells:
-                if file is not self.files[0] and [cell.strip() for cell in cells] != self._all:
-                    raise ReadError(f"{file.name}:{reader.line_num}: the header is not that of {self.files[0].name}")
-                return reader.line_num
-        raise ReadError(f"{file.name}: is empty")
-
-    def _parse(self, piece: memoryview) -> tuple[Any, Array | None, int]:
+    def _parse(self, piece: memoryview, shape: Shape) -> tuple[Parts | None, Array | None, int]:
         """Return the rows of whole lines, None if there are none, their labels, and how many lines they take."""
-        target = None if self._target is None or not self.options.labels else self._all[self._target]
+        target = self._target_name
         y = kept = None
-        plain = None if self._places is None else parse_table(piece, ord(self._delimiter), self._places)
+        plain = None if shape.places is None else parse_table(piece, ord(self._delimiter), shape.places)
         if plain is not None:
             X, words = plain
             if target is not None:
                 y, kept = self._labels(words)
-            return X if kept is None else X[kept], y, len(X)
+            return Parts(X if kept is None else X[kept], [], None, None, {}), y, len(X)
         text = bytes(piece)
         lines = text.count(b"\n")
         if text.isspace():
@@ -186,22 +319,40 @@ class DelimitedSource(TableSource):
         _check_quotes(text, ord(self._delimiter))
         table = pa.csv.read_csv(
             pa.BufferReader(pa.py_buffer(text)),
-            read_options=pa.csv.ReadOptions(column_names=self._all, block_size=len(text) + 1, use_threads=False),
+            read_options=pa.csv.ReadOptions(column_names=shape.names, block_size=len(text) + 1, use_threads=False),
             parse_options=pa.csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=b'"' in text),
-            convert_options=self._convert,
+            convert_options=self._conversion(),
         )
         if target is not None:
             y, kept = self._labels(table.column(target).combine_chunks())
             table = table if kept is None else table.filter(pa.array(kept))
-        return *self._rows(table, y), lines
+        return self._parts(table, self._spelling.point), y, lines
+
+    def _conversion(self) -> pa.csv.ConvertOptions:
+        """Return what pyarrow is to make of the columns."""
+        words = pa.dictionary(pa.int32(), pa.string())
+        types = {
+            name: pa.float64() if kind == NUMBER else words if kind == WORD else pa.string()
+            for name, kind in self._layout.columns
+        }
+        if self._target_name is not None:
+            types[self._target_name] = pa.string()
+        gaps = self._spelling.gaps
+        return pa.csv.ConvertOptions(
+            column_types=types,
+            include_columns=list(types),
+            null_values=sorted({*gaps, *(f" {gap}" for gap in gaps)}),
+            strings_can_be_null=True,
+            decimal_point=self._spelling.point,
+        )
 
     def _labels(self, column: pa.StringArray) -> tuple[Array, Array | None]:
         """Return labels as the user wrote them, and which rows are kept, None for all of them."""
         assert self._target is not None
-        coded = column.dictionary_encode()
+        coded = column.fill_null("").dictionary_encode()
         words = [word.strip() for word in coded.dictionary.to_pylist()]
         codes = coded.indices.to_numpy()
-        absent = np.isin(codes, [code for code, word in enumerate(words) if word in _MISSING])
+        absent = np.isin(codes, [code for code, word in enumerate(words) if word in self._spelling.gaps])
         if absent.any():
             if self.options.missing != "drop":
                 raise CellError(int(np.argmax(absent)), self._all[self._target], "a missing label")
@@ -211,116 +362,58 @@ class DelimitedSource(TableSource):
         values[:] = [label(word) for word, there in zip(words, present.tolist(), strict=True) if there]
         return tidy(values)[(np.cumsum(present) - 1)[codes]], ~absent if absent.any() else None
 
-    def _complaint(self, file: File, line: int, column: str, what: str) -> ReadError:
-        """Say what is wrong in a cell, and where."""
-        named = repr(column) if self._header else str(int(column) + 1)
-        return ReadError(f"{file.name}:{line}, column {named}: {what}")
+    # -----------------------------------------------------------------------------------------------------------
+    # Complaints
 
-    def _locate(self, file: File, piece: bytes, line: int, error: pa.ArrowInvalid) -> ReadError:
+    def _wrong(self, where: str, column: str, cell: str) -> ReadError:
+        """Return the error of a cell that is not of its column's kind: read again, unless the kind is fixed."""
+        numeric = {self._all[find(name, self._all)] for name in self.options.numeric}
+        if self.options.layout is not None or column in numeric:
+            hint = (("categorical", column),) if len(cell) <= 40 and self.options.layout is None else ()
+            what = f"{_shown(cell)} is not a number" + (" ({0} takes all of the column as words)" if hint else "")
+            return ReadError(where, what, *hint)
+        what = f"{_shown(cell)} is of another kind than the cells above: read the file again from its beginning"
+        late = RereadError(where, what)
+        late.column, late.cell = column, cell
+        return late
+
+    def _locate(self, file: File, shape: Shape, piece: bytes, line: int, error: pa.ArrowInvalid) -> ReadError:
         """Find the cell that pyarrow could not make sense of."""
-        places = {name: j for j, name in enumerate(self._all)}
-        numbers = [(places[name], name) for name in self.layout.numbers]
+        kinds = dict(self._layout.columns)
+        numbers = [(j, name) for j, name in enumerate(shape.names) if is_numeric(kinds.get(name, WORD))]
+        gaps = {*self._spelling.gaps, *(f" {gap}" for gap in self._spelling.gaps)}
         try:
-            for where, cells in _numbered(piece, line, self._delimiter):
-                if len(cells) != len(self._all):
-                    return ReadError(f"{file.name}:{where}: {len(cells)} cells where {len(self._all)} are expected")
+            for where, row in numbered(piece.decode(), line, self._delimiter):
+                if len(row) != len(shape.names):
+                    what = f"{len(row)} cells where {len(shape.names)} are expected"
+                    return ReadError(f"{file.name}:{where}", what)
                 for j, name in numbers:
-                    if cells[j] not in _MISSING and not _NUMBER.fullmatch(cells[j]):
-                        shown = repr(cells[j] if len(cells[j]) <= 40 else cells[j][:40] + "...")
-                        hint = "" if len(cells[j]) > 40 else f" (categorical={name!r} takes all of the column as words)"
-                        return self._complaint(file, where, name, f"{shown} is not a number{hint}")
+                    if row[j] not in gaps and not cells.fits(kinds[name], row[j], self._spelling.point):
+                        return self._wrong(f"{file.name}:{where}, column {self._named(name)}", name, row[j])
         except UnicodeDecodeError as bad:
             number = line + piece[: bad.start].count(b"\n")
-            return ReadError(f"{file.name}:{number}: the text is not UTF-8")
-        return ReadError(f"{file.name}: after line {line}: {error}")
+            what = "the text is not UTF-8: say what it is with {0}"
+            return ReadError(f"{file.name}:{number}", what, ("encoding", "latin-1"))
+        return ReadError(file.name, f"after line {line}: {error}")
 
 
-def _head(file: File) -> tuple[str, bool]:
-    """Return the first text of a file, and whether it is all of it."""
-    size = _HEAD
-    data = file.head(size)
-    while len(data) == size < 1 << 28 and data.count(b"\n") < 2:  # not even a header and a row
-        size *= 8
-        data = file.head(size)
-    if b"\x00" in data:
-        raise ReadError(f"{file.name}: is neither text nor a file of a known format")
-    whole = len(data) < size
-    data = data.removeprefix(b"\xef\xbb\xbf")
-    return data.decode("utf-8", "replace"), whole
+def _first_two(text: str, delimiter: str) -> Iterator[tuple[list[str], int]]:
+    """Yield the header, and how many lines it takes."""
+    rows = numbered(text, 1, delimiter)
+    first = next(rows, None)
+    if first is not None:
+        taken = first.number - 1 + sum(cell.count("\n") for cell in first.cells) + 1
+        yield first.cells, taken
 
 
-def _cells(text: str, delimiter: str, whole: bool) -> list[list[str]]:
-    """Return the cells of the first rows; the last row of a text that is not whole may be torn."""
-    csv.field_size_limit(1 << 28)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    try:
-        rows = [row for row in islice(reader, _ROWS) if row]
-    except csv.Error:  # something that only the real parser can judge
-        rows = [line.split(delimiter) for line in text.splitlines()[:_ROWS] if line]
-    return rows if whole or len(rows) < 2 else rows[:-1]
-
-
-def _sniff(text: str, name: str) -> str:
-    """Return the delimiter: the one that cuts the first lines into equally many cells, and the most."""
-    lines = [line for line in text.splitlines()[:20] if line.strip()]
-    if name.removesuffix(".gz").removesuffix(".zst").endswith((".tsv", ".tab")):
-        return "\t"
-    best, most = ",", 1
-    for delimiter in _DELIMITERS + " ":
-        counts = {len(row) for row in _cells("\n".join(lines), delimiter, True)}
-        if len(counts) == 1 and max(counts) > most:
-            best, most = delimiter, max(counts)
-    if most == 1 and lines:  # ragged rows, perhaps: what the first line has most of
-        best = max(_DELIMITERS, key=lines[0].count)
-    return best
-
-
-def _is_header(rows: list[list[str]]) -> bool:
-    """Say whether the first row names the columns.
-
-    It does if none of its cells is a number, and either they all differ or some column has numbers below.
-    """
-    first, rest = rows[0], rows[1:]
-    if any(_NUMBER.fullmatch(cell) for cell in first):
-        return False
-    if len(set(first)) == len(first):
-        return True
-    return any(
-        all(_NUMBER.fullmatch(row[j]) or row[j] in _MISSING for row in rest if j < len(row)) and bool(rest)
-        for j in range(len(first))
-    )
-
-
-def _numbered(piece: bytes, line: int, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of a text, each with the number of its first line."""
-    reader = csv.reader(io.StringIO(piece.decode(), newline=""), delimiter=delimiter)
-    before = 0
-    for cells in reader:
-        if cells:
-            yield line + before, cells
-        before = reader.line_num
+def _shown(cell: str) -> str:
+    """Return a cell in quotes, not too long."""
+    return repr(cell if len(cell) <= 40 else cell[:40] + "...")
 
 
 def _check_quotes(text: bytes, delimiter: int) -> None:
     """Refuse whole rows that end between quotes."""
     if b'"' in text:
-        end = int(_last_record(np.frombuffer(text, dtype=np.uint8), delimiter))
+        end = int(last_record(np.frombuffer(text, dtype=np.uint8), delimiter))
         if end < len(text):
             raise LineError(end, "a quote is opened but never closed")
-
-
-@compiled
-def _last_record(text, delimiter):
-    """Return where the last whole row ends, 0 if there is none: newlines between quotes end no row."""
-    end = 0
-    inside, begins = False, True  # between quotes; at the beginning of a cell
-    for i in range(len(text)):
-        c = text[i]
-        if inside:
-            inside = c != 34  # a doubled quote closes and opens again
-        elif c == 34 and (begins or text[i - 1] == 34):
-            inside = True
-        elif c == 10:
-            end = i + 1
-        begins = not inside and (c == delimiter or c == 10 or c == 13)
-    return end

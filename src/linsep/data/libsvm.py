@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from linsep.data.byte_streams import File, ReadError, cores, pieces, side_by_side
+from linsep.data.libsvm_text import LineError, Parsed, parse
 from linsep.data.source import Options, Source
-from linsep.data.text_parsers import LineError, Parsed, parse
 from linsep.problem import Array
 
 
@@ -59,6 +59,10 @@ class SvmSource(Source):
         """Know what the parts, which were read elsewhere, have found together."""
         self._width, self._zero, self._ended = width, zero, True
 
+    def state(self) -> dict[str, Any]:
+        """Return what a model keeps to read other data in the same way."""
+        return super().state() | {"zero_based": bool(self.zero_based)}
+
     def _read(self, file: File) -> Iterator[tuple[Any, Array | None]]:
         options = self.options
         limit = options.n_features
@@ -67,7 +71,7 @@ class SvmSource(Source):
         base = 1 if options.zero_based is False else 0
 
         def work(piece: memoryview) -> Parsed:
-            return parse(piece, base=base, labels=options.labels, n_features=limit)
+            return parse(piece, base=base, labels=options.labels, n_features=limit, max_features=options.max_features)
 
         line = 1
         texts = pieces(file, options.block_bytes, last=True, buffers=cores() + 1)
@@ -80,7 +84,7 @@ class SvmSource(Source):
                 X, y = _complete(parsed, options.missing)
             except LineError as error:
                 number = line + bytes(piece[: error.offset]).count(b"\n")
-                raise ReadError(f"{file.name}:{number}: {error}") from None
+                raise ReadError(f"{file.name}:{number}", str(error), *error.settings) from None
             line += parsed.lines
             if parsed.qid and not self._told:
                 warnings.warn(f"{file.name}: query numbers (qid) are ignored", UserWarning, stacklevel=3)
@@ -111,8 +115,6 @@ def _complete(parsed: Parsed, missing: str) -> tuple[Any, Array | None]:
         return X, y
     rows = np.unique(np.searchsorted(X.indptr, np.flatnonzero(absent), "right") - 1)
     if missing == "error":
-        raise LineError(
-            int(parsed.starts[rows[0]]), "nan is a missing value (missing='zero' or missing='drop' allows it)"
-        )
+        raise LineError(int(parsed.starts[rows[0]]), "nan is a missing value", ("missing", "zero"), ("missing", "drop"))
     kept = np.setdiff1d(np.arange(X.shape[0]), rows)
     return X[kept], None if y is None else y[kept]

@@ -18,11 +18,13 @@ import scipy.sparse as sp
 from numpy.lib import format as npy
 
 from linsep.data.byte_streams import File, ReadError, complaints, one_line
-from linsep.data.columns import ColumnError, find
+from linsep.data.layout import ColumnError, find
 from linsep.data.source import Options, Source
 from linsep.problem import Array
 
 _RELEASE = 1 << 26  # bytes of a mapped file that may be held
+_WHOLE = 1 << 29  # bytes of an array that has to be read as a whole
+_LONGEST_LABEL = 1 << 12  # bytes
 
 # what NumPy has for headers that are not right
 _HEADER = (ValueError, LookupError, EOFError, SyntaxError, TypeError, OverflowError, MemoryError, tokenize.TokenError)
@@ -34,13 +36,14 @@ class NpySource(Source):
     def __init__(self, files: list[File], options: Options) -> None:
         super().__init__(files, options)
         self._width = int(mapped(files[0]).shape[1])
+        _check_width(self._width - options.labels, files[0].name, options)
         try:
             wanted = -1 if options.target is None else options.target
             self._target = find(wanted, [str(j) for j in range(self._width)]) if options.labels else None
         except ColumnError as error:
-            raise ReadError(f"{files[0].name}: {error}") from None
+            raise ReadError(files[0].name, str(error), *error.settings) from None
         if options.n_features not in (None, self.n_features):
-            raise ReadError(f"{files[0].name}: has {self.n_features} features, but {options.n_features} are expected")
+            raise ReadError(files[0].name, f"has {self.n_features} features, but {options.n_features} are expected")
 
     @property
     def n_features(self) -> int:
@@ -50,7 +53,7 @@ class NpySource(Source):
     def _read(self, file: File) -> Iterator[tuple[Any, Array | None]]:
         array = mapped(file)
         if array.shape[1] != self._width:
-            raise ReadError(f"{file.name}: has {array.shape[1]} columns, but {self.files[0].name} has {self._width}")
+            raise ReadError(file.name, f"has {array.shape[1]} columns, but {self.files[0].name} has {self._width}")
         height = max(1, self.options.block_bytes // max(1, array.itemsize * self._width))
         released = 0
         first, end = (0, len(array)) if file.part is None else file.part
@@ -74,9 +77,9 @@ def mapped(file: File) -> Array:
             whole = file.whole()
             array = np.load(whole, mmap_mode="r" if isinstance(whole, str) else None, allow_pickle=False)
         except _HEADER as error:
-            raise ReadError(f"{file.name}: not an NPY file of numbers ({one_line(error)})") from None
+            raise ReadError(file.name, f"not an NPY file of numbers ({one_line(error)})") from None
     if not isinstance(array, np.ndarray) or array.ndim != 2 or array.dtype.kind not in "biuf":
-        raise ReadError(f"{file.name}: a two-dimensional array of real numbers is wanted")
+        raise ReadError(file.name, "a two-dimensional array of real numbers is wanted")
     return array
 
 
@@ -90,17 +93,32 @@ def _release(array: Array) -> None:
 def complete(X: Array, y: Array | None, missing: str, name: str, start: int) -> tuple[Array, Array | None]:
     """Deal with NaN, the missing value of arrays, and refuse infinity."""
     if y is not None and y.dtype.kind == "f" and not np.isfinite(y).all():
-        raise ReadError(f"{name}: row {start + int(np.argmax(~np.isfinite(y)))}: the label is not a finite number")
+        raise ReadError(name, f"row {start + int(np.argmax(~np.isfinite(y)))}: the label is not a finite number")
     if X.dtype.kind != "f" or np.isfinite(X).all():
         return X, y
     bad = np.argwhere(np.isinf(X) if missing != "error" else ~np.isfinite(X))
     if len(bad):
-        what = "a missing value (missing='zero' or 'drop' allows it)" if np.isnan(X[tuple(bad[0])]) else "infinity"
-        raise ReadError(f"{name}: row {start + bad[0, 0]}, column {bad[0, 1]}: {what}")
+        raise _bad(name, start + bad[0, 0], bad[0, 1], X[tuple(bad[0])])
     if missing == "zero":
         return np.nan_to_num(X, nan=0.0), y
     kept = ~np.isnan(X).any(axis=1)
     return X[kept], None if y is None else y[kept]
+
+
+def _check_width(width: int, name: str, options: Options) -> None:
+    """Refuse rows without columns, and more of them than the user allows."""
+    if width < 1:
+        raise ReadError(name, "rows have no columns")
+    if options.n_features is None and width > options.max_features:
+        raise ReadError(name, f"rows have {width} columns", ("max_features", width))
+
+
+def _bad(name: str, row: int, column: int, value: Any) -> ReadError:
+    """Say that a value is NaN or infinite."""
+    where = f"{name}: row {row}, column {column}"
+    if np.isnan(value):
+        return ReadError(where, "a missing value", ("missing", "zero"), ("missing", "drop"))
+    return ReadError(where, "infinity")
 
 
 class NpzSource(Source):
@@ -114,8 +132,9 @@ class NpzSource(Source):
         super().__init__(files, options)
         with _opened(files[0]) as archive:
             self._sparse, self._width = _kind(archive, files[0].name)
+        _check_width(self._width, files[0].name, options)
         if options.n_features not in (None, self._width):
-            raise ReadError(f"{files[0].name}: has {self._width} features, but {options.n_features} are expected")
+            raise ReadError(files[0].name, f"has {self._width} features, but {options.n_features} are expected")
 
     @property
     def n_features(self) -> int:
@@ -125,10 +144,10 @@ class NpzSource(Source):
     def _read(self, file: File) -> Iterator[tuple[Any, Array | None]]:
         with _opened(file) as archive:
             if _kind(archive, file.name) != (self._sparse, self._width):
-                raise ReadError(f"{file.name}: has other features than {self.files[0].name}")
+                raise ReadError(file.name, f"has other features than {self.files[0].name}")
             names = archive.namelist()
             if self.options.labels and "y.npy" not in names:
-                raise ReadError(f"{file.name}: has no labels: an array y is wanted")
+                raise ReadError(file.name, "has no labels: an array y is wanted")
             labels = _Member(archive, "y", file.name) if self.options.labels else None
             blocks = self._csr(archive, file.name) if self._sparse else self._dense(archive, file.name)
             done = 0
@@ -136,7 +155,9 @@ class NpzSource(Source):
                 y = None
                 if labels is not None:
                     if labels.shape != (n,):
-                        raise ReadError(f"{file.name}: {n} rows but labels of shape {labels.shape}")
+                        raise ReadError(file.name, f"{n} rows but labels of shape {labels.shape}")
+                    if labels.dtype.itemsize > _LONGEST_LABEL:
+                        raise ReadError(file.name, f"labels of {labels.dtype.itemsize} bytes each")
                     y = _named(labels.take(X.shape[0]))
                 done += X.shape[0]
                 file.position = (file.size or 0) * done // n
@@ -150,7 +171,10 @@ class NpzSource(Source):
         """Yield dense rows, and how many there are in all."""
         member = _Member(archive, "X", name)
         n, d = member.shape
-        height = max(1, self.options.block_bytes // max(1, member.dtype.itemsize * d))
+        height = max(1, self.options.block_bytes // max(8, member.dtype.itemsize * d))
+        if member.fortran and n * d * member.dtype.itemsize > _WHOLE:
+            what = f"X is in Fortran order and takes {n * d * member.dtype.itemsize} bytes at once: save it in C order"
+            raise ReadError(name, what)
         whole = member.take(n * d).reshape(d, n).T if member.fortran else None
         for start in range(0, n, height):
             count = min(height, n - start)
@@ -164,23 +188,25 @@ class NpzSource(Source):
         n, d = _shape(archive, name)
         data, indices, pointers = (_Member(archive, key, name) for key in ("data", "indices", "indptr"))
         if pointers.shape != (n + 1,) or data.shape != indices.shape or len(data.shape) != 1:
-            raise ReadError(f"{name}: the arrays of the CSR matrix do not fit together")
+            raise ReadError(name, "the arrays of the CSR matrix do not fit together")
         if indices.dtype.kind not in "iu" or pointers.dtype.kind not in "iu" or data.dtype.kind not in "biuf":
-            raise ReadError(f"{name}: the arrays of the CSR matrix do not have the right types")
+            raise ReadError(name, "the arrays of the CSR matrix do not have the right types")
         bound = max(1, self.options.block_bytes // (data.dtype.itemsize + indices.dtype.itemsize))
         last = int(pointers.take(1)[0])
         for start in range(0, n, bound):
             ends = pointers.take(min(bound, n - start)).astype(np.int64)
             ends = np.concatenate(([last], ends))
             if (last != 0 and start == 0) or np.any(np.diff(ends) < 0) or ends[-1] > data.shape[0]:
-                raise ReadError(f"{name}: the row pointers of the CSR matrix are wrong")
+                raise ReadError(name, "the row pointers of the CSR matrix are wrong")
             first = 0
             while first < len(ends) - 1:  # as many rows as make a block
                 stop = max(first + 1, int(np.searchsorted(ends, ends[first] + bound, "right")) - 1)
                 nnz = int(ends[stop] - ends[first])
+                if nnz > max(bound, d):  # a single row
+                    raise ReadError(name, f"a row of the CSR matrix has {nnz} values in {d} columns")
                 columns = indices.take(nnz)
                 if len(columns) and (columns.min() < 0 or columns.max() >= d):
-                    raise ReadError(f"{name}: a column of the CSR matrix is not among its {d} columns")
+                    raise ReadError(name, f"a column of the CSR matrix is not among its {d} columns")
                 pointer = (ends[first : stop + 1] - ends[first]).astype(np.int32)
                 X = sp.csr_array((data.take(nnz), columns.astype(np.int32), pointer), shape=(stop - first, d))
                 if not X.has_canonical_format:
@@ -196,25 +222,25 @@ class _Member:
 
     def __init__(self, archive: zipfile.ZipFile, key: str, name: str) -> None:
         self._stream: IO[bytes] = archive.open(f"{key}.npy")
-        self._what = f"{name}: {key}"
+        self._name, self._key = name, key
         try:
             version = npy.read_magic(self._stream)
             header = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}[version]
             self.shape, self.fortran, self.dtype = header(self._stream)
         except _HEADER as error:
-            raise ReadError(f"{self._what} is not an array that can be read ({one_line(error)})") from None
+            raise ReadError(self._name, f"{self._key} is not an array that can be read ({one_line(error)})") from None
         if self.dtype.hasobject or self.dtype.names is not None:
-            raise ReadError(f"{self._what} holds Python objects or records, which are not read")
+            raise ReadError(self._name, f"{self._key} holds Python objects or records, which are not read")
         claimed = math.prod(self.shape) * self.dtype.itemsize
         if claimed > archive.getinfo(f"{key}.npy").file_size:
-            raise ReadError(f"{self._what} is shorter than it says")
+            raise ReadError(self._name, f"{self._key} is shorter than it says")
 
     def take(self, count: int) -> Array:
         """Return the next ``count`` items."""
         size = count * self.dtype.itemsize
         data = self._stream.read(size)
         if len(data) < size:
-            raise ReadError(f"{self._what} is shorter than it says")
+            raise ReadError(self._name, f"{self._key} is shorter than it says")
         return np.frombuffer(data, dtype=self.dtype)
 
 
@@ -230,9 +256,9 @@ def _opened(file: File) -> Iterator[zipfile.ZipFile]:
     except ReadError:
         raise
     except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error) as error:
-        raise ReadError(f"{file.name}: a damaged archive ({one_line(error)})") from None
+        raise ReadError(file.name, f"a damaged archive ({one_line(error)})") from None
     except (EOFError, LookupError, RuntimeError, ValueError) as error:  # what the zipfile module has for odd headers
-        raise ReadError(f"{file.name}: not an archive that can be read ({one_line(error)})") from None
+        raise ReadError(file.name, f"not an archive that can be read ({one_line(error)})") from None
 
 
 def _kind(archive: zipfile.ZipFile, name: str) -> tuple[bool, int]:
@@ -240,14 +266,14 @@ def _kind(archive: zipfile.ZipFile, name: str) -> tuple[bool, int]:
     keys = {key.removesuffix(".npy") for key in archive.namelist()}
     if {"data", "indices", "indptr", "shape"} <= keys:
         if "format" in keys and bytes(_Member(archive, "format", name).take(1).tobytes()).strip(b"\x00") != b"csr":
-            raise ReadError(f"{name}: holds a sparse matrix of another format than CSR")
+            raise ReadError(name, "holds a sparse matrix of another format than CSR")
         return True, _shape(archive, name)[1]
     if "X" not in keys:
         found = ", ".join(sorted(keys)) or "nothing"
-        raise ReadError(f"{name}: arrays X and y are wanted, or data, indices, indptr, shape and y; it holds {found}")
+        raise ReadError(name, f"arrays X and y are wanted, or data, indices, indptr, shape and y; it holds {found}")
     member = _Member(archive, "X", name)
     if len(member.shape) != 2 or member.dtype.kind not in "biuf":
-        raise ReadError(f"{name}: X must be a two-dimensional array of real numbers")
+        raise ReadError(name, "X must be a two-dimensional array of real numbers")
     return False, int(member.shape[1])
 
 
@@ -255,10 +281,10 @@ def _shape(archive: zipfile.ZipFile, name: str) -> tuple[int, int]:
     """Return the shape of a CSR matrix."""
     member = _Member(archive, "shape", name)
     if member.shape != (2,) or member.dtype.kind not in "iu":
-        raise ReadError(f"{name}: shape must be two numbers")
+        raise ReadError(name, "shape must be two numbers")
     n, d = member.take(2).tolist()
     if n < 0 or not 0 <= d < 2**31:
-        raise ReadError(f"{name}: {n} rows of {d} columns cannot be held")
+        raise ReadError(name, f"{n} rows of {d} columns cannot be held")
     return int(n), int(d)
 
 
@@ -277,8 +303,7 @@ def complete_sparse(X: Any, y: Array | None, missing: str, name: str, start: int
     coordinates = X.tocoo()
     bad = np.flatnonzero(np.isinf(X.data) if missing != "error" else ~np.isfinite(X.data))
     if len(bad):
-        what = "a missing value (missing='zero' or 'drop' allows it)" if np.isnan(X.data[bad[0]]) else "infinity"
-        raise ReadError(f"{name}: row {start + coordinates.row[bad[0]]}, column {coordinates.col[bad[0]]}: {what}")
+        raise _bad(name, start + coordinates.row[bad[0]], coordinates.col[bad[0]], X.data[bad[0]])
     if missing == "zero":
         X.data = np.nan_to_num(X.data, nan=0.0)
         return X, y

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import Any
 
 from linsep.data.byte_streams import File, files
-from linsep.data.columns import Layout
+from linsep.data.cells import GAPS
+from linsep.data.layout import Layout
 from linsep.data.source import Options, Source
+from linsep.errors import ParameterError
 
 _FORMATS = {  # where each is read, loaded when the first file of its kind comes
     "csv": ("delimited", "DelimitedSource"),
@@ -46,15 +49,24 @@ def read(
     delimiter: str | None = None,
     header: bool | None = None,
     zero_based: bool | None = None,
-    hash_bits: int = 18,
+    hash_bits: int | None = None,
     text: str | int | Iterable[str | int] = (),
     categorical: str | int | Iterable[str | int] = (),
+    numeric: str | int | Iterable[str | int] = (),
     ignore: str | int | Iterable[str | int] = (),
+    keep_index: bool = False,
     missing: str = "error",
+    gaps: Iterable[str] = GAPS,
+    decimal: str | None = None,
+    thousands: str | None = None,
+    dates: bool | str = True,
+    encoding: str | None = None,
     n_features: int | None = None,
+    max_features: int = 1 << 24,
     block_bytes: int = 1 << 22,
     labels: bool = True,
     layout: Layout | None = None,
+    new_levels: bool = False,
     invert: bool = False,
     spool: bool = True,
 ) -> Source:
@@ -77,24 +89,44 @@ def read(
         Whether CSV has a first row of names; by default it has if none of its cells is a number.
     zero_based : bool, optional
         Whether LIBSVM indices start at 0; by default they do if a 0 occurs anywhere, see `Source.features`.
-    hash_bits : int
-        String columns are hashed, one-hot, into ``2 ** hash_bits`` features.
+    hash_bits : int, optional
+        Hash words into ``2 ** hash_bits`` features. By default every word of a column has a feature of its own,
+        ``column=word``, numbered in the order in which the words first appear; texts are always hashed.
     text : column or list of columns
         Columns to be taken as a hashed bag of words.
     categorical : column or list of columns
-        Columns to be taken as words even if they look like numbers or dates.
+        Columns to be taken as words even if they look like numbers, dates, or ids, which are left out otherwise.
+    numeric : column or list of columns
+        Columns to be taken as numbers: a word in them is an error. By default a word makes the column one of words.
     ignore : column or list of columns
         Columns to leave out.
-    missing : {"error", "zero", "drop"}
-        What becomes of missing cells: an error, a zero, or the row is left out.
+    keep_index : bool
+        Take in a column that only counts the rows: an unnamed first one, or ``index``, ``id``, ``rownames``.
+    missing : {"error", "zero", "drop", "indicator"}
+        What becomes of missing cells among numbers: an error, a zero, the row is left out, or a zero and a 1 in a
+        feature ``column=missing``. Among words a gap is a word, ``column=missing``.
+    gaps : list of str
+        What is written where a value is missing, in CSV.
+    decimal : {".", ","}, optional
+        The sign before fractions in CSV; by default a comma where it makes numbers of the cells.
+    thousands : str, optional
+        The sign between thousands in CSV, ``""`` for none; by default a sign that all cells of a column allow.
+    dates : bool or str
+        Whether columns of dates and times in CSV become days since 1970-01-01; a string is their format.
+    encoding : str, optional
+        Of CSV; by default UTF-8, or UTF-16 where a text begins so.
     n_features : int, optional
         How many features there must be; by default as many as there are.
+    max_features : int
+        More features than this are refused: weights for all of them take memory, whatever the size of the file.
     block_bytes : int
         About how many bytes a block takes.
     labels : bool
         Whether there are labels; if not, ``y`` is None, and the target, if it is there, is left out.
     layout : Layout, optional
         ``layout`` of another source: take the same columns in the same way, whatever their order here.
+    new_levels : bool
+        Whether words that the layout does not have get features, after those that it has; else they have none.
     invert : bool
         Record the names that were hashed to each feature in ``seen``.
     spool : bool
@@ -118,24 +150,57 @@ def read(
     ...     print(X.toarray().tolist(), y.tolist(), first_row)
     [[0.5, 0.0, 2.0], [0.0, 1.0, 0.0]] [1, -1] 0
     """
-    if missing not in ("error", "zero", "drop"):
-        raise ValueError(f"missing must be 'error', 'zero' or 'drop', got {missing!r}")
-    if not 1 <= hash_bits <= 30:
-        raise ValueError(f"hash_bits must be between 1 and 30, got {hash_bits!r}")
-    if block_bytes < 1:
-        raise ValueError(f"block_bytes must be positive, got {block_bytes!r}")
+    _check(missing, hash_bits, block_bytes, decimal, encoding)
     found = files(path, spool=spool)
     form = _format(found[0]) if format is None else format
     if form not in _FORMATS:
-        raise ValueError(f"format must be one of {', '.join(map(repr, _FORMATS))}, got {form!r}")
+        raise ParameterError("format", form, f"one of {', '.join(map(repr, _FORMATS))}")
     options = Options(
-        form, target, positive, delimiter, header, zero_based, hash_bits, _several(text), _several(categorical),
-        _several(ignore), missing, n_features, block_bytes, labels, layout,
+        format=form, target=target, positive=positive, delimiter=delimiter, header=header, zero_based=zero_based,
+        hash_bits=hash_bits, text=_several(text), categorical=_several(categorical), ignore=_several(ignore),
+        missing=missing, n_features=n_features, block_bytes=block_bytes, labels=labels, layout=layout,
+        new_levels=new_levels, numeric=_several(numeric), keep_index=keep_index, encoding=encoding, decimal=decimal,
+        thousands=thousands, dates=dates, gaps=tuple(gaps), max_features=max_features,
     )  # fmt: skip
     module, kind = _FORMATS[form]
     source: Source = getattr(import_module(f"linsep.data.{module}"), kind)(found, options)
     source.seen = {} if invert else None
     return source
+
+
+def options_like(state: Mapping[str, Any], *, labels: bool = True) -> dict[str, Any]:
+    """Return options of ``read`` for data that are to be read as those of a source with this ``state``.
+
+    Without labels every row is to get one, so none is left out for what is missing in it.
+    """
+    known = {name: state[name] for name in ("decimal", "thousands", "encoding") if name in state}
+    if "gaps" in state:
+        known["gaps"] = tuple(map(str, state["gaps"]))
+    missing = str(state.get("missing", "error"))
+    known["missing"] = "error" if missing == "drop" and not labels else missing
+    # whoever wrote the weights, LIBLINEAR for one, counted from 1 unless we know better
+    known["zero_based"] = bool(state.get("zero_based"))
+    if "names" in state:
+        known["layout"] = layout = Layout.from_state(state)
+        known["target"] = layout.target
+    return known | {"labels": labels}
+
+
+def _check(missing: str, hash_bits: int | None, block_bytes: int, decimal: str | None, encoding: str | None) -> None:
+    """Refuse options that no file can be read with."""
+    if missing not in ("error", "zero", "drop", "indicator"):
+        raise ParameterError("missing", missing, "'error', 'zero', 'drop' or 'indicator'")
+    if hash_bits is not None and not 1 <= hash_bits <= 30:
+        raise ParameterError("hash_bits", hash_bits, "between 1 and 30")
+    if block_bytes < 1:
+        raise ParameterError("block_bytes", block_bytes, "positive")
+    if decimal not in (None, ".", ","):
+        raise ParameterError("decimal", decimal, "'.' or ','")
+    if encoding is not None:
+        try:
+            codecs.lookup(encoding)
+        except LookupError:
+            raise ParameterError("encoding", encoding, "a known one, such as 'latin-1' or 'utf-16'") from None
 
 
 def _several(columns: str | int | Iterable[str | int]) -> tuple[str | int, ...]:

@@ -3,18 +3,43 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-import scipy.sparse as sp
 
-from linsep.data.byte_streams import File, ReadError
-from linsep.data.columns import Layout, listed
-from linsep.data.text_parsers import label, tidy
+from linsep.data.byte_streams import File
+from linsep.data.cells import GAPS
+from linsep.data.labels import label, object_array, tidy
+from linsep.data.layout import Column, Layout, listed
+from linsep.data.sparse import is_sparse
+from linsep.errors import DataNote, ReadError
 from linsep.problem import Array
+
+Result = TypeVar("Result")
+
+
+class RereadError(ReadError):
+    """A cell shows that its column is of another kind than the rows before it said.
+
+    The source knows by now, and gives other rows when it is read again; whoever has used rows of it must begin again.
+    ``until_settled`` does so.
+    """
+
+    column: str
+    cell: str
+
+
+def until_settled(job: Callable[[], Result]) -> Result:
+    """Do a job that reads a source, again from the beginning whenever a column turns out to be of another kind."""
+    while True:
+        try:
+            return job()
+        except RereadError:
+            continue
 
 
 class Block(NamedTuple):
@@ -45,7 +70,7 @@ class Options:
     delimiter: str | None = None
     header: bool | None = None
     zero_based: bool | None = None
-    hash_bits: int = 18
+    hash_bits: int | None = None
     text: tuple[str | int, ...] = ()
     categorical: tuple[str | int, ...] = ()
     ignore: tuple[str | int, ...] = ()
@@ -54,6 +79,15 @@ class Options:
     block_bytes: int = 1 << 22
     labels: bool = True
     layout: Layout | None = None
+    new_levels: bool = False
+    numeric: tuple[str | int, ...] = ()
+    keep_index: bool = False
+    encoding: str | None = None
+    decimal: str | None = None
+    thousands: str | None = None
+    dates: str | bool = True
+    gaps: tuple[str, ...] = GAPS
+    max_features: int = 1 << 24
 
 
 class Source(ABC):
@@ -64,8 +98,8 @@ class Source(ABC):
 
     Attributes
     ----------
-    names : list of str or None
-        Names of the features, those of columns that are hashed left out; None where the data has none.
+    notes : list of DataNote
+        Decisions that were taken for the user; each was also a warning.
     layout : Layout or None
         The columns of a table and what becomes of them, to read other data in the same way.
     seen : dict of int to set of str, or None
@@ -82,7 +116,6 @@ class Source(ABC):
     (<Source input, csv>, ['x', 'z'])
     """
 
-    names: list[str] | None = None
     layout: Layout | None = None
     seen: dict[int, set[str]] | None = None
 
@@ -93,12 +126,43 @@ class Source(ABC):
         self.positive = label(positive) if isinstance(positive, str) else positive
         self._done = 0  # bytes of the files that have been read to their end
         self._current: File | None = None
+        self.notes: list[DataNote] = []
+
+    def note(self, where: str, what: str, *settings: tuple[str, Any]) -> None:
+        """Tell of a decision that was taken for the user, once."""
+        note = DataNote(where, what, *settings)
+        if str(note) not in map(str, self.notes):
+            self.notes.append(note)
+            warnings.warn(note, stacklevel=3)
+
+    @property
+    def names(self) -> list[str] | None:
+        """Names of the features, those of columns that are hashed left out; None where the data has none."""
+        return None
 
     def __repr__(self) -> str:
         names = self.files[0].name if len(self.files) == 1 else f"{len(self.files)} files"
         return f"<Source {names}, {self.options.format}>"
 
     def __iter__(self) -> Iterator[Block]:
+        while True:
+            given = False
+            try:
+                for block in self._blocks():
+                    given = True
+                    yield block
+                return
+            except RereadError as late:
+                self.adapt(late)
+                if given:  # whoever has those rows must begin again
+                    raise
+
+    def adapt(self, late: RereadError) -> None:
+        """Take a column for another kind from now on."""
+        raise late
+
+    def _blocks(self) -> Iterator[Block]:
+        """Yield the blocks of all files."""
         self._done, self._current = 0, None
         first_row = 0
         labels: set[Any] = set()
@@ -113,10 +177,11 @@ class Source(ABC):
                 first_row += X.shape[0]
             self._done, self._current = self._done + (file.size or file.position), None
         if first_row == 0:
-            raise ReadError(f"{self.files[0].name}: no rows" if len(self.files) == 1 else "no rows in any of the files")
+            name = self.files[0].name
+            raise ReadError("", "no rows in any of the files") if len(self.files) > 1 else ReadError(name, "no rows")
         if self.positive is not None and self.options.labels and self.positive not in labels:
             known = listed(sorted(map(str, labels)))
-            raise ReadError(f"{self.files[0].name}: no row has the label {self.options.positive!r}; there are {known}")
+            raise ReadError(self.files[0].name, f"no row has the label {self.options.positive!r}; there are {known}")
 
     @abstractmethod
     def _read(self, file: File) -> Iterator[tuple[Any, Array | None]]:
@@ -141,6 +206,14 @@ class Source(ABC):
     def extent(self) -> tuple[int, bool]:
         """How wide `Block.X` has been so far, and whether an index was 0: parts read elsewhere must agree on it."""
         return self.n_features, False
+
+    @property
+    def levels(self) -> list[tuple[int, str | None]]:
+        """The words that have features so far, by the number of their column; only tables have any."""
+        return []
+
+    def take_levels(self, found: list[list[tuple[int, str | None]]]) -> None:  # noqa: B027
+        """Know the words that the parts, which were read elsewhere, have found, in the order of the parts."""
 
     def take_note(self, width: int, zero: bool) -> None:  # noqa: B027, most have nothing to take note of
         """Know what the parts, which were read elsewhere, have found together; only LIBSVM text leaves it open."""
@@ -178,14 +251,11 @@ class Source(ABC):
         >>> X.tolist(), y.tolist()
         ([[1.0, 2.0], [3.0, 4.0]], ['yes', 'no'])
         """
-        parts: list[Any] = []
-        labels: list[Array] = []
-        for X, y, _ in self:
-            parts.append(X)
-            if y is not None:
-                labels.append(y)
-        if not sp.issparse(parts[0]):
+        parts, labels = until_settled(self._gathered)
+        if not is_sparse(parts[0]):
             return np.concatenate(parts), join(labels)
+        import scipy.sparse as sp
+
         width = max(part.shape[1] for part in parts)
         for part in parts:
             part.resize(part.shape[0], width)
@@ -193,6 +263,43 @@ class Source(ABC):
         if self.features != slice(0, width):
             X = X[:, self.features]
         return X, join(labels)
+
+    def _gathered(self) -> tuple[list[Any], list[Array]]:
+        """Return the rows and the labels of all blocks."""
+        parts: list[Any] = []
+        labels: list[Array] = []
+        for X, y, _ in self:
+            parts.append(X)
+            if y is not None:
+                labels.append(y)
+        return parts, labels
+
+    def state(self) -> dict[str, Any]:
+        """Return what a model keeps to read other data in the same way: arrays and plain values."""
+        options = self.options
+        memory: dict[str, Any] = {"format": options.format, "missing": options.missing}
+        layout = self.layout
+        if layout is not None:
+            memory |= layout.state()
+        for name in ("decimal", "thousands", "encoding"):
+            if getattr(options, name) is not None:
+                memory[name] = getattr(options, name)
+        if options.gaps != GAPS:
+            memory["gaps"] = object_array(list(options.gaps))
+        if self.seen:
+            places = sorted(self.seen)
+            memory["seen"] = np.array(places, dtype=np.int64)
+            memory["seen_names"] = object_array([" ".join(sorted(self.seen[j])) for j in places])
+        return memory
+
+    @property
+    def grows(self) -> bool:
+        """Whether rows may have features that come up while they are read, so that parts must agree on them."""
+        return False
+
+    def describe(self) -> list[Column]:
+        """Read all rows, and return what there is to say of every column; only tables have something to say."""
+        return []
 
 
 def join(labels: list[Array]) -> Array | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from linsep.errors import DataError, ParameterError
 from linsep.problem import Array, Floats, Plane
 
 
@@ -55,19 +56,20 @@ def teacher(
     True
     """
     if n < 2 or d < 1:
-        raise ValueError(f"teacher needs at least 2 points and 1 feature, got n={n}, d={d}")
+        raise ParameterError(*(("n", n, "at least 2") if n < 2 else ("d", d, "at least 1")))
     if not 0 <= flip <= 1:
-        raise ValueError(f"flip must be between 0 and 1, got {flip!r}")
-    if not (math.isfinite(radius) and radius > 0 and margin >= 0):
-        raise ValueError(f"radius must be positive and margin not negative, got {radius!r} and {margin!r}")
+        raise ParameterError("flip", flip, "between 0 and 1")
+    if not (math.isfinite(radius) and radius > 0):
+        raise ParameterError("radius", radius, "positive")
+    if not margin >= 0:
+        raise ParameterError("margin", margin, "0 or more")
     rng = np.random.default_rng(random_state)
     w = rng.standard_normal(d)
     w /= np.linalg.norm(w)
     b = float(rng.uniform(-0.5, 0.5)) * (radius - margin) if offset is True else float(offset)
     if abs(b) + margin >= radius:
-        raise ValueError(
-            f"no point fits beyond the margin: |offset| + margin = {abs(b) + margin:g}, radius = {radius:g}"
-        )
+        what = f"no point fits beyond the margin: |offset| + margin = {abs(b) + margin:g}, radius = {radius:g}"
+        raise DataError("", what)
 
     x = rng.standard_normal((n, d))
     x *= (radius * rng.random(n) ** (1 / d) / np.linalg.norm(x, axis=1))[:, None]  # uniform in the ball

@@ -19,6 +19,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from linsep.data.atomic import replacing
+from linsep.errors import DataError
 from linsep.problem import Array, Floats
 
 TABLES = ("csv", "tsv", "parquet", "arrow")
@@ -64,9 +65,9 @@ def format_of(path: Path, wanted: str | None = None, allowed: Sequence[str] = FO
     form = wanted or ("csv" if name == "-" else _ENDINGS.get(ending.lstrip(".")))
     if form is None or form not in allowed:
         what = f"{ending or name!r} is not" if form is None else f"{form} is not"
-        raise ValueError(f"{path}: {what} a format to write here: {', '.join(allowed)}")
+        raise DataError(str(path), f"{what} a format to write here: {', '.join(allowed)}")
     if packed and form not in _TEXT:
-        raise ValueError(f"{path}: {form} is not written compressed as a whole, it has its own ways")
+        raise DataError(str(path), f"{form} is not written compressed as a whole, it has its own ways")
     return form
 
 

@@ -11,7 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.patheffects import withStroke
 from scipy.sparse.linalg import LinearOperator, svds
 
-from linsep.data import encoding
+from linsep.data.labels import check_same_length, class_codes, class_labels
+from linsep.data.matrices import matrix_for
 from linsep.figures.style import Display, Palette, below, draw_classes, plain
 from linsep.models.linear import Linear
 from linsep.problem import Array, Floats
@@ -216,9 +217,9 @@ def judged(display: type, model: Any, X: Any, y: Any) -> tuple[Any, Array]:
         )
     if getattr(model, "keep", "last") == "vote":
         raise ValueError("a vote of many planes is not one plane: nothing to draw with keep='vote'")
-    X = encoding.matrix(model, X, reset=False)
-    codes = encoding.codes(encoding.labels(y), model.classes_)
-    encoding.same_length(X, codes)
+    X = matrix_for(model, X)
+    codes = class_codes(class_labels(y), model.classes_)
+    check_same_length(X, codes)
     return X, codes
 
 

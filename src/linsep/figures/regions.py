@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 
-from linsep.data import encoding
+from linsep.data.matrices import to_rows
 from linsep.figures.plane import (
     Frame,
     dense,
@@ -104,7 +104,7 @@ class RegionsDisplay(Display):
         rows = some_rows(np.arange(X.shape[0], dtype=float), counts)
         part = X[rows]
         W, b = model.coef_, model.intercept_
-        wrong = scores(encoding.to_rows(part), W, b).argmax(axis=1) != groups[rows]
+        wrong = scores(to_rows(part), W, b).argmax(axis=1) != groups[rows]
         caption = f"{len(rows):,} of {X.shape[0]:,} rows" if len(rows) < X.shape[0] else ""
         if X.shape[1] == 2:
             points, names = dense(part), two_names(getattr(model, "feature_names_in_", None))

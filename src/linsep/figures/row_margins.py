@@ -9,7 +9,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from linsep.data import encoding
+from linsep.data.labels import as_examples
+from linsep.data.matrices import to_rows
 from linsep.figures.plane import judged
 from linsep.figures.style import Display, Palette, below, plain
 from linsep.learn.driver import norm, separations
@@ -70,7 +71,7 @@ class MarginsDisplay(Display):
         display : MarginsDisplay
         """
         X, codes = judged(cls, model, X, y)
-        data = encoding.examples(encoding.to_rows(X), codes, len(model.coef_), np.ones(len(codes)))
+        data = as_examples(to_rows(X), codes, len(model.coef_), np.ones(len(codes)))
         size = norm(model.coef_)
         if size == 0:
             raise ValueError("there is no plane: w = 0")

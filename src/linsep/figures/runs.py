@@ -9,7 +9,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from linsep.data import encoding
+from linsep.data.labels import as_examples, class_codes, class_labels
+from linsep.data.matrices import matrix_for, to_rows
 from linsep.errors import NotSeparable
 from linsep.figures.style import Display, Palette, below, logarithmic, short
 from linsep.learn.driver import view
@@ -185,9 +186,9 @@ def _errors(model: Any, trail: Trail, counts: Array, X: Any, y: Any) -> tuple[Fl
     """Return the share of wrong rows after so many mistakes, of training rows and of others."""
     sets = [trail.examples]
     if X is not None:
-        X = encoding.matrix(model, X, reset=False)
-        codes = encoding.codes(encoding.labels(y), model.classes_)
-        sets.append(encoding.examples(encoding.to_rows(X), codes, len(model.coef_), np.ones(len(codes))))
+        X = matrix_for(model, X)
+        codes = class_codes(class_labels(y), model.classes_)
+        sets.append(as_examples(to_rows(X), codes, len(model.coef_), np.ones(len(codes))))
     found = np.array(
         [
             [view(data, W, b, on_plane=model.on_plane).wrong / len(data.y) for data in sets]

@@ -14,7 +14,7 @@ import safetensors
 from safetensors.numpy import save as to_bytes
 
 from linsep.data.atomic import replacing
-from linsep.data.encoding import objects
+from linsep.data.labels import object_array
 from linsep.learn.driver import Ledger, Weights
 from linsep.problem import Array, Pass
 
@@ -106,7 +106,7 @@ class Checkpoint:
                 raise _OtherRunError(f"it is in pass {begun} already, max_iter is {allowed_passes}")
             ledger.trace = [tensors["trace"]] if len(tensors["trace"]) else []
             labels = content["classes"]
-            classes = objects(labels) if content["dtype"] == "|O" else np.array(labels, dtype=content["dtype"])
+            classes = object_array(labels) if content["dtype"] == "|O" else np.array(labels, dtype=content["dtype"])
             weights = Weights(tensors["W"], tensors["b"])
             allowed = float(tensors["allowed"][0])
             pairs = dict(content["class_weight"])

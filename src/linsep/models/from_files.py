@@ -21,9 +21,17 @@ from typing import Any, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from linsep.data import encoding
-from linsep.data.columns import Scaler
-from linsep.data.source import Block, Source
+from linsep.data.labels import (
+    as_examples,
+    check_class_weight,
+    class_codes,
+    class_labels,
+    classes_and_codes,
+    one_class_only,
+)
+from linsep.data.matrices import to_rows
+from linsep.data.scaling import Scaler
+from linsep.data.source import Block, Source, until_settled
 from linsep.learn.checkpoints import Checkpoint, State
 from linsep.learn.driver import (
     Keeper,
@@ -113,12 +121,17 @@ def fit_source(
         about = {name: value for name, value in model.get_params().items() if name != "verbose"}
         saved = Checkpoint(checkpoint, every, {"data": source.fingerprint(), "scale": scale, **about})
     state = saved.load() if saved is not None and resume else None
-    with closing(_Fitting(model, source, scale, saved, watch)) as fitting, _explained():
+    return until_settled(lambda: _fitted(_Fitting(model, source, scale, saved, watch), state, evaluate))
+
+
+def _fitted(started: _Fitting, state: State | None, evaluate: bool) -> Online:
+    """Make a run over a source, from its beginning or from a checkpoint."""
+    with closing(started) as fitting, _explained():
         if state is not None:
             fitting.go_on_from(state)
             run = fitting.run()
         else:
-            fitting.start(_labels_of_first_block(source))
+            fitting.start(_labels_of_first_block(fitting.source))
             try:
                 run = fitting.run()
             except _NewLabelError:  # not in the first block: learn all labels first, then start again
@@ -178,11 +191,11 @@ class _Fitting:
             classes = None  # the rest of them may come later
         if classes is None or model.class_weight == "balanced" or model.target_margin is not None:
             census = _Census(self.source)
-            classes = encoding.number(encoding.labels(list(census.labels)))[0]
+            classes = classes_and_codes(class_labels(list(census.labels)))[0]
         assert classes is not None
         if len(classes) < 2:
-            raise encoding.one_class(classes)
-        encoding.check_class_weight(model.class_weight, classes)
+            raise one_class_only(classes)
+        check_class_weight(model.class_weight, classes)
         positive = self.source.positive
         if positive is not None:
             if len(classes) > 2:
@@ -283,20 +296,20 @@ class _Fitting:
         self._widen(X.shape[1])
         y = self._codes(block.y)
         step = self.model.eta0 * self._factors()[y]
-        rows = encoding.to_rows(X)
+        rows = to_rows(X)
         if self.held is not None:
             mask = held_out(self.seed, block.first_row, len(y), self.model.validation_fraction)
             step[mask] = 0.0
             if not self.held.complete:
                 unseen = take(rows, np.flatnonzero(mask))
-                self.held.add(encoding.examples(unseen, y[mask], len(self.weights.b), np.ones(mask.sum())))
-        return encoding.examples(rows, y, len(self.weights.b), step)
+                self.held.add(as_examples(unseen, y[mask], len(self.weights.b), np.ones(mask.sum())))
+        return as_examples(rows, y, len(self.weights.b), step)
 
     def _codes(self, y: Array | None) -> Array:
         if y is None:
             raise ValueError("there are no labels to learn from")
         try:
-            return encoding.codes(y, self.classes)
+            return class_codes(y, self.classes)
         except ValueError:
             raise _NewLabelError from None
 
@@ -337,7 +350,7 @@ class _Fitting:
     def _seen(self, block: Block, examples: Examples) -> View:
         """Look at a block as it is in the file, with weights in its units."""
         W, b = self._in_units_of_the_file(*self.keeper.plane(self.weights))
-        rows = encoding.to_rows(block.X)
+        rows = to_rows(block.X)
         return view(Examples(rows, examples.y, examples.step), W, b, on_plane=self.model.on_plane)
 
     def hand_over(self, run: Run, evaluate: bool) -> Online:
@@ -399,7 +412,7 @@ def _labels_of_first_block(source: Source) -> Array | None:
     for block in source:
         if block.y is None:
             raise ValueError("there are no labels to learn from")
-        classes, _ = encoding.number(encoding.labels(block.y.tolist()))
+        classes, _ = classes_and_codes(class_labels(block.y.tolist()))
         return classes if len(classes) > 1 else None
     return None
 
@@ -413,10 +426,10 @@ class _Census:
         for block in ahead(source):
             if block.y is None:
                 raise ValueError("there are no labels to learn from")
-            classes, codes = encoding.number(encoding.labels(block.y.tolist()))
+            classes, codes = classes_and_codes(class_labels(block.y.tolist()))
             for label, number in zip(classes.tolist(), np.bincount(codes).tolist(), strict=True):
                 self.labels[label] += number
-            plain = Examples(encoding.to_rows(block.X), np.ones(len(codes), np.int8), np.ones(len(codes)))
+            plain = Examples(to_rows(block.X), np.ones(len(codes), np.int8), np.ones(len(codes)))
             self.radius = max(self.radius, view(plain, np.zeros((1, block.X.shape[1])), np.zeros(1)).radius)
 
 
@@ -448,7 +461,7 @@ class _Held:
         for _ in range(self.blocks):
             sparse = bool(np.load(self.file, allow_pickle=False))
             *parts, y = (np.load(self.file, allow_pickle=False) for _ in range(4 if sparse else 2))
-            rows = encoding.to_rows(parts[0]) if not sparse else Sparse(*parts)
+            rows = to_rows(parts[0]) if not sparse else Sparse(*parts)
             if len(y):
                 wrong += keeper.wrong(Examples(rows, y, np.ones(len(y))), weights, self.on_plane)
         return wrong / self.rows

@@ -13,10 +13,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from linsep.data import encoding
+from linsep.data.labels import at_least_two_classes, check_same_length, class_codes, classes_and_codes, example_weights
+from linsep.data.matrices import refuse_not_finite
 from linsep.learn.hypotheses import Vote
 from linsep.models.dual_passes import Kernel, Machines, Mistakes, Run
 from linsep.models.online import need, number, one_of, whole
+from linsep.models.validation import checked_labels, checked_matrix
 from linsep.problem import Array, Floats, Stop
 
 
@@ -152,8 +154,8 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X, y = self._rows_and_labels(X, y, reset=True)
         if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
             raise ValueError(f"Precomputed metric requires shape (n, n): a square matrix, got {X.shape}")
-        classes, codes = encoding.several(y)
-        weight = encoding.weights(X, sample_weight, self.class_weight, classes, codes)
+        classes, codes = at_least_two_classes(y)
+        weight = example_weights(X, sample_weight, self.class_weight, classes, codes)
         self._forget(X, classes)
         self._learn(X, codes, weight, self.max_iter)
         if self.stop_reason_ == Stop.MAX_ITER:
@@ -189,12 +191,12 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         fresh = not hasattr(self, "classes_")
         X, y = self._rows_and_labels(X, y, reset=fresh)
         known = [] if fresh else [self.classes_]
-        expected = [] if classes is None else [encoding.labels(classes)]
-        merged, _ = encoding.number(np.concatenate([*known, *expected, y]))
+        expected = [] if classes is None else [checked_labels(classes)]
+        merged, _ = classes_and_codes(np.concatenate([*known, *expected, y]))
         if not fresh and len(merged) == len(self.classes_):
             merged = self.classes_
-        codes = encoding.codes(y, merged)
-        weight = encoding.weights(X, sample_weight, self.class_weight, merged, codes)
+        codes = class_codes(y, merged)
+        weight = example_weights(X, sample_weight, self.class_weight, merged, codes)
         if fresh:
             self._forget(X, merged)
         elif len(merged) > len(self.classes_):
@@ -218,7 +220,7 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _grow(self, classes: Array) -> None:
         """Make room for classes that were not there before: one binary machine is two opposite ones."""
-        places, old = encoding.codes(self.classes_, classes), len(self.classes_)
+        places, old = class_codes(self.classes_, classes), len(self.classes_)
         self.classes_ = classes
         self._codes = np.full_like(self._codes, places[0]) if old == 1 else places[self._codes]
         if len(classes) == 2:
@@ -301,7 +303,7 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         scores : ndarray of shape (m,) or (m, classes)
         """
         check_is_fitted(self, "dual_coef_")
-        X = self._finite(encoding.matrix(self, X, reset=False))
+        X = self._finite(checked_matrix(self, X, reset=False))
         S = np.zeros((X.shape[0], len(self.dual_coef_)))
         kernel, size = self._kernel(), max(16, self._room(len(self.support_)))
         sweep = self._vote().sweep(self.on_plane) if self.keep == "vote" else None
@@ -385,9 +387,9 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _rows_and_labels(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Array]:
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        X = self._finite(encoding.matrix(self, X, reset=reset))
-        y = encoding.labels(y)
-        encoding.same_length(X, y)
+        X = self._finite(checked_matrix(self, X, reset=reset))
+        y = checked_labels(y)
+        check_same_length(X, y)
         return X, y
 
     def _finite(self, X: Any) -> Any:
@@ -396,7 +398,7 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError("sparse input is not supported for a precomputed kernel: its values are dense")
         X = X.astype(np.float64, copy=False)
         if not np.isfinite(X.data if sp.issparse(X) else X).all():
-            encoding.refuse(X, np.zeros((1, 1)), getattr(self, "feature_names_in_", None))
+            refuse_not_finite(X, np.zeros((1, 1)), getattr(self, "feature_names_in_", None))
         return X
 
     def _check_parameters(self) -> None:

@@ -11,8 +11,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from linsep.data import encoding
+from linsep.data.labels import as_examples, check_same_length, class_codes
+from linsep.data.matrices import refuse_not_finite, to_rows
 from linsep.learn.driver import View, norm, scores, view
+from linsep.models.validation import checked_labels, checked_matrix
 from linsep.problem import Array, Floats
 
 
@@ -41,10 +43,10 @@ class Linear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         scores : ndarray of shape (n,) or (n, classes)
         """
         check_is_fitted(self, "coef_")
-        X = encoding.matrix(self, X, reset=False)
-        S = scores(encoding.to_rows(X), self.coef_, self.intercept_)
+        X = checked_matrix(self, X, reset=False)
+        S = scores(to_rows(X), self.coef_, self.intercept_)
         if not np.isfinite(S).all():
-            encoding.refuse(X, self.coef_, getattr(self, "feature_names_in_", None))
+            refuse_not_finite(X, self.coef_, getattr(self, "feature_names_in_", None))
         return S[:, 0] if S.shape[1] == 1 else S
 
     def predict(self, X: Any) -> Any:
@@ -124,10 +126,10 @@ class Linear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _view(self, X: Any, y: Any) -> View:
         check_is_fitted(self, "coef_")
-        X = encoding.matrix(self, X, reset=False)
-        y = encoding.codes(encoding.labels(y), self.classes_)
-        encoding.same_length(X, y)
-        data = encoding.examples(encoding.to_rows(X), y, len(self.coef_), np.ones(len(y)))
+        X = checked_matrix(self, X, reset=False)
+        y = class_codes(checked_labels(y), self.classes_)
+        check_same_length(X, y)
+        data = as_examples(to_rows(X), y, len(self.coef_), np.ones(len(y)))
         with self._explained(X, self.coef_):
             return view(
                 data,
@@ -143,4 +145,4 @@ class Linear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         try:
             yield
         except FloatingPointError:
-            encoding.refuse(X, W, getattr(self, "feature_names_in_", None))
+            refuse_not_finite(X, W, getattr(self, "feature_names_in_", None))

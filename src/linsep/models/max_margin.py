@@ -7,9 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from linsep.data import encoding
+from linsep.data.labels import as_examples, at_least_two_classes, check_same_length
+from linsep.data.matrices import to_rows
 from linsep.errors import NotSeparable
 from linsep.models.linear import Linear
+from linsep.models.validation import checked_labels, checked_matrix
 from linsep.problem import Array, Floats
 from linsep.prove import margins
 from linsep.prove.claims import Verdict
@@ -96,12 +98,12 @@ class MaxMarginClassifier(Linear):
             raise ValueError(f"gap must be between 0 and 1, got {gap!r}")
         if y is None:
             raise ValueError("MaxMarginClassifier requires y to be passed, but the target y is None")
-        X = encoding.matrix(self, X, reset=True)
-        y = encoding.labels(y)
-        encoding.same_length(X, y)
-        classes, codes = encoding.several(y)
+        X = checked_matrix(self, X, reset=True)
+        y = checked_labels(y)
+        check_same_length(X, y)
+        classes, codes = at_least_two_classes(y)
         machines = 1 if len(classes) == 2 else len(classes)
-        data = encoding.examples(encoding.to_rows(X), codes, machines, np.ones(len(y)))
+        data = as_examples(to_rows(X), codes, machines, np.ones(len(y)))
         form = "affine" if self.fit_intercept else "origin"
         try:
             with self._explained(X, np.zeros(1)):

@@ -20,7 +20,15 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from linsep.data import encoding
+from linsep.data.labels import (
+    as_examples,
+    at_least_two_classes,
+    check_same_length,
+    class_codes,
+    classes_and_codes,
+    example_weights,
+)
+from linsep.data.matrices import refuse_not_finite, to_rows
 from linsep.learn.driver import (
     Keeper,
     Plan,
@@ -37,6 +45,7 @@ from linsep.learn.driver import (
 )
 from linsep.learn.hypotheses import Average, Best, Vote
 from linsep.models.linear import Linear
+from linsep.models.validation import checked_labels, checked_matrix
 from linsep.problem import Array, Examples, Floats, Pass, Run, Stop, count, take
 
 P = ParamSpec("P")
@@ -101,8 +110,8 @@ class Online(Linear, ABC):
         """
         self._check_parameters()
         X, y = self._rows_and_labels(X, y, reset=True)
-        classes, y = encoding.several(y)
-        weight = encoding.weights(X, sample_weight, self.class_weight, classes, y)
+        classes, y = at_least_two_classes(y)
+        weight = example_weights(X, sample_weight, self.class_weight, classes, y)
         W, b = self._first_weights(X.shape[1], classes, coef_init, intercept_init)
         seed = self._draw_seed()
         held = np.flatnonzero(held_out(seed, 0, len(y), self.validation_fraction)) if self.early_stopping else None
@@ -142,18 +151,18 @@ class Online(Linear, ABC):
         fresh = not hasattr(self, "coef_")
         X, y = self._rows_and_labels(X, y, reset=fresh)
         known = [] if fresh else [self.classes_]
-        expected = [] if classes is None else [encoding.labels(classes)]
-        merged, _ = encoding.number(np.concatenate([*known, *expected, y]))
+        expected = [] if classes is None else [checked_labels(classes)]
+        merged, _ = classes_and_codes(np.concatenate([*known, *expected, y]))
         if not fresh and len(merged) == len(self.classes_):
             merged = self.classes_  # in the order they have, which need not be the sorted one
-        weight = encoding.weights(X, sample_weight, self.class_weight, merged, encoding.codes(y, merged))
+        weight = example_weights(X, sample_weight, self.class_weight, merged, class_codes(y, merged))
         if fresh:
             W, b = self._first_weights(X.shape[1], merged, None, None)
             keeper = self._new_keeper()
         else:
             W, b, keeper = self._grown(merged)
         # a class without a rival is the positive one until a second class is seen
-        y = encoding.codes(y, merged) if len(merged) > 1 else np.ones(len(y), np.intp)
+        y = class_codes(y, merged) if len(merged) > 1 else np.ones(len(y), np.intp)
         seed = self._draw_seed() if fresh else self._seed
         first_pass = 0 if fresh else self.n_iter_
         run, data, keeper = self._train(X, y, weight, W, b, seed, max_iter=1, first_pass=first_pass, keeper=keeper)
@@ -179,7 +188,7 @@ class Online(Linear, ABC):
         keeper: Keeper | None = None,
     ) -> tuple[Run, Examples, Keeper]:
         """Train ``W`` and ``b`` in place; return the run, the examples as it saw them, and what it keeps."""
-        rows = encoding.to_rows(X)
+        rows = to_rows(X)
         if keeper is None:
             keeper = self._new_keeper(lambda W, b: total(errors(data, W, b, self.on_plane)))
         validation_error = None
@@ -188,14 +197,14 @@ class Online(Linear, ABC):
                 raise ValueError(
                     f"validation_fraction={self.validation_fraction} holds out {len(held)} of {len(y)} rows"
                 )
-            unseen = encoding.examples(take(rows, held), y[held], len(b), np.ones(len(held)))
+            unseen = as_examples(take(rows, held), y[held], len(b), np.ones(len(held)))
             weight = weight.copy()
             weight[held] = 0.0
 
             def validation_error() -> float:
                 return keeper.wrong(unseen, Weights(W, b), self.on_plane) / count(unseen.rows)
 
-        data = encoding.examples(rows, y, len(b), self.eta0 * weight)
+        data = as_examples(rows, y, len(b), self.eta0 * weight)
         plan = self._plan(len(b), seed)
         if max_iter is not None:
             plan = replace(plan, max_iter=max_iter)
@@ -293,7 +302,7 @@ class Online(Linear, ABC):
         old, (W, b) = self.classes_, self._last_weights()
         if len(classes) == len(old):
             return W.copy(), b.copy(), keeper
-        places = encoding.codes(old, classes)
+        places = class_codes(old, classes)
 
         def grow(W: Floats, b: Floats) -> tuple[Floats, Floats]:
             return _grown(W, b, places, len(classes))
@@ -322,9 +331,9 @@ class Online(Linear, ABC):
         if not isinstance(keeper, Vote):
             return super().decision_function(X)
         check_is_fitted(self, "coef_")
-        X = encoding.matrix(self, X, reset=False)
+        X = checked_matrix(self, X, reset=False)
         if not np.isfinite(X.data if sp.issparse(X) else X).all():
-            encoding.refuse(X, self.coef_, getattr(self, "feature_names_in_", None))
+            refuse_not_finite(X, self.coef_, getattr(self, "feature_names_in_", None))
         V = keeper.votes(X, self.on_plane)
         return V[:, 0] if V.shape[1] == 1 else V
 
@@ -413,9 +422,9 @@ class Online(Linear, ABC):
     def _rows_and_labels(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Array]:
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        X = encoding.matrix(self, X, reset=reset)
-        y = encoding.labels(y)
-        encoding.same_length(X, y)
+        X = checked_matrix(self, X, reset=reset)
+        y = checked_labels(y)
+        check_same_length(X, y)
         return X, y
 
     def _check_parameters(self) -> None:

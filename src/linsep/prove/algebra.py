@@ -42,7 +42,9 @@ def column(values: Floats, exponents: Array | int = 0) -> Any:
     numbers, places = mantissas(values)
     places = np.where(numbers == 0, 0, places + exponents)
     lowest = int(places[numbers != 0].min()) if numbers.any() else 0
-    entries = [fmpz(a) << (p - lowest) if a else fmpz(0) for a, p in zip(numbers.tolist(), places.tolist(), strict=True)]
+    entries = [
+        fmpz(a) << (p - lowest) if a else fmpz(0) for a, p in zip(numbers.tolist(), places.tolist(), strict=True)
+    ]
     return fmpz_mat(len(entries), 1, entries)
 
 

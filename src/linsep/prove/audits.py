@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linsep.data import encoding
+from linsep.data.labels import as_examples, check_same_length, class_codes, class_labels
+from linsep.data.matrices import as_matrix, matrix_for, to_rows
 from linsep.errors import NotSeparable
 from linsep.learn import kernels
 from linsep.learn.driver import held_out, scores, separations, squared_norms
@@ -139,13 +140,13 @@ class Trail(NamedTuple):
 def retrace(model: Any, X: Any, y: Any, *, coef_init: Any = None, intercept_init: Any = None) -> Trail:
     """Make the updates of a fitted perceptron again; the rows must be those it was trained on, in their order."""
     codes = _recorded(model)
-    X = encoding.matrix(model, X, reset=False)
-    labels = encoding.codes(encoding.labels(y), model.classes_)
-    encoding.same_length(X, labels)
+    X = matrix_for(model, X)
+    labels = class_codes(class_labels(y), model.classes_)
+    check_same_length(X, labels)
     if len(labels) != model._rows_seen:
         raise ValueError(f"the model was trained on {model._rows_seen} rows, these are {len(labels)}: give the same")
     machines, d = model.coef_.shape
-    rows, kept = encoding.to_rows(X), None
+    rows, kept = to_rows(X), None
     if model.early_stopping:
         kept = np.flatnonzero(~held_out(model._seed, 0, len(labels), model.validation_fraction))
         if not np.isin(codes // machines, kept).all():
@@ -153,7 +154,7 @@ def retrace(model: Any, X: Any, y: Any, *, coef_init: Any = None, intercept_init
         codes = np.searchsorted(kept, codes // machines) * machines + codes % machines
         rows, labels = take(rows, kept), labels[kept]
     rule = kernels.Rule(float(model.update_margin), float(model.fit_intercept))
-    examples = encoding.examples(_in_c_order(rows), labels, machines, np.full(len(labels), float(model.eta0)))
+    examples = as_examples(_in_c_order(rows), labels, machines, np.full(len(labels), float(model.eta0)))
     W, b = model._first_weights(d, model.classes_, coef_init, intercept_init)
     if model.warm_start and coef_init is None:  # what a warm start began from is gone: zero, or what the caller says
         W, b = np.zeros_like(W), np.zeros_like(b)
@@ -260,7 +261,7 @@ def audit(
     True
     """
     trail = retrace(model, X, y, coef_init=coef_init, intercept_init=intercept_init)
-    used_X, used_y = (X, y) if trail.kept is None else (encoding.table(X)[trail.kept], encoding.labels(y)[trail.kept])
+    used_X, used_y = (X, y) if trail.kept is None else (as_matrix(X)[trail.kept], class_labels(y)[trail.kept])
     try:
         bound = mistake_bound(
             used_X, used_y, fit_intercept=model.fit_intercept, eta0=trail.eta, coef_init=trail.start[:, :-1],

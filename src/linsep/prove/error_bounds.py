@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from scipy.special import betaincinv
 
-from linsep.data import encoding
+from linsep.data.labels import as_examples, check_same_length, class_codes, class_labels
+from linsep.data.matrices import matrix_for, to_rows
 from linsep.learn.driver import Weights, separations, squared_norms, train
 from linsep.problem import Examples, Floats, Stop, take
 from linsep.prove.audits import retrace
@@ -200,7 +201,7 @@ def _held_out(model: Any, X: Any, y: Any, delta: float) -> ErrorBound:
     assumptions = (_IID, "the held-out rows took no part in training, nor in any choice about it")
     if X is None:
         return ErrorBound(name, math.nan, words, assumptions, reason="no held-out rows were given")
-    labels = encoding.labels(y)
+    labels = class_labels(y)
     wrong, rows = int(np.count_nonzero(model.predict(X) != labels)), len(labels)
     low, high = clopper_pearson(wrong, rows, 1 - delta)
     words = f"{wrong} of {rows} held-out rows are predicted wrong; {words}"
@@ -277,11 +278,11 @@ def _margin(model: Any, X: Any, y: Any, delta: float, radius: float | None) -> E
         return ErrorBound(name, math.nan, words, assumptions, reason="what predicts is not one plane")
     if len(model.coef_) > 1:
         return ErrorBound(name, math.nan, words, assumptions, reason="it is for two classes")
-    X = encoding.matrix(model, X, reset=False)
-    labels = encoding.codes(encoding.labels(y), model.classes_)
-    encoding.same_length(X, labels)
-    rows = encoding.to_rows(X)
-    data = encoding.examples(rows, labels, 1, np.ones(len(labels)))
+    X = matrix_for(model, X)
+    labels = class_codes(class_labels(y), model.classes_)
+    check_same_length(X, labels)
+    rows = to_rows(X)
+    data = as_examples(rows, labels, 1, np.ones(len(labels)))
     offset = bool(model.fit_intercept)
     size = math.sqrt(float(np.square(model.coef_).sum() + np.square(model.intercept_).sum() * offset))
     longest = math.sqrt(float(squared_norms(rows).max())) * _UP

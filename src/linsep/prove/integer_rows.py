@@ -89,7 +89,9 @@ def independent_columns(data: Data, clock: Clock) -> Array:
         order = np.argsort(some)
         numbers, _ = _whole(data.rows, everyone, some[order], data.offset)
         inverse = np.argsort(order)
-        numbers = np.column_stack((numbers[:, [-1]], numbers[:, :-1][:, inverse])) if data.offset else numbers[:, inverse]
+        numbers = (
+            np.column_stack((numbers[:, [-1]], numbers[:, :-1][:, inverse])) if data.offset else numbers[:, inverse]
+        )
         found = algebra.leading(nmod_mat(algebra.matrix(numbers), algebra.PRIME))
         kept = some[[k - data.offset for k in found if k >= data.offset]]
     return np.sort(kept)

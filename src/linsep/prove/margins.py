@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from linsep.data import encoding
+from linsep.data.labels import at_least_two_classes, check_same_length, class_labels
+from linsep.data.matrices import as_matrix, refuse_not_finite, to_rows
 from linsep.errors import NotSeparable
 from linsep.learn.driver import squared_norms
 from linsep.problem import Array, Floats, Rows, count, take
@@ -147,16 +148,16 @@ def largest_margin(X: Any, y: Any, *, form: str = "affine", gap: float = 1e-6) -
         raise ValueError(f"form must be one of {_FORMS}, got {form!r}")
     if not (isinstance(gap, float | int) and 0 < gap < 1):
         raise ValueError(f"gap must be between 0 and 1, got {gap!r}")
-    X = encoding.table(X)
-    labels = encoding.labels(y)
-    encoding.same_length(X, labels)
-    classes, codes = encoding.several(labels)
+    X = as_matrix(X)
+    labels = class_labels(y)
+    check_same_length(X, labels)
+    classes, codes = at_least_two_classes(labels)
     machines = 1 if len(classes) == 2 else len(classes)
     signs = np.where(codes == 1, 1, -1).astype(np.int8) if machines == 1 else codes.astype(np.intp)
     try:
-        margin = replace(of_rows(encoding.to_rows(X), signs, X.shape[1], machines, form, gap), classes=classes)
+        margin = replace(of_rows(to_rows(X), signs, X.shape[1], machines, form, gap), classes=classes)
     except FloatingPointError:
-        encoding.refuse(X, np.zeros(1))
+        refuse_not_finite(X, np.zeros(1))
     return margin
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from linsep.data import encoding
+from linsep.data.matrices import as_matrix, to_rows
 from linsep.errors import NotSeparable
 from linsep.learn.driver import squared_norms
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
@@ -127,7 +127,7 @@ def mistake_bound(
     margin = _margin(X, y, form, gap) if margin is None else margin
     if margin.form != form:
         raise ValueError(f"the bound needs the margin in the {form} form, got {margin.form!r}")
-    rows = encoding.to_rows(encoding.table(X))
+    rows = to_rows(as_matrix(X))
     machines = len(np.atleast_2d(margin.w))
     low, high = squared_radius(rows)
     low_update, high_update = (square + fit_intercept for square in (low, high))

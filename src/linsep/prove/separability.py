@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from linsep.clock import Clock
-from linsep.data import encoding
+from linsep.data.labels import at_least_two_classes, check_same_length, class_labels
+from linsep.data.matrices import as_matrix, refuse_not_finite, to_rows
 from linsep.data.threads import quiet_algebra
 from linsep.prove.claims import Data, Separator, Verdict, read, separates
 from linsep.prove.search import decide
@@ -52,16 +53,16 @@ def separate(X: Any, y: Any, *, fit_intercept: bool = True, time_limit: float | 
     """
     if time_limit is not None and not time_limit >= 0:
         raise ValueError(f"time_limit must be a number of seconds not below 0, got {time_limit!r}")
-    X = encoding.table(X)
-    y = encoding.labels(y)
-    encoding.same_length(X, y)
-    classes, codes = encoding.several(y)
-    data = Data(encoding.to_rows(X), codes.astype(np.intp), X.shape[1], len(classes), bool(fit_intercept))
+    X = as_matrix(X)
+    y = class_labels(y)
+    check_same_length(X, y)
+    classes, codes = at_least_two_classes(y)
+    data = Data(to_rows(X), codes.astype(np.intp), X.shape[1], len(classes), bool(fit_intercept))
     try:
         with quiet_algebra():
             return decide(data, tuple(classes.tolist()), Clock(time_limit))
     except FloatingPointError:
-        encoding.refuse(X, np.zeros(0))
+        refuse_not_finite(X, np.zeros(0))
 
 
 def separator(model: Any, X: Any, y: Any) -> Separator | None:

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from linsep.data import encoding
+from linsep.data.labels import at_least_two_classes, check_same_length, class_labels
+from linsep.data.matrices import as_matrix
 from linsep.errors import NotSeparable
 from linsep.models.perceptron import Perceptron
 from linsep.problem import Array, Stop
@@ -79,12 +80,12 @@ def study(
     if not 0 < test_size < 1:
         raise ValueError(f"test_size must be between 0 and 1, got {test_size!r}")
     columns = getattr(X, "columns", None)
-    X, y = encoding.table(X), encoding.labels(y)
+    X, y = as_matrix(X), class_labels(y)
     if sp.issparse(X) and not X.has_canonical_format:  # once, not in every function that is called below
         X = X.copy()
         X.sum_duplicates()
-    encoding.same_length(X, y)
-    classes, codes = encoding.several(y)
+    check_same_length(X, y)
+    classes, codes = at_least_two_classes(y)
     stored = X.nnz if sp.issparse(X) else X.size
     machines = 1 if len(classes) == 2 else len(classes)
     passes = int(np.clip(_EFFORT / max(1, stored * machines), 20, 1000))

@@ -1,0 +1,224 @@
+"""Cells of text: what a column of them is, and how they become numbers.
+
+A column is of the first kind that every one of its cells fits: numbers, true and false, percentages, numbers with signs
+between thousands, dates and times; if none fits, it is words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from linsep.data.layout import BOOLEAN, DATE, GROUPED, NUMBER, PERCENT, WORD
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+GAPS = ("", "?", "NA", "N/A", "n/a", "na", "#N/A", "NaN", "nan", "-nan", "-NaN", "NULL", "null", "None")
+_SIGNS = (",", ".", "'", "\u2019", " ", "\u00a0", "\u202f")  # between thousands
+
+# how dates are written: what each looks like, and its format; where two fit, the first one counts
+_DAYS = (
+    (r"\d{4}-\d{1,2}-\d{1,2}", "%Y-%m-%d"),
+    (r"\d{4}/\d{1,2}/\d{1,2}", "%Y/%m/%d"),
+    (r"\d{1,2}\.\d{1,2}\.\d{4}", "%d.%m.%Y"),
+    (r"\d{1,2}/\d{1,2}/\d{4}", "%m/%d/%Y"),
+    (r"\d{1,2}/\d{1,2}/\d{4}", "%d/%m/%Y"),
+    (r"\d{1,2}-\d{1,2}-\d{4}", "%d-%m-%Y"),
+    (r"\d{1,2}-\d{1,2}-\d{4}", "%m-%d-%Y"),
+    (r"\d{1,2}\.\d{1,2}\.\d{2}", "%d.%m.%y"),
+    (r"\d{1,2}/\d{1,2}/\d{2}", "%m/%d/%y"),
+    (r"\d{1,2}/\d{1,2}/\d{2}", "%d/%m/%y"),
+)
+_TIMES = ((r"\d{1,2}:\d{2}", "%H:%M"), (r"\d{1,2}:\d{2}:\d{2}", "%H:%M:%S"))
+_SHAPES = {
+    **{form: shape for shape, form in (*_DAYS, *_TIMES)},
+    **{f"{day} {time}": f"{shape} {clock}" for shape, day in _DAYS for clock, time in _TIMES},
+}
+_ISO = "iso"  # a date and a time with a T, fractions of seconds or a zone
+_ISO_SHAPE = r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:?\d{2})?)?"
+
+
+class Spelling(NamedTuple):
+    """How numbers and gaps are written, as far as the user has said so."""
+
+    decimal: str | None = None  # the sign before fractions, None to find out
+    thousands: str | None = None  # the sign between thousands, "" if there is none, None to find out
+    dates: str | bool = True  # whether dates are looked for, or their format
+    gaps: tuple[str, ...] = GAPS
+
+    @property
+    def point(self) -> str:
+        """The sign before fractions."""
+        return self.decimal or "."
+
+
+@cache
+def number_pattern(point: str) -> re.Pattern[str]:
+    """Return the pattern of a plain number."""
+    dot = re.escape(point)
+    return re.compile(rf"\s*[+-]?((\d+({dot}\d*)?|{dot}\d+)([eE][+-]?\d+)?|inf(inity)?)\s*", re.ASCII | re.IGNORECASE)
+
+
+@cache
+def _grouped_pattern(sign: str, point: str) -> str:
+    """Return the pattern of a number with signs between thousands, which numbers below 1000 do not have."""
+    s, dot = re.escape(sign), re.escape(point)
+    return rf"^\s*[+-]?\d{{1,3}}({s}\d{{3}})*({dot}\d*)?\s*$"
+
+
+def fits(kind: str, cell: str, point: str) -> bool:
+    """Say whether a cell may stand in a column of this kind."""
+    name, _, form = kind.partition(":")
+    if name == NUMBER:
+        return number_pattern(point).fullmatch(cell) is not None
+    if name == BOOLEAN:
+        return cell.strip().lower() in ("true", "false")
+    if name == PERCENT:
+        bare = cell.strip()
+        return bare.endswith("%") and number_pattern(point).fullmatch(bare[:-1]) is not None
+    if name == GROUPED:
+        return re.match(_grouped_pattern(form, point), cell, re.ASCII) is not None
+    return name == WORD or (name == DATE and _is_date(cell.strip(), form))
+
+
+def _is_date(cell: str, form: str) -> bool:
+    """Say whether a cell is a date written so."""
+    if form == _ISO:
+        return re.fullmatch(_ISO_SHAPE, cell, re.ASCII) is not None
+    if form in _SHAPES and re.fullmatch(_SHAPES[form], cell, re.ASCII) is None:
+        return False
+    try:
+        datetime.strptime(cell, form)
+    except ValueError:
+        return False
+    return True
+
+
+def kinds_of(cells: Sequence[str], spelling: Spelling) -> list[str]:
+    """Return the kinds that fit every cell, the best first; the last one is always words."""
+    point = spelling.point
+    if not cells:
+        return [NUMBER, WORD]
+    found = [kind for kind in (NUMBER, BOOLEAN, PERCENT) if all(fits(kind, cell, point) for cell in cells)]
+    signs = _SIGNS if spelling.thousands is None else (spelling.thousands,) if spelling.thousands else ()
+    for sign in signs:
+        kind = f"{GROUPED}:{sign}"
+        if sign != point and any(sign in cell.strip() for cell in cells) and _all_fit(kind, cells, point):
+            found.append(kind)
+    if spelling.dates:
+        forms = [spelling.dates] if isinstance(spelling.dates, str) else [*_SHAPES, _ISO]
+        found += [f"{DATE}:{form}" for form in forms if _all_fit(f"{DATE}:{form}", cells, point)]
+    return [*found, WORD]
+
+
+def _all_fit(kind: str, cells: Sequence[str], point: str) -> bool:
+    """Say whether all cells fit; the first one alone rules out most kinds."""
+    return fits(kind, cells[0], point) and all(fits(kind, cell, point) for cell in cells)
+
+
+def decimal_sign(columns: Iterable[Sequence[str]], delimiter: str) -> str:
+    """Return the sign before fractions: a comma if it makes numbers of columns that would otherwise be words.
+
+    A comma that stands before three digits each time may as well be one between thousands; it is the decimal sign if
+    something else cuts the cells, as programs that write decimal commas do.
+    """
+    comma = False
+    for cells in columns:
+        if not any("," in cell for cell in cells):
+            if any("." in cell for cell in cells) and all(fits(NUMBER, cell, ".") for cell in cells):
+                return "."
+        elif all(fits(NUMBER, cell, ",") or fits(f"{GROUPED}:.", cell, ",") for cell in cells):
+            ambiguous = all(fits(f"{GROUPED}:,", cell, ".") for cell in cells)
+            comma |= not ambiguous or delimiter != ","
+    return "," if comma else "."
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Columns of strings to numbers
+
+
+def values(column: pa.StringArray, kind: str, point: str) -> np.ndarray[Any, np.dtype[np.float64]] | None:
+    """Return the numbers in a column of strings, NaN for gaps; None if some cell is not of the kind."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    name, _, form = kind.partition(":")
+    column = pc.utf8_trim_whitespace(column)
+    try:
+        if name == BOOLEAN:
+            cells = pc.utf8_lower(column)
+            if not _all(pc.is_in(cells, pa.array(["true", "false"])), column):
+                return None
+            found = pc.cast(pc.equal(cells, "true"), pa.float64())
+        elif name == DATE:
+            found = _days(column, form)
+        else:
+            found = _numbers(column, name, form, point)
+    except pa.ArrowInvalid:
+        return None
+    return None if found is None else np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def _all(true: Any, column: Any) -> bool:
+    """Say whether all cells that are no gaps have passed."""
+    import pyarrow.compute as pc
+
+    return bool(pc.all(pc.or_(pc.is_null(column), pc.fill_null(true, False)), min_count=0).as_py())
+
+
+def _numbers(column: Any, name: str, sign: str, point: str) -> Any:
+    """Return numbers without the signs that are beside or between the digits."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if name == PERCENT:
+        if not _all(pc.ends_with(column, "%"), column):
+            return None
+        column = pc.utf8_rtrim(column, "%")
+    if name == GROUPED:
+        if not _all(pc.match_substring_regex(column, _grouped_pattern(sign, point)), column):
+            return None
+        column = pc.replace_substring(column, sign, "")
+    if point != ".":
+        column = pc.replace_substring(column, point, ".")
+    return pc.cast(column, pa.float64())
+
+
+def _days(column: Any, form: str) -> Any:
+    """Return days since 1970-01-01; times without a date are parts of a day."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if form == _ISO:
+        if not _all(pc.match_substring_regex(column, f"^{_ISO_SHAPE}$"), column):
+            return None
+        try:
+            stamps = column.cast(pa.timestamp("us"))
+        except pa.ArrowInvalid:
+            stamps = column.cast(pa.timestamp("us", "UTC"))  # with zones
+        return days(stamps)
+    if form in _SHAPES and not _all(pc.match_substring_regex(column, f"^{_SHAPES[form]}$"), column):
+        return None
+    if "%d" not in form:  # a time of the day
+        column, form = pc.binary_join_element_wise("1970-01-01", column, " "), f"%Y-%m-%d {form}"
+    stamps = pc.strptime(column, format=form, unit="s")
+    return days(stamps)
+
+
+def days(stamps: pa.Array) -> pa.Array:
+    """Return dates, times or durations as days since 1970-01-01, or as parts of a day."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = stamps.type
+    if pa.types.is_date(kind):
+        return pc.cast(pc.cast(stamps, pa.date32()).view(pa.int32()), pa.float64())
+    per_day = 86400 * {"s": 1, "ms": 1000, "us": 10**6, "ns": 10**9}[kind.unit]
+    whole = stamps.view(pa.int32() if kind.bit_width == 32 else pa.int64())
+    return pc.divide(pc.cast(whole, pa.float64(), safe=False), float(per_day))

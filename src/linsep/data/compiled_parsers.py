@@ -1,0 +1,349 @@
+"""Text to numbers: compiled walks over the bytes of LIBSVM text and of plain tables, exact to the last bit.
+
+A number of at most 19 digits goes into an integer ``m``. When ``m < 2^53`` and its power of ten is at most ``10^22``,
+both are exact as doubles and a single division or multiplication rounds correctly (Clinger 1990, "How to read floating
+point numbers accurately"). Every other spelling is left to libraries that round correctly as well.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from linsep.compiling import compiled as _compiled
+
+compiled = _compiled(error_model="numpy")  # strict arithmetic: one rounding for a number
+inlined = njit(inline="always", error_model="numpy")
+
+_POWERS = np.array([10.0**k for k in range(23)])
+_EXACT = np.uint64(1 << 53)
+_ZERO, _ONE, _TEN = np.uint64(48), np.uint64(1), np.uint64(10)
+_BLANK = np.uint8(32)
+LARGEST = (1 << 31) - 2  # column numbers fit 32 bits, and so does the number of columns
+
+# what the walk over LIBSVM text may stumble over
+FINE, NO_COLON, HUGE, BELOW_BASE, NO_LABEL, NO_VALUE, BEYOND = range(7)
+# what a label looks like
+INTEGER, DECIMAL, WORD = range(3)
+# what a cell of a table may be that is no number
+LABEL, UNWANTED = -1, -2
+
+
+@compiled
+def measure(text):
+    """Count lines and colons: there are at most so many rows and stored values."""
+    lines, colons = 0, 0
+    for i in range(len(text)):
+        lines += text[i] == 10
+        colons += text[i] == 58
+    return lines, colons
+
+
+@inlined
+def _ends(c, delimiter=32):
+    """Say whether a byte ends a token: a blank, tab, newline, carriage return, delimiter, or start of a comment."""
+    return c == 32 or c == 10 or c == 9 or c == 13 or c == 35 or c == delimiter
+
+
+@inlined
+def _digits(text, p):
+    """Read the digits at ``p``; return the number they make, if it fits 64 bits, and where they end."""
+    m = np.uint64(0)
+    d = np.uint64(text[p]) - _ZERO  # whatever is below the digit 0 wraps round to a large number
+    while d < _TEN:
+        m = m * _TEN + d
+        p += _ONE
+        d = np.uint64(text[p]) - _ZERO
+    return m, p
+
+
+@inlined
+def _plain(text, p):
+    """Read digits and a point at ``p``: is there a minus, all digits as a number, where the point is, the end."""
+    minus = np.uint64(text[p] == 45)
+    p += minus
+    m, p = _digits(text, p)
+    point = p
+    if text[p] == 46:
+        p += _ONE
+        d = np.uint64(text[p]) - _ZERO
+        while d < _TEN:
+            m = m * _TEN + d
+            p += _ONE
+            d = np.uint64(text[p]) - _ZERO
+    return minus, m, point, p
+
+
+@compiled
+def _long_quotient(m, k):
+    """Return ``m / 10^k`` for a number of up to 64 bits, and whether it is certain to be rounded correctly.
+
+    ``m`` is the sum of two doubles ``h + l``. The remainder of the rounded quotient ``q`` of ``h`` is exact, its
+    product being split after Dekker (1971), so that ``q + q2`` with ``q2 = (remainder + l) / 10^k`` is true to a
+    relative error of 2^-52 in ``q2``. If a much larger error either way changes nothing in the sum, the sum is right.
+    """
+    divisor = _POWERS[k]
+    h = np.float64(m)
+    low = np.float64(np.int64(m - np.uint64(h)))
+    q = h / divisor
+    c = 134217729.0 * q  # 2^27 + 1: cuts a double in two halves
+    q_high = c - (c - q)
+    q_low = q - q_high
+    c = 134217729.0 * divisor
+    d_high = c - (c - divisor)
+    d_low = divisor - d_high
+    product = q * divisor
+    rest = ((q_high * d_high - product) + q_high * d_low + q_low * d_high) + q_low * d_low
+    q2 = (((h - product) - rest) + low) / divisor
+    slack = abs(q2) * 2.0**-48
+    return q + q2, q + (q2 - slack) == q + (q2 + slack)
+
+
+@compiled
+def _number(text, p, delimiter):
+    """Read any number at ``p``; return where it ends, its value, whether it is whole, and whether all that is exact."""
+    minus = text[p] == 45
+    if minus or text[p] == 43:
+        p += _ONE
+    first = p
+    m, p = _digits(text, p)
+    digits = p - first
+    power = np.int64(0)
+    whole = text[p] != 46
+    if not whole:
+        p += _ONE
+        first = p
+        d = np.uint64(text[p]) - _ZERO
+        while d < _TEN:
+            m = m * _TEN + d
+            p += _ONE
+            d = np.uint64(text[p]) - _ZERO
+        power -= np.int64(p - first)
+        digits += p - first
+    exact = digits > np.uint64(0) and digits < np.uint64(20)
+    if text[p] == 101 or text[p] == 69:
+        whole = False
+        p += _ONE
+        down = text[p] == 45
+        if down or text[p] == 43:
+            p += _ONE
+        first = p
+        shift, p = _digits(text, p)
+        exact = exact and p > first and p - first < np.uint64(8)
+        power += -np.int64(shift) if down else np.int64(shift)
+    exact = exact and (m < _EXACT or power <= 0) and -22 <= power <= 22 and _ends(text[p], delimiter)
+    value = np.float64(m)
+    if exact:
+        if m >= _EXACT:
+            value, exact = _long_quotient(m, -power)
+        elif power < 0:
+            value /= _POWERS[-power]
+        else:
+            value *= _POWERS[power]
+    while not _ends(text[p], delimiter):
+        p += _ONE
+    return p, -value if minus else value, whole, exact
+
+
+@compiled
+def walk_libsvm(text, base, labelled, largest, numbers, kinds, starts, indptr, indices, values, late, late_starts):
+    """Walk over the text once, row by row; stop at the first thing that is wrong and say what and where."""
+    p, stop = np.uint64(0), np.uint64(len(text))
+    row, stored, postponed = np.uint64(0), np.uint64(0), np.uint64(0)
+    base, largest = np.uint64(base), np.uint64(largest)
+    widest = np.uint64(0)  # columns seen
+    zero, qid, unsorted = False, False, False
+    code = FINE
+    place = p
+    while p < stop:
+        while text[p] == 32 or text[p] == 9 or text[p] == 13:
+            p += _ONE
+        if text[p] == 10:
+            p += _ONE
+            continue
+        if text[p] == 35:
+            while text[p] != 10:
+                p += _ONE
+            continue
+        place = p
+        starts[row] = place
+        p, numbers[row], whole, exact = _number(text, place, _BLANK)
+        kinds[row] = WORD if not exact or abs(numbers[row]) >= 2.0**53 else INTEGER if whole else DECIMAL
+        if not exact:
+            q = place
+            while q < p and text[q] != 58:
+                q += _ONE
+            if q < p:  # the first token is index:value already
+                if labelled:
+                    code = NO_LABEL
+                    break
+                p = place
+        after = np.uint64(0)  # the column after the last one
+        while True:
+            while text[p] == 32 or text[p] == 9 or text[p] == 13:
+                p += _ONE
+            if text[p] == 10:
+                break
+            if text[p] == 35:
+                while text[p] != 10:
+                    p += _ONE
+                break
+            place = p
+            j, p = _digits(text, p)
+            if text[p] != 58 or p == place or p - place > _TEN or j > largest or j < base:
+                if p == place and text[p] == 113 and text[p + _ONE] == 105 and text[p + np.uint64(2)] == 100:
+                    while text[p] != 58 and not _ends(text[p]):
+                        p += _ONE
+                    if p - place == np.uint64(3) and text[p] == 58:
+                        qid = True
+                        while not _ends(text[p]):
+                            p += _ONE
+                        continue
+                code = NO_COLON if text[p] != 58 or p == place else HUGE
+                if code == HUGE and p - place <= _TEN:
+                    code = BELOW_BASE if j < base else BEYOND if j <= np.uint64(LARGEST) else HUGE
+                break
+            p += _ONE
+            start = p
+            # most numbers are few digits, with or without a point, and a blank
+            minus, m, point, p = _plain(text, p)
+            exact = text[p] <= 32 and p > point + _ONE and p - start < np.uint64(21) + minus  # at most 19 digits
+            if exact and m < _EXACT:
+                value = np.float64(np.int64(m)) / _POWERS[p - point - _ONE]
+                values[stored] = -value if minus else value
+            elif text[p] <= 32 and p == point and point > start + minus and p - start < np.uint64(16):
+                value = np.float64(np.int64(m))
+                values[stored] = -value if minus else value
+            else:
+                if exact:
+                    value, exact = _long_quotient(m, p - point - _ONE)
+                    values[stored] = -value if minus else value
+                if not exact:
+                    p, values[stored], whole, exact = _number(text, start, _BLANK)
+                if p == start:
+                    code = NO_VALUE
+                    break
+                if not exact:
+                    late[postponed] = stored
+                    late_starts[postponed] = start
+                    postponed += _ONE
+            column = j - base
+            indices[stored] = column
+            stored += _ONE
+            unsorted |= column < after
+            after = column + _ONE
+            zero |= j == np.uint64(0)
+            widest = max(widest, after)
+        if code != FINE:
+            break
+        p += _ONE
+        row += _ONE
+        indptr[row] = stored
+    found = (np.int64(row), np.int64(stored), np.int64(postponed), np.int64(widest))
+    return code, np.int64(place), found, zero, qid, unsorted
+
+
+@compiled
+def first_repeat(indptr, indices):
+    """Return the first row in which an index occurs twice, -1 if there is none; indices are sorted."""
+    for i in range(len(indptr) - 1):
+        for p in range(indptr[i] + 1, indptr[i + 1]):
+            if indices[p] == indices[p - 1]:
+                return i
+    return -1
+
+
+@compiled
+def gather(text, starts):
+    """Copy the tokens at ``starts`` one after another, without a leading plus; return them and where each begins."""
+    offsets = np.zeros(len(starts) + 1, dtype=np.int32)
+    for i in range(len(starts)):
+        p = starts[i] + (text[starts[i]] == 43)
+        first = p
+        while not _ends(text[p]):
+            p += 1
+        offsets[i + 1] = offsets[i] + (p - first)
+    tokens = np.empty(offsets[-1], dtype=np.uint8)
+    for i in range(len(starts)):
+        first = starts[i] + (text[starts[i]] == 43)
+        for k in range(offsets[i + 1] - offsets[i]):
+            tokens[offsets[i] + k] = text[first + k]
+    return tokens, offsets
+
+
+@compiled
+def walk_table(text, delimiter, places, X, label, late, bounds):
+    """Walk over a table once; return how many rows are plain from the first one on, and how many numbers come late."""
+    p, stop = np.uint64(0), np.uint64(len(text))
+    row, postponed = 0, 0
+    last = len(places) - 1
+    while p < stop:
+        for j in range(last + 1):
+            place = places[j]
+            start = p
+            if place >= 0:
+                minus, m, point, p = _plain(text, p)
+                plain = (text[p] == delimiter or text[p] == 10 or text[p] == 13) and point > start + minus
+                exact = plain and p > point + _ONE and p - start < np.uint64(21) + minus  # at most 19 digits
+                if exact and m < _EXACT:
+                    value = np.float64(np.int64(m)) / _POWERS[p - point - _ONE]
+                    X[row, place] = -value if minus else value
+                elif plain and p == point and p - start < np.uint64(16):
+                    value = np.float64(np.int64(m))
+                    X[row, place] = -value if minus else value
+                else:
+                    if point == start + minus:
+                        return row, postponed
+                    if exact:
+                        value, exact = _long_quotient(m, p - point - _ONE)
+                        X[row, place] = -value if minus else value
+                    if not exact:
+                        p, X[row, place], _, exact = _number(text, start, delimiter)
+                    if not exact:
+                        late[postponed] = row * X.shape[1] + place
+                        bounds[postponed, 0], bounds[postponed, 1] = start, p
+                        postponed += 1
+            else:
+                while text[p] != delimiter and text[p] != 10 and text[p] != 13:
+                    if text[p] == 34 or text[p] > 127:
+                        return row, postponed
+                    p += _ONE
+                if place == LABEL:
+                    label[row, 0], label[row, 1] = start, p
+            if text[p] == 13 and p + _ONE < stop:
+                p += _ONE
+            if text[p] != (delimiter if j < last else 10) or p == start:
+                return row, postponed
+            p += _ONE
+        row += 1
+    return row, postponed
+
+
+@compiled
+def cut(text, bounds):
+    """Copy the words between bounds one after another; return them and where each begins."""
+    offsets = np.zeros(len(bounds) + 1, dtype=np.int32)
+    for i in range(len(bounds)):
+        offsets[i + 1] = offsets[i] + bounds[i, 1] - bounds[i, 0]
+    words = np.empty(offsets[-1], dtype=np.uint8)
+    for i in range(len(bounds)):
+        for k in range(offsets[i + 1] - offsets[i]):
+            words[offsets[i] + k] = text[bounds[i, 0] + k]
+    return words, offsets
+
+
+@compiled
+def last_record(text, delimiter):
+    """Return where the last whole row ends, 0 if there is none: newlines between quotes end no row."""
+    end = 0
+    inside, begins = False, True  # between quotes; at the beginning of a cell
+    for i in range(len(text)):
+        c = text[i]
+        if inside:
+            inside = c != 34  # a doubled quote closes and opens again
+        elif c == 34 and (begins or text[i - 1] == 34):
+            inside = True
+        elif c == 10:
+            end = i + 1
+        begins = not inside and (c == delimiter or c == 10 or c == 13)
+    return end

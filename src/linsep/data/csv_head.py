@@ -1,0 +1,121 @@
+"""The beginning of a delimited text: delimiter, header, and the first rows, which decide what the columns are."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from linsep.data.byte_streams import File
+from linsep.data.cells import fits
+from linsep.data.layout import NUMBER
+from linsep.errors import ReadError
+
+_HEAD = 1 << 18  # bytes that decide what the columns are
+_LONGEST = 1 << 24  # bytes in which a header and a row must come to their end
+_ROWS = 1000  # at most so many rows are looked at
+WIDEST = 1 << 17  # columns, which are handled one by one
+_DELIMITERS = ",\t;|"
+
+
+class Line(NamedTuple):
+    """A row of text with the number of its first line."""
+
+    number: int
+    cells: list[str]
+
+
+def head(file: File) -> tuple[str, bool]:
+    """Return the first text of a file, and whether it is all of it."""
+    size = _HEAD
+    data = file.head(size)
+    while len(data) == size < _LONGEST and data.count(b"\n") < 2:  # not even a header and a row
+        size *= 8
+        data = file.head(size)
+    whole = len(data) < size
+    if b"\x00" in data:
+        raise ReadError(file.name, "is neither text nor a file of a known format")
+    if not whole and b"\n" not in data:
+        raise ReadError(f"{file.name}:1", f"a line of more than {size} bytes")
+    data = data.removeprefix(codecs.BOM_UTF8)
+    for number, line in enumerate(data.split(b"\n"), 1):
+        if len(line) > WIDEST and max(line.count(sign.encode()) for sign in _DELIMITERS) >= WIDEST:
+            what = f"more than {WIDEST} columns; for so many take another format, such as NPY"
+            raise ReadError(f"{file.name}:{number}", what)
+    try:
+        return codecs.getincrementaldecoder("utf-8")().decode(data, final=whole), whole
+    except UnicodeDecodeError as bad:
+        line_number = 1 + data[: bad.start].count(b"\n")
+        raise ReadError(
+            f"{file.name}:{line_number}", "the text is not UTF-8: say what it is with {0}", ("encoding", "latin-1")
+        ) from None
+
+
+def first_rows(text: str, delimiter: str, whole: bool) -> list[Line]:
+    """Return the cells of the first rows; the last row of a text that is not whole may be torn."""
+    csv.field_size_limit(1 << 28)
+    try:
+        rows = list(islice(numbered(text, 1, delimiter), _ROWS))
+    except csv.Error:  # something that only the real parser can judge
+        lines = enumerate(text.splitlines()[:_ROWS], 1)
+        rows = [Line(number, line.split(delimiter)) for number, line in lines if line]
+    return rows if whole or len(rows) < 2 else rows[:-1]
+
+
+def numbered(text: str, line: int, delimiter: str) -> Iterator[Line]:
+    """Yield the rows of a text, whose first line has this number."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    before = 0
+    for cells in reader:
+        if cells:
+            yield Line(line + before, cells)
+        before = reader.line_num
+
+
+def sniff(text: str, name: str) -> str:
+    """Return the delimiter: the one that cuts the first lines into equally many cells, and the most.
+
+    A comma inside of numbers cuts cells as well as a semicolon between them; where both cut evenly, and a comma is in
+    every cell that the semicolon makes a number of, the semicolon is the delimiter.
+    """
+    lines = [line for line in text.splitlines()[:20] if line.strip()]
+    if name.removesuffix(".gz").removesuffix(".zst").endswith((".tsv", ".tab")):
+        return "\t"
+    best, most = ",", 1
+    for delimiter in _DELIMITERS + " ":
+        counts = {len(row.cells) for row in first_rows("\n".join(lines), delimiter, True)}
+        if len(counts) == 1 and max(counts) > most:
+            best, most = delimiter, max(counts)
+    if best == "," and most > 1:
+        best = next((sign for sign in ";\t|" if _decimal_commas(lines, sign)), best)
+    if most == 1 and lines:  # ragged rows, perhaps: what the first line has most of
+        best = max(_DELIMITERS, key=lines[0].count)
+    return best
+
+
+def _decimal_commas(lines: list[str], delimiter: str) -> bool:
+    """Say whether a delimiter cuts lines evenly, and leaves numbers with decimal commas between."""
+    rows = [row.cells for row in first_rows("\n".join(lines), delimiter, True)]
+    if len({len(cells) for cells in rows}) != 1 or len(rows[0]) < 2:
+        return False
+    with_comma = [cell for cells in rows[1:] or rows for cell in cells if "," in cell]
+    return bool(with_comma) and all(fits(NUMBER, cell, ",") for cell in with_comma)
+
+
+def is_header(rows: Sequence[Line], gaps: Sequence[str], point: str) -> bool:
+    """Say whether the first row names the columns.
+
+    It does if none of its cells is a number, and either they all differ or some column has numbers below.
+    """
+    first, rest = rows[0].cells, [row.cells for row in rows[1:]]
+    if any(fits(NUMBER, cell, point) for cell in first):
+        return False
+    if len(set(first)) == len(first):
+        return True
+    return any(
+        all(fits(NUMBER, cells[j], point) or cells[j] in gaps for cells in rest if j < len(cells)) and bool(rest)
+        for j in range(len(first))
+    )

@@ -1,0 +1,163 @@
+"""Words to features by hashing, for text and for columns of more words than one wants to count.
+
+The hash of ``column=value`` is fixed for ever, so that a model finds its features again on any machine: FNV-1a over the
+UTF-8 bytes in 64 bits (Fowler, Noll & Vo, 1991), then the finisher of MurmurHash3 (Appleby, 2011), of which the lowest
+``hash_bits`` bits are the number of the feature. There are no signs: a value stands for 1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from linsep.compiling import compiled as _compiled
+from linsep.data.layout import CATEGORY, TEXT, Layout
+from linsep.data.sparse import csr_array
+from linsep.problem import Array
+
+compiled = _compiled()
+
+
+def hash_name(name: str) -> int:
+    """Return the 64-bit hash of ``column=value``.
+
+    Examples
+    --------
+    >>> from linsep.data.hashing import hash_name
+    >>> hex(hash_name("town=Ulm"))
+    '0x8e3621a1493a6f7b'
+    """
+    return int(_hash(np.frombuffer(name.encode(), dtype=np.uint8)))
+
+
+_START = np.uint64(0xCBF29CE484222325)
+_PRIME = np.uint64(0x100000001B3)
+
+
+@compiled
+def _absorb(state, data, first, stop):
+    """Continue FNV-1a over some bytes."""
+    for i in range(first, stop):
+        state = (state ^ np.uint64(data[i])) * _PRIME
+    return state
+
+
+@compiled
+def _finish(state):
+    """Mix the bits so that any of them can be used."""
+    state = (state ^ (state >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
+    state = (state ^ (state >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
+    return state ^ (state >> np.uint64(33))
+
+
+@compiled
+def _hash(data):
+    """Hash some bytes."""
+    return _finish(_absorb(_START, data, 0, len(data)))
+
+
+@compiled
+def hash_values(prefix, data, offsets, mask):
+    """Hash ``column=value`` for every value; ``prefix`` is the bytes of ``column=``."""
+    start = _absorb(_START, prefix, 0, len(prefix))
+    found = np.empty(len(offsets) - 1, dtype=np.int32)
+    for i in range(len(found)):
+        found[i] = _finish(_absorb(start, data, offsets[i], offsets[i + 1])) & mask
+    return found
+
+
+@compiled
+def _blank(data, p, stop):
+    """Return how many bytes at ``p`` lie between words: 0 inside a word."""
+    c = data[p]
+    if c < 128:
+        return 0 if 48 <= c <= 57 or 97 <= c <= 122 or 65 <= c <= 90 or c == 95 or c == 39 else 1
+    if c == 0xC2 and p + 1 < stop and data[p + 1] not in (0xAA, 0xB5, 0xBA):
+        return 2  # signs of Latin-1, but for its three odd letters
+    if p + 2 < stop and ((c == 0xE2 and data[p + 1] <= 0x81) or (c == 0xE3 and data[p + 1] == 0x80)):
+        return 3  # dashes, quotes, ideographic punctuation
+    return 0
+
+
+@compiled
+def hash_words(prefix, data, offsets, mask):
+    """Hash ``column=word`` for every word of every text; return where each text's words begin, and the features."""
+    start = _absorb(_START, prefix, 0, len(prefix))
+    indptr = np.zeros(len(offsets), dtype=np.int32)
+    found = np.empty((offsets[-1] - offsets[0]) // 2 + len(offsets), dtype=np.int32)  # a word and a blank: two bytes
+    count = 0
+    for i in range(len(offsets) - 1):
+        p, stop = offsets[i], offsets[i + 1]
+        while p < stop:
+            blank = _blank(data, p, stop)
+            if blank:
+                p += blank
+                continue
+            state = start
+            while p < stop and _blank(data, p, stop) == 0:
+                state = (state ^ np.uint64(data[p])) * _PRIME
+                p += 1
+            found[count] = _finish(state) & mask
+            count += 1
+        indptr[i + 1] = count
+    return indptr, found[:count]
+
+
+def strings(column: pa.Array) -> tuple[Array, Array]:
+    """Return the bytes of a column of strings and where each begins and ends; a missing one is empty."""
+    column = column.cast(pa.large_string()).fill_null("")
+    _, offsets, data = column.buffers()
+    bounds = np.frombuffer(offsets, dtype=np.int64, count=len(column) + 1, offset=8 * column.offset)
+    letters = np.empty(0, np.uint8) if data is None else np.frombuffer(data, dtype=np.uint8)
+    return letters, bounds
+
+
+def hashed_rows(table: Any, layout: Layout, seen: dict[int, set[str]] | None) -> Any:
+    """Return the hashed columns of a table as CSR rows, after room for the numbers; a gap stands for nothing."""
+    n, first = table.num_rows, len(layout.numbers)
+    mask = (1 << layout.hash_bits) - 1
+    shape = (n, first + mask + 1)
+    X = csr_array((np.empty(0), np.empty(0, np.int32), np.zeros(n + 1, np.int32)), shape)
+    for name, kind in layout.columns:
+        if kind not in (CATEGORY, TEXT):
+            continue
+        column = table.column(name)
+        column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        column = column.cast(pa.large_string())
+        letters, bounds = strings(pc.utf8_lower(column) if kind == TEXT else column)
+        prefix = np.frombuffer(f"{name}=".encode(), dtype=np.uint8)
+        if kind == TEXT:
+            indptr, found = hash_words(prefix, letters, bounds, np.uint64(mask))
+            if seen is not None:
+                record(letters, bounds, name, mask, first, seen)
+        else:
+            present = bounds[1:] != bounds[:-1]
+            indptr = np.concatenate(([0], np.cumsum(present))).astype(np.int32)
+            found = hash_values(prefix, letters, bounds, np.uint64(mask))[present]
+            for word in pc.unique(column).to_pylist() if seen is not None else ():
+                if word and seen is not None:
+                    seen.setdefault((hash_name(f"{name}={word}") & mask) + first, set()).add(f"{name}={word}")
+        words = csr_array((np.ones(len(found)), found + np.int32(first), indptr), shape)
+        words.sum_duplicates()
+        X = X + words
+    return X
+
+
+def record(letters: Array, bounds: Array, name: str, mask: int, first: int, seen: dict[int, set[str]]) -> None:
+    """Record the words of texts, found as the compiled code finds them."""
+    text = bytes(letters[bounds[0] : bounds[-1]])
+    ends = set((bounds - bounds[0]).tolist())
+    view = np.frombuffer(text, dtype=np.uint8)
+    start = p = 0
+    while p <= len(text):
+        blank = 1 if p == len(text) else _blank(view, p, len(text))
+        if (blank or p in ends) and p > start:
+            word = f"{name}={text[start:p].decode('utf-8', 'replace')}"
+            seen.setdefault((hash_name(word) & mask) + first, set()).add(word)
+            start = p
+        p += blank or 1
+        if blank:
+            start = p

@@ -1,0 +1,189 @@
+"""Labels to class codes, and back: labels are of any hashable type, codes count from 0."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from linsep.errors import DataError, ParameterError
+from linsep.problem import Array, Examples, Floats, Rows
+
+NUMBER = re.compile(rb"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+NOT_FINITE = re.compile(rb"[+-]?(nan|inf|infinity)", re.ASCII | re.IGNORECASE)
+
+
+def class_labels(y: Any) -> Array:
+    """Return ``y`` as a 1-D array of class labels of any hashable type."""
+    kinds = {type(label) for label in y} if isinstance(y, list | tuple) else set()
+    if tuple in kinds or (str in kinds and len(kinds) > 1):
+        # as they are: NumPy would make columns of tuples, and a string of 1 beside "one"
+        column = object_array(list(y))
+    else:
+        column = np.asarray(y)
+        if column.ndim == 2 and column.shape[1] == 1:
+            column = column.ravel()
+        if column.ndim != 1:
+            raise DataError("", f"y must have one dimension, a label for each row, got shape {column.shape}")
+    if column.dtype.kind == "f":
+        _check_floats(column)
+    elif column.dtype.kind == "O":
+        absent = [i for i, label in enumerate(column) if label is None or label != label]
+        if absent:
+            raise DataError("", f"Input y contains NaN: there is no label at row {absent[0]}")
+    return column
+
+
+def _check_floats(y: Array) -> None:
+    """Refuse labels that are not finite, and numbers with fractions."""
+    if not np.isfinite(y).all():
+        i = int(np.argmax(~np.isfinite(y)))
+        raise DataError("", f"Input y contains {'NaN' if np.isnan(y[i]) else 'infinity'} at row {i}")
+    broken = y != np.floor(y)
+    if broken.any():
+        raise DataError(
+            "",
+            f"Unknown label type: y holds numbers with fractions, such as {float(y[np.argmax(broken)])!r}, which look "
+            "like measurements; turn them into classes first",
+        )
+
+
+def check_same_length(X: Any, y: Array) -> None:
+    """Refuse rows and labels that do not go together."""
+    if X.shape[0] != len(y):
+        raise DataError("", f"X has {X.shape[0]} rows but y has {len(y)} labels: inconsistent numbers of samples")
+
+
+def classes_and_codes(y: Array) -> tuple[Array, Array]:
+    """Return the classes in ``y``, sorted where they have an order, and the class number of every label."""
+    lowest, highest = (int(y.min()), int(y.max())) if y.dtype.kind in "iub" and len(y) else (0, 2**62)
+    if highest - lowest < 4096 and highest < 2**62:
+        places = np.subtract(y, lowest, dtype=np.int64)
+        present = np.bincount(places) > 0  # ten times as fast as sorting
+        classes = (np.flatnonzero(present) + lowest).astype(y.dtype)
+        if len(classes) == 2:
+            return classes, (y == classes[1]).astype(np.intp)
+        return classes, (np.cumsum(present) - 1)[places]
+    try:
+        classes, codes = np.unique(y, return_inverse=True)
+    except TypeError:  # labels of several types have no order: first seen, first numbered
+        index: dict[Any, int] = {}
+        codes = np.array([index.setdefault(label, len(index)) for label in y])
+        classes = object_array(list(index))
+    return classes, codes
+
+
+def at_least_two_classes(y: Array) -> tuple[Array, Array]:
+    """Return the classes and class numbers that ``number`` finds; one class alone is an error."""
+    classes, codes = classes_and_codes(y)
+    if len(classes) < 2:
+        raise one_class_only(classes)
+    return classes, codes
+
+
+def one_class_only(classes: Array) -> DataError:
+    """Return the error that there is one class only."""
+    return DataError("", f"there is one class only, {classes.tolist()[0]!r}: nothing to separate")
+
+
+def object_array(items: list[Any]) -> Array:
+    """Return a 1-D array of the items themselves, whatever they are."""
+    array = np.empty(len(items), dtype=object)
+    array[:] = items
+    return array
+
+
+def class_codes(y: Array, classes: Array) -> Array:
+    """Return the number that each label has among ``classes``; a label that is not there is an error."""
+    index = {label: code for code, label in enumerate(classes.tolist())}
+    found, inverse = classes_and_codes(y)
+    try:
+        table = np.array([index[label] for label in found.tolist()], dtype=np.intp)
+    except KeyError as unknown:
+        raise DataError(
+            "", f"y has the label {unknown.args[0]!r}, which is not among the classes {_named(classes)}"
+        ) from None
+    return table[inverse]
+
+
+def _named(classes: Array) -> str:
+    """Return the first classes in words."""
+    shown = ", ".join(map(repr, classes[:8].tolist()))
+    return shown if len(classes) <= 8 else f"{shown} and {len(classes) - 8} more"
+
+
+def check_class_weight(class_weight: Any, classes: Array) -> None:
+    """Refuse weights by class where one is misspelt: a name that is no class, while some class has no weight."""
+    if not isinstance(class_weight, dict):
+        return
+    known = set(classes.tolist())
+    unknown = [label for label in class_weight if label not in known]
+    if unknown and not known <= set(class_weight):
+        raise DataError(
+            "",
+            f"{{0}} has the label {unknown[0]!r}, which is not among the classes {_named(classes)}",
+            ("class_weight",),
+        )
+
+
+def example_weights(X: Any, sample_weight: Any, class_weight: Any, classes: Array, codes: Array) -> Floats:
+    """Return the weight of every example: its own times that of its class."""
+    n = X.shape[0]
+    weight: Floats = np.ones(n) if sample_weight is None else np.array(sample_weight, dtype=np.float64)
+    if weight.ndim == 0:
+        weight = np.full(n, weight)
+    if weight.shape != (n,):
+        raise DataError("", f"sample_weight must be one number for each of the {n} rows, got shape {weight.shape}")
+    if not np.isfinite(weight).all() or (weight < 0).any():
+        i = int(np.argmax(~np.isfinite(weight) | (weight < 0)))
+        raise DataError("", f"Negative or infinite values in sample_weight: {weight[i]} at row {i}")
+    if class_weight is not None:
+        weight *= class_factors(class_weight, classes, np.bincount(codes, minlength=len(classes)))[codes]
+    if not weight.any():
+        raise DataError("", "every example has weight 0: nothing to learn from")
+    return weight
+
+
+def class_factors(class_weight: Any, classes: Array, counts: Array) -> Floats:
+    """Return the weight of every class, of which there are so many rows each."""
+    if class_weight is None:
+        return np.ones(len(classes))
+    if class_weight == "balanced":
+        return np.asarray(counts.sum() / (len(classes) * np.maximum(1, counts).astype(np.float64)))
+    if not isinstance(class_weight, dict):
+        raise ParameterError("class_weight", class_weight, "a dict of class to weight, 'balanced' or None")
+    check_class_weight(class_weight, classes)
+    return np.array([float(class_weight.get(label, 1.0)) for label in classes.tolist()])
+
+
+def as_examples(rows: Rows, codes: Array, machines: int, step: Floats) -> Examples:
+    """Put rows, class numbers and steps together as the kernels want them: signs for one weight vector."""
+    if machines == 1:
+        signs = (codes == 1).astype(np.int8)
+        signs += signs - np.int8(1)
+        return Examples(rows, signs, step)
+    return Examples(rows, codes.astype(np.intp), step)
+
+
+def label(word: str) -> int | float | str:
+    """Return what a label written as ``word`` is: an int or a float where it reads as a finite one, else the word.
+
+    Each label is looked at by itself, so that what it becomes cannot depend on its neighbours; ``1`` and ``+1`` are the
+    same label, and so are ``1`` and ``1.0``. Integers of more than 53 bits stay words: none must become another.
+    """
+    written = word.encode("utf-8", "replace")
+    if not NUMBER.fullmatch(written):
+        return word
+    value = float(written)
+    if abs(value) >= 2**53:
+        return word
+    return int(value) if word.lstrip("+-").isdigit() else value
+
+
+def tidy(y: Array) -> Array:
+    """Return labels in the narrowest of int64, float64 and objects that holds them."""
+    types = set(map(type, y.tolist()))
+    if types <= {int}:
+        return y.astype(np.int64)
+    return y.astype(np.float64) if types <= {int, float} else y

@@ -1,0 +1,208 @@
+"""Matrices as users have them to rows: lists, arrays, frames, SciPy's sparse matrices; and rows to SciPy's matrices.
+
+Nothing here reads a large matrix from end to end: whether every value is finite shows when its row is visited.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from numbers import Rational
+from typing import Any, NoReturn
+
+import numpy as np
+
+from linsep.compiling import compiled
+from linsep.data.sparse import is_sparse
+from linsep.errors import DataError
+from linsep.problem import Array, Dense, Floats, Rows, Sparse
+
+_READ_AS_IS = ("?", "b", "h", "i", "l", "q", "B", "H", "I", "L", "Q", "f", "d")
+_SMALLER = {np.dtype(np.float16): np.float32, np.dtype(np.longdouble): np.float64}
+_WHOLE = 2**53  # whole numbers up to here are floats, too
+
+
+def as_matrix(X: Any, *, exact: bool = False) -> Any:
+    """Return ``X`` as a real 2-D array or CSR matrix; ``exact`` refuses cells that no float64 or int64 holds.
+
+    Integers beyond 53 bits beside floats, fractions and extended precision would otherwise be rounded to float64.
+    """
+    check_cells(X)
+    if is_sparse(X):
+        X = X.tocsr()
+    else:
+        if exact:
+            _check_mixed(X)
+        try:
+            X = np.asarray(X)
+        except ValueError as error:
+            raise DataError("", f"X is not a matrix of numbers: {error}") from None
+    _check_shape(X.shape)
+    return numeric(X, exact=exact)
+
+
+def matrix_for(model: Any, X: Any) -> Any:
+    """Return ``X`` as ``as_matrix`` does, after a check that it has the features that the model has learned from."""
+    names = getattr(model, "feature_names_in_", None)
+    own = getattr(X, "columns", None)
+    if names is not None and own is not None and list(own) != list(names):
+        raise DataError("", f"X has other columns than {type(model).__name__} was fitted with, or in another order")
+    X = as_matrix(X)
+    if X.shape[1] != model.n_features_in_:
+        raise DataError(
+            "",
+            f"X has {X.shape[1]} features, but {type(model).__name__} is expecting {model.n_features_in_} features"
+            " as input",
+        )
+    return X
+
+
+def check_cells(X: Any) -> None:
+    """Refuse what is no matrix of real numbers, as far as it shows without a look at every cell."""
+    _refuse_kinds(X)
+    _even(X)
+
+
+def _refuse_kinds(X: Any) -> None:
+    """Refuse arrays that are no matrices of real numbers, whatever is in their cells."""
+    if isinstance(X, str | bytes) or X is None:
+        raise DataError("", f"X must be a matrix, rows and columns, got {type(X).__name__}")
+    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
+        raise DataError("", "X is a masked array, in which some cells have no value: fill them first")
+    kind = getattr(getattr(X, "dtype", None), "kind", "")
+    if kind == "c":
+        raise DataError("", f"Complex data not supported\n{X}\n")
+    if kind in ("M", "m"):
+        raise DataError("", "X holds dates or times: turn them into numbers first, such as days")
+
+
+def _check_shape(shape: tuple[int, ...]) -> None:
+    """Refuse what is not at least one row of at least one column."""
+    if len(shape) != 2:
+        raise DataError("", f"X must have two dimensions, rows and columns, got shape {shape}")
+    if shape[0] == 0:
+        raise DataError("", f"X has no rows: shape {shape}")
+    if shape[1] == 0:
+        raise DataError("", f"X has no columns: 0 feature(s) in shape {shape}, at least 1 is needed")
+
+
+def to_rows(X: Any) -> Rows:
+    """Return a real array or CSR matrix as rows, without a copy wherever its storage allows."""
+    if is_sparse(X):
+        unsigned = np.dtype(f"u{X.indices.dtype.itemsize}")
+        rows = Sparse(_read_only(X.data), X.indices.view(unsigned), X.indptr.view(unsigned))
+        if X.has_canonical_format or not _repeats(rows, np.full(X.shape[1], -1, np.int64)):
+            return rows  # the order of the columns within a row does not matter
+        X = X.copy()
+        X.sum_duplicates()
+        return to_rows(X)
+    return Dense(_read_only(X))
+
+
+@compiled()
+def _repeats(rows: Sparse, last: Array) -> bool:
+    """Say whether a sparse row names a column twice; ``last`` has room for every column and starts at -1."""
+    for i in range(rows.indptr.size - 1):
+        for p in range(rows.indptr[i], rows.indptr[i + 1]):
+            if last[rows.indices[p]] == i:
+                return True
+            last[rows.indices[p]] = i
+    return False
+
+
+def _read_only(values: Array) -> Array:
+    """Return a read-only view in a dtype that compiled code takes: one compiled version serves all callers."""
+    if values.dtype == bool:
+        values = values.view(np.uint8)
+    elif values.dtype in _SMALLER:
+        values = values.astype(_SMALLER[values.dtype])
+    elif not (values.dtype.isnative and values.flags.aligned):
+        values = np.require(values, values.dtype.newbyteorder("="), "A")
+    view = values.view()
+    view.flags.writeable = False
+    return view
+
+
+def _even(X: Any) -> None:
+    """Refuse a list of rows that are not of one length."""
+    if isinstance(X, list | tuple) and X and all(isinstance(row, list | tuple) for row in X):
+        for i, row in enumerate(X):
+            if len(row) != len(X[0]):
+                raise DataError("", f"row {i} of X has {len(row)} values, row 0 has {len(X[0])}")
+
+
+def _check_mixed(X: Any) -> None:
+    """Refuse lists and frames in which NumPy would round a whole number because a float stands beside it."""
+    if isinstance(X, list | tuple) and all(isinstance(row, list | tuple) for row in X):
+        for i, row in enumerate(X):
+            for j, cell in enumerate(row):
+                _check_cell(cell, i, j)
+        return
+    kinds = [np.dtype(kind) for kind in getattr(X, "dtypes", []) if isinstance(kind, np.dtype)]
+    if len({kind.kind for kind in kinds}) > 1 and any(kind.kind in "iu" and kind.itemsize == 8 for kind in kinds):
+        for j, kind in enumerate(kinds):
+            column = np.asarray(X.iloc[:, j]) if kind.kind in "iu" else np.empty(0)
+            large = (column > _WHOLE) | (column < -_WHOLE)
+            if large.any():
+                i = int(np.argmax(large))
+                _check_cell(int(column[i]), i, j)
+
+
+def _check_cell(cell: Any, i: int, j: int) -> None:
+    """Refuse a number that float64 does not hold."""
+    if isinstance(cell, np.longdouble):
+        cell = Fraction(*cell.as_integer_ratio()) if np.isfinite(cell) else float(cell)
+    if isinstance(cell, np.integer):
+        cell = int(cell)
+    if isinstance(cell, Rational):
+        try:
+            same = Fraction(float(cell)) == cell
+        except OverflowError:
+            same = False
+        if not same:
+            raise DataError(
+                f"X, row {i}, column {j}", f"{cell} is no floating-point number: multiply the column by a common factor"
+            )
+
+
+def numeric(X: Any, names: list[str] | None = None, *, exact: bool = False) -> Any:
+    """Return ``X`` unless some cell is not a real number; object cells that are numbers become float64."""
+    if is_sparse(X):
+        X.data = numeric(X.data, names)
+        return X
+    if X.dtype.char in _READ_AS_IS or (X.dtype in _SMALLER and not (exact and X.dtype.itemsize > 8)):
+        return X
+    _refuse_kinds(X)
+    if exact:
+        for i, j in np.ndindex(X.shape):
+            _check_cell(X[i, j], i, j)
+    try:
+        return X.astype(np.float64)
+    except (ValueError, TypeError, OverflowError):
+        for place in np.ndindex(X.shape):
+            try:
+                float(X[place])
+            except (ValueError, TypeError, OverflowError):
+                column = repr(names[place[-1]]) if names else place[-1]
+                cell = X[place].item() if isinstance(X[place], np.generic) else X[place]
+                where = f"at row {place[0]}, column {column}" if X.ndim == 2 else "among its values"
+                raise DataError("", f"X has a cell that is not a number: {cell!r} {where}") from None
+        raise
+
+
+def refuse_not_finite(X: Any, W: Floats, names: Any = None) -> NoReturn:
+    """Say what kept a score from being finite: a value of ``X``, or weights that have overflowed."""
+    for start in range(0, X.shape[0], 4096):
+        block = X[start : start + 4096]
+        block = block.tocoo() if is_sparse(block) else block
+        values = block.data if is_sparse(block) else block
+        bad = np.argwhere(~np.isfinite(values)) if values.dtype.kind == "f" else np.empty((0, 2))
+        if len(bad):
+            place = bad[0] if values.ndim == 2 else (block.coords[0][bad[0, 0]], block.coords[1][bad[0, 0]])
+            value = values[tuple(bad[0])]
+            what = "NaN" if np.isnan(value) else "infinity"
+            column = int(place[1]) if names is None else repr(str(names[place[1]]))
+            raise DataError("", f"Input X contains {what} at row {start + int(place[0])}, column {column}")
+    if np.isfinite(W).all():
+        what = "a score overflowed to infinity: the values of X are too large for the weights; scale X down"
+        raise DataError("", what)
+    raise DataError("", "the weights overflowed to infinity: scale X down or choose a smaller {0}", ("eta0",))

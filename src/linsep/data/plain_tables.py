@@ -1,0 +1,62 @@
+"""Tables of plain numbers: the quick way, for text that is written as most programs write it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from linsep.data.compiled_parsers import LABEL as LABEL
+from linsep.data.compiled_parsers import UNWANTED as UNWANTED
+from linsep.data.compiled_parsers import cut, measure, walk_table
+from linsep.problem import Array, Floats
+
+
+def parse_table(text: Any, delimiter: int, places: Array) -> tuple[Floats, pa.StringArray] | None:
+    r"""Read a table of plain numbers, written as most programs write them.
+
+    Parameters
+    ----------
+    text : bytes-like
+        Whole lines, the last of which ends in a newline as well.
+    delimiter : int
+        The byte between cells.
+    places : ndarray of int
+        For every cell of a row the column that its number goes to, or `LABEL`, or `UNWANTED`.
+
+    Returns
+    -------
+    X, labels : ndarray of shape (n, d), pyarrow.StringArray
+        None if something needs a closer look: quotes, a missing cell or one too many, letters beyond ASCII.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from linsep.data.plain_tables import LABEL, parse_table
+    >>> X, labels = parse_table(b"0.5,1,yes\n2,1e-3,no\n", ord(","), np.array([0, 1, LABEL]))
+    >>> X.tolist(), labels.to_pylist()
+    ([[0.5, 1.0], [2.0, 0.001]], ['yes', 'no'])
+    """
+    view = np.frombuffer(text, dtype=np.uint8)
+    n = measure(view)[0]
+    X = np.empty((n, max(0, int(places.max()) + 1)))
+    label, bounds = np.zeros((n, 2), np.int32), np.empty((X.size, 2), np.int32)  # where words begin and end
+    late = np.empty(X.size, np.int64)
+    rows, postponed = walk_table(view, np.uint8(delimiter), places, X, label, late, bounds)
+    if rows != n:
+        return None
+    if postponed:
+        try:
+            X.ravel()[late[:postponed]] = values = _strings(view, bounds[:postponed]).cast(pa.float64()).to_numpy()
+        except pa.ArrowInvalid:
+            return None
+        if not np.isfinite(values).all():
+            return None
+    return X, _strings(view, label)
+
+
+def _strings(text: Array, bounds: Array) -> pa.StringArray:
+    """Return the words between bounds."""
+    words, offsets = cut(text, bounds)
+    return pa.StringArray.from_buffers(len(bounds), pa.py_buffer(offsets), pa.py_buffer(words))

@@ -1,0 +1,216 @@
+"""Scaling of features, feature by feature or by the largest norm, and its undoing in what was learned."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linsep.compiling import compiled as _compiled
+from linsep.data.sparse import csr_array, is_sparse
+from linsep.errors import DataError, ParameterError
+from linsep.problem import Array, Floats
+
+compiled = _compiled(error_model="numpy")  # strict order of sums: blocks must not show in them
+
+
+class Sums(NamedTuple):
+    """Sums of rows, feature by feature."""
+
+    total: Floats  # (d,)
+    counts: Floats  # (d,) how many values there are; those of sparse rows that are not stored do not count
+    rows: int
+    sparse: bool
+
+    def mean(self) -> Floats:
+        """Return the mean of every feature."""
+        return self.total / max(1, self.rows)
+
+    def plus(self, other: Sums) -> Sums:
+        """Return the sums of these rows and others."""
+        d = max(len(self.total), len(other.total))
+        total, counts = (
+            _widened(a, d) + _widened(b, d) for a, b in ((self.total, other.total), (self.counts, other.counts))
+        )
+        return Sums(total, counts, self.rows + other.rows, self.sparse or other.sparse)
+
+
+def column_sums(source: Iterable[Any]) -> Sums:
+    """Return the sums of all rows of a source, added in the order of the rows."""
+    total, counts, n, sparse = np.zeros(0), np.zeros(0), 0, False
+    for X, *_ in source:
+        sparse = is_sparse(X)
+        total, counts = _widened(total, X.shape[1]), _widened(counts, X.shape[1])
+        _add(*_parts(X), total, counts)
+        n += X.shape[0]
+    return Sums(total, counts, n, sparse)
+
+
+def column_squares(source: Iterable[Any], mean: Floats) -> Floats:
+    """Return the sums of squared distances from a mean, those of values that are not stored left out."""
+    squares = np.zeros(len(mean))
+    for X, *_ in source:
+        _add_squares(*_parts(X), mean, squares)
+    return squares
+
+
+def largest_norm(source: Iterable[Any]) -> float:
+    """Return the largest norm of a row of a source."""
+    return max((float(_largest_norm(*_parts(block[0])[::2])) for block in source), default=0.0)
+
+
+@dataclass(frozen=True)
+class Scaler:
+    """Scaling of features, and its undoing in what was learned: ``x -> (x - shift) / scale``.
+
+    Sums run in the order of the rows, so that they have the same bits however the rows come in blocks.
+
+    Parameters
+    ----------
+    kind : {"none", "unit", "standard"}
+        ``unit`` divides everything by the radius R, the largest norm of a row. ``standard`` gives each feature mean 0
+        and deviation 1; sparse rows keep their mean, since taking it off would make them dense. A feature that never
+        changes is not scaled.
+    shift, scale : ndarray of shape (d,)
+        ``scale`` has shape (1,) for ``unit``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from linsep.data.scaling import Scaler
+    >>> X = np.array([[1.0, 10.0], [3.0, 10.0]])
+    >>> scaler = Scaler.fit([(X, None, 0)], "standard")
+    >>> scaler.apply(X).tolist()
+    [[-1.0, 0.0], [1.0, 0.0]]
+    >>> w, b = scaler.undo(np.array([2.0, 0.0]), 1.0)  # the same plane, for rows as they were
+    >>> w.tolist(), b
+    ([2.0, 0.0], -3.0)
+    """
+
+    kind: str
+    shift: Floats
+    scale: Floats
+
+    @classmethod
+    def fit(cls, source: Iterable[Any], kind: str = "standard") -> Scaler:
+        """Find out how to scale the rows of a source, in one pass for ``unit`` and two for ``standard``."""
+        if kind == "none":
+            return cls(kind, np.zeros(0), np.ones(0))
+        if kind == "unit":
+            return cls.of_radius(largest_norm(source))
+        if kind != "standard":
+            raise ParameterError("scale", kind, "'none', 'unit' or 'standard'")
+        sums = column_sums(source)
+        return cls.of_sums(sums, column_squares(source, sums.mean()))
+
+    @classmethod
+    def of_radius(cls, radius: float) -> Scaler:
+        """Return the scaling to norms of at most 1."""
+        return cls("unit", np.zeros(0), np.array([_usable(radius) or 1.0]))
+
+    @classmethod
+    def of_sums(cls, sums: Sums, squares: Floats) -> Scaler:
+        """Return the standard scaling of rows with these sums, and squared distances from their mean."""
+        n, mean = sums.rows, sums.mean()
+        squares = _widened(squares, len(mean))
+        with np.errstate(over="ignore", invalid="ignore"):
+            variance = (squares + (n - sums.counts) * mean**2) / max(1, n)
+        _usable(float(np.max(variance, initial=0.0)))
+        # what rounding alone makes of a feature that never changes
+        constant = variance <= n * 2**-52 * variance + (n * 2**-52 * mean) ** 2
+        return cls("standard", np.zeros(0) if sums.sparse else mean, np.where(constant, 1.0, np.sqrt(variance)))
+
+    def apply(self, X: Any) -> Any:
+        """Return scaled rows, float64; rows wider than those seen keep what is beyond as it is."""
+        if self.kind == "none":
+            return X
+        d = X.shape[1]
+        scale = np.broadcast_to(self.scale, d) if self.kind == "unit" else _widened(self.scale, d, 1.0)[:d]
+        if is_sparse(X):
+            return csr_array((X.data / scale[X.indices], X.indices, X.indptr), shape=X.shape)
+        return (X - _widened(self.shift, d)[:d]) / scale
+
+    def undo(self, w: Any, b: Any) -> tuple[Any, Any]:
+        """Return the plane for rows as they were; ``w`` may hold several, one in each row, with as many in ``b``."""
+        if self.kind == "none":
+            return w, b
+        d = w.shape[-1]
+        scale = self.scale if self.kind == "unit" else _widened(self.scale, d, 1.0)[:d]
+        if is_sparse(w):
+            w = w.tocsr(copy=True)
+            w.data = w.data * (1 / np.broadcast_to(scale, d))[w.indices]
+        else:
+            w = w / scale
+        shift = w @ _widened(self.shift, d)[:d]
+        return w, b - (float(shift) if w.ndim == 1 else shift)
+
+
+def _parts(X: Any) -> tuple[Array, Array, Array]:
+    """Return rows as values, indices and pointers; dense ones have two dimensions and no indices."""
+    if is_sparse(X):
+        return X.data[None], X.indices, X.indptr
+    return X, np.empty(0, np.int32), np.empty(0, np.int32)
+
+
+def _widened(values: Floats, width: int, fill: float = 0.0) -> Floats:
+    """Return values for at least ``width`` features."""
+    return np.append(values, np.full(width - len(values), fill)) if width > len(values) else values
+
+
+def _usable(size: float) -> float:
+    """Refuse to scale by what is not finite."""
+    if math.isfinite(size):
+        return size
+    raise DataError("", "the values are too large to be scaled")
+
+
+@compiled
+def _largest_norm(data, indptr):
+    """Return the largest norm of a row; squares that overflow or vanish are taken of scaled values."""
+    dense = len(indptr) == 0
+    largest = 0.0
+    for i in range(len(data) if dense else len(indptr) - 1):
+        row = data[i] if dense else data[0, indptr[i] : indptr[i + 1]]
+        s = 0.0
+        for x in row:
+            s += np.float64(x) * x
+        if not 1e-280 < s < 1e300:
+            m = 0.0
+            for x in row:
+                m = max(m, abs(np.float64(x)))
+            s = 0.0
+            for x in row:
+                s += (x / m) ** 2 if m > 0 else 0.0
+            largest = max(largest, m * math.sqrt(s))
+        else:
+            largest = max(largest, math.sqrt(s))
+    return largest
+
+
+@compiled
+def _add(data, indices, indptr, total, counts):
+    """Add up each feature, and count its values."""
+    if len(indptr) == 0:
+        for i in range(data.shape[0]):
+            for j in range(data.shape[1]):
+                total[j] += data[i, j]
+                counts[j] += 1
+    else:
+        for p in range(indptr[0], indptr[-1]):
+            total[indices[p]] += data[0, p]
+            counts[indices[p]] += 1
+
+
+@compiled
+def _add_squares(data, indices, indptr, mean, total):
+    """Add up the squared distances from the mean, those of values that are not stored left out."""
+    if len(indptr) == 0:
+        for i in range(data.shape[0]):
+            for j in range(data.shape[1]):
+                total[j] += (data[i, j] - mean[j]) ** 2
+    else:
+        for p in range(indptr[0], indptr[-1]):
+            total[indices[p]] += (data[0, p] - mean[indices[p]]) ** 2

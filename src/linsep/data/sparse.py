@@ -1,0 +1,35 @@
+"""SciPy's sparse matrices, loaded only where there are any."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from linsep.problem import Array, Dense, Rows
+
+
+def is_sparse(X: Any) -> bool:
+    """Say whether ``X`` is one of SciPy's sparse matrices, without loading SciPy to find out."""
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and bool(sparse.issparse(X))
+
+
+def csr_array(parts: tuple[Array, Array, Array], shape: tuple[int, int], *, canonical: bool = False) -> Any:
+    """Return a CSR array of values, column numbers and row pointers; ``canonical`` says that columns are in order."""
+    import scipy.sparse as sp  # slow to import, and not needed for dense rows
+
+    X = sp.csr_array(parts, shape=shape)
+    if canonical:
+        X.has_canonical_format = True
+    return X
+
+
+def to_scipy(rows: Rows, n_features: int) -> Any:
+    """Return rows as an array, or as a CSR array of SciPy's, without a copy."""
+    if isinstance(rows, Dense):
+        return rows.data
+    signed = np.dtype(f"i{rows.indices.dtype.itemsize}")
+    parts = (rows.data, rows.indices.view(signed), rows.indptr.view(signed))
+    return csr_array(parts, (len(rows.indptr) - 1, n_features))
