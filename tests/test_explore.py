@@ -7,6 +7,8 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
+import time
 import urllib.request
 import warnings
 from fractions import Fraction
@@ -15,6 +17,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+import uvicorn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
@@ -25,6 +28,7 @@ from linsep.pages.explorer import server, share
 from linsep.pages.explorer.engine import answer
 from linsep.pages.explorer.presets import PRESETS
 from linsep.pages.explorer.requests import MOST_COLUMNS, MOST_ROWS, Points, Settings
+from linsep.wording import STOPPED
 
 TOKEN = "a-token-that-nobody-guesses"
 ALL = sorted(PRESETS)
@@ -117,7 +121,7 @@ def test_the_worked_example_meets_its_bound_with_equality():
 def test_start_weights_are_where_the_run_begins():
     shown = share.answered("compute", asked("worked", start=[-3.0, 1.0]))
     assert shown["run"]["after"][0] == [[-3.0, 1.0, 0.0]]
-    assert shown["theorem"]["from_zero"] is False
+    assert shown["run"]["from_zero"] is False
     assert shown["run"]["mistakes"] <= shown["theorem"]["allowed"]
     wrong = share.answered("compute", asked("worked", start=[1.0]))
     assert wrong["error"] == "start weights: 2 numbers are needed, a weight a column"
@@ -152,6 +156,70 @@ def test_a_long_run_is_thinned_and_keeps_its_ends():
     near = share.answered("compute", {"points": points, "settings": settings, "around": 1501})
     assert set(range(1450, 1550)) <= set(near["run"]["frames"])
     assert "around" in share.answered("compute", {**asked("xor"), "around": -1})["error"]
+
+
+def test_without_an_offset_the_verdict_is_about_planes_through_the_origin():
+    points = {"rows": [[1, 1], [2, 1.5], [3, 3], [4, 3.5]], "labels": ["a", "a", "b", "b"]}
+    for offset, title in ((False, "Not separable through the origin"), (True, "Separable")):
+        shown = share.answered("compute", {"points": points, "settings": {"fit_intercept": offset}})
+        assert shown["verdict"]["title"] == title
+        assert ("through the origin" in shown["verdict"]["said"]) != offset
+        assert shown["verdict"]["offset_helps"] != offset
+    assert share.answered("compute", asked("xor", fit_intercept=False))["verdict"]["offset_helps"] is False
+
+
+def formula(text):
+    """Return a printed formula as Python."""
+    return re.sub(r"(?<=\d)\(", "*(", text.replace("²", "**2").replace("·", "*"))
+
+
+@pytest.mark.parametrize("name", ["worked", "teacher", "three", "five", "scaled"])
+@pytest.mark.parametrize("offset", [False, True])
+def test_the_printed_formula_gives_the_printed_bound(name, offset):
+    question = asked(name, fit_intercept=offset)
+    shown = share.answered("compute", question)
+    if shown["theorem"] is None:
+        assert shown["verdict"]["kind"] != "separable"
+        return
+    X, y = rows_of(question)
+    bound = linsep.mistake_bound(X, y, fit_intercept=offset)
+    _, filled, value = shown["theorem"]["limit_said"].split(" = ")
+    assert eval(formula(filled), {"__builtins__": {}}) == pytest.approx(float(value), rel=2e-4)
+    assert float(value) == pytest.approx(bound.upper, rel=2e-4)
+    longest = np.linalg.norm(X, axis=1).max()
+    assert shown["theorem"]["radius"] == pytest.approx(longest)
+    assert shown["run"]["radius"] == pytest.approx(longest)  # R is one thing, offset or not
+
+
+@pytest.mark.parametrize(
+    "changes", [{"start": [-3.0, 1.0]}, {"start": [2.0, 1.0], "eta0": 0.5}, {"update_margin": 0.3}]
+)
+def test_with_start_weights_the_printed_numbers_give_the_printed_bound(changes):
+    question = asked("worked", **changes)
+    said = share.answered("compute", question)["theorem"]["limit_said"]
+    value, h, r = map(float, re.search(r"= ([\d.]+), with h = .* = ([-\d.]+) and r = .* = ([-\d.]+)$", said).groups())
+    assert h + (h * h + r) ** 0.5 == pytest.approx(value, rel=1e-4)
+    X, y = rows_of(question)
+    start, eta, m = changes.get("start"), changes.get("eta0", 1.0), changes.get("update_margin", 0.0)
+    bound = linsep.mistake_bound(X, y, fit_intercept=False, eta0=eta, coef_init=start, update_margin=m)
+    assert value == pytest.approx(bound.upper, rel=1e-4)
+
+
+def test_classes_called_after_colors_are_sent_theirs():
+    points = {"rows": [[0, 0], [1, 1]], "labels": ["red", "blue"]}
+    colors = share.answered("compute", {"points": points})["colors"]
+    for shade in (0, 1):
+        red, blue = (colors[label][shade] for label in ("red", "blue"))
+        assert int(red[1:3], 16) > int(red[5:], 16)
+        assert int(blue[5:], 16) > int(blue[1:3], 16)
+    assert share.answered("compute", asked("xor"))["colors"] == {}
+
+
+def test_words_come_from_the_one_table():
+    for stop, changes in (("separated", {}), ("max_updates", {"max_updates": 1}), ("max_iter", {"max_iter": 1})):
+        run = share.answered("compute", asked("worked", **changes))["run"]
+        assert (run["stop"], run["stopped"]) == (stop, STOPPED[stop])
+    assert not set(STOPPED.values()) & set(re.findall(r'"([^"]*)"', share.module()))
 
 
 def test_columns_are_chosen_or_projected():
@@ -455,6 +523,42 @@ def test_pages_carry_their_guards():
     assert not re.search(r"https?://", share.page("index.html") + share.page("explore.css"))
     addresses = set(re.findall(r"https?://[^\"'`\s]+", share.module()))
     assert addresses == {"http://www.w3.org/2000/svg"}
+
+
+def test_a_request_for_nothing_is_refused():
+    web = client()
+    for method in ("OPTIONS", "GET", "POST"):
+        answer = web.request(method, "http://127.0.0.1:8000/*")
+        assert answer.status_code == 404
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """Serve with little patience, in this process; return the address."""
+    monkeypatch.setattr(server.Impatient, "patience", 0.3)
+    config = uvicorn.Config(server.application(TOKEN, 0), http=server.Impatient, log_level="warning", ws="none")
+    serving = uvicorn.Server(config)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=serving.run, kwargs={"sockets": [listening]})
+        thread.start()
+        while not serving.started:
+            time.sleep(0.01)
+        yield listening.getsockname()
+        serving.should_exit = True
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    "sent", [b"", b"GET / HT", b"POST / HTTP/1.1\r\nHost: x\r\n", b"OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\nGET"]
+)
+def test_connections_that_never_ask_are_closed(impatient, sent):
+    with socket.create_connection(impatient, timeout=60) as line:
+        line.sendall(sent)
+        got = b""
+        while more := line.recv(4096):  # until the server closes it
+            got += more
+    assert b" 500 " not in got
+    assert (b" 421 " in got) == (b"OPTIONS" in sent)
 
 
 def test_too_large_and_broken_questions_are_refused():

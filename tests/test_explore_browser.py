@@ -128,7 +128,7 @@ def agree(page):
         )
         assert fact(page, "allowed") == bound.mistakes
         assert fact(page, "gamma") == bound.margin.lower
-        assert fact(page, "radius") == bound.largest_update
+        assert fact(page, "radius") == bound.radius
         best = linsep.largest_margin(X, y, form="affine" if chosen.fit_intercept else "origin")
         assert fact(page, "widest") == best.lower
     else:
@@ -149,7 +149,7 @@ def spot(page, i):
 
 
 def test_a_point_dragged_across_the_plane_flips_the_verdict(page):
-    assert page.text_content("[data-part=kind]") == "Separable"
+    assert page.text_content("[data-part=kind]") == "Separable through the origin"
     (x, y), (far_x, far_y) = spot(page, 0), spot(page, 3)
     page.mouse.move(x, y)
     page.mouse.down()
@@ -165,7 +165,7 @@ def test_a_point_dragged_across_the_plane_flips_the_verdict(page):
     page.mouse.move(x + 500, y, steps=12)
     page.mouse.up()
     settled(page)
-    assert page.text_content("[data-part=kind]") == "Separable"
+    assert page.text_content("[data-part=kind]") == "Separable through the origin"
     assert "steps checked: every inequality holds" in page.text_content("[data-part=proof]")
     agree(page)
 
@@ -362,11 +362,14 @@ def test_a_finger_moves_a_point(browser, address):
     x, y = spot(page, 0)
     line = context.new_cdp_session(page)
     line.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": x, "y": y}]})
-    for step in range(1, 8):
-        line.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [{"x": x - 5 * step, "y": y}]})
+    for step in range(1, 8):  # diagonally: neither the page nor anything else moves along
+        spot_now = {"x": x - 5 * step, "y": y - 12 * step}
+        line.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [spot_now]})
     line.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
     settled(page)
+    assert page.evaluate("scrollY") == 0
     assert shown(page)[0]["rows"][0][0] < 1
+    np.testing.assert_allclose(spot(page, 0), (x - 35, y - 84), atol=3)
     box = page.locator("[data-part=plot]").bounding_box()
     page.touchscreen.tap(box["x"] + 50, box["y"] + 90)
     page.wait_for_selector("[data-point='4']")
@@ -395,11 +398,108 @@ def test_the_run_is_stepped_run_scrubbed_and_told(page):
     assert moment.text_content() == "mistake 1 of 2"
     assert "w·u = 0.70711 ≥ kηγ = 1·1·0.7071" in page.text_content("[data-proof=one]")
     assert "‖w‖² = 1 ≤ kη²R² = 1·1²·1² = 1 ✓" in page.text_content("[data-proof=two]")
-    assert "k = 2 ≤ (R/γ)²" in page.text_content("[data-proof=end]")
+    assert "k = 1 ≤ R²/γ² = 1²/0.707107² = 2 ✓" in page.text_content("[data-proof=end]")
+    assert page.text_content("[data-fact=mistakes]") == "1 of 2"
     page.click("[data-do=end]")
+    assert page.text_content("[data-fact=mistakes]") == "2 of 2"
+    assert "k = 2 ≤" in page.text_content("[data-proof=end]")
     page.locator("[data-chart=squeeze] svg").focus()
     page.keyboard.press("Home")
     assert moment.text_content() == "mistake 0 of 2"
+
+
+def test_an_offset_is_one_click_away(page):
+    page.click("[data-do=data]")
+    page.fill("[data-do=paste]", "x,y,label\n1,1,a\n2,1.5,a\n3,3,b\n4,3.5,b\n")
+    changed(page, lambda: page.click("[data-do=usePaste]"))
+    assert page.text_content("[data-part=kind]") == "Not separable through the origin"
+    assert "With an offset some plane separates them." in page.text_content(".verdict")
+    assert "No plane through the origin" in page.text_content("[data-part=proof]")
+    changed(page, lambda: page.click("[data-do=offset]"))
+    assert page.text_content("[data-part=kind]") == "Separable"
+    assert page.is_checked("[data-set=fit_intercept]")
+    assert not page.is_visible("[data-do=offset]")
+    agree(page)
+
+
+def test_what_is_said_of_an_example_goes_when_it_is_changed(page):
+    assert "Two mistakes" in page.text_content(".hint")
+    dragged(page, 0, 30, -40)
+    assert "Two mistakes" not in page.text_content(".hint")
+    choose(page, "worked")
+    assert "Two mistakes" in page.text_content(".hint")
+    page.fill("[data-set=start]", "-3 1")
+    changed(page, lambda: page.press("[data-set=start]", "Tab"))
+    assert "Two mistakes" not in page.text_content(".hint")
+
+
+def test_the_formulas_have_the_numbers_of_the_run(page):
+    page.fill("[data-set=start]", "-3 1")
+    changed(page, lambda: page.press("[data-set=start]", "Tab"))
+    assert "w₀·u + kηγ = −1.41421 + 4·1·0.707107 = 1.4142 ✓" in page.text_content("[data-proof=one]")
+    assert "‖w₀‖² + kη²R² = 10 + 4·1²·1² = 14 ✓" in page.text_content("[data-proof=two]")
+    assert "√(‖w₀‖² + kη²R²)" in page.text_content("[data-chart=squeeze] figcaption")
+    choose(page, "three")
+    proof = page.text_content("[data-part=proof]")
+    assert "the lead of the true class under u is at least γ" in proof
+    assert "y (u" not in proof
+    assert "2kη²(R² + 1)" in page.text_content("[data-proof=two]")
+    choose(page, "xor")  # no theorem there, but the growth is bounded all the same
+    assert "kη²(R² + 1)" in page.text_content("[data-chart=growth] figcaption")
+
+
+def test_classes_called_after_colors_have_them(page):
+    page.click("[data-do=data]")
+    page.fill("[data-do=paste]", "x,y,label\n1,1,red\n2,1.5,green\n3,3,blue\n")
+    changed(page, lambda: page.click("[data-do=usePaste]"))
+    fill = "(node) => getComputedStyle(node).fill.match(/\\d+/g).map(Number)"
+    for i in range(3):
+        color = page.eval_on_selector(f"[data-point='{i}'] path", fill)
+        assert int(np.argmax(color)) == i
+    choose(page, "worked")
+    assert page.eval_on_selector("[data-point='0'] path", fill) == [0x00, 0x72, 0xB2]  # as in the figures
+    assert page.eval_on_selector("[data-point='1'] path", fill) == [0xD5, 0x5E, 0x00]
+
+
+def test_a_plane_outside_the_view_is_said_to_be(page):
+    choose(page, "xor")
+    page.click("[data-do=start]")
+    seen = set()
+    for _ in range(12):
+        page.click("[data-do=step]")
+        a, b, c = page.evaluate(
+            "(({state}) => state.shown.run.planes[state.index][0])(document.querySelector('[data-linsep]').page)"
+        )
+        if a == b == 0:
+            continue
+        line = ends(page, "[data-part=plane]")[
+            0
+        ]  # across the whole picture one way, and beyond it or not the other way
+        corner = "(node) => [[0, 0], [node.clientWidth, node.clientHeight]]"
+        pixels = np.array(page.eval_on_selector("[data-part=plot]", corner), dtype=float)
+        np.testing.assert_allclose(line @ [a, b] + c, 0, atol=0.05)
+        drawn = np.array(
+            re.findall(r"(-?[\d.]+),(-?[\d.]+)", page.get_attribute("[data-part=plane]", "d")), dtype=float
+        )
+        inside = bool((drawn.min(axis=0) < pixels[1]).all() and (drawn.max(axis=0) > pixels[0]).all())
+        assert ("outside this view" in page.text_content(".legend")) != inside
+        seen.add(inside)
+    assert seen == {False, True}
+
+
+def test_help_fits_a_phone(browser, address):
+    context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    page = context.new_page()
+    page.goto(address)
+    settled(page)
+    for menu in ("help", "data", "share"):
+        page.click(f"[data-do={menu}]")
+        box = page.locator(f"details:has([data-do={menu}]) > div").bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 390
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        page.keyboard.press("Escape")
+    context.close()
 
 
 def test_every_mistake_of_a_long_run_can_be_stepped_to(page):

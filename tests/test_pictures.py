@@ -45,6 +45,25 @@ def test_show_draws_a_model_among_its_rows(run, tmp_path):
     assert (tmp_path / "other" / "plane.svg").read_text().startswith("<?xml")
 
 
+@pytest.mark.parametrize("scale", ["unit", "standard"])
+def test_show_draws_the_run_of_a_scaled_model(run, scale):
+    run("generate", "data.csv", "--n", 80, "--d", 2, "--margin", 0.1, "--radius", 30, "-q")
+    offset = "--no-fit-intercept" if scale == "unit" else "--fit-intercept"
+    run("fit", "data.csv", "--scale", scale, offset, "--model", "m.linsep", "-q")
+    found = facts(run("show", "m.linsep", "data.csv", "--json"))
+    assert found["left_out"] == {}
+    assert {"figures/theorem.png", "figures/passes.png", "figures/bracket.png"} <= set(found["figures"])
+    X, y = read("data.csv").to_arrays()
+    model = load("m.linsep")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the rows have no names here
+        checked = audit(model, X, y)
+    assert checked.holds
+    if scale == "unit":  # the theorem in the unit ball: 1/γ²
+        assert checked.bound.radius == pytest.approx(1)
+        assert checked.bound.upper == pytest.approx(1 / checked.bound.margin.lower**2)
+
+
 def test_show_says_what_it_leaves_out(run, tmp_path):
     run("generate", "data.csv", "--n", 60, "--d", 3, "--margin", 0.1, "--flip", 0.2, "-q")
     run("fit", "data.csv", "--max-iter", 9, "--model", "m.linsep", "-q")

@@ -155,11 +155,39 @@ def test_it_says_what_the_functions_say(pages):
 
 def test_rows_that_contradict_each_other_are_listed(pages):
     said = text(pages["exclusive or"][1])
-    assert "Not separable: the classes overlap" in said
+    assert "Not separable: every plane has rows on the wrong side, or all rows on it." in said
     assert "4 rows contradict each other" in said
     table = re.search(r"<section id=\"verdict\">.*?</section>", pages["exclusive or"][1], re.S)[0]
     assert table.count("<tr>") == 5
     assert "mistakes never end" in said
+
+
+def test_without_an_offset_planes_go_through_the_origin():
+    said = text(report([[1.0], [2.0], [3.0], [4.0]] * 3, ["a", "a", "b", "b"] * 3, fit_intercept=False))
+    assert "Not separable through the origin: every plane through the origin has rows on the wrong side" in said
+    assert "A plane with an offset may still separate the rows." in said
+    assert "No plane through the origin separates these rows" in said
+
+
+@pytest.mark.parametrize("name", ["toy", "three"])
+def test_the_printed_formula_gives_the_printed_bound(pages, name):
+    said = text(pages[name][1])
+    X, y = CASES[name]()
+    filled, value, most = re.search(r"γ² = ([^=]+) = ([\d.]+): at most ([\d,]+) mistakes", said).groups()
+    plain = re.sub(r"(?<=\d)\(", "*(", filled.replace("²", "**2"))
+    assert eval(plain, {"__builtins__": {}}) == pytest.approx(float(value), rel=2e-4)
+    assert int(eval(plain, {"__builtins__": {}})) == int(most.replace(",", "")) == mistake_bound(X, y).mistakes
+    radius = float(re.search(r"[\d.]+(?=²)", filled)[0])
+    assert radius == pytest.approx(np.linalg.norm(X, axis=1).max(), rel=1e-5)
+
+
+def test_every_margin_is_named(pages):
+    X, y = toy()
+    summary = text(re.search(r"<section id=\"summary\">.*?</section>", pages["toy"][1], re.S)[0])
+    affine, augmented = (f"{largest_margin(X, y, form=form).upper:.6g}" for form in ("affine", "augmented"))
+    assert re.search(rf"largest margin, affine: of free planes, as people draw it\s+{affine}", summary)
+    assert re.search(rf"largest margin, augmented: of the points \(x, 1\).*?{augmented}", summary)
+    assert summary.index("affine") < summary.index("augmented")
 
 
 def test_names_and_labels_are_escaped(pages):

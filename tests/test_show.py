@@ -1,5 +1,6 @@
 """Figures are checked on what they drew."""
 
+import re
 import warnings
 from dataclasses import replace
 
@@ -30,7 +31,9 @@ from linsep import (
     teacher,
     theme,
 )
+from linsep.figures.colors import CLASSES, class_colors
 from linsep.figures.style import short
+from linsep.pages.explorer.share import page as explorer_page
 
 
 @pytest.fixture(autouse=True)
@@ -256,6 +259,72 @@ def test_the_theorem(start):
     assert f"{model.mistakes_} mistakes of at most {found.bound.mistakes:,}" in display.ax_.get_title(loc="left")
 
 
+def clouds():
+    """Three clouds, whose bound is far beyond the run."""
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.standard_normal((20, 2)) + c for c in ([-9, -9], [9, 0], [0, 9])])
+    return X, np.repeat([0, 1, 2], 20)
+
+
+@pytest.mark.parametrize("multiclass", [False, True])
+@pytest.mark.parametrize("offset", [False, True])
+def test_the_bound_is_drawn_where_it_is_at_every_mistake(multiclass, offset):
+    X, y = clouds() if multiclass else teacher(100, 2, margin=0.1, random_state=2)[:2]
+    model = ended(Perceptron(fit_intercept=offset, max_iter=5000, eta0=0.5), X, y)
+    display = TheoremDisplay.from_estimator(model, X, y)
+    Q = (np.square(X).sum(axis=1).max() + offset) * (2 if multiclass else 1)
+    for ax in (display.ax_, *display.ax_.child_axes):
+        drawn = lines(ax)
+        (most,) = (line for name, line in drawn.items() if "at most" in name)
+        k, high = most.get_xdata(), most.get_ydata()
+        np.testing.assert_allclose(high, 0.5 * np.sqrt(k * Q), rtol=1e-9)
+        steps, norms = drawn["‖w‖"].get_xdata(), drawn["‖w‖"].get_ydata()
+        assert np.isin(steps[1:], k).all()  # a chord between two points of a root would lie below it
+        assert (norms[1:] <= high[np.searchsorted(k, steps[1:])] * (1 + 1e-9)).all()
+
+
+def evaluated(text):
+    """Return the value of a formula as it is printed: ``2(10.9² + 1)/0.83²``."""
+    text = re.sub(r"(?<=\d)\(", "*(", text.replace("·", "*").replace("²", "**2"))
+    return eval(text, {"__builtins__": {}})
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize(("multiclass", "offset", "formula", "root"), [
+    (False, False, "R²/γ²", "√k ηR"), (False, True, "(R² + 1)/γ²", "√k η√(R² + 1)"),
+    (True, True, "2(R² + 1)/γ²", "√k η√(2R² + 2)"),
+])  # fmt: skip
+def test_the_printed_formula_gives_the_printed_bound(multiclass, offset, formula, root, storage):
+    X, y = clouds() if multiclass else teacher(100, 2, margin=0.02, random_state=2)[:2]
+    model = ended(Perceptron(fit_intercept=offset, max_iter=5000), X, y)
+    display = TheoremDisplay.from_estimator(model, storage(X), y)
+    said = display.ax_.get_xlabel().split("\n")[1].split(" = ")
+    assert said[0] == formula
+    radius = float(re.search(r"[\d.]+(?=²)", said[1])[0])
+    assert radius == pytest.approx(np.linalg.norm(X, axis=1).max(), rel=1e-5)  # R is the longest row, offset or not
+    assert evaluated(said[1]) == pytest.approx(float(said[2]), rel=2e-4)
+    assert int(evaluated(said[1])) == display.audit.bound.mistakes
+    assert any(name.startswith(f"{root}: ") for name in lines(display.ax_))
+
+
+def test_first_weights_are_in_the_formula():
+    X, y = [[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1]
+    start = {"coef_init": [[-3.0, 1.0]]}
+    model = Perceptron(fit_intercept=False, shuffle=False).fit(X, y, **start)
+    names = list(lines(TheoremDisplay.from_estimator(model, X, y, **start).ax_))
+    assert names[0].startswith("√(‖w₀‖² + kη²R²): ")
+    assert names[2].startswith("w₀·u + kηγ: ")
+
+
+def test_mistakes_are_counted_in_whole_numbers():
+    X, y = [[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1]
+    model = Perceptron(fit_intercept=False, shuffle=False).fit(X, y)
+    for display in (TheoremDisplay, BracketDisplay):
+        drawn = display.from_estimator(model, X, y)
+        drawn.figure_.canvas.draw()
+        assert all(float(tick).is_integer() for tick in drawn.ax_.get_xticks())
+
+
 def test_the_theorem_with_a_bound_far_away():
     X, y, _ = teacher(100, 2, margin=1e-4, random_state=2)
     found = TheoremDisplay.from_estimator(Perceptron().fit(X, y), X, y)
@@ -392,6 +461,56 @@ def test_labels_and_names_are_shown_as_they_are():
     display.figure_.canvas.draw()
 
 
+def test_classes_called_after_colors_have_them():
+    X, _ = clouds()
+    y = np.repeat(["red", "green", "blue"], 20)
+    model = Perceptron().fit(X, y)
+    for style in ("light", "dark"):
+        display = RegionsDisplay.from_estimator(model, X, y, style=style)
+        for drawn in display.ax_.collections:
+            if drawn.get_label() in ("red", "green", "blue"):
+                color = drawn.get_facecolor()[0][:3]
+                assert ["red", "green", "blue"][int(np.argmax(color))] == drawn.get_label()
+                assert np.sort(color)[1] < 0.75 * color.max()
+    # the others keep away from the colors that are taken
+    colors = class_colors(["blue", "other", "more"])
+    assert len(set(colors)) == 3
+    assert int(colors[1][5:], 16) < int(colors[1][1:3], 16)
+    assert class_colors(["a", "b"]) == list(CLASSES["light"][:2])
+
+
+def test_figures_and_page_draw_classes_alike():
+    style = explorer_page("explore.css")
+    for c in range(10):
+        pair = re.search(rf"\.c{c} \{{ --c: var\(--n{c}, light-dark\((#\w+), (#\w+)\)\)", style).groups()
+        assert pair == (CLASSES["light"][c % 8], CLASSES["dark"][c % 8])
+    model = Perceptron().fit([[0, 0], [1, 1]], [-1, 1])
+    negative, positive = PlaneDisplay.from_estimator(model, [[0, 0], [1, 1]], [-1, 1]).ax_.collections
+    assert to_hex(negative.get_facecolor()[0]).upper() == CLASSES["light"][0]
+    assert to_hex(positive.get_facecolor()[0]).upper() == CLASSES["light"][1]
+    assert len(positive.get_paths()[0].vertices) == 4  # a triangle, as on the page
+    assert '"0 -1.15 1.05 .8 -1.05 .8"' in explorer_page("elements.js").split("null, ")[1][:30]
+
+
+def test_a_plane_outside_the_view_is_not_in_the_legend():
+    X, y = [[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1]
+    seen = set()
+    for passes in range(1, 8):
+        model = ended(Perceptron(max_iter=passes, shuffle=False), X, y)
+        if not model.coef_.any():
+            continue
+        ax = PlaneDisplay.from_estimator(model, X, y).ax_
+        (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
+        corners = np.array([(x, y) for x in (left, right) for y in (bottom, top)])
+        sides = corners @ model.coef_[0] + model.intercept_[0]
+        inside = bool(sides.min() <= 0 <= sides.max())
+        named = [text.get_text() for text in ax.get_legend().get_texts()]
+        assert ("plane" in named) == inside
+        assert ("the plane is outside this view" in ax.get_xlabel()) != inside
+        seen.add(inside)
+    assert False in seen
+
+
 def test_the_arrow_is_in_the_picture():
     """Also where nearly all rows are on the other side."""
     X = np.array([[-600.0, 5], [-300, -7], [-100, 4], [-5, 1], [-4, -3], [4, 2]])
@@ -441,6 +560,9 @@ def test_the_last_frame_is_the_plane_of_the_model(tmp_path):
     assert f"mistake {model.mistakes_} of {model.mistakes_}, on row {model.trace_[-1]}" in ax.get_title(loc="left")
     page = (tmp_path / "run.html").read_text()
     assert page.count("data:image/png;base64") == 5
+    assert not re.findall(r"https?://|<link|class=.fa", page)  # nothing comes from the network
+    assert "⏮" in page
+    assert "numbered from 0" in ax.get_xlabel()
 
 
 def test_animation_says_what_it_cannot_write(tmp_path, monkeypatch):
@@ -465,7 +587,7 @@ def test_dark_and_light():
         PlaneDisplay.from_estimator(model, X, y, style="pink")
 
 
-def test_colours_can_be_told_apart():
+def test_colors_can_be_told_apart():
     """Classes differ in lightness or hue also when red and green look the same, and text has contrast enough."""
 
     def luminance(colour):

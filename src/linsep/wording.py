@@ -1,6 +1,8 @@
-"""What stop reasons and verdicts mean, in words: one table for the command line, the report and the page."""
+"""Stop reasons, verdicts and the mistake bound in words: one table for the command line, the report and the page."""
 
 from __future__ import annotations
+
+import math
 
 STOPPED = {
     "separated": "a full pass without a mistake",
@@ -8,12 +10,22 @@ STOPPED = {
     "max_updates": "the update budget is spent",
     "loss_plateau": "the loss does not go down any more",
     "validation": "the error on held-out rows does not improve any more",
+    "not_separable": "it is proved that no plane separates the rows",
     "margin_refuted": "so many mistakes prove that no plane has the target margin",
 }
 
 
-def verdict_meaning(kind: str, fit_intercept: bool) -> str:
+def verdict_meaning(kind: str, fit_intercept: bool, multiclass: bool = False) -> str:
     """Return what a verdict says; without an offset it is about planes through the origin only."""
+    if multiclass:
+        vectors = "weight vectors" if fit_intercept else "weight vectors without offsets"
+        return {
+            "separable": f"some {vectors} score the true class of every row strictly highest",
+            "quasi": f"no {vectors} score the true class of every row strictly highest, but some never score another "
+            "class higher",
+            "overlap": f"whatever the {vectors}, another class scores higher on some row, or all scores are equal",
+            "unknown": "the time limit came first",
+        }[kind]
     through = "" if fit_intercept else " through the origin"
     return {
         "separable": f"a plane{through} has every row strictly on its side",
@@ -21,3 +33,48 @@ def verdict_meaning(kind: str, fit_intercept: bool) -> str:
         "overlap": f"every plane{through} has rows on the wrong side, or all rows on it",
         "unknown": "the time limit came first",
     }[kind]
+
+
+def verdict_title(kind: str, fit_intercept: bool) -> str:
+    """Return a verdict in a few words, a headline."""
+    through = "" if fit_intercept else " through the origin"
+    return {
+        "separable": f"Separable{through}",
+        "quasi": f"Only weakly separable{through}",
+        "overlap": f"Not separable{through}",
+        "unknown": "Undecided",
+    }[kind]
+
+
+# R is always the length of the longest row. An update adds η times a vector of squared length Q to the weights: Q = R²;
+# with an offset that of the point (x, 1); in the multiclass case twice as much, since two weight vectors move.
+
+
+def squared_update(offset: bool, multiclass: bool, factor: str = "") -> str:
+    """Return Q, the largest squared length of an update at learning rate 1, times some factor, as a formula in R."""
+    return f"{'2' if multiclass else ''}{factor}{'(R² + 1)' if offset else 'R²'}"
+
+
+def update_length(offset: bool, multiclass: bool) -> str:
+    """Return √Q as a formula in R."""
+    if multiclass:
+        return "√(2R² + 2)" if offset else "√2 R"
+    return "√(R² + 1)" if offset else "R"
+
+
+def bound_formula(offset: bool, multiclass: bool) -> str:
+    """Return the mistake bound from zero weights as a formula in R and γ."""
+    return f"{squared_update(offset, multiclass)}/γ²"
+
+
+def bound_in_numbers(offset: bool, multiclass: bool, *, radius: float, margin: float, limit: float) -> str:
+    """Return the mistake bound from zero weights as formula, with its numbers, and its value.
+
+    So many digits are written that the numbers give the value to the digits that it has.
+    """
+    digits = max(6, math.floor(math.log10(max(limit, 1.0))) + 5)
+    formula = bound_formula(offset, multiclass)
+    filled = formula.replace("R", f"{radius:.{digits}g}").replace("γ", f"{margin:.{digits}g}")
+    if multiclass and not offset:
+        filled = filled.replace("2", "2·", 1)
+    return f"{formula} = {filled} = {limit:.{digits - 2}g}"

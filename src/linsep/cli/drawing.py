@@ -77,8 +77,7 @@ def _figures(
     """Yield the name of every figure and a function that draws it."""
     import linsep
     from linsep.pages.reporting.study import theorem_margin
-    from linsep.prove.audits import follow, own_trail
-    from linsep.prove.mistake_bounds import mistake_bound
+    from linsep.prove.audits import audit_trail, own_trail
 
     if not hasattr(model, "coef_"):
         raise ValueError(f"a {type(model).__name__} has no plane to draw")
@@ -97,10 +96,7 @@ def _figures(
             raise ValueError(
                 "the largest margin of so many features is not searched for, and the run did not end separated"
             )
-        bound = mistake_bound(
-            X, y, fit_intercept=model.fit_intercept, eta0=model.eta0, update_margin=model.update_margin, margin=margin
-        )
-        return linsep.TheoremDisplay(follow(model, trail, bound)).plot(style=style)
+        return linsep.TheoremDisplay(audit_trail(model, trail, X, y, margin=margin)).plot(style=style)
 
     def bracket() -> Any:
         from linsep.errors import NotSeparable

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,17 @@ from linsep.problem import Floats, take
 from linsep.prove.audits import Trail, own_trail
 
 _ROWS = 3000  # rows drawn at most
+_SIGNS = {  # on the buttons of a page, by the name of the icon that Matplotlib would load from the network
+    "fa-minus": "−",
+    "fa-fast-backward": "⏮",
+    "fa-step-backward": "‹",
+    "fa-play fa-flip-horizontal": "◀",
+    "fa-pause": "⏸",
+    "fa-play": "▶",
+    "fa-step-forward": "›",
+    "fa-fast-forward": "⏭",
+    "fa-plus": "+",
+}
 
 
 def animate(
@@ -78,10 +90,18 @@ def animate(
     with theme(style):
         film = (_plane if flat else _leads)(trail, frames, tuple(model.classes_.tolist()), style, 1000 / fps)
         if ending == ".html":
-            Path(path).write_text(film.to_jshtml(fps=fps), encoding="utf-8")
+            Path(path).write_text(_offline(film.to_jshtml(fps=fps)), encoding="utf-8")
         elif ending is not None:
             film.save(path, writer=PillowWriter(fps=fps) if ending == ".gif" else FFMpegWriter(fps=fps), dpi=100)
     return film
+
+
+def _offline(page: str) -> str:
+    """Return the page of an animation with plain signs on its buttons instead of a font from the network."""
+    page = re.sub(r"<link\b[^>]*>", "", page)
+    for icon, sign in _SIGNS.items():
+        page = page.replace(f'<i class="fa {icon}"></i>', sign)
+    return page
 
 
 def _plane(trail: Trail, frames: Any, labels: tuple[Any, ...], style: str, interval: float) -> FuncAnimation:
@@ -102,7 +122,7 @@ def _plane(trail: Trail, frames: Any, labels: tuple[Any, ...], style: str, inter
             "", (0, 0), (0, 0), arrowprops={"arrowstyle": "-|>", "color": palette.ink, "lw": 1.8}, zorder=6
         )
         frame.fit(ax)
-        ax.set(xlabel="x₁", ylabel="x₂")
+        ax.set(xlabel="x₁ (rows are numbered from 0)", ylabel="x₂")
         ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.11), ncols=5, columnspacing=1.0, handletextpad=0.4)
 
     def draw(t: int) -> list[Any]:
@@ -141,9 +161,9 @@ def _leads(trail: Trail, frames: Any, labels: tuple[Any, ...], style: str, inter
     with theme(style) as palette:
         figure, ax = plt.subplots(figsize=(5.6, 1.6 + 0.8 * len(labels)), layout="constrained")
         drawn = []
-        for c in range(len(labels)):
+        for c, mark in enumerate(palette.marks(labels)):
             own = groups == c
-            dots = ax.scatter(margins[0][own], heights[own], s=16, linewidth=0, alpha=0.7, **palette.mark(c))
+            dots = ax.scatter(margins[0][own], heights[own], s=16, linewidth=0, alpha=0.7, **mark)
             drawn.append((dots, own))
         ax.axvspan(-reach, 0, color=palette.ink, alpha=0.08, linewidth=0)
         ax.axvline(0, color=palette.ink, linewidth=1.6)

@@ -119,6 +119,7 @@ class PlaneDisplay(Display):
         projected = self.axes_names[0] == _ALONG  # need not have equal scales: w is horizontal anyway
         frame = Frame.around(self.points, equal=not projected)
         line, arrow = frame.line(self.w, self.b)
+        seen = frame.crosses(self.w, self.b)
         if frame.holds(arrow[0]):  # then the arrow should be seen as well
             frame = Frame.around(np.vstack((self.points, arrow[0] + 1.3 * (arrow[1] - arrow[0]))), equal=not projected)
         wrong = np.where(self.positive, 1, -1) * (self.points @ self.w + self.b) <= 0
@@ -126,7 +127,8 @@ class PlaneDisplay(Display):
         draw_band(
             ax, line, self.w, self.margin_, color=palette.ink, alpha=0.12, label=f"{name}, 2 × {self.margin_:.3g}"
         )
-        ax.plot(*line.T, color=palette.ink, linewidth=1.6, label="plane")
+        if seen:
+            ax.plot(*line.T, color=palette.ink, linewidth=1.6, label="plane")
         foot, head = arrow
         ax.annotate("", head, foot, arrowprops={"arrowstyle": "-|>", "color": palette.ink, "lw": 1.6}, zorder=6)
         halo = [withStroke(linewidth=3, foreground=palette.paper)]  # to be read among many rows
@@ -143,6 +145,8 @@ class PlaneDisplay(Display):
             draw_crosses(ax, self.points[wrong], palette, "on the wrong side")
         frame.fit(ax)
         caption = self.caption + (", scales differ" if frame.reach[0] != frame.reach[1] else "")
+        if not seen:
+            caption = f"{caption}, the plane is outside this view".lstrip(", ")
         name_axes(ax, self.axes_names, caption)
         ax.set_title("Plane and margin" + ("; larger marks: more mistakes" if self.counts.any() else ""))
         below(ax, 3, space=0.17 if caption else 0.11)
@@ -171,6 +175,12 @@ class Frame(NamedTuple):
         foot = self.middle - (unit @ self.middle + b / length) * unit  # the point of the plane nearest to the middle
         along = np.array([-unit[1], unit[0]]) * 4 * self.reach.max()
         return np.array([foot - along, foot + along]), np.array([foot, foot + 0.35 * self.reach[0] * unit])
+
+    def crosses(self, w: Floats, b: float) -> bool:
+        """Say whether some point of a plane is inside."""
+        corners = self.middle + self.reach * np.array([(-1, -1), (-1, 1), (1, -1), (1, 1)])
+        sides = corners @ w + b
+        return bool(sides.min() <= 0 <= sides.max())
 
     def holds(self, point: Floats) -> bool:
         """Say whether a point is inside."""

@@ -130,10 +130,10 @@ class RegionsDisplay(Display):
         frame.fit(ax)
         x, y = np.meshgrid(*(np.linspace(m - r, m + r, 500) for m, r in zip(*frame, strict=True)))
         region = (np.stack((x, y), axis=-1) @ self.W.T + self.b).argmax(axis=-1)
-        colours = ListedColormap([palette.mark(c)["color"] for c in range(len(self.labels))])
+        colors = ListedColormap([mark["color"] for mark in palette.marks(self.labels)])
         levels = np.arange(len(self.labels) + 1) - 0.5
         ax.imshow(
-            region, origin="lower", extent=(*ax.get_xlim(), *ax.get_ylim()), cmap=colours, vmin=levels[0],
+            region, origin="lower", extent=(*ax.get_xlim(), *ax.get_ylim()), cmap=colors, vmin=levels[0],
             vmax=levels[-1], alpha=0.22, interpolation="nearest", zorder=0,
         )  # fmt: skip
         if len(np.unique(region)) > 1:

@@ -86,10 +86,11 @@ class MarginsDisplay(Display):
         height = np.zeros(bins)
         looks: list[tuple[Any, str, dict[str, Any]]] = [(slice(None), "rows", {"facecolor": palette.positive})]
         if two:  # told apart in print as well
-            hatched = {"facecolor": palette.positive, "hatch": "///", "edgecolor": palette.paper}
+            negative, positive = (mark["color"] for mark in palette.marks(self.labels))
+            hatched = {"facecolor": positive, "hatch": "///", "edgecolor": palette.paper}
             names = [f"rows of {plain(label)}" for label in self.labels]
             looks = [
-                (self.groups == 0, names[0], {"facecolor": palette.negative}),
+                (self.groups == 0, names[0], {"facecolor": negative}),
                 (self.groups == 1, names[1], hatched),
             ]
         for own, name, look in looks:

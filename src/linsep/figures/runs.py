@@ -13,10 +13,11 @@ from linsep.data.labels import as_examples, class_codes, class_labels
 from linsep.data.matrices import matrix_for, to_rows
 from linsep.errors import NotSeparable
 from linsep.figures.style import Display, Palette, below, logarithmic, short
-from linsep.learn.driver import view
-from linsep.problem import Array, Floats
-from linsep.prove.audits import Audit, Trail, audit, own_trail
+from linsep.learn.driver import separations, view
+from linsep.problem import Array, Floats, Stop
+from linsep.prove.audits import Audit, Trail, as_trained, audit, own_trail
 from linsep.prove.margins import largest_margin
+from linsep.wording import bound_in_numbers, squared_update, update_length
 
 _LOOKS = 5e7  # cells that may be looked at to compute errors after passes
 
@@ -186,7 +187,7 @@ def _errors(model: Any, trail: Trail, counts: Array, X: Any, y: Any) -> tuple[Fl
     """Return the share of wrong rows after so many mistakes, of training rows and of others."""
     sets = [trail.examples]
     if X is not None:
-        X = matrix_for(model, X)
+        X = as_trained(model, matrix_for(model, X))
         codes = class_codes(class_labels(y), model.classes_)
         sets.append(as_examples(to_rows(X), codes, len(model.coef_), np.ones(len(codes))))
     found = np.array(
@@ -225,7 +226,7 @@ class TheoremDisplay(Display):
     True
     """
 
-    _size = 5.6, 4.4
+    _size = 5.6, 5.0
 
     def __init__(self, audit: Audit) -> None:
         if audit.bound is None:
@@ -269,14 +270,16 @@ class TheoremDisplay(Display):
         found = self.audit
         made, end = found.mistakes, self._bound.upper
         far = end > 40 * max(1, made) and found.progress_bound[0] == 0 == found.squared_norm[0]
-        k, low, high = self._bounds(1.12 * max(end, made), far)
-        self._curves(ax, k, low, high, palette)
+        last = 1.12 * max(end, made)
+        k = self._places(np.geomspace(1, last, 400) if far else np.linspace(0, last, 400))
+        self._curves(ax, k, palette)
         ax.axvline(end, color=palette.accent, linewidth=2)
         ax.annotate(
             f"bound {short(self._bound.mistakes)}", (end, 0.04), xycoords=("data", "axes fraction"),
             xytext=(4, 0), textcoords="offset points", color=palette.accent, rotation=90,
         )  # fmt: skip
         ax.axvline(max(made, 1 if far else 0), color=palette.ink, linewidth=0.8, linestyle=":")
+        low, high = self._bounds(k)
         if far:
             ax.set(xscale="log", yscale="log", xlim=(1, 1.2 * end ** (1 + 1 / 16)))
             ax.set_ylim(bottom=0.6 * float(low[low > 0].min()))
@@ -285,50 +288,83 @@ class TheoremDisplay(Display):
         else:
             ax.set(xlim=(0, 1.08 * max(end, made)))
             ax.set_ylim(bottom=min(0.0, float(low.min())), top=1.15 * float(np.interp(end, k, high)))
+            ax.xaxis.set_major_locator(MaxNLocator(integer=True))
             if made < end / 4:
-                self._zoom(ax, k, low, high, palette)
-        ax.set(xlabel="mistakes k", ylabel="length")
+                self._zoom(ax, palette)
+        axis = self._in_numbers()
+        ax.set(xlabel=axis, ylabel="length")
+        ax.xaxis.label.set_linespacing(1.5)
         said = "proof holds" if found.holds else "VIOLATED"
         ax.set_title(f"{short(made)} mistakes of at most {short(self._bound.mistakes)}: {said}")
-        below(ax, 2, space=0.16)
+        below(ax, 1, space=0.25 if "\n" in axis else 0.16)
 
-    def _curves(self, ax: Axes, k: Floats, low: Floats, high: Floats, palette: Palette) -> None:
+    def _curves(self, ax: Axes, k: Floats, palette: Palette) -> None:
         """Draw the run between its bounds."""
         found = self.audit
         steps = _some(found.mistakes + 1)
-        textbook = low[0] == 0 == found.squared_norm[0] or found.squared_norm_bound[0] == 0
-        most, least = ("√k ηR, ‖w‖ is at most this", "kηγ, w·u is at least this") if textbook else (
-            "‖w‖ is at most this", "w·u is at least this"
-        )  # fmt: skip
+        low, high = self._bounds(k)
+        least, most = self._formulas()
         dashes: dict[str, Any] = {"linestyle": (0, (3, 1.5))}
         if found.mistakes <= 60:
             dashes |= {"marker": ".", "markersize": 5}
         ax.fill_between(k, low, high, where=list(high >= low), color=palette.ink, alpha=0.07, linewidth=0)
-        ax.plot(k, high, color=palette.negative, linewidth=1.6, label=most)
+        ax.plot(k, high, color=palette.negative, linewidth=1.6, label=f"{most}: ‖w‖ is at most this")
         ax.plot(steps, np.sqrt(found.squared_norm[steps]), color=palette.negative, label="‖w‖", **dashes)
-        ax.plot(k, low, color=palette.positive, linewidth=1.6, label=least)
+        ax.plot(k, low, color=palette.positive, linewidth=1.6, label=f"{least}: w·u is at least this")
         ax.plot(steps, found.progress[steps], color=palette.positive, label="w·u", **dashes)
 
-    def _zoom(self, ax: Axes, k: Floats, low: Floats, high: Floats, palette: Palette) -> None:
+    def _zoom(self, ax: Axes, palette: Palette) -> None:
         """Draw the run alone, larger, in the empty corner."""
         made = self.audit.mistakes
         inset = ax.inset_axes((0.54, 0.09, 0.36, 0.33))
-        fine = np.linspace(0, 1.1 * made, 200)
-        self._curves(inset, fine, np.interp(fine, k, low), np.interp(fine, k, high), palette)
-        inset.set(xlim=(0, 1.08 * made), ylim=(0, 1.1 * float(np.interp(made, k, high))))
+        self._curves(inset, self._places(np.linspace(0, 1.1 * made, 200)), palette)
+        inset.set(xlim=(0, 1.08 * made), ylim=(0, 1.1 * float(self._bounds(np.array([made]))[1][0])))
         inset.tick_params(labelsize=7)
         inset.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=4))
         inset.yaxis.set_major_locator(MaxNLocator(nbins=3))
         inset.set_title("the run", fontsize=8)
 
-    def _bounds(self, end: float, logarithmic: bool) -> tuple[Floats, Floats, Floats]:
-        """Return numbers of mistakes with the two outer curves, continued beyond the run up to the bound."""
+    def _places(self, smooth: Floats) -> Floats:
+        """Return where the outer curves are drawn: also at every mistake that is, so that no chord cuts off the run."""
+        return np.union1d(smooth, _some(self.audit.mistakes + 1)[1:])
+
+    def _rates(self) -> tuple[float, float]:
+        """Return what a mistake adds to the bound on the progress, ηγ, and to that on the squared norm, η²Q + 2ηm."""
         found = self.audit
-        k = np.geomspace(1, end, 400) if logarithmic else np.linspace(0, end, 400)
-        last = len(found.progress_bound) - 1
-        slope = (found.progress_bound[-1] - found.progress_bound[0]) / max(last, 1)
-        growth = (found.squared_norm_bound[-1] - found.squared_norm_bound[0]) / max(last, 1)
-        return k, found.progress_bound[0] + k * slope, np.sqrt(found.squared_norm_bound[0] + k * growth)
+        last = max(1, len(found.progress_bound) - 1)
+        slope = float(found.progress_bound[-1] - found.progress_bound[0]) / last
+        return slope, float(found.squared_norm_bound[-1] - found.squared_norm_bound[0]) / last
+
+    def _bounds(self, k: Floats) -> tuple[Floats, Floats]:
+        """Return the two outer curves after so many mistakes, those beyond the run as well."""
+        slope, growth = self._rates()
+        found = self.audit
+        return found.progress_bound[0] + k * slope, np.sqrt(found.squared_norm_bound[0] + k * growth)
+
+    @property
+    def _kind(self) -> tuple[bool, bool]:
+        """Whether an offset was learned, and whether there are more than two classes."""
+        margin = self._bound.margin
+        return margin.form == "augmented", np.ndim(margin.w) > 1
+
+    def _formulas(self) -> tuple[str, str]:
+        """Return the formulas of the two outer curves."""
+        slope, growth = self._rates()
+        rate = slope / self._bound.margin.lower
+        extra = growth > rate**2 * self._bound.largest_update**2 * (1 + 1e-9)  # updates are made up to a margin m
+        zero = self.audit.squared_norm[0] == 0
+        if zero and not extra:
+            return "kηγ", f"√k η{update_length(*self._kind)}"
+        inside = f"{'' if zero else '‖w₀‖² + '}{squared_update(*self._kind, 'kη²')}{' + 2kηm' if extra else ''}"
+        return "kηγ" if zero else "w₀·u + kηγ", f"√({inside})"
+
+    def _in_numbers(self) -> str:
+        """Return what the horizontal axis counts and, if it is the textbook's, the bound in numbers."""
+        bound = self._bound
+        if self._formulas()[0] != "kηγ" or not self._formulas()[1].startswith("√k"):
+            return "mistakes k"
+        numbers = bound_in_numbers(*self._kind, radius=bound.radius, margin=bound.margin.lower, limit=bound.upper)
+        return f"mistakes k\n{numbers}"
 
 
 class BracketDisplay(Display):
@@ -396,7 +432,7 @@ class BracketDisplay(Display):
         """
         trail = own_trail(model, X, y, coef_init=coef_init, intercept_init=intercept_init)
         try:
-            found = largest_margin(X, y, form="augmented" if model.fit_intercept else "origin")
+            found = largest_margin(as_trained(model, X), y, form="augmented" if model.fit_intercept else "origin")
             margin = found.lower, found.upper
         except NotSeparable:
             margin = None
@@ -408,10 +444,10 @@ class BracketDisplay(Display):
         k = np.arange(len(trail.trace) + 1)
         with np.errstate(divide="ignore", invalid="ignore"):
             upper = np.where(k > 0, trail.moved / (trail.eta * k), np.inf)
-        size = math.sqrt(float(np.square(model.coef_).sum() + np.square(model.intercept_).sum()))
         achieved = None
-        if model.stop_reason_ == "separated":
-            achieved = model.margin_ * float(np.linalg.norm(model.coef_)) / size
+        if model.stop_reason_ == Stop.SEPARATED:
+            W, b = np.ascontiguousarray(trail.end[:, :-1]), trail.end[:, -1].copy()
+            achieved = float(separations(trail.examples, W, b).min() / np.linalg.norm(trail.end))
         return cls(upper, achieved, margin, form="augmented" if model.fit_intercept else "origin")
 
     def _draw(self, ax: Axes, palette: Palette) -> None:

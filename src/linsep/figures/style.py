@@ -1,9 +1,9 @@
-"""Colours and shapes of all figures, in a light and a dark theme."""
+"""Colors and shapes of all figures, in a light and a dark theme."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Self
 
@@ -15,12 +15,14 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
+from linsep.figures.colors import CLASSES, class_colors, class_shapes
 from linsep.problem import Array, Floats
 
 
 class Palette(NamedTuple):
-    """Colours of a theme; classes after Okabe & Ito (2008): told apart by colour-blind readers and in print."""
+    """Colors of a theme."""
 
+    style: str
     paper: str
     ink: str
     faint: str
@@ -29,20 +31,14 @@ class Palette(NamedTuple):
     accent: str
     classes: tuple[str, ...]
 
-    def mark(self, c: int) -> dict[str, Any]:
-        """Return colour and shape of a class; together they tell 64 classes apart."""
-        return {"color": self.classes[c % 8], "marker": SHAPES[(c + c // 8) % 8]}
+    def marks(self, labels: Sequence[Any]) -> list[dict[str, Any]]:
+        """Return color and shape of every class."""
+        colors, shapes = class_colors(labels, self.style), class_shapes(len(labels))
+        return [{"color": color, "marker": shape} for color, shape in zip(colors, shapes, strict=True)]
 
 
-LIGHT = Palette(
-    "#ffffff", "#2b2b2b", "#d0d0d0", "#D55E00", "#0072B2", "#009E73",
-    ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C7A00", "#444444"),
-)  # fmt: skip
-DARK = Palette(
-    "#15181d", "#e8e8e8", "#444a54", "#E69F00", "#56B4E9", "#2FBF94",
-    ("#E69F00", "#56B4E9", "#2FBF94", "#E39CC3", "#F0E442", "#3D8FCF", "#FF7F3F", "#BBBBBB"),
-)  # fmt: skip
-SHAPES = ("o", "^", "s", "D", "v", "P", "X", "*")  # shapes say the same as colours
+LIGHT = Palette("light", "#ffffff", "#2b2b2b", "#d0d0d0", "#D55E00", "#0072B2", "#009E73", CLASSES["light"])
+DARK = Palette("dark", "#15181d", "#e8e8e8", "#444a54", "#E69F00", "#56B4E9", "#2FBF94", CLASSES["dark"])
 
 
 @contextmanager
@@ -56,7 +52,7 @@ def theme(style: str = "light") -> Iterator[Palette]:
     Yields
     ------
     palette : Palette
-        The colours of the theme.
+        The colors of the theme.
 
     Examples
     --------
@@ -99,7 +95,7 @@ def theme(style: str = "light") -> Iterator[Palette]:
 
 
 class Display(ABC):
-    """What all figures share: where they are drawn, and in which colours."""
+    """What all figures share: where they are drawn, and in which colors."""
 
     figure_: Figure
     ax_: Axes
@@ -138,16 +134,16 @@ def below(ax: Axes, columns: int = 2, *, space: float = 0.16) -> None:
 def draw_classes(
     ax: Axes, points: Floats, groups: Array, labels: tuple[Any, ...], palette: Palette, *, size: Any = 24.0, **look: Any
 ) -> None:
-    """Draw points in the colours and shapes of their classes; of very many classes some are in the legend."""
+    """Draw points in the colors and shapes of their classes; of very many classes some are in the legend."""
     sizes, look = np.broadcast_to(size, len(points)), {"linewidth": 0, "zorder": 3} | look
-    for c, label in enumerate(labels):
+    for c, (label, mark) in enumerate(zip(labels, palette.marks(labels), strict=True)):
         own = groups == c
         named = c < 15 or len(labels) <= 20
         rest = f"… {len(labels)} classes" if c == 15 else None
         x, y = points[own].T
         ax.scatter(
             x, y, s=sizes[own], label=plain(label) if named else rest,
-            **palette.mark(c), **look,
+            **mark, **look,
         )  # fmt: skip
 
 

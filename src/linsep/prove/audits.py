@@ -17,6 +17,7 @@ import numpy as np
 
 from linsep.data.labels import as_examples, check_same_length, class_codes, class_labels
 from linsep.data.matrices import as_matrix, matrix_for, to_rows
+from linsep.data.scaling import Scaler
 from linsep.errors import NotSeparable
 from linsep.learn import kernels
 from linsep.learn.driver import held_out, scores, separations, squared_norms
@@ -124,7 +125,7 @@ class Trail(NamedTuple):
 
     def weights_after(self, counts: Iterable[int]) -> Iterator[tuple[Floats, Floats]]:
         """Yield weights (machines, d) and offsets after so many mistakes, for counts in ascending order."""
-        W, b = np.ascontiguousarray(self.start[:, :-1]), self.start[:, -1].copy()
+        W, b = self.start[:, :-1].copy(), self.start[:, -1].copy()
         done = 0
         for k in counts:
             part = self.trace[done:k]
@@ -140,25 +141,75 @@ class Trail(NamedTuple):
 def retrace(model: Any, X: Any, y: Any, *, coef_init: Any = None, intercept_init: Any = None) -> Trail:
     """Make the updates of a fitted perceptron again; the rows must be those it was trained on, in their order."""
     codes = _recorded(model)
-    X = matrix_for(model, X)
+    machines, d = model.coef_.shape
+    if machines > 1 and model.multi_class != "argmax":
+        raise ValueError("one-against-rest is one run for every class: audit a Perceptron of two classes for each")
+    rows, labels, kept = _trained_on(model, X, y)
+    W, b = model._first_weights(d, model.classes_, coef_init, intercept_init)
+    if model.warm_start and coef_init is None:  # what a warm start began from is gone: zero, or what the caller says
+        W, b = np.zeros_like(W), np.zeros_like(b)
+    return _replayed(model, rows, labels, _among(kept, codes, machines), np.column_stack((W, b)), kept)
+
+
+def retrace_each(model: Any, X: Any, y: Any) -> tuple[Array, list[Trail]]:
+    """Make the updates of one-against-rest again, from zero weights: the class of each mistake, a trail for each class.
+
+    Each class has a perceptron of its own, with the rows of the other classes on the negative side.
+    """
+    codes = _recorded(model)
+    machines, d = model.coef_.shape
+    rows, labels, kept = _trained_on(model, X, y)
+    owners, numbers = codes % machines, _among(kept, codes, machines) // machines
+    start = np.zeros((1, d + 1))
+    return owners, [
+        _replayed(model, rows, (labels == c).astype(np.intp), numbers[owners == c], start, kept)
+        for c in range(machines)
+    ]
+
+
+def as_trained(model: Any, X: Any) -> Any:
+    """Return rows in the units in which a model learned from them: scaled, if ``fit_source`` scaled them."""
+    scaling = getattr(model, "scaling_", None)
+    return X if scaling is None else Scaler(**scaling).apply(as_matrix(X))
+
+
+def _end(model: Any) -> Floats:
+    """Return the weights of a model in the units in which it learned, offsets last: shape (machines, d + 1)."""
+    W, b, scaling = model.coef_, model.intercept_, getattr(model, "scaling_", None)
+    if scaling is None:
+        return np.column_stack((W, b))
+    return np.column_stack((W * scaling["scale"], b + W @ scaling["shift"]))
+
+
+def _trained_on(model: Any, X: Any, y: Any) -> tuple[Rows, Array, Array | None]:
+    """Return the rows that a run visited with their class codes, and their numbers if some were held out."""
+    X = as_trained(model, matrix_for(model, X))
     labels = class_codes(class_labels(y), model.classes_)
     check_same_length(X, labels)
     if len(labels) != model._rows_seen:
         raise ValueError(f"the model was trained on {model._rows_seen} rows, these are {len(labels)}: give the same")
-    machines, d = model.coef_.shape
-    rows, kept = to_rows(X), None
-    if model.early_stopping:
-        kept = np.flatnonzero(~held_out(model._seed, 0, len(labels), model.validation_fraction))
-        if not np.isin(codes // machines, kept).all():
-            raise ValueError("the run erred on rows that these data say were held out: they are not its rows")
-        codes = np.searchsorted(kept, codes // machines) * machines + codes % machines
-        rows, labels = take(rows, kept), labels[kept]
+    rows = to_rows(X)
+    if not model.early_stopping:
+        return _in_c_order(rows), labels, None
+    kept = np.flatnonzero(~held_out(model._seed, 0, len(labels), model.validation_fraction))
+    return _in_c_order(take(rows, kept)), labels[kept], kept
+
+
+def _among(kept: Array | None, codes: Array, machines: int) -> Array:
+    """Return trace codes with rows numbered among those that were not held out."""
+    if kept is None:
+        return codes
+    if not np.isin(codes // machines, kept).all():
+        raise ValueError("the run erred on rows that these data say were held out: they are not its rows")
+    return np.asarray(np.searchsorted(kept, codes // machines) * machines + codes % machines)
+
+
+def _replayed(model: Any, rows: Rows, labels: Array, codes: Array, start: Floats, kept: Array | None) -> Trail:
+    """Make the updates of a trace again from some first weights."""
+    machines = len(start)
     rule = kernels.Rule(float(model.update_margin), float(model.fit_intercept))
-    examples = as_examples(_in_c_order(rows), labels, machines, np.full(len(labels), float(model.eta0)))
-    W, b = model._first_weights(d, model.classes_, coef_init, intercept_init)
-    if model.warm_start and coef_init is None:  # what a warm start began from is gone: zero, or what the caller says
-        W, b = np.zeros_like(W), np.zeros_like(b)
-    start = np.column_stack((W, b))
+    examples = as_examples(rows, labels, machines, np.full(len(labels), float(model.eta0)))
+    W, b = start[:, :-1].copy(), start[:, -1].copy()
     trace, leads = codes.astype(np.uint64), np.empty(len(codes))
     kernels.replay(examples, trace, rule.offset, W, b, leads)
     squares = squared_norms(examples.rows) + rule.offset
@@ -189,9 +240,7 @@ def _recorded(model: Any) -> Array:
     if model.class_weight is not None:
         raise ValueError("rows of different weight take different steps: the audit needs class_weight=None")
     machines = len(model.coef_)
-    if machines > 1 and model.multi_class != "argmax":
-        raise ValueError("one-against-rest is one run for every class: audit a Perceptron of two classes for each")
-    if model._plan(machines, 0).kernel not in (kernels.perceptron, kernels.argmax):
+    if model._plan(machines, 0).kernel not in (kernels.perceptron, kernels.argmax, kernels.one_vs_rest):
         raise ValueError(
             f"{type(model).__name__} does not take the steps of the perceptron, which the theorem is about"
         )
@@ -261,6 +310,12 @@ def audit(
     True
     """
     trail = retrace(model, X, y, coef_init=coef_init, intercept_init=intercept_init)
+    return audit_trail(model, trail, X, y, gap=gap, margin=margin)
+
+
+def audit_trail(model: Any, trail: Trail, X: Any, y: Any, *, gap: float = 1e-6, margin: Margin | None = None) -> Audit:
+    """Check the proof of the mistake bound along a run that has been followed already."""
+    X = as_trained(model, X)
     used_X, used_y = (X, y) if trail.kept is None else (as_matrix(X)[trail.kept], class_labels(y)[trail.kept])
     try:
         bound = mistake_bound(
@@ -362,7 +417,7 @@ def leads_to(trail: Trail, model: Any) -> bool:
     """Say whether a trail ends with the weights of a model, up to rounding; if not, these were not its rows."""
     if model.keep != "last":  # other weights are handed over, or were on the way
         return True
-    found, k = np.column_stack((model.coef_, model.intercept_)), len(trail.trace)
+    found, k = _end(model), len(trail.trace)
     size = math.sqrt(float(np.square(trail.start).sum()) + k * trail.eta**2 * float(trail.squares.max()))
     size = max(size, float(np.abs(trail.end).max()))
     return bool(np.abs(found - trail.end).max() <= (8 * k + _terms(trail)) * _UNIT * size)
@@ -388,7 +443,7 @@ def _as_a_whole(model: Any, trail: Trail, of_lead: float, terms: int) -> list[st
     machines = len(trail.start)
     radius = math.sqrt(float(trail.squares.max()) / (1 if machines == 1 else 2) - trail.rule.offset)
     slack = (terms + 8) * _UNIT * (model.radius_**2 + 1)
-    if not abs(radius**2 - model.radius_**2) <= slack:
+    if not hasattr(model, "scaling_") and not abs(radius**2 - model.radius_**2) <= slack:
         wrong.append(f"the largest norm of a row is {radius:.6g}, the model saw {model.radius_:.6g}")
     if model.stop_reason_ == Stop.SEPARATED:
         leads = separations(trail.examples, np.ascontiguousarray(trail.end[:, :-1]), trail.end[:, -1])

@@ -9,16 +9,18 @@ from typing import Any
 import numpy as np
 
 from linsep.errors import NotSeparable
+from linsep.figures.colors import class_colors
 from linsep.models.perceptron import Perceptron
+from linsep.pages.explorer.moments import Replay
 from linsep.pages.explorer.projection import View
 from linsep.pages.explorer.requests import KEEPS, MOST_UPDATES, Points, Settings
-from linsep.pages.explorer.walk import Walk, walk
 from linsep.problem import Array, Floats
-from linsep.prove.audits import audit
+from linsep.prove.audits import audit_trail
 from linsep.prove.claims import Refutation, Verdict
 from linsep.prove.margins import Margin, largest_margin
-from linsep.prove.mistake_bounds import mistake_bound
+from linsep.prove.mistake_bounds import Bound, mistake_bound
 from linsep.prove.separability import separate
+from linsep.wording import STOPPED, bound_in_numbers, squared_update, update_length, verdict_meaning, verdict_title
 
 _FRAMES = 1000  # moments of a run that are sent; of a longer run evenly spaced ones
 _NEAR = 60  # mistakes before and after the one that is looked at
@@ -57,11 +59,11 @@ def answer(points: Points, settings: Settings, held: Any = None, around: Any = N
     (2, 2, 'separable')
     """
     X, names = _columns(points, settings)
-    y = np.array(points.labels, dtype=object)
     classes = sorted(set(points.labels))
     shown: dict[str, Any] = {
         "classes": classes,
         "keeps": KEEPS,
+        "colors": _colors(classes),
         "run": None,
         "verdict": None,
         "margin": None,
@@ -76,28 +78,47 @@ def answer(points: Points, settings: Settings, held: Any = None, around: Any = N
         view = view or View.of(X, names, None)
         shown["note"] = "Place points of at least two classes, and the run begins."
         return shown | {"view": view.words, "points": _plain(view.points(X))}
-    y = np.array(points.labels)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # a budget that is spent, a wide bracket: the page says so in its own words
-        first, offset = _first_weights(settings, X.shape[1], len(classes))
-        model = Perceptron(**settings.parameters()).fit(X, y, coef_init=first, intercept_init=offset)
-        path = walk(model, X, y, first, offset)
-        verdict = separate(X, y, fit_intercept=settings.fit_intercept, time_limit=_SECONDS)
-        view = view or View.of(X, names, model.coef_[0] if len(classes) == 2 else None)
-        shown |= {"view": view.words, "points": _plain(view.points(X))}
-        shown["run"] = _run(model, path, X, y, view, around)
-        shown["verdict"] = _verdict(verdict, X, y, view)
-        if len(classes) > 2 and settings.multi_class == "ovr":
-            shown["rest"] = [_against_rest(model, path, X, y, c) for c in range(len(classes))]
-            shown["margin"] = _drawn_margins(
-                [_margin(X, y == label, settings.fit_intercept) for label in classes], view
-            )
-            return shown
-        margin = _margin(X, y, settings.fit_intercept) if verdict.kind == "separable" else None
-        shown["margin"] = _drawn_margin(margin, view)
-        if margin is not None:
-            shown["theorem"], shown["note"] = _theorem(model, X, y, first, offset, shown["run"]["frames"])
+        _study(shown, X, np.array(points.labels), settings, names, view, around)
     return shown
+
+
+def _study(
+    shown: dict[str, Any],
+    X: Floats,
+    y: Array,
+    settings: Settings,
+    names: list[str],
+    view: View | None,
+    around: int | None,
+) -> None:
+    """Run the perceptron, decide whether a plane separates the points, and add what the page shows of it."""
+    classes = shown["classes"]
+    first, offset = _first_weights(settings, X.shape[1], len(classes))
+    model = Perceptron(**settings.parameters()).fit(X, y, coef_init=first, intercept_init=offset)
+    replay = Replay.of(model, X, y, first, offset)
+    verdict = separate(X, y, fit_intercept=settings.fit_intercept, time_limit=_SECONDS)
+    view = view or View.of(X, names, model.coef_[0] if len(classes) == 2 else None)
+    shown |= {"view": view.words, "points": _plain(view.points(X))}
+    shown["run"] = _run(replay, X, y, view, around)
+    shown["verdict"] = _verdict(verdict, X, y, view)
+    if replay.apart:
+        shown["rest"] = [_against_rest(replay, X, y, c) for c in range(len(classes))]
+        margins = [_margin(X, y == label, settings.fit_intercept) for label in classes]
+        shown["margin"] = _drawn_margins(margins, view)
+        return
+    margin = _margin(X, y, settings.fit_intercept) if verdict.kind == "separable" else None
+    shown["margin"] = _drawn_margin(margin, view)
+    if margin is not None:
+        shown["theorem"], shown["note"] = _theorem(replay, X, y, shown["run"]["frames"])
+
+
+def _colors(classes: list[Any]) -> dict[str, list[str]]:
+    """Return colors on light and on dark paper, by label, if some class is called after a color."""
+    shades = [class_colors(classes, style) for style in ("light", "dark")]
+    usual = [class_colors(range(len(classes)), style) for style in ("light", "dark")]
+    return {} if shades == usual else {str(label): [*pair] for label, *pair in zip(classes, *shades, strict=True)}
 
 
 def _columns(points: Points, settings: Settings) -> tuple[Floats, list[str]]:
@@ -136,55 +157,82 @@ def _margin(X: Floats, y: Array, offset: bool) -> Margin | None:
 # The run
 
 
-def _run(model: Perceptron, path: Walk, X: Floats, y: Array, view: View, around: int | None) -> dict[str, Any]:
+def _run(replay: Replay, X: Floats, y: Array, view: View, around: int | None) -> dict[str, Any]:
     """Return the run, moment by moment."""
-    machines, k = len(model.coef_), len(path.leads)
+    model, k, machines = replay.model, len(replay.others), len(replay.model.coef_)
     frames = _thin(k + 1, _FRAMES)
     if around is not None:
         frames = np.union1d(frames, np.arange(max(0, around - _NEAR), min(k, around + _NEAR) + 1))
     last = np.maximum(frames - 1, 0)  # the mistake that led to each
-    after, before = path.weights[frames], path.weights[last]
-    ends = np.cumsum(model.history_["mistakes"])
+    counts, ends = model.mistake_counts_, np.cumsum(model.history_["mistakes"])
     passes = _thin(len(ends), _PASSES)
-    eta = float(model.eta0)
-    counts = model.mistake_counts_
+    after, before, at_ends = np.split(  # all weights that are shown, in one go
+        replay.weights(np.concatenate((frames, last, ends[passes]))), np.cumsum((len(frames), len(last)))
+    )
     return {
         "stop": model.stop_reason_,
+        "stopped": STOPPED[model.stop_reason_],
         "mistakes": k,
         "passes": model.n_iter_,
         "errors": model.training_errors_,
         "rows": len(X),
         "radius": model.radius_,
         "margin": _plain(model.margin_),
-        "eta": eta,
+        "eta": float(model.eta0),
         "offset": bool(model.fit_intercept),
-        "apart": machines > 1 and model.multi_class == "ovr",
+        "apart": replay.apart,
         "update_margin": float(model.update_margin),
+        "from_zero": not any(trail.start.any() for trail in replay.trails),
+        "formulas": _formulas(bool(model.fit_intercept), machines > 1 and not replay.apart),
         "trace": model.trace_.tolist(),
         "counts": counts.tolist(),
         "most": int(counts.max()),
         "frames": frames.tolist(),
+        "machines": replay.others.tolist() if replay.apart else [],
+        "rivals": replay.others[last].tolist() if k and machines > 1 else [],
+        "leads": _plain(replay.leads[last]) if k else [0.0],
+        "inputs": _plain(X[:, :_SHOWN]),
+        "columns": X.shape[1],
+        "kept": _kept(model, view),
+        "vote": _voted(model, view, X) if model.keep == "vote" else None,
         "planes": _plain(view.planes(after[..., :-1], after[..., -1])),
         "before": _plain(_head(before)),
         "after": _plain(_head(after)),
-        "machines": path.others.tolist() if machines > 1 and model.multi_class == "ovr" else [],
-        "rivals": path.others[last].tolist() if k and machines > 1 else [],
-        "leads": _plain(path.leads[last]) if k else [0.0],
-        "inputs": _plain(X[:, :_SHOWN]),
-        "columns": X.shape[1],
-        "growth": _plain(path.squares[frames]),
-        "growth_bound": _plain(path.squares[0] + frames * (eta**2 * path.longest + 2 * eta * model.update_margin)),
-        "moved": _plain(np.where(frames > 0, path.moved[frames] / (eta * np.maximum(frames, 1)), np.inf)),
-        "kept": _kept(model, view),
-        "vote": _voted(model, view, X) if model.keep == "vote" else None,
-        "pass": {
-            "number": (passes + 1).tolist(),
-            "end": ends[passes].tolist(),
-            "mistakes": model.history_["mistakes"][passes].tolist(),
-            "loss": _plain(model.history_["loss"][passes]),
-            "validation_error": _plain(model.history_["validation_error"][passes]),
-            "errors": _errors(model, path.weights[ends[passes]], X, y),
-        },
+        "pass": _passes(model, passes, ends, _errors(model, at_ends, X, y)),
+    } | _growth(replay, frames, after)
+
+
+def _formulas(offset: bool, multiclass: bool) -> dict[str, str]:
+    """Return what a mistake adds to the squared norm at most, what k mistakes do, and the length of an update."""
+    return {
+        "step": squared_update(offset, multiclass, "η²"),
+        "growth": squared_update(offset, multiclass, "kη²"),
+        "length": update_length(offset, multiclass),
+    }
+
+
+def _growth(replay: Replay, frames: Array, after: Floats) -> dict[str, Any]:
+    """Return how long the weights have grown at some moments, how far they have moved, and what bounds it."""
+    eta, first = float(replay.model.eta0), after[0]
+    step = eta**2 * replay.longest + 2 * eta * replay.model.update_margin
+    moved = np.sqrt(np.square(after - first).sum(axis=(1, 2)))
+    return {
+        "growth": _plain(np.square(after).sum(axis=(1, 2))),
+        "growth_bound": _plain(np.square(first).sum() + frames * step),
+        "moved": _plain(np.where(frames > 0, moved / (eta * np.maximum(frames, 1)), np.inf)),
+    }
+
+
+def _passes(model: Perceptron, passes: Array, ends: Array, errors: list[int]) -> dict[str, Any]:
+    """Return some passes of the run."""
+    history = model.history_
+    return {
+        "number": (passes + 1).tolist(),
+        "end": ends[passes].tolist(),
+        "mistakes": history["mistakes"][passes].tolist(),
+        "loss": _plain(history["loss"][passes]),
+        "validation_error": _plain(history["validation_error"][passes]),
+        "errors": errors,
     }
 
 
@@ -245,17 +293,25 @@ def _thin(n: int, most: int) -> Array:
 
 def _verdict(verdict: Verdict, X: Floats, y: Array, view: View) -> dict[str, Any]:
     """Return the verdict; if there is a refutation, the rows that cancel and the walk of their sum back to zero."""
-    plane = None
+    plane, multiclass = None, len(verdict.classes) > 2
     if verdict.separator is not None and verdict.separator.w.ndim == 1:
         w, b = verdict.separator.w.astype(np.float64), float(verdict.separator.b)
         plane = _plain(view.planes(w, b))
     refuted = verdict.refutation
     return {
         "kind": verdict.kind,
+        "title": verdict_title(verdict.kind, verdict.fit_intercept),
+        "said": verdict_meaning(verdict.kind, verdict.fit_intercept, multiclass),
+        "offset_helps": verdict.refutation is not None and not verdict.fit_intercept and _separable(X, y),
         "checked": verdict.check(X, y),
         "plane": plane,
         "refutation": None if refuted is None else _refutation(refuted, verdict.classes, X, y, view),
     }
+
+
+def _separable(X: Floats, y: Array) -> bool:
+    """Return whether some plane with an offset separates the points."""
+    return separate(X, y, time_limit=_SECONDS).kind == "separable"
 
 
 def _refutation(found: Refutation, classes: tuple[Any, ...], X: Floats, y: Array, view: View) -> dict[str, Any]:
@@ -313,12 +369,13 @@ def _drawn_margins(found: list[Margin | None], view: View) -> dict[str, Any] | N
     }
 
 
-def _against_rest(model: Perceptron, path: Walk, X: Floats, y: Array, c: int) -> dict[str, Any]:
+def _against_rest(replay: Replay, X: Floats, y: Array, c: int) -> dict[str, Any]:
     """Return the verdict on one class against the rest, and the mistake bound of its own perceptron."""
+    model = replay.model
     own = y == model.classes_[c]
     verdict = separate(X, own, fit_intercept=model.fit_intercept, time_limit=_SECONDS)
     told = {"class": c, "kind": verdict.kind, "checked": verdict.check(X, own)}
-    told |= {"mistakes": int(np.count_nonzero(path.others == c)), "allowed": None, "margin": None, "radius": None}
+    told |= {"mistakes": len(replay.trails[c].trace), "allowed": None, "limit_said": ""}
     if verdict.refutation is not None:
         return told | {"rows": np.unique(verdict.refutation.rows).tolist()}
     try:
@@ -327,15 +384,19 @@ def _against_rest(model: Perceptron, path: Walk, X: Floats, y: Array, c: int) ->
         )
     except ValueError:  # separable, but double precision cannot say by how much
         return told
-    return told | {"allowed": _plain(bound.mistakes), "margin": bound.margin.lower, "radius": bound.largest_update}
+    return told | {
+        "allowed": _plain(bound.mistakes),
+        "margin": bound.margin.lower,
+        "radius": bound.radius,
+        "limit_said": _limit_said(model, bound, 0.0, 0.0),
+    }
 
 
-def _theorem(
-    model: Perceptron, X: Floats, y: Array, first: Floats | None, offset: Floats | None, frames: list[int]
-) -> tuple[dict[str, Any] | None, str]:
+def _theorem(replay: Replay, X: Floats, y: Array, frames: list[int]) -> tuple[dict[str, Any] | None, str]:
     """Return the proof of the mistake bound with the numbers of this run, or why there is none."""
+    model, trail = replay.model, replay.trails[0]
     try:
-        checked = audit(model, X, y, coef_init=first, intercept_init=offset)
+        checked = audit_trail(model, trail, X, y)
     except ValueError as error:
         return None, str(error)
     bound = checked.bound
@@ -351,11 +412,12 @@ def _theorem(
         "violation": checked.violation,
         "allowed": _plain(bound.mistakes),
         "limit": _plain(bound.upper),
-        "radius": bound.largest_update,
+        "radius": bound.radius,
         "margin": bound.margin.lower,
         "margin_upper": bound.margin.upper,
         "form": bound.margin.form,
-        "from_zero": first is None or not (first.any() or (offset is not None and offset.any())),
+        "start": {"along": start, "square": first_square},
+        "limit_said": _limit_said(model, bound, start, first_square),
         "progress": _plain(checked.progress[frames]),
         "progress_bound": _plain(checked.progress_bound[frames]),
         "growth": _plain(checked.squared_norm[frames]),
@@ -371,6 +433,26 @@ def _theorem(
             "cosine": _plain(np.clip(progress / np.sqrt(np.maximum(growth, 1e-300)), -1.0, 1.0)),
         },
     }, ""
+
+
+def _limit_said(model: Perceptron, bound: Bound, along: float, square: float) -> str:
+    """Return the bound as a formula with the numbers that give it; ``along`` is w₀·u and ``square`` is ‖w₀‖²."""
+    if not math.isfinite(bound.upper):
+        return "∞: double precision does not bound γ from below"
+    margin, kind = bound.margin, (bool(model.fit_intercept), np.ndim(bound.margin.w) > 1)
+    if square == 0 and model.update_margin == 0:
+        return bound_in_numbers(*kind, radius=bound.radius, margin=margin.lower, limit=bound.upper)
+    eta, gamma = float(model.eta0), margin.lower
+    # u is known up to the angle that the bracket on γ leaves it
+    along -= 2 * math.sqrt(max(0.0, 1 - (gamma / margin.upper) ** 2)) * math.sqrt(square)
+    half = (bound.largest_update**2 + 2 * model.update_margin / eta) / (2 * gamma**2) - along / (eta * gamma)
+    rest = (square - along**2) / (eta * gamma) ** 2
+    more = " + 2m/η" if model.update_margin else ""
+    top = squared_update(*kind) + more
+    return (
+        f"h + √(h² + r) = {bound.upper:.6g}, with h = {f'({top})' if more else top}/(2γ²) − w₀·u/(ηγ) = {half:.8g} and "
+        f"r = (‖w₀‖² − (w₀·u)²)/(ηγ)² = {rest:.8g}"
+    )
 
 
 def _plain(values: Any) -> Any:

@@ -28,24 +28,24 @@ def _points(X: Any, y: Any) -> Points:
     )  # short binary fractions: short proofs
 
 
-def _blobs(centres: Any, spread: float, each: int, seed: int) -> tuple[Floats, Array]:
-    """Draw points around some centres, numbered."""
+def _blobs(centers: Any, spread: float, each: int, seed: int) -> tuple[Floats, Array]:
+    """Draw points around some centers, numbered."""
     rng = np.random.default_rng(seed)
-    numbers = np.repeat(np.arange(len(centres)), each)
-    return np.asarray(centres, dtype=np.float64)[numbers] + spread * rng.standard_normal((len(numbers), 2)), numbers
+    numbers = np.repeat(np.arange(len(centers)), each)
+    return np.asarray(centers, dtype=np.float64)[numbers] + spread * rng.standard_normal((len(numbers), 2)), numbers
 
 
 def worked(**_: Any) -> Preset:
     """Two mistakes, and the bound met with equality."""
     points = Points(((1.0, 0.0), (0.0, -1.0), (0.0, 1.0), (-1.0, 0.0)), (1, -1, 1, -1))
-    said = "Two mistakes, and the bound (R/γ)² is two: met with equality."
+    said = "Two mistakes, and the bound R²/γ² is two: met with equality."
     return Preset("Worked example", said, points, Settings(fit_intercept=False))
 
 
 def taught(margin: float = 0.15, seed: int = 0, n: int = 40) -> Preset:
     """Draw points in a disc that a hidden plane separates with the margin asked for."""
     X, y, _ = teacher(n, 2, margin=margin, offset=False, random_state=seed)
-    said = "A hidden plane gave the labels. A smaller margin means more mistakes."
+    said = "A hidden plane gave the labels. The smaller the margin, the more mistakes the bound allows."
     return Preset("Teacher, margin as you like", said, Points.of_arrays(X, y), Settings(fit_intercept=False))
 
 

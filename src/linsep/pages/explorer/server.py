@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import secrets
 import socket
@@ -18,11 +19,13 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from linsep.pages.explorer.presets import PRESETS
 from linsep.pages.explorer.share import answered, module, page
 
 LARGEST = 4 << 20  # bytes of a question
+_BODY_SECONDS = 30.0  # in which all of it must come
 _HOST = "127.0.0.1"
 _FILES = {"": "text/html", "explore.js": "text/javascript", "explore.css": "text/css"}
 _QUESTIONS = ("compute", "preset", "read", "export")
@@ -66,10 +69,43 @@ class Gate:
             return 403, "The page is for this machine alone."
         if headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
             return 403, "The page is for this machine alone."
-        given = path.split("/")[1].encode()
+        given = path.removeprefix("/").split("/")[0].encode()  # "OPTIONS *" has no slash at all
         if not secrets.compare_digest(given, self.token):
             return 404, "Open the address that linsep explore has printed, with all of its letters."
         return None
+
+
+class Impatient(H11Protocol):
+    """Closes connections over which no whole request comes within some seconds, however slowly bytes drip in."""
+
+    patience = 10.0
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        """Begin to wait for the first request."""
+        super().connection_made(transport)
+        self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        """Take bytes; the clock stands still only while a request is being answered."""
+        super().data_received(data)
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._stop()
+        elif self._deadline is None:
+            self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the clock."""
+        self._stop()
+        super().connection_lost(exc)
+
+    def _wait(self) -> None:
+        self._deadline = self.loop.call_later(self.patience, self.transport.close)
+
+    def _stop(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
 
 
 def application(token: str, port: int, first: dict[str, Any] | None = None) -> ASGIApp:
@@ -110,10 +146,14 @@ def application(token: str, port: int, first: dict[str, Any] | None = None) -> A
         if kind not in _QUESTIONS:
             return JSONResponse({"error": "there is no such question"}, 404, _GUARDS)
         try:
-            body = await _body(request)
+            body = await asyncio.wait_for(_body(request), _BODY_SECONDS)
             asked = None if body is None else json.loads(body)
         except ClientDisconnect:
             return Response(status_code=400)
+        except TimeoutError:
+            return JSONResponse(
+                {"error": "the question did not come to its end"}, 408, {**_GUARDS, "Connection": "close"}
+            )
         except (ValueError, RecursionError):
             return JSONResponse({"error": "the question is not JSON"}, 400, _GUARDS)
         if body is None:
@@ -172,6 +212,7 @@ def serve(
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
         config = uvicorn.Config(
             application(token, port, first),
+            http=Impatient,
             log_level="warning",
             access_log=False,
             timeout_graceful_shutdown=1,

@@ -17,11 +17,11 @@ from linsep.data.matrices import as_matrix
 from linsep.errors import NotSeparable
 from linsep.models.perceptron import Perceptron
 from linsep.problem import Array, Stop
-from linsep.prove.audits import Audit, Trail, follow, retrace, run_margin
+from linsep.prove.audits import Audit, Trail, as_trained, audit_trail, retrace, run_margin
 from linsep.prove.claims import SEPARABLE, UNKNOWN, Verdict
 from linsep.prove.error_bounds import Generalization, generalization
 from linsep.prove.margins import Margin, largest_margin
-from linsep.prove.mistake_bounds import Bound, mistake_bound
+from linsep.prove.mistake_bounds import Bound
 from linsep.prove.separability import separate, separator
 
 _EFFORT = 2e10  # cells that a run may look at before its passes are cut down: some twenty seconds
@@ -65,21 +65,24 @@ class Study:
         self.seconds[what] = self.seconds.get(what, 0.0) + time.perf_counter() - started
 
 
-def study(
-    X: Any,
-    y: Any,
-    *,
-    fit_intercept: bool,
-    feature_names: Any,
-    delta: float,
-    test_size: float,
-    time_limit: float,
-    random_state: int,
-) -> Study:
-    """Find out everything that a report tells."""
-    if not 0 < test_size < 1:
-        raise ValueError(f"test_size must be between 0 and 1, got {test_size!r}")
-    columns = getattr(X, "columns", None)
+@dataclass(frozen=True)
+class Options:
+    """What a report is asked for; see ``report``."""
+
+    fit_intercept: bool = True
+    feature_names: Any = None
+    delta: float = 0.05
+    test_size: float = 0.2
+    time_limit: float = 60.0
+    random_state: int = 0
+
+
+def study(X: Any, y: Any, **asked: Any) -> Study:
+    """Find out everything that a report tells; the keywords are those of ``Options``."""
+    options = Options(**asked)
+    if not 0 < options.test_size < 1:
+        raise ValueError(f"test_size must be between 0 and 1, got {options.test_size!r}")
+    names = options.feature_names if options.feature_names is not None else getattr(X, "columns", None)
     X, y = as_matrix(X), class_labels(y)
     if sp.issparse(X) and not X.has_canonical_format:  # once, not in every function that is called below
         X = X.copy()
@@ -89,25 +92,23 @@ def study(
     stored = X.nnz if sp.issparse(X) else X.size
     machines = 1 if len(classes) == 2 else len(classes)
     passes = int(np.clip(_EFFORT / max(1, stored * machines), 20, 1000))
-    seconds: dict[str, float] = {}
+    offset, seconds = options.fit_intercept, {}
     started = time.perf_counter()
-    model = _fitted(
-        Perceptron(fit_intercept=fit_intercept, max_iter=passes, random_state=random_state, on_plane=-1), X, y
-    )
+    model = Perceptron(fit_intercept=offset, max_iter=passes, random_state=options.random_state, on_plane=-1)
+    model = _fitted(model, X, y)
     seconds["training"] = time.perf_counter() - started
     started = time.perf_counter()
-    verdict = _verdict(model, X, y, fit_intercept, time_limit)
+    verdict = _verdict(model, X, y, offset, options.time_limit)
     seconds["verdict"] = time.perf_counter() - started
     found = Study(
         rows=X.shape[0], features=X.shape[1], stored=stored, sparse=sp.issparse(X), classes=classes.tolist(),
-        sizes=np.bincount(codes).tolist(), name=_names(feature_names if feature_names is not None else columns),
-        fit_intercept=fit_intercept, delta=delta, X=X, y=y, model=model, trail=retrace(model, X, y), verdict=verdict,
-        seconds=seconds,
+        sizes=np.bincount(codes).tolist(), name=_names(names), fit_intercept=offset, delta=options.delta, X=X, y=y,
+        model=model, trail=retrace(model, X, y), verdict=verdict, seconds=seconds,
     )  # fmt: skip
     if verdict.kind == SEPARABLE:
-        _look_at_margins(found)
+        _study_margins(found)
     with found.timed("held-out rows"):
-        _look_at_new_rows(found, codes, test_size, random_state)
+        _study_new_rows(found, codes, options.test_size, options.random_state)
     return found
 
 
@@ -136,21 +137,22 @@ def _verdict(model: Perceptron, X: Any, y: Array, fit_intercept: bool, time_limi
     return separate(X, y, fit_intercept=fit_intercept, time_limit=time_limit)
 
 
-def _look_at_margins(found: Study) -> None:
+def _study_margins(found: Study) -> None:
     """Bound the margins and the mistakes, and follow the proof along the run."""
     with warnings.catch_warnings(record=True) as told, found.timed("margins"):
         warnings.simplefilter("always")
         try:
             found.margin, found.searched = theorem_margin(found.model, found.trail, found.X, found.y)
-            found.affine = largest_margin(found.X, found.y, form="affine") if found.searched else None
+            if found.searched and found.fit_intercept:
+                found.affine = largest_margin(found.X, found.y, form="affine")
         except NotSeparable as error:  # separable, but by less than double precision can tell
             found.notes.append(str(error))
     found.notes += [str(warning.message) for warning in told]
     if found.margin is None:
         return
     with found.timed("bound and audit"):
-        found.bound = mistake_bound(found.X, found.y, fit_intercept=found.fit_intercept, margin=found.margin)
-        found.audit = follow(found.model, found.trail, found.bound)
+        found.audit = audit_trail(found.model, found.trail, found.X, found.y, margin=found.margin)
+        found.bound = found.audit.bound
 
 
 def theorem_margin(model: Any, trail: Trail, X: Any, y: Any) -> tuple[Margin | None, bool]:
@@ -159,11 +161,11 @@ def theorem_margin(model: Any, trail: Trail, X: Any, y: Any) -> tuple[Margin | N
     Raises NotSeparable if the search finds that no plane separates the rows.
     """
     if trail.start.size <= _WIDE:
-        return largest_margin(X, y, form="augmented" if model.fit_intercept else "origin"), True
+        return largest_margin(as_trained(model, X), y, form="augmented" if model.fit_intercept else "origin"), True
     return run_margin(model, trail), False
 
 
-def _look_at_new_rows(found: Study, codes: Array, test_size: float, random_state: int) -> None:
+def _study_new_rows(found: Study, codes: Array, test_size: float, random_state: int) -> None:
     """Train on some rows in random but fixed order, and see how well the others are predicted."""
     order = np.random.default_rng(random_state).permutation(found.rows)
     kept = found.rows - max(1, round(test_size * found.rows))

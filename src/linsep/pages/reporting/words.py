@@ -1,42 +1,26 @@
 """What stays the same on every report: the style of the page and a sentence on every term."""
 
 VERDICTS = {
-    "separable": (
-        "Separable: a plane has every row strictly on its side.",
-        "Two sets of points are <b>linearly separable</b> if some plane has all of one on one side and all of the "
-        "other on "
-        "the other side, none on it. For more than two classes: one weight vector per class, and the true class "
-        "scores "
-        "strictly highest. These rows are, and that is proved, not estimated.",
-    ),
-    "quasi": (
-        "Quasi-separable: a plane has no row on its wrong side, but some must lie on it.",
-        "No plane separates these rows strictly, but some plane has every row on its side or on the plane itself. "
-        "Statisticians call it <b>quasi-complete separation</b>: logistic regression has no maximum-likelihood "
-        "estimate.",
-    ),
-    "overlap": (
-        "Not separable: the classes overlap.",
-        "No plane has all rows on their sides, not even if rows may lie on the plane. The perceptron will go on "
-        "making "
-        "mistakes for ever; that is proved by a few rows that contradict each other.",
-    ),
-    "unknown": (
-        "Not decided within the time limit.",
-        "The search for a plane, or for rows that contradict each other, was ended by its time limit.",
-    ),
+    "separable": "Two sets of points are <b>linearly separable</b> if some plane has all of one on one side and all of "
+    "the other on the other side, none on it. For more than two classes: one weight vector per class, and the true "
+    "class scores strictly highest. These rows are, and that is proved, not estimated.",
+    "quasi": "No plane separates these rows strictly, but some plane has every row on its side or on the plane itself. "
+    "Statisticians call it <b>quasi-complete separation</b>: logistic regression has no maximum-likelihood estimate.",
+    "overlap": "No plane has all rows on their sides, not even if rows may lie on the plane. The perceptron will go on "
+    "making mistakes forever; that is proved by a few rows that contradict each other.",
+    "unknown": "The search for a plane, or for rows that contradict each other, was ended by its time limit.",
 }
 
 TERMS = [
     ("plane", "The points x with w·x + b = 0. It has two sides; w points to the positive one."),
-    ("weights w, offset b", "What is learnt: the direction across the plane, and how far it is from the origin."),
+    ("weights w, offset b", "What is learned: the direction across the plane, and how far it is from the origin."),
     ("score", "s(x) = w·x + b. Its sign says on which side a row is, |s(x)|/‖w‖ how far from the plane."),
     (
         "mistake",
-        "In training, a row that was on the wrong side, or on the plane, when it was looked at. Each is one update.",
+        "In training, a row that was on the wrong side, or on the plane, when it was visited. Each is one update.",
     ),
     ("training error", "A row that is on the wrong side when training has ended. Not the same as a mistake."),
-    ("pass", "Looking once at every row."),
+    ("pass", "Visiting every row once."),
     ("loss", "Σ max(0, −y s(x)): how far wrong rows are on the wrong side, in all."),
     ("radius R", "The length of the longest row."),
     ("margin γ", "The distance of the nearest row to the plane; the largest margin is the best that any plane can do."),
@@ -44,7 +28,7 @@ TERMS = [
         "origin, affine, augmented",
         "Three margins: of planes through the origin; of free planes; of planes through the origin for the points "
         "(x, 1), "
-        "which is the one of the theorem when an offset is learnt.",
+        "which is the one of the theorem when an offset is learned.",
     ),
     ("support rows", "The rows that hold the plane of largest margin in its place; or, of a run, those it erred on."),
     (

@@ -30,7 +30,7 @@ export function charting(page) {
     if (!run) return {};
     const k = run.frames, passes = run.pass.number, most = Math.max(4, run.mistakes);
     const far = theorem && theorem.limit > 12 * most; // the bound is too far away to be seen on the same axis
-    const bound = theorem && { upright: { x: theorem.limit, label: `(R/γ)² = ${number(theorem.limit)}`, far }, reach: far ? 2 * most : Infinity };
+    const bound = theorem && { upright: { x: theorem.limit, label: `bound ${number(theorem.limit)}`, far }, reach: far ? 2 * most : Infinity };
     const found = {
       growth: {
         ...bound,
@@ -77,6 +77,7 @@ export function charting(page) {
 
   function drawCharts() {
     charts = chartData();
+    page.drawFormulas();
     cursors = {};
     for (const [key] of CHARTS) drawChart(key, charts[key]);
   }

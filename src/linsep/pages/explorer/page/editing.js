@@ -21,7 +21,7 @@ export function editing(page) {
     const run = state.shown?.run;
     const weak = state.shown?.verdict?.plane && state.shown.verdict.kind === "quasi";
     const legend = [
-      ["w", "perceptron’s plane", run], weak ? ["thin", "weakly right plane", run] : ["u", "widest margin", state.shown?.margin],
+      ["w", page.outside?.() ? "perceptron’s plane (outside this view)" : "perceptron’s plane", run && !page.outside?.()], weak ? ["thin", "weakly right plane", run] : ["u", "widest margin", state.shown?.margin],
       ["kept", "kept", run?.kept || run?.vote], ["now", "this mistake", run], ["size", "size: mistakes on it", run],
     ];
     part.legend.replaceChildren(...legend.map(([kind, text, there]) => html("span", { class: there ? kind : `${kind} faint` }, html("i"), text)));
@@ -120,6 +120,8 @@ export function editing(page) {
     page.drag = null;
     if (add && state.tool === "move" && Math.hypot(event.clientX - from[0], event.clientY - from[1]) < 6) addPoint(...add);
   });
+  // a finger on a point moves the point, not the page, whatever the direction
+  part.plot.addEventListener("touchstart", (event) => { if (page.editable() && event.target.closest("[data-point]")) event.preventDefault(); }, { passive: false });
   part.plot.addEventListener("pointercancel", () => { page.drag = null; });
   part.plot.addEventListener("dblclick", () => { if (pressed !== null && page.editable() && state.tool === "move") relabel(pressed); });
   part.plot.addEventListener("contextmenu", (event) => {

@@ -1,14 +1,14 @@
 // Elements, numbers as people write them, and a little geometry.
 
-const CORNERS = [ // of the shapes of the classes, about one unit in size; the first shape is a disc
-  null, "-.9 -.9 .9 -.9 .9 .9 -.9 .9", "0 -1.15 1.05 .8 -1.05 .8", "0 -1.25 1.05 0 0 1.25 -1.05 0",
-  "-.35 -1.1 .35 -1.1 .35 -.35 1.1 -.35 1.1 .35 .35 .35 .35 1.1 -.35 1.1 -.35 .35 -1.1 .35 -1.1 -.35 -.35 -.35", "0 1.15 -1.05 -.8 1.05 -.8",
-  "0 -1.2 .3 -.4 1.15 -.37 .48 .15 .7 .97 0 .5 -.7 .97 -.48 .15 -1.15 -.37 -.3 -.4", "-1.1 0 -.55 -.95 .55 -.95 1.1 0 .55 .95 -.55 .95",
-  "-1 -.5 1 -.5 1 .5 -1 .5", "-.5 -1 .5 -1 .5 1 -.5 1",
+const CORNERS = [ // of the shapes of the classes, about one unit in size, in the order of the figures: o ^ s D v P X *
+  null, "0 -1.15 1.05 .8 -1.05 .8", "-.9 -.9 .9 -.9 .9 .9 -.9 .9", "0 -1.25 1.05 0 0 1.25 -1.05 0", "0 1.15 -1.05 -.8 1.05 -.8",
+  "-.35 -1.1 .35 -1.1 .35 -.35 1.1 -.35 1.1 .35 .35 .35 .35 1.1 -.35 1.1 -.35 .35 -1.1 .35 -1.1 -.35 -.35 -.35",
+  "0 -.5 .5 -1 1 -.5 .5 0 1 .5 .5 1 0 .5 -.5 1 -1 .5 -.5 0 -1 -.5 -.5 -1",
+  "0 -1.2 .3 -.4 1.15 -.37 .48 .15 .7 .97 0 .5 -.7 .97 -.48 .15 -1.15 -.37 -.3 -.4",
 ].map((text) => text?.split(" ").map(Number));
-export const MOST_CLASSES = CORNERS.length;
+export const MOST_CLASSES = 10;
 export function shape(code, x, y, size) { // drawn where it is: a thousand transforms would cost the browser more than the points
-  const corners = CORNERS[code];
+  const corners = CORNERS[(code + Math.floor(code / 8)) % 8];
   if (!corners) return `M${(x - size).toFixed(1)},${y.toFixed(1)}a${size},${size},0,1,0,${2 * size},0a${size},${size},0,1,0,${-2 * size},0Z`;
   return `M${corners.map((v, j) => ((j % 2 ? y : x) + size * v).toFixed(1)).join(" ")}Z`;
 }
@@ -54,7 +54,7 @@ export function number(value, digits = 4) {
 }
 export const vector = (values, columns) => `(${values.map((v) => number(v)).join(", ")}${columns > values.length ? ", …" : ""})`;
 export const signed = (value) => (value < 0 ? `− ${number(-value)}` : `+ ${number(value)}`);
-export function coloured(formula) { // "{u:kηγ} ≤ …": in the colour of the line that it stands for
+export function colored(formula) { // "{u:kηγ} ≤ …": in the color of the line that it stands for
   const parts = formula.split(/\{(\w+):(.*?)\}/); // plain, kind, text, plain, kind, text, …
   return parts.map((text, i) => (i % 3 === 0 ? text : i % 3 === 2 ? html("span", { class: `ink-${parts[i - 1]}` }, text) : ""));
 }

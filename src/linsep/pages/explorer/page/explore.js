@@ -123,7 +123,17 @@ export function mount(host, line) {
     if (file.size > 3e6) complain("the file has more than 3 MB: linsep explore FILE takes larger ones");
     else readText(await file.text());
   }
-  const own = () => { if (part.preset) part.preset.value = ""; if (part.teacher) part.teacher.hidden = true; };
+  function own() { // the points are no longer those of an example: neither is what was said of it
+    if (part.preset) part.preset.value = "";
+    if (part.teacher) part.teacher.hidden = true;
+    state.said = "";
+    drawHint();
+  }
+  function allowOffset() {
+    part["set-fit_intercept"].checked = true;
+    if (state.settings.start?.length) part["set-start"].value = [...state.settings.start, 0].join(" ");
+    readFields();
+  }
 
   function writeFields() {
     for (const [key, , kind] of FIELDS) {
@@ -151,6 +161,7 @@ export function mount(host, line) {
     const columns = pair ? pair.split(" ").map(Number) : null;
     if (String(columns) !== String(state.settings.columns)) Object.assign(state, { box: null, held: null });
     state.settings.columns = columns;
+    state.said = ""; // what was said of an example is about its own settings
     state.epoch += 1;
     refresh();
   }
@@ -164,6 +175,7 @@ export function mount(host, line) {
     page.drawStep();
     page.drawCursors();
     if (state.shown?.theorem || state.shown?.rest) page.drawProof();
+    page.drawCount();
   }
   function step(by) { // of a long run not every moment is here: those nearby are asked for
     const frames = state.shown?.run?.frames ?? [0], k = frames[state.index], next = frames[state.index + by];
@@ -218,6 +230,7 @@ export function mount(host, line) {
       if (input.options.length !== keeps.length) input.replaceChildren(...keeps.map((keep) => html("option", {}, keep)));
       input.value = state.settings.keep ?? "last";
     }
+    colorClasses();
     root.dataset.wide = state.shown?.classes.length > 2 || state.shown?.run?.columns > 2; // this update needs more lines
     page.drawPlot();
     page.drawMoment();
@@ -227,9 +240,18 @@ export function mount(host, line) {
     page.drawCharts();
     page.drawCursors();
     page.drawTools();
-    const uneven = state.box.equal ? "" : "The two axes are not to the same scale: right angles do not look right.";
-    const said = state.shown?.view.said || uneven;
-    put(part.hint, [said, state.said].filter(Boolean).join(" "));
+    drawHint();
+  }
+  function colorClasses() { // a class that is called after a color is drawn in it
+    state.classes.forEach((label, c) => {
+      const shades = state.shown?.colors?.[label];
+      if (shades) root.style.setProperty(`--n${c}`, `light-dark(${shades.join(", ")})`);
+      else root.style.removeProperty(`--n${c}`);
+    });
+  }
+  function drawHint() {
+    const uneven = state.box && !state.box.equal ? "The two axes are not to the same scale: right angles do not look right." : "";
+    put(part.hint, [state.shown?.view.said || uneven, state.said].filter(Boolean).join(" "));
   }
   function fit() { // a projection is turned to the run as it is now
     if (state.held) { Object.assign(state, { held: null, box: null }); refresh(); return; }
@@ -248,7 +270,7 @@ export function mount(host, line) {
       page.drawCursors();
     });
   }
-  Object.assign(page, { dark, complain, ask, refresh, adopt, loadPreset, askPreset, readText, readFile, clear, readFields, writeFields, own, fit });
+  Object.assign(page, { dark, complain, ask, refresh, adopt, loadPreset, askPreset, readText, readFile, clear, readFields, writeFields, own, allowOffset, fit });
   Object.assign(page, { go, step, pause, toggle, walkKeys, drawAll, resize });
   Object.assign(page, plane(page), words(page), charting(page), editing(page), undoing(page), sharing(page));
   new ResizeObserver(resize).observe(part.plot);

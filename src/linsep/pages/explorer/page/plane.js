@@ -73,7 +73,7 @@ export function plane(page) {
 
   const spots = (points) => points.map(([x, y]) => `${scale.X(x).toFixed(2)},${scale.Y(y).toFixed(2)}`).join("L");
   const path = (points) => (points.length ? `M${spots(points)}Z` : "");
-  const colour = (label) => `c${state.classes.indexOf(label)}`;
+  const color = (label) => `c${state.classes.indexOf(label)}`;
   const less = (p, q) => p.map((v, j) => v - q[j]);
   const side = ([a, b, c], [x, y]) => a * x + b * y + c;
   const ring = (i, r, kind) => { const [x, y] = place(i); return ["circle", { cx: scale.X(x), cy: scale.Y(y), r, class: kind }]; };
@@ -160,7 +160,7 @@ export function plane(page) {
         const band = clip(clip(scale.corners, [a, b, c + lower]), [-a, -b, lower - c]);
         wanted.push(["path", { d: path(band), class: "band" }], ["path", { d: cut(planes[0]), class: "u" }]);
       } else if (apart) { // each class against the rest, where some plane does it
-        planes.forEach((plane, c) => { if (plane) wanted.push(["path", { d: cut(plane), class: `u own ${colour(state.shown.classes[c])}` }]); });
+        planes.forEach((plane, c) => { if (plane) wanted.push(["path", { d: cut(plane), class: `u own ${color(state.shown.classes[c])}` }]); });
       } else {
         planes.forEach((_, c) => wanted.push(["path", { d: path(won(planes, c)) + path(won(planes, c, lower)), class: "band" }]));
         wanted.push(["path", { d: borders(planes), class: "u" }]);
@@ -182,7 +182,7 @@ export function plane(page) {
       for (const [key, rows] of groups) {
         const corners = rows.map(place), [mx, my] = [0, 1].map((j) => corners.reduce((sum, p) => sum + p[j], 0) / corners.length);
         corners.sort((p, q) => Math.atan2(p[1] - my, p[0] - mx) - Math.atan2(q[1] - my, q[0] - mx));
-        wanted.push(["path", { d: path(corners), class: `link ${colour(key)}` }]);
+        wanted.push(["path", { d: path(corners), class: `link ${color(key)}` }]);
       }
       const all = rowsOnce.map(place), [mx, my] = [0, 1].map((j) => all.reduce((sum, p) => sum + p[j], 0) / all.length);
       rowsOnce.forEach((row, i) => { // names away from the middle, where there is room
@@ -222,13 +222,21 @@ export function plane(page) {
     if (atEnd && run.kept) marks.push(["path", { d: lines(run.kept), class: "kept", "data-part": "kept" }]);
     if (atEnd && run.vote) marks.push(["path", { d: run.vote.map((spot) => `M${spots([spot])}h0`).join(""), class: "kept vote", "data-part": "kept" }]);
     draw(layer.marks, marks);
+    if (outside() !== wasOutside) { wasOutside = outside(); page.drawTools(); }
+  }
+  let wasOutside = false;
+  function outside() { // whether the plane does not cut the view; regions of several classes always have borders somewhere
+    const planes = state.shown?.run?.planes[state.index];
+    if (planes?.length !== 1 || !scale || (planes[0][0] === 0 && planes[0][1] === 0)) return false;
+    const sides = scale.corners.map((corner) => side(planes[0], corner));
+    return Math.min(...sides) > 0 || Math.max(...sides) < 0;
   }
   function drawPlanes(planes, apart) {
     const { classes } = state.shown, some = planes.flat().some((v) => v !== 0);
     const both = planes.length > 1 ? planes : [[0, 0, 0], planes[0]]; // of two classes the second has the score, the first none
-    draw(layer.regions, some ? both.map((_, c) => ["path", { d: path(won(both, c)), class: `region ${colour(classes[c])}` }]) : []);
+    draw(layer.regions, some ? both.map((_, c) => ["path", { d: path(won(both, c)), class: `region ${color(classes[c])}` }]) : []);
     if (planes.length > 1) {
-      const own = planes.map((plane, c) => ["path", { d: cut(plane), class: `w own ${colour(classes[c])}` }]);
+      const own = planes.map((plane, c) => ["path", { d: cut(plane), class: `w own ${color(classes[c])}` }]);
       draw(layer.plane, some ? [...(apart ? own : []), ["path", { d: borders(planes), class: apart ? "w faint" : "w", "data-part": "plane" }]] : []);
       return;
     }
@@ -248,5 +256,5 @@ export function plane(page) {
     ]);
   }
 
-  return { shownColumns, place, editable, movedTo, newRow, fitBox, drawPlot, drawPoint, drawMoment };
+  return { shownColumns, place, editable, movedTo, newRow, fitBox, drawPlot, drawPoint, drawMoment, outside };
 }

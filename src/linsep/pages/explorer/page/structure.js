@@ -1,30 +1,30 @@
 // What the page is made of; everything it does is a function of the page, found when it is needed.
 
-import { coloured, html, svg } from "./elements.js";
+import { colored, html, svg } from "./elements.js";
 
 export const FIELDS = [ // name, label, kind, what it means
-  ["order", "Order", ["cyclic", "shuffled", "first", "worst"], "In which order examples are looked at"],
+  ["order", "Order", ["cyclic", "shuffled", "first", "worst"], "In which order points are visited"],
   ["eta0", "Learning rate η", "number", "From zero weights it changes only the scale of w"],
   ["fit_intercept", "Offset b", "check", "Without an offset the plane goes through the origin"],
   ["start", "Start weights", "list", "A weight for each column, then the offset; empty is zero (two classes)"],
-  ["multi_class", "Many classes", ["argmax", "ovr"], "More than two classes: all compared (argmax), or each against the rest (ovr)"],
+  ["multi_class", "Multiclass", ["argmax", "ovr"], "More than two classes: all compared (argmax), or each against the rest (ovr)"],
   ["max_iter", "Passes at most", "whole", "max_iter"],
   ["max_updates", "Updates at most", "whole", "max_updates"],
   ["tol", "Loss plateau, tol", "maybe", "Stop when the loss of a pass no longer falls by more than this; empty is off"],
   ["target_margin", "Margin to refute", "maybe", "Stop once the mistakes prove that no plane has this margin; empty is off"],
   ["update_margin", "Update margin", "number", "Update also when y·s(x) is positive but at most this"],
   ["early_stopping", "Early stopping", "check", "Hold out a tenth of the rows; stop when they get no better"],
-  ["keep", "Keep", ["last"], "Which weights the run hands over"],
+  ["keep", "Keep", ["last"], "Which weights the run returns"],
   ["random_state", "Seed", "whole", "Of shuffled order and held-out rows"],
 ];
 export const CHARTS = [ // name, title, formula, one sentence
   ["squeeze", "The squeeze", "{u:kηγ} ≤ {thin:w·u} ≤ {w:‖w‖} ≤ {upper:√k ηR}",
-    "A line pushes up from below, a root holds down from above: they meet at (R/γ)², and no run gets past."],
-  ["growth", "Growth", "{w:‖w‖²} ≤ {upper:kη²R²}", "Each mistake adds at most η²R² to the squared length of w."],
+    "A line pushes up from below, a root holds down from above: where they meet is the bound, and no run gets past."],
+  ["growth", "Growth", "{w:‖w‖²} ≤ {upper:kη²R²}", "Each mistake adds only so much to the squared length of w."],
   ["cosine", "Angle", "{w:cos∠(w,u)} ≥ {u:√k γ/R}", "w turns towards u, the plane of largest margin."],
   ["running", "Bound on γ", "{u:γ} ≤ {w:‖w‖/(ηk)}",
     "The run itself bounds the largest margin from above, free of charge; without a plane it sinks to zero."],
-  ["loss", "Loss", "{w:Σ max(0, −y s(x))}", "What the points looked at in a pass were short of, summed."],
+  ["loss", "Loss", "{w:Σ max(0, −y s(x))}", "What the points visited in a pass were short of, summed."],
   ["errors", "Per pass", "{w:mistakes}, {upper:errors}", "Mistakes made during a pass, and points wrong at its end."],
 ];
 export const TOOLS = [["move", "Add / move"], ["relabel", "Relabel"], ["delete", "Delete"]];
@@ -44,15 +44,16 @@ const HELP = [
 const SPEEDS = [1, 2, 5, 15, 60];
 
 const FACTS = [ // name, label, what it is and how it is computed
-  ["mistakes", "mistakes k", "Updates made in training: k = Σ α, with α the mistakes on each point."],
-  ["allowed", "bound", "No run makes more mistakes than this: (R/γ)², rounded down."],
-  ["radius", "R", "The longest point: R = max ‖x‖, with an offset that of (x, 1)."],
-  ["gamma", "γ", "The largest margin any plane has in the theorem: γ = max over w of min y w·x/‖w‖, with an offset that of (x, 1)."],
+  ["mistakes", "mistakes k", "Updates made so far, and in all: k = Σ α, with α the mistakes on each point."],
+  ["allowed", "bound on k", "No run makes more mistakes than this: R²/γ², rounded down; with an offset (R² + 1)/γ², with more than two classes twice as much."],
+  ["radius", "R", "The length of the longest point: R = max ‖x‖."],
+  ["gamma", "γ", "The largest margin any plane has in the theorem: γ = max over w of min y w·x/‖w‖, with an offset that of the points (x, 1)."],
   ["widest", "widest margin", "The largest margin as people draw it: max over w and b of min y (w·x + b)/‖w‖, certified from both sides."],
-  ["margin", "this plane’s", "Margin of the plane at the end, min y (w·x + b)/‖w‖: negative if a point is wrong."],
-  ["errors", "points wrong", "Training points that the plane at the end predicts wrong."],
-  ["stop", "ended", "Why the run ended."],
+  ["margin", "final margin", "Margin of the plane at the end, min y (w·x + b)/‖w‖: negative if a point is wrong."],
+  ["errors", "wrong at the end", "Training points that the plane at the end predicts wrong."],
+  ["stop", "stopped", "Why the run ended."],
 ];
+const NUMBERING = "p1 is the first point. Python, JSON and files of proofs number rows from 0: there p1 is row 0.";
 
 export function build(page) {
   const { state, part, line, host } = page, live = !line.replay;
@@ -87,6 +88,7 @@ export function build(page) {
       live && line.address ? button("link", "Copy link", "Copy the address of these points", () => page.copyLink()) : null);
     const help = menu("help", "Help", "wide",
       html("dl", { class: "keys" }, ...HELP.flatMap(([keys, what]) => [html("dt", {}, keys), html("dd", {}, what)])),
+      html("p", { class: "small" }, NUMBERING),
       html("h2", {}, "What the numbers are"),
       html("dl", { class: "keys" }, ...FACTS.flatMap(([, label, what]) => [html("dt", {}, label), html("dd", {}, what)])));
     const large = button("large", "A+", "Larger type", () => {
@@ -142,7 +144,7 @@ export function build(page) {
       return field(key, label, title, html("input", { type: kind === "list" ? "text" : "number", step: "any", placeholder, ...common }));
     });
     const columns = html("select", { "data-set": "columns", "aria-label": "Columns", onchange: () => page.readFields() });
-    return [...inputs, named("columns", field("columns", "Columns", "Which columns are learnt from and shown", columns))];
+    return [...inputs, named("columns", field("columns", "Columns", "Which columns are learned from and shown", columns))];
   }
 
   // what is known: the verdict, the proof, the charts
@@ -151,10 +153,11 @@ export function build(page) {
     const verdict = html("section", { class: "card verdict", "aria-label": "Verdict" },
       named("kind", html("p", { class: "kind", role: "status", "data-part": "kind" }, "…")),
       named("kindSaid", html("p", { class: "small" }, "\u00a0")),
+      live ? button("offset", "Allow an offset", "Let planes leave the origin", () => page.allowOffset()) : null,
       html("dl", {}, ...FACTS.map(fact)));
     const proof = named("proof", html("section", { class: "card proof", "aria-label": "The proof", "data-part": "proof" }));
     const chart = ([key, title, formula, said]) => html("figure", { class: "card", "data-chart": key },
-      html("figcaption", {}, html("b", {}, title), " ", html("i", {}, ...coloured(formula)), named(`value-${key}`, html("output", { "aria-live": "off" }, "\u00a0"))),
+      html("figcaption", {}, html("b", {}, title), " ", named(`formula-${key}`, html("i", {}, ...colored(formula))), named(`value-${key}`, html("output", { "aria-live": "off" }, "\u00a0"))),
       html("div", { class: "chart" }, named(`chart-${key}`, svg("svg", { tabindex: 0, role: "slider", "aria-label": title, "aria-valuemin": 0, "aria-valuenow": 0 })),
         named(`cursor-${key}`, html("i", { class: "cursor", hidden: true }))),
       html("p", { class: "small" }, said));

@@ -1,16 +1,6 @@
 // What is said of the run: this update, the verdict, and the proof with its numbers.
 
-import { html, name, number, put, quiet, signed, svg, tag, vector } from "./elements.js";
-
-const KINDS = { separable: "Separable", quasi: "Only weakly separable", overlap: "Not separable", unknown: "Undecided" };
-const STOPS = {
-  separated: "a full pass without a mistake",
-  max_iter: "the passes are spent",
-  max_updates: "the updates are spent",
-  loss_plateau: "the loss no longer falls",
-  validation: "held-out rows get no better",
-  margin_refuted: "no plane has the margin asked for",
-};
+import { colored, html, name, number, put, quiet, signed, svg, tag, vector } from "./elements.js";
 
 export function words(page) {
   const { state, part, root } = page;
@@ -60,19 +50,14 @@ export function words(page) {
   // ------------------------------------------------------------------------------------------------------- the verdict
 
   function drawVerdict() {
-    const { run, verdict, margin, theorem, rest } = state.shown ?? {}, kind = verdict?.kind, many = state.shown?.classes.length > 2;
+    const { run, verdict, margin, theorem, rest } = state.shown ?? {}, kind = verdict?.kind;
     const rows = [...new Set(verdict?.refutation?.rows)].map(name).join(", ");
-    const said = {
-      separable: many
-        ? "Some weight vectors score the true class of every point strictly highest: proved in exact arithmetic."
-        : "Some plane has every point strictly on its side: proved in exact arithmetic.",
-      quasi: `${many ? "Weight vectors are" : "A plane is"} weakly right, none strictly: ${rows} contradict each other, exactly.`,
-      overlap: `${rows} contradict each other: proved in exact arithmetic.`,
-      unknown: "The time for the search was spent.",
-    };
+    const proof = !kind || kind === "unknown" ? "" : rows ? ` ${rows} contradict each other: proved in exact arithmetic.` : " Proved in exact arithmetic.";
+    const offset = verdict?.offset_helps ? " With an offset some plane separates them." : "";
     root.dataset.verdict = kind ?? "";
-    put(part.kind, KINDS[kind] ?? "No verdict yet");
-    put(part.kindSaid, said[kind] ?? "Two classes are needed.");
+    put(part.kind, verdict?.title ?? "No verdict yet");
+    put(part.kindSaid, verdict ? `${sentence(verdict.said)}${proof}${offset}` : "Two classes are needed.");
+    if (part.offset) part.offset.hidden = !verdict?.refutation || state.settings.fit_intercept;
     const tell = (key, value, text) => {
       const node = part[`fact-${key}`];
       put(node, text ?? (typeof value === "number" ? number(value, 5) : value ?? "–"));
@@ -80,7 +65,8 @@ export function words(page) {
     };
     const unbounded = (kind && kind !== "separable") || rest ? "none" : "–";
     const allowed = rest?.every((one) => one.allowed != null) ? rest.reduce((sum, one) => sum + one.allowed, 0) : theorem?.allowed;
-    tell("mistakes", run?.mistakes, run && String(run.mistakes));
+    tell("mistakes", run?.mistakes);
+    drawCount();
     tell("allowed", allowed, allowed == null ? unbounded : `≤ ${allowed}`);
     tell("radius", theorem?.radius ?? run?.radius);
     tell("gamma", theorem?.margin);
@@ -88,8 +74,13 @@ export function words(page) {
     tell("margin", run?.margin);
     tell("errors", run?.errors, run && `${run.errors} of ${run.rows}`);
     tell("stop", run?.stop, run?.stop.replace("_", " "));
-    part["fact-stop"].parentNode.title = STOPS[run?.stop] ?? "Why the run ended";
+    part["fact-stop"].parentNode.title = run ? sentence(run.stopped) : "Why the run ended";
   }
+  function drawCount() { // how many mistakes so far, and in all
+    const run = state.shown?.run;
+    if (run) put(part["fact-mistakes"], `${run.frames[state.index]} of ${run.mistakes}`);
+  }
+  const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}.`;
 
   // --------------------------------------------------------------------------------------------------------- the proof
 
@@ -114,30 +105,60 @@ export function words(page) {
   function drawTheorem(theorem, run) {
     const lemma = (key, title, said) =>
       html("div", {}, html("h3", {}, title), html("p", {}, said), (part[`proof-${key}`] = html("p", { class: "numbers", "data-proof": key })));
-    renew("theorem", () => [
+    const many = run.after[0].length > 1, score = many ? "the lead of the true class under u" : `y (u·x${run.offset ? " + b" : ""})`;
+    const { least, most, step } = formulas(run);
+    renew(`theorem ${least} ${most}`, () => [
       html("h2", {}, "The proof, with the numbers of this run"),
       html("div", { class: "lemmas" },
-        lemma("one", "1 · Mistakes are progress", "u has y u·x ≥ γ everywhere, so w·u grows by at least ηγ."),
-        lemma("two", "2 · w cannot grow fast", "At a mistake y w·x ≤ 0, so ‖w‖² grows by at most η²R²."),
-        lemma("end", "Therefore", "w·u ≤ ‖w‖ squeezes k: the line kηγ stays under the root √k ηR.")),
+        lemma("one", "1 · Mistakes are progress", `u has length 1, and ${score} is at least γ everywhere: so w·u grows by at least ηγ.`),
+        lemma("two", "2 · w cannot grow fast", `At a mistake ${many ? "the lead of the true class" : `y (w·x${run.offset ? " + b" : ""})`} is at most ${run.update_margin ? "m" : "0"}: so ‖w‖² grows by at most ${step}.`),
+        lemma("end", "Therefore", `w·u ≤ ‖w‖ squeezes k: ${least} stays under the root of ${most}.`)),
       (part.checked = html("p", { class: "small" })),
     ]);
-    const at = state.index, k = run.frames[at], eta = number(run.eta), gamma = number(theorem.margin), R = number(theorem.radius);
-    const zero = theorem.from_zero, plain = zero && !run.update_margin;
+    const at = state.index, k = run.frames[at], filled = (formula) => fill(formula, theorem, run, k);
     // both sides are rounded: the mark allows for a few last digits, the audit in Python for exactly what can be lost
     const compare = (small, large) => (small <= large + 1e-9 * Math.abs(large) ? "✓" : "✗");
-    const [progress, least] = [theorem.progress[at], theorem.progress_bound[at]];
-    const [growth, most] = [theorem.growth[at], theorem.growth_bound[at]];
-    put(part["proof-one"], `w·u = ${number(progress, 5)} ≥ ${zero ? `kηγ = ${k}·${eta}·${gamma}` : "w₀·u + kηγ"} = ${number(least, 5)} ${compare(least, progress)}`);
-    const upper = plain ? `kη²R² = ${k}·${eta}²·${R}²` : `${zero ? "" : "‖w₀‖² + "}kη²R²${run.update_margin ? " + 2kηm" : ""}`;
-    put(part["proof-two"], `‖w‖² = ${number(growth, 5)} ≤ ${upper} = ${number(most, 5)} ${compare(growth, most)}`);
-    const limit = plain ? `(R/γ)² = (${R}/${gamma})²` : "the largest k that fits";
-    put(part["proof-end"], `k = ${run.mistakes} ≤ ${limit} = ${number(theorem.limit, 6)} ${compare(run.mistakes, theorem.limit)}`);
+    const [progress, lower] = [theorem.progress[at], theorem.progress_bound[at]];
+    const [growth, upper] = [theorem.growth[at], theorem.growth_bound[at]];
+    put(part["proof-one"], `w·u = ${number(progress, 5)} ≥ ${least} = ${filled(least)} = ${number(lower, 5)} ${compare(lower, progress)}`);
+    put(part["proof-two"], `‖w‖² = ${number(growth, 5)} ≤ ${most} = ${filled(most)} = ${number(upper, 5)} ${compare(growth, upper)}`);
+    put(part["proof-end"], `k = ${k} ≤ ${theorem.limit_said} ${compare(k, theorem.limit)}`);
     put(part.checked, [
       theorem.holds ? `All ${run.mistakes} steps checked: every inequality holds.` : theorem.violation,
-      theorem.form === "augmented" ? "With an offset, R, γ and w are those of the points (x, 1)." : "",
-      run.after[0].length > 1 ? "With more classes w is all weight vectors together, and R is √2 times the longest point." : "",
+      theorem.form === "augmented" ? "With an offset, γ and w are those of the points (x, 1), whose squared length is at most R² + 1." : "",
+      many ? "With more than two classes w is all weight vectors together; two of them move at a mistake, hence the factor 2." : "",
     ].join(" "));
+  }
+  // The two sides of the squeeze as formulas: from zero or other weights, with or without an update margin.
+  function formulas(run) {
+    const { step, growth, length } = run.formulas, zero = run.from_zero;
+    return {
+      length, step: `${step}${run.update_margin ? " + 2ηm" : ""}`, plain: zero && !run.update_margin,
+      least: zero ? "kηγ" : "w₀·u + kηγ", most: `${zero ? "" : "‖w₀‖² + "}${growth}${run.update_margin ? " + 2kηm" : ""}`,
+    };
+  }
+  function fill(formula, theorem, run, k) { // numbers for letters, with a dot between factors
+    const letters = {
+      "w₀·u": number(theorem.start.along, 6), "‖w₀‖²": number(theorem.start.square, 6), "η²": `${number(run.eta)}²`, "R²": `${number(theorem.radius, 6)}²`,
+      k: String(k), η: number(run.eta), γ: number(theorem.margin, 6), m: number(run.update_margin),
+    };
+    const parts = formula.match(/w₀·u|‖w₀‖²|η²|R²|[kηγm]|\d+|[()+]/g);
+    return parts.reduce((text, part) => {
+      const factor = /[\d²)]$/.test(text) && !/^[)+]$/.test(part), sign = part === "+";
+      return `${text}${factor ? "·" : ""}${sign ? " + " : letters[part] ?? part}`;
+    }, "");
+  }
+  // The formulas above the charts follow the run: with an offset, start weights or more classes they are longer.
+  function drawFormulas() {
+    const { run } = state.shown ?? {};
+    if (!run) return;
+    const moved = run.from_zero ? "‖w‖" : "‖w − w₀‖";
+    const { plain, least, most, length } = formulas(run), root = plain ? `√k η${length}` : `√(${most})`;
+    const said = {
+      squeeze: `{u:${least}} ≤ {thin:w·u} ≤ {w:‖w‖} ≤ {upper:${root}}`, growth: `{w:‖w‖²} ≤ {upper:${most}}`,
+      cosine: `{w:cos∠(w,u)} ≥ {u:${plain ? `√k γ/${length}` : `(${least})/${root}`}}`, running: `{u:γ} ≤ {w:${moved}/(ηk)}`,
+    };
+    for (const key in said) part[`formula-${key}`].replaceChildren(...colored(said[key]));
   }
 
   // One-against-rest: a perceptron, a verdict and a bound for every class.
@@ -148,10 +169,11 @@ export function words(page) {
       (part.rest = html("ul", { class: "rest", "data-part": "rest" })),
     ]);
     const { classes } = state.shown, k = run.frames[state.index], made = classes.map(() => 0);
-    const kinds = { separable: "a plane parts it from the rest", quasi: "only weakly separable from the rest", overlap: "no plane parts it from the rest" };
+    const through = run.offset ? "" : " through the origin";
+    const kinds = { separable: `a plane${through} parts it from the rest`, quasi: `only weakly separable${through} from the rest`, overlap: `no plane${through} parts it from the rest` };
     for (let t = 0; t < k; t++) made[run.machines[t]]++;
-    part.rest.replaceChildren(...rest.map(({ class: c, kind, allowed, margin, radius, rows }) => {
-      const plain = !run.update_margin, limit = allowed == null ? "" : ` ≤ ${plain ? `(R/γ)² = (${number(radius)}/${number(margin)})², ` : ""}so at most ${allowed} ${made[c] <= allowed ? "✓" : "✗"}`;
+    part.rest.replaceChildren(...rest.map(({ class: c, kind, allowed, limit_said, rows }) => {
+      const limit = allowed == null ? "" : ` ≤ ${limit_said}, so at most ${allowed} ${made[c] <= allowed ? "✓" : "✗"}`;
       const against = rows ? `: ${rows.map(name).join(", ")} contradict each other` : "";
       return html("li", { class: `c${state.classes.indexOf(classes[c])}` }, html("b", {}, tag(classes[c])),
         html("span", {}, ` ${kinds[kind] ?? "undecided"}${against}`), html("span", { class: "numbers" }, `k = ${made[c]}${limit}`));
@@ -161,7 +183,7 @@ export function words(page) {
   function drawRefutation(refuted, run) {
     const { classes } = state.shown;
     const fresh = renew(`refutation ${refuted.rows} ${classes.length} ${run.offset}`, () => [
-      html("h2", {}, "No plane: these points contradict each other"),
+      html("h2", {}, `No plane${run.offset ? "" : " through the origin"}: these points contradict each other`),
       html("div", { class: "refutation" },
         (part.walk = svg("svg", { class: "walk", role: "img", "aria-label": "The weighted points add up to zero" })),
         html("div", {},
@@ -177,14 +199,14 @@ export function words(page) {
       const exact = refuted.multipliers[i], shown = exact.length < 10 ? exact : `${number(refuted.shares[i])}…`;
       const side = state.labels[row] === classes[1] ? "(+x)" : "(−x)";
       const against = classes.length === 2 ? side : `(${state.labels[row]} against ${classes[refuted.rivals[i]]})`;
-      return html("li", { class: colour(row), title: `exactly ${exact}` }, html("b", {}, name(row)), ` ${shown} × ${against}`);
+      return html("li", { class: color(row), title: `row ${row} (from 0), exactly ${exact}` }, html("b", {}, name(row)), ` ${shown} × ${against}`);
     };
     const sum = run.offset ? "Σλyx = 0 and Σλy = 0" : "Σλyx = 0";
     part.cancel.replaceChildren(...refuted.rows.map(item));
     put(part.sum, `${classes.length > 2 ? "for every class " : ""}${sum}, exactly`);
     walk(refuted, fresh);
   }
-  const colour = (row) => `c${state.classes.indexOf(state.labels[row])}`;
+  const color = (row) => `c${state.classes.indexOf(state.labels[row])}`;
 
   // The weighted points, one after the other, lead back to where they began.
   let walking = 0;
@@ -214,10 +236,10 @@ export function words(page) {
     const e = p.map((v, j) => v + (q[j] - v) * done), whole = Math.hypot(q[0] - p[0], q[1] - p[1]);
     const [dx, dy] = [(q[0] - p[0]) / (whole || 1), (q[1] - p[1]) / (whole || 1)];
     const wing = (side) => [e[0] - dx * 9 - side * dy * 4.5, e[1] - dy * 9 + side * dx * 4.5];
-    const drawn = [svg("path", { class: `leg ${colour(row)}`, d: `M${p}L${e}` }), svg("path", { class: `tip ${colour(row)}`, d: `M${e}L${wing(1)}L${wing(-1)}Z` })];
+    const drawn = [svg("path", { class: `leg ${color(row)}`, d: `M${p}L${e}` }), svg("path", { class: `tip ${color(row)}`, d: `M${e}L${wing(1)}L${wing(-1)}Z` })];
     const [x, y] = [(p[0] + q[0]) / 2 - dy * 12, (p[1] + q[1]) / 2 + dx * 12 + 4];
     return named && whole > 12 ? [...drawn, svg("text", { x, y, "text-anchor": "middle" }, name(row))] : drawn;
   }
 
-  return { drawStep, drawVerdict, drawProof };
+  return { drawStep, drawVerdict, drawProof, drawFormulas, drawCount };
 }

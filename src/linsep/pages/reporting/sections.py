@@ -1,0 +1,357 @@
+"""The sections of a report, one function each."""
+
+from __future__ import annotations
+
+import math
+from html import escape
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from linsep.figures.plane import PlaneDisplay
+from linsep.figures.planes import PlanesDisplay
+from linsep.figures.regions import RegionsDisplay
+from linsep.figures.row_margins import MarginsDisplay
+from linsep.figures.runs import BracketDisplay, PassesDisplay, TheoremDisplay
+from linsep.pages.reporting.pieces import (
+    between,
+    facts_list,
+    figure,
+    fraction,
+    number,
+    paragraph,
+    percent,
+    section,
+    table,
+)
+from linsep.pages.reporting.study import Study
+from linsep.pages.reporting.words import TERMS, VERDICTS
+from linsep.prove.claims import OVERLAP, QUASI, SEPARABLE
+from linsep.wording import STOPPED, bound_formula, bound_in_numbers, verdict_meaning, verdict_title
+
+_SMALL = 200_000  # cells up to which further runs, in other orders, cost nothing to speak of
+_CELLS = 6  # features up to which rows are written out
+_FORMS = {
+    "affine": "affine: of free planes, as people draw it",
+    "augmented": "augmented: of the points (x, 1), as the theorem needs it",
+    "origin": "origin: of planes through the origin",
+}
+_SHOWN = 12  # entries of a table before the rest is left out
+
+
+def summary(found: Study) -> str:
+    """Return what matters most, at a glance."""
+    model, kind = found.model, found.verdict.kind
+    classes = [f"{escape(str(label))} ({size:,})" for label, size in zip(found.classes, found.sizes, strict=True)]
+    if len(classes) > _SHOWN:
+        classes = [*classes[:_SHOWN], f"… {len(classes)} in all"]
+    cells = f"{found.rows:,} rows of {found.features:,} features"
+    if found.sparse:
+        cells += f", {found.stored / max(1, found.rows * found.features):.2%} of the cells not zero"
+    title = verdict_title(kind, found.fit_intercept)
+    headline = f"{title}: {verdict_meaning(kind, found.fit_intercept, len(found.classes) > 2)}."
+    facts = [
+        ("data", cells),
+        ("classes", ", ".join(classes)),
+        ("planes", "with offset" if found.fit_intercept else "through the origin"),
+        ("run", f"{model.mistakes_:,} mistakes in {model.n_iter_:,} passes, stopped: <b>{model.stop_reason_}</b>"),
+    ]
+    if found.bound is not None:
+        facts.append(("mistake bound", f"at most {number(found.bound.mistakes)} mistakes, in any order"))
+    for margin in (found.affine, found.margin):
+        if margin is not None:
+            name = f"largest margin, {_FORMS[margin.form]}"
+            facts.append((name, between(margin.lower, margin.upper)))
+    if found.unseen is not None:
+        held = found.unseen.held_out
+        facts.append(
+            (
+                "error on new rows",
+                f"{percent(held.lower)} to {percent(held.value)}, at confidence {1 - found.delta:g}",
+            )
+        )
+    return section("summary", "At a glance", f'<p class="verdict {kind}">{headline}</p>', facts_list(facts))
+
+
+def verdict(found: Study) -> str:
+    """Return the verdict with its proof."""
+    verdict = found.verdict
+    parts = [paragraph(VERDICTS[verdict.kind], "student")]
+    if verdict.refutation is not None and not found.fit_intercept:
+        parts.append(
+            paragraph(
+                "All of this is about planes <b>through the origin</b>. A plane with an offset may still separate the "
+                "rows."
+            )
+        )
+    if verdict.separator is not None:
+        exact = (
+            "fractions" if verdict.separator.w.dtype == object else "double precision numbers, which are fractions too"
+        )
+        strictly = "strictly on its side" if verdict.kind == SEPARABLE else "on its side or on the plane"
+        parts.append(
+            paragraph(
+                f"Proof: a plane, given in {exact}. In exact arithmetic every one of the {found.rows:,} rows is "
+                f"{strictly}."
+            )
+        )
+        if verdict.kind == SEPARABLE and found.model.stop_reason_ == "separated":
+            parts.append(paragraph("It is the plane that the perceptron ended with; its weights are listed below."))
+    if verdict.refutation is not None:
+        parts += _refutation(found)
+    if verdict.kind not in (SEPARABLE, QUASI, OVERLAP):
+        low, high = verdict.bracket
+        parts.append(
+            paragraph(
+                f"The search ended at its time limit. If there is a margin, it is between {number(low)} and "
+                f"{number(high)}."
+            )
+        )
+    parts.append(
+        paragraph(
+            "To check it again: <code>linsep.separate(X, y).check(X, y)</code>, which shares no code with the search."
+        )
+    )
+    return section("verdict", "Verdict and proof", *parts)
+
+
+def _refutation(found: Study) -> list[str]:
+    """Return the rows that contradict each other, with their multipliers."""
+    refutation = found.verdict.refutation
+    assert refutation is not None
+    total = len(refutation.rows)
+    heaviest = sorted(range(total), key=lambda k: -refutation.multipliers[k])[: 2 * _SHOWN]
+    whole = sum(refutation.multipliers)
+    few, many = found.features <= _CELLS, len(found.classes) > 2
+    head = ["row", "label", *(["held against"] if many else [])]
+    head += [escape(found.name(j)) for j in range(found.features)] if few else []
+    rows = []
+    for k in heaviest:
+        i = int(refutation.rows[k])
+        row = [f"{i:,}", escape(str(found.y[i]))]
+        row += [escape(str(found.classes[refutation.rivals[k]]))] if many else []
+        if few:
+            cells = found.X[[i]]
+            row += [number(float(cell)) for cell in np.asarray(cells.todense() if found.sparse else cells).ravel()]
+        rows.append([*row, f"{float(refutation.multipliers[k] / whole):.6g}", fraction(refutation.multipliers[k])])
+    head += ["share", "exact multiplier"]
+    more = f" The {len(rows)} heaviest are listed." if len(rows) < total else ""
+    same = ""
+    if total == 2:
+        same = " Two rows that are the same point with different labels are already a contradiction."
+    meaning = (
+        "With these multipliers the mean of the rows of one label is, exactly, the mean of those of the other. A "
+        "plane with "
+        "all of them on their sides would have that one point on both sides."
+    )
+    if len(found.classes) > 2:
+        meaning = (
+            "With these multipliers the rows of each class and the rows held against it balance exactly, so that no "
+            "weights can give all of them the strictly highest score for their own class."
+        )
+    return [
+        paragraph(f"Proof: {total:,} rows contradict each other; the first row is row 0. {meaning}{same}{more}"),
+        table(head, rows),
+    ]
+
+
+def run(found: Study) -> str:
+    """Return the run of the perceptron, pass by pass."""
+    model = found.model
+    words = (
+        "The perceptron visits one row after another. A row on the wrong side of the plane, or on it, is a "
+        "<b>mistake</b>: "
+        "then the row is added to the weights, or taken off them. Nothing happens otherwise."
+    )
+    facts = [
+        ("mistakes k", f"{model.mistakes_:,}, on {np.count_nonzero(model.mistake_counts_):,} different rows"),
+        ("passes", f"{model.n_iter_:,}"),
+        ("stop reason", f"<b>{model.stop_reason_}</b>: {STOPPED[model.stop_reason_]}"),
+        ("training errors", f"{model.training_errors_:,} of {found.rows:,} rows on the wrong side at the end"),
+    ]
+    parts = [paragraph(words, "student"), facts_list(facts)]
+    if found.trained is not None and found.split is not None:
+        display = PassesDisplay.from_estimator(found.trained, *found.split)
+        parts.append(
+            figure(
+                display,
+                f"A run on {found.split[0].shape[0]:,} of the rows, in a fixed order, and what it makes of the other "
+                f"{found.split[2].shape[0]:,} after each pass. Many passes can overfit, few can underfit.",
+            )
+        )
+    else:
+        parts.append(figure(PassesDisplay.from_estimator(model), "Mistakes and loss of each pass."))
+    return section("run", "The run", *parts)
+
+
+def bound(found: Study) -> str:
+    """Return the mistake bound, and its proof along the run."""
+    words = (
+        "Novikoff's theorem: if all rows are at most R long and some plane keeps at least γ from all of them, the "
+        "perceptron makes at most (R/γ)² mistakes, whatever the order, the number of rows and of features. Each "
+        "mistake brings the weights closer to that plane, and none lets them grow by much."
+    )
+    if found.fit_intercept:
+        words += " With an offset all of it is about the points (x, 1), of squared length R² + 1 at most."
+    if len(found.classes) > 2:
+        words += " With more than two classes two weight vectors move at a mistake, hence the factor 2."
+    parts = [paragraph(words, "student")]
+    if found.bound is None or found.margin is None:
+        said = "The largest margin is not known here, and the run gave no lower bound on it."
+        if found.verdict.kind in (QUASI, OVERLAP):
+            through = "" if found.fit_intercept else " through the origin"
+            said = f"No plane{through} separates these rows, so there is no margin and no bound: mistakes never end."
+        display = BracketDisplay.from_trail(found.model, found.trail, None).plot()
+        caption = "‖w‖/(ηk) is above every margin that a plane could have; without any it falls to 0."
+        return section("bound", "The mistake bound", *parts, paragraph(said), figure(display, caption))
+    parts.append(facts_list(_bound_facts(found)))
+    if not found.searched:
+        parts.append(
+            paragraph(
+                "For rows of so many features the largest margin is not searched for here; its bounds come from the "
+                "run: <code>linsep.largest_margin</code> finds it more exactly."
+            )
+        )
+    if found.audit is not None and math.isfinite(found.bound.upper):
+        caption = (
+            "The proof as it happens. The norm ‖w‖ stays below one curve, the progress w·u above the other; where they "
+            "cross no run can go on."
+        )
+        parts.append(figure(TheoremDisplay(found.audit).plot(), caption))
+    display = BracketDisplay.from_trail(found.model, found.trail, (found.margin.lower, found.margin.upper)).plot()
+    caption = "What the run alone tells of the largest margin: an upper bound at every mistake, a lower one at the end."
+    return section("bound", "The mistake bound", *parts, figure(display, caption))
+
+
+def _bound_facts(found: Study) -> list[tuple[str, str]]:
+    """Return the numbers of the mistake bound and what the audit of its proof found."""
+    bound = found.bound
+    assert bound is not None
+    kind = found.fit_intercept, len(found.classes) > 2
+    facts = [
+        ("radius R", f"{number(bound.radius)}, the length of the longest row"),
+        (f"largest margin γ, {_FORMS[bound.margin.form]}", between(bound.margin.lower, bound.margin.upper)),
+    ]
+    if math.isfinite(bound.upper):
+        limit = bound_in_numbers(*kind, radius=bound.radius, margin=bound.margin.lower, limit=bound.upper)
+        facts.append(("bound", f"{limit}: at most {number(bound.mistakes)} mistakes"))
+        share = percent(found.model.mistakes_ / bound.mistakes)
+        facts.append(("mistakes made", f"{found.model.mistakes_:,}, {share} of the bound"))
+    else:
+        facts.append((f"bound {bound_formula(*kind)}", "not known: double precision does not bound γ from below"))
+    if found.audit is not None:
+        said = f"every step holds, at each of the {found.audit.mistakes:,} mistakes"
+        if not found.audit.holds:
+            said = f"<b>violated</b>: {escape(found.audit.violation or '')}"
+        facts.append(("audit of the proof", said))
+    return facts
+
+
+def margins(found: Study) -> str:
+    """Return planes and how far they keep from the rows."""
+    model = found.model
+    words = (
+        "The <b>margin</b> of a plane is its distance to the nearest row, negative if some row is on the wrong "
+        "side. The "
+        "perceptron stops at any plane that separates; the one of largest margin is the hard-margin support "
+        "vector machine."
+    )
+    two = len(found.classes) == 2
+    rows = [["plane of the perceptron", number(model.margin_), "—"]]
+    for margin in (found.affine, found.margin):
+        if margin is not None:
+            support = f"{len(np.unique(margin.rows)):,}"
+            rows.append([f"largest, {_FORMS[margin.form]}", between(margin.lower, margin.upper), support])
+    parts = [paragraph(words, "student"), table(["margin", "value", "support rows"], rows)]
+    cloud = found.rows > 300
+    if two and model.coef_.any():
+        display: Any = PlaneDisplay.from_estimator(model, found.X, found.y)
+        caption = "The plane of the run among the rows; larger marks had more mistakes."
+        if found.features > 2:
+            caption += (
+                " The rows are projected on w and on the widest direction across it: distances to the plane are true."
+            )
+        parts.append(figure(display, caption, points=cloud))
+    elif not two:
+        display = RegionsDisplay.from_estimator(model, found.X, found.y)
+        parts.append(figure(display, "The region of each class; rows that are wrong have a cross.", points=True))
+    if model.coef_.any():
+        parts.append(
+            figure(MarginsDisplay.from_estimator(model, found.X, found.y), "How far the rows keep from the plane.")
+        )
+    if (
+        two
+        and found.margin is not None
+        and found.searched
+        and found.stored <= _SMALL
+        and model.stop_reason_ == "separated"
+    ):
+        display = PlanesDisplay.from_data(found.X, found.y, fit_intercept=found.fit_intercept, shuffles=5)
+        parts.append(
+            figure(display, "Other orders, other planes: why the perceptron's plane is not the best one.", points=cloud)
+        )
+    return section("margins", "Planes and margins", *parts)
+
+
+def unseen(found: Study) -> str:
+    """Return what is known about the error on new rows."""
+    words = (
+        "How will it do on rows that it has not seen? Each answer holds with probability "
+        f"{1 - found.delta:g} if the rows were drawn independently from one source. A bound of 1 or more is "
+        f"vacuous: it "
+        "says nothing."
+    )
+    parts = [paragraph(words, "student")]
+    if found.unseen is None or found.trained is None:
+        return section("unseen", "New rows", *parts, paragraph("Not measured: too few rows to hold some out."))
+    parts.append(
+        paragraph(
+            f"Learned from {found.trained._rows_seen:,} rows in a random but fixed order "
+            f"({found.trained.stop_reason_}), "
+            f"measured on the others."
+        )
+    )
+    for part in found.unseen:
+        if not part.applies:
+            value = f"does not apply: {escape(part.reason or '')}"
+        elif part.vacuous:
+            value = f"at most {number(part.value)}: <b>vacuous</b>"
+        elif part.lower > 0:
+            value = f"{percent(part.lower)} to {percent(part.value)}"
+        else:
+            value = f"at most {percent(part.value)}"
+        why = "".join(f"<li>{escape(text)}</li>" for text in part.assumptions)
+        facts = [("error on new rows", value), ("how", escape(part.formula)), ("assumes", f"<ul>{why}</ul>")]
+        parts.append(f"<h3>{part.name.capitalize()}</h3>{facts_list(facts)}")
+    return section("unseen", "New rows", *parts)
+
+
+def weights(found: Study) -> str:
+    """Return the strongest weights."""
+    W = found.model.coef_
+    strength = np.abs(W).max(axis=0)
+    order = np.argsort(-strength, kind="stable")[: 2 * _SHOWN]
+    labels = ["weight"] if len(W) == 1 else [escape(str(label)) for label in found.classes[:_SHOWN]]
+    rows = [
+        [escape(found.name(int(j))), *(number(float(w)) for w in W[: len(labels), j])] for j in order if strength[j] > 0
+    ]
+    rows.append(["<i>offset</i>", *(number(float(b)) for b in found.model.intercept_[: len(labels)])])
+    used = int(np.count_nonzero(strength))
+    words = f"The score of a row is w·x + b. {used:,} of {found.features:,} features have a weight; the strongest are:"
+    if len(W) == 1:
+        words += f" (positive weights speak for {escape(str(found.classes[1]))})"
+    return section("weights", "Weights", paragraph(words, "student"), table(["feature", *labels], rows))
+
+
+def terms() -> str:
+    """Return a sentence on every term."""
+    entries = "".join(f"<dt>{name}</dt><dd>{words}</dd>" for name, words in TERMS)
+    return section("terms", "Terms", f'<dl class="terms">{entries}</dl>')
+
+
+def colophon(found: Study) -> str:
+    """Return notes, version and times."""
+    times = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in found.seconds.items())
+    notes = "".join(paragraph(escape(note), "note") for note in found.notes)
+    return f"<footer>{notes}<p>linsep {version('linsep')}; {times}.</p></footer>"
