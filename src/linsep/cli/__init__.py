@@ -74,7 +74,7 @@ def main(arguments: list[str] | None = None) -> None:
         code = app(arguments, prog_name="linsep", standalone_mode=False)
         sys.stdout.flush()
         compiling = sys.modules.get("linsep.compiling")  # only a command that has loaded it can have compiled
-        if compiling is not None and compiling.seconds() > _LONG:
+        if compiling is not None and compiling.seconds() > _LONG and alone and sys.stderr.isatty():
             notice(f"{compiling.seconds():.0f} s went into compiling, once; linsep compile does it for all commands")
     except BaseException as error:
         given = sys.argv[1:] if alone else arguments or []
