@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Perceptron as ScikitPerceptron
 
-import linsep.cli
+import linsep
 from linsep import KernelPerceptron, MaxMarginClassifier, PassiveAggressive, Perceptron, save, teacher
+from linsep.cli.failures import interrupt
 
 ROOT = Path(__file__).parent.parent
 
@@ -131,7 +132,7 @@ def test_no_offset_is_short_for_no_fit_intercept(run):
 
 def test_an_interrupted_run_says_how_to_go_on(run, monkeypatch):
     def interrupted(*_, **__):
-        linsep.cli._interrupt()  # as Ctrl-C does
+        interrupt()  # as Ctrl-C does
 
     monkeypatch.setattr("linsep.models.from_files.fit_source", interrupted)
     monkeypatch.setattr("linsep.models.from_files.in_a_hurry", threading.Event())

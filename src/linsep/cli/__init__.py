@@ -15,6 +15,7 @@ import typer
 from linsep.cli import compile as compile_command
 from linsep.cli import convert, explore, fit, generate, predict, report, score, separate, show, verify
 from linsep.cli.failures import failure, interrupt, leave, notice
+from linsep.errors import DataNote
 
 __all__ = ["app", "main"]
 
@@ -66,12 +67,14 @@ def _start(
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a command and exit: what goes wrong is one line on standard error."""
-    warnings.showwarning = notice
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, interrupt)
     alone = arguments is None  # the process is ours
     try:
-        code = app(arguments, prog_name="linsep", standalone_mode=False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", DataNote)
+            warnings.showwarning = notice
+            code = app(arguments, prog_name="linsep", standalone_mode=False)
         sys.stdout.flush()
         compiling = sys.modules.get("linsep.compiling")  # only a command that has loaded it can have compiled
         if compiling is not None and compiling.seconds() > _LONG and alone and sys.stderr.isatty():
