@@ -7,7 +7,7 @@ between thousands, dates and times; if none fits, it is words.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -74,9 +74,9 @@ def _grouped_pattern(sign: str, point: str) -> str:
 
 def fits(kind: str, cell: str, point: str) -> bool:
     """Say whether a cell may stand in a column of this kind."""
-    name, _, form = kind.partition(":")
-    if name == NUMBER:
+    if kind == NUMBER:
         return number_pattern(point).fullmatch(cell) is not None
+    name, _, form = kind.partition(":")
     if name == BOOLEAN:
         return cell.strip().lower() in ("true", "false")
     if name == PERCENT:
@@ -100,25 +100,30 @@ def _is_date(cell: str, form: str) -> bool:
     return True
 
 
-def kinds_of(cells: Sequence[str], spelling: Spelling) -> list[str]:
-    """Return the kinds that fit every cell, the best first; the last one is always words."""
+def kind_of(cells: Sequence[str], spelling: Spelling) -> str:
+    """Return the first kind that fits every cell; words fit always."""
     point = spelling.point
-    if not cells:
-        return [NUMBER, WORD]
-    found = [kind for kind in (NUMBER, BOOLEAN, PERCENT) if all(fits(kind, cell, point) for cell in cells)]
-    signs = _SIGNS if spelling.thousands is None else (spelling.thousands,) if spelling.thousands else ()
-    for sign in signs:
-        kind = f"{GROUPED}:{sign}"
-        if sign != point and any(sign in cell.strip() for cell in cells) and _all_fit(kind, cells, point):
-            found.append(kind)
+    for kind in _kinds(cells, spelling):
+        if not cells or _all_fit(kind, cells, point):
+            return kind
+    return WORD
+
+
+def _kinds(cells: Sequence[str], spelling: Spelling) -> Iterator[str]:
+    """Yield the kinds that may fit, in their order."""
+    yield from (NUMBER, BOOLEAN, PERCENT)
+    for sign in _SIGNS if spelling.thousands is None else (spelling.thousands,):
+        if sign and sign != spelling.point and any(sign in cell.strip() for cell in cells):
+            yield f"{GROUPED}:{sign}"
     if spelling.dates:
         forms = [spelling.dates] if isinstance(spelling.dates, str) else [*_SHAPES, _ISO]
-        found += [f"{DATE}:{form}" for form in forms if _all_fit(f"{DATE}:{form}", cells, point)]
-    return [*found, WORD]
+        yield from (f"{DATE}:{form}" for form in forms)
 
 
 def _all_fit(kind: str, cells: Sequence[str], point: str) -> bool:
     """Say whether all cells fit; the first one alone rules out most kinds."""
+    if kind == NUMBER:
+        return all(map(number_pattern(point).fullmatch, cells))
     return fits(kind, cells[0], point) and all(fits(kind, cell, point) for cell in cells)
 
 
@@ -134,7 +139,7 @@ def decimal_sign(columns: Iterable[Sequence[str]], delimiter: str) -> str:
             if any("." in cell for cell in cells) and all(fits(NUMBER, cell, ".") for cell in cells):
                 return "."
         elif all(fits(NUMBER, cell, ",") or fits(f"{GROUPED}:.", cell, ",") for cell in cells):
-            ambiguous = all(fits(f"{GROUPED}:,", cell, ".") for cell in cells)
+            ambiguous = all(fits(f"{GROUPED}:,", cell, ".") for cell in cells if "," in cell)
             comma |= not ambiguous or delimiter != ","
     return "," if comma else "."
 

@@ -74,15 +74,16 @@ class DelimitedSource(TableSource):
         if len(first) > WIDEST:
             raise ReadError(name, f"{len(first)} columns; for more than {WIDEST} take another format, such as NPY")
         self._spelling = cells.Spelling(options.decimal, options.thousands, options.dates, options.gaps)
-        point = options.decimal or cells.decimal_sign(self._columns_of(rows[1:], range(len(first))), self._delimiter)
+        point = options.decimal or "."
+        if options.decimal is None and ("," in text if self._delimiter != "," else '"' in text):
+            point = cells.decimal_sign(self._columns_of(rows[1:], range(len(first))), self._delimiter)
         self._spelling = self._spelling._replace(decimal=point)
         self._header = is_header(rows, options.gaps, point) if options.header is None else options.header
         self._all = [cell.strip() for cell in first] if self._header else [str(j) for j in range(len(first))]
         repeated = [column for column, count in Counter(self._all).items() if count > 1]
         if repeated:
             raise ReadError(f"{name}:1", f"two columns are named {repeated[0]!r}")
-        self._candidates: dict[str, list[str]] = {}  # kinds that the first rows allow, for each column
-        self._first_cells: dict[str, list[str]] = {}
+        self._evidence: dict[str, list[str]] = {}  # cells by which the kind of a column was decided
         try:
             self._target, chosen = self._choose()
             body = rows[self._header :]
@@ -129,17 +130,11 @@ class DelimitedSource(TableSource):
         columns = []
         for j, column in zip(chosen, self._columns_of(rows, chosen), strict=True):
             name = self._all[j]
-            self._first_cells[name] = column
-            if j in texts:
-                kinds = [TEXT]
-            elif j in categories:
-                kinds = [WORD]
-            else:
-                kinds = cells.kinds_of(column, self._spelling)
-                if j in numeric:
-                    kinds = [kind for kind in kinds if kind != WORD] or [NUMBER]
-            self._candidates[name] = kinds
-            columns.append((j, name, self._hash(kinds[0]), column))
+            self._evidence[name] = column
+            kind = TEXT if j in texts else WORD if j in categories else cells.kind_of(column, self._spelling)
+            if kind == WORD and j in numeric:
+                kind = NUMBER
+            columns.append((j, name, self._hash(kind), column))
         target = None if self._target is None else self._all[self._target]
         if self._target is not None:
             labels = self._columns_of(rows, [self._target])[0]
@@ -159,7 +154,7 @@ class DelimitedSource(TableSource):
             said, setting = self._explained(column, kind)
             if said:
                 self.note(name, f"column {self._named(column)} holds {said}", setting)
-            if kind == WORD and self._candidates[column] == [WORD] and column not in self._asked():
+            if kind == WORD and column not in self._asked():
                 self._tell_of_words(rows, column)
 
     def _explained(self, column: str, kind: str) -> tuple[str, tuple[str, Any]]:
@@ -189,25 +184,27 @@ class DelimitedSource(TableSource):
         there = [row for row in rows if j < len(row.cells) and row.cells[j].strip() not in self._spelling.gaps]
         odd = [row for row in there if not cells.fits(NUMBER, row.cells[j], point)]
         if 0 < 2 * len(odd) < len(there):
-            self._tell_of_word(self.files[0], odd[0].number, column, odd[0].cells[j])
+            self._tell_of_word(self.files[0].name, odd[0].number, column, odd[0].cells[j])
 
-    def _tell_of_word(self, file: File, line: int | str, column: str, cell: str) -> None:
+    def _tell_of_word(self, name: str, line: int | str, column: str, cell: str) -> None:
         what = f"column {self._named(column)} is taken as words, because {_shown(cell)} is no number ({{0}} forbids it)"
-        self.note(f"{file.name}:{line}", what, ("numeric", column))
+        self.note(f"{name}:{line}", what, ("numeric", column))
 
     def adapt(self, late: RereadError) -> None:
         """Take a column for the next kind that fits, words if there is none, from now on."""
-        column, point = late.column, self._spelling.point
-        kinds = [
-            kind for kind in self._candidates.get(column, [WORD]) if kind == WORD or cells.fits(kind, late.cell, point)
-        ]
-        if kinds[0] == WORD and is_id(self._first_cells.get(column, [])):
+        column = late.column
+        kind = cells.kind_of([*self._evidence[column], late.cell], self._spelling)
+        if kind == WORD and is_id(self._evidence[column]):
             what = f"{_shown(late.cell)} is not a number, and as words almost all cells of the column would differ"
             raise ReadError(late.where, what, ("categorical", column), ("ignore", column)) from None
-        self._candidates[column] = kinds
-        taken = tuple((n, self._hash(kinds[0]) if n == column else k) for n, k in self._layout.columns)
+        self._evidence[column].append(late.cell)
+        taken = tuple((n, self._hash(kind) if n == column else k) for n, k in self._layout.columns)
         self._arrange(replace(self._layout, columns=taken, levels=()))
-        self._tell_of_word(self.files[0], late.where.rpartition(":")[2].partition(",")[0], column, late.cell)
+        if kind == WORD:
+            where, _, line = late.where.partition(", column")[0].rpartition(":")
+            self._tell_of_word(where, line, column, late.cell)
+        else:
+            self._tell([], {column: kind})
 
     def _named(self, column: str) -> str:
         """Return a column as messages name it."""
@@ -243,7 +240,8 @@ class DelimitedSource(TableSource):
         """Return how the columns lie in a file; those that are wanted must be there, in whatever order."""
         names, lines = self._all, 0
         if self._header:
-            text, _ = head(file)
+            inside = file.part is not None and file.part[0] > 0
+            text, _ = head(File(file.path) if inside else file)  # the header is at the beginning of the file
             header, after = next(iter(_first_two(text, self._delimiter)), (None, 0))
             if header is None:
                 raise ReadError(file.name, "is empty")

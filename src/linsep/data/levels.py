@@ -7,6 +7,7 @@ piece of the table has not had before are looked at one by one.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -55,7 +56,7 @@ class Levels:
         self.first, self.fixed = first, fixed
         self.order: list[Level] = []
         self.unseen = 0
-        self._numbers: dict[int, dict[str | None, int]] = {}
+        self._numbers: defaultdict[int, dict[str | None, int]] = defaultdict(dict)
         for level in known:
             self._add(*level)
 
@@ -63,29 +64,31 @@ class Levels:
         return len(self.order)
 
     def _add(self, column: int, word: str | None) -> int:
-        """Give the next feature to a word."""
-        number = self.first + len(self.order)
-        self.order.append((column, word))
-        self._numbers.setdefault(column, {})[word] = number
+        """Return the feature of a word, the next one if it has none."""
+        following = self.first + len(self.order)
+        number = self._numbers[column].setdefault(word, following)  # a gap may have been spelled in two ways
+        if number == following:
+            self.order.append((column, word))
         return number
 
     def features(self, coded: list[Coded]) -> Array:
         """Return the feature of every cell, -1 where there is none."""
         tables: list[Array] = []
-        new: list[tuple[int, int, int, str | None]] = []  # first row, which of the columns, place, word
+        new: list[Array] = []  # first row, which of the columns, place of the word
         for k, (column, words, places) in enumerate(coded):
-            known = self._numbers.get(column, {})
+            known = self._numbers[column]
             table = np.array([*(known.get(word, -2) for word in words), -1], dtype=np.int64)  # the last one: no word
             tables.append(table)
             unknown = np.flatnonzero(table == -2)
             if len(unknown):
                 first = np.full(len(table), len(places), dtype=np.int64)
                 first[places[::-1]] = np.arange(len(places))[::-1]
-                new += [(int(first[j]), k, j, words[j]) for j in unknown.tolist() if first[j] < len(places)]
-        for _, k, j, word in sorted(new, key=lambda one: one[:2]):
-            if not self.fixed:
-                number = self._numbers.get(coded[k].column, {}).get(word)  # a gap may have been spelled in two ways
-                tables[k][j] = self._add(coded[k].column, word) if number is None else number
+                used = unknown[first[unknown] < len(places)]
+                new.append(np.stack([first[used], np.full(len(used), k), used], axis=1))
+        if new and not self.fixed:
+            found = np.concatenate(new)
+            for _, k, j in found[np.lexsort((found[:, 1], found[:, 0]))].tolist():
+                tables[k][j] = self._add(coded[k].column, coded[k].words[j])
         n = len(coded[0].places) if coded else 0
         found = np.empty((n, len(coded)), dtype=np.int64)
         for k, table in enumerate(tables):
