@@ -12,7 +12,6 @@ from linsep.prove import exact_solve, newton
 from linsep.prove.exact_solve import dependency, solve
 from linsep.prove.newton import corners, fit
 
-
 patient = Clock()
 
 

@@ -15,8 +15,8 @@ from threadpoolctl import threadpool_info
 
 import linsep
 from linsep import Perceptron, from_json, separate, separator, to_json, verify
-from linsep.data.threads import in_parallel
 from linsep.clock import Clock, OutOfTime
+from linsep.data.threads import in_parallel
 from linsep.prove import algebra, scaled, search
 from linsep.prove.case import Limits
 from linsep.prove.claims import difference, read

@@ -25,9 +25,9 @@ import flint
 import numpy as np
 from distributed import Client
 
+from linsep.clock import Clock
 from linsep.cluster.shard_passes import all_classes
 from linsep.cluster.workers import Farm, Raw, repeat
-from linsep.clock import Clock
 from linsep.data import encoding
 from linsep.data.conversions import to_floats
 from linsep.data.source import Source

@@ -171,7 +171,9 @@ def _binary(M: Any) -> tuple[Floats, Array]:
 # The search through a view
 
 
-def decide(view: ExactView, pairs: Array, rng: np.random.Generator, levels: int) -> tuple[Any, Array, Dependency | None]:
+def decide(
+    view: ExactView, pairs: Array, rng: np.random.Generator, levels: int
+) -> tuple[Any, Array, Dependency | None]:
     """Return exact weights that meet all open inequalities strictly, or inequalities with a positive dependency.
 
     Floats first, then floats on whitened rows, then zooming in on the plane that floats could not tell from a better

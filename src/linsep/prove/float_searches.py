@@ -6,7 +6,7 @@ import numpy as np
 
 from linsep.clock import Clock
 from linsep.data.conversions import to_floats
-from linsep.problem import Array, Dense, Floats
+from linsep.problem import Array, Dense
 from linsep.prove import newton
 from linsep.prove.case import Best, Case, Contradiction, Plane
 from linsep.prove.nearest_point import Nearest, nearest_plane
