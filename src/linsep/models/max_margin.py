@@ -7,15 +7,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from linsep.data.labels import as_examples, at_least_two_classes, check_same_length
+from linsep.data.labels import at_least_two_classes, check_same_length
 from linsep.data.matrices import to_rows
 from linsep.errors import NotSeparable
 from linsep.models.linear import Linear
 from linsep.models.validation import checked_labels, checked_matrix
 from linsep.problem import Array, Floats
 from linsep.prove import margins
-from linsep.prove.claims import Verdict
-from linsep.prove.separability import separate
+from linsep.prove.claims import Data
 
 
 class MaxMarginClassifier(Linear):
@@ -102,36 +101,20 @@ class MaxMarginClassifier(Linear):
         y = checked_labels(y)
         check_same_length(X, y)
         classes, codes = at_least_two_classes(y)
-        machines = 1 if len(classes) == 2 else len(classes)
-        data = as_examples(to_rows(X), codes, machines, np.ones(len(y)))
-        form = "affine" if self.fit_intercept else "origin"
-        try:
-            with self._explained(X, np.zeros(1)):
-                found = margins.of_rows(data.rows, data.y, X.shape[1], machines, form, float(gap))
-        except NotSeparable as error:
-            verdict = separate(X, y, fit_intercept=bool(self.fit_intercept))
-            raise _judged(error, verdict) from None
+        data = Data(to_rows(X), codes.astype(np.intp), X.shape[1], len(classes), bool(self.fit_intercept))
+        with self._explained(X, np.zeros(1)):
+            found = margins.of_data(data, "affine" if self.fit_intercept else "origin", float(gap))
+        if found.w.dtype == object:
+            raise NotSeparable(
+                f"some plane separates the classes, but by a margin of at most {found.upper:.3g}, too little to place "
+                "it in double precision: linsep.separate gives such a plane.",
+                upper=found.upper,
+            )
         self.classes_ = classes
         self.margin_lower_, self.margin_upper_ = found.lower, found.upper
         self.coef_, self.intercept_ = _scored(found)
         self.support_, self.dual_coef_ = _duals(found, codes, len(self.coef_))
         return self
-
-
-def _judged(error: NotSeparable, verdict: Verdict) -> NotSeparable:
-    """Say what the exact verdict is: the rows that contradict each other, or a plane that doubles cannot find."""
-    if verdict.refutation is None:
-        return NotSeparable(
-            f"some plane separates the classes, but by a margin of at most {error.upper:.3g}, too little to place it "
-            "in double precision: linsep.separate gives such a plane.",
-            upper=error.upper,
-        )
-    rows = len(set(verdict.refutation.rows))
-    return NotSeparable(
-        f"no plane separates the classes: {rows} rows contradict each other, which the refutation of this error "
-        "proves. linsep.Perceptron fits data that no plane separates.",
-        refutation=verdict.refutation,
-    )
 
 
 def _scored(found: margins.Margin) -> tuple[Floats, Floats]:

@@ -28,10 +28,10 @@ class Dependency(NamedTuple):
 
 def matrix(numbers: Array) -> Any:
     """Return an array of integers (m, n) as a matrix of flint's; only the numbers that are not zero if they are few."""
-    filled = numbers != 0
+    (m, n), filled = numbers.shape, numbers != 0
     if np.count_nonzero(filled) * 8 > numbers.size:
-        return fmpz_mat(*numbers.shape, numbers.ravel().tolist())
-    A = fmpz_mat(*numbers.shape)
+        return fmpz_mat(m, n, numbers.ravel().tolist())
+    A = fmpz_mat(m, n)
     for i, j, value in zip(*(part.tolist() for part in np.nonzero(filled)), numbers[filled].tolist(), strict=True):
         A[i, j] = value
     return A

@@ -23,7 +23,8 @@ from linsep.learn import kernels
 from linsep.learn.driver import held_out, scores, separations, squared_norms
 from linsep.problem import Array, Dense, Examples, Floats, Rows, Stop, take
 from linsep.prove import margin_bracket
-from linsep.prove.margin_rows import Task
+from linsep.prove.claims import Data
+from linsep.prove.margin_rows import Hull
 from linsep.prove.margins import Margin
 from linsep.prove.mistake_bounds import Bound, mistake_bound
 
@@ -341,11 +342,12 @@ def run_margin(model: Any, trail: Trail) -> Margin | None:
         return None
     machines = len(trail.start)
     form = "augmented" if model.fit_intercept else "origin"
-    rows, d = trail.examples.rows, trail.start.shape[1] - 1
+    rows = trail.examples.rows
     W, b = np.ascontiguousarray(trail.end[:, :-1]), trail.end[:, -1].copy()
     norms = np.sqrt(squared_norms(rows)) * (1 + 1e-6)
-    task = Task(rows, trail.examples.y, d, machines, form, float(model.fit_intercept))
-    lower = margin_bracket.lower(task, W, b, norms, 0.0)
+    codes = ((trail.examples.y + 1) // 2 if machines == 1 else trail.examples.y).astype(np.intp)
+    data = Data(rows, codes, trail.start.shape[1] - 1, max(2, machines), bool(model.fit_intercept))
+    lower = margin_bracket.lower(Hull(data, form), W, b, norms, 0.0)
     k = np.arange(1.0, len(trail.trace) + 1)
     upper = float((trail.moved[1:] / (trail.eta * k)).min()) * (1 + 1e-9 + 16 * len(k) ** 1.5 * _UNIT)
     found, weights = np.unique(trail.trace.astype(np.intp), return_counts=True)

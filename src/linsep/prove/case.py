@@ -17,7 +17,7 @@ import numpy as np
 from linsep.clock import Clock
 from linsep.problem import Array, Floats
 from linsep.prove import kesler
-from linsep.prove.claims import Data, Refutation, Separator, holds
+from linsep.prove.claims import Data, Refutation, Separator, Verdict, holds
 from linsep.prove.scaled import WIDE, ScaledView
 
 _WRITTEN_CELLS = 1 << 25  # of the rows that a working set grows by
@@ -39,6 +39,10 @@ class Certificate(NamedTuple):
     kind: str
     separator: Separator | None
     refutation: Refutation | None
+
+    def holds(self, data: Data) -> bool:
+        """Return whether the exact check agrees."""
+        return holds(Verdict(*self, (), data.n_features, data.offset), data)
 
 
 class Plane(NamedTuple):
@@ -115,7 +119,7 @@ class Case:
         """Return a certificate if the exact check agrees."""
         self.view.look()
         certificate = Certificate(kind, plane, refutation)
-        return certificate if holds(certificate, self.data) else None
+        return certificate if certificate.holds(self.data) else None
 
     def certain(self, kind: str, plane: Separator | None, refutation: Refutation | None) -> Certificate:
         """Return a certificate that exact means have led to, hence must be confirmed but for one chance in 2**60."""

@@ -96,7 +96,10 @@ def refuted(case: Case, found: Exact, clock: Clock) -> Certificate | None:
     if overlap is not None or case.view.wide:
         return overlap
     face = _with_equal_rows(case, found)
-    return _by_floats(case, face, first, clock) or _exactly(case, face, first, clock)
+    certificate = _by_floats(case, face, first, clock)
+    if certificate is None and case.view.dimension <= case.limits.unknowns:
+        certificate = _exactly(case, face, first, clock)
+    return certificate
 
 
 def _with_equal_rows(case: Case, found: Exact) -> Exact:
@@ -132,7 +135,7 @@ class _Face(NamedTuple):
 
 def _by_floats(case: Case, found: Exact, first: Refutation, clock: Clock) -> Certificate | None:
     """Go down the levels in floats, then prove what was found."""
-    if case.view.dimension > FLOAT_UNKNOWNS or case.view.misled:
+    if case.view.dimension > FLOAT_UNKNOWNS or case.view.misled or not case.limits.float_searches:
         return None
     rows = case.view.gather(found.pairs)
     largest = max(found.multipliers)
@@ -163,7 +166,7 @@ def _factors(case: Case, pairs: Array, rows: Floats) -> Floats:
     C, y = case.data.classes, case.data.y
     blocks = (y[pairs // C] > 0).astype(np.float64) + (pairs % C > 0)  # in which the row stands; class 0 has none
     with np.errstate(all="ignore"):
-        return np.linalg.norm(rows, axis=1) / (case.view.row_sizes()[pairs // C] * np.sqrt(blocks))
+        return np.asarray(np.linalg.norm(rows, axis=1) / (case.view.row_sizes()[pairs // C] * np.sqrt(blocks)))
 
 
 def _off_face(case: Case, N: Floats) -> Array:
@@ -199,14 +202,14 @@ def _decide(case: Case, N: Floats, left: Array, clock: Clock) -> Plane | Contrad
         if lowest <= 0:
             slack = np.maximum(1 - found.heights, 0)
             below = np.flatnonzero(slack)
-            kept, multipliers = newton.corners(Z[below], slack[below], clock) if found.ended else ([], [])
-            if len(kept) == 0:
-                near = nearest_plane(Z, None, clock)
-                if not near.w.any() or not near.lowest > 0:
-                    return Contradiction(pairs[near.support], near.weights[near.support])
-                u = near.w
-            else:
-                return Contradiction(pairs[below[kept]], multipliers)
+            if found.ended:
+                kept, multipliers = newton.corners(Z[below], slack[below], clock)
+                if len(kept):
+                    return Contradiction(pairs[below[kept]], multipliers)
+            near = nearest_plane(Z, None, clock)
+            if not near.w.any() or not near.lowest > 0:
+                return Contradiction(pairs[near.support], near.weights[near.support])
+            u = near.w
         heights = _heights(case, N @ u).ravel()[left] / np.linalg.norm(u)
         if heights.min() > VANISHING:
             return Plane(N @ u)
@@ -230,7 +233,7 @@ def _joined(case: Case, face: _Face, level: Contradiction) -> _Face:
 def _rounded(values: Floats) -> Floats:
     """Return floats of few binary digits."""
     fractions, exponents = np.frexp(values)
-    return np.ldexp(np.rint(np.ldexp(fractions, ROUNDED)), exponents - ROUNDED)
+    return np.asarray(np.ldexp(np.rint(np.ldexp(fractions, ROUNDED)), exponents - ROUNDED))
 
 
 def _through(case: Case, face: _Face, w: Floats, clock: Clock) -> Separator | None:
@@ -265,7 +268,6 @@ def _overlap(case: Case, face: _Face, clock: Clock) -> Certificate | None:
 def _exactly(case: Case, found: Exact, first: Refutation, clock: Clock) -> Certificate:
     """Go down the levels without rounding."""
     data, face = case.data, found
-    must_fit(case)
     while True:
         A, _ = integer_rows(data, face.pairs, clock)
         clock.check(algebra.seconds(A))
@@ -282,7 +284,7 @@ def _exactly(case: Case, found: Exact, first: Refutation, clock: Clock) -> Certi
         face = _lifted(data, face, more[level.rows], level.multipliers, clock)
 
 
-def must_fit(case: Case) -> None:
+def _must_fit(case: Case) -> None:
     """Refuse to write out an exact basis that no memory holds."""
     unknowns, data = case.view.dimension, case.data
     if unknowns > case.limits.unknowns:
@@ -324,7 +326,7 @@ def _lifted(data: Data, face: Exact, more: Array, multipliers: list[int], clock:
 def exactly(case: Case, clock: Clock) -> Certificate:
     """Decide through an exact view of the data: the strategy that cannot fail."""
     data = case.data
-    must_fit(case)
+    _must_fit(case)
     everything = np.ones((len(data.y), data.classes), dtype=bool)
     everything[np.arange(len(data.y)), data.y] = False
     view = ExactView(data, whole_basis(data), everything.ravel(), clock)
@@ -335,8 +337,7 @@ def exactly(case: Case, clock: Clock) -> Certificate:
     _, shifts = integer_rows(data, pairs, clock)
     exact = Exact(pairs, [m << (max(shifts) - shift) for m, shift in zip(found.multipliers, shifts, strict=True)])
     certificate = refuted(case, exact, clock)
-    assert certificate is not None
-    return certificate
+    return certificate or _exactly(case, exact, as_refutation(data, exact), clock)
 
 
 def shortest(case: Case, kind: str, w: Any, refutation: Refutation | None) -> Certificate:

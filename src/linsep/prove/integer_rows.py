@@ -24,7 +24,7 @@ def integer_rows(data: Data, pairs: Array, clock: Clock) -> tuple[Any, list[int]
 
 
 def packed_rows(data: Data, pairs: Array, clock: Clock) -> tuple[Any, list[int], Array]:
-    """Return integer rows and powers of two as ``integer_rows`` does, in the columns in use alone, and those columns."""
+    """Return integer rows and powers of two as ``integer_rows`` does, in the columns in use, and these."""
     part = take(data.rows, pairs // data.classes)
     used = np.unique(part.indices).astype(np.intp) if isinstance(part, Sparse) else np.arange(data.n_features)
     clock.check(_CELL * len(pairs) * (data.classes - 1) * (len(used) + data.offset))
@@ -88,10 +88,8 @@ def independent_columns(data: Data, clock: Clock) -> Array:
         clock.check(1e-9 * n**2 * len(some))
         order = np.argsort(some)
         numbers, _ = _whole(data.rows, everyone, some[order], data.offset)
-        inverse = np.argsort(order)
-        numbers = (
-            np.column_stack((numbers[:, [-1]], numbers[:, :-1][:, inverse])) if data.offset else numbers[:, inverse]
-        )
+        back = np.argsort(order)
+        numbers = numbers[:, np.append(len(back), back) if data.offset else back]
         found = algebra.leading(nmod_mat(algebra.matrix(numbers), algebra.PRIME))
         kept = some[[k - data.offset for k in found if k >= data.offset]]
     return np.sort(kept)

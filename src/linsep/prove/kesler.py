@@ -16,8 +16,7 @@ from linsep.problem import Array
 
 def all_pairs(y: Array, classes: int) -> Array:
     """Return the number of every pair of row and rival."""
-    pairs = np.arange(len(y) * classes)
-    return pairs[pairs % classes != np.repeat(y, classes)]
+    return np.flatnonzero(np.tile(np.arange(classes), len(y)) != np.repeat(y, classes))
 
 
 def marks(pairs: Array, y: Array, classes: int, blocks: int) -> Array:

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from linsep.clock import Clock
 from linsep.problem import Floats
 
 _OUTER, _NEWTON, _GRADIENTS = 100, 60, 1000  # largest numbers of steps of each kind
@@ -32,7 +33,7 @@ class Plane(NamedTuple):
     penalty: float
 
 
-def widest(Z: Any, free: int, *, start: Plane | None = None, tol: float = 1e-8) -> Plane:
+def widest(Z: Any, free: int, clock: Clock, *, start: Plane | None = None, tol: float = 1e-8) -> Plane:
     """Find the shortest ``w`` with ``z·v >= 1 - tol`` for every row of a sparse matrix; the last of v may be free.
 
     ``start`` is the plane of an earlier call, to whose rows some have since been appended.
@@ -49,7 +50,8 @@ def widest(Z: Any, free: int, *, start: Plane | None = None, tol: float = 1e-8) 
     h = Z @ v
     before, accuracy = 1.0, 0.03
     for _ in range(_OUTER):
-        _minimise(Z, Z2, counted, lam, C, v, h, max(tol, accuracy * before))
+        clock.check()
+        _minimise((Z, Z2, counted, lam, C), v, h, max(tol, accuracy * before), clock)
         renewed = np.maximum(0.0, lam + C * (1.0 - h))
         worst = float(np.abs(renewed - lam).max()) / C  # by how much a row, if it has a multiplier, is off its plane
         lam = renewed
@@ -65,9 +67,11 @@ def widest(Z: Any, free: int, *, start: Plane | None = None, tol: float = 1e-8) 
     return Plane(v, lam, C)
 
 
-def _minimise(Z: Any, Z2: Any, counted: Floats, lam: Floats, C: float, v: Floats, h: Floats, tol: float) -> None:
+def _minimise(problem: tuple[Any, Any, Floats, Floats, float], v: Floats, h: Floats, tol: float, clock: Clock) -> None:
     """Minimise the augmented Lagrangian over ``v`` by Newton's method, in place together with ``h = Z v``."""
+    Z, Z2, counted, lam, C = problem
     for _ in range(_NEWTON):
+        clock.check()
         pull = np.maximum(0.0, lam + C * (1.0 - h))
         gradient = counted * v - Z.T @ pull
         active = np.flatnonzero(pull)

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from linsep.problem import Array, Dense, Floats, Rows, take
-from linsep.prove.margin_rows import Task, coefficients, heights, row_numbers
+from linsep.problem import Array, Dense, Floats, Rows, mantissas, take
+from linsep.prove.margin_rows import Hull
 
 GRID = 2**53  # multipliers are whole multiples of 1/GRID
 _UNIT = 2.0**-53  # relative error of one operation
@@ -27,11 +27,10 @@ def integers(values: Array) -> tuple[Any, int]:
     """Return whole numbers and an exponent, ``values = numbers * 2**exponent`` exactly, as an array of Python ints."""
     if values.dtype.kind in "iub":
         return values.astype(object), 0
-    mantissa, exponent = np.frexp(values.astype(np.float64))
-    numbers = np.ldexp(mantissa, 53).astype(np.int64)
+    numbers, exponent = mantissas(values)
     lowest = int(exponent[numbers != 0].min(initial=2000))
     shift = np.where(numbers != 0, exponent - lowest, 0)
-    return numbers.astype(object) << shift.astype(object), lowest - 53
+    return numbers.astype(object) << shift.astype(object), lowest
 
 
 def root(square: Fraction, *, up: bool) -> float:
@@ -61,16 +60,16 @@ def rounded(value: Fraction, *, up: bool) -> float:
 # Below
 
 
-def lower(task: Task, W: Floats, b: Floats, norms: Floats, target: float) -> float:
+def lower(hull: Hull, W: Floats, b: Floats, norms: Floats, target: float) -> float:
     """Return a lower bound on the margin of the plane: good to ``target`` if doubles are, else by way of integers."""
-    square = _squared(W) + (_squared(b) if task.form == "augmented" else 0)
-    h = heights(task, W, b).values
+    square = _squared(W) + (_squared(b) if hull.form == "augmented" else 0)
+    h = hull.heights(W, b).values
     with np.errstate(over="ignore", invalid="ignore"):
-        sure = h - _errors(task, W, b, norms)
+        sure = h - _errors(hull, W, b, norms)
     sure[~np.isfinite(sure)] = -np.inf
     least = float(sure.min())
     if least <= 0 or least < target * root(square, up=True):
-        value = _least_exactly(task, W, b, sure)
+        value = _least_exactly(hull, W, b, sure)
     else:
         value = Fraction(least)
     if value <= 0:
@@ -78,17 +77,38 @@ def lower(task: Task, W: Floats, b: Floats, norms: Floats, target: float) -> flo
     return root(value * value / square, up=False)
 
 
-def _errors(task: Task, W: Floats, b: Floats, norms: Floats) -> Floats:
+def lower_exactly(hull: Hull, W: Array, b: Array) -> float:
+    """Return a lower bound on the margin of a plane of fractions, from every row in integers."""
+    table = np.column_stack((W, b))
+    common = math.lcm(*(int(value.denominator) for value in table.ravel()))
+    numbers = np.array([int(value * common) for value in table.ravel()], dtype=object).reshape(table.shape)
+    least = _least_of(hull, numbers, 0, np.arange(len(hull.data.y)))
+    square = sum(int(v) * int(v) for v in (numbers if hull.form == "augmented" else numbers[:, :-1]).ravel())
+    return root(least * least / square, up=False) if least > 0 else -root(least * least / square, up=True)
+
+
+def _least_of(hull: Hull, numbers: Any, exponent: int, which: Array) -> Fraction:
+    """Return the least height of some rows under integer weights, times a power of two, in exact arithmetic."""
+    values: list[Fraction] = []
+    for score, own in zip(_exact_scores(hull, numbers, exponent, which), hull.data.y[which].tolist(), strict=True):
+        if hull.blocks == 1:
+            values.append((2 * own - 1) * score[0])
+        else:
+            values.append(score[own] - max(s for c, s in enumerate(score) if c != own))
+    return min(values)
+
+
+def _errors(hull: Hull, W: Floats, b: Floats, norms: Floats) -> Floats:
     """Bound the rounding of every height (Higham 2002, section 3.1): n u Σ|w_j x_j|, and Σ|w_j x_j| <= ‖w‖‖x‖."""
-    terms = task.d if isinstance(task.rows, Dense) else int(np.diff(task.rows.indptr).max(initial=0))
+    terms = hull.data.n_features if isinstance(hull.rows, Dense) else int(np.diff(hull.rows.indptr).max(initial=0))
     scale = float(np.abs(W).max(initial=0.0)) or 1.0
     largest = scale * float(np.sqrt(np.square(W / scale).sum(axis=1)).max())
     size = largest * norms + float(np.abs(b).max())
-    factor = (terms + 8) * _UNIT * (1 + 1e-6) * (2 if task.classes > 1 else 1)
+    factor = (terms + 8) * _UNIT * (1 + 1e-6) * (2 if hull.blocks > 1 else 1)
     return np.asarray(factor * size + 2 * (terms + 8) * _TINY)
 
 
-def _least_exactly(task: Task, W: Floats, b: Floats, sure: Floats) -> Fraction:
+def _least_exactly(hull: Hull, W: Floats, b: Floats, sure: Floats) -> Fraction:
     """Return the least height in exact arithmetic, looking at rows while their bound lies below what was found."""
     order = np.argsort(sure)
     numbers, exponent = integers(np.concatenate((W, b[:, None]), axis=1))
@@ -100,28 +120,23 @@ def _least_exactly(task: Task, W: Floats, b: Floats, sure: Floats) -> Fraction:
             break
         if looked >= _EXACT_ROWS:
             bound = float(sure[block[0]])
-            return min(least or Fraction(0), Fraction(bound) if math.isfinite(bound) else -_reach(task, W, b))
-        for score, i in zip(_exact_scores(task, numbers, exponent, block), block, strict=True):
-            if task.classes == 1:
-                value = int(task.y[i]) * score[0]
-            else:
-                own = int(task.y[i])
-                value = score[own] - max(s for c, s in enumerate(score) if c != own)
-            least = value if least is None or value < least else least
+            return min(least or Fraction(0), Fraction(bound) if math.isfinite(bound) else -_reach(hull, W, b))
+        value = _least_of(hull, numbers, exponent, block)
+        least = value if least is None else min(least, value)
         looked += len(block)
     assert least is not None
     return least
 
 
-def _reach(task: Task, W: Floats, b: Floats) -> Fraction:
+def _reach(hull: Hull, W: Floats, b: Floats) -> Fraction:
     """Return more than any height can be, for rows that no pass in doubles can bound."""
-    top = Fraction(float(np.abs(task.rows.data).max(initial=0))) * task.d
+    top = Fraction(float(np.abs(hull.rows.data).max(initial=0))) * hull.data.n_features
     return 2 * (top * Fraction(float(np.abs(W).max())) + Fraction(float(np.abs(b).max())))
 
 
-def _exact_scores(task: Task, numbers: Any, exponent: int, which: Array) -> list[list[Fraction]]:
+def _exact_scores(hull: Hull, numbers: Any, exponent: int, which: Array) -> list[list[Fraction]]:
     """Return the scores of some rows in exact arithmetic, one per weight vector."""
-    part = take(task.rows, which)
+    part = take(hull.rows, which)
     values, power = integers(part.data)
     scale, one = Fraction(2) ** (power + exponent), Fraction(2) ** exponent
     found = []
@@ -149,63 +164,63 @@ def _squared(values: Floats) -> Fraction:
 # Above
 
 
-def upper(task: Task, items: Array, multipliers: Any) -> float:
+def upper(hull: Hull, pairs: Array, multipliers: Any) -> float:
     """Bound the largest margin from above: ``‖Σ λ z‖ / Σ λ`` for whole-number multipliers, in exact arithmetic.
 
     Infinite if some multiplier is negative, which bounds nothing.
     """
     if min(multipliers) < 0:
         return math.inf
-    part = take(task.rows, row_numbers(task, items))
+    part = take(hull.rows, pairs // hull.data.classes)
     values, power = integers(part.data)
-    marks = coefficients(task, items)
-    total = np.zeros((task.classes, task.d), dtype=object)
+    marks = hull.marks(pairs)
+    total = np.zeros((hull.blocks, hull.data.n_features), dtype=object)
     for k, a in enumerate(multipliers):
         row, columns = _row(part, values, k)
         for c in np.flatnonzero(marks[k]):
             total[c, columns] += (int(a) * int(marks[k, c])) * row
     square = Fraction(sum(t * t for t in total.ravel())) * Fraction(4) ** power
-    offsets = [sum(int(a) * int(m) for a, m in zip(multipliers, marks[:, c], strict=True)) for c in range(task.classes)]
-    if task.form == "augmented":
+    offsets = [sum(int(a) * int(m) for a, m in zip(multipliers, marks[:, c], strict=True)) for c in range(hull.blocks)]
+    if hull.form == "augmented":
         square += sum(o * o for o in offsets)
-    elif task.form == "affine" and any(offsets):
+    elif hull.form == "affine" and any(offsets):
         raise AssertionError("multipliers of the affine form must balance exactly")
     return root(square / Fraction(sum(map(int, multipliers))) ** 2, up=True)
 
 
-def on_grid(task: Task, items: Array, multipliers: Floats) -> Any:
+def on_grid(hull: Hull, pairs: Array, multipliers: Floats) -> Any:
     """Round multipliers to whole multiples of 1/GRID, not negative, balanced exactly where the form asks for it."""
     a = np.rint(np.maximum(multipliers, 0.0) / multipliers.sum() * GRID).astype(np.int64).astype(object)
-    if task.form != "affine":
+    if hull.form != "affine":
         a[a.argmax()] += GRID - sum(a)
         return a
-    if task.classes == 1:
-        positive = task.y[items] > 0
+    if hull.blocks == 1:
+        positive = hull.data.y[pairs // 2] > 0
         for side in (np.flatnonzero(positive), np.flatnonzero(~positive)):
             share = sum(a[side])
             if share:
                 a[side] = [int(v) * (GRID // 2) // int(share) for v in a[side]]
                 a[side[a[side].argmax()]] += GRID // 2 - sum(a[side])
         return a
-    a = _circulation(task, items, a)
+    a = _circulation(hull, pairs, a)
     total = sum(a)  # no longer GRID: scale back, after which there is next to nothing to balance
-    return _circulation(task, items, np.array([int(v) * GRID // total for v in a], dtype=object))
+    return _circulation(hull, pairs, np.array([int(v) * GRID // total for v in a], dtype=object))
 
 
-def _circulation(task: Task, items: Array, a: Any) -> Any:
+def _circulation(hull: Hull, pairs: Array, a: Any) -> Any:
     """Balance what flows into and out of every class along a spanning forest of the pairs of classes in use.
 
     Item (class, rival) with multiplier a is a flow of a from the rival to the class; offsets drop out of the bound when
     the flow is a circulation.
     """
-    own, rival = task.y[row_numbers(task, items)], items % task.classes
-    excess = coefficients(task, items).astype(object).T @ a  # (classes,)
+    own, rival = hull.data.y[pairs // hull.data.classes], pairs % hull.blocks
+    excess = hull.marks(pairs).astype(object).T @ a  # (classes,)
     strongest: dict[tuple[int, int], int] = {}
     for k in np.argsort(a.astype(np.float64)):
         strongest[min(own[k], rival[k]), max(own[k], rival[k])] = int(k)
     # a forest by way of the strongest pairs first; leaves pass their excess on towards the root
-    neighbours: dict[int, list[tuple[int, int]]] = {c: [] for c in range(task.classes)}
-    parent = list(range(task.classes))
+    neighbours: dict[int, list[tuple[int, int]]] = {c: [] for c in range(hull.blocks)}
+    parent = list(range(hull.blocks))
 
     def find(c: int) -> int:
         while parent[c] != c:

@@ -1,9 +1,7 @@
-"""The rows whose nearest point is sought: examples times labels, in each of the three forms, for two or more classes.
+"""The vectors whose nearest point is sought: rows times labels in each of the three forms, by Kesler's construction.
 
-For two classes item ``i`` is ``z = y_i x_i``. For more (Kesler's construction, Duda & Hart 1973, section 5.12) item
-``i * classes + r`` is the vector with ``x_i`` in the place of its own class and ``-x_i`` in that of its rival ``r``.
 Offsets are further coordinates: ``unit`` times the signs, where the form counts them (augmented) or where they are made
-so cheap that they count for nothing (affine, many classes).
+so cheap that they count for nothing (affine, more than two classes).
 """
 
 from __future__ import annotations
@@ -13,103 +11,78 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from linsep.data.conversions import to_floats, to_scipy
 from linsep.learn.driver import scores
-from linsep.problem import Array, Dense, Floats, Rows, count, take
-
-
-class Task(NamedTuple):
-    """Examples, and the form of margin that is asked for."""
-
-    rows: Rows
-    y: Array  # (n,) signs for two classes, class numbers for more
-    d: int
-    classes: int  # 1 for two classes, which share one weight vector
-    form: str
-    unit: float  # of the offset coordinates; 0 where there are none
-
-    @property
-    def size(self) -> int:
-        """Number of coordinates of an item."""
-        return self.classes * (self.d + (self.unit > 0))
-
-    @property
-    def items(self) -> int:
-        """Number of items."""
-        return count(self.rows) * max(1, self.classes - 1)
+from linsep.problem import Array, Floats, Rows, take
+from linsep.prove import kesler
+from linsep.prove.claims import Data
 
 
 class Heights(NamedTuple):
-    """How far every row is on its right side: for many classes over its nearest rival."""
+    """How far every row is on its right side: for more than two classes over its nearest rival."""
 
     values: Floats  # (n,)
-    items: Array  # (n,) the item that gives the value
+    pairs: Array  # (n,) the pair that gives the value
 
 
-def row_numbers(task: Task, items: Array) -> Array:
-    """Return the row that every item belongs to."""
-    return items // task.classes
+class Hull(NamedTuple):
+    """Rows and labels, and the form of margin that is asked for."""
 
+    data: Data
+    form: str
+    unit: float = 0.0  # of the offset coordinates; 0 where there are none
 
-def coefficients(task: Task, items: Array) -> Array:
-    """Return the signs (items, classes) with which a row goes into each weight vector."""
-    if task.classes == 1:
-        return task.y[items].astype(np.int64)[:, None]
-    marks = np.zeros((len(items), task.classes), np.int64)
-    places = np.arange(len(items))
-    marks[places, task.y[items // task.classes]] = 1
-    marks[places, items % task.classes] = -1
-    return marks
+    @property
+    def rows(self) -> Rows:
+        """The rows."""
+        return self.data.rows
 
+    @property
+    def blocks(self) -> int:
+        """Number of weight vectors: two classes share one."""
+        return 1 if self.data.classes == 2 else self.data.classes
 
-def vectors(task: Task, items: Array) -> Floats:
-    """Return items as dense rows, shape (items, size)."""
-    part = take(task.rows, row_numbers(task, items))
-    if isinstance(part, Dense):
-        x = part.data.astype(np.float64)
-    else:
-        x = np.zeros((len(items), task.d))
-        x[np.repeat(np.arange(len(items)), np.diff(part.indptr).astype(np.intp)), part.indices] = part.data
-    marks = coefficients(task, items)
-    if task.classes == 1:
-        x *= marks
-        return np.hstack((x, task.unit * marks)) if task.unit else x
-    Z = (marks[:, :, None] * x[:, None, :]).reshape(len(items), task.classes * task.d)
-    return np.hstack((Z, task.unit * marks)) if task.unit else Z
+    @property
+    def size(self) -> int:
+        """Number of coordinates of a vector."""
+        return self.blocks * (self.data.n_features + (self.unit > 0))
 
+    def marks(self, pairs: Array) -> Array:
+        """Return the signs (pairs, blocks) with which a row goes into each weight vector."""
+        return kesler.marks(pairs, self.data.y, self.data.classes, self.blocks)
 
-def sparse_vectors(task: Task, items: Array) -> sp.csr_array:
-    """Return items as rows of a sparse matrix, shape (items, size)."""
-    part = take(task.rows, row_numbers(task, items))
-    if isinstance(part, Dense):
-        x = sp.csr_array(part.data.astype(np.float64))
-    else:
-        index = np.int64 if part.indices.dtype.itemsize == 8 else np.int32
-        arrays = (part.data.astype(np.float64), part.indices.view(index), part.indptr.view(index))
-        x = sp.csr_array(arrays, shape=(len(items), task.d))
-    marks = coefficients(task, items).astype(np.float64)
-    blocks = [sp.diags_array(marks[:, c]) @ x for c in range(task.classes)]
-    if task.unit:
-        blocks.append(sp.csr_array(task.unit * marks))
-    Z = sp.hstack(blocks, format="csr")
-    Z.eliminate_zeros()
-    return Z
+    def vectors(self, pairs: Array) -> Floats:
+        """Return pairs as dense vectors, shape (pairs, size)."""
+        marks = self.marks(pairs)
+        x = to_floats(self.rows, pairs // self.data.classes, self.data.n_features)
+        Z = kesler.differences(x, marks)
+        return np.hstack((Z, self.unit * marks)) if self.unit else Z
 
+    def sparse_vectors(self, pairs: Array) -> sp.csr_array:
+        """Return pairs as rows of a sparse matrix, shape (pairs, size)."""
+        x = to_scipy(take(self.rows, pairs // self.data.classes), self.data.n_features)
+        marks = self.marks(pairs).astype(np.float64)
+        blocks = [sp.diags_array(marks[:, c]) @ x for c in range(self.blocks)]
+        if self.unit:
+            blocks.append(sp.csr_array(self.unit * marks))
+        Z = sp.hstack(blocks, format="csr")
+        Z.eliminate_zeros()
+        return Z
 
-def weights(task: Task, v: Floats, b: float = 0.0) -> tuple[Floats, Floats]:
-    """Split a vector of the items' space into weights (classes, d) and offsets (classes,)."""
-    W = v[: task.classes * task.d].reshape(task.classes, task.d)
-    offsets = task.unit * v[task.classes * task.d :] if task.unit else np.full(task.classes, b)
-    return np.ascontiguousarray(W), offsets
+    def weights(self, v: Floats, b: float = 0.0) -> tuple[Floats, Floats]:
+        """Split a vector into weights (blocks, d) and offsets (blocks,)."""
+        d = self.data.n_features
+        W = v[: self.blocks * d].reshape(self.blocks, d)
+        offsets = self.unit * v[self.blocks * d :] if self.unit else np.full(self.blocks, b)
+        return np.ascontiguousarray(W), offsets
 
-
-def heights(task: Task, W: Floats, b: Floats) -> Heights:
-    """Return ``y (w·x + b)`` of every row, or its lead over the nearest rival; one pass over the rows."""
-    S = scores(task.rows, W, b)
-    n = len(S)
-    if task.classes == 1:
-        return Heights(task.y * S[:, 0], np.arange(n))
-    every = np.arange(n)
-    own = S[every, task.y].copy()
-    S[every, task.y] = -np.inf
-    rival = S.argmax(axis=1)
-    return Heights(own - S[every, rival], every * task.classes + rival)
+    def heights(self, W: Floats, b: Floats) -> Heights:
+        """Return ``y (w·x + b)`` of every row, or its lead over the nearest rival; one pass over the rows."""
+        S, y = scores(self.rows, W, b), self.data.y
+        every = np.arange(len(S))
+        if self.blocks == 1:
+            return Heights((2 * y - 1) * S[:, 0], 2 * every + 1 - y)
+        own = S[every, y].copy()
+        S[every, y] = -np.inf
+        rival = S.argmax(axis=1)
+        return Heights(own - S[every, rival], every * self.blocks + rival)

@@ -1,7 +1,7 @@
 """The largest margin with a certified bracket: the nearest point of the hull of ``y x``, by way of a working set.
 
 The set grows by the worst rows of each full pass; what the search ends with is then bounded in arithmetic that rounding
-cannot fool. ``task`` says what the rows of the hull are, ``lagrangian`` solves for sparse rows, ``bracket`` bounds.
+cannot fool: ``margin_rows`` has the vectors, ``lagrangian`` solves for sparse rows, ``margin_bracket`` bounds.
 """
 
 from __future__ import annotations
@@ -10,25 +10,28 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
+from linsep.clock import Clock, OutOfTime
 from linsep.data.labels import at_least_two_classes, check_same_length, class_labels
 from linsep.data.matrices import as_matrix, refuse_not_finite, to_rows
 from linsep.errors import NotSeparable
 from linsep.learn.driver import squared_norms
-from linsep.problem import Array, Floats, Rows, count, take
-from linsep.prove import margin_bracket
+from linsep.problem import Array, Floats, Rows, take
+from linsep.prove import kesler, margin_bracket
+from linsep.prove.claims import Data
 from linsep.prove.lagrangian import widest
-from linsep.prove.margin_rows import Task, coefficients, heights, row_numbers, sparse_vectors, vectors, weights
+from linsep.prove.margin_rows import Hull
 from linsep.prove.nearest_point import nearest_point
+from linsep.prove.search import decide
 
 _FORMS = ("affine", "origin", "augmented")
-_MANY = 1024  # coordinates from which on rows are kept sparse and only multiplied by vectors
-_ROUNDING = 1e-13  # of the radius: a margin below this, with no plane found, cannot be told from none
-_CHEAP = 2.0**17  # offsets that must not count are measured in this many radii: they count for 1e-10 then
+SPARSE_COORDINATES = 1024  # from which on rows are kept sparse and only multiplied by vectors
+CHEAP_OFFSET = 2.0**17  # offsets that must not count are measured in this many radii: they count for 1e-10 then
 
 
 @dataclass(frozen=True, repr=False)
@@ -101,11 +104,11 @@ class Found(NamedTuple):
 
     W: Floats  # (classes, d), all zero where the origin is in the hull
     b: Floats  # (classes,)
-    items: Array  # (k,)
+    pairs: Array  # (k,)
     multipliers: Floats  # (k,)
 
 
-def largest_margin(X: Any, y: Any, *, form: str = "affine", gap: float = 1e-6) -> Margin:
+def largest_margin(X: Any, y: Any, *, form: str = "affine", gap: float = 1e-6, clock: Clock | None = None) -> Margin:
     """Find the plane that keeps farthest from all rows, and prove how far the best one can keep.
 
     Parameters
@@ -120,6 +123,8 @@ def largest_margin(X: Any, y: Any, *, form: str = "affine", gap: float = 1e-6) -
         is the smallest ``(w_c - w_r)·x + b_c - b_r`` over rows of class c and rivals r, all weights together of norm 1.
     gap : float, default=1e-6
         Largest relative width of the bracket. A warning says when double precision does not get there.
+    clock : Clock, default=None
+        Asked in every round; it ends the search by an exception when its time is up.
 
     Returns
     -------
@@ -128,7 +133,7 @@ def largest_margin(X: Any, y: Any, *, form: str = "affine", gap: float = 1e-6) -
     Raises
     ------
     NotSeparable
-        If no plane separates the rows, as far as double precision can tell; its ``upper`` is proved.
+        If no plane separates the rows; its ``refutation`` proves it.
 
     Notes
     -----
@@ -152,193 +157,224 @@ def largest_margin(X: Any, y: Any, *, form: str = "affine", gap: float = 1e-6) -
     labels = class_labels(y)
     check_same_length(X, labels)
     classes, codes = at_least_two_classes(labels)
-    machines = 1 if len(classes) == 2 else len(classes)
-    signs = np.where(codes == 1, 1, -1).astype(np.int8) if machines == 1 else codes.astype(np.intp)
+    data = Data(to_rows(X), codes.astype(np.intp), X.shape[1], len(classes), form != "origin")
     try:
-        margin = replace(of_rows(to_rows(X), signs, X.shape[1], machines, form, gap), classes=classes)
+        margin = replace(of_data(data, form, gap, clock), classes=classes)
     except FloatingPointError:
         refuse_not_finite(X, np.zeros(1))
     return margin
 
 
-def of_rows(rows: Rows, y: Array, d: int, classes: int, form: str, gap: float) -> Margin:
-    """Search in rows brought into range, then bound with the rows as they are: ``largest_margin`` without the labels.
+class _InRange(NamedTuple):
+    """Rows times a power of two that brings their squares into the range of doubles."""
 
-    ``y`` holds signs and ``classes`` is 1 for two classes, class numbers and their count for more. Raises
-    FloatingPointError if some value is not finite.
-    """
+    rows: Rows
+    exponent: int  # of the power of two left out
+    squares: Floats  # (n,) squared norms
+
+    def norms(self, d: int) -> Floats:
+        """Return more than the norm of any row as given: squares round, and those of tiny values underflow."""
+        with np.errstate(over="ignore"):
+            return np.ldexp(np.sqrt(self.squares) * (1 + 1e-6) + math.sqrt(d) * 2.0**-500, self.exponent)
+
+
+def _in_range(rows: Rows) -> _InRange:
+    """Bring rows into range; raises FloatingPointError if some value is not finite."""
     with np.errstate(over="ignore", under="ignore"):
         squares = squared_norms(rows)
-    near, exponent = rows, 0
-    largest = float(squares.max())
-    if not 1e-200 < largest < 1e200:
-        peak = float(np.abs(rows.data).max(initial=0))
-        if not math.isfinite(peak):
-            raise FloatingPointError("a value is not finite")
-        exponent = math.frexp(peak)[1]
-        near = rows._replace(data=np.ldexp(rows.data.astype(np.float64), -exponent))
-        squares = squared_norms(near)
-    rms = math.sqrt(float(squares.mean())) or 1.0
-    radius = math.sqrt(float(squares.max())) or 1.0
-    scaled = Task(near, y, d, classes, form, 0.0)
-    many = scaled.size > _MANY and scaled.items * scaled.size > _MANY**2
-    if form == "augmented":
-        scaled = scaled._replace(unit=math.ldexp(1.0, max(-1000, min(1000, -exponent))))
-    elif form == "affine" and (many or classes > 1):
-        scaled = scaled._replace(unit=rms if many else _CHEAP * radius)
-    solver = _by_lagrangian(scaled) if many else _by_hull(scaled)
-    with np.errstate(over="ignore", invalid="ignore"):  # weights of a margin below all floats overflow
-        found = _zero_row(scaled, squares) or _search(scaled, gap, solver)
+    if 1e-200 < float(squares.max()) < 1e200:
+        return _InRange(rows, 0, squares)
+    peak = float(np.abs(rows.data).max(initial=0))
+    if not math.isfinite(peak):
+        raise FloatingPointError("a value is not finite")
+    exponent = math.frexp(peak)[1]
+    near = rows._replace(data=np.ldexp(rows.data.astype(np.float64), -exponent))
+    return _InRange(near, exponent, squared_norms(near))
 
-    exact = scaled._replace(rows=rows)
-    with np.errstate(over="ignore"):
-        # more than any norm: squares round, and those of tiny values underflow
-        norms = np.ldexp(np.sqrt(squares) * (1 + 1e-6) + math.sqrt(d) * 2.0**-500, exponent)
-    a = margin_bracket.on_grid(exact, found.items, found.multipliers)
-    upper = margin_bracket.upper(exact, found.items, a)
-    b = np.ldexp(found.b, exponent) if form != "origin" else np.zeros(classes)
-    plane = found.W.any()
-    lower = margin_bracket.lower(exact, found.W, b, norms, upper * (1 - gap / 2)) if plane else -math.inf
-    if not plane or (lower <= 0 and upper <= _ROUNDING * float(norms.max())):
-        raise NotSeparable(
-            f"no plane separates the classes by a margin above {upper:.3g}: they are not linearly separable, as far as "
-            "double precision can tell. linsep.separate decides it exactly and names the rows that contradict each "
-            "other; linsep.Perceptron fits data that no plane separates.",
-            upper=upper,
+
+def of_data(data: Data, form: str, gap: float, clock: Clock | None = None) -> Margin:
+    """Search in rows brought into range, then bound with the rows as they are: ``largest_margin`` without the labels.
+
+    Raises FloatingPointError if some value is not finite.
+    """
+    clock = clock or Clock()
+    near = _in_range(data.rows)
+    scaled = Hull(data._replace(rows=near.rows), form)
+    rms, radius = (math.sqrt(float(value)) or 1.0 for value in (near.squares.mean(), near.squares.max()))
+    many = scaled.size > SPARSE_COORDINATES and len(data.y) * (data.classes - 1) * scaled.size > SPARSE_COORDINATES**2
+    if form == "augmented":
+        scaled = scaled._replace(unit=math.ldexp(1.0, max(-1000, min(1000, -near.exponent))))
+    elif form == "affine" and (many or data.classes > 2):
+        scaled = scaled._replace(unit=rms if many else CHEAP_OFFSET * radius)
+    solver = _by_lagrangian(scaled, clock) if many else _by_nearest_point(scaled)
+    with np.errstate(over="ignore", invalid="ignore"):  # weights of a margin below all floats overflow
+        found = _zero_row(scaled, near.squares) or _search(scaled, gap, solver, clock)
+    return _bracket(Hull(data, form), near, found, gap, clock)
+
+
+def _bracket(hull: Hull, near: _InRange, found: Found, gap: float, clock: Clock) -> Margin:
+    """Bound the largest margin with what was found; where no plane was, ask for an exact verdict."""
+    data, form, one = hull.data, hull.form, hull.blocks == 1
+    a = margin_bracket.on_grid(hull, found.pairs, found.multipliers)
+    upper = margin_bracket.upper(hull, found.pairs, a)
+    W: Any = found.W
+    b: Any = np.ldexp(found.b, near.exponent) if form != "origin" else np.zeros(hull.blocks)
+    lower, norms = -math.inf, near.norms(data.n_features)
+    longest = float(norms.max())
+    if W.any():
+        lower = margin_bracket.lower(hull, W, b, norms, upper * (1 - gap / 2))
+    if not lower > 0:
+        W, b = _decided(data, clock)
+        lower = margin_bracket.lower_exactly(hull, W, b)
+    if lower < upper * (1 - gap):
+        warnings.warn(
+            f"the bracket is {(upper - lower) / upper:.1e} wide, not {gap:.1e}: the search in double precision got no "
+            f"nearer to a margin of {upper:.3g} for rows up to {longest:.3g}; both bounds are true",
+            RuntimeWarning,
+            stacklevel=4,
         )
     kept = np.flatnonzero(a)
-    items = found.items[kept]
-    numbers = row_numbers(exact, items)
-    order = np.argsort(items)
-    margin = Margin(
+    pairs = found.pairs[kept]
+    order = np.argsort(pairs)
+    return Margin(
         lower,
         upper,
         form,
-        found.W[0] if classes == 1 else found.W,
-        float(b[0]) if classes == 1 else b,
-        numbers[order],
+        W[0] if one else W,
+        (b[0] if W.dtype == object else float(b[0])) if one else b,
+        (pairs // data.classes)[order],
         (a[kept] / margin_bracket.GRID).astype(np.float64)[order],
-        None if classes == 1 else (items % classes)[order],
+        None if one else (pairs % data.classes)[order],
     )
-    if margin.gap > gap:
-        warnings.warn(
-            f"the bracket is {margin.gap:.1e} wide, not {gap:.1e}: the search in double precision got no nearer to a "
-            f"margin of {margin.upper:.3g} for rows up to {float(norms.max()):.3g}; both bounds are true",
-            RuntimeWarning,
-            stacklevel=3,
+
+
+def _decided(data: Data, clock: Clock) -> tuple[Array, Array]:
+    """Return the plane of an exact verdict, in fractions, or raise NotSeparable with the proof that there is none."""
+    verdict = decide(data, tuple(range(data.classes)), clock)
+    if verdict.kind != "separable" or verdict.separator is None:
+        if verdict.refutation is None:
+            raise OutOfTime
+        rows = len(np.unique(verdict.refutation.rows))
+        raise NotSeparable(
+            f"no plane separates the classes: {rows} rows contradict each other, which the refutation of this error "
+            "proves. linsep.Perceptron fits data that no plane separates.",
+            refutation=verdict.refutation,
         )
-    return margin
+    W, b = verdict.separator.per_class()
+    first = 1 if data.classes == 2 else 0
+    exact = np.vectorize(Fraction, otypes=[object])
+    return exact(W[first:]), exact(b[first:])
 
 
 # ---------------------------------------------------------------------------------------------------------------
 # Search
 
 
-def _zero_row(task: Task, squares: Floats) -> Found | None:
+def _zero_row(hull: Hull, squares: Floats) -> Found | None:
     """Return the hull of one row that is zero, where there is one and nothing can lift it off the plane."""
-    if task.form == "origin":
+    if hull.form == "origin":
         for i in np.flatnonzero(squares == 0):  # the squares of tiny rows underflow to zero
-            if not take(task.rows, np.array([i])).data.any():
-                item = np.array([i * task.classes + (task.y[i] == 0 if task.classes > 1 else 0)])
-                return _nowhere(task, item, np.ones(1))
+            if not take(hull.rows, np.array([i])).data.any():
+                pair = np.array([i * hull.data.classes + (hull.data.y[i] == 0)])
+                return _nowhere(hull, pair, np.ones(1))
     return None
 
 
-def _nowhere(task: Task, items: Array, multipliers: Floats) -> Found:
+def _nowhere(hull: Hull, pairs: Array, multipliers: Floats) -> Found:
     """Return what is found where no plane is: only the multipliers."""
-    return Found(np.zeros((task.classes, task.d)), np.zeros(task.classes), items, multipliers)
+    return Found(np.zeros((hull.blocks, hull.data.n_features)), np.zeros(hull.blocks), pairs, multipliers)
 
 
-def _search(task: Task, gap: float, solve: Solver) -> Found:
+def _search(hull: Hull, gap: float, solve: Solver, clock: Clock) -> Found:
     """Grow a working set by the worst rows of each full pass until no row is nearer than those in it."""
-    pool = fresh = _first_items(task)
+    pool = fresh = _first_pairs(hull)
     tol = 0.0
     while True:
+        clock.check()
         v, b, multipliers = solve(pool, fresh, max(tol, gap / 16))
         used = np.flatnonzero(multipliers)
-        items, multipliers = pool[used], multipliers[used]
-        size = float(np.linalg.norm(v[: task.size - _free(task)]))
+        pairs, multipliers = pool[used], multipliers[used]
+        size = float(np.linalg.norm(v[: hull.size - _free(hull)]))
         if not 0 < size < math.inf:
-            return _nowhere(task, items, multipliers)
-        W, offsets = weights(task, v / size, b / size)
-        looked = heights(task, W, offsets)
+            return _nowhere(hull, pairs, multipliers)
+        W, offsets = hull.weights(v / size, b / size)
+        looked = hull.heights(W, offsets)
         below = np.flatnonzero(looked.values * size < 1 - gap / 4)
-        fresh = np.setdiff1d(looked.items[below], pool)
+        fresh = np.setdiff1d(looked.pairs[below], pool)
         if len(fresh) == 0 and tol <= gap / 16:
-            return Found(*_centred(task, W, offsets, looked.values), items, multipliers)
+            return Found(*_centred(hull, W, offsets, looked.values), pairs, multipliers)
         # no use in solving much better than the set is known; but if it is known, as well as can be
         tol = 0.1 * float(max(0.0, 1 - looked.values.min() * size)) if len(fresh) else 0.0
-        step = max(1000, min(2 * task.size, len(pool) // 2))
+        step = max(1000, min(2 * hull.size, len(pool) // 2))
         if len(fresh) > step:
-            fresh = fresh[np.argpartition(looked.values[row_numbers(task, fresh)], step)[:step]]
+            fresh = fresh[np.argpartition(looked.values[fresh // hull.data.classes], step)[:step]]
         pool = np.concatenate((pool, fresh))
 
 
-def _free(task: Task) -> int:
+def _free(hull: Hull) -> int:
     """Return how many of the last coordinates the norm of the plane leaves out."""
-    return task.classes if task.form == "affine" and task.unit else 0
+    return hull.blocks if hull.form == "affine" and hull.unit else 0
 
 
-def _by_hull(task: Task) -> Solver:
+def _by_nearest_point(hull: Hull) -> Solver:
     """Solve by the nearest point of the hull of the working set, which is kept in dense rows."""
-    C, d = task.classes, task.d
-    Z, start, middle = np.empty((0, task.size)), np.empty(0), None
+    C, d = hull.blocks, hull.data.n_features
+    Z, start, middle = np.empty((0, hull.size)), np.empty(0), None
 
     def solve(pool: Array, fresh: Array, tol: float) -> tuple[Floats, float, Floats]:
         nonlocal Z, start, middle
-        new = vectors(task, fresh)
-        if task.form == "affine":  # where the origin lies does not matter then, except for rounding
-            marks = coefficients(task, fresh)
+        new = hull.vectors(fresh)
+        if hull.form == "affine":  # where the origin lies does not matter then, except for rounding
+            marks = hull.marks(fresh)
             if middle is None:
                 middle = (new[:, : C * d].reshape(-1, C, d) * marks[:, :, None]).sum(axis=1).mean(axis=0)
                 middle /= min(2, C)
             new[:, : C * d] -= (marks[:, :, None] * middle).reshape(-1, C * d)
         Z = np.concatenate((Z, new))
-        group = np.where(task.y[pool] > 0, 0, 1) if task.form == "affine" and C == 1 else None
+        group = np.where(hull.data.y[pool] > 0, 0, 1) if hull.form == "affine" and C == 1 else None
         nearest = nearest_point(Z, group, start=start, tol=tol)
         start = nearest.weights
         v, b = nearest.w, nearest.b
         if middle is not None:
             shift = v[: C * d].reshape(C, d) @ middle
             b -= float(shift[0])
-            v[C * d :] -= shift / (task.unit or 1.0) if C > 1 else 0.0
+            v[C * d :] -= shift / (hull.unit or 1.0) if C > 1 else 0.0
         return v, b, nearest.weights
 
     return solve
 
 
-def _by_lagrangian(task: Task) -> Solver:
+def _by_lagrangian(hull: Hull, clock: Clock) -> Solver:
     """Solve by an augmented Lagrangian, with the working set in sparse rows: for very many coordinates."""
-    Z, plane = sparse_vectors(task, np.empty(0, np.intp)), None
+    Z, plane = hull.sparse_vectors(np.empty(0, np.intp)), None
 
     def solve(pool: Array, fresh: Array, tol: float) -> tuple[Floats, float, Floats]:  # noqa: ARG001
         nonlocal Z, plane
-        Z = sp.vstack((Z, sparse_vectors(task, fresh)), format="csr")
-        plane = widest(Z, _free(task), start=plane, tol=tol)
+        Z = sp.vstack((Z, hull.sparse_vectors(fresh)), format="csr")
+        plane = widest(Z, _free(hull), clock, start=plane, tol=tol)
         return plane.v, 0.0, plane.multipliers
 
     return solve
 
 
-def _first_items(task: Task) -> Array:
-    """Return the items to begin with: all of them if they are few, else a sample in which every class occurs."""
-    n = count(task.rows)
-    few = max(512, 4 * task.size)
-    if task.items <= 2 * few:
-        items = np.arange(n * task.classes)
-        return items if task.classes == 1 else items[items % task.classes != task.y[items // task.classes]]
+def _first_pairs(hull: Hull) -> Array:
+    """Return the pairs to begin with: all of them if they are few, else a sample in which every class occurs."""
+    n = len(hull.data.y)
+    few = max(512, 4 * hull.size)
+    if len(hull.data.y) * (hull.data.classes - 1) <= 2 * few:
+        return kesler.all_pairs(hull.data.y, hull.data.classes)
     rng = np.random.default_rng(0)
-    first_of_each = np.unique(task.y, return_index=True)[1]
+    first_of_each = np.unique(hull.data.y, return_index=True)[1]
     rows = np.unique(np.concatenate((first_of_each, rng.choice(n, min(n, few), replace=False))))
-    if task.classes == 1:
-        return rows
-    rival = (task.y[rows] + rng.integers(1, task.classes, len(rows))) % task.classes
-    return rows * task.classes + rival
+    if hull.blocks == 1:
+        return rows * 2 + 1 - hull.data.y[rows]
+    rival = (hull.data.y[rows] + rng.integers(1, hull.blocks, len(rows))) % hull.blocks
+    return rows * hull.blocks + rival
 
 
-def _centred(task: Task, W: Floats, b: Floats, values: Floats) -> tuple[Floats, Floats]:
+def _centred(hull: Hull, W: Floats, b: Floats, values: Floats) -> tuple[Floats, Floats]:
     """Move the plane to the middle between the two classes, where it may be moved."""
-    if task.form != "affine" or task.classes > 1:
+    if hull.form != "affine" or hull.blocks > 1:
         return W, b
-    ahead, behind = values[task.y > 0].min(), values[task.y < 0].min()
+    ahead, behind = values[hull.data.y == 1].min(), values[hull.data.y == 0].min()
     return W, b + (behind - ahead) / 2

@@ -42,7 +42,7 @@ class Fit(NamedTuple):
 
 
 def fit(Z: Floats, w: Floats, *, enough: float, steps: int, clock: Clock) -> Fit:
-    """Go from ``w`` towards the minimum until all rows are above ``enough``, it is reached, or the steps are used up."""
+    """Go from ``w`` towards the minimum until all rows are above ``enough``, it is reached, or no steps are left."""
     heights = Z @ w
     below = np.flatnonzero(heights < 1)
     for _ in range(steps):

@@ -50,7 +50,7 @@ def plane_of_one_column(data: Data) -> tuple[Separator | None, bool]:
 
 
 class Peeled(NamedTuple):
-    """Planes of one column or several, each weakly right for the rows that those before it hold, and what they leave."""
+    """Planes of one column or several, each weakly right for the rows that those before it hold."""
 
     planes: list[Separator]
     gone: list[Array]  # the rows that each of them has strictly on their side
@@ -137,7 +137,8 @@ def _ranges(data: Data, columns: Array) -> tuple[Floats, Floats]:
         if isinstance(part, Dense):
             _dense_ranges(part.data, data.y[start:stop], columns, low, high)
         else:
-            _sparse_ranges(*part, data.y[start:stop], position, low, high, np.zeros(shape, dtype=np.int64))
+            loop: Any = _sparse_ranges
+            loop(*part, data.y[start:stop], position, low, high, np.zeros(shape, dtype=np.int64))
         tables.append((low, high))
 
     if isinstance(data.rows, Sparse):

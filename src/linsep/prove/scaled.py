@@ -135,7 +135,8 @@ class ScaledView:
                 x = part.data * self.unit - self.centre
                 squares[start:stop] = np.einsum("ij,ij->i", x, x) + self.constant**2
             else:
-                row_squares(*part, self.unit, self.constant, squares[start:stop])
+                squares_of: Any = row_squares
+                squares_of(*part, self.unit, self.constant, squares[start:stop])
 
         in_chunks(data.rows, len(data.y), data.n_features, work)
         return np.sqrt(squares)

@@ -26,7 +26,7 @@ from linsep.learn.driver import squared_norms
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
 from linsep.prove import faces
 from linsep.prove.case import Case, Certificate, Contradiction, FloatSearch, Limits, Plane, Strategy, refutation
-from linsep.prove.claims import Data, Separator, Verdict, holds
+from linsep.prove.claims import Data, Separator, Verdict
 from linsep.prove.float_searches import NEWTON_UNKNOWNS, by_descent, by_least_squares, by_nearest_point, by_newton
 from linsep.prove.integer_rows import independent_columns, packed_rows
 from linsep.prove.one_column import peeled, plane_of_one_column, with_peelings
@@ -53,7 +53,7 @@ def decide(data: Data, classes: tuple[Any, ...], clock: Clock, limits: Limits | 
         return Verdict("unknown", None, None, classes, data.n_features, data.offset, bracket)
     if known.changed:
         found = known.put_back(found)
-        if not holds(found, data):
+        if not found.holds(data):
             raise ArithmeticError(f"a proof of {found.kind!r} does not hold for all rows: please report these data")
     return Verdict(*found, classes, data.n_features, data.offset, (-math.inf, math.inf))
 
@@ -87,15 +87,18 @@ def strategies(case: Case) -> Iterator[Strategy]:
     """Yield what to try on a case, cheap means first; what cannot fail comes after all of them."""
     data = case.data
     several, few = data.classes > 2, len(data.y) < data.n_features + data.offset
-    yield of_equal_rows
-    if not several and case.weak is not None and case.limits.float_searches:
-        yield after_planes_of_one_column
     if several and few:
         yield _settled(by_least_squares)
+    if not few:
+        yield of_equal_rows
+    if not several and case.weak is not None and case.limits.float_searches:
+        yield after_planes_of_one_column
     if case.view.wide:
         yield each_against_rest if several else by_long_descent
-    if few and (several or case.view.wide or 2 * len(data.y) < data.n_features):
+    if few and (several or case.view.dimension > case.limits.unknowns or 2 * len(data.y) < data.n_features):
         yield in_independent_columns
+    if few:
+        yield of_equal_rows
     if case.view.wide or not case.limits.float_searches:
         return
     yield _settled(by_newton)

@@ -106,7 +106,7 @@ def weak_plane(data: Data, face: Array, rng: np.random.Generator, clock: Clock) 
     block = data.n_features + data.offset
     assert isinstance(data.rows, Sparse)
 
-    def exact(w: Floats) -> fmpz_mat:
+    def exact(w: Floats) -> Any:
         """Return the integer weights on all columns, from floats on those that are free."""
         entries = algebra.column(w)
         bound = solved * fmpz_mat(len(rest), 1, [entries[j, 0] for j in rest])
