@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from linsep.cli.cluster_options import Place, mixing_facts, mixing_lines
-from linsep.cli.inputs import check_place, open_data, remember
+from linsep.cli.inputs import check_place, kinds, kinds_line, open_data, remember
 from linsep.cli.options import OUTPUT, READING, Data, Planes, Reading, Screen, flag, grouped
 from linsep.cli.screen import Meter, count, facts_table, headline, meter, result
 from linsep.wording import STOPPED
@@ -145,7 +145,7 @@ def fit(
     from linsep.models.files import save
 
     learner = learning.learner()
-    source = open_data(data, reading, positive=positive, invert=invert)
+    source = open_data(data, reading, screen, positive=positive, invert=invert)
     for path in (model, saving.checkpoint):
         check_place(path, *data)
     with meter("learning", screen) as watching:
@@ -176,6 +176,7 @@ def _facts(learner: Any, source: Source, about: dict[str, Any]) -> dict[str, Any
         "model": about["model"],
         "rows": rows,
         "features": learner.n_features_in_,
+        "columns": kinds(source),
         "classes": learner.classes_,
         "passes": learner.n_iter_,
         "scale": about["scale"],
@@ -199,6 +200,7 @@ def _display(console: Any, learner: Any, source: Source, facts: dict[str, Any]) 
     large = (source.size or 0) * learner.n_iter_ > 1e6
     lines = {
         "rows": f"{facts['rows']:,} of {count(learner.n_features_in_, 'feature')}",
+        "columns": kinds_line(facts["columns"]),
         "classes": f"{len(labels)}: {listed}",
         "passes": f"{learner.n_iter_:,}, stopped by {reason}: {STOPPED.get(reason, '')}",
         "mistakes": f"{learner.mistakes_:,} in training",
@@ -212,7 +214,7 @@ def _display(console: Any, learner: Any, source: Source, facts: dict[str, Any]) 
     files = source.files
     names = ", ".join(file.name for file in files) if len(files) <= 8 else f"{len(files):,} files"
     console.print(headline(facts["model"], f" learnt from {names}"))
-    console.print(facts_table(lines))
+    console.print(facts_table({name: line for name, line in lines.items() if line}))
     for line in _advice(reason, wrong, learner):
         console.print(line)
 

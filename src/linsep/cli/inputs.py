@@ -7,7 +7,10 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from linsep.cli.options import Reading, ReadingAgain
+import typer
+
+from linsep.cli.options import Reading, ReadingAgain, Screen
+from linsep.cli.screen import count, plain_text, result
 
 if TYPE_CHECKING:
     from linsep.data.source import Source
@@ -32,11 +35,49 @@ def check_place(path: str | None, *inputs: str) -> None:
         raise ValueError(f"{path}: no permission to write there")
 
 
-def open_data(paths: list[str], reading: Reading, **others: Any) -> Source:
-    """Open data that no model knows yet."""
+def open_data(paths: list[str], reading: Reading, screen: Screen, **others: Any) -> Source:
+    """Open data that no model knows yet; if only asked what becomes of the columns, say it and stop."""
     from linsep.data.opening import read
 
-    return read(paths if len(paths) > 1 else paths[0], **reading.given(), **others)
+    source = read(paths if len(paths) > 1 else paths[0], **reading.given(), **others)
+    if reading.explain:
+        explain(source, screen)
+        raise typer.Exit
+    return source
+
+
+def explain(source: Source, screen: Screen) -> None:
+    """Show what becomes of every column of a table."""
+    from rich.table import Table
+
+    columns = source.describe()
+    facts = {"command": "explain", "columns": [column._asdict() for column in columns]}
+
+    def show(console: Any) -> None:
+        table = Table("column", "kind", "levels or range", "gaps", "becomes")
+        for name, kind, levels, span, gaps, fate in columns:
+            size = f"{levels:,}" if levels is not None else f"{span[0]:.6g} to {span[1]:.6g}" if span else ""
+            table.add_row(*(plain_text(cell) for cell in (name, kind, size, f"{gaps:,}" if gaps else "", fate)))
+        console.print(table if columns else f"{source.files[0].name}: no table, all columns are numbers")
+
+    result(facts, screen, show)
+
+
+def kinds(source: Source) -> dict[str, list[str]]:
+    """Return the names of the columns by what they are taken for, empty where there is no table."""
+    from linsep.data.layout import TEXT, is_numeric
+
+    layout = source.layout
+    found: dict[str, list[str]] = {}
+    for name, kind in layout.columns if layout is not None else ():
+        found.setdefault("numbers" if is_numeric(kind) else "text" if kind == TEXT else "words", []).append(name)
+    return found
+
+
+def kinds_line(found: dict[str, list[str]]) -> str:
+    """Return in one line which columns are numbers and which are words."""
+    names = {kind: ", ".join(some if len(some) <= 8 else [*some[:7], "…"]) for kind, some in found.items()}
+    return "; ".join(f"{count(len(found[kind]), 'column')} of {kind}: {names[kind]}" for kind in found)
 
 
 def open_like(model: Any, paths: list[str], reading: ReadingAgain, *, labels: bool = True) -> Source:

@@ -109,15 +109,33 @@ class ReadingAgain:
         bool | None, flag("--zero-based/--one-based", "First index of LIBSVM; by default found out.", READING)
     ] = None
     missing: Annotated[
-        Literal["error", "zero", "drop"] | None,
+        Literal["error", "zero", "drop", "indicator"] | None,
         typer.Option(
-            help="Missing cells are an error, which is the default, are zero, or drop their rows.",
+            metavar="HOW",
+            help="Missing numbers: error (default), zero, drop (the row), or indicator (zero, and a column that says so).",
             rich_help_panel=READING,
+        ),
+    ] = None
+    gaps: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TEXT", help="What CSV has where a value is missing.", rich_help_panel=READING),
+    ] = None
+    encoding: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Of CSV, by default UTF-8.", rich_help_panel=READING)
+    ] = None
+    decimal: Annotated[
+        Literal[".", ","] | None,
+        typer.Option(metavar="SIGN", help="Before fractions in CSV; by default found out.", rich_help_panel=READING),
+    ] = None
+    thousands: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIGN", help="Between thousands in CSV, '' for none; by default found out.", rich_help_panel=READING
         ),
     ] = None
 
     def given(self) -> dict[str, Any]:
-        """Return what `linsep.data.opening` is to be told."""
+        """Return what `linsep.read` is to be told."""
         said = {name: value for name, value in asdict(self).items() if value is not None}
         if said.get("delimiter") in ("tab", "\\t"):
             said["delimiter"] = "\t"
@@ -139,10 +157,29 @@ class Reading(ReadingAgain):
         list[str] | None,
         typer.Option(metavar="COLUMN", help="Take a column as a bag of words.", rich_help_panel=READING),
     ] = None
+    numeric: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Take a column as numbers; a word is an error.", rich_help_panel=READING),
+    ] = None
+    dates: Annotated[
+        bool | None, flag("--dates/--no-dates", "Take dates as days since 1970-01-01; the default.", READING)
+    ] = None
+    keep_index: Annotated[
+        bool | None, flag("--keep-index/--no-keep-index", "Take in a column that only counts the rows.", READING)
+    ] = None
     hash_bits: Annotated[
         int | None,
         typer.Option(metavar="BITS", help="Hash words into 2^BITS features.", rich_help_panel=READING),
     ] = None
+    max_features: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Refuse more features than this; 2^24.", rich_help_panel=READING),
+    ] = None
+    explain: Annotated[bool, flag("--explain", "Show what becomes of every column, and stop.", READING)] = False
+
+    def given(self) -> dict[str, Any]:
+        """Return what `linsep.read` is to be told."""
+        return {name: value for name, value in super().given().items() if name != "explain"}
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from linsep.cli.inputs import all_at_once, check_place, open_data
+from linsep.cli.inputs import all_at_once, check_place, kinds, kinds_line, open_data
 from linsep.cli.options import DECIDING, OUTPUT, Data, Planes, Reading, Screen, grouped
 from linsep.cli.screen import count, facts_table, headline, result
 
@@ -53,7 +53,7 @@ def report(
     mpl.use("Agg")  # files only: no window, no screen needed
     started = time.perf_counter()
     check_place(out, *data)
-    source = open_data(data, reading)
+    source = open_data(data, reading, screen)
     X, y = all_at_once(source)
     names = list(source.names) if source.names is not None and len(source.names) == X.shape[1] else None
     found = study(
@@ -64,12 +64,13 @@ def report(
     with replacing(out) as file:
         file.write(html.encode())
     held = None if found.unseen is None else found.unseen.held_out
-    facts = {
+    facts: dict[str, Any] = {
         "command": "report",
         "data": data,
         "out": out,
         "rows": found.rows,
         "features": found.features,
+        "columns": kinds(source),
         "classes": found.classes,
         "verdict": found.verdict.kind,
         "stop_reason": found.model.stop_reason_,
@@ -85,6 +86,7 @@ def report(
     def show(console: Any) -> None:
         lines = {
             "rows": f"{found.rows:,} of {count(found.features, 'feature')}, {count(len(found.classes), 'class')}",
+            "columns": kinds_line(facts["columns"]),
             "verdict": found.verdict.kind,
             "run": f"{count(found.model.mistakes_, 'mistake')}, stopped by {found.model.stop_reason_}",
         }
@@ -93,6 +95,6 @@ def report(
         if held is not None:
             lines["error"] = f"{held.lower:.2%} to {held.value:.2%} on new rows, at confidence {1 - delta:g}"
         console.print(headline(out, f": {len(html) / 1024:,.0f} KB in {facts['seconds']:.2f} s"))
-        console.print(facts_table(lines))
+        console.print(facts_table({name: line for name, line in lines.items() if line}))
 
     result(facts, screen, show)

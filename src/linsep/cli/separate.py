@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from linsep.cli.cluster_options import Picked, Place
-from linsep.cli.inputs import all_at_once, check_place, open_data
+from linsep.cli.inputs import all_at_once, check_place, kinds, kinds_line, open_data
 from linsep.cli.options import DECIDING, OUTPUT, Data, Planes, Reading, Screen, flag, grouped
 from linsep.cli.screen import count, facts_table, headline, meter, plain_text, result
 from linsep.wording import verdict_meaning
@@ -47,7 +47,7 @@ def separate(
     from linsep.prove.separability import separate as decide
 
     check_place(proof, *data)
-    source = open_data(data, reading)
+    source = open_data(data, reading, screen)
     offset = planes.with_offset
     X: Any
     y: Any
@@ -73,6 +73,7 @@ def separate(
         "data": data,
         "rows": X.shape[0],
         "features": X.shape[1],
+        "columns": kinds(source),
         "classes": list(verdict.classes),
         "verdict": verdict.kind,
         "fit_intercept": offset,
@@ -105,6 +106,8 @@ def _lines(verdict: Any, facts: dict[str, Any], best: Any, margin: bool) -> dict
     """Return what is to be said of a verdict, line by line."""
     rows, features = facts["rows"], facts["features"]
     lines = {"rows": f"{rows:,} of {count(features, 'feature')}, {len(verdict.classes)} classes"}
+    if facts["columns"]:
+        lines["columns"] = kinds_line(facts["columns"])
     if best is not None:
         lines["margin"] = f"the largest is between {best.lower:.10g} and {best.upper:.10g}"
         lines["support"] = f"{count(len(best.rows), 'row')} on the band of that plane"

@@ -33,7 +33,7 @@ def verify(
         verdict, written_for = from_json(text)
     except ValueError as error:
         raise ValueError(f"{proof}: {error}") from None
-    X, y = all_at_once(open_data(data, reading))
+    X, y = all_at_once(open_data(data, reading, screen))
     holds = check(text, X, y)
     facts = {"command": "verify", "proof": proof, "data": data, "verdict": verdict.kind, "holds": holds}
 
