@@ -112,7 +112,7 @@ class ReadingAgain:
         Literal["error", "zero", "drop", "indicator"] | None,
         typer.Option(
             metavar="HOW",
-            help="Missing numbers: error (default), zero, drop (the row), or indicator (zero, and a column that says so).",
+            help="Missing numbers: error (default), zero, drop the row, or indicator (zero and a column that says so).",
             rich_help_panel=READING,
         ),
     ] = None
