@@ -47,6 +47,28 @@ if not COMPILED:
         monkeypatch.setenv("NUMBA_DISABLE_JIT", "0")
 
 
+def _pages_skipped(config):
+    """How many tests were skipped because there is no browser."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    skipped = [] if reporter is None else reporter.stats.get("skipped", [])
+    return sum("chromium" in str(report.longrepr) for report in skipped)
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    """Say in the last lines what was not tested, and what would bring it."""
+    if number := _pages_skipped(config):
+        terminalreporter.write_line(
+            f"{number} groups of tests of the pages were skipped: apt-get install chromium brings them"
+        )
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session):
+    """Fail where the tests of the pages must run and did not."""
+    if os.environ.get("LINSEP_PAGE_TESTS") == "required" and _pages_skipped(session.config):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
 @pytest.fixture(autouse=True)
 def _no_figure_is_left():
     """Close what an example has drawn: later tests look at all figures that are open."""
