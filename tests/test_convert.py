@@ -1,3 +1,5 @@
+import io
+import json
 from pathlib import Path
 
 import numpy as np
@@ -6,7 +8,8 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linsep import Perceptron, from_liblinear, to_liblinear, to_onnx
+from linsep import Perceptron, fit_source, from_liblinear, read, to_liblinear, to_onnx
+from linsep.errors import DataNote
 
 
 def model_of(W, b, classes, **parameters):
@@ -238,3 +241,22 @@ def test_onnx_of_one_class_and_of_labels_it_does_not_have(tmp_path):
     with pytest.raises(ValueError, match="float64 or float32"):
         to_onnx(lonely, tmp_path / "mixed.onnx", dtype=np.int8)
     assert [path.name for path in tmp_path.iterdir()] == ["model.onnx"]
+
+
+def test_words_keep_their_names_in_onnx_and_hashed_ones_have_none(tmp_path):
+    onnx = pytest.importorskip("onnx")
+    text = b"x,town,class\n1,Ulm,0\n2,Bonn,1\n3,Rom,1\n"
+    source = read(io.BytesIO(text), format="csv")
+    model = fit_source(Perceptron(), source)
+    model.reading_ = source.state()
+    to_onnx(model, tmp_path / "m.onnx")
+    properties = {one.key: one.value for one in onnx.load(tmp_path / "m.onnx").metadata_props}
+    assert json.loads(properties["feature_names"]) == ["x", "town=Ulm", "town=Bonn", "town=Rom"]
+    to_liblinear(model, tmp_path / "m.txt")
+    assert from_liblinear(tmp_path / "m.txt").coef_.tolist() == model.coef_.tolist()
+    source = read(io.BytesIO(text), format="csv", hash_bits=4)
+    model = fit_source(Perceptron(), source)
+    model.reading_ = source.state()
+    for write, name in ((to_onnx, "m.onnx"), (to_liblinear, "m.txt")):
+        with pytest.warns(DataNote, match="the model hashes words"):
+            write(model, tmp_path / name)

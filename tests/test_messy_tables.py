@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import subprocess
+import sys
 import warnings
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -410,3 +412,18 @@ def test_a_layout_that_is_damaged() -> None:
     del state["names"]
     with pytest.raises(ValueError, match="damaged"):
         Layout.from_state(state)
+
+
+@pytest.mark.parametrize("form", ["csv", "libsvm", "npy"])
+def test_reading_loads_no_more_than_it_needs(form: str, tmp_path: Path) -> None:
+    path = tmp_path / f"t.{form}"
+    if form == "npy":
+        np.save(path, np.eye(3))
+    else:
+        path.write_text("1,2,a\n3,4,b\n" if form == "csv" else "1 1:2\n-1 2:1\n")
+    code = f"import sys, linsep; linsep.read({str(path)!r}).to_arrays(); print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    heavy = {"sklearn", "scipy.stats", "matplotlib", "pandas", "pyarrow.parquet", "rich", "distributed"}
+    assert not heavy & set(loaded)
+    assert ("pyarrow" in loaded) == (form == "csv")
+    assert ("scipy.sparse" in loaded) == (form == "libsvm")

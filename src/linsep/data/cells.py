@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from linsep.data.arrow_arrays import numpy_view
 from linsep.data.layout import BOOLEAN, DATE, GROUPED, NUMBER, PERCENT, WORD
 
 if TYPE_CHECKING:
@@ -167,7 +168,7 @@ def values(column: pa.StringArray, kind: str, point: str) -> np.ndarray[Any, np.
             found = _numbers(column, name, form, point)
     except pa.ArrowInvalid:
         return None
-    return None if found is None else np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.float64)
+    return None if found is None else np.asarray(numpy_view(found), dtype=np.float64)
 
 
 def _all(true: Any, column: Any) -> bool:

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from linsep.data import cells
+from linsep.data.arrow_arrays import numpy_view
 from linsep.data.byte_streams import File, cores, last_newline, pieces, side_by_side
 from linsep.data.compiled_parsers import last_record
 from linsep.data.csv_head import WIDEST, Line, first_rows, head, is_header, numbered, sniff
@@ -347,9 +348,10 @@ class DelimitedSource(TableSource):
     def _labels(self, column: pa.StringArray) -> tuple[Array, Array | None]:
         """Return labels as the user wrote them, and which rows are kept, None for all of them."""
         assert self._target is not None
-        coded = column.fill_null("").dictionary_encode()
+        # to fill nothing would load pandas, if it is there
+        coded = (column.fill_null("") if column.null_count else column).dictionary_encode()
         words = [word.strip() for word in coded.dictionary.to_pylist()]
-        codes = coded.indices.to_numpy()
+        codes = numpy_view(coded.indices)
         absent = np.isin(codes, [code for code, word in enumerate(words) if word in self._spelling.gaps])
         if absent.any():
             if self.options.missing != "drop":

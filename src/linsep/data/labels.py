@@ -141,7 +141,7 @@ def example_weights(X: Any, sample_weight: Any, class_weight: Any, classes: Arra
     if class_weight is not None:
         weight *= class_factors(class_weight, classes, np.bincount(codes, minlength=len(classes)))[codes]
     if not weight.any():
-        raise DataError("", "every example has weight 0: nothing to learn from")
+        raise DataError("", "the weights are all zero, every example has weight 0: nothing to learn from")
     return weight
 
 

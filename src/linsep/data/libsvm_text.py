@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from linsep.data.arrow_arrays import numpy_view
 from linsep.data.compiled_parsers import (
     BELOW_BASE,
     BEYOND,
@@ -130,7 +131,7 @@ def _numbers(text: Array, starts: Array) -> Floats:
     tokens, offsets = gather(text, starts)
     strings = pa.StringArray.from_buffers(len(starts), pa.py_buffer(offsets), pa.py_buffer(tokens))
     try:
-        values: Floats = strings.cast(pa.float64()).to_numpy()
+        values: Floats = numpy_view(strings.cast(pa.float64()))
         if np.isfinite(values).all():
             return values
     except pa.ArrowInvalid:

@@ -21,6 +21,10 @@ _SMALLER = {np.dtype(np.float16): np.float32, np.dtype(np.longdouble): np.float6
 _WHOLE = 2**53  # whole numbers up to here are floats, too
 
 
+class CellTypeError(DataError, TypeError):
+    """A cell of a type that no number can be made of; a TypeError, too, as scikit-learn's contract has it."""
+
+
 def as_matrix(X: Any, *, exact: bool = False) -> Any:
     """Return ``X`` as a real 2-D array or CSR matrix; ``exact`` refuses cells that no float64 or int64 holds.
 
@@ -181,11 +185,14 @@ def numeric(X: Any, names: list[str] | None = None, *, exact: bool = False) -> A
         for place in np.ndindex(X.shape):
             try:
                 float(X[place])
-            except (ValueError, TypeError, OverflowError):
+            except (ValueError, TypeError, OverflowError) as error:
                 column = repr(names[place[-1]]) if names else place[-1]
                 cell = X[place].item() if isinstance(X[place], np.generic) else X[place]
                 where = f"at row {place[0]}, column {column}" if X.ndim == 2 else "among its values"
-                raise DataError("", f"X has a cell that is not a number: {cell!r} {where}") from None
+                what = f"X has a cell that is not a number: {cell!r} {where}"
+                raise (
+                    CellTypeError("", f"{what} ({error})") if isinstance(error, TypeError) else DataError("", what)
+                ) from None
         raise
 
 

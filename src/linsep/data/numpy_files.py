@@ -14,12 +14,12 @@ from contextlib import ExitStack, contextmanager
 from typing import IO, Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.lib import format as npy
 
 from linsep.data.byte_streams import File, ReadError, complaints, one_line
 from linsep.data.layout import ColumnError, find
 from linsep.data.source import Options, Source
+from linsep.data.sparse import csr_array, is_sparse
 from linsep.problem import Array
 
 _RELEASE = 1 << 26  # bytes of a mapped file that may be held
@@ -161,7 +161,7 @@ class NpzSource(Source):
                     y = _named(labels.take(X.shape[0]))
                 done += X.shape[0]
                 file.position = (file.size or 0) * done // n
-                if sp.issparse(X):
+                if is_sparse(X):
                     data, y = complete_sparse(X, y, self.options.missing, file.name, done - X.shape[0])
                     yield data, y
                 else:
@@ -208,7 +208,7 @@ class NpzSource(Source):
                 if len(columns) and (columns.min() < 0 or columns.max() >= d):
                     raise ReadError(name, f"a column of the CSR matrix is not among its {d} columns")
                 pointer = (ends[first : stop + 1] - ends[first]).astype(np.int32)
-                X = sp.csr_array((data.take(nnz), columns.astype(np.int32), pointer), shape=(stop - first, d))
+                X = csr_array((data.take(nnz), columns.astype(np.int32), pointer), (stop - first, d))
                 if not X.has_canonical_format:
                     X = X.copy()  # what was read is read-only
                     X.sum_duplicates()

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from linsep.data.arrow_arrays import numpy_view
 from linsep.data.compiled_parsers import LABEL as LABEL
 from linsep.data.compiled_parsers import UNWANTED as UNWANTED
 from linsep.data.compiled_parsers import cut, measure, walk_table
@@ -48,7 +49,7 @@ def parse_table(text: Any, delimiter: int, places: Array) -> tuple[Floats, pa.St
         return None
     if postponed:
         try:
-            X.ravel()[late[:postponed]] = values = _strings(view, bounds[:postponed]).cast(pa.float64()).to_numpy()
+            X.ravel()[late[:postponed]] = values = numpy_view(_strings(view, bounds[:postponed]).cast(pa.float64()))
         except pa.ArrowInvalid:
             return None
         if not np.isfinite(values).all():

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from linsep.data import cells
+from linsep.data.arrow_arrays import numpy_view
 from linsep.data.layout import CATEGORY, DATE, NUMBER, TEXT, WORD, CellError, ColumnError, Layout, is_numeric
 from linsep.data.levels import Coded, Levels, assemble
 from linsep.data.sparse import csr_array
@@ -102,7 +103,7 @@ def code(column: Any, place: int) -> Coded:
     if indices.null_count:
         indices = indices.cast(pa.int64()).fill_null(len(words))
         words.append(None)
-    return Coded(place, words, indices.to_numpy(zero_copy_only=False))
+    return Coded(place, words, numpy_view(indices))
 
 
 def _numbers(table: Any, layout: Layout, point: str, gaps: dict[str, Array]) -> Array:
@@ -138,7 +139,7 @@ def _number_column(column: pa.Array, name: str, kind: str, point: str, gaps: dic
     if column.null_count:
         gaps[name] = column.is_null().to_numpy(zero_copy_only=False)
         column = column.fill_null(False if pa.types.is_boolean(column.type) else 0)
-    return np.asarray(column.to_numpy(zero_copy_only=False))
+    return numpy_view(column)
 
 
 def _odd_cell(column: pa.Array, name: str, kind: str, point: str) -> WrongKindError:
@@ -188,12 +189,13 @@ def labels(column: Any, name: str, missing: str) -> tuple[Array, Array | None]:
         column = column.cast(kind.value_type)
     if not (_is_plain(column.type) or pa.types.is_null(column.type)):
         column = column.cast(pa.string())
-    absent = column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
+    gaps = column.is_null(nan_is_null=True)
+    absent = gaps.to_numpy(zero_copy_only=False) if gaps.true_count else np.zeros(len(column), dtype=bool)
     if absent.any():
         if missing != "drop":
             raise CellError(int(np.argmax(absent)), name, "a missing label")
         column = column.filter(~absent)
-    y = column.to_numpy(zero_copy_only=False)
+    y = numpy_view(column)
     if y.dtype.kind == "f" and np.isinf(y).any():
         raise CellError(int(np.flatnonzero(~absent)[np.argmax(np.isinf(y))]), name, "an infinite label")
     return y, ~absent if absent.any() else None

@@ -16,7 +16,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
-import pyarrow.parquet as pq
 
 from linsep.data.atomic import replacing
 from linsep.errors import DataError
@@ -147,6 +146,8 @@ def _column(array: Array) -> pa.Array:
 def _table(file: Any, form: str, schema: pa.Schema) -> Any:
     """Return a writer of record batches, a context manager."""
     if form == "parquet":
+        import pyarrow.parquet as pq  # slow to import
+
         return pq.ParquetWriter(file, schema)
     if form == "arrow":
         return pa.ipc.new_file(file, schema)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import warnings
 from itertools import islice
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
 from linsep.data.atomic import replacing
-from linsep.models.perceptron import Perceptron
+from linsep.data.layout import Layout
+from linsep.errors import DataError, DataNote, ParameterError
 from linsep.problem import Array, Floats
+
+if TYPE_CHECKING:
+    from linsep.models.perceptron import Perceptron
 
 Path = str | os.PathLike[str]
 
@@ -58,7 +63,7 @@ def to_liblinear(model: Any, path: Path) -> None:
     labels = _whole_numbers(model.classes_)
     W, b = model.coef_, model.intercept_
     if len(labels) < 2:
-        raise ValueError("this model knows one class only, LIBLINEAR needs two")
+        raise DataError("", "this model knows one class only, LIBLINEAR needs two")
     if len(labels) == 2:
         if model.on_plane < 0:
             labels = labels[::-1]
@@ -66,6 +71,7 @@ def to_liblinear(model: Any, path: Path) -> None:
             W, b = -W, -b
     with_offset = bool(b.any()) or getattr(model, "fit_intercept", False)
     table = np.vstack([W.T, b]) if with_offset else W.T
+    _feature_names(model)
     header = [
         "solver_type L2R_L1LOSS_SVC_DUAL",  # of LIBLINEAR's losses the nearest to the perceptron's
         f"nr_class {len(labels)}",
@@ -83,9 +89,21 @@ def to_liblinear(model: Any, path: Path) -> None:
 def _check_linear(model: Any) -> None:
     """Refuse what has no plane: a model that is not fitted, or not linear."""
     if not (hasattr(model, "coef_") and hasattr(model, "classes_")):
-        raise ValueError(f"this {type(model).__name__} has no weights: it is not fitted yet, or not linear")
+        raise DataError("", f"this {type(model).__name__} has no weights: it is not fitted yet, or not linear")
     if getattr(model, "keep", None) == "vote":
-        raise ValueError("a vote is not one plane, which is all that such a file can hold: keep the average instead")
+        what = "a vote is not one plane, which is all that such a file can hold: train with {0} instead"
+        raise DataError("", what, ("keep", "average"))
+
+
+def _feature_names(model: Any) -> list[str] | None:
+    """Return the names of the features, such as ``town=Ulm`` for a word, if they are known; tell of hashed ones."""
+    memory = getattr(model, "reading_", {})
+    if "names" in memory and Layout.from_state(memory).hashed:
+        what = "the model hashes words: rows for the new file must be hashed in the same way (linsep.data.hashing)"
+        warnings.warn(DataNote("", what), stacklevel=3)
+        return None
+    names = getattr(model, "feature_names_in_", None)
+    return None if names is None else [str(name) for name in names]
 
 
 def _whole_numbers(classes: Array) -> list[int]:
@@ -94,7 +112,7 @@ def _whole_numbers(classes: Array) -> list[int]:
     for label in labels:
         number = isinstance(label, int | float) and not isinstance(label, bool)
         if not (number and float(label).is_integer() and abs(label) < 2**31):
-            raise ValueError(f"LIBLINEAR's labels are whole numbers below 2^31, this model has the label {label!r}")
+            raise DataError("", f"LIBLINEAR's labels are whole numbers below 2^31, this model has the label {label!r}")
     return [int(label) for label in labels]
 
 
@@ -138,7 +156,9 @@ def from_liblinear(path: Path) -> Perceptron:
             labels, W, b = _weights(file, facts, os.fstat(file.fileno()).st_size)
         except (ValueError, KeyError, OverflowError) as error:
             reason = f"its header has no {error}" if isinstance(error, KeyError) else str(error)
-            raise ValueError(f"{path}: not LIBLINEAR model text: {reason}") from None
+            raise DataError(str(path), f"not LIBLINEAR model text: {reason}") from None
+    from linsep.models.perceptron import Perceptron  # loads scikit-learn
+
     model = Perceptron(fit_intercept=float(facts["bias"]) >= 0)
     if len(labels) == 2:
         W, b = W[:1], b[:1]  # of two score vectors LIBLINEAR looks at the first only
@@ -197,7 +217,8 @@ def _weights(file: BinaryIO, facts: dict[str, str], size: int) -> tuple[Array, F
 def to_onnx(model: Any, path: Path, *, dtype: Any = np.float64) -> None:
     """Write a linear model as an ONNX graph with the same labels and scores.
 
-    Its input is ``X`` of shape (n, d); its outputs are ``label`` of shape (n,) and ``scores`` as those of
+    Its input is ``X`` of shape (n, d), with the columns that ``feature_names`` among its properties lists, ``town=Ulm``
+    for a word, if the model knows them; its outputs are ``label`` of shape (n,) and ``scores`` as those of
     ``decision_function``: shape (n,) for two classes, (n, classes) for more.
 
     Parameters
@@ -228,10 +249,10 @@ def to_onnx(model: Any, path: Path, *, dtype: Any = np.float64) -> None:
     _check_linear(model)
     taken = {np.dtype(np.float64): TensorProto.DOUBLE, np.dtype(np.float32): TensorProto.FLOAT}
     if np.dtype(dtype) not in taken:
-        raise ValueError(f"dtype must be float64 or float32, got {np.dtype(dtype)}")
+        raise ParameterError("dtype", str(np.dtype(dtype)), "float64 or float32")
     classes, d = _onnx_labels(model.classes_), model.coef_.shape[1]
     if model.coef_.nbytes >= 2**31 - 2**20:
-        raise ValueError(f"the weights take {model.coef_.nbytes} bytes, an ONNX file holds 2 GB at most")
+        raise DataError("", f"the weights take {model.coef_.nbytes} bytes, an ONNX file holds 2 GB at most")
     binary = len(model.coef_) == 1
     constants = {
         "W": np.ascontiguousarray(model.coef_.T),  # (d, 1) or (d, C)
@@ -265,6 +286,9 @@ def to_onnx(model: Any, path: Path, *, dtype: Any = np.float64) -> None:
     )
     # an opset that runtimes of the last years know
     proto = helper.make_model(graph, producer_name="linsep", opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    names = _feature_names(model)
+    if names is not None:
+        helper.set_model_props(proto, {"feature_names": json.dumps(names)})
     checker.check_model(proto)
     with replacing(path) as file:
         file.write(proto.SerializeToString())
@@ -279,4 +303,4 @@ def _onnx_labels(classes: Array) -> Array:
         return classes.astype(object)
     if all(isinstance(label, int) and not isinstance(label, bool) and abs(label) < 2**63 for label in labels):
         return np.array(labels, dtype=np.int64)
-    raise ValueError(f"an ONNX model has labels of one type, strings or numbers; this one has {labels[:5]}")
+    raise DataError("", f"an ONNX model has labels of one type, strings or numbers; this one has {labels[:5]}")
