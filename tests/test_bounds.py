@@ -160,8 +160,79 @@ def test_first_weights_that_are_already_right():
 
 def test_a_margin_below_double_precision_bounds_nothing():
     tiny = 5e-324
-    with pytest.raises(ValueError, match="some plane separates the rows, but none by more than"):
-        mistake_bound([[1.0, tiny], [1.0, 0.0]], [1, 0])
+    with pytest.warns(RuntimeWarning, match="the bracket is"):
+        bound = mistake_bound([[1.0, tiny], [1.0, 0.0]], [1, 0])
+    assert bound.mistakes == math.inf
+    assert not bound.covers_floats
+
+
+def test_a_bound_says_when_doubles_may_exceed_it():
+    X, y = [[1e-170, 0], [0, -1e-170]], [1, -1]
+    bound = mistake_bound(X, y, fit_intercept=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = Perceptron(fit_intercept=False, shuffle=False, max_iter=100).fit(X, y)
+    assert model.mistakes_ > bound.mistakes == 2
+    assert not bound.covers_floats
+    assert "rounding or underflow" in repr(bound)
+
+
+@given(st.integers(0, 10**6), st.integers(2, 6), st.sampled_from([1.0, 1e-3, 1e-100]), st.booleans())
+@settings(deadline=None, max_examples=30)
+def test_no_run_exceeds_a_bound_that_covers_floats(seed, d, scale, offset):
+    X, y, _ = teacher(40, d, margin=0.05, random_state=seed)
+    X = X * scale
+    bound = mistake_bound(X, y, fit_intercept=offset, gap=0.01)
+    if bound.covers_floats:
+        for shuffle in (False, True):
+            run = Perceptron(fit_intercept=offset, shuffle=shuffle, max_iter=10**5, max_updates=10**5).fit(X, y)
+            assert run.mistakes_ <= bound.mistakes
+    assert bound.covers_floats or scale < 1 or bound.mistakes > 10**4
+
+
+@pytest.mark.parametrize("offset", [False, True])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_printed_formula_gives_the_printed_bound(offset, classes):
+    X, y = np.array([[1.0, 0.2], [0.1, 1.0], [-1.0, -1.0], [-0.9, -1.2]]), np.array([0, 1, classes - 1, classes - 1])
+    bound = mistake_bound(X, y, fit_intercept=offset)
+    values = {"R²": bound.radius**2, "γ²": bound.margin.lower**2}
+    text = bound.formula.replace("2(", "2*(").replace("2R", "2*R")
+    for name, value in values.items():
+        text = text.replace(name, repr(value))
+    assert eval(text) == pytest.approx(bound.upper, rel=1e-9)
+    assert f"R = {bound.radius:.9g}" in repr(bound)
+    assert bound.formula in repr(bound)
+    assert bound.radius == max(np.linalg.norm(X, axis=1))
+
+
+def test_an_audit_asks_for_first_weights():
+    X, y = [[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1]
+    model = Perceptron(fit_intercept=False, shuffle=False).fit(X, y, coef_init=[[-3.0, 1.0]])
+    with pytest.raises(ValueError, match="give them as coef_init"):
+        audit(model, X, y)
+    assert audit(model, X, y, coef_init=[[-3.0, 1.0]]).holds
+
+
+def test_held_out_rows_and_labels_must_fit():
+    X, y, _ = teacher(100, 2, margin=0.2)
+    model = Perceptron().fit(X, y)
+    with pytest.raises(ValueError, match="X_test has 100 rows but y_test has 1 labels"):
+        generalization(model, X, y, X_test=X, y_test=[1])
+    with pytest.raises(ValueError, match="no label of y_test is a class of the model"):
+        generalization(model, X, y, X_test=X, y_test=[str(label) for label in y])
+
+
+@pytest.mark.parametrize(("wrong", "rows"), [(0, 10), (1, 100), (7, 50), (50, 50)])
+@pytest.mark.parametrize("delta", [0.05, 1e-12, 1e-15])
+def test_intervals_are_exact_far_out(wrong, rows, delta):
+    low, high = clopper_pearson(wrong, rows, delta=delta)
+
+    def tail(p, counts):
+        share = Fraction(p)
+        return float(sum(math.comb(rows, k) * share**k * (1 - share) ** (rows - k) for k in counts))
+
+    assert low == 0 if wrong == 0 else tail(low, range(wrong, rows + 1)) == pytest.approx(delta / 2, rel=1e-9)
+    assert high == 1 if wrong == rows else tail(high, range(wrong + 1)) == pytest.approx(delta / 2, rel=1e-6)
 
 
 def test_many_rows_of_one_norm_do_not_shrink_the_radius():

@@ -110,6 +110,7 @@ class MaxMarginClassifier(Linear):
                 "it in double precision: linsep.separate gives such a plane.",
                 upper=found.upper,
             )
+        margins.warn_if_wide(found, float(gap))
         self.classes_ = classes
         self.margin_lower_, self.margin_upper_ = found.lower, found.upper
         self.coef_, self.intercept_ = _scored(found)

@@ -311,6 +311,8 @@ def audit(
     True
     """
     trail = retrace(model, X, y, coef_init=coef_init, intercept_init=intercept_init)
+    if coef_init is None and intercept_init is None and _began_elsewhere(model, trail):
+        raise ValueError("the run began from other weights than zero: give them as coef_init and intercept_init")
     return audit_trail(model, trail, X, y, gap=gap, margin=margin)
 
 
@@ -423,6 +425,18 @@ def leads_to(trail: Trail, model: Any) -> bool:
     size = math.sqrt(float(np.square(trail.start).sum()) + k * trail.eta**2 * float(trail.squares.max()))
     size = max(size, float(np.abs(trail.end).max()))
     return bool(np.abs(found - trail.end).max() <= (8 * k + _terms(trail)) * _UNIT * size)
+
+
+def _began_elsewhere(model: Any, trail: Trail) -> bool:
+    """Say whether a run leads to its weights from other first weights only, and all its mistakes are such then."""
+    if leads_to(trail, model):
+        return False
+    start = np.column_stack((model.coef_, model.intercept_)) - trail.end
+    W, b, leads = np.ascontiguousarray(start[:, :-1]), start[:, -1].copy(), np.empty(len(trail.trace))
+    kernels.replay(trail.examples, trail.trace, trail.rule.offset, W, b, leads)
+    size = math.sqrt(float(trail.squares.max(initial=0.0)) * float(np.square(np.column_stack((W, b))).sum() + 1.0))
+    slack = (8 * len(leads) + _terms(trail)) * _UNIT * (size + float(np.abs(start).max()))
+    return bool((leads <= trail.rule.margin + slack).all())
 
 
 def _terms(trail: Trail) -> int:

@@ -82,6 +82,7 @@ class Case:
         self.contradicting = np.empty((0, 2), np.intp)  # equal rows of different classes, as far as they are known
         self.rng = np.random.default_rng(0)
         self.best: Best | None = None
+        self.preferred = np.empty(0, np.intp)  # inequalities that working sets begin with
         self._see(whole=False)
 
     def _see(self, *, whole: bool) -> None:
@@ -105,11 +106,22 @@ class Case:
         data, rng, n = self.data, self.rng, len(self.data.y)
         if n * (data.classes - 1) <= most:
             return kesler.all_pairs(data.y, data.classes)
+        if len(self.preferred):
+            hard = self.preferred[:most]
+            others = rng.integers(0, n, most - len(hard))
+            rivals = (data.y[others] + rng.integers(1, data.classes, len(others))) % data.classes
+            return np.unique(np.concatenate((hard, others * data.classes + rivals)))
         i = np.sort(rng.choice(n, most, replace=False)) if n > most else rng.integers(0, n, most)
         if data.classes == 2:
             return i * 2 + 1 - data.y[i]
         rival = (data.y[i] + rng.integers(1, data.classes, len(i))) % data.classes
         return np.unique(i * data.classes + rival)
+
+    def prefer(self, pairs: Array) -> None:
+        """Have working sets begin with some inequalities, the most important first."""
+        self.preferred = pairs
+        most = min(4 * self.view.dimension + 8, self.room())
+        self.first = self.sample(most)
 
     def hard_pairs(self) -> Array:
         """Return inequalities to begin an exact search with: those that hold the last plane, and some others."""

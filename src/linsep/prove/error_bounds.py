@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import betaincinv
+from scipy.special import betainccinv, betaincinv
 
 from linsep.data.labels import as_examples, check_same_length, class_codes, class_labels
 from linsep.data.matrices import matrix_for, to_rows
@@ -169,13 +169,17 @@ def generalization(
 # Held-out rows
 
 
-def clopper_pearson(wrong: int, rows: int, confidence: float) -> tuple[float, float]:
+def clopper_pearson(
+    wrong: int, rows: int, confidence: float = 0.95, *, delta: float | None = None
+) -> tuple[float, float]:
     """Return the exact interval for a share of which ``wrong`` of ``rows`` were seen (Clopper & Pearson 1934).
 
     Parameters
     ----------
     wrong, rows : int
-    confidence : float
+    confidence : float, default=0.95
+    delta : float, default=None
+        One minus the confidence, which says it more precisely where that is next to 1.
 
     Returns
     -------
@@ -188,9 +192,9 @@ def clopper_pearson(wrong: int, rows: int, confidence: float) -> tuple[float, fl
     >>> round(low, 4), round(high, 4)
     (0.0, 0.3085)
     """
-    tail = (1 - confidence) / 2
+    tail = (1 - confidence if delta is None else delta) / 2
     low = 0.0 if wrong == 0 else float(betaincinv(wrong, rows - wrong + 1, tail))
-    high = 1.0 if wrong == rows else float(betaincinv(wrong + 1, rows - wrong, 1 - tail))
+    high = 1.0 if wrong == rows else float(betainccinv(wrong + 1, rows - wrong, tail))
     return low, high
 
 
@@ -202,8 +206,20 @@ def _held_out(model: Any, X: Any, y: Any, delta: float) -> ErrorBound:
     if X is None:
         return ErrorBound(name, math.nan, words, assumptions, reason="no held-out rows were given")
     labels = class_labels(y)
-    wrong, rows = int(np.count_nonzero(model.predict(X) != labels)), len(labels)
-    low, high = clopper_pearson(wrong, rows, 1 - delta)
+    predicted, rows = model.predict(X), len(labels)
+    if len(predicted) != rows:
+        raise ValueError(f"X_test has {len(predicted)} rows but y_test has {rows} labels")
+    if rows == 0:
+        return ErrorBound(name, math.nan, words, assumptions, reason="no held-out rows were given")
+    known = set(model.classes_.tolist())
+    if known.isdisjoint(labels.tolist()):
+        raise ValueError(
+            f"no label of y_test is a class of the model: it has {type(labels.tolist()[0]).__name__} labels such as "
+            f"{labels.tolist()[0]!r}, the model {type(model.classes_.tolist()[0]).__name__} labels such as "
+            f"{model.classes_.tolist()[0]!r}"
+        )
+    wrong = sum(said != label for said, label in zip(predicted.tolist(), labels.tolist(), strict=True))
+    low, high = clopper_pearson(wrong, rows, delta=delta)
     words = f"{wrong} of {rows} held-out rows are predicted wrong; {words}"
     return ErrorBound(name, min(1.0, high * _UP), words, assumptions, lower=low / _UP)
 

@@ -82,7 +82,7 @@ def solve(F: Floats, f: Floats, clock: Clock) -> tuple[list[fmpz], fmpz] | None:
     matrix, residual = (inverse, np.ascontiguousarray(M[:, :n]), low[:, :n].copy()), (M[:, n].copy(), low[:, n].copy())
     piece = max(1, _PIECE // n**2)
     for start in range(0, rounds + 1, piece):
-        clock.check(_PACE * n**2 * piece)
+        clock.check(_PACE * n**2 * min(piece, rounds + 1 - start))
         if not _lift(*matrix, *residual, beta, found, start, min(start + piece, rounds + 1)):
             return None
     digits = np.empty((n, rounds), dtype=np.uint64)

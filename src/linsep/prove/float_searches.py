@@ -11,7 +11,7 @@ from linsep.prove import newton
 from linsep.prove.case import Best, Case, Contradiction, Plane
 from linsep.prove.nearest_point import Nearest, nearest_plane
 from linsep.prove.scaled import ScaledView, lowest
-from linsep.prove.sparse_search import Descent
+from linsep.prove.sparse_search import Descent, contradiction
 
 # rows of a working set whose height is this many times that of the support only cost time
 _FAR_ABOVE = 3.0
@@ -25,6 +25,21 @@ def by_descent(case: Case, clock: Clock) -> Plane | None:
         return None
     descent = Descent(case.view, case.rng)
     return Plane(descent.weights()) if descent.go_on(DESCENT_PASSES, clock) else None
+
+
+ROWS_TO_CONTRADICT = (20, 50, 100, 200, 400, 800, 800, 800)  # that pull most, after ten more passes each time
+
+
+def by_long_descent(case: Case, clock: Clock) -> Plane | Contradiction | None:
+    """Go on with coordinate descent, and look for a contradiction among the rows that pull most."""
+    descent = Descent(case.view, case.rng)
+    for most in ROWS_TO_CONTRADICT:
+        if descent.go_on(10, clock):
+            return Plane(descent.weights())
+        found = contradiction(descent, most, clock)
+        if found is not None:
+            return Contradiction(*found)
+    return None
 
 
 LEAST_SQUARES_CELLS = 4_000_000
@@ -65,7 +80,7 @@ def by_newton(case: Case, clock: Clock) -> Plane | Contradiction | None:
     most = min(max(NEWTON_ROWS_AT_LEAST, NEWTON_ROWS * dimension, n // 250), case.room())
     if n * (C - 1) <= 4 * dimension + 8 or dimension > NEWTON_UNKNOWNS:
         return None
-    pairs = case.sample(most)
+    pairs = case.sample(min(most, ROWS_FOR_CONTRADICTION * dimension) if len(case.preferred) else most)
     clock.check(2e-9 * len(pairs) * dimension)
     Z, w = view.gather(pairs), np.zeros(dimension)
     few = NEWTON_FIRST_ROWS * dimension

@@ -33,4 +33,4 @@ def differences(t: Array, signs: Array) -> Array:
     if signs.shape[1] == 1:
         return signs.astype(t.dtype) * t
     vectors = signs.astype(t.dtype)[:, :, None] * t[:, None, :]
-    return np.ascontiguousarray(vectors.reshape(len(t), -1))
+    return np.ascontiguousarray(vectors.reshape(len(t), signs.shape[1] * t.shape[1]))

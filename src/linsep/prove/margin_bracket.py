@@ -77,14 +77,26 @@ def lower(hull: Hull, W: Floats, b: Floats, norms: Floats, target: float) -> flo
     return root(value * value / square, up=False)
 
 
-def lower_exactly(hull: Hull, W: Array, b: Array) -> float:
-    """Return a lower bound on the margin of a plane of fractions, from every row in integers."""
-    table = np.column_stack((W, b))
-    common = math.lcm(*(int(value.denominator) for value in table.ravel()))
-    numbers = np.array([int(value * common) for value in table.ravel()], dtype=object).reshape(table.shape)
-    least = _least_of(hull, numbers, 0, np.arange(len(hull.data.y)))
+def lower_exactly(hull: Hull, W: Array, b: Array) -> tuple[Array, float]:
+    """Return the offsets of a plane of fractions, moved to the middle where they may be, and a bound on its margin."""
+    everyone = np.arange(len(hull.data.y))
+    if hull.form == "affine" and hull.blocks == 1:
+        numbers, common = _over_common(np.column_stack((W, [Fraction(0)])))
+        heights = [score[0] / common for score in _exact_scores(hull, numbers, 0, everyone)]
+        above = min(h for h, c in zip(heights, hull.data.y.tolist(), strict=True) if c == 1)
+        below = max(h for h, c in zip(heights, hull.data.y.tolist(), strict=True) if c == 0)
+        b = np.array([-(above + below) / 2], dtype=object)
+    numbers, _ = _over_common(np.column_stack((W, b)))
+    least = _least_of(hull, numbers, 0, everyone)
     square = sum(int(v) * int(v) for v in (numbers if hull.form == "augmented" else numbers[:, :-1]).ravel())
-    return root(least * least / square, up=False) if least > 0 else -root(least * least / square, up=True)
+    return b, root(least * least / square, up=False) if least > 0 else -root(least * least / square, up=True)
+
+
+def _over_common(table: Array) -> tuple[Array, int]:
+    """Return fractions times their common denominator, and it."""
+    common = math.lcm(*(value.denominator for value in table.ravel()))
+    numbers = np.array([int(value * common) for value in table.ravel()], dtype=object)
+    return numbers.reshape(table.shape), common
 
 
 def _least_of(hull: Hull, numbers: Any, exponent: int, which: Array) -> Fraction:

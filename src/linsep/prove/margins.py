@@ -162,7 +162,19 @@ def largest_margin(X: Any, y: Any, *, form: str = "affine", gap: float = 1e-6, c
         margin = replace(of_data(data, form, gap, clock), classes=classes)
     except FloatingPointError:
         refuse_not_finite(X, np.zeros(1))
+    warn_if_wide(margin, gap)
     return margin
+
+
+def warn_if_wide(margin: Margin, gap: float) -> None:
+    """Warn, where the caller was called, of a bracket that is wider than was asked for."""
+    if margin.gap > gap:
+        warnings.warn(
+            f"the bracket is {margin.gap:.1e} wide, not {gap:.1e}: the search in double precision got no nearer to a "
+            f"margin of {margin.upper:.3g}; both bounds are true",
+            RuntimeWarning,
+            stacklevel=3,
+        )
 
 
 class _InRange(NamedTuple):
@@ -219,20 +231,12 @@ def _bracket(hull: Hull, near: _InRange, found: Found, gap: float, clock: Clock)
     upper = margin_bracket.upper(hull, found.pairs, a)
     W: Any = found.W
     b: Any = np.ldexp(found.b, near.exponent) if form != "origin" else np.zeros(hull.blocks)
-    lower, norms = -math.inf, near.norms(data.n_features)
-    longest = float(norms.max())
+    lower = -math.inf
     if W.any():
-        lower = margin_bracket.lower(hull, W, b, norms, upper * (1 - gap / 2))
+        lower = margin_bracket.lower(hull, W, b, near.norms(data.n_features), upper * (1 - gap / 2))
     if not lower > 0:
         W, b = _decided(data, clock)
-        lower = margin_bracket.lower_exactly(hull, W, b)
-    if lower < upper * (1 - gap):
-        warnings.warn(
-            f"the bracket is {(upper - lower) / upper:.1e} wide, not {gap:.1e}: the search in double precision got no "
-            f"nearer to a margin of {upper:.3g} for rows up to {longest:.3g}; both bounds are true",
-            RuntimeWarning,
-            stacklevel=4,
-        )
+        b, lower = margin_bracket.lower_exactly(hull, W, b)
     kept = np.flatnonzero(a)
     pairs = found.pairs[kept]
     order = np.argsort(pairs)
@@ -256,8 +260,8 @@ def _decided(data: Data, clock: Clock) -> tuple[Array, Array]:
             raise OutOfTime
         rows = len(np.unique(verdict.refutation.rows))
         raise NotSeparable(
-            f"no plane separates the classes: {rows} rows contradict each other, which the refutation of this error "
-            "proves. linsep.Perceptron fits data that no plane separates.",
+            f"no plane separates the classes by a margin above 0: they are not linearly separable, {rows} rows "
+            "contradict each other, which the refutation of this error proves. linsep.Perceptron fits such data.",
             refutation=verdict.refutation,
         )
     W, b = verdict.separator.per_class()
@@ -331,7 +335,7 @@ def _by_nearest_point(hull: Hull) -> Solver:
                 middle /= min(2, C)
             new[:, : C * d] -= (marks[:, :, None] * middle).reshape(-1, C * d)
         Z = np.concatenate((Z, new))
-        group = np.where(hull.data.y[pool] > 0, 0, 1) if hull.form == "affine" and C == 1 else None
+        group = 1 - hull.data.y[pool // 2] if hull.form == "affine" and C == 1 else None
         nearest = nearest_point(Z, group, start=start, tol=tol)
         start = nearest.weights
         v, b = nearest.w, nearest.b

@@ -10,17 +10,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from linsep.data.matrices import as_matrix, to_rows
-from linsep.errors import NotSeparable
 from linsep.learn.driver import squared_norms
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
 from linsep.prove.margin_bracket import integers, root, rounded
 from linsep.prove.margins import Margin, largest_margin
-from linsep.prove.separability import separate
 
 _EXACT_ROWS = 256  # longest rows whose norms are computed in fractions before an error bound has to do
 
@@ -43,6 +41,11 @@ class Bound:
         two classes √2 times as much. From zero weights the bound is ``(largest_update / margin)²``.
     margin : Margin
         Largest margin γ, of the points ``x`` or, with offset, ``(x, 1)``.
+    formula : str
+        What the bound is in terms of R and γ: with these numbers it gives ``upper``, with γ its lower bound.
+    covers_floats : bool
+        Whether no run in doubles makes more mistakes either. The theorem is about exact arithmetic: where scores
+        underflow, or the margin is as small as their rounding, a run may err more often.
 
     Examples
     --------
@@ -58,12 +61,14 @@ class Bound:
     radius: float
     largest_update: float
     margin: Margin
+    formula: str = "R²/γ²"
+    covers_floats: bool = True
 
     def __repr__(self) -> str:
+        doubt = "" if self.covers_floats else ", in exact arithmetic: rounding or underflow may lead to more"
         return (
-            f"Bound(mistakes <= {self.mistakes}, {self.lower:.9g} <= (R/γ)² <= {self.upper:.9g}, "
-            f"radius={self.radius:.6g}, {self.margin.lower:.6g} <= margin <= {self.margin.upper:.6g}, "
-            f"form={self.margin.form!r})"
+            f"Bound(mistakes <= {self.mistakes}, {self.lower:.9g} <= {self.formula} <= {self.upper:.9g}, "
+            f"R = {self.radius:.9g}, {self.margin.lower:.9g} <= γ <= {self.margin.upper:.9g}{doubt})"
         )
 
 
@@ -124,7 +129,7 @@ def mistake_bound(
     if not (math.isfinite(eta0) and eta0 > 0 and math.isfinite(update_margin) and update_margin >= 0):
         raise ValueError(f"eta0 must be positive and update_margin not negative, got {eta0!r} and {update_margin!r}")
     form = "augmented" if fit_intercept else "origin"
-    margin = _margin(X, y, form, gap) if margin is None else margin
+    margin = largest_margin(X, y, form=form, gap=gap) if margin is None else margin
     if margin.form != form:
         raise ValueError(f"the bound needs the margin in the {form} form, got {margin.form!r}")
     rows = to_rows(as_matrix(X))
@@ -141,10 +146,11 @@ def mistake_bound(
     away = 2 * Fraction(root(1 - ratio**2, up=True)) * Fraction(root(size, up=True))
     eta, extra = Fraction(eta0), 2 * Fraction(update_margin) / Fraction(eta0)
     lower = _largest_count(low_update + extra, Fraction(margin.upper), (ahead + away) / eta, size / eta**2, up=False)
-    upper = math.inf
+    upper, covered = math.inf, False
     if margin.lower > 0:
-        gamma = Fraction(margin.lower)
-        upper = _largest_count(high_update + extra, gamma, (ahead - away) / eta, size / eta**2, up=True)
+        run = _Run(high_update + extra, Fraction(margin.lower), (ahead - away) / eta, size / eta**2)
+        upper = _largest_count(*run, up=True)
+        covered = _covers_floats(run, upper, eta, rows)
     return Bound(
         mistakes=math.floor(upper) if math.isfinite(upper) else upper,
         lower=min(lower, upper),
@@ -152,27 +158,52 @@ def mistake_bound(
         radius=_root(high),
         largest_update=_root(high_update),
         margin=margin,
+        formula=_formula(fit_intercept, machines, bool(size), update_margin > 0),
+        covers_floats=covered,
     )
 
 
-def _margin(X: Any, y: Any, form: str, gap: float) -> Margin:
-    """Return the largest margin, or raise NotSeparable with the exact proof that there is none."""
-    try:
-        return largest_margin(X, y, form=form, gap=gap)
-    except NotSeparable as found:
-        verdict = separate(X, y, fit_intercept=form == "augmented")
-        if verdict.refutation is None:
-            raise ValueError(
-                f"some plane separates the rows, but none by more than {found.upper:.3g}: double precision cannot "
-                "bound the mistakes. Scaled features (StandardScaler) have a larger margin."
-            ) from found
-        rows = len(np.unique(verdict.refutation.rows))
-        raise NotSeparable(
-            f"no plane separates the classes, so that no number of mistakes is enough: {rows} rows contradict each "
-            "other, see .refutation",
-            upper=found.upper,
-            refutation=verdict.refutation,
-        ) from None
+class _Run(NamedTuple):
+    """What the bound depends on, in units of the learning rate."""
+
+    update: Fraction  # largest growth of the squared norm by one mistake
+    gamma: Fraction
+    ahead: Fraction  # of the first weights along the plane
+    size: Fraction  # their squared norm
+
+
+def _formula(offset: bool, machines: int, first: bool, margin: bool) -> str:
+    """Return the bound in terms of R and γ."""
+    update = "(R² + 1)" if offset else "R²"
+    update = f"2{update}" if machines > 1 else update
+    if not first and not margin:
+        return f"{update}/γ²"
+    update = f"η²{update} + 2ηm" if margin else f"η²{update}"
+    if not first:
+        return f"({update})/(ηγ)²"
+    return f"largest k with w₀·u + kηγ ≤ √(‖w₀‖² + k({update}))"
+
+
+def _covers_floats(run: _Run, upper: float, eta: Fraction, rows: Rows) -> bool:
+    """Return whether a run whose scores and weights are rounded cannot make one mistake more than the bound.
+
+    Suppose it made K of them, one more. A score is off by at most ``(d + 8) u ‖w‖‖z‖`` and, where products underflow,
+    ``(d + 8) 2**-1074``; an update by ``2 u ‖w‖`` and ``√d 2**-1074`` (Higham 2002, section 3.1); and ``‖w‖`` is at
+    most ``‖w_0‖ + K η ‖z‖``, up to factors that the twofold of all covers. With growth and progress worse by that
+    much, fewer than K must come out.
+    """
+    if not math.isfinite(upper):
+        return False
+    made, unit, tiny = math.floor(upper) + 1, Fraction(1, 2**53), Fraction(1, 2**1074)
+    d = rows.data.shape[1] if isinstance(rows, Dense) else int(np.diff(rows.indptr.astype(np.int64)).max(initial=0))
+    root_d = math.isqrt(d) + 2
+    longest = Fraction(root(run.update, up=True))  # at least the norm of an update
+    reach = Fraction(root(run.size, up=True)) + 2 * made * longest
+    growth = 2 * 2 * (d + 8) * (unit * reach * longest + tiny / eta)
+    loss = 2 * (2 * unit * reach + root_d * tiny / eta)
+    if loss >= run.gamma:
+        return False
+    return _largest_count(run.update + growth, run.gamma - loss, run.ahead, run.size, up=True) < made
 
 
 def first_weights(margin: Margin, coef_init: Any, intercept_init: Any, fit_intercept: bool) -> Floats:
@@ -200,9 +231,9 @@ def _start(margin: Margin, start: Floats) -> tuple[Fraction, Fraction]:
     if not start.any():
         return Fraction(0), Fraction(0)
     numbers, power = integers(start.ravel())
-    plane, exponent = integers(np.column_stack((np.atleast_2d(margin.w), np.atleast_1d(margin.b))).ravel())
-    along = Fraction(sum(p * q for p, q in zip(numbers, plane, strict=True))) * Fraction(2) ** (power + exponent)
-    norm = Fraction(sum(p * p for p in plane)) * Fraction(4) ** exponent
+    plane = [Fraction(v) for v in np.column_stack((np.atleast_2d(margin.w), np.atleast_1d(margin.b))).ravel().tolist()]
+    along = sum((p * q for p, q in zip(numbers, plane, strict=True)), Fraction(0)) * Fraction(2) ** power
+    norm = sum((p * p for p in plane), Fraction(0))
     ahead = along / Fraction(root(norm, up=along > 0))
     return ahead, Fraction(sum(p * p for p in numbers)) * Fraction(4) ** power
 

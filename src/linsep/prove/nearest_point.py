@@ -28,6 +28,7 @@ compiled = njit(cache=True, nogil=True, error_model="numpy")
 _EPS = 2.0**-52
 _STALLS = 30  # additions in a row that may fail to shorten the point before rounding is taken to be the reason
 _ANY_PLANE = 0.7  # tolerance with which a plane that all rows are above by a good deal will do
+_PACE = 3e-10  # seconds that a round takes for every number in the rows
 _STRETCH = 500  # rounds between two looks at the clock
 _GOOD = 1e-9  # largest residual of a normal that needs no refinement before the last
 
@@ -135,8 +136,8 @@ def nearest_plane(Z: Floats, start: Floats | None, clock: Clock) -> Nearest:
     patient = math.isinf(clock.left)
     rounds, shortest = _STRETCH if patient else _STRETCH // 25, math.inf
     while True:
-        clock.check()
         began = clock.elapsed
+        clock.check(0.0 if patient else _PACE * rounds * Z.size)
         near = nearest_point(Z, start=start, tol=_ANY_PLANE, max_iter=rounds)
         distance = float(np.linalg.norm(near.point))
         if not near.w.any() or near.lowest > 0 or not distance < shortest * (1 - 1e-9):

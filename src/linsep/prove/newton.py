@@ -89,7 +89,7 @@ def corners(Z: Floats, weights: Floats, clock: Clock) -> tuple[Array, Floats]:
     weights = weights.copy()
     piece = max(1, _PIECE // d**2)
     for start in range(0, len(others) - 1, piece):
-        clock.check(_EXCHANGE * d**2 * piece)
+        clock.check(_EXCHANGE * d**2 * min(piece, len(others) - start))
         _take_out(Y, weights, basis, others[start : min(start + piece, len(others) - 1)], inverse)
     kept = np.append(basis, others[-1])
     kept = np.sort(kept[weights[kept] > 0])

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from linsep.clock import Clock
 from linsep.problem import Array, Dense, Floats, Sparse, take
 from linsep.prove.claims import Data, Separator
 from linsep.prove.reducing import SAMPLE
@@ -61,12 +62,13 @@ PEELINGS = 30
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def peeled(data: Data) -> Peeled:
+def peeled(data: Data, clock: Clock) -> Peeled:
     """Take away, again and again, the rows that a plane of one column has strictly on their side; for two classes."""
     planes: list[Separator] = []
     gone: list[Array] = []
     left, rest = np.arange(len(data.y)), data
     for _ in range(PEELINGS):
+        clock.check(2e-9 * rest.rows.data.size)
         if len(np.unique(rest.y)) < 2:
             break
         columns, upper, thresholds, _ = _fit(_ranges(rest, np.arange(data.n_features)), rest)

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from linsep.clock import Clock
 from linsep.problem import Array, Dense, Rows, Sparse, take
 from linsep.prove.case import Certificate
 from linsep.prove.claims import Data, Refutation, Separator
@@ -56,8 +57,9 @@ class Reduction(NamedTuple):
         return Certificate(found.kind, None if plane is None else self.plane(plane), refutation)
 
 
-def reduced(data: Data) -> Reduction:
+def reduced(data: Data, clock: Clock) -> Reduction:
     """Leave out columns and rows that have no say."""
+    clock.check(1e-9 * data.rows.data.size)
     narrow, columns = _without_columns(data)
     numbers = np.empty(0, dtype=np.intp)
     n = len(data.y)
@@ -81,8 +83,14 @@ def _repeats(data: Data) -> tuple[Array, Array]:
     first = order[~np.concatenate(([False], again))]
     # neighbors of one key among the first ones differ in class
     apart = keys[first[1:]] == keys[first[:-1]]
-    pairs = np.column_stack((first[:-1][apart], first[1:][apart]))
-    return np.sort(first), pairs
+    pairs = np.sort(np.column_stack((first[:-1][apart], first[1:][apart])), axis=1)
+    return np.sort(first), pairs[np.lexsort(pairs.T[::-1])]
+
+
+def first_contradiction(data: Data) -> tuple[int, int] | None:
+    """Return two rows of different classes that are equal, by their hashes, if there are such."""
+    pairs = _repeats(data)[1]
+    return None if len(pairs) == 0 else (int(pairs[0, 0]), int(pairs[0, 1]))
 
 
 # ---------------------------------------------------------------------------------------------------------------

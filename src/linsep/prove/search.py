@@ -25,14 +25,21 @@ from linsep.data.conversions import to_floats
 from linsep.learn.driver import squared_norms
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
 from linsep.prove import faces
-from linsep.prove.case import Case, Certificate, Contradiction, FloatSearch, Limits, Plane, Strategy, refutation
+from linsep.prove.case import Case, Certificate, Contradiction, FloatSearch, Limits, Plane, Strategy
 from linsep.prove.claims import Data, Separator, Verdict
-from linsep.prove.float_searches import NEWTON_UNKNOWNS, by_descent, by_least_squares, by_nearest_point, by_newton
-from linsep.prove.integer_rows import independent_columns, packed_rows
+from linsep.prove.float_searches import (
+    NEWTON_UNKNOWNS,
+    by_descent,
+    by_least_squares,
+    by_long_descent,
+    by_nearest_point,
+    by_newton,
+)
+from linsep.prove.integer_rows import independent_columns
 from linsep.prove.one_column import peeled, plane_of_one_column, with_peelings
 from linsep.prove.reducing import Reduction, reduced
 from linsep.prove.scaled import ScaledView, on_grid, sums
-from linsep.prove.sparse_search import Descent, contradiction, weak_plane
+from linsep.prove.sparse_search import Descent, weak_plane
 
 
 def decide(data: Data, classes: tuple[Any, ...], clock: Clock, limits: Limits | None = None) -> Verdict:
@@ -43,7 +50,7 @@ def decide(data: Data, classes: tuple[Any, ...], clock: Clock, limits: Limits | 
     spare = 0.0
     if clock.deadline < math.inf:  # the bounds on the margin, at the end, take some passes
         spare = 0.05 * clock.left + min(1e-9 * data.rows.data.size * (data.classes + 1), 0.5 * max(clock.left, 0.0))
-    known = reduced(data)
+    known = reduced(data, Clock())
     case = Case(known.data, limits)
     try:
         found = certify(case, known, clock.sooner(spare))
@@ -94,7 +101,7 @@ def strategies(case: Case) -> Iterator[Strategy]:
     if not several and case.weak is not None and case.limits.float_searches:
         yield after_planes_of_one_column
     if case.view.wide:
-        yield each_against_rest if several else by_long_descent
+        yield each_against_rest if several else after_long_descent
     if few and (several or case.view.dimension > case.limits.unknowns or 2 * len(data.y) < data.n_features):
         yield in_independent_columns
     if few:
@@ -125,14 +132,14 @@ def of_equal_rows(case: Case, clock: Clock) -> Certificate | None:
 def after_planes_of_one_column(case: Case, clock: Clock) -> Certificate | None:
     """Search among the rows that no plane of one column has strictly on their side."""
     data = case.data
-    peelings = peeled(data)
+    peelings = peeled(data, clock)
     left, y = peelings.left, data.y[peelings.left]
     if len(np.unique(y)) < 2:
         if not data.offset and len(left):
             return None
         inner = Separator(np.zeros(data.n_features), 1.0 if data.offset and y.any() else -1.0 * data.offset)
         return case.confirmed("separable", with_peelings(data, peelings, inner), None)
-    known = reduced(data._replace(rows=take(data.rows, left), y=y))
+    known = reduced(data._replace(rows=take(data.rows, left), y=y), clock)
     rest = Case(known.data, case.limits)
     found = by_descent(rest, clock) or by_newton(rest, clock) or by_nearest_point(rest, clock)
     if isinstance(found, Plane):
@@ -149,29 +156,18 @@ def after_planes_of_one_column(case: Case, clock: Clock) -> Certificate | None:
 # ---------------------------------------------------------------------------------------------------------------
 # Sparse rows of many columns
 
-ROWS_TO_CONTRADICT = (20, 50, 100, 200, 400, 800, 800, 800)  # that pull most, after ten more passes each time
 
-
-def by_long_descent(case: Case, clock: Clock) -> Certificate | None:
+def after_long_descent(case: Case, clock: Clock) -> Certificate | None:
     """Decide sparse rows of two classes and many columns by coordinate descent, if the exact check agrees."""
-    descent = Descent(case.view, case.rng)
-    for most in ROWS_TO_CONTRADICT:
-        if descent.go_on(10, clock):
-            return faces.separated(case, descent.weights())
-        pairs, found = contradiction(descent, most, clock)
-        if found is not None:
-            break
-    else:
+    found = by_long_descent(case, clock)
+    certificate = faces.settle(case, found, clock)
+    if certificate is not None or not isinstance(found, Contradiction):
+        return certificate
+    exact = faces.exact_multipliers(case.data, found, clock)
+    if exact is None:
         return None
-    pairs = pairs[found.rows]
-    _, shifts, _ = packed_rows(case.data, pairs, clock)
-    first = refutation(case.data, pairs, found.multipliers, shifts)
-    exact = faces.Exact(first.rows * 2 + first.rivals, [int(value) for value in first.multipliers])
-    certificate = faces.refuted(case, exact, clock)
-    if certificate is None:
-        plane = weak_plane(case.data, exact.pairs, case.rng, clock)
-        certificate = None if plane is None else case.confirmed("quasi", plane, first)
-    return certificate
+    plane = weak_plane(case.data, exact.pairs, case.rng, clock)
+    return None if plane is None else case.confirmed("quasi", plane, faces.as_refutation(case.data, exact))
 
 
 # ---------------------------------------------------------------------------------------------------------------
