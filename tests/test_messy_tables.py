@@ -427,3 +427,39 @@ def test_reading_loads_no_more_than_it_needs(form: str, tmp_path: Path) -> None:
     assert not heavy & set(loaded)
     assert ("pyarrow" in loaded) == (form == "csv")
     assert ("scipy.sparse" in loaded) == (form == "libsvm")
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Anything at all
+
+messy = st.sampled_from(
+    ["1", "-2.5", "3,5", "1.234,5", '"1,234"', "12%", "true", "FALSE", "2020-01-31", "31.1.2020", "1/2/20", "10:30", "",
+     "NA", "?", "red", "blue", '"a\nb"', '"', "Ä", " x", "1e9", "inf", "nan", "\x00", "1 000", "=", "0x1"]
+)  # fmt: skip
+
+
+@settings(deadline=None, max_examples=150, suppress_health_check=list(HealthCheck))
+@given(
+    st.lists(st.lists(messy, min_size=1, max_size=4), min_size=1, max_size=14),
+    st.sampled_from([",", ";", "\t", ";;"]),
+    st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "latin-1"]),
+    st.sampled_from(["error", "zero", "drop", "indicator"]),
+)
+def test_any_cells_in_any_encoding(
+    tmp_path_factory: pytest.TempPathFactory, table: list[list[str]], delimiter: str, encoding: str, missing: str
+) -> None:
+    """Rows or one line that names the file; the size of the blocks does not show."""
+    path = tmp_path_factory.mktemp("any") / "any.csv"
+    path.write_bytes("".join(delimiter.join(cells) + "\n" for cells in table).encode(encoding))
+    outcomes = []
+    for block_bytes in (7, 1 << 20):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataNote)
+            try:
+                found: Any = rows(read(path, missing=missing, block_bytes=block_bytes, target=-1))
+            except ReadError as error:
+                assert "\n" not in str(error)  # noqa: PT017
+                assert str(error).startswith(str(path))  # noqa: PT017
+                found = None
+        outcomes.append(found)
+    assert outcomes[0] == outcomes[1]

@@ -14,11 +14,15 @@ NUMBER = re.compile(rb"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 NOT_FINITE = re.compile(rb"[+-]?(nan|inf|infinity)", re.ASCII | re.IGNORECASE)
 
 
+def must_stay_objects(y: Any) -> bool:
+    """Say whether NumPy would change labels: it makes columns of tuples, and a string of 1 beside "one"."""
+    kinds = {type(label) for label in y} if isinstance(y, list | tuple) else set()
+    return tuple in kinds or (str in kinds and len(kinds) > 1)
+
+
 def class_labels(y: Any) -> Array:
     """Return ``y`` as a 1-D array of class labels of any hashable type."""
-    kinds = {type(label) for label in y} if isinstance(y, list | tuple) else set()
-    if tuple in kinds or (str in kinds and len(kinds) > 1):
-        # as they are: NumPy would make columns of tuples, and a string of 1 beside "one"
+    if must_stay_objects(y):
         column = object_array(list(y))
     else:
         column = np.asarray(y)
@@ -29,7 +33,7 @@ def class_labels(y: Any) -> Array:
     if column.dtype.kind == "f":
         _check_floats(column)
     elif column.dtype.kind == "O":
-        absent = [i for i, label in enumerate(column) if label is None or label != label]
+        absent = [i for i, label in enumerate(column) if isinstance(label, float) and label != label]
         if absent:
             raise DataError("", f"Input y contains NaN: there is no label at row {absent[0]}")
     return column
@@ -138,10 +142,12 @@ def example_weights(X: Any, sample_weight: Any, class_weight: Any, classes: Arra
     if not np.isfinite(weight).all() or (weight < 0).any():
         i = int(np.argmax(~np.isfinite(weight) | (weight < 0)))
         raise DataError("", f"Negative or infinite values in sample_weight: {weight[i]} at row {i}")
+    if not weight.any():
+        raise DataError("", "sample_weight must have at least one non-zero number: every example has weight 0")
     if class_weight is not None:
         weight *= class_factors(class_weight, classes, np.bincount(codes, minlength=len(classes)))[codes]
     if not weight.any():
-        raise DataError("", "the weights are all zero, every example has weight 0: nothing to learn from")
+        raise DataError("", "every example has weight 0: nothing to learn from")
     return weight
 
 

@@ -84,7 +84,7 @@ def _check_shape(shape: tuple[int, ...]) -> None:
     if len(shape) != 2:
         raise DataError("", f"X must have two dimensions, rows and columns, got shape {shape}")
     if shape[0] == 0:
-        raise DataError("", f"X has no rows: shape {shape}")
+        raise DataError("", f"X has no rows: 0 sample(s) in shape {shape}, at least 1 is needed")
     if shape[1] == 0:
         raise DataError("", f"X has no columns: 0 feature(s) in shape {shape}, at least 1 is needed")
 

@@ -6,12 +6,14 @@ import hashlib
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 
 from linsep.data.byte_streams import File
+from linsep.data.cache import BlockCache
 from linsep.data.cells import GAPS
 from linsep.data.labels import label, object_array, tidy
 from linsep.data.layout import Column, Layout, listed
@@ -116,6 +118,7 @@ class Source(ABC):
     (<Source input, csv>, ['x', 'z'])
     """
 
+    _cache: BlockCache | None = None  # while blocks are kept
     layout: Layout | None = None
     seen: dict[int, set[str]] | None = None
 
@@ -127,6 +130,9 @@ class Source(ABC):
         self._done = 0  # bytes of the files that have been read to their end
         self._current: File | None = None
         self.notes: list[DataNote] = []
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_cache": None}  # a copy, or a source sent to a worker, keeps nothing
 
     def note(self, where: str, what: str, *settings: tuple[str, Any]) -> None:
         """Tell of a decision that was taken for the user, once."""
@@ -145,10 +151,13 @@ class Source(ABC):
         return f"<Source {names}, {self.options.format}>"
 
     def __iter__(self) -> Iterator[Block]:
+        if self._cache is not None and self._cache.complete:
+            yield from self._again(self._cache)
+            return
         while True:
             given = False
             try:
-                for block in self._blocks():
+                for block in self._blocks() if self._cache is None else self._recorded(self._cache):
                     given = True
                     yield block
                 return
@@ -156,6 +165,61 @@ class Source(ABC):
                 self.adapt(late)
                 if given:  # whoever has those rows must begin again
                     raise
+
+    @contextmanager
+    def caching(self, cache: str = "auto", cache_mb: int = 256) -> Iterator[Self]:
+        r"""Keep the blocks of the first whole iteration for later ones, as long as the context lasts.
+
+        Parameters
+        ----------
+        cache : str
+            ``"auto"`` keeps blocks in memory and then in a temporary file, a folder says where that file is, ``"none"``
+            reads the source again each time.
+        cache_mb : int
+            How many megabytes of blocks stay in memory.
+
+        Examples
+        --------
+        >>> import io
+        >>> from linsep import read
+        >>> source = read(io.BytesIO(b"1,2,yes\n3,4,no\n"), format="csv")
+        >>> with source.caching():
+        ...     print([block.X.tolist() for _ in range(2) for block in source])  # parsed once
+        [[[1.0, 2.0], [3.0, 4.0]], [[1.0, 2.0], [3.0, 4.0]]]
+        """
+        if cache == "none" or self._cache is not None or self.options.format == "npy":  # NPY is mapped as it is
+            yield self
+            return
+        self._cache = BlockCache(cache, cache_mb)
+        try:
+            yield self
+        finally:
+            self._cache.clear()
+            self._cache = None
+
+    def _recorded(self, cache: BlockCache) -> Iterator[Block]:
+        """Yield the blocks of the files, and keep them."""
+        cache.clear()  # what an iteration that was given up has left
+        keep = not cache.refused
+        try:
+            for block in self._blocks():
+                if keep and not cache.add(*block):
+                    keep = False
+                    cache.clear()
+                    what = f"{cache.folder} has no room to keep the rows: every pass reads them again"
+                    self.note(self.files[0].name, what)
+                yield block
+            if keep:
+                cache.finish(self.position)
+        finally:
+            if not cache.complete:
+                cache.clear()
+
+    def _again(self, cache: BlockCache) -> Iterator[Block]:
+        """Yield the blocks that are kept."""
+        for number, found in enumerate(cache.blocks(self.extent[0]), 1):
+            self._done, self._current = cache.size * number // len(cache), None
+            yield Block(*found)
 
     def adapt(self, late: RereadError) -> None:
         """Take a column for another kind from now on."""

@@ -47,7 +47,7 @@ class TableSource(Source):
 
     def __copy__(self) -> Self:
         twin = type(self).__new__(type(self))
-        twin.__dict__.update(self.__dict__)
+        twin.__dict__.update(self.__getstate__())
         twin._levels = Levels(self._levels.first, self._levels.order, fixed=self._levels.fixed)
         twin._gaps = Counter()
         return twin

@@ -114,10 +114,10 @@ def columns(path: Path, form: str) -> Iterator[WriteColumns]:
     --------
     >>> import os, tempfile
     >>> import numpy as np
-    >>> from linsep import write
+    >>> from linsep.data import writing
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = os.path.join(folder, "labels.csv")
-    ...     with write.columns(path, "csv") as put:
+    ...     with writing.columns(path, "csv") as put:
     ...         put({"label": np.array(["yes", "no"]), "score": np.array([0.5, -2.0])})
     ...     with open(path) as file:
     ...         file.read().split()

@@ -1,0 +1,136 @@
+"""Blocks that are kept for later passes: the same bits as without, in memory and in a file, and never a full disk."""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import scipy.sparse as sp
+
+from linsep import Perceptron, fit_source, read
+from linsep.data.source import Source
+from linsep.errors import DataNote, ParameterError
+
+ROWS = 60
+
+
+def write(folder: Path, form: str) -> Path:
+    path = folder / f"rows.{form}"
+    rng = np.random.default_rng(5)
+    X = rng.integers(-3, 4, size=(ROWS, 3)).astype(float)
+    y = np.where(X[:, 0] + X[:, 1] > 0, "yes", "no")
+    towns = [["Ulm", "Bonn", "Rom", ""][int(rng.integers(0, 1 + i // 15))] for i in range(ROWS)]
+    if form == "csv":
+        lines = [f"{a},{b},{t},{c}" for (a, b, _), t, c in zip(X, towns, y, strict=True)]
+        path.write_text("a,b,town,class\n" + "\n".join(lines) + "\n")
+    elif form == "svm":
+        lines = [f"{c} 1:{a} {2 + i % 40}:{b}" for i, ((a, b, _), c) in enumerate(zip(X, y, strict=True))]
+        path.write_text("\n".join(lines) + "\n")
+    elif form == "parquet":
+        pq.write_table(pa.table({"a": X[:, 0], "b": X[:, 1], "class": y}), path)
+    else:
+        np.savez(path, X=X, y=y)
+    return path
+
+
+def seen(source: Source) -> list[tuple[Any, ...]]:
+    """Return what an iteration gives, in plain values; sparse rows as wide as the source is by now."""
+    found = []
+    for X, y, first_row in source:
+        if sp.issparse(X):
+            assert X.has_canonical_format
+            found.append((X.data.tolist(), X.indices.tolist(), X.indptr.tolist(), y.tolist(), str(y.dtype), first_row))
+        else:
+            found.append((X.tolist(), str(X.dtype), y.tolist(), str(y.dtype), first_row))
+    return found
+
+
+@pytest.mark.parametrize("form", ["csv", "svm", "parquet", "npz"])
+@pytest.mark.parametrize("cache_mb", [0, 256])
+def test_kept_blocks_are_those_of_the_files(tmp_path: Path, form: str, cache_mb: int) -> None:
+    path = write(tmp_path, form)
+    plain = read(path, block_bytes=300)
+    expected = [seen(plain), seen(plain)]
+    widths = [block.X.shape[1] for block in plain]
+    source = read(path, block_bytes=300)
+    with source.caching(str(tmp_path), cache_mb):
+        for _ in range(2):
+            assert seen(source) == expected[0]
+        os.rename(path, tmp_path / "gone")  # nobody reads it any more
+        assert seen(source) == expected[1]
+        assert [block.X.shape[1] for block in source] == widths
+        os.rename(tmp_path / "gone", path)
+        assert source.position == source.size
+        assert sorted(os.listdir(tmp_path)) == [path.name]  # the file has no name
+    assert seen(source) == expected[1]  # read again
+
+
+@pytest.mark.parametrize("cache_mb", [0, 256])
+@pytest.mark.parametrize("form", ["csv", "svm"])
+def test_training_has_the_same_bits(tmp_path: Path, form: str, cache_mb: int) -> None:
+    path = write(tmp_path, form)
+    for shuffle in (False, True):
+        plain = fit_source(Perceptron(shuffle=shuffle, max_iter=6), read(path, block_bytes=300))
+        source = read(path, block_bytes=300)
+        with source.caching(cache_mb=cache_mb):
+            kept = fit_source(Perceptron(shuffle=shuffle, max_iter=6), source)
+        assert np.array_equal(kept.coef_, plain.coef_)
+        assert np.array_equal(kept.intercept_, plain.intercept_)
+        assert np.array_equal(kept.trace_, plain.trace_)
+
+
+def test_an_iteration_that_is_given_up_keeps_nothing(tmp_path: Path) -> None:
+    source = read(write(tmp_path, "csv"), block_bytes=300)
+    with source.caching(str(tmp_path), 0):
+        next(iter(source))
+        first = seen(source)
+        assert len(first) > 2
+        assert seen(source) == first
+
+
+def test_a_column_that_turns_out_to_be_words() -> None:
+    text = "c,class\n" + "4,a\n6,b\n" * 1000 + "rotary,b\n"
+    source = read(io.BytesIO(text.encode()), format="csv", block_bytes=2000)
+    with source.caching():
+        with pytest.warns(DataNote, match="rotary"):
+            X, _ = source.to_arrays()
+        assert X.shape == (2001, 3)
+        assert np.array_equal(source.to_arrays()[0].toarray(), X.toarray())
+
+
+def test_a_disk_without_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = read(write(tmp_path, "svm"), block_bytes=300)
+    expected = seen(source)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: type("Usage", (), {"free": 1000}))
+    with source.caching(str(tmp_path), 0):
+        with pytest.warns(DataNote, match="has no room to keep the rows"):
+            assert seen(source) == expected
+        assert seen(source) == expected  # one note is enough
+
+
+def test_a_copy_keeps_nothing(tmp_path: Path) -> None:
+    source = read(write(tmp_path, "csv"))
+    with source.caching():
+        first = seen(source)
+        assert pickle.loads(pickle.dumps(source))._cache is None
+        assert [column.name for column in source.describe()] == ["a", "b", "town", "class"]
+        assert seen(source) == first
+
+
+def test_no_cache(tmp_path: Path) -> None:
+    path = write(tmp_path, "csv")
+    source = read(path)
+    with source.caching("none"):
+        first = seen(source)
+        path.write_text(path.read_text() + "1,1,Ulm,yes\n")
+        assert len(seen(source)[0][-2]) != len(first[0][-2]) or seen(source) != first
+    with pytest.raises(ParameterError, match="cache_mb must be 0 or more"), source.caching(cache_mb=-1):
+        pass
