@@ -11,6 +11,7 @@ import numpy as np
 from linsep.errors import NotSeparable
 from linsep.figures.colors import class_colors
 from linsep.models.perceptron import Perceptron
+from linsep.pages.checker import proof_of
 from linsep.pages.explorer.moments import Replay
 from linsep.pages.explorer.projection import View
 from linsep.pages.explorer.requests import KEEPS, MOST_UPDATES, Points, Settings
@@ -82,6 +83,15 @@ def answer(points: Points, settings: Settings, held: Any = None, around: Any = N
         warnings.simplefilter("ignore")  # a budget that is spent, a wide bracket: the page says so in its own words
         _study(shown, X, np.array(points.labels), settings, names, view, around)
     return shown
+
+
+def proof(points: Points, settings: Settings) -> str | None:
+    """Return the proof of the verdict as a document, None if there is none."""
+    X, _ = _columns(points, settings)
+    if len(set(points.labels)) < 2:
+        return None
+    y = np.array(points.labels)
+    return proof_of(separate(X, y, fit_intercept=settings.fit_intercept, time_limit=_SECONDS), X, y)
 
 
 def _study(
