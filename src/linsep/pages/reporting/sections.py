@@ -29,7 +29,7 @@ from linsep.pages.reporting.pieces import (
 from linsep.pages.reporting.study import Study
 from linsep.pages.reporting.words import TERMS, VERDICTS
 from linsep.prove.claims import OVERLAP, QUASI, SEPARABLE
-from linsep.wording import STOPPED, bound_formula, bound_in_numbers, verdict_meaning, verdict_title
+from linsep.wording import INEXACT, STOPPED, bound_in_numbers, verdict_meaning, verdict_title
 
 _SMALL = 200_000  # cells up to which further runs, in other orders, cost nothing to speak of
 _CELLS = 6  # features up to which rows are written out
@@ -239,7 +239,6 @@ def _bound_facts(found: Study) -> list[tuple[str, str]]:
     """Return the numbers of the mistake bound and what the audit of its proof found."""
     bound = found.bound
     assert bound is not None
-    kind = found.fit_intercept, len(found.classes) > 2
     facts = [
         ("radius R", f"{number(bound.radius)}, the length of the longest row"),
         (
@@ -248,12 +247,13 @@ def _bound_facts(found: Study) -> list[tuple[str, str]]:
         ),
     ]
     if math.isfinite(bound.upper):
-        limit = bound_in_numbers(*kind, radius=bound.radius, margin=bound.margin.lower, limit=bound.upper)
-        facts.append(("bound", f"{limit}: at most {number(bound.mistakes)} mistakes"))
+        limit = bound_in_numbers(bound.formula, radius=bound.radius, margin=bound.margin.lower, limit=bound.upper)
+        doubt = "" if bound.covers_floats else f". {INEXACT}"
+        facts.append(("bound", f"{limit}: at most {number(bound.mistakes)} mistakes{doubt}"))
         share = percent(found.model.mistakes_ / bound.mistakes)
         facts.append(("mistakes made", f"{found.model.mistakes_:,}, {share} of the bound"))
     else:
-        facts.append((f"bound {bound_formula(*kind)}", "not known: double precision does not bound γ from below"))
+        facts.append((f"bound {bound.formula}", "not known: double precision does not bound γ from below"))
     if found.audit is not None:
         said = f"every step holds, at each of the {found.audit.mistakes:,} mistakes"
         if not found.audit.holds:

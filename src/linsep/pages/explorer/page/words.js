@@ -138,6 +138,7 @@ export function words(page) {
     put(part["proof-end"], `k = ${k} ≤ ${theorem.limit_said} ${compare(k, theorem.limit)}`);
     put(part.checked, [
       theorem.holds ? `All ${run.mistakes} steps checked: every inequality holds.` : theorem.violation,
+      theorem.doubt,
       theorem.form === "augmented" ? "With an offset, γ and w are those of the points (x, 1), whose squared length is at most R² + 1." : "",
       many ? "With more than two classes w is all weight vectors together; two of them move at a mistake, hence the factor 2." : "",
     ].join(" "));
