@@ -649,6 +649,7 @@ def test_a_saved_page_replays_without_a_server(page, tmp_path, context):
     replay.click("[data-do=start]")
     replay.click("[data-do=step]")
     assert replay.text_content("[data-part=moment]") == "mistake 1 of 164"
+    assert proof_checked(replay)[0] == "true"
     assert saved(replay, "csv").path().read_text() == saved(page, "csv").path().read_text()
     assert [address for address in heard if not address.startswith(("blob:", "data:"))] == [path.as_uri()]
 
@@ -714,6 +715,30 @@ def test_looks_can_be_changed_and_nothing_jumps_while_running(page, name, width)
         seen.add(str(page.evaluate(places)))
     assert len(seen) == 1
     page.keyboard.press("Escape")
+
+
+def proof_checked(page):
+    """Have the browser check the proof, and return what it says."""
+    page.click("[data-do=check]")
+    page.wait_for_selector(".check-verdict:is([data-holds=true], [data-holds=false])")
+    return page.get_attribute(".check-verdict", "data-holds"), page.text_content(".check-verdict")
+
+
+@pytest.mark.parametrize("name", sorted(PRESETS))
+def test_the_proof_is_checked_in_the_browser(page, name):
+    if name != "worked":
+        choose(page, name)
+    holds, said = proof_checked(page)
+    assert holds == "true", said
+    assert page.locator(".check-steps li").count() == (3 if fact(page, "allowed") != "" else 4)
+    if name == "worked":
+        assert "a plane through the origin has every row strictly on its side" in said
+        dragged(page, 0, 10, -10)
+        assert page.locator(".check-verdict").count() == 0  # that was about other points
+        assert proof_checked(page)[0] == "true"
+    if name == "iris":
+        changed(page, lambda: page.select_option("[data-set=columns]", "1 3"))
+        assert proof_checked(page)[0] == "true"
 
 
 def test_the_refutation_can_be_watched(page):

@@ -62,19 +62,14 @@ def update_length(offset: bool, multiclass: bool) -> str:
     return "√(R² + 1)" if offset else "R"
 
 
-def bound_formula(offset: bool, multiclass: bool) -> str:
-    """Return the mistake bound from zero weights as a formula in R and γ."""
-    return f"{squared_update(offset, multiclass)}/γ²"
-
-
-def bound_in_numbers(offset: bool, multiclass: bool, *, radius: float, margin: float, limit: float) -> str:
-    """Return the mistake bound from zero weights as formula, with its numbers, and its value.
+def bound_in_numbers(formula: str, *, radius: float, margin: float, limit: float) -> str:
+    """Return a formula in R and γ for the mistake bound from zero weights, with its numbers, and its value.
 
     So many digits are written that the numbers give the value to the digits that it has.
     """
     digits = max(6, math.floor(math.log10(max(limit, 1.0))) + 5)
-    formula = bound_formula(offset, multiclass)
-    filled = formula.replace("R", f"{radius:.{digits}g}").replace("γ", f"{margin:.{digits}g}")
-    if multiclass and not offset:
-        filled = filled.replace("2", "2·", 1)
+    filled = formula.replace("2R", "2·R").replace("R", f"{radius:.{digits}g}").replace("γ", f"{margin:.{digits}g}")
     return f"{formula} = {filled} = {limit:.{digits - 2}g}"
+
+
+INEXACT = "The bound is one on exact arithmetic: here rounding or underflow may lead to more mistakes."

@@ -361,9 +361,9 @@ class TheoremDisplay(Display):
     def _in_numbers(self) -> str:
         """Return what the horizontal axis counts and, if it is the textbook's, the bound in numbers."""
         bound = self._bound
-        if self._formulas()[0] != "kηγ" or not self._formulas()[1].startswith("√k"):
+        if not self._formulas()[1].startswith("√k"):
             return "mistakes k"
-        numbers = bound_in_numbers(*self._kind, radius=bound.radius, margin=bound.margin.lower, limit=bound.upper)
+        numbers = bound_in_numbers(bound.formula, radius=bound.radius, margin=bound.margin.lower, limit=bound.upper)
         return f"mistakes k\n{numbers}"
 
 

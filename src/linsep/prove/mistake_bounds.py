@@ -19,6 +19,7 @@ from linsep.learn.driver import squared_norms
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
 from linsep.prove.margin_bracket import integers, root, rounded
 from linsep.prove.margins import Margin, largest_margin
+from linsep.wording import squared_update
 
 _EXACT_ROWS = 256  # longest rows whose norms are computed in fractions before an error bound has to do
 
@@ -174,8 +175,7 @@ class _Run(NamedTuple):
 
 def _formula(offset: bool, machines: int, first: bool, margin: bool) -> str:
     """Return the bound in terms of R and γ."""
-    update = "(R² + 1)" if offset else "R²"
-    update = f"2{update}" if machines > 1 else update
+    update = squared_update(offset, machines > 1)
     if not first and not margin:
         return f"{update}/γ²"
     update = f"η²{update} + 2ηm" if margin else f"η²{update}"

@@ -11,6 +11,7 @@ import numpy as np
 from linsep.errors import NotSeparable
 from linsep.figures.colors import class_colors
 from linsep.models.perceptron import Perceptron
+from linsep.pages.checker import proof_of
 from linsep.pages.explorer.moments import Replay
 from linsep.pages.explorer.projection import View
 from linsep.pages.explorer.requests import KEEPS, MOST_UPDATES, Points, Settings
@@ -20,7 +21,15 @@ from linsep.prove.claims import Refutation, Verdict
 from linsep.prove.margins import Margin, largest_margin
 from linsep.prove.mistake_bounds import Bound, mistake_bound
 from linsep.prove.separability import separate
-from linsep.wording import STOPPED, bound_in_numbers, squared_update, update_length, verdict_meaning, verdict_title
+from linsep.wording import (
+    INEXACT,
+    STOPPED,
+    bound_in_numbers,
+    squared_update,
+    update_length,
+    verdict_meaning,
+    verdict_title,
+)
 
 _FRAMES = 1000  # moments of a run that are sent; of a longer run evenly spaced ones
 _NEAR = 60  # mistakes before and after the one that is looked at
@@ -82,6 +91,15 @@ def answer(points: Points, settings: Settings, held: Any = None, around: Any = N
         warnings.simplefilter("ignore")  # a budget that is spent, a wide bracket: the page says so in its own words
         _study(shown, X, np.array(points.labels), settings, names, view, around)
     return shown
+
+
+def proof(points: Points, settings: Settings) -> str | None:
+    """Return the proof of the verdict as a document, None if there is none."""
+    X, _ = _columns(points, settings)
+    if len(set(points.labels)) < 2:
+        return None
+    y = np.array(points.labels)
+    return proof_of(separate(X, y, fit_intercept=settings.fit_intercept, time_limit=_SECONDS), X, y)
 
 
 def _study(
@@ -416,6 +434,7 @@ def _theorem(replay: Replay, X: Floats, y: Array, frames: list[int]) -> tuple[di
         "margin": bound.margin.lower,
         "margin_upper": bound.margin.upper,
         "form": bound.margin.form,
+        "doubt": "" if bound.covers_floats else INEXACT,
         "start": {"along": start, "square": first_square},
         "limit_said": _limit_said(model, bound, start, first_square),
         "progress": _plain(checked.progress[frames]),
@@ -441,7 +460,7 @@ def _limit_said(model: Perceptron, bound: Bound, along: float, square: float) ->
         return "∞: double precision does not bound γ from below"
     margin, kind = bound.margin, (bool(model.fit_intercept), np.ndim(bound.margin.w) > 1)
     if square == 0 and model.update_margin == 0:
-        return bound_in_numbers(*kind, radius=bound.radius, margin=margin.lower, limit=bound.upper)
+        return bound_in_numbers(bound.formula, radius=bound.radius, margin=margin.lower, limit=bound.upper)
     eta, gamma = float(model.eta0), margin.lower
     # u is known up to the angle that the bracket on γ leaves it
     along -= 2 * math.sqrt(max(0.0, 1 - (gamma / margin.upper) ** 2)) * math.sqrt(square)

@@ -28,7 +28,7 @@ LARGEST = 4 << 20  # bytes of a question
 _BODY_SECONDS = 30.0  # in which all of it must come
 _HOST = "127.0.0.1"
 _FILES = {"": "text/html", "explore.js": "text/javascript", "explore.css": "text/css"}
-_QUESTIONS = ("compute", "preset", "read", "export")
+_QUESTIONS = ("compute", "preset", "read", "proof", "export")
 _GUARDS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src 'self' data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",

@@ -11,7 +11,8 @@ from importlib.resources import files
 from typing import Any
 
 from linsep.models.perceptron import Perceptron
-from linsep.pages.explorer.engine import answer
+from linsep.pages.checker import script
+from linsep.pages.explorer.engine import answer, proof
 from linsep.pages.explorer.presets import preset
 from linsep.pages.explorer.requests import Points, Settings
 
@@ -38,7 +39,8 @@ def page(name: str) -> str:
 def module() -> str:
     """Return the page's modules as one, for a server, a notebook and a saved page alike."""
     text = "\n".join(page(f"{name}.js") for name in _MODULES)
-    return re.sub(r"^export (?=const|function)|^import .*\n", "", text, flags=re.MULTILINE) + "export { mount };\n"
+    text = re.sub(r"^export (?=const|function)|^import .*\n", "", text, flags=re.MULTILINE)
+    return f"{script()}{text}export {{ mount }};\n"
 
 
 def as_csv(points: Points) -> str:
@@ -84,12 +86,13 @@ def as_html(points: Points, settings: Settings) -> str:
         "points": points.plain(),
         "settings": settings.plain(),
         "shown": answer(points, settings),
+        "proof": proof(points, settings),
         "csv": as_csv(points),
         "python": as_python(points, settings),
     }
     # "<" cannot end the script that holds it when it is written as an escape
     data = json.dumps(content, allow_nan=False).replace("<", "\\u003c")
-    script = module().replace("</script", "<\\/script")
+    whole = module().replace("</script", "<\\/script")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -98,7 +101,7 @@ def as_html(points: Points, settings: Settings) -> str:
         f"<style>\n{page('explore.css')}\n</style>\n</head>\n<body>\n"
         '<main data-linsep="replay"></main>\n'
         f'<script type="application/json" id="linsep-run">{data}</script>\n'
-        f'<script type="module">\n{script}\n</script>\n</body>\n</html>\n'
+        f'<script type="module">\n{whole}\n</script>\n</body>\n</html>\n'
     )
 
 
@@ -107,7 +110,7 @@ def answered(kind: str, asked: Any) -> dict[str, Any]:
 
     Parameters
     ----------
-    kind : {"compute", "preset", "read", "export"}
+    kind : {"compute", "preset", "read", "proof", "export"}
     asked : object
         As the page sent it.
 
@@ -130,6 +133,8 @@ def answered(kind: str, asked: Any) -> dict[str, Any]:
         points, settings = Points.of(asked.get("points")), Settings.of(asked.get("settings", {}))
         if kind == "compute":
             return answer(points, settings, asked.get("view"), asked.get("around"))
+        if kind == "proof":
+            return {"document": proof(points, settings)}
         wanted = asked.get("as")
         if kind == "export" and wanted == "csv":
             return {"text": as_csv(points)}

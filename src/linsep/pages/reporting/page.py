@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from html import escape
 
+from linsep.pages import checker
 from linsep.pages.reporting import sections
 from linsep.pages.reporting.study import Study
 from linsep.pages.reporting.words import CSS
+
+_MOUNT = """
+const read = (name) => document.getElementById(name)?.textContent;
+const data = linsepChecker.tableOf(JSON.parse(read("linsep-data") ?? "null"));
+linsepChecker.mountChecker(document.getElementById("check"), { proof: () => read("linsep-proof"), data: () => data });
+"""
 
 
 def page(found: Study, title: str) -> str:
@@ -23,12 +32,28 @@ def page(found: Study, title: str) -> str:
             sections.terms(),
         ]
     parts.append(sections.colophon(found))
+    script = f"{checker.script()}{_MOUNT}".replace("</script", "<\\/script") if found.document else ""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'"
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta http-equiv="Content-Security-Policy" '
-        "content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">\n"
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         f"<title>{escape(title)}</title>\n<style>{CSS}</style>\n</head>\n<body>\n<main>\n<h1>{escape(title)}</h1>\n"
         + "\n".join(parts)
-        + "\n</main>\n</body>\n</html>\n"
+        + f"\n</main>\n{_carried(found)}"
+        + (f"<script>{script}</script>\n" if script else "")
+        + "</body>\n</html>\n"
+    )
+
+
+def _carried(found: Study) -> str:
+    """Return the proof and, if they are not too many, the rows that it is about, as data of the page."""
+    if found.document is None:
+        return ""
+    parts = [("linsep-proof", found.document), ("linsep-data", found.table)]
+    return "".join(
+        f'<script type="application/json" id="{name}">{checker.as_data(content)}</script>\n'
+        for name, content in parts
+        if content is not None
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import math
 from html import escape
 from importlib.metadata import version
@@ -28,14 +29,14 @@ from linsep.pages.reporting.pieces import (
 from linsep.pages.reporting.study import Study
 from linsep.pages.reporting.words import TERMS, VERDICTS
 from linsep.prove.claims import OVERLAP, QUASI, SEPARABLE
-from linsep.wording import STOPPED, bound_formula, bound_in_numbers, verdict_meaning, verdict_title
+from linsep.wording import INEXACT, STOPPED, bound_in_numbers, verdict_meaning, verdict_title
 
 _SMALL = 200_000  # cells up to which further runs, in other orders, cost nothing to speak of
 _CELLS = 6  # features up to which rows are written out
 _FORMS = {
-    "affine": "affine: of free planes, as people draw it",
-    "augmented": "augmented: of the points (x, 1), as the theorem needs it",
-    "origin": "origin: of planes through the origin",
+    "affine": "of free planes, as people draw it",
+    "augmented": "of the points (x, 1), as the theorem needs it",
+    "origin": "of planes through the origin",
 }
 _SHOWN = 12  # entries of a table before the rest is left out
 
@@ -61,8 +62,8 @@ def summary(found: Study) -> str:
         facts.append(("mistake bound", f"at most {number(found.bound.mistakes)} mistakes, in any order"))
     for margin in (found.affine, found.margin):
         if margin is not None:
-            name = f"largest margin, {_FORMS[margin.form]}"
-            facts.append((name, between(margin.lower, margin.upper)))
+            value = f"{between(margin.lower, margin.upper)} ({_FORMS[margin.form]})"
+            facts.append((f"largest margin, {margin.form}", value))
     if found.unseen is not None:
         held = found.unseen.held_out
         facts.append(
@@ -108,12 +109,22 @@ def verdict(found: Study) -> str:
                 f"{number(high)}."
             )
         )
-    parts.append(
-        paragraph(
-            "To check it again: <code>linsep.separate(X, y).check(X, y)</code>, which shares no code with the search."
+    if found.document is not None:
+        parts.append(
+            paragraph(
+                "You need not believe this page. The button checks the proof again in your browser, in whole numbers, "
+                "with code that shares nothing with linsep's own; "
+                f'<a download="proof.json" href="{_link(found.document)}">proof.json</a> is the proof, and '
+                "<code>linsep verify proof.json DATA</code> checks it elsewhere."
+            )
         )
-    )
+        parts.append('<div id="check"></div>')
     return section("verdict", "Verdict and proof", *parts)
+
+
+def _link(document: str) -> str:
+    """Return the address of a text that is part of the page."""
+    return f"data:application/json;base64,{base64.b64encode(document.encode()).decode()}"
 
 
 def _refutation(found: Study) -> list[str]:
@@ -228,18 +239,21 @@ def _bound_facts(found: Study) -> list[tuple[str, str]]:
     """Return the numbers of the mistake bound and what the audit of its proof found."""
     bound = found.bound
     assert bound is not None
-    kind = found.fit_intercept, len(found.classes) > 2
     facts = [
         ("radius R", f"{number(bound.radius)}, the length of the longest row"),
-        (f"largest margin γ, {_FORMS[bound.margin.form]}", between(bound.margin.lower, bound.margin.upper)),
+        (
+            f"largest margin γ, {bound.margin.form}",
+            f"{between(bound.margin.lower, bound.margin.upper)} ({_FORMS[bound.margin.form]})",
+        ),
     ]
     if math.isfinite(bound.upper):
-        limit = bound_in_numbers(*kind, radius=bound.radius, margin=bound.margin.lower, limit=bound.upper)
-        facts.append(("bound", f"{limit}: at most {number(bound.mistakes)} mistakes"))
+        limit = bound_in_numbers(bound.formula, radius=bound.radius, margin=bound.margin.lower, limit=bound.upper)
+        doubt = "" if bound.covers_floats else f". {INEXACT}"
+        facts.append(("bound", f"{limit}: at most {number(bound.mistakes)} mistakes{doubt}"))
         share = percent(found.model.mistakes_ / bound.mistakes)
         facts.append(("mistakes made", f"{found.model.mistakes_:,}, {share} of the bound"))
     else:
-        facts.append((f"bound {bound_formula(*kind)}", "not known: double precision does not bound γ from below"))
+        facts.append((f"bound {bound.formula}", "not known: double precision does not bound γ from below"))
     if found.audit is not None:
         said = f"every step holds, at each of the {found.audit.mistakes:,} mistakes"
         if not found.audit.holds:
@@ -262,7 +276,8 @@ def margins(found: Study) -> str:
     for margin in (found.affine, found.margin):
         if margin is not None:
             support = f"{len(np.unique(margin.rows)):,}"
-            rows.append([f"largest, {_FORMS[margin.form]}", between(margin.lower, margin.upper), support])
+            name = f"largest, {margin.form}: {_FORMS[margin.form]}"
+            rows.append([name, between(margin.lower, margin.upper), support])
     parts = [paragraph(words, "student"), table(["margin", "value", "support rows"], rows)]
     cloud = found.rows > 300
     if two and model.coef_.any():

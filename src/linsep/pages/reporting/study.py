@@ -16,6 +16,7 @@ from linsep.data.labels import at_least_two_classes, check_same_length, class_la
 from linsep.data.matrices import as_matrix
 from linsep.errors import NotSeparable
 from linsep.models.perceptron import Perceptron
+from linsep.pages.checker import proof_of, table_of
 from linsep.problem import Array, Stop
 from linsep.prove.audits import Audit, Trail, as_trained, audit_trail, retrace, run_margin
 from linsep.prove.claims import SEPARABLE, UNKNOWN, Verdict
@@ -46,6 +47,8 @@ class Study:
     model: Perceptron = field(repr=False)
     trail: Trail = field(repr=False)
     verdict: Verdict
+    document: str | None = field(default=None, repr=False)  # the proof of the verdict, if it has one
+    table: dict[str, Any] | None = field(default=None, repr=False)  # rows and labels for the checker on the page
     margin: Margin | None = None  # augmented, or origin without offset: the one of the theorem
     searched: bool = True  # whether the margin was searched for, or comes from the run
     affine: Margin | None = None  # the one that people draw
@@ -105,6 +108,8 @@ def study(X: Any, y: Any, **asked: Any) -> Study:
         sizes=np.bincount(codes).tolist(), name=_names(names), fit_intercept=offset, delta=options.delta, X=X, y=y,
         model=model, trail=retrace(model, X, y), verdict=verdict, seconds=seconds,
     )  # fmt: skip
+    found.document = proof_of(verdict, X, y)
+    found.table = None if found.document is None else table_of(X, y)
     if verdict.kind == SEPARABLE:
         _study_margins(found)
     with found.timed("held-out rows"):

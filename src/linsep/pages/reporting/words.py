@@ -83,6 +83,15 @@ figure img{filter:invert(.92) hue-rotate(180deg)}}
 @media (max-width:34rem){figure{margin:1.2rem -1rem;padding:.4rem 0;border-width:1px 0;border-radius:0}
 figcaption{padding:.4rem 1rem 0}}
 code{font-size:.9em;overflow-wrap:anywhere}
+button{font:inherit;font-weight:600;color:inherit;background:var(--card);border:1px solid var(--soft);
+border-radius:.5rem;padding:.45rem 1rem;cursor:pointer}button:disabled{opacity:.5}
+.check-drop{display:block;margin:.8rem 0;padding:1rem;border:2px dashed var(--line);border-radius:.5rem}
+.check-drop.over{border-color:var(--yes)}.check-drop input{display:block;margin-top:.5rem;max-width:100%}
+.check-steps{padding-left:1.3rem}.check-steps li{margin:.5rem 0;overflow-wrap:anywhere}
+.check-verdict{font-weight:650;padding:.7rem 1rem;border-radius:.5rem;background:var(--card);
+border-left:.4rem solid var(--maybe)}
+.check-verdict[data-holds=true]{border-color:var(--yes)}.check-verdict[data-holds=false]{border-color:var(--no)}
+a{color:inherit}
 footer{margin-top:3rem;color:var(--soft);font-size:.85rem;border-top:1px solid var(--line)}
-@media print{body{font-size:11pt}figure,tr{break-inside:avoid}}
+@media print{#check{display:none}body{font-size:11pt}figure,tr{break-inside:avoid}}
 """

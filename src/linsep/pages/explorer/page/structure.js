@@ -156,12 +156,13 @@ export function build(page) {
       live ? button("offset", "Allow an offset", "Let planes leave the origin", () => page.allowOffset()) : null,
       html("dl", {}, ...FACTS.map(fact)));
     const proof = named("proof", html("section", { class: "card proof", "aria-label": "The proof", "data-part": "proof" }));
+    const check = named("check", html("section", { class: "card check", "aria-label": "Check of the proof", "data-part": "check", hidden: true }));
     const chart = ([key, title, formula, said]) => html("figure", { class: "card", "data-chart": key },
       html("figcaption", {}, html("b", {}, title), " ", named(`formula-${key}`, html("i", {}, ...colored(formula))), named(`value-${key}`, html("output", { "aria-live": "off" }, "\u00a0"))),
       html("div", { class: "chart" }, named(`chart-${key}`, svg("svg", { tabindex: 0, role: "slider", "aria-label": title, "aria-valuemin": 0, "aria-valuenow": 0 })),
         named(`cursor-${key}`, html("i", { class: "cursor", hidden: true }))),
       html("p", { class: "small" }, said));
-    return html("div", { class: "side" }, verdict, proof, html("section", { class: "charts", "aria-label": "Charts" }, ...CHARTS.map(chart)), settings());
+    return html("div", { class: "side" }, verdict, proof, check, html("section", { class: "charts", "aria-label": "Charts" }, ...CHARTS.map(chart)), settings());
   }
 
   const status = named("status", html("p", { class: "status", role: "alert", "data-part": "status" }));

@@ -56,6 +56,8 @@ export function words(page) {
     const offset = verdict?.offset_helps ? " With an offset some plane separates them." : "";
     root.dataset.verdict = kind ?? "";
     put(part.kind, verdict?.title ?? "No verdict yet");
+    part.check.hidden = !kind || kind === "unknown";
+    checker.clear();
     put(part.kindSaid, verdict ? `${sentence(verdict.said)}${proof}${offset}` : "Two classes are needed.");
     if (part.offset) part.offset.hidden = !verdict?.refutation || state.settings.fit_intercept;
     const tell = (key, value, text) => {
@@ -76,6 +78,17 @@ export function words(page) {
     tell("stop", run?.stop, run?.stop.replace("_", " "));
     part["fact-stop"].parentNode.title = run ? sentence(run.stopped) : "Why the run ended";
   }
+  // The proof is checked again in the browser, by code that shares nothing with Python's.
+  const columns = () => page.shownColumns() ?? [...(state.rows[0] ?? []).keys()];
+  const used = (row) => (state.rows[0]?.length > 2 && state.settings.columns ? columns().map((j) => row[j]) : row);
+  const checker = linsepChecker.mountChecker(part.check, {
+    proof: async () => {
+      if (page.line.replay) return page.line.replay.proof;
+      const asked = { points: { rows: state.rows, labels: state.labels, names: state.names }, settings: state.settings };
+      return (await page.ask("proof", asked))?.document ?? "";
+    },
+    data: () => ({ rows: state.rows.length, cells: (i) => used(state.rows[i]), label: (i) => state.labels[i] }),
+  });
   function drawCount() { // how many mistakes so far, and in all
     const run = state.shown?.run;
     if (run) put(part["fact-mistakes"], `${run.frames[state.index]} of ${run.mistakes}`);
@@ -125,6 +138,7 @@ export function words(page) {
     put(part["proof-end"], `k = ${k} ≤ ${theorem.limit_said} ${compare(k, theorem.limit)}`);
     put(part.checked, [
       theorem.holds ? `All ${run.mistakes} steps checked: every inequality holds.` : theorem.violation,
+      theorem.doubt,
       theorem.form === "augmented" ? "With an offset, γ and w are those of the points (x, 1), whose squared length is at most R² + 1." : "",
       many ? "With more than two classes w is all weight vectors together; two of them move at a mistake, hence the factor 2." : "",
     ].join(" "));

@@ -1,0 +1,82 @@
+"""A checker of proofs in JavaScript, for the report and the explorer: it shares no code with the Python ones.
+
+In: a verdict and its rows. Out: the script, and the proof and the rows as a page carries them. Read ``check.js`` first.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from linsep.prove.claims import Verdict
+from linsep.prove.documents import to_json
+
+_MODULES = ("exact", "document", "check", "table", "panel")  # each uses those before
+_LARGEST = 1 << 20  # characters of rows that a page carries
+_EXACT = 2**53  # floats hold integers up to here
+
+
+@cache
+def script() -> str:
+    """Return the checker as one constant, ``linsepChecker``, with its functions."""
+    parts = (files("linsep.pages.checker").joinpath(f"{name}.js").read_text(encoding="utf-8") for name in _MODULES)
+    text = re.sub(r"^export (?=const|function|class|async)|^import .*\n", "", "\n".join(parts), flags=re.MULTILINE)
+    return (
+        f"const linsepChecker = (() => {{\n{text}\nreturn {{ checkProof, mountChecker, runCheck, tableOf }};\n}})();\n"
+    )
+
+
+def proof_of(verdict: Verdict, X: Any, y: Any) -> str | None:
+    """Return the proof of a verdict as a document, None if there is none that a page can carry."""
+    try:
+        document = to_json(verdict, X, y)
+    except ValueError:  # nothing is proved, or JSON cannot hold its labels
+        return None
+    return document if len(document) <= 2 * _LARGEST else None
+
+
+def table_of(X: Any, y: Any, largest: int = _LARGEST) -> dict[str, Any] | None:
+    """Return rows and labels for the checker, every number exactly; None if they are more than a page should carry."""
+    cells = X.nnz if sp.issparse(X) else X.size
+    if 2 * cells > largest or (X.data.dtype if sp.issparse(X) else X.dtype).kind not in "iufb":
+        return None
+    lines = _sparse_lines(X) if sp.issparse(X) else [" ".join(map(_text, row)) for row in _plain(X)]
+    if sum(map(len, lines)) > largest:
+        return None
+    return {"labels": np.asarray(y).tolist(), "lines": lines, "features": X.shape[1]}
+
+
+def as_data(content: Any) -> str:
+    """Return JSON that can stand in a script of a page: nothing in it ends the script."""
+    text = content if isinstance(content, str) else json.dumps(content, allow_nan=False)
+    return text.replace("<", "\\u003c")
+
+
+def _sparse_lines(X: Any) -> list[str]:
+    """Return a line for each row, in which zeros are left out."""
+    X = sp.csr_array(X)
+    X.sort_indices()
+    values = [_text(value) for value in _plain(X.data)]
+    words = [f"{j}:{value}" for j, value in zip(X.indices.tolist(), values, strict=True)]
+    return [" ".join(words[start:stop]) for start, stop in zip(X.indptr[:-1], X.indptr[1:], strict=True)]
+
+
+def _plain(values: Any) -> list[Any]:
+    """Return numbers of Python, unchanged."""
+    values = np.asarray(values)
+    if values.dtype.kind == "b":
+        values = values.astype(np.int8)
+    return (values.astype(np.float64) if values.dtype.kind == "f" else values).tolist()  # type: ignore[no-any-return]
+
+
+def _text(value: float) -> str:
+    """Return a number so that it reads back exactly; whole numbers that no double holds end in n."""
+    if isinstance(value, int):
+        return str(value) if abs(value) <= _EXACT else f"{value}n"
+    return str(int(value)) if value.is_integer() and abs(value) < _EXACT else repr(value)

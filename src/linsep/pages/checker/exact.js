@@ -1,0 +1,168 @@
+// Exact numbers: fractions of BigInts, cells of a table, SHA-256. Nothing here rounds.
+
+export class Malformed extends Error {} // the document or the table is not what it should be
+export class Fails extends Error {} // the proof does not prove what it claims about these data
+
+const LONGEST = 100_000; // characters of a number in a document
+const WIDEST = 1_000_000n; // bits of a common denominator
+
+const abs = (a) => (a < 0n ? -a : a);
+export function gcd(a, b) {
+  [a, b] = [abs(a), abs(b)];
+  while (b) [a, b] = [b, a % b];
+  return a;
+}
+const bits = (a) => BigInt(a.toString(16).length * 4);
+export function lcm(a, b) { // of positive numbers; mostly one divides the other
+  if (a % b === 0n) return a;
+  const found = (a / gcd(a, b)) * b;
+  if (bits(found) > WIDEST) throw new Malformed("the common denominator of these numbers is too long");
+  return found;
+}
+export const fraction = (top, bottom = 1n) => {
+  if (!bottom) throw new Malformed("a fraction has the denominator 0");
+  const g = gcd(top, bottom) || 1n, sign = bottom < 0n ? -1n : 1n;
+  return { top: (sign * top) / g, bottom: (sign * bottom) / g };
+};
+
+// A double is a whole number times a power of two.
+const view = new DataView(new ArrayBuffer(8));
+export function binary(value) { // {digits, power}: value = digits · 2^power
+  if (Number.isInteger(value) && Math.abs(value) < 2 ** 53) return { digits: BigInt(value), power: 0 };
+  if (!Number.isFinite(value)) throw new Malformed(`${value} is not a number`);
+  view.setFloat64(0, value);
+  const raw = view.getBigUint64(0), exponent = Number((raw >> 52n) & 2047n), rest = raw & ((1n << 52n) - 1n);
+  const digits = exponent ? rest | (1n << 52n) : rest;
+  return { digits: raw >> 63n ? -digits : digits, power: Math.max(exponent, 1) - 1075 };
+}
+export const DECIMAL = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,4})?$/;
+export function decimal(text) { // {digits, power}: value = digits · 10^power
+  if (!DECIMAL.test(text) || text.length > 4000) throw new Malformed(`${quote(text)} is not a number`);
+  const [head, exponent = "0"] = text.toLowerCase().split("e"), [whole, part = ""] = head.split(".");
+  const sign = whole.startsWith("-") ? -1n : 1n;
+  return { digits: sign * BigInt(`${whole.replace(/[+-]/, "")}${part}` || "0"), power: Number(exponent) - part.length };
+}
+export const quote = (text) => `“${String(text).length > 40 ? `${String(text).slice(0, 40)}…` : text}”`;
+
+// The number that a string of a document stands for: 7, -3/7, 0.25, 0xff/0x3, and 0x1.8p-1 for 3/4.
+export function number(text) {
+  if (typeof text !== "string" || text.length > LONGEST) throw new Malformed("a number must be a text of at most 100,000 characters");
+  let found = /^(-?)(\d{1,4000})(?:\/(\d{1,4000})|\.(\d{1,4000}))?$/.exec(text);
+  if (found) {
+    const [, sign, whole, bottom, part] = found, minus = sign ? -1n : 1n;
+    if (part !== undefined) return fraction(minus * BigInt(whole + part), 10n ** BigInt(part.length));
+    return fraction(minus * BigInt(whole), BigInt(bottom ?? 1));
+  }
+  found = /^(-?)(0x[0-9a-f]+)(?:\/(0x[0-9a-f]+))?$/.exec(text);
+  if (found) return fraction((found[1] ? -1n : 1n) * BigInt(found[2]), BigInt(found[3] ?? 1));
+  found = /^(-?)0x([01])\.([0-9a-f]{1,13})p([+-]\d{1,4})$/.exec(text);
+  if (found) {
+    const [, sign, lead, part, exponent] = found, power = Number(exponent) - 4 * part.length;
+    const digits = (sign ? -1n : 1n) * BigInt(`0x${lead}${part}`), whole = power < 0 ? fraction(digits, 1n << BigInt(-power)) : fraction(digits << BigInt(power));
+    if (Number(exponent) > 1023 || Number(exponent) < -1074) throw new Malformed(`${quote(text)} is out of the range of doubles`);
+    return whole;
+  }
+  throw new Malformed(`${quote(text)} is not a number`);
+}
+
+// A cell is a number of JavaScript, or a text: the decimal that it shows or the double nearest to it, as `values` says.
+// With an n behind it, it is that whole number, of any length.
+function cellOf(cell, values) {
+  if (typeof cell === "string" && /^-?\d{1,400}n$/.test(cell)) return { digits: BigInt(cell.slice(0, -1)), power: 0 };
+  if (typeof cell === "number" && values === "binary") return binary(cell);
+  const text = String(cell); // of a number the shortest decimal that reads back as it
+  if (values === "decimal") return decimal(text);
+  if (!DECIMAL.test(text) || text.length > 4000) throw new Malformed(`${quote(text)} is not a number`);
+  return binary(Number(text));
+}
+export const isWholeText = (cell) => typeof cell === "string" && cell.endsWith("n");
+export const nearest = (cell) => Number(isWholeText(cell) ? BigInt(cell.slice(0, -1)) : cell); // the nearest double
+
+// A row times a positive whole number `scale`, which makes all of it whole.
+export function wholeRow(cells, values) {
+  const base = values === "decimal" ? 10n : 2n, parts = cells.map((cell) => cellOf(cell, values));
+  let lowest = 0;
+  for (const { digits, power } of parts) if (digits && power < lowest) lowest = power;
+  return {
+    cells: parts.map(({ digits, power }) => (digits ? digits * base ** BigInt(power - lowest) : 0n)),
+    scale: base ** BigInt(-lowest),
+  };
+}
+
+// Fractions times a positive whole number, which makes all of them whole.
+export function whole(values) {
+  const common = values.reduce((found, { bottom }) => lcm(found, bottom), 1n);
+  return { cells: values.map(({ top, bottom }) => top * (common / bottom)), scale: common };
+}
+
+export function show({ top, bottom }, most = 26) { // a fraction as people read it
+  const text = bottom === 1n ? `${top}` : `${top}/${bottom}`;
+  if (text.length <= most) return text.replace("-", "−");
+  const digits = `${abs(top)}`.length - `${bottom}`.length, places = 12n;
+  if (Math.abs(digits) > 12) return `${top < 0n ? "−" : ""}about 10^${digits}`;
+  const scaled = (abs(top) * 10n ** places) / bottom, head = `${scaled}`.padStart(13, "0");
+  return `${top < 0n ? "−" : ""}${head.slice(0, -12)}.${head.slice(-12).slice(0, 8)}…`;
+}
+
+// ------------------------------------------------------------------------------------------ SHA-256 (FIPS 180-4), in parts
+
+const ROUNDS = (() => { // the first bits of the roots of the first primes
+  const primes = [];
+  for (let n = 2; primes.length < 64; n++) if (primes.every((p) => n % p)) primes.push(n);
+  const root = (p, k) => { // floor(p^(1/k) · 2^32) modulo 2^32, by bisection
+    let [low, high] = [0n, BigInt(p) << 32n];
+    while (low < high) {
+      const middle = (low + high + 1n) >> 1n;
+      if (middle ** BigInt(k) <= BigInt(p) << BigInt(32 * k)) low = middle;
+      else high = middle - 1n;
+    }
+    return Number(low & 0xffffffffn) | 0;
+  };
+  return { constants: Int32Array.from(primes, (p) => root(p, 3)), start: primes.slice(0, 8).map((p) => root(p, 2)) };
+})();
+export class Sha256 {
+  constructor() {
+    this.state = Int32Array.from(ROUNDS.start);
+    this.block = new Uint8Array(64);
+    this.filled = 0;
+    this.length = 0;
+    this.words = new Int32Array(64);
+  }
+  update(bytes) {
+    this.length += bytes.length;
+    for (let at = 0; at < bytes.length;) {
+      const taken = Math.min(64 - this.filled, bytes.length - at);
+      this.block.set(bytes.subarray(at, at + taken), this.filled);
+      this.filled += taken;
+      at += taken;
+      if (this.filled === 64) { this.mix(); this.filled = 0; }
+    }
+    return this;
+  }
+  mix() {
+    const { words: w, block, state } = this, turn = (x, n) => (x >>> n) | (x << (32 - n));
+    for (let t = 0; t < 16; t++) w[t] = (block[4 * t] << 24) | (block[4 * t + 1] << 16) | (block[4 * t + 2] << 8) | block[4 * t + 3];
+    for (let t = 16; t < 64; t++) {
+      const p = w[t - 15], q = w[t - 2];
+      w[t] = (w[t - 16] + (turn(p, 7) ^ turn(p, 18) ^ (p >>> 3)) + w[t - 7] + (turn(q, 17) ^ turn(q, 19) ^ (q >>> 10))) | 0;
+    }
+    let [a, b, c, d, e, f, g, h] = state;
+    for (let t = 0; t < 64; t++) {
+      const one = (h + (turn(e, 6) ^ turn(e, 11) ^ turn(e, 25)) + ((e & f) ^ (~e & g)) + ROUNDS.constants[t] + w[t]) | 0;
+      const two = ((turn(a, 2) ^ turn(a, 13) ^ turn(a, 22)) + ((a & b) ^ (a & c) ^ (b & c))) | 0;
+      [h, g, f, e, d, c, b, a] = [g, f, e, (d + one) | 0, c, b, a, (one + two) | 0];
+    }
+    [a, b, c, d, e, f, g, h].forEach((v, i) => { state[i] = (state[i] + v) | 0; });
+  }
+  digest() { // as bytes; nothing can be added afterwards
+    const end = new Uint8Array(((119 - (this.length % 64)) % 64) + 9), size = new DataView(end.buffer);
+    end[0] = 128;
+    size.setBigUint64(end.length - 8, BigInt(this.length) * 8n);
+    this.update(end);
+    const out = new DataView(new ArrayBuffer(32));
+    this.state.forEach((v, i) => out.setInt32(4 * i, v));
+    return new Uint8Array(out.buffer);
+  }
+}
+export const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+export const utf8 = (text) => new TextEncoder().encode(text);
