@@ -211,7 +211,18 @@ class Separation:
                     parts[free] = -Fraction(int(table[i][k]), int(table[free][k]))
             numbers = {name[kept[at]]: value / scale[kept[at]] for at, value in parts.items()}
             unit = numbers[name[kept[i]]]
-            found.append({each: numbers[each] / unit for each in self.names if each in numbers})
+            if self._given.alias == "keep":
+                numbers |= self._shared(numbers)
+            found.append({each: numbers[each] / unit for each in self.names if numbers.get(each)})
+        return found
+
+    def _shared(self, numbers: dict[str, Fraction]) -> dict[str, Fraction]:
+        """Return what an estimable function must be in the columns that depend on others."""
+        found = {}
+        for v in self._alias_vectors():
+            at = self._alias_column(v)
+            along = sum((numbers.get(name, 0) * v[j] for j, name in enumerate(self.names) if j != at), Fraction(0))
+            found[self.names[at]] = -along / v[at]
         return found
 
     @property
