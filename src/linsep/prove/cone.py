@@ -14,21 +14,23 @@ either some ``g`` is positive on all of them, or some cancel, which belong to ``
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from flint import fmpz_mat
 
 from linsep.problem import Array
-from linsep.prove.claims import Data, Verdict
-from linsep.prove.systems import System, column, echelon, entries, primitive, span
-from linsep.prove import algebra
+from linsep.prove.claims import Verdict
+from linsep.prove.systems import Solver, System, column, echelon, entries, first_independent, primitive, span
 from linsep.prove.algebra import Tick
 from linsep.prove.exact_view import Lens, decide
 from linsep.prove.search import Search
 
 _LARGE = 100_000  # cells from which on floats look first
+_FEW = 400_000  # numbers that are all written out
 _BITS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)  # of a direction that might do
 
 
@@ -43,22 +45,71 @@ class Combination(NamedTuple):
     multipliers: list[Fraction]
 
 
-class Face(NamedTuple):
-    """What face reduction finds; vectors have an entry for every unknown, zero outside ``columns``."""
+@dataclass(frozen=True, eq=False)
+class Face:
+    """What face reduction finds; vectors are in the unknowns of ``columns``."""
 
     system: System  # in the unknowns of ``columns`` alone
     columns: list[int]  # that all others depend on
     aliases: Any  # null space of all rows: one column for each of the other unknowns
-    independent: Array  # rows that all others depend on
-    direction: list[int]  # generic, in the unknowns of ``columns``
+    spanning: Array  # rows that all others depend on
+    direction: list[int]  # generic
     separated: Array  # by number
-    contradiction: Combination  # of rows of N, which they span
-    span: Any  # null space of N: the linear hull of C, in the unknowns of ``columns``
+    equations: Array  # that all equations depend on
+    levels: list[tuple[Array, list[int]]]  # inequalities that cancel, as integer rows, up to the span of those before
+    span: Any  # null space of N: the linear hull of C
 
     @property
     def dimension(self) -> int:
         """In how many independent directions the likelihood can grow for ever."""
         return int(self.span.ncols())
+
+    @cached_property
+    def independent(self) -> Array:
+        """As many rows as there are columns that are independent."""
+        found: Array = self.spanning[first_independent(self.system.rows(self.spanning)[0])]
+        return found
+
+    @cached_property
+    def rest(self) -> tuple[Array, Any, list[int]]:
+        """Few rows of ``N`` that span it, as integers, and the exponents left out: independent equations first."""
+        first = self.equations
+        if len(first):
+            first = first[first_independent(self.system.rows(first)[0])]
+        ids = np.concatenate((first, *(ids for ids, _ in self.levels)))
+        return ids, *self.system.rows(ids)
+
+    @cached_property
+    def solver(self) -> Solver:
+        """Expresses what is in the span of ``N`` by the rows of ``rest``."""
+        return Solver(self.rest[1])
+
+    @cached_property
+    def contradiction(self) -> Combination:
+        """The rows of ``rest`` with multipliers that cancel, positive for inequalities.
+
+        The inequalities of a level cancel up to rows of the levels before, which are added often enough to stay
+        positive: from the last level to the first.
+        """
+        ids, A, shifts = self.rest
+        multipliers = [0] * len(ids)
+        starts = np.cumsum([len(ids) - sum(len(each) for each, _ in self.levels), *(len(e) for e, _ in self.levels)])
+        rows = fmpz_mat(len(self.levels), len(ids))
+        for k, (start, (_, weights)) in enumerate(zip(starts.tolist(), self.levels, strict=False)):
+            for i, value in enumerate(weights):
+                rows[k, start + i] = value
+        lower, common = self.solver.express(rows * A)  # in the first rows possible: those of the levels before
+        for k in range(len(self.levels) - 1, -1, -1):
+            start, weights = int(starts[k]), self.levels[k][1]
+            least = min((Fraction(multipliers[start + i], value) for i, value in enumerate(weights)), default=Fraction(0))
+            times = max(1, 1 - math.floor(least / int(common[k])))
+            for i, value in enumerate(weights):
+                multipliers[start + i] += times * int(common[k]) * value
+            for i in range(start):
+                multipliers[i] -= times * int(lower[k, i])
+        exact = [Fraction(m) / Fraction(2) ** shift for m, shift in zip(primitive(multipliers), shifts, strict=True)]
+        order = np.argsort(ids, kind="stable")
+        return Combination(ids[order], [exact[k] for k in order.tolist()])
 
 
 class View(Lens):
@@ -77,50 +128,115 @@ class View(Lens):
         return np.flatnonzero((self.system.signs(w) <= 0) & self.open)
 
 
+class Table(Lens):
+    """Few rows in the unknowns of a subspace, all written out; inequalities are numbered by their place."""
+
+    def __init__(self, system: System, table: Any) -> None:
+        k = table.ncols()
+        identity = fmpz_mat(k, k, [int(i == j) for i in range(k) for j in range(k)])
+        super().__init__(system.data, identity, np.ones(table.nrows(), dtype=bool))
+        self.table = table
+
+    def rows(self, ids: Array) -> Any:
+        """Return rows as integers in the present unknowns."""
+        every = self.table.tolist()
+        return fmpz_mat([every[i] for i in ids.tolist()]) * self.basis
+
+    def unmet(self, w: Any) -> Array:
+        """Return the rows that are not positive on unknowns, a column."""
+        return np.array([i for i, (value,) in enumerate((self.table * w).tolist()) if value <= 0], dtype=np.intp)
+
+
 def reduce(system: System, order: list[int], *, tick: Tick = no_limit) -> Face:
     """Find columns, separated rows, a generic direction and the contradiction that proves the rest to be the rest."""
     rng = np.random.default_rng(0)
     ids = system.ids
-    independent, columns, aliases = span(system, ids, order, rng, tick)
+    spanning, columns, aliases = span(system, ids, order, rng, tick)
     narrow = system.within(columns)
-    equations = ids[narrow.is_equation(ids)]
-    face, _, V = span(narrow, equations, list(range(narrow.unknowns)), rng, tick)
-    levels = _Levels(narrow, face, V, rng, tick)
-    direction = levels.run(ids[~narrow.is_equation(ids)])
+    equal = narrow.is_equation(ids)
+    equations, _, V = span(narrow, ids[equal], list(range(narrow.unknowns)), rng, tick)
+    levels = _Levels(narrow, V, rng, tick)
+    direction = levels.run(ids[~equal])
     return Face(
-        narrow, columns, aliases, independent, direction, levels.left, levels.contradiction(), levels.V
+        narrow, columns, aliases, spanning, direction, levels.left, equations, levels.found, levels.V
     )
 
 
 class _Levels:
-    """The rows known to be in ``N``, the subspace they leave, and the inequalities that do not vanish on it."""
+    """The subspace that the rows known to be in ``N`` leave, and the inequalities that do not vanish on it."""
 
-    def __init__(self, system: System, face: Array, V: Any, rng: np.random.Generator, tick: Tick) -> None:
-        self.system, self.face, self.V, self.rng, self.tick = system, face, V, rng, tick
-        self.multipliers = [0] * len(face)  # of the rows as integers
+    def __init__(self, system: System, V: Any, rng: np.random.Generator, tick: Tick) -> None:
+        self.system, self.V, self.rng, self.tick = system, V, rng, tick
+        self.found: list[tuple[Array, list[int]]] = []
         self.left = np.zeros(len(system.data.y) * system.data.classes, dtype=bool)
 
     def run(self, ids: Array) -> list[int]:
         """Go down until some direction is positive on all that is left; return it."""
         system = self.system
         self.left[ids] = True
-        self._drop_vanishing()
         everything = self.V.ncols() == system.unknowns
-        if everything and system.basis is None and len(ids) * system.unknowns >= _LARGE and not system.equal.any():
+        if everything and system.basis is None and len(ids) * system.unknowns >= _LARGE:
+            self.left &= ~np.repeat(system.zero_rows(), system.data.classes)
             verdict, first = _look(system)
-            if verdict is not None and verdict.separator is not None:
+            if verdict is not None:
                 return _as_unknowns(verdict, system)
             if first is not None:
                 self._add(*first)
         while True:
+            if self.V.ncols() <= 1:
+                return self._on_a_line()
             self._drop_vanishing()
-            if not self.left.any():
-                return [0] * system.unknowns
+            few = np.flatnonzero(self.left)
+            if len(few) * self.V.ncols() <= _FEW:
+                return self._of_few(few)
             view = View(system, self.V, self.left)
             w, some, found = decide(view, self._some(view.dimension), self.rng, self.tick)
             if found is None:
                 return shortened(view, w, some)
             self._add(some[found.places], found.weights)
+
+    def _on_a_line(self) -> list[int]:
+        """Look at the two directions that are left, or at none."""
+        if self.V.ncols() == 0:
+            self.left[:] = False
+            return [0] * self.system.unknowns
+        signs = self.system.signs(self.V)
+        self.left &= signs != 0
+        up, down = np.flatnonzero(self.left & (signs > 0)), np.flatnonzero(self.left & (signs < 0))
+        if len(up) and len(down):
+            pair = np.array([up[0], down[0]])
+            heights = entries(self.system.rows(pair)[0] * self.V)
+            self._add(pair, primitive([-heights[1], heights[0]]))
+        if not (len(up) or len(down)) or self.V.ncols() == 0:
+            self.left[:] = False
+            return [0] * self.system.unknowns
+        return [value if len(up) else -value for value in entries(self.V)]
+
+    def _of_few(self, ids: Array) -> list[int]:
+        """Write the rows that are left out and decide among them."""
+        table = self.system.rows(ids)[0] * self.V
+        while True:
+            rows = table.tolist()
+            kept = [k for k, row in enumerate(rows) if any(row)]
+            ids = ids[kept]
+            self.left[:] = False
+            self.left[ids] = True
+            if not kept:
+                self._restrict(table)
+                return [0] * self.system.unknowns
+            table = fmpz_mat([rows[k] for k in kept])
+            view = Table(self.system, table)
+            some = np.arange(len(ids))
+            most = 8 * view.dimension + 8
+            some = np.sort(self.rng.choice(some, most, replace=False)) if len(some) > most else some
+            w, some, found = decide(view, some, self.rng, self.tick)
+            if found is None:
+                whole_view = View(self.system, self.V, self.left)
+                return shortened(whole_view, self.V * w, ids[some])
+            more = some[found.places]
+            W = self._restrict(fmpz_mat([table.tolist()[k] for k in more.tolist()]))
+            self.found.append((ids[more], found.weights))
+            table = table * W
 
     def _some(self, dimension: int) -> Array:
         """Return some of the inequalities that are left."""
@@ -129,42 +245,27 @@ class _Levels:
 
     def _drop_vanishing(self) -> None:
         """Take out the inequalities that are zero on the whole subspace."""
-        if self.V.ncols() == 0:
-            self.left[:] = False
-        elif self.V.ncols() == self.system.unknowns and self.system.basis is None:
+        if self.V.ncols() == self.system.unknowns and self.system.basis is None:
             self.left &= ~np.repeat(self.system.zero_rows(), self.system.data.classes)
         else:
-            random = column(self.rng.integers(1, 2**62, self.V.ncols()).tolist())
-            self.left &= ~self.system.vanish(self.V * random)
+            self.left &= ~self.system.vanish(self.V, self.rng)
 
     def _add(self, more: Array, weights: list[int]) -> None:
-        """Join inequalities that cancel up to the span of the face, and restrict the subspace to where they vanish."""
-        B, _ = self.system.rows(more)
-        if len(self.face):
-            A, _ = self.system.rows(self.face)
-            c, q = algebra.express(A, fmpz_mat(1, len(weights), weights) * B)  # q Σ weights b = Σ c a
-            free = self.system.is_equation(self.face).tolist()
-            times = 1 + max(
-                (value // m for value, m, any_sign in zip(c, self.multipliers, free, strict=True) if not any_sign),
-                default=0,
-            )
-            times = max(times, 1)
-            self.multipliers = [times * m - value for m, value in zip(self.multipliers, c, strict=True)]
-            weights = [q * value for value in weights]
-        self.multipliers = primitive([*self.multipliers, *weights])
-        self.face = np.concatenate((self.face, more))
-        inner = B * self.V
-        self.V = self.V * echelon(inner, list(range(inner.ncols())))[1]
-        table = self.V.transpose().tolist()
-        columns = [primitive([int(value) for value in row]) for row in table]
-        self.V = fmpz_mat(len(columns), self.V.nrows(), [value for row in columns for value in row]).transpose()
+        """Take note of inequalities that cancel up to the span of those before, and restrict the subspace."""
+        self.found.append((more, weights))
+        self._restrict(self.system.rows(more)[0] * self.V)
 
-    def contradiction(self) -> Combination:
-        """Return the face with the multipliers of the rows as given."""
-        _, shifts = self.system.rows(self.face)
-        order = np.argsort(self.face, kind="stable")
-        exact = [Fraction(m) / Fraction(2) ** shift for m, shift in zip(self.multipliers, shifts, strict=True)]
-        return Combination(self.face[order], [exact[k] for k in order.tolist()])
+    def _restrict(self, inner: Any) -> Any:
+        """Restrict the subspace to where rows in its unknowns vanish; return how."""
+        W = echelon(inner, list(range(inner.ncols())))[1]
+        V = self.V * W
+        for k in range(V.ncols()):
+            divisor = math.gcd(*(int(V[i, k]) for i in range(V.nrows())))
+            if divisor > 1:
+                for i in range(V.nrows()):
+                    V[i, k] = V[i, k] // divisor
+        self.V = V
+        return W
 
 
 class _Look(Search):

@@ -23,7 +23,7 @@ from linsep.prove.regression_documents import certificate
 from linsep.prove.regression_families import FAMILIES, INTERCEPT, WITHOUT_INTERCEPT, Model, Response, build, labels
 from linsep.prove.regression_inputs import Given, gather
 from linsep.prove.statuses import ALIASED, FINITE, UNDETERMINED, Statuses
-from linsep.prove.systems import column, span
+from linsep.prove.systems import column
 
 _LOOK = 64  # rows that show whether floats are short decimals
 COMPLETE, QUASI, OVERLAP = "complete", "quasi", "overlap"
@@ -127,7 +127,7 @@ class Separation:
         self._position = {unknown: k for k, unknown in enumerate(face.columns)}
         self._split = face.separated[model.system.ids]
         self.kind = OVERLAP if not self._split.any() else COMPLETE if self._split.all() else QUASI
-        self.statuses = [self._own(j)[0] for j in range(len(self.names))]
+        self.statuses = [self._own(j) for j in range(len(self.names))]
 
     # -----------------------------------------------------------------------------------------------------------
     # What was found
@@ -298,10 +298,11 @@ class Separation:
         c[self._position[self._model.order[j]]] = self._model.scales[j]
         return c
 
-    def _own(self, j: int) -> tuple[str, None]:
-        c = [Fraction(0)] * len(self.names)
-        c[j] = Fraction(1)
-        return self._status(c), None
+    def _own(self, j: int) -> str:
+        """Return the status of a coefficient."""
+        unknown, aliases = self._model.order[j], self._face.aliases
+        shared = self._given.alias == "keep" and any(aliases[unknown, k] for k in range(aliases.ncols()))
+        return ALIASED if shared or unknown not in self._position else self._finder.status(self._unit(j))
 
     def predict_status(self, X: Any) -> Array:
         """Say of new rows whether maximum likelihood gives them a probability of exactly 0 or 1.

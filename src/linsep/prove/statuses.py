@@ -50,7 +50,7 @@ class Statuses:
         self.face, self.system, self.tick = face, face.system, tick
         self.rng = np.random.default_rng(0)
         self._known: dict[tuple[int, ...], _Answer] = {}
-        self._base: tuple[Any, list[int], list[int]] | None = None
+        self._hull = [[int(value) for value in row] for row in face.span.tolist()]
         self.view = View(face.system, face.span, face.separated)
         self.pool: Array = np.empty(0, dtype=np.intp)
         if face.dimension > 1:
@@ -84,7 +84,10 @@ class Statuses:
         return Status(status, self.combined(goal, ids, found))
 
     def _decided(self, c: list[int]) -> tuple[str, list[int], _Answer | None]:
-        target = entries(fmpz_mat(1, len(c), c) * self.face.span) if self.face.dimension else []
+        target = [0] * self.face.dimension
+        for value, row in zip(c, self._hull, strict=True) if self.face.dimension else ():
+            if value:
+                target = [a + value * b for a, b in zip(target, row, strict=True)]
         if not any(target):
             return FINITE, target, None
         height = _dot(c, self.face.direction)
@@ -138,20 +141,16 @@ class Statuses:
 
     def _from_rest(self, c: list[Fraction]) -> list[Fraction]:
         """Return multipliers of the rows of the contradiction, as given, whose sum is ``c``, which is in their span."""
-        rest = self.face.contradiction
-        found = [Fraction(0)] * len(rest.ids)
-        if not any(c):
-            return found
-        if self._base is None:
-            A, shifts = self.system.rows(rest.ids)
-            self._base = A, shifts, []
-        A, shifts, _ = self._base
-        scale = whole_with_scale(c)
-        numerators, q = algebra.express(A, fmpz_mat(1, len(c), scale[0]))
-        for k, value in enumerate(numerators):
-            if value:
-                found[k] = Fraction(value) * scale[1] / (q * Fraction(2) ** shifts[k])
-        return found
+        ids, _, shifts = self.face.rest
+        found = [Fraction(0)] * len(ids)
+        if any(c):
+            numbers, scale = whole_with_scale(c)
+            numerators, (q,) = self.face.solver.express(fmpz_mat(1, len(c), numbers))
+            for k, shift in enumerate(shifts):
+                if numerators[0, k]:
+                    found[k] = Fraction(int(numerators[0, k])) * scale / (int(q) * Fraction(2) ** shift)
+        order = np.argsort(ids, kind="stable")
+        return [found[k] for k in order.tolist()]
 
     # -----------------------------------------------------------------------------------------------------------
     # Is a target in the cone of the separated rows, in the unknowns of the subspace?

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from flint import fmpz, fmpz_mat, nmod_mat
+from flint import fmpq, fmpz, fmpz_mat, nmod_mat
 
 from linsep.problem import Array, Dense
 from linsep.prove.claims import Data
@@ -22,6 +22,7 @@ from linsep.prove.exact_view import packed_rows, pair_signs
 from linsep.prove.modular import vanishing
 
 _EXACT = 2.0**53  # integers below are floats
+_SMALL = 26  # bits of numbers whose sums with random factors are floats
 _SPARE = 16  # rows beyond the rank that a sample has
 
 
@@ -102,12 +103,20 @@ class System:
         """Return the weights in the columns of the data that unknowns, a column, stand for."""
         return g if self.basis is None else self.basis * g
 
-    def vanish(self, g: Any) -> Array:
-        """Return by number which rows are zero on unknowns, a column: almost surely."""
-        w = self.weights(g)
-        if self.data.rows.data.dtype == np.uint64:
-            return pair_signs(self.data, w).ravel() == 0
-        return vanishing(self.data, w).ravel()
+    def vanish(self, V: Any, rng: np.random.Generator) -> Array:
+        """Return by number which rows are zero on all columns of a matrix: almost surely.
+
+        Small numbers are summed up exactly, three times with random factors; else residues of one sum tell.
+        """
+        k = V.ncols()
+        size = max((int(value.bit_length()) for row in self.weights(V).tolist() for value in row), default=0)
+        if size <= _SMALL or self.data.rows.data.dtype == np.uint64:
+            found = np.ones(len(self.data.y) * self.data.classes, dtype=bool)
+            for _ in range(3 if k > 1 else 1):
+                factors = rng.integers(1, 2**22, k).tolist() if k > 1 else [1]
+                found &= self.signs(V * column(factors)) == 0
+            return found
+        return vanishing(self.data, self.weights(V * column(rng.integers(1, 2**62, k).tolist()))).ravel()
 
     def signs(self, g: Any) -> Array:
         """Return by number the exact sign of every row on unknowns, a column."""
@@ -214,9 +223,9 @@ def _fraction(residue: int) -> tuple[int, int] | None:
 def span(
     system: System, ids: Array, order: list[int], rng: np.random.Generator, tick: Tick
 ) -> tuple[Array, list[int], Any]:
-    """Return few of some rows that all of them depend on, independent columns, and a basis of their null space.
+    """Return some rows that all of the given ones depend on, independent columns, and a basis of their null space.
 
-    The columns are the first possible in ``order``; that all rows depend on the few is almost sure.
+    The columns are the first possible in ``order``; that all rows depend on the ones returned is almost sure.
     """
     q = system.unknowns
     chosen = ids if len(ids) <= 3 * q + _SPARE else np.sort(rng.choice(ids, q + _SPARE, replace=False))
@@ -224,13 +233,60 @@ def span(
         A, _ = system.rows(chosen)
         tick(algebra.seconds(A))
         columns, V = echelon(A, order)
-        if len(chosen) > len(columns):
-            chosen = chosen[algebra.leading(nmod_mat(A, PRIME).transpose())] if columns else chosen[:0]
         if V.ncols() == 0 or len(chosen) == len(ids):
             return chosen, columns, V
-        random = column(rng.integers(1, 2**62, V.ncols()).tolist())
-        off = ids[~system.vanish(V * random)[ids]]
+        off = ids[~system.vanish(V, rng)[ids]]
         if len(off) == 0:
             return chosen, columns, V
+        chosen = chosen[first_independent(A)]
         most = V.ncols() + _SPARE
         chosen = np.concatenate((chosen, rng.choice(off, most, replace=False) if len(off) > most else off))
+
+
+def first_independent(A: Any) -> list[int]:
+    """Return the first rows that all others depend on."""
+    return algebra.leading(nmod_mat(A, PRIME).transpose()) if A.nrows() and A.ncols() else []
+
+
+class Solver:
+    """Rows that others are to be expressed by; what is needed for all of them is computed once."""
+
+    def __init__(self, A: Any) -> None:
+        self.A = A
+        self.rows = first_independent(A)
+        self.columns = algebra.leading(nmod_mat(A, PRIME)) if self.rows else []
+        self.square = algebra.select(A, self.rows, self.columns).transpose()
+
+    def express(self, targets: Any) -> tuple[Any, list[Any]]:
+        """Return integers and denominators: row ``k`` of the first times ``A`` is ``q[k]`` times target ``k``.
+
+        Solved modulo a prime, which is right if the fractions are short, and checked; else over the integers.
+        """
+        m = targets.nrows()
+        if not self.rows:
+            return fmpz_mat(m, self.A.nrows()), [fmpz(1)] * m
+        table = targets.tolist()
+        right = fmpz_mat(len(self.columns), m, [row[j] for j in self.columns for row in table])
+        solved = nmod_mat(self.square, PRIME).solve(nmod_mat(right, PRIME))
+        found, common = fmpz_mat(m, self.A.nrows()), [fmpz(1)] * m
+        for k in range(m):
+            fractions = [_fraction(int(solved[i, k])) for i in range(len(self.rows))]
+            if any(each is None for each in fractions):
+                return self._exactly(right)
+            self._put(found, common, k, [fmpq(*each) for each in fractions if each is not None])
+        total = fmpz_mat(m, targets.ncols(), [common[k] * value for k, row in enumerate(table) for value in row])
+        return (found, common) if found * self.A == total else self._exactly(right)
+
+    def _exactly(self, right: Any) -> tuple[Any, list[Any]]:
+        m = right.ncols()
+        found, common = fmpz_mat(m, self.A.nrows()), [fmpz(1)] * m
+        solved = self.square.solve(right)
+        for k in range(m):
+            self._put(found, common, k, [solved[i, k] for i in range(len(self.rows))])
+        return found, common
+
+    def _put(self, found: Any, common: list[Any], k: int, fractions: list[Any]) -> None:
+        for each in fractions:
+            common[k] = common[k].lcm(each.q)
+        for i, each in zip(self.rows, fractions, strict=True):
+            found[k, i] = each.p * (common[k] // each.q)
