@@ -20,7 +20,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from flint import fmpz_mat
+from flint import fmpq, fmpq_mat, fmpz_mat
 
 from linsep.problem import Array
 from linsep.prove.claims import Verdict
@@ -185,10 +185,9 @@ class _Levels:
         while True:
             if self.V.ncols() <= 1:
                 return self._on_a_line()
+            if np.count_nonzero(self.left) * self.V.ncols() <= _FEW:
+                return self._of_few(np.flatnonzero(self.left))
             self._drop_vanishing()
-            few = np.flatnonzero(self.left)
-            if len(few) * self.V.ncols() <= _FEW:
-                return self._of_few(few)
             view = View(system, self.V, self.left)
             w, some, found = decide(view, self._some(view.dimension), self.rng, self.tick)
             if found is None:
@@ -234,9 +233,10 @@ class _Levels:
                 whole_view = View(self.system, self.V, self.left)
                 return shortened(whole_view, self.V * w, ids[some])
             more = some[found.places]
-            W = self._restrict(fmpz_mat([table.tolist()[k] for k in more.tolist()]))
+            rows = table.tolist()
+            W = self._restrict(fmpz_mat([rows[k] for k in more.tolist()]))
             self.found.append((ids[more], found.weights))
-            table = table * W
+            table = (fmpq_mat(table) * W).numer_denom()[0]  # rows times the new basis: integers
 
     def _some(self, dimension: int) -> Array:
         """Return some of the inequalities that are left."""
@@ -256,16 +256,22 @@ class _Levels:
         self._restrict(self.system.rows(more)[0] * self.V)
 
     def _restrict(self, inner: Any) -> Any:
-        """Restrict the subspace to where rows in its unknowns vanish; return how."""
+        """Restrict the subspace to where rows in its unknowns vanish; return the new unknowns in the old ones.
+
+        Its columns are kept without common divisors: the matrix returned is one of fractions.
+        """
         W = echelon(inner, list(range(inner.ncols())))[1]
         V = self.V * W
-        for k in range(V.ncols()):
-            divisor = math.gcd(*(int(V[i, k]) for i in range(V.nrows())))
-            if divisor > 1:
-                for i in range(V.nrows()):
-                    V[i, k] = V[i, k] // divisor
+        divisors = [math.gcd(*(int(value) for value in row)) for row in V.transpose().tolist()]
+        for k in [k for k, divisor in enumerate(divisors) if divisor > 1]:
+            for i in range(V.nrows()):
+                V[i, k] = V[i, k] // divisors[k]
         self.V = V
-        return W
+        return fmpq_mat(W) * fmpq_mat(len(divisors), len(divisors), _diagonal([fmpq(1, d) for d in divisors]))
+
+
+def _diagonal(values: list[Any]) -> list[Any]:
+    return [value if i == j else 0 for i, value in enumerate(values) for j in range(len(values))]
 
 
 class _Look(Search):
