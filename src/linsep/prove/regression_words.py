@@ -50,7 +50,7 @@ def summary(result: Any) -> str:
 def sentences(result: Any, response: str = "y") -> list[str]:
     """Return what an answer means and what to do about it."""
     if result.kind == "overlap":
-        found = ["The maximum likelihood estimate exists: every estimable coefficient is finite."]
+        found = ["The maximum likelihood estimate exists: every estimable coefficient is finite"]
         return found + _aliases(result)
     found = []
     for name, status in zip(result.names, result.statuses, strict=True):
