@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NoReturn
 
 import typer
 
@@ -157,30 +157,36 @@ def separation(
 
 def decided(data: str, model: ModelOptions, table: TableOptions) -> tuple[Any, str]:
     """Return what is found for a file, and the name of the response."""
+    from linsep.prove.regression import decide
+
+    given, response = given_in(data, model, table)
+    return decide(given), response
+
+
+def given_in(data: str, model: ModelOptions, table: TableOptions) -> tuple[Any, str]:
+    """Return the model that a file and options give, and the name of the response."""
     from linsep.data.frames import read_frame
-    from linsep.prove.regression import separation as decide
+    from linsep.prove.regression_inputs import gather
 
     if (model.formula is None) == (model.target is None):
         raise ValueError("say what the model is: either --formula or --target")
     frame = read_frame(data, format=table.format, delimiter=table.delimiter)
     values = model.values or ("decimal" if frame.text else None)
-    common = {"family": model.family, "values": values, "alias": model.alias}
-    if model.formula is not None:
-        used = [name for name in frame.columns if name in model.formula]
-        others = [frame.named(each) for each in (*(model.absorb or ()), model.strata, model.weights) if each]
-        kept = frame.only(list(dict.fromkeys([*used, *others])) or frame.columns[:1], missing=table.missing)
-        found = decide(
-            model.formula, kept, strata=model.strata, weights=model.weights, absorb=model.absorb, **common
-        )
-        return found, model.formula.partition("~")[0].strip()
-    return _by_target(frame, model, table, common)
+    common = {"family": model.family, "values": values, "alias": model.alias, "fit_intercept": model.fit_intercept}
+    if model.formula is None:
+        return _by_target(frame, model, table, common)
+    used = [name for name in frame.columns if name in model.formula]
+    others = [frame.named(each) for each in (*(model.absorb or ()), model.strata, model.weights) if each]
+    kept = frame.only(list(dict.fromkeys([*used, *others])) or frame.columns[:1], missing=table.missing)
+    options = {"strata": model.strata, "weights": model.weights, "absorb": model.absorb, **common}
+    return gather(model.formula, kept, options), model.formula.partition("~")[0].strip()
 
 
 def _by_target(frame: Any, model: ModelOptions, table: TableOptions, common: dict[str, Any]) -> tuple[Any, str]:
-    """Decide for a response and all other columns."""
+    """Return the model of a response and all other columns."""
     import numpy as np
 
-    from linsep.prove.regression import separation as decide
+    from linsep.prove.regression_inputs import gather
 
     assert model.target is not None
     target = frame.named(model.target)
@@ -190,16 +196,14 @@ def _by_target(frame: Any, model: ModelOptions, table: TableOptions, common: dic
     features = [name for name in frame.columns if name not in (target, *second, *special, *ignored)]
     kept = frame.only([target, *second, *special, *features], missing=table.missing)
     y = kept[target] if not second else np.column_stack([kept[target], kept[second[0]]])
-    found = decide(
-        kept.only(features, missing="error") if features else np.zeros((len(kept), 0)),
-        y,
-        fit_intercept=model.fit_intercept,
-        strata=kept[frame.named(model.strata)] if model.strata else None,
-        weights=kept[frame.named(model.weights)] if model.weights else None,
-        absorb=[(each, kept[frame.named(each)]) for each in model.absorb] if model.absorb else None,
+    X = kept.only(features, missing="error") if features else np.zeros((len(kept), 0))
+    options = {
+        "strata": kept[frame.named(model.strata)] if model.strata else None,
+        "weights": kept[frame.named(model.weights)] if model.weights else None,
+        "absorb": [(each, kept[frame.named(each)]) for each in model.absorb] if model.absorb else None,
         **common,
-    )
-    return found, target
+    }
+    return gather(X, y, options), target
 
 
 def _statuses(found: Any) -> Any:
@@ -259,18 +263,44 @@ def digest(content: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
-def verify_separation(content: dict[str, Any], data: str) -> bool:
-    """Return whether a proof of kind ``separation`` holds for the table in a file."""
+def separation_document(text: str) -> dict[str, Any] | None:
+    """Return the content of a proof of kind ``separation``; None if the text is something else."""
+    try:
+        content = json.loads(text)
+    except ValueError:
+        return None
+    return content if isinstance(content, dict) and content.get("kind") == "separation" else None
+
+
+def verify_separation(proof: str, content: dict[str, Any], data: list[str], screen: Screen) -> NoReturn:
+    """Say whether a proof of kind ``separation`` holds for the table in a file."""
+    from linsep.prove.regression_words import MEANING
+
+    if len(data) > 1:
+        raise ValueError("a proof of separation is about one file")
+    holds = document_holds(proof, content, data[0])
+    kind = content["claim"]
+    facts = {"command": "verify", "proof": proof, "data": data, "verdict": kind, "holds": holds}
+
+    def show(console: Any) -> None:
+        text = f"the proof holds: {MEANING[kind]}" if holds else "the proof does not hold for these data"
+        console.print(headline(text))
+
+    result(facts, screen, show)
+    raise typer.Exit(0 if holds else 1)
+
+
+def document_holds(proof: str, content: dict[str, Any], data: str) -> bool:
+    """Return whether a document holds for a file."""
     from linsep.prove.regression import checks
     from linsep.prove.regression_documents import separation_from_json
 
     parts = dict(content)
-    if parts.pop("digest", None) != digest(parts):
-        raise ValueError("this is not a valid proof: it was altered: its digest does not fit its content")
-    separation_from_json(parts)
     try:
+        if parts.pop("digest", None) != digest(parts):
+            raise ValueError("it was altered: its digest does not fit its content")
+        separation_from_json(parts)
         model, table = ModelOptions(**parts["model"]), TableOptions(**parts["table"])
-    except TypeError:
-        raise ValueError("this is not a valid proof: its model is not what it should be") from None
-    found, _ = decided(data, model, table)
-    return checks(parts, found._given, plain=False)
+    except (TypeError, KeyError, ValueError, ZeroDivisionError) as error:
+        raise ValueError(f"{proof}: this is not a valid proof: {error}") from None
+    return checks(parts, given_in(data, model, table)[0], plain=False)

@@ -292,9 +292,9 @@ def _look(system: System) -> tuple[Verdict | None, tuple[Array, list[int]] | Non
         return verdict, None
     if verdict.refutation is not None:
         found = verdict.refutation
-        ids = found.indices * system.data.classes + found.rivals
+        ids = found.rows * system.data.classes + found.rivals
         _, shifts = system.rows(ids)
-        exact = [weight * Fraction(2) ** shift for weight, shift in zip(found.weights, shifts, strict=True)]
+        exact = [weight * Fraction(2) ** shift for weight, shift in zip(found.multipliers, shifts, strict=True)]
         return None, (ids, whole(exact))
     return None, search.first
 

@@ -539,20 +539,19 @@ def separation(
         "family": family, "names": names, "fit_intercept": fit_intercept, "values": values, "strata": strata,
         "weights": weights, "alias": alias, "absorb": absorb,
     }  # fmt: skip
-    given = gather(X, y, options)
-    if given.absorb:
-        from linsep.prove.fixed_effects import absorbed
+    return decide(gather(X, y, options))
 
-        return absorbed(given)
+
+def decide(given: Given) -> Any:
+    """Build the rows of a model and reduce them."""
     with quiet_algebra():
-        return _decided(given)
+        if given.absorb:
+            from linsep.prove.fixed_effects import absorbed
 
-
-def _decided(given: Given) -> Separation:
-    """Build the rows and reduce them."""
-    model, exact = modelled(given)
-    face = reduce(model.system, model.order)
-    return Separation(given, model, face, _notes(given, exact, face))
+            return absorbed(given)
+        model, exact = modelled(given)
+        face = reduce(model.system, model.order)
+        return Separation(given, model, face, _notes(given, exact, face))
 
 
 def modelled(given: Given) -> tuple[Model, Cells]:

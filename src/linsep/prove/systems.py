@@ -31,7 +31,7 @@ class System:
 
     def __init__(self, data: Data, equal: Array, basis: Any = None) -> None:
         self.data, self.equal, self.basis = data, equal, basis
-        self.block = data.width + data.offset
+        self.block = data.n_features + data.offset
         self.unknowns = int(basis.ncols()) if basis is not None else (data.classes - 1) * self.block
 
     @cached_property
@@ -82,7 +82,7 @@ class System:
         elif x.dtype == np.uint64:
             return None, []
         table = np.ones((len(ids), self.block), dtype=np.int64)
-        table[:, : data.width] = x
+        table[:, : data.n_features] = x
         if data.y[ids // 2].min(initial=1) == 0:
             if len(table) and table.min() == np.iinfo(np.int64).min:
                 return None, []
