@@ -132,10 +132,8 @@ def separation(
         "kind": found.kind,
         "dimension": found.dimension,
         "coefficients": [
-            {"name": name, "status": status, "direction": str(value), "rows": list(each.rows)}
-            for name, status, value, each in zip(
-                found.names, found.statuses, found.direction, found.coefficients, strict=True
-            )
+            {"name": each.name, "status": each.status, "direction": str(value), "rows": list(each.rows)}
+            for each, value in zip(found.coefficients, found.direction, strict=False)
         ],
         "separated": found.separated,
         "sentences": said,
@@ -215,11 +213,11 @@ def _statuses(found: Any) -> Any:
     for name in ("coefficient", "status"):
         shown.add_column(name)
     shown.add_column("direction", justify="right")
-    for name, status, value in list(zip(found.names, found.statuses, found.direction, strict=True))[:_SHOWN]:
+    for name, status, value in list(zip(found.names, found.statuses, found.direction, strict=True))[: min(_SHOWN, found.listed)]:
         text = str(value)
         shown.add_row(Text(name), status, text if len(text) < 24 else f"≈ {float(value):.6g}")
-    if len(found.names) > _SHOWN:
-        shown.add_row(f"… {len(found.names) - _SHOWN} more", "", "")
+    if found.listed > _SHOWN:
+        shown.add_row(f"… {found.listed - _SHOWN} more", "", "")
     return shown
 
 

@@ -119,8 +119,11 @@ class Separation:
     ('+inf', 'finite')
     """
 
-    def __init__(self, given: Given, model: Model, face: Face, notes: list[str]) -> None:
+    def __init__(
+        self, given: Given, model: Model, face: Face, notes: list[str], listed: int | None = None
+    ) -> None:
         self._given, self._model, self._face = given, model, face
+        self.listed = len(model.names) if listed is None else listed  # coefficients that are shown, the first ones
         self.names, self.notes, self.family = model.names, notes, given.family
         self._finder = Statuses(face)
         self.dimension, self.rank = face.dimension, len(face.columns)
@@ -172,7 +175,7 @@ class Separation:
         """Name, status and rows of every coefficient."""
         return [
             Coefficient(name, status, self._rows_of(proved))
-            for name, status, proved in zip(self.names, self.statuses, self.evidence, strict=True)
+            for name, status, proved in list(zip(self.names, self.statuses, self.evidence, strict=True))[: self.listed]
         ]
 
     @cached_property
@@ -231,6 +234,8 @@ class Separation:
         found = {}
         for v in self._alias_vectors():
             at = self._alias_column(v)
+            if at >= self.listed:
+                continue
             found[self.names[at]] = {
                 self.names[j]: -value / v[at] for j, value in enumerate(v) if value and j != at
             }
@@ -343,7 +348,7 @@ class Separation:
         plain : bool, default=False
             Check with Python's integers alone, which takes longer.
         **others
-            ``strata`` and ``weights`` of other data.
+            ``strata``, ``weights`` and ``absorb`` of other data.
 
         Returns
         -------
@@ -358,12 +363,17 @@ class Separation:
         """
         given = self._given
         if X is not None:
+            hidden = len(self.names) - self.listed
             options = {
-                "family": given.family, "names": list(given.names), "fit_intercept": given.offset,
-                "values": given.values, "alias": given.alias, **others,
+                "family": given.family, "names": list(given.names)[: len(given.names) - hidden],
+                "fit_intercept": given.offset, "values": given.values, "alias": given.alias, **others,
             }  # fmt: skip
             try:
                 given = gather(X, y, options)
+                if given.absorb:
+                    from linsep.prove.fixed_effects import with_columns
+
+                    given = with_columns(given, given.absorb)
             except ValueError:
                 return False
         return checks(self.certificate(), given, plain=plain)
@@ -418,11 +428,12 @@ class Separation:
         """
         import pandas as pd
 
+        shown = self.listed
         return pd.DataFrame(
             {
-                "name": self.names,
-                "status": self.statuses,
-                "direction": [str(value) for value in self.direction],
+                "name": self.names[:shown],
+                "status": self.statuses[:shown],
+                "direction": [str(value) for value in self.direction[:shown]],
                 "rows": [list(each.rows) for each in self.coefficients],
             }
         )
@@ -453,8 +464,9 @@ class Separation:
         return summary(self)
 
     def __repr__(self) -> str:
-        infinite = [f"{n} {s}" for n, s in zip(self.names, self.statuses, strict=True) if s not in (FINITE, ALIASED)]
-        aliased = [n for n, s in zip(self.names, self.statuses, strict=True) if s == ALIASED]
+        pairs = list(zip(self.names, self.statuses, strict=True))[: self.listed]
+        infinite = [f"{n} {s}" for n, s in pairs if s not in (FINITE, ALIASED)]
+        aliased = [n for n, s in pairs if s == ALIASED]
         shown = ", ".join(infinite[:4]) + (f" and {len(infinite) - 4} more" if len(infinite) > 4 else "")
         parts = [shown] if infinite else ["all coefficients finite"]
         if aliased:
@@ -466,7 +478,7 @@ class Separation:
     def _repr_html_(self) -> str:
         cells_ = "".join(
             f"<tr><td>{html.escape(n)}</td><td>{html.escape(s)}</td><td style='text-align:right'>{d}</td></tr>"
-            for n, s, d in zip(self.names, self.statuses, self.direction, strict=True)
+            for n, s, d in list(zip(self.names, self.statuses, self.direction, strict=True))[: self.listed]
         )
         return (
             f"<p><b>{html.escape(_MEANING[self.kind])}</b>; {len(self.separated)} of {len(self._given.which)} rows "

@@ -32,7 +32,7 @@ def summary(result: Any) -> str:
         "",
     ]
     directions = [str(value) for value in result.direction]
-    rows = list(zip(result.names, result.statuses, directions, strict=True))
+    rows = list(zip(result.names, result.statuses, directions, strict=True))[: result.listed]
     wide = max([11, *(len(name) for name in result.names[:_SHOWN])])
     far = max([9, *(len(value) for value in directions[:_SHOWN])])
     status = max([6, *(len(each) for each in result.statuses[:_SHOWN])])
@@ -53,25 +53,31 @@ def sentences(result: Any, response: str = "y") -> list[str]:
         found = ["The maximum likelihood estimate exists: every estimable coefficient is finite"]
         return found + _aliases(result)
     found = []
-    for name, status in zip(result.names, result.statuses, strict=True):
+    for name, status in _shown(result):
         if status in _INFINITE and len(found) < 8:
             found.append(f"{name} is {_INFINITE[status]}" + _because(result, name, status, response))
-    more = sum(status in _INFINITE for status in result.statuses) - len(found)
+    more = sum(status in _INFINITE for _, status in _shown(result)) - len(found)
     if more > 0:
         found.append(f"{counted(more, 'other coefficient')} {'is' if more == 1 else 'are'} infinite")
-    open_ = [name for name, status in zip(result.names, result.statuses, strict=True) if status == "undetermined"]
+    open_ = [name for name, status in _shown(result) if status == "undetermined"]
     if open_:
         shown = ", ".join(open_[:6]) + (f" and {len(open_) - 6} more" if len(open_) > 6 else "")
         found.append(f"{shown} {'has' if len(open_) == 1 else 'have'} no limit: maximum likelihood leaves them open")
     left = result.refit()
     advice = f"To fit what is left, leave out {counted(len(result.separated), 'row')}"
     if left.dropped_columns:
-        names = list(left.dropped_columns)
+        names = [each for each in left.dropped_columns if each in set(result.names[: result.listed])]
+    if left.dropped_columns and names:
         advice += f" and the column{'s' if len(names) > 1 else ''} {', '.join(names[:6])}"
         advice += f" and {len(names) - 6} more" if len(names) > 6 else ""
     if result.kind == "complete":
         advice = "No row is left to fit"
     return [*found, *_aliases(result), f"{advice}; for finite estimates of all, use Firth's penalty or a prior"]
+
+
+def _shown(result: Any) -> list[tuple[str, str]]:
+    """Return the coefficients that are listed, with their statuses."""
+    return list(zip(result.names, result.statuses, strict=True))[: result.listed]
 
 
 def _aliases(result: Any) -> list[str]:
