@@ -23,6 +23,7 @@ from linsep.models.kernel_perceptron import KernelPerceptron as KernelPerceptron
 from linsep.models.max_margin import MaxMarginClassifier as MaxMarginClassifier
 from linsep.models.passive_aggressive import PassiveAggressive as PassiveAggressive
 from linsep.models.perceptron import Perceptron as Perceptron
+from linsep.models.separation_check import SeparationCheck as SeparationCheck
 from linsep.pages.explorer import explore as explore
 from linsep.pages.reporting import report as report
 from linsep.problem import Plane as Plane
