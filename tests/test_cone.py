@@ -1,13 +1,13 @@
 """The core of separation on inequalities and equations, against double description in plain integers."""
 
 import numpy as np
-from regression_oracle import answers, dot
 
 from linsep.problem import Dense
 from linsep.prove.claims import Data
 from linsep.prove.cone import reduce
 from linsep.prove.statuses import Statuses
 from linsep.prove.systems import System
+from regression_oracle import answers, dot
 
 
 def system_of(X, y, equal, offset):
@@ -33,7 +33,9 @@ def designs(count, seed):
 
 
 def plain_rows(X, y, offset):
-    return [[(1 if s else -1) * v for v in [*row, *([1] if offset else [])]] for row, s in zip(X.tolist(), y, strict=True)]
+    return [
+        [(1 if s else -1) * v for v in [*row, *([1] if offset else [])]] for row, s in zip(X.tolist(), y, strict=True)
+    ]
 
 
 def test_faces_and_statuses_are_those_of_double_description():

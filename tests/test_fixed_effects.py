@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from regression_oracle import answers
 
 import linsep
-from linsep.prove.fixed_effects import Effects
 from linsep.prove.absorbed import AbsorbedSeparation
+from linsep.prove.fixed_effects import Effects
 from linsep.prove.regression_inputs import gather
+from regression_oracle import answers
 
 
 def on_the_graph(X, y, factors, family):
@@ -19,8 +19,6 @@ def on_the_graph(X, y, factors, family):
 
 def expected(X, y, factors, family):
     """Separated rows and statuses of the columns by double description with a column for every level."""
-    dummies = [[int(f == level) for level in sorted(set(factor))] for factor in factors for f in ()]
-    del dummies
     rows, equal = [], []
     for i, x in enumerate(X.tolist()):
         levels = [int(factor[i] == level) for factor in factors for level in sorted(set(factor.tolist()))]

@@ -9,10 +9,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from regression_oracle import answers
 
 import linsep
 from linsep.prove.regression_documents import separation_from_json, separation_to_json
+from regression_oracle import answers
 
 FAMILIES = ("binomial", "poisson", "negative-binomial", "log-binomial", "multinomial", "ordinal", "conditional", "cox")
 
@@ -91,7 +91,7 @@ def random_model(family, rng):
     return X, y, strata, weights, bool(rng.random() < 0.7)
 
 
-def dependent(rows, equal, width):
+def dependent(rows, width):
     """Columns that depend on earlier ones, by elimination in fractions, first columns first."""
     basis, later = [], []
     for j in range(width):
@@ -122,14 +122,13 @@ def test_every_answer_is_that_of_double_description(family):
             found = linsep.separation(
                 X, np.array(y), family=family, strata=strata, weights=weights, fit_intercept=offset, alias=alias
             )
-        except ValueError as error:
-            assert len(str(error).splitlines()) == 1
+        except ValueError:  # constant, or no pair in a stratum
             continue
         done += 1
         rows, equal, owners = expected_rows(family, X.tolist(), y, strata, keep, offset)
         width = len(rows[0])
         assert len(found.names) == width
-        later = dependent(rows, equal, width)
+        later = dependent(rows, width)
         kept = [j for j in range(width) if j not in later]
         inner = rows if alias == "keep" else [[row[j] for j in kept] for row in rows]
         columns = list(range(width)) if alias == "keep" else kept
@@ -161,7 +160,7 @@ def test_every_answer_is_that_of_double_description(family):
         kinds.add(kind)
         seen |= set(found.statuses)
     assert kinds == {"overlap", "quasi", "complete"} - ({"complete"} if family in COUNTS else set())
-    assert seen >= {"finite", "+inf", "-inf"} - ({"+inf"} if family in COUNTS and False else set())
+    assert seen >= {"finite", "+inf", "-inf"}
 
 
 COUNTS = ("poisson", "negative-binomial", "log-binomial")  # a row with y > 0 is an equation: never complete

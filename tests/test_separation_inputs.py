@@ -143,7 +143,13 @@ def test_aliased_columns_are_named_with_what_they_depend_on(frame):
     X = frame[["dose", "age"]].assign(half=lambda f: f.dose / 2 + 1, zero=0)
     found = linsep.separation(X, frame.cured)
     assert found.aliased == {"half": {"Intercept": 1, "dose": Fraction(1, 2)}, "zero": {}}
-    assert statuses(found) == {"Intercept": "finite", "dose": "+inf", "age": "finite", "half": "aliased", "zero": "aliased"}
+    assert statuses(found) == {
+        "Intercept": "finite",
+        "dose": "+inf",
+        "age": "finite",
+        "half": "aliased",
+        "zero": "aliased",
+    }
     kept = linsep.separation(X, frame.cured, alias="keep")
     assert statuses(kept) == {
         "Intercept": "aliased", "dose": "aliased", "age": "finite", "half": "aliased", "zero": "aliased",
@@ -185,37 +191,43 @@ def test_a_step_of_a_pipeline(frame):
 
 X3 = [[1.0], [2.0], [3.0]]
 BAD = [
-    (dict(X=X3, y=[1, 1, 1]), "y is constant: every row is a success"),
-    (dict(X=X3, y=[0, 1, 1], weights=[0, 0, 0]), "every row has weight 0"),
-    (dict(X=X3, y=[0, 1, 1], weights=[0, 1, -1]), "row 2: the weight is -1"),
-    (dict(X=[[1.0], [np.nan], [2.0]], y=[0, 1, 1]), "row 1, column 'x0': the cell holds NaN"),
-    (dict(X=X3, y=[0.0, np.nan, 1.0]), "row 1: y is nan"),
-    (dict(X=X3, y=[1, -2, 0], family="poisson"), "row 1: y is -2; it cannot be negative"),
-    (dict(X=X3, y=[0, 0, 0], family="poisson"), "y is 0 in every row"),
-    (dict(X=X3, y=[[1, 0], [0, -1], [1, 1]]), "row 1: a count of successes or failures is -1"),
-    (dict(X=X3, y=["a", "b", "c"]), "3 labels; the family binomial has two"),
-    (dict(X=X3, y=["a", "a", "a"], family="multinomial"), "y is constant"),
-    (dict(X=X3, y=[1, 0, 0], family="conditional"), "strata must be given"),
-    (dict(X=X3, y=[1, 0, 0], family="conditional", strata=[7, 7, 8]), "stratum 8: no row has y = 1"),
-    (dict(X=X3, y=[1, 1, 1], family="conditional", strata=[1, 1, 1]), "constant within every stratum"),
-    (dict(X=X3, y=[[1, 0], [2, 0], [3, 0]], family="cox"), "no row has an event"),
-    (dict(X=X3, y=[1, 2, 3], family="cox"), "two columns: the time"),
-    (dict(X=X3, y=[0, 1], family="binomial"), "X has 3 rows but y has 2"),
-    (dict(X=[[1], [2, 3]], y=[0, 1]), "of one length"),
-    (dict(X=[["a"], ["1"]], y=[0, 1]), "row 0, column 'x0': 'a' is not a number"),
-    (dict(X=X3, y=[0, 1, 1], family="gaussian"), "the family 'gaussian' is refused: least squares"),
-    (dict(X=X3, y=[0, 1, 1], family="nonsense"), "family must be one of binomial"),
-    (dict(X=X3, y=[0, 1, 1], values="octal"), "values must be 'decimal' or 'binary'"),
-    (dict(X=X3, y=[0, 1, 1], alias="both"), "alias must be 'drop' or 'keep'"),
-    (dict(X=X3, y=[0, 1, 1], names=["a", "b"]), "must name 1 columns"),
-    (dict(X=X3, y=[0, 1, 1], strata=[1, 1, 1]), "strata must be None for the family binomial"),
-    (dict(X=[1, 2, 3], y=[0, 1, 1]), "X must have two dimensions"),
-    (dict(X=np.zeros((0, 1)), y=[]), "there are no rows"),
-    (dict(X="cured ~ doze", y=pd.DataFrame({"cured": [0, 1], "dose": [1, 2]})), "nothing is named 'doze'; did you mean 'dose'"),
-    (dict(X="curd ~ dose", y=pd.DataFrame({"cured": [0, 1], "dose": [1, 2]})), "nothing is named 'curd'; did you mean 'cured'"),
-    (dict(X="cured ~ dose +", y=pd.DataFrame({"cured": [0, 1], "dose": [1, 2]})), "cannot be evaluated"),
-    (dict(X="cured", y=pd.DataFrame({"cured": [0, 1], "dose": [1, 2]})), "must read 'response ~ terms'"),
-    (dict(X="y ~ x", y=pd.DataFrame({"y": [0, 1], "x": [1, None]})), "null"),
+    ({"X": X3, "y": [1, 1, 1]}, "y is constant: every row is a success"),
+    ({"X": X3, "y": [0, 1, 1], "weights": [0, 0, 0]}, "every row has weight 0"),
+    ({"X": X3, "y": [0, 1, 1], "weights": [0, 1, -1]}, "row 2: the weight is -1"),
+    ({"X": [[1.0], [np.nan], [2.0]], "y": [0, 1, 1]}, "row 1, column 'x0': the cell holds NaN"),
+    ({"X": X3, "y": [0.0, np.nan, 1.0]}, "row 1: y is nan"),
+    ({"X": X3, "y": [1, -2, 0], "family": "poisson"}, "row 1: y is -2; it cannot be negative"),
+    ({"X": X3, "y": [0, 0, 0], "family": "poisson"}, "y is 0 in every row"),
+    ({"X": X3, "y": [[1, 0], [0, -1], [1, 1]]}, "row 1: a count of successes or failures is -1"),
+    ({"X": X3, "y": ["a", "b", "c"]}, "3 labels; the family binomial has two"),
+    ({"X": X3, "y": ["a", "a", "a"], "family": "multinomial"}, "y is constant"),
+    ({"X": X3, "y": [1, 0, 0], "family": "conditional"}, "strata must be given"),
+    ({"X": X3, "y": [1, 0, 0], "family": "conditional", "strata": [7, 7, 8]}, "stratum 8: no row has y = 1"),
+    ({"X": X3, "y": [1, 1, 1], "family": "conditional", "strata": [1, 1, 1]}, "constant within every stratum"),
+    ({"X": X3, "y": [[1, 0], [2, 0], [3, 0]], "family": "cox"}, "no row has an event"),
+    ({"X": X3, "y": [1, 2, 3], "family": "cox"}, "two columns: the time"),
+    ({"X": X3, "y": [0, 1], "family": "binomial"}, "X has 3 rows but y has 2"),
+    ({"X": [[1], [2, 3]], "y": [0, 1]}, "of one length"),
+    ({"X": [["a"], ["1"]], "y": [0, 1]}, "row 0, column 'x0': 'a' is not a number"),
+    ({"X": X3, "y": [0, 1, 1], "family": "gaussian"}, "the family 'gaussian' is refused: least squares"),
+    ({"X": X3, "y": [0, 1, 1], "family": "nonsense"}, "family must be one of binomial"),
+    ({"X": X3, "y": [0, 1, 1], "values": "octal"}, "values must be 'decimal' or 'binary'"),
+    ({"X": X3, "y": [0, 1, 1], "alias": "both"}, "alias must be 'drop' or 'keep'"),
+    ({"X": X3, "y": [0, 1, 1], "names": ["a", "b"]}, "must name 1 columns"),
+    ({"X": X3, "y": [0, 1, 1], "strata": [1, 1, 1]}, "strata must be None for the family binomial"),
+    ({"X": [1, 2, 3], "y": [0, 1, 1]}, "X must have two dimensions"),
+    ({"X": np.zeros((0, 1)), "y": []}, "there are no rows"),
+    (
+        {"X": "cured ~ doze", "y": pd.DataFrame({"cured": [0, 1], "dose": [1, 2]})},
+        "nothing is named 'doze'; did you mean 'dose'",
+    ),
+    (
+        {"X": "curd ~ dose", "y": pd.DataFrame({"cured": [0, 1], "dose": [1, 2]})},
+        "nothing is named 'curd'; did you mean 'cured'",
+    ),
+    ({"X": "cured ~ dose +", "y": pd.DataFrame({"cured": [0, 1], "dose": [1, 2]})}, "cannot be evaluated"),
+    ({"X": "cured", "y": pd.DataFrame({"cured": [0, 1], "dose": [1, 2]})}, "must read 'response ~ terms'"),
+    ({"X": "y ~ x", "y": pd.DataFrame({"y": [0, 1], "x": [1, None]})}, "null"),
 ]
 
 
@@ -230,7 +242,12 @@ def test_bad_input_is_one_clear_line(arguments, text):
 
 def test_contrasts_that_make_no_sense():
     found = linsep.separation([[0], [0], [1], [1]], [0, 1, 1, 1], names=["dose"])
-    for c, text in (("doze", "did you mean 'dose'"), ("dose dose", "a sign is missing"), ("", "empty"), ([1], "2 numbers")):
+    for c, text in (
+        ("doze", "did you mean 'dose'"),
+        ("dose dose", "a sign is missing"),
+        ("", "empty"),
+        ([1], "2 numbers"),
+    ):
         with pytest.raises(ValueError, match=text):
             found.status(c)
 
@@ -275,11 +292,15 @@ def test_the_command_says_what_it_means_and_what_to_do(frame, tmp_path, capsys):
     assert (code, "place" in out, "exists" in out) == (0, False, True)
 
 
-def test_the_command_on_other_families_and_files(frame, tmp_path, capsys):
-    table = pd.DataFrame({"t": [1, 2, 3, 4, 5, 6], "e": [1, 1, 0, 1, 1, 0], "x": [6, 5, 4, 3, 2, 1], "s": [0, 0, 0, 1, 1, 1]})
+def test_the_command_on_other_families_and_files(tmp_path, capsys):
+    table = pd.DataFrame(
+        {"t": [1, 2, 3, 4, 5, 6], "e": [1, 1, 0, 1, 1, 0], "x": [6, 5, 4, 3, 2, 1], "s": [0, 0, 0, 1, 1, 1]}
+    )
     data = tmp_path / "times.parquet"
     table.to_parquet(data)
-    code, out, _ = run(["separation", data, "--target", "t", "--event", "e", "--family", "cox", "--strata", "s"], capsys)
+    code, out, _ = run(
+        ["separation", data, "--target", "t", "--event", "e", "--family", "cox", "--strata", "s"], capsys
+    )
     assert (code, "x is +infinity" in out) == (1, True)
     gaps = tmp_path / "gaps.csv"
     gaps.write_text("y,x\n0,1\n1,\n1,0\n0,0\n1,1\n")

@@ -42,10 +42,10 @@ from linsep.prove.margins import Margin as Margin
 from linsep.prove.margins import largest_margin as largest_margin
 from linsep.prove.mistake_bounds import Bound as Bound
 from linsep.prove.mistake_bounds import mistake_bound as mistake_bound
-from linsep.prove.regression import Coefficient as Coefficient
-from linsep.prove.regression import Refit as Refit
-from linsep.prove.regression import Separation as Separation
 from linsep.prove.regression import separation as separation
+from linsep.prove.regression_results import Coefficient as Coefficient
+from linsep.prove.regression_results import Refit as Refit
+from linsep.prove.regression_results import Separation as Separation
 from linsep.prove.separability import separate as separate
 from linsep.prove.separability import separator as separator
 

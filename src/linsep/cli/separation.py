@@ -1,4 +1,4 @@
-"""``linsep separation``: does maximum likelihood have a finite answer, and which coefficients keep it from having one."""
+"""``linsep separation``: does maximum likelihood have a finite answer, and which coefficients have none."""
 
 from __future__ import annotations
 
@@ -56,7 +56,9 @@ class ModelOptions:
     ] = None
     event: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="With cox: 1 for events; the target is the time.", rich_help_panel=DECIDING),
+        typer.Option(
+            metavar="COLUMN", help="With cox: 1 for events; the target is the time.", rich_help_panel=DECIDING
+        ),
     ] = None
     failures: Annotated[
         str | None,
@@ -213,7 +215,9 @@ def _statuses(found: Any) -> Any:
     for name in ("coefficient", "status"):
         shown.add_column(name)
     shown.add_column("direction", justify="right")
-    for name, status, value in list(zip(found.names, found.statuses, found.direction, strict=True))[: min(_SHOWN, found.listed)]:
+    for name, status, value in list(zip(found.names, found.statuses, found.direction, strict=True))[
+        : min(_SHOWN, found.listed)
+    ]:
         text = str(value)
         shown.add_row(Text(name), status, text if len(text) < 24 else f"≈ {float(value):.6g}")
     if found.listed > _SHOWN:

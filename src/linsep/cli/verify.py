@@ -15,7 +15,9 @@ from linsep.wording import verdict_meaning
 
 @grouped
 def verify(
-    proof: Annotated[str, typer.Argument(metavar="PROOF", help="A file that separate or separation wrote.", show_default=False)],
+    proof: Annotated[
+        str, typer.Argument(metavar="PROOF", help="A file that separate or separation wrote.", show_default=False)
+    ],
     data: Data,
     *,
     screen: Screen,

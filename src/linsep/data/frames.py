@@ -141,15 +141,15 @@ def _column(cells: Any) -> tuple[Array, Array]:
     return np.array(cells.to_pylist(), dtype=object), empty
 
 
-
-
 def _from_arrow(table: Any) -> Frame:
     columns, gaps = {}, {}
     for name in table.column_names:
         cells = table[name].combine_chunks()
         if pa.types.is_dictionary(cells.type):
             cells = cells.cast(cells.type.value_type)
-        gap = pc.or_kleene(pc.is_null(cells), pc.is_nan(cells)) if pa.types.is_floating(cells.type) else pc.is_null(cells)
+        gap = (
+            pc.or_kleene(pc.is_null(cells), pc.is_nan(cells)) if pa.types.is_floating(cells.type) else pc.is_null(cells)
+        )
         gaps[name] = pc.fill_null(gap, True).to_numpy(zero_copy_only=False)
         if pa.types.is_decimal(cells.type):
             columns[name] = np.array([Decimal(0) if v is None else v for v in cells.to_pylist()], dtype=object)

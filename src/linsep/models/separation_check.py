@@ -13,7 +13,7 @@ from linsep.prove.regression import separation
 from linsep.prove.regression_words import MEANING, sentences
 
 
-class SeparationCheck(TransformerMixin, BaseEstimator):
+class SeparationCheck(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Look for separation when a pipeline is fitted; rows pass through as they are.
 
     Parameters
@@ -52,9 +52,7 @@ class SeparationCheck(TransformerMixin, BaseEstimator):
             raise ParameterError("action", self.action, "'warn' or 'raise'")
         matrix = validate_data(self, X, accept_sparse="csr", dtype="numeric")
         names = getattr(self, "feature_names_in_", None)
-        self.separation_ = separation(
-            matrix, y, family=self.family, names=names, fit_intercept=self.fit_intercept
-        )
+        self.separation_ = separation(matrix, y, family=self.family, names=names, fit_intercept=self.fit_intercept)
         if self.separation_.kind != "overlap":
             said = "; ".join(sentences(self.separation_))
             text = f"{MEANING[self.separation_.kind]}; {said}"

@@ -14,8 +14,8 @@ from linsep.problem import Array
 from linsep.prove.cone import whole
 from linsep.prove.fixed_effects import Effects, echelon_of
 from linsep.prove.level_graph import spanning_trees
-from linsep.prove.regression import COMPLETE, OVERLAP, QUASI, Coefficient, Refit, Separation
 from linsep.prove.regression_inputs import Given
+from linsep.prove.regression_results import COMPLETE, OVERLAP, QUASI, Coefficient, Refit, Separation
 from linsep.prove.statuses import ALIASED, FINITE
 
 
@@ -86,9 +86,13 @@ class AbsorbedSeparation(Separation):
     @property
     def aliased(self) -> dict[str, dict[str, Fraction]]:
         """Columns that depend on the factors and on earlier columns."""
-        return {n: {"the absorbed factors": Fraction(1)} for n, s in zip(self.names, self.statuses, strict=True) if s == ALIASED}
+        return {
+            n: {"the absorbed factors": Fraction(1)}
+            for n, s in zip(self.names, self.statuses, strict=True)
+            if s == ALIASED
+        }
 
-    def check(self, X: Any = None, y: Any = None, plain: bool = False, **others: Any) -> bool:
+    def check(self, X: Any = None, y: Any = None, plain: bool = False, **others: Any) -> bool:  # noqa: ARG002
         """Return whether direction and closed walks prove the split into separated rows and the rest."""
         if X is not None or plain or others:
             raise DataError("", "a model with many absorbed levels checks itself only, without data and not plainly")
@@ -112,7 +116,9 @@ class AbsorbedSeparation(Separation):
         walks = [effects.pool[i // 2] for i in ids.tolist()]
         vectors = [effects.vector(walk) for walk in walks]
         table = [whole(row) if any(row) else row for row in vectors]  # times positive numbers, as in the face
-        total = [sum((m * row[j] for m, row in zip(multipliers, table, strict=True)), Fraction(0)) for j in range(effects.k)]
+        total = [
+            sum((m * row[j] for m, row in zip(multipliers, table, strict=True)), Fraction(0)) for j in range(effects.k)
+        ]
         if any(total) or any(m <= 0 for m in multipliers) or not all(self._closed(walk) for walk in walks):
             return False
         basis = echelon_of(table, effects.k)
@@ -145,13 +151,15 @@ class AbsorbedSeparation(Separation):
         raise DataError("", "with many absorbed levels only the listed coefficients have a status")
 
     @property
-    def estimable(self) -> list[dict[str, Fraction]]:  # type: ignore[override]
+    def estimable(self) -> list[dict[str, Fraction]]:
         """The listed coefficients that are finite."""
         return [{n: Fraction(1)} for n, s in zip(self.names, self.statuses, strict=True) if s == FINITE]
 
-    def predict_status(self, X: Any) -> Array:
+    def predict_status(self, X: Any) -> Array:  # noqa: ARG002
         """Refuse: a prediction would need the levels of new rows."""
-        raise DataError("", "new rows would need their levels, which are absorbed; list the factors in the model instead")
+        raise DataError(
+            "", "new rows would need their levels, which are absorbed; list the factors in the model instead"
+        )
 
     def refit(self) -> Refit:
         """Return the rows that are left, with the columns that are finite."""

@@ -23,11 +23,11 @@ import numpy as np
 from flint import fmpq, fmpq_mat, fmpz_mat
 
 from linsep.problem import Array
-from linsep.prove.claims import Verdict
-from linsep.prove.systems import Solver, System, column, echelon, entries, first_independent, primitive, span
 from linsep.prove.algebra import Tick
+from linsep.prove.claims import Verdict
 from linsep.prove.exact_view import Lens, decide
 from linsep.prove.search import Search
+from linsep.prove.systems import Solver, System, column, echelon, entries, first_independent, primitive, span
 
 _LARGE = 100_000  # cells from which on floats look first
 _FEW = 400_000  # numbers that are all written out
@@ -101,7 +101,9 @@ class Face:
         lower, common = self.solver.express(rows * A)  # in the first rows possible: those of the levels before
         for k in range(len(self.levels) - 1, -1, -1):
             start, weights = int(starts[k]), self.levels[k][1]
-            least = min((Fraction(multipliers[start + i], value) for i, value in enumerate(weights)), default=Fraction(0))
+            least = min(
+                (Fraction(multipliers[start + i], value) for i, value in enumerate(weights)), default=Fraction(0)
+            )
             times = max(1, 1 - math.floor(least / int(common[k])))
             for i, value in enumerate(weights):
                 multipliers[start + i] += times * int(common[k]) * value
@@ -157,9 +159,7 @@ def reduce(system: System, order: list[int], *, tick: Tick = no_limit) -> Face:
     equations, _, V = span(narrow, ids[equal], list(range(narrow.unknowns)), rng, tick)
     levels = _Levels(narrow, V, rng, tick)
     direction = levels.run(ids[~equal])
-    return Face(
-        narrow, columns, aliases, spanning, direction, levels.left, equations, levels.found, levels.V
-    )
+    return Face(narrow, columns, aliases, spanning, direction, levels.left, equations, levels.found, levels.V)
 
 
 class _Levels:

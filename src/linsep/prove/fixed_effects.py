@@ -30,8 +30,8 @@ from linsep.prove.claims import Data
 from linsep.prove.cone import Face, reduce
 from linsep.prove.exact_values import Cells, cells
 from linsep.prove.level_graph import Arcs, potentials, spanning_trees
-from linsep.prove.regression_families import trials
-from linsep.prove.regression_inputs import Given, numbers
+from linsep.prove.regression_families import numbers, trials
+from linsep.prove.regression_inputs import Given
 from linsep.prove.statuses import ALIASED, DOWN, FINITE, UNDETERMINED, UP
 from linsep.prove.systems import System, echelon
 
@@ -45,7 +45,8 @@ _POOL = 8  # cycles for every unknown to begin with
 def absorbed(given: Given) -> Any:
     """Decide a model with absorbed factors."""
     from linsep.prove.absorbed import AbsorbedSeparation
-    from linsep.prove.regression import Separation, modelled
+    from linsep.prove.regression import modelled
+    from linsep.prove.regression_results import Separation
 
     if given.family == "multinomial":
         raise ParameterError("absorb", [name for name, _ in given.absorb], "None for the family multinomial")
@@ -60,7 +61,9 @@ def absorbed(given: Given) -> Any:
     if len(factors) > 2:
         extra = sum(len(np.unique(codes)) for _, codes in factors[2:])
         if extra > _EXTRA:
-            raise DataError("", f"the factors after the two largest have {extra} levels; at most {_EXTRA} can be absorbed")
+            raise DataError(
+                "", f"the factors after the two largest have {extra} levels; at most {_EXTRA} can be absorbed"
+            )
     base = with_columns(given, tuple(factors[2:]))
     return AbsorbedSeparation(given, Effects(base, factors[:2], len(given.names)))
 
@@ -184,8 +187,8 @@ class Effects:
                 return found
         names = [self.given.names[j] for j, value in enumerate(gamma) if value]
         raise DataError(
-            "", f"{', '.join(names[:4])} may separate rows together with absorbed factors, which is decided exactly for "
-            "columns of integers: scale them, or use {0}", ("values", "decimal"),
+            "", f"{', '.join(names[:4])} may separate rows together with absorbed factors, which is decided exactly "
+            "for columns of integers: scale them, or use {0}", ("values", "decimal"),
         )  # fmt: skip
 
     def _turn(self) -> bool:
@@ -238,7 +241,8 @@ class Effects:
             pi = trees.heights(arcs, length)
             off = np.flatnonzero((length[arcs.row] * arcs.direction + pi[arcs.tail] - pi[arcs.head]) != 0)
             if len(off):
-                return trees.walk(arcs, int(off[0]))
+                walk: Array = trees.walk(arcs, int(off[0]))
+                return walk
         return None
 
     def _exact_lengths(self, gamma: list[int]) -> Any:
@@ -271,7 +275,7 @@ class Effects:
                 found.append(FINITE)
             else:
                 signs = [sign for sign in (1, -1) if self._in_cone(j, sign, columns)]
-                found.append({(1,): UP, (-1,): DOWN}.get(tuple(signs), UNDETERMINED))
+                found.append(UNDETERMINED if len(signs) != 1 else UP if signs[0] > 0 else DOWN)
         return found
 
     def _in_cone(self, j: int, sign: int, columns: list[int]) -> bool:
@@ -407,4 +411,3 @@ def _spread(face: Face, k: int) -> list[int]:
     for place, j in enumerate(face.columns):
         full[j] = face.direction[place]
     return full
-

@@ -9,7 +9,7 @@ of such rows. Nothing here is fast; everything here can be read. A certificate i
 ``independent``     as many rows that are independent in these columns
 ``aliased``         for each other column ``{"column": j, "combination": {column: number}}``, a vector ``v`` with
                     ``Z v = 0`` and ``v_j ≠ 0`` that is 0 in all columns but ``j`` and those of ``columns``
-``direction``       a vector ``g``: ``z·g >= 0`` for inequalities, ``= 0`` for equations; separated rows are those ``> 0``
+``direction``       a vector ``g``: ``z·g >= 0`` for inequalities, ``= 0`` for equations; ``> 0`` are separated rows
 ``separated``       these rows, as stretches ``[first, last]``
 ``rest``            other rows with multipliers, positive for inequalities, that cancel and span all other rows
 ``coefficients``    for each coefficient ``c``, the unit vector of its column, a status with its evidence:
@@ -28,6 +28,7 @@ from math import lcm
 from typing import Any
 
 _PRIME = 2**61 - 1
+Rows = tuple[list[list[Fraction]], list[bool]]  # and which of them are equations
 
 
 def number(text: Any) -> Fraction:
@@ -80,7 +81,7 @@ def _pair(value: Any) -> bool:
     return isinstance(value, tuple | list)
 
 
-def _one_each(family: str, X: list[list[Fraction]], y: list[Any], counts: list[int]) -> Any:
+def _one_each(family: str, X: list[list[Fraction]], y: list[Any], counts: list[int]) -> Rows:
     rows, equal = [], []
     for i in counts:
         if _pair(y[i]):
@@ -94,7 +95,7 @@ def _one_each(family: str, X: list[list[Fraction]], y: list[Any], counts: list[i
     return rows, equal
 
 
-def _against_rivals(X: list[list[Fraction]], y: list[int], counts: list[int]) -> Any:
+def _against_rivals(X: list[list[Fraction]], y: list[int], counts: list[int]) -> Rows:
     classes, width = max(y) + 1, len(X[0])
     rows = []
     for i in counts:
@@ -108,7 +109,7 @@ def _against_rivals(X: list[list[Fraction]], y: list[int], counts: list[int]) ->
     return rows, [False] * len(rows)
 
 
-def _between_thresholds(X: list[list[Fraction]], y: list[int], counts: list[int]) -> Any:
+def _between_thresholds(X: list[list[Fraction]], y: list[int], counts: list[int]) -> Rows:
     cuts = max(y)
     rows = []
     for i in counts:
@@ -165,7 +166,7 @@ class _Check:
         return self._columns() and self._split() and self._rest() and self._coefficients()
 
     def _columns(self) -> bool:
-        """All rows are zero on the aliased vectors, and some are independent in the columns that are left."""
+        """Check that all rows are zero on aliased vectors, and some independent in the columns that are left."""
         parts, kept = self.parts, set(self.columns)
         if len(kept) != len(self.columns) or not kept <= set(range(self.width)) or len(self.direction) != self.width:
             return False
@@ -195,11 +196,13 @@ class _Check:
         if len(g) != self.width or any(g[j] for j in range(self.width) if j not in self.columns):
             return None
         heights = [dot(row, g) for row in self.rows]
-        fair = all(height == 0 if is_equal else height >= 0 for height, is_equal in zip(heights, self.equal, strict=True))
+        fair = all(
+            height == 0 if is_equal else height >= 0 for height, is_equal in zip(heights, self.equal, strict=True)
+        )
         return heights if fair else None
 
     def _split(self) -> bool:
-        """The direction is in the cone, and separates the rows that it is said to."""
+        """Check that the direction is in the cone, and separates the rows that it is said to."""
         heights = self._in_cone(self.direction)
         if heights is None:
             return False
@@ -209,7 +212,7 @@ class _Check:
         return said == sorted(self.separated) and self.parts["claim"] == kind
 
     def _rest(self) -> bool:
-        """Rows that are not separated cancel with positive multipliers, and span all such rows."""
+        """Check that rows that are not separated cancel with positive multipliers, and span all such rows."""
         which, total, fair = self._combined(self.parts["rest"], strictly=True)
         if not fair or any(total) or set(which) & self.separated:
             return False
@@ -229,7 +232,7 @@ class _Check:
         return which, total, fair
 
     def _coefficients(self) -> bool:
-        """The evidence of every coefficient."""
+        """Check the evidence of every coefficient."""
         listed = self.parts["coefficients"]
         place = {j: k for k, j in enumerate(self.columns)}
         if len(listed) != self.width:
@@ -243,7 +246,7 @@ class _Check:
         return self.parts["alias"] in ("drop", "keep")
 
     def _evidence(self, each: dict[str, Any], j: int, c: list[Fraction]) -> bool:
-        """What the table above asks for."""
+        """Check what the table above asks for."""
         status = each["status"]
         if status == "undetermined":
             up, down = ([number(value) for value in each[name]] for name in ("up", "down"))

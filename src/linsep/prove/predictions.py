@@ -102,7 +102,7 @@ def _of_levels(result: Any, x: list[Fraction]) -> list[str]:
 
 def limiting(result: Any) -> Any:
     """Return the rows and columns that are left, and why the others are not."""
-    from linsep.prove.regression import Refit
+    from linsep.prove.regression_results import Refit
 
     given, model, face = result._given, result._model, result._face
     ids = model.system.ids
@@ -121,7 +121,9 @@ def limiting(result: Any) -> Any:
     counted = set(given.which.tolist())
     dropped |= {i: "its weight is 0" for i in range(given.n) if i not in counted}
     rows = result.rest
-    return Refit(rows, kept, _design(given, model, rows, kept), np.asarray(given.y)[rows], dropped, reasons, _choices(result))
+    return Refit(
+        rows, kept, _design(given, model, rows, kept), np.asarray(given.y)[rows], dropped, reasons, _choices(result)
+    )
 
 
 def _sum(parts: dict[str, Fraction]) -> str:

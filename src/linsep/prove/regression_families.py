@@ -84,7 +84,7 @@ def labels(y: Any) -> tuple[Array, tuple[Any, ...]]:
     if column.dtype.kind == "f" and not np.isfinite(column).all():
         numbers(column)
     if column.dtype == object:
-        gaps = [i for i, value in enumerate(column.tolist()) if value is None or value != value]  # noqa: PLR0124, NaN
+        gaps = [i for i, value in enumerate(column.tolist()) if value is None or value != value]
         if gaps:
             raise DataError(f"row {gaps[0]}", f"y is {column[gaps[0]]!r}; drop the row or fill the gap")
     try:
@@ -228,6 +228,7 @@ def _multinomial(design: Cells, names: list[str], offset: bool, response: Respon
 
 
 def _ordinal(design: Cells, names: list[str], offset: bool, response: Response) -> Model:
+    del offset  # the thresholds are it
     codes, classes = labels(response.y)
     which = response.which
     codes = codes[which]
@@ -256,9 +257,7 @@ def _ordinal(design: Cells, names: list[str], offset: bool, response: Response) 
     )
     shown = [f"{classes[k]}|{classes[k + 1]}" for k in range(K - 1)] + names
     scales = [1] * (K - 1) + design.scales
-    return Model(
-        system, shown, list(range(len(shown))), scales, which[at], np.full(len(at), -1), classes, tuple(names)
-    )
+    return Model(system, shown, list(range(len(shown))), scales, which[at], np.full(len(at), -1), classes, tuple(names))
 
 
 def differences(design: Cells, first: Array, second: Array, names: list[str]) -> Model:

@@ -140,7 +140,7 @@ def _factors(absorb: Any, X: Any) -> tuple[tuple[str, Array], ...]:
                 raise ParameterError("absorb", each, "a list of arrays, one label for every row, where X is no frame")
             name, column = each, _column(X, each)
         column = np.asarray(column)
-        if column.dtype == object and any(value is None or value != value for value in column.tolist()):  # noqa: PLR0124
+        if column.dtype == object and any(value is None or value != value for value in column.tolist()):
             raise DataError("", f"the factor {name!r} has gaps")
         found.append((str(name), np.unique(column, return_inverse=True)[1].ravel()))
     return tuple(found)
@@ -226,7 +226,7 @@ def _coded(frame: Any) -> tuple[Any, list[str]]:
             columns.append(values)
             names.append(str(name))
             continue
-        gap = next((i for i, v in enumerate(cells) if v is None or v != v), None)  # noqa: PLR0124, NaN
+        gap = next((i for i, v in enumerate(cells) if v is None or v != v), None)
         if gap is not None:
             raise DataError(f"row {gap}, column {str(name)!r}", "the cell is empty; drop the row or fill the gap")
         categories = getattr(getattr(series, "cat", None), "categories", None)
@@ -370,7 +370,9 @@ def _glm(model: Any, y: Array) -> tuple[str, Any]:
     """Return the family of a GLM by its family and link."""
     family, link = type(model.family).__name__, type(model.family.link).__name__.lower()
     if family not in _LINKS:
-        raise DataError("", f"a GLM of family {family} is refused: only Binomial, Poisson and NegativeBinomial separate")
+        raise DataError(
+            "", f"a GLM of family {family} is refused: only Binomial, Poisson and NegativeBinomial separate"
+        )
     if link not in _LINKS[family]:
         allowed = ", ".join(_LINKS[family])
         raise DataError("", f"a GLM of family {family} with link {link} is refused; known links: {allowed}")

@@ -55,7 +55,7 @@ def sentences(result: Any, response: str = "y") -> list[str]:
     found = []
     for name, status in _shown(result):
         if status in _INFINITE and len(found) < 8:
-            found.append(f"{name} is {_INFINITE[status]}" + _because(result, name, status, response))
+            found.append(f"{name} is {_INFINITE[status]}" + _because(result, name, response))
     more = sum(status in _INFINITE for _, status in _shown(result)) - len(found)
     if more > 0:
         found.append(f"{counted(more, 'other coefficient')} {'is' if more == 1 else 'are'} infinite")
@@ -87,9 +87,9 @@ def _aliases(result: Any) -> list[str]:
     ]
 
 
-def _because(result: Any, name: str, status: str, response: str) -> str:
+def _because(result: Any, name: str, response: str) -> str:
     """Return the simple reason, where there is one: all rows with a value of the column have one response."""
-    given, model = result._given, result._model
+    given = result._given
     if name not in given.names or given.family not in ("binomial", "poisson", "negative-binomial"):
         return ""
     column = given.X[:, [given.names.index(name)]]
@@ -106,5 +106,4 @@ def _because(result: Any, name: str, status: str, response: str) -> str:
             shown = same.pop()
             shown = int(shown) if isinstance(shown, float) and shown.is_integer() else shown
             return f": all {counted(int(at.sum()), 'row')} with {name} = {value} have {response} = {shown}"
-    del model
     return ""

@@ -16,10 +16,10 @@ from flint import fmpz_mat
 from scipy.optimize import nnls
 
 from linsep.problem import Array, Floats
-from linsep.prove.cone import Combination, Face, View, no_limit, primitive, whole
-from linsep.prove.systems import column, entries
 from linsep.prove import algebra
-from linsep.prove.algebra import PRIME, Tick
+from linsep.prove.algebra import Tick
+from linsep.prove.cone import Combination, Face, View, coordinates, no_limit, whole
+from linsep.prove.systems import column, entries, primitive
 
 FINITE, UP, DOWN, UNDETERMINED, ALIASED = "finite", "+inf", "-inf", "undetermined", "aliased"
 _POOL = 2000  # different inequalities that are all kept in view
@@ -36,7 +36,7 @@ class Status(NamedTuple):
 
 
 class _Answer(NamedTuple):
-    """Whether a target is in the cone: multipliers of integer rows in the pool, or a direction that is negative on it."""
+    """Whether a target is in the cone: multipliers of integer rows, or a direction that is negative on it."""
 
     ids: Array
     multipliers: list[Fraction]
@@ -228,7 +228,7 @@ class Statuses:
             return None
         table = self.A.tolist()
         B = fmpz_mat([table[k] for k in support.tolist()])
-        rows, columns = algebra.pivots(B)
+        rows, _ = algebra.pivots(B)
         if len(rows) < len(support):
             support = support[rows]
             B = fmpz_mat([table[k] for k in support.tolist()])
@@ -266,8 +266,6 @@ class Statuses:
         return column(whole_)
 
     def _generic(self) -> list[int]:
-        from linsep.prove.cone import coordinates
-
         return whole(coordinates(self.face.span, self.face.direction))
 
     def _exactly(self, row: Any) -> _Answer:

@@ -15,9 +15,9 @@ import numpy as np
 from flint import fmpq, fmpz, fmpz_mat, nmod_mat
 
 from linsep.problem import Array, Dense
-from linsep.prove.claims import Data
 from linsep.prove import algebra
 from linsep.prove.algebra import PRIME, Tick
+from linsep.prove.claims import Data
 from linsep.prove.exact_view import packed_rows, pair_signs
 from linsep.prove.modular import vanishing
 
@@ -95,9 +95,9 @@ class System:
         if self.data.offset:
             return np.zeros(n, dtype=bool)
         if isinstance(rows, Dense):
-            return ~rows.data.any(axis=1)
-        lines = np.repeat(np.arange(n), np.diff(rows.indptr.astype(np.int64)))
-        return np.bincount(lines[rows.data != 0], minlength=n) == 0
+            return np.asarray(~rows.data.any(axis=1))
+        lines = np.repeat(np.arange(n), np.diff(rows.indptr).astype(np.intp))
+        return np.asarray(np.bincount(lines[rows.data != 0], minlength=n) == 0)
 
     def weights(self, g: Any) -> Any:
         """Return the weights in the columns of the data that unknowns, a column, stand for."""
@@ -162,7 +162,7 @@ def echelon(A: Any, order: list[int]) -> tuple[list[int], Any]:
     lead = _leading(reduced, rank)
     free = sorted(set(range(n)) - set(lead))
     V = _reconstructed(reduced, lead, free, n)
-    if V is None or (A.nrows() and free and A * V != fmpz_mat(A.nrows(), len(free))):
+    if V is None or (A.nrows() and free and fmpz_mat(A.nrows(), len(free)) != A * V):
         V = algebra.null_basis(A)
     if order != list(range(n)):
         table = V.tolist()
