@@ -23,19 +23,18 @@ import numpy as np
 from flint import fmpq, fmpq_mat, fmpz_mat
 
 from linsep.problem import Array
-from linsep.prove.algebra import Tick
-from linsep.prove.claims import Verdict
-from linsep.prove.exact_view import Lens, decide
-from linsep.prove.search import Search
+from linsep.prove import faces
+from linsep.prove.case import Case
+from linsep.prove.case import Plane as FloatPlane
+from linsep.prove.claims import Separator
+from linsep.prove.exact_view import ExactView, decide
+from linsep.prove.float_searches import by_nearest_point, by_newton
 from linsep.prove.systems import Solver, System, column, echelon, entries, first_independent, primitive, span
 
+_VIEWS = 10  # exact views tried before the search goes on without floats
 _LARGE = 100_000  # cells from which on floats look first
 _FEW = 400_000  # numbers that are all written out
 _BITS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)  # of a direction that might do
-
-
-def no_limit(_: float) -> None:
-    """Do not mind how long something takes."""
 
 
 class Combination(NamedTuple):
@@ -114,50 +113,50 @@ class Face:
         return Combination(ids[order], [exact[k] for k in order.tolist()])
 
 
-class View(Lens):
+class View(ExactView):
     """Rows of a system in the unknowns of a subspace."""
 
     def __init__(self, system: System, basis: Any, open_: Array) -> None:
-        super().__init__(system.data, basis, open_)
+        super().__init__(system.data, basis, open_, system.clock)
         self.system = system
 
-    def rows(self, ids: Array) -> Any:
+    def rows(self, pairs: Array) -> Any:
         """Return rows as integers in the unknowns of the subspace, each times a positive power of two."""
-        return self.system.rows(ids)[0] * self.basis
+        return self.system.rows(pairs)[0] * self.basis
 
     def unmet(self, w: Any) -> Array:
         """Return the open inequalities that are not positive on unknowns of the system, a column."""
         return np.flatnonzero((self.system.signs(w) <= 0) & self.open)
 
 
-class Table(Lens):
+class Table(ExactView):
     """Few rows in the unknowns of a subspace, all written out; inequalities are numbered by their place."""
 
     def __init__(self, system: System, table: Any) -> None:
         k = table.ncols()
         identity = fmpz_mat(k, k, [int(i == j) for i in range(k) for j in range(k)])
-        super().__init__(system.data, identity, np.ones(table.nrows(), dtype=bool))
+        super().__init__(system.data, identity, np.ones(table.nrows(), dtype=bool), system.clock)
         self.table = table
 
-    def rows(self, ids: Array) -> Any:
+    def rows(self, pairs: Array) -> Any:
         """Return rows as integers in the present unknowns."""
         every = self.table.tolist()
-        return fmpz_mat([every[i] for i in ids.tolist()]) * self.basis
+        return fmpz_mat([every[i] for i in pairs.tolist()]) * self.basis
 
     def unmet(self, w: Any) -> Array:
         """Return the rows that are not positive on unknowns, a column."""
         return np.array([i for i, (value,) in enumerate((self.table * w).tolist()) if value <= 0], dtype=np.intp)
 
 
-def reduce(system: System, order: list[int], *, tick: Tick = no_limit) -> Face:
+def reduce(system: System, order: list[int]) -> Face:
     """Find columns, separated rows, a generic direction and the contradiction that proves the rest to be the rest."""
     rng = np.random.default_rng(0)
     ids = system.ids
-    spanning, columns, aliases = span(system, ids, order, rng, tick)
+    spanning, columns, aliases = span(system, ids, order, rng)
     narrow = system.within(columns)
     equal = narrow.is_equation(ids)
-    equations, _, V = span(narrow, ids[equal], list(range(narrow.unknowns)), rng, tick)
-    levels = _Levels(narrow, V, rng, tick)
+    equations, _, V = span(narrow, ids[equal], list(range(narrow.unknowns)), rng)
+    levels = _Levels(narrow, V, rng)
     direction = levels.run(ids[~equal])
     return Face(narrow, columns, aliases, spanning, direction, levels.left, equations, levels.found, levels.V)
 
@@ -165,8 +164,8 @@ def reduce(system: System, order: list[int], *, tick: Tick = no_limit) -> Face:
 class _Levels:
     """The subspace that the rows known to be in ``N`` leave, and the inequalities that do not vanish on it."""
 
-    def __init__(self, system: System, V: Any, rng: np.random.Generator, tick: Tick) -> None:
-        self.system, self.V, self.rng, self.tick = system, V, rng, tick
+    def __init__(self, system: System, V: Any, rng: np.random.Generator) -> None:
+        self.system, self.V, self.rng = system, V, rng
         self.found: list[tuple[Array, list[int]]] = []
         self.left = np.zeros(len(system.data.y) * system.data.classes, dtype=bool)
 
@@ -177,9 +176,9 @@ class _Levels:
         everything = self.V.ncols() == system.unknowns
         if everything and system.basis is None and len(ids) * system.unknowns >= _LARGE:
             self.left &= ~np.repeat(system.zero_rows(), system.data.classes)
-            verdict, first = _look(system)
-            if verdict is not None:
-                return _as_unknowns(verdict, system)
+            plane, first = _look(system)
+            if plane is not None:
+                return _as_unknowns(plane, system)
             if first is not None:
                 self._add(*first)
         while True:
@@ -189,10 +188,10 @@ class _Levels:
                 return self._of_few(np.flatnonzero(self.left))
             self._drop_vanishing()
             view = View(system, self.V, self.left)
-            w, some, found = decide(view, self._some(view.dimension), self.rng, self.tick)
+            w, some, found = decide(view, self._some(view.dimension), self.rng, _VIEWS)
             if found is None:
                 return shortened(view, w, some)
-            self._add(some[found.places], found.weights)
+            self._add(some[found.rows], found.multipliers)
 
     def _on_a_line(self) -> list[int]:
         """Look at the two directions that are left, or at none."""
@@ -228,14 +227,14 @@ class _Levels:
             some = np.arange(len(ids))
             most = 8 * view.dimension + 8
             some = np.sort(self.rng.choice(some, most, replace=False)) if len(some) > most else some
-            w, some, found = decide(view, some, self.rng, self.tick)
+            w, some, found = decide(view, some, self.rng, _VIEWS)
             if found is None:
                 whole_view = View(self.system, self.V, self.left)
                 return shortened(whole_view, self.V * w, ids[some])
-            more = some[found.places]
+            more = some[found.rows]
             rows = table.tolist()
             W = self._restrict(fmpz_mat([rows[k] for k in more.tolist()]))
-            self.found.append((ids[more], found.weights))
+            self.found.append((ids[more], found.multipliers))
             table = (fmpq_mat(table) * W).numer_denom()[0]  # rows times the new basis: integers
 
     def _some(self, dimension: int) -> Array:
@@ -274,29 +273,21 @@ def _diagonal(values: list[Any]) -> list[Any]:
     return [value if i == j else 0 for i, value in enumerate(values) for j in range(len(values))]
 
 
-class _Look(Search):
-    """The search for a verdict, ended where it has a contradiction."""
-
-    first: tuple[Array, list[int]] | None = None
-
-    def _weakly(self, ids: Array, weights: list[int]) -> Verdict:
-        self.first = ids, weights
-        return self._verdict("unknown", None, None)
-
-
-def _look(system: System) -> tuple[Verdict | None, tuple[Array, list[int]] | None]:
-    """Return a verdict, or inequalities that cancel as integer rows, by floats on many rows; None of both is fine."""
-    search = _Look(system.data, (0, 1), None)
-    verdict = search.run()
-    if verdict.kind == "separable":
-        return verdict, None
-    if verdict.refutation is not None:
-        found = verdict.refutation
-        ids = found.rows * system.data.classes + found.rivals
-        _, shifts = system.rows(ids)
-        exact = [weight * Fraction(2) ** shift for weight, shift in zip(found.multipliers, shifts, strict=True)]
-        return None, (ids, whole(exact))
-    return None, search.first
+def _look(system: System) -> tuple[Separator | None, tuple[Array, list[int]] | None]:
+    """Return a plane, or inequalities that cancel as integer rows, by floats on many rows; None of both is fine."""
+    case, clock = Case(system.data), system.clock
+    if case.view.wide:
+        return None, None
+    found = by_newton(case, clock) or by_nearest_point(case, clock)
+    if isinstance(found, FloatPlane):
+        certificate = faces.separated(case, found.w)
+        return (None if certificate is None else certificate.separator), None
+    exact = None if found is None or len(found.pairs) == 0 else faces.exact_multipliers(system.data, found, clock)
+    if exact is None:
+        return None, None
+    _, shifts = system.rows(exact.pairs)
+    multipliers = [m * Fraction(2) ** shift for m, shift in zip(exact.multipliers, shifts, strict=True)]
+    return None, (exact.pairs, whole(multipliers))
 
 
 def whole(values: list[Fraction]) -> list[int]:
@@ -305,10 +296,9 @@ def whole(values: list[Fraction]) -> list[int]:
     return primitive([value.numerator * (common // value.denominator) for value in values])
 
 
-def _as_unknowns(verdict: Verdict, system: System) -> list[int]:
-    """Return the plane of a verdict as integers in the unknowns."""
-    assert verdict.separator is not None
-    W, b = verdict.separator.per_class()
+def _as_unknowns(plane: Separator, system: System) -> list[int]:
+    """Return a plane as integers in the unknowns."""
+    W, b = plane.per_class()
     values = []
     for k in range(1, len(W)):
         block = [*W[k].tolist(), *([b[k]] if system.data.offset else [])]

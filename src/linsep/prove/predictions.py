@@ -108,7 +108,7 @@ def limiting(result: Any) -> Any:
     ids = model.system.ids
     inner = [result._position[unknown] for unknown in model.order if unknown in result._position]
     left = ids[~face.separated[ids]]
-    _, columns, V = span(face.system, left, inner, np.random.default_rng(0), lambda _: None)
+    _, columns, V = span(face.system, left, inner, np.random.default_rng(0))
     name = {k: model.names[j] for j, u in enumerate(model.order) if (k := result._position.get(u)) is not None}
     kept = [name[k] for k in inner if k in columns]
     reasons = {each: f"it depends on {_sum(parts)}" for each, parts in result.aliased.items()}

@@ -17,8 +17,7 @@ from scipy.optimize import nnls
 
 from linsep.problem import Array, Floats
 from linsep.prove import algebra
-from linsep.prove.algebra import Tick
-from linsep.prove.cone import Combination, Face, View, coordinates, no_limit, whole
+from linsep.prove.cone import Combination, Face, View, coordinates, whole
 from linsep.prove.systems import column, entries, primitive
 
 FINITE, UP, DOWN, UNDETERMINED, ALIASED = "finite", "+inf", "-inf", "undetermined", "aliased"
@@ -46,8 +45,8 @@ class _Answer(NamedTuple):
 class Statuses:
     """Answers for one face; vectors are in the unknowns of its columns."""
 
-    def __init__(self, face: Face, tick: Tick = no_limit) -> None:
-        self.face, self.system, self.tick = face, face.system, tick
+    def __init__(self, face: Face) -> None:
+        self.face, self.system = face, face.system
         self.rng = np.random.default_rng(0)
         self._known: dict[tuple[int, ...], _Answer] = {}
         self._hull = [[int(value) for value in row] for row in face.span.tolist()]
@@ -272,10 +271,10 @@ class Statuses:
         """Decide by Wolfe's algorithm in rational numbers, which always ends."""
         m = self.A.nrows()
         joined = fmpz_mat([*self.A.tolist(), (-row).tolist()[0]])
-        x, found = algebra.nearest(joined, [m], np.ones(1), self.tick)
+        x, found = algebra.nearest(joined, [m], np.ones(1), self.system.clock)
         if found is None:
             return _Answer(self.pool[:0], [], primitive(entries(self.view.basis * x.transpose())))
-        weights = dict(zip(found.places.tolist(), found.weights, strict=True))
+        weights = dict(zip(found.rows.tolist(), found.multipliers, strict=True))
         last = weights.pop(m)  # the rows of the pool cannot cancel among themselves
         places = sorted(weights)
         return _Answer(self.pool[places], [Fraction(weights[k], last) for k in places], None)

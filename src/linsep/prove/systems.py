@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 from flint import fmpq, fmpz, fmpz_mat, nmod_mat
 
+from linsep.clock import Clock
 from linsep.problem import Array, Dense
 from linsep.prove import algebra
-from linsep.prove.algebra import PRIME, Tick
+from linsep.prove.algebra import PRIME
 from linsep.prove.claims import Data
-from linsep.prove.exact_view import packed_rows, pair_signs
+from linsep.prove.exact_view import pair_signs
+from linsep.prove.integer_rows import integer_rows
 from linsep.prove.modular import vanishing
 
 _EXACT = 2.0**53  # integers below are floats
@@ -29,8 +31,8 @@ _SPARE = 16  # rows beyond the rank that a sample has
 class System:
     """Rows with signs, which of them are equations, and the unknowns that their weights are made of."""
 
-    def __init__(self, data: Data, equal: Array, basis: Any = None) -> None:
-        self.data, self.equal, self.basis = data, equal, basis
+    def __init__(self, data: Data, equal: Array, basis: Any = None, clock: Clock | None = None) -> None:
+        self.data, self.equal, self.basis, self.clock = data, equal, basis, clock or Clock()
         self.block = data.n_features + data.offset
         self.unknowns = int(basis.ncols()) if basis is not None else (data.classes - 1) * self.block
 
@@ -57,7 +59,8 @@ class System:
         else:
             rows = self.basis.tolist()
             table = [[row[j] for j in columns] for row in rows]
-        return System(self.data, self.equal, fmpz_mat(len(table), len(columns), [v for row in table for v in row]))
+        inner = fmpz_mat(len(table), len(columns), [v for row in table for v in row])
+        return System(self.data, self.equal, inner, self.clock)
 
     def rows(self, ids: Array) -> tuple[Any, list[int]]:
         """Return rows as integers in the unknowns, each times a power of two, and the exponents left out."""
@@ -65,8 +68,7 @@ class System:
             return fmpz_mat(0, self.unknowns), []
         matrix, shifts = self._whole(ids)
         if matrix is None:
-            width = (self.data.classes - 1) * self.block
-            matrix, shifts, _ = packed_rows(self.data, ids, range(width))
+            matrix, shifts = integer_rows(self.data, ids, self.clock)
         return (matrix if self.basis is None else matrix * self.basis), shifts
 
     def _whole(self, ids: Array) -> tuple[Any, list[int]]:
@@ -220,9 +222,7 @@ def _fraction(residue: int) -> tuple[int, int] | None:
     return (r1, t1) if t1 > 0 else (-r1, -t1)
 
 
-def span(
-    system: System, ids: Array, order: list[int], rng: np.random.Generator, tick: Tick
-) -> tuple[Array, list[int], Any]:
+def span(system: System, ids: Array, order: list[int], rng: np.random.Generator) -> tuple[Array, list[int], Any]:
     """Return some rows that all of the given ones depend on, independent columns, and a basis of their null space.
 
     The columns are the first possible in ``order``; that all rows depend on the ones returned is almost sure.
@@ -231,7 +231,7 @@ def span(
     chosen = ids if len(ids) <= 3 * q + _SPARE else np.sort(rng.choice(ids, q + _SPARE, replace=False))
     while True:
         A, _ = system.rows(chosen)
-        tick(algebra.seconds(A))
+        system.clock.check(algebra.seconds(A))
         columns, V = echelon(A, order)
         if V.ncols() == 0 or len(chosen) == len(ids):
             return chosen, columns, V
