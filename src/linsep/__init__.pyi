@@ -23,6 +23,7 @@ from linsep.models.kernel_perceptron import KernelPerceptron as KernelPerceptron
 from linsep.models.max_margin import MaxMarginClassifier as MaxMarginClassifier
 from linsep.models.passive_aggressive import PassiveAggressive as PassiveAggressive
 from linsep.models.perceptron import Perceptron as Perceptron
+from linsep.models.separation_check import SeparationCheck as SeparationCheck
 from linsep.pages.explorer import explore as explore
 from linsep.pages.reporting import report as report
 from linsep.problem import Plane as Plane
@@ -41,6 +42,10 @@ from linsep.prove.margins import Margin as Margin
 from linsep.prove.margins import largest_margin as largest_margin
 from linsep.prove.mistake_bounds import Bound as Bound
 from linsep.prove.mistake_bounds import mistake_bound as mistake_bound
+from linsep.prove.regression import separation as separation
+from linsep.prove.regression_results import Coefficient as Coefficient
+from linsep.prove.regression_results import Refit as Refit
+from linsep.prove.regression_results import Separation as Separation
 from linsep.prove.separability import separate as separate
 from linsep.prove.separability import separator as separator
 

@@ -9,12 +9,15 @@ import typer
 from linsep.cli.inputs import all_at_once, open_data
 from linsep.cli.options import Data, Reading, Screen, grouped
 from linsep.cli.screen import headline, result
+from linsep.cli.separation import separation_document, verify_separation
 from linsep.wording import verdict_meaning
 
 
 @grouped
 def verify(
-    proof: Annotated[str, typer.Argument(metavar="PROOF", help="A file that separate wrote.", show_default=False)],
+    proof: Annotated[
+        str, typer.Argument(metavar="PROOF", help="A file that separate or separation wrote.", show_default=False)
+    ],
     data: Data,
     *,
     screen: Screen,
@@ -29,6 +32,8 @@ def verify(
 
     with open(proof, "rb") as file:
         text = file.read().decode("utf-8", "replace")
+    if (content := separation_document(text)) is not None:
+        verify_separation(proof, content, data, screen)
     try:
         verdict, written_for = from_json(text)
     except ValueError as error:

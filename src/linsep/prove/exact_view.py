@@ -7,6 +7,7 @@ dependent columns made orthogonal), and loses nothing: rows are multiplied out i
 from __future__ import annotations
 
 import math
+from copy import copy
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -86,7 +87,7 @@ class ExactView:
         basis = fmpz_mat(self.basis)
         for i in range(basis.nrows()):
             basis[i, j] = w[i, 0]
-        view = ExactView(self.data, basis, self.open, self.clock)
+        view = self.through(basis)
         numbers, exponents = _binary(view.rows(critical))
         used = numbers != 0
         others = np.where(used, exponents - self.column_exponents, -(10**9))
@@ -111,7 +112,13 @@ class ExactView:
         self.clock.check(self._seconds(self.dimension))
         columns = [self.weights(T[:, k]) for k in range(self.dimension)]
         table = [[column[i, 0] for column in columns] for i in range(self.basis.nrows())]
-        return ExactView(self.data, fmpz_mat(table), self.open, self.clock)
+        return self.through(fmpz_mat(table))
+
+    def through(self, basis: Any) -> ExactView:
+        """Return a view of the same inequalities in other unknowns."""
+        view = copy(self)
+        view.basis, view.dimension, view.column_exponents = basis, basis.ncols(), None
+        return view
 
 
 def whole_basis(data: Data) -> Any:

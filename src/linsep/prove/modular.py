@@ -7,6 +7,7 @@ random weights, with a chance of about 2**-62. Exact integers would say the same
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ def vanishing(data: Data, w: Any) -> Array:
     rows, block = data.rows, data.n_features + data.offset
     vanish = np.ones((len(data.y), data.classes), dtype=bool)
     for prime in _PRIMES:
-        powers = np.array([pow(2, e, prime) for e in range(_LOWEST, 1040)], dtype=np.int64)
+        powers = _powers(prime)
         found = np.zeros((len(data.y), data.classes), dtype=np.int64)  # class 0 has no weights
         for c in range(data.classes - 1):
             residues = np.zeros(data.n_features + 1, dtype=np.int64)
@@ -34,6 +35,12 @@ def vanishing(data: Data, w: Any) -> Array:
             loop(*part, residues, prime, powers, rows.data.dtype.kind != "f", found[:, c + 1])
         vanish &= found == found[np.arange(len(data.y)), data.y][:, None]
     return vanish
+
+
+@cache
+def _powers(prime: int) -> Array:
+    """Return the powers of two that occur in floats, modulo the prime."""
+    return np.array([pow(2, e, prime) for e in range(_LOWEST, 1040)], dtype=np.int64)
 
 
 _compiled = njit(cache=True, nogil=True, error_model="numpy")

@@ -1,0 +1,308 @@
+"""``linsep separation``: does maximum likelihood have a finite answer, and which coefficients have none."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, NoReturn
+
+import typer
+
+from linsep.cli.inputs import check_place
+from linsep.cli.options import DECIDING, OUTPUT, READING, Screen, flag, grouped
+from linsep.cli.screen import count, facts_table, headline, result
+
+_FORMAT = "linsep proof 1"
+_SHOWN = 40  # coefficients and rows on the screen
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """What the model is."""
+
+    formula: Annotated[
+        str | None,
+        typer.Option(help='Such as "HG ~ NV + PI + C(EH)"; needs the extra formula.', rich_help_panel=DECIDING),
+    ] = None
+    target: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="The response, with all other columns; words get a column for every level but the first.",
+            rich_help_panel=DECIDING,
+        ),
+    ] = None
+    family: Annotated[
+        str,
+        typer.Option(
+            help="binomial, poisson, negative-binomial, log-binomial, multinomial, ordinal, conditional or cox.",
+            rich_help_panel=DECIDING,
+        ),
+    ] = "binomial"
+    fit_intercept: Annotated[
+        bool, flag("--fit-intercept/--no-fit-intercept", "Whether the model has an intercept.", DECIDING)
+    ] = True
+    absorb: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="A factor that is not listed in the table.", rich_help_panel=DECIDING),
+    ] = None
+    strata: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Groups of conditional and cox models.", rich_help_panel=DECIDING),
+    ] = None
+    weights: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Rows of weight 0 are left out.", rich_help_panel=DECIDING)
+    ] = None
+    event: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="With cox: 1 for events; the target is the time.", rich_help_panel=DECIDING
+        ),
+    ] = None
+    failures: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="With binomial: the target counts successes.", rich_help_panel=DECIDING),
+    ] = None
+    values: Annotated[
+        Literal["decimal", "binary"] | None,
+        typer.Option(
+            help="Whether 0.1 is the decimal it shows (default for text) or the float nearest to it.",
+            rich_help_panel=DECIDING,
+        ),
+    ] = None
+    alias: Annotated[
+        Literal["drop", "keep"],
+        typer.Option(help="What to do with columns that depend on earlier ones.", rich_help_panel=DECIDING),
+    ] = "drop"
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """How to read the table."""
+
+    format: Annotated[
+        Literal["csv", "parquet", "arrow"] | None,
+        typer.Option(help="By default what the name says.", rich_help_panel=READING),
+    ] = None
+    delimiter: Annotated[
+        str | None, typer.Option(metavar="CHARACTER", help="Of CSV, by default found out.", rich_help_panel=READING)
+    ] = None
+    ignore: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Leave a column out.", rich_help_panel=READING)
+    ] = None
+    missing: Annotated[
+        Literal["error", "drop"],
+        typer.Option(help="Empty cells are an error, or drop their rows.", rich_help_panel=READING),
+    ] = "error"
+
+
+@grouped
+def separation(
+    data: Annotated[
+        str, typer.Argument(metavar="DATA", help="CSV, TSV, Parquet or Arrow; - is standard input.", show_default=False)
+    ],
+    model: ModelOptions,
+    rows: Annotated[bool, flag("--rows", "List the separated rows, counted from 0.", OUTPUT)] = False,
+    proof: Annotated[
+        str | None, typer.Option(metavar="OUT", help="Write the proof to this JSON file.", rich_help_panel=OUTPUT)
+    ] = None,
+    *,
+    table: TableOptions,
+    screen: Screen,
+) -> None:
+    """Say which coefficients of a regression model are infinite, which rows make them so, and prove it.
+
+    The exit code is 0 if the maximum likelihood estimate exists, 1 if it does not, 2 for bad input.
+    """
+    from linsep.prove.regression_words import MEANING, sentences
+
+    check_place(proof)
+    started = time.perf_counter()
+    found, response = decided(data, model, table)
+    seconds = time.perf_counter() - started
+    if proof is not None:
+        _write(proof, found, data, model, table)
+    said = sentences(found, response)
+    facts = {
+        "command": "separation",
+        "data": data,
+        "family": found.family,
+        "rows": len(found.separated) + len(found.rest),
+        "columns": len(found.names),
+        "rank": found.rank,
+        "kind": found.kind,
+        "dimension": found.dimension,
+        "coefficients": [
+            {"name": each.name, "status": each.status, "direction": str(value), "rows": list(each.rows)}
+            for each, value in zip(found.coefficients, found.direction, strict=False)
+        ],
+        "separated": found.separated,
+        "sentences": said,
+        "notes": found.notes,
+        "seconds": seconds,
+        "proof": proof,
+    }
+
+    def show(console: Any) -> None:
+        console.print(headline(MEANING[found.kind]))
+        console.print(_statuses(found))
+        console.print(facts_table(_lines(found, facts, rows)))
+        for sentence in said:
+            console.print(f"{sentence}.", markup=False)
+
+    result(facts, screen, show)
+    raise typer.Exit(0 if found.kind == "overlap" else 1)
+
+
+def decided(data: str, model: ModelOptions, table: TableOptions) -> tuple[Any, str]:
+    """Return what is found for a file, and the name of the response."""
+    from linsep.prove.regression import decide
+
+    given, response = given_in(data, model, table)
+    return decide(given), response
+
+
+def given_in(data: str, model: ModelOptions, table: TableOptions) -> tuple[Any, str]:
+    """Return the model that a file and options give, and the name of the response."""
+    from linsep.data.frames import read_frame
+    from linsep.prove.regression_inputs import gather
+
+    if (model.formula is None) == (model.target is None):
+        raise ValueError("say what the model is: either --formula or --target")
+    frame = read_frame(data, format=table.format, delimiter=table.delimiter)
+    values = model.values or ("decimal" if frame.text else None)
+    common = {"family": model.family, "values": values, "alias": model.alias, "fit_intercept": model.fit_intercept}
+    if model.formula is None:
+        return _by_target(frame, model, table, common)
+    used = [name for name in frame.columns if name in model.formula]
+    others = [frame.named(each) for each in (*(model.absorb or ()), model.strata, model.weights) if each]
+    kept = frame.only(list(dict.fromkeys([*used, *others])) or frame.columns[:1], missing=table.missing)
+    options = {"strata": model.strata, "weights": model.weights, "absorb": model.absorb, **common}
+    return gather(model.formula, kept, options), model.formula.partition("~")[0].strip()
+
+
+def _by_target(frame: Any, model: ModelOptions, table: TableOptions, common: dict[str, Any]) -> tuple[Any, str]:
+    """Return the model of a response and all other columns."""
+    import numpy as np
+
+    from linsep.prove.regression_inputs import gather
+
+    assert model.target is not None
+    target = frame.named(model.target)
+    second = [frame.named(each) for each in (model.event, model.failures) if each]
+    special = [frame.named(each) for each in (*(model.absorb or ()), model.strata, model.weights) if each]
+    ignored = [frame.named(each) for each in table.ignore or ()]
+    features = [name for name in frame.columns if name not in (target, *second, *special, *ignored)]
+    kept = frame.only([target, *second, *special, *features], missing=table.missing)
+    y = kept[target] if not second else np.column_stack([kept[target], kept[second[0]]])
+    X = kept.only(features, missing="error") if features else np.zeros((len(kept), 0))
+    options = {
+        "strata": kept[frame.named(model.strata)] if model.strata else None,
+        "weights": kept[frame.named(model.weights)] if model.weights else None,
+        "absorb": [(each, kept[frame.named(each)]) for each in model.absorb] if model.absorb else None,
+        **common,
+    }
+    return gather(X, y, options), target
+
+
+def _statuses(found: Any) -> Any:
+    """Return the coefficients as a table."""
+    from rich.table import Table
+    from rich.text import Text
+
+    shown = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for name in ("coefficient", "status"):
+        shown.add_column(name)
+    shown.add_column("direction", justify="right")
+    for name, status, value in list(zip(found.names, found.statuses, found.direction, strict=True))[
+        : min(_SHOWN, found.listed)
+    ]:
+        text = str(value)
+        shown.add_row(Text(name), status, text if len(text) < 24 else f"≈ {float(value):.6g}")
+    if found.listed > _SHOWN:
+        shown.add_row(f"… {found.listed - _SHOWN} more", "", "")
+    return shown
+
+
+def _lines(found: Any, facts: dict[str, Any], rows: bool) -> dict[str, str]:
+    lines = {
+        "rows": f"{facts['rows']:,}, of which {len(found.separated):,} separated",
+        "columns": f"{facts['columns']:,} of rank {found.rank:,}",
+    }
+    if found.dimension:
+        lines["directions"] = f"the likelihood rises for ever in {count(found.dimension, 'direction')}"
+    if rows:
+        lines["separated"] = ", ".join(map(str, found.separated.tolist())) or "none"
+    for note in found.notes:
+        lines["note"] = note
+    lines["time"] = f"{facts['seconds']:.2f} s, decided in exact arithmetic"
+    if facts["proof"] is not None:
+        lines["proof"] = f"{facts['proof']}; check it with: linsep verify {facts['proof']} {facts['data']}"
+    return lines
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Proofs
+
+
+def _write(path: str, found: Any, data: str, model: ModelOptions, table: TableOptions) -> None:
+    """Write the proof in one step."""
+    from dataclasses import asdict
+
+    from linsep.data.atomic import replacing
+
+    content = {"format": _FORMAT, **found.certificate(), "model": asdict(model), "table": asdict(table)}
+    del data  # a proof is about cells, not about where they were read
+    with replacing(path) as file:
+        file.write((json.dumps({**content, "digest": digest(content)}, indent=1) + "\n").encode())
+
+
+def digest(content: dict[str, Any]) -> str:
+    """Return the hash of a document."""
+    import hashlib
+
+    return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def separation_document(text: str) -> dict[str, Any] | None:
+    """Return the content of a proof of kind ``separation``; None if the text is something else."""
+    try:
+        content = json.loads(text)
+    except ValueError:
+        return None
+    return content if isinstance(content, dict) and content.get("kind") == "separation" else None
+
+
+def verify_separation(proof: str, content: dict[str, Any], data: list[str], screen: Screen) -> NoReturn:
+    """Say whether a proof of kind ``separation`` holds for the table in a file."""
+    from linsep.prove.regression_words import MEANING
+
+    if len(data) > 1:
+        raise ValueError("a proof of separation is about one file")
+    holds = document_holds(proof, content, data[0])
+    kind = content["claim"]
+    facts = {"command": "verify", "proof": proof, "data": data, "verdict": kind, "holds": holds}
+
+    def show(console: Any) -> None:
+        text = f"the proof holds: {MEANING[kind]}" if holds else "the proof does not hold for these data"
+        console.print(headline(text))
+
+    result(facts, screen, show)
+    raise typer.Exit(0 if holds else 1)
+
+
+def document_holds(proof: str, content: dict[str, Any], data: str) -> bool:
+    """Return whether a document holds for a file."""
+    from linsep.prove.regression import checks
+    from linsep.prove.regression_documents import separation_from_json
+
+    parts = dict(content)
+    try:
+        if parts.pop("digest", None) != digest(parts):
+            raise ValueError("it was altered: its digest does not fit its content")
+        separation_from_json(parts)
+        model, table = ModelOptions(**parts["model"]), TableOptions(**parts["table"])
+    except (TypeError, KeyError, ValueError, ZeroDivisionError) as error:
+        raise ValueError(f"{proof}: this is not a valid proof: {error}") from None
+    return checks(parts, given_in(data, model, table)[0], plain=False)

@@ -1,0 +1,87 @@
+"""Absorbed factors: the graph of levels against double description on all columns, and scale in small."""
+
+import numpy as np
+import pytest
+
+import linsep
+from linsep.prove.absorbed import AbsorbedSeparation
+from linsep.prove.fixed_effects import Effects
+from linsep.prove.regression_inputs import gather
+from regression_oracle import answers
+
+
+def on_the_graph(X, y, factors, family):
+    """Decide on the graph of levels, however few they are."""
+    options = {"family": family, "fit_intercept": True, "absorb": [(f"f{k}", f) for k, f in enumerate(factors)]}
+    given = gather(X, y, options)
+    return AbsorbedSeparation(given, Effects(given, list(given.absorb), X.shape[1]))
+
+
+def expected(X, y, factors, family):
+    """Separated rows and statuses of the columns by double description with a column for every level."""
+    rows, equal = [], []
+    for i, x in enumerate(X.tolist()):
+        levels = [int(factor[i] == level) for factor in factors for level in sorted(set(factor.tolist()))]
+        full = levels + x
+        sign = 1 if family == "binomial" and y[i] == 1 else -1
+        rows.append([sign * v for v in full])
+        equal.append(family == "poisson" and y[i] > 0)
+    width, k = len(rows[0]), X.shape[1]
+    columns = [list(col) for col in zip(*rows, strict=True)]
+    kept = [j for j in range(width) if rank(columns[: j + 1]) > rank(columns[:j])]
+    inner = [[row[j] for j in kept] for row in rows]
+    units = [[int(j == c) for c in kept] for j in range(width - k, width)]
+    separated, statuses = answers(inner, equal, len(kept), units)
+    aliased = [j not in kept for j in range(width - k, width)]
+    return separated, ["aliased" if a else s for a, s in zip(aliased, statuses, strict=True)], len(kept)
+
+
+def rank(vectors):
+    return np.linalg.matrix_rank(np.array(vectors)) if vectors else 0
+
+
+@pytest.mark.parametrize("family", ["binomial", "poisson"])
+def test_the_graph_of_levels_answers_as_all_columns_would(family):
+    rng, seen, done = np.random.default_rng(len(family)), set(), 0
+    while done < 120:
+        n, k = int(rng.integers(4, 11)), int(rng.integers(0, 3))
+        X = rng.integers(-1, 3, (n, k))
+        factors = [rng.integers(0, 3, n) for _ in range(int(rng.integers(1, 3)))]
+        if k and rng.random() < 0.2:
+            X[:, -1] = factors[0] * 2  # depends on the factor
+        y = rng.integers(0, 2, n) if family == "binomial" else rng.integers(0, 2, n) * rng.integers(1, 3, n)
+        if len(set(y.tolist())) < 2:
+            continue
+        done += 1
+        separated, statuses, columns = expected(X, y, factors, family)
+        for found in (on_the_graph(X, y, factors, family), linsep.separation(X, y, family=family, absorb=factors)):
+            assert found.separated.tolist() == np.flatnonzero(separated).tolist()
+            assert [status for _, status, _ in found.coefficients] == statuses
+            assert found.rank == columns
+            assert found.check()
+        kind = "overlap" if not any(separated) else "complete" if all(separated) else "quasi"
+        assert on_the_graph(X, y, factors, family).kind == kind
+        seen |= {kind, *statuses}
+    assert seen >= {"overlap", "quasi", "finite", "+inf", "-inf", "aliased"}
+
+
+def test_many_levels_in_no_time():
+    rng = np.random.default_rng(0)
+    n = 20_000
+    firm, year = rng.integers(0, 3000, n), rng.integers(0, 30, n)
+    X = rng.normal(size=(n, 2))
+    y = rng.poisson(0.4, n)
+    found = linsep.separation(X, y, family="poisson", absorb=[firm, year], names=["a", "b"])
+    alone = {f for f in range(3000) if not y[firm == f].any()}
+    assert set(found.separated.tolist()) == set(np.flatnonzero(np.isin(firm, list(alone))).tolist())
+    assert (found.kind, found.statuses) == ("quasi", ["finite", "finite"])
+    assert found.check()
+    assert found.refit().X.shape == (len(found.rest), 2)
+    with pytest.raises(ValueError, match="no document"):
+        found.certificate()
+    switch = (rng.random(n) < 0.01).astype(float)
+    y = np.where(switch == 1, 0, np.maximum(y, rng.integers(0, 2, n)))
+    found = linsep.separation(np.column_stack((X, switch)), y, family="poisson", absorb=[firm, year])
+    assert found.statuses == ["finite", "finite", "-inf"]
+    assert set(np.flatnonzero(switch)) <= set(found.separated.tolist())
+    assert found.check()

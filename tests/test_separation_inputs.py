@@ -1,0 +1,316 @@
+"""What people have: formulas, frames, statsmodels models, pipelines, the command line; and what they get wrong."""
+
+import json
+import warnings
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+import linsep
+from linsep.cli import main
+
+
+@pytest.fixture
+def frame():
+    """A treatment that always cures: quasi-complete separation."""
+    rng = np.random.default_rng(4)
+    n = 90
+    dose, place = rng.integers(0, 2, n), rng.choice(["north", "south", "west"], n)
+    age = np.round(rng.normal(50, 9, n), 1)
+    cured = np.where(dose == 1, 1, rng.random(n) < 0.5).astype(int)
+    return pd.DataFrame({"cured": cured, "dose": dose, "age": age, "place": place, "w": 1})
+
+
+def statuses(found):
+    return dict(zip(found.names, found.statuses, strict=True))
+
+
+def test_a_formula_and_a_frame(frame):
+    found = linsep.separation("cured ~ dose + age + C(place)", frame)
+    assert statuses(found) == {
+        "Intercept": "finite", "dose": "+inf", "age": "finite",
+        "C(place)[T.south]": "finite", "C(place)[T.west]": "finite",
+    }  # fmt: skip
+    assert found.separated.tolist() == np.flatnonzero(frame.dose == 1).tolist()
+    assert found.check()
+    assert found.status("dose - age") == "+inf"
+    assert found.status("2*age + Intercept/3") == "finite"
+    assert found.status({"dose": -1}) == "-inf"
+    assert found.status("C(place)[T.south] - C(place)[T.west]") == "finite"
+    left = found.refit()
+    assert left.columns == ["Intercept", "age", "C(place)[T.south]", "C(place)[T.west]"]
+    assert left.X.shape == (len(found.rest), 4)
+    assert np.linalg.matrix_rank(left.X) == 4
+    words = linsep.separation(frame[["dose", "age", "place"]], frame["cured"])
+    assert statuses(words)["place=south"] == "finite"
+    assert words.separated.tolist() == found.separated.tolist()
+    polar = linsep.separation(pl.from_pandas(frame[["dose", "age", "place"]]), frame["cured"].to_numpy())
+    assert polar.statuses == words.statuses
+    labels = linsep.separation("label ~ dose", frame.assign(label=np.where(frame.cured == 1, "yes", "no")))
+    assert statuses(labels)["dose"] == "+inf"
+
+
+def test_successes_of_trials_proportions_and_weights(frame):
+    counts = np.column_stack((frame.cured * 3, (1 - frame.cured) * 3))
+    wanted = linsep.separation(frame[["dose", "age"]], frame.cured).statuses
+    assert linsep.separation(frame[["dose", "age"]], counts).statuses == wanted
+    assert linsep.separation(frame[["dose", "age"]], frame.cured.astype(float)).statuses == wanted
+    mixed = counts.copy()
+    mixed[np.flatnonzero(frame.dose == 1)[0]] = (2, 1)
+    assert linsep.separation(frame[["dose", "age"]], mixed).kind == "overlap"
+    shares = mixed[:, 0] / mixed.sum(axis=1)
+    assert linsep.separation(frame[["dose", "age"]], shares, weights=mixed.sum(axis=1)).kind == "overlap"
+    weights = np.ones(len(frame))
+    weights[np.flatnonzero(frame.dose == 1)[0]] = 0
+    found = linsep.separation(frame[["dose", "age"]], mixed, weights=weights)
+    assert found.statuses == wanted
+    assert found.check()
+    assert found.check(frame[["dose", "age"]], mixed, weights=weights, plain=True)
+    assert not found.check(frame[["dose", "age"]], mixed)
+    assert found.refit().dropped_rows[int(np.flatnonzero(weights == 0)[0])] == "its weight is 0"
+
+
+def test_statsmodels_models_by_their_attributes(frame):
+    sm = pytest.importorskip("statsmodels.api")
+    from statsmodels.discrete.conditional_models import ConditionalLogit
+    from statsmodels.miscmodels.ordinal_model import OrderedModel
+
+    X = sm.add_constant(frame[["dose", "age"]])
+    for model in (sm.Logit(frame.cured, X), sm.Probit(frame.cured, X), sm.GLM(frame.cured, X, sm.families.Binomial())):
+        found = linsep.separation(model)
+        assert statuses(found) == {"const": "finite", "dose": "+inf", "age": "finite"}
+        assert found.check()
+    zero = 1 - frame.cured
+    for model in (sm.Poisson(zero, X), sm.GLM(zero, X, sm.families.Poisson())):
+        found = linsep.separation(model)
+        assert (found.family, statuses(found)["dose"]) == ("poisson", "-inf")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        log = sm.GLM(zero, X, sm.families.Binomial(sm.families.links.Log()))
+    assert linsep.separation(log).family == "log-binomial"
+    negative = linsep.separation(sm.GLM(zero, X, sm.families.NegativeBinomial(alpha=1.0)))
+    assert negative.family == "negative-binomial"
+    three = np.where(frame.dose == 1, 2, frame.cured)
+    multinomial = linsep.separation(sm.MNLogit(three, X))
+    assert multinomial.family == "multinomial"
+    assert statuses(multinomial)["2:dose"] == "+inf"
+    ordinal = linsep.separation(OrderedModel(three, frame[["dose", "age"]], distr="logit"))
+    assert (ordinal.family, statuses(ordinal)["dose"]) == ("ordinal", "+inf")
+    groups = np.arange(len(frame)) // 4
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        conditional = linsep.separation(ConditionalLogit(frame.cured, frame[["dose", "age"]], groups=groups))
+    assert conditional.family == "conditional"
+    assert statuses(conditional)["dose"] == "+inf"
+    for family in (sm.families.Gaussian(), sm.families.Gamma(sm.families.links.Log())):
+        with pytest.raises(ValueError, match="refused"):
+            linsep.separation(sm.GLM(frame.cured + 1.0, X, family))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        identity = sm.GLM(frame.cured, X, sm.families.Poisson(sm.families.links.Identity()))
+    with pytest.raises(ValueError, match="identity is refused"):
+        linsep.separation(identity)
+    with pytest.raises(ValueError, match="OLS is refused"):
+        linsep.separation(sm.OLS(frame.cured, X))
+
+
+def test_predicted_probabilities():
+    X, y = np.array([[0, 1], [0, 0], [1, 0], [1, 1], [0, 1], [0, 0]]), [0, 1, 1, 1, 1, 0]
+    found = linsep.separation(X, y)
+    assert statuses(found)["x0"] == "+inf"
+    assert found.predict_status([[0, 5], [1, 2], [-1, 0]]).tolist() == ["inside", "1", "0"]
+    counts = linsep.separation(X, [1, 2, 0, 0, 3, 1], family="poisson")
+    assert counts.predict_status([[0, 5], [1, 2], [-1, 0]]).tolist() == ["inside", "0", "infinite"]
+    many = linsep.separation([[0], [0], [1], [1], [2], [2]], [0, 1, 0, 1, 2, 2], family="multinomial")
+    assert many.predict_status([[0], [3]]).tolist() == [["inside", "inside", "0"], ["0", "0", "1"]]
+    assert many.refit().choices.tolist() == [[True, True, False]] * 4
+    levels = linsep.separation([[0], [0], [2], [2]], [0, 1, 2, 2], family="ordinal")
+    assert (levels.kind, levels.names) == ("quasi", ["0|1", "1|2", "x0"])
+    assert levels.predict_status([[0], [3]]).tolist() == [["inside", "inside", "0"], ["0", "0", "1"]]
+    assert levels.refit().choices.tolist() == [[False, True], [True, False]]
+    aliased = linsep.separation([[0, 0], [0, 0], [1, 2], [1, 2]], [0, 1, 1, 1])
+    assert aliased.predict_status([[1, 2], [1, 1]]).tolist() == ["1", "aliased"]
+    with pytest.raises(ValueError, match="2 columns"):
+        aliased.predict_status([[1]])
+
+
+def test_aliased_columns_are_named_with_what_they_depend_on(frame):
+    X = frame[["dose", "age"]].assign(half=lambda f: f.dose / 2 + 1, zero=0)
+    found = linsep.separation(X, frame.cured)
+    assert found.aliased == {"half": {"Intercept": 1, "dose": Fraction(1, 2)}, "zero": {}}
+    assert statuses(found) == {
+        "Intercept": "finite",
+        "dose": "+inf",
+        "age": "finite",
+        "half": "aliased",
+        "zero": "aliased",
+    }
+    kept = linsep.separation(X, frame.cured, alias="keep")
+    assert statuses(kept) == {
+        "Intercept": "aliased", "dose": "aliased", "age": "finite", "half": "aliased", "zero": "aliased",
+    }  # fmt: skip
+    assert kept.status("Intercept + half") == "finite"
+    assert kept.status("half + dose/2 + 3/2*Intercept") == "aliased"
+    assert kept.status("dose + half/2") == "+inf"
+    assert kept.check()
+    assert kept.check(plain=True)
+    assert "half is aliased: it depends on Intercept, dose" in found.summary()
+
+
+def test_words_for_people(frame):
+    found = linsep.separation("cured ~ dose + age", frame)
+    assert repr(found) == f"Separation(quasi: dose +inf; {int(frame.dose.sum())} of 90 rows separated)"
+    assert "<td>dose</td><td>+inf</td>" in found._repr_html_()
+    table = found.to_frame()
+    assert table["status"].tolist() == ["finite", "+inf", "finite"]
+    assert set(table["rows"][1]) & set(found.separated.tolist())
+    assert "quasi-complete separation" in found.summary()
+
+
+def test_a_step_of_a_pipeline(frame):
+    X, y = frame[["dose", "age"]], frame["cured"]
+    with pytest.warns(UserWarning, match=r"dose is \+infinity"):
+        fitted = make_pipeline(linsep.SeparationCheck(), LogisticRegression()).fit(X, y)
+    assert fitted[0].separation_.kind == "quasi"
+    assert fitted[0].get_feature_names_out().tolist() == ["dose", "age"]
+    with pytest.raises(ValueError, match="does not exist"):
+        linsep.SeparationCheck(action="raise").fit(X, y)
+    with pytest.raises(ValueError, match="action must be 'warn' or 'raise'"):
+        linsep.SeparationCheck(action="shout").fit(X, y)
+    calm = linsep.SeparationCheck(action="raise").fit(X[["age"]], y)
+    assert calm.transform(X[["age"]]).shape == (90, 1)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Bad input: one line each
+
+X3 = [[1.0], [2.0], [3.0]]
+BAD = [
+    ({"X": X3, "y": [1, 1, 1]}, "y is constant: every row is a success"),
+    ({"X": X3, "y": [0, 1, 1], "weights": [0, 0, 0]}, "every row has weight 0"),
+    ({"X": X3, "y": [0, 1, 1], "weights": [0, 1, -1]}, "row 2: the weight is -1"),
+    ({"X": [[1.0], [np.nan], [2.0]], "y": [0, 1, 1]}, "row 1, column 'x0': the cell holds NaN"),
+    ({"X": X3, "y": [0.0, np.nan, 1.0]}, "row 1: y is nan"),
+    ({"X": X3, "y": [1, -2, 0], "family": "poisson"}, "row 1: y is -2; it cannot be negative"),
+    ({"X": X3, "y": [0, 0, 0], "family": "poisson"}, "y is 0 in every row"),
+    ({"X": X3, "y": [[1, 0], [0, -1], [1, 1]]}, "row 1: a count of successes or failures is -1"),
+    ({"X": X3, "y": ["a", "b", "c"]}, "3 labels; the family binomial has two"),
+    ({"X": X3, "y": ["a", "a", "a"], "family": "multinomial"}, "y is constant"),
+    ({"X": X3, "y": [1, 0, 0], "family": "conditional"}, "strata must be given"),
+    ({"X": X3, "y": [1, 0, 0], "family": "conditional", "strata": [7, 7, 8]}, "stratum 8: no row has y = 1"),
+    ({"X": X3, "y": [1, 1, 1], "family": "conditional", "strata": [1, 1, 1]}, "constant within every stratum"),
+    ({"X": X3, "y": [[1, 0], [2, 0], [3, 0]], "family": "cox"}, "no row has an event"),
+    ({"X": X3, "y": [1, 2, 3], "family": "cox"}, "two columns: the time"),
+    ({"X": X3, "y": [0, 1], "family": "binomial"}, "X has 3 rows but y has 2"),
+    ({"X": [[1], [2, 3]], "y": [0, 1]}, "of one length"),
+    ({"X": [["a"], ["1"]], "y": [0, 1]}, "row 0, column 'x0': 'a' is not a number"),
+    ({"X": X3, "y": [0, 1, 1], "family": "gaussian"}, "the family 'gaussian' is refused: least squares"),
+    ({"X": X3, "y": [0, 1, 1], "family": "nonsense"}, "family must be one of binomial"),
+    ({"X": X3, "y": [0, 1, 1], "values": "octal"}, "values must be 'decimal' or 'binary'"),
+    ({"X": X3, "y": [0, 1, 1], "alias": "both"}, "alias must be 'drop' or 'keep'"),
+    ({"X": X3, "y": [0, 1, 1], "names": ["a", "b"]}, "must name 1 columns"),
+    ({"X": X3, "y": [0, 1, 1], "strata": [1, 1, 1]}, "strata must be None for the family binomial"),
+    ({"X": [1, 2, 3], "y": [0, 1, 1]}, "X must have two dimensions"),
+    ({"X": np.zeros((0, 1)), "y": []}, "there are no rows"),
+    (
+        {"X": "cured ~ doze", "y": pd.DataFrame({"cured": [0, 1], "dose": [1, 2]})},
+        "nothing is named 'doze'; did you mean 'dose'",
+    ),
+    (
+        {"X": "curd ~ dose", "y": pd.DataFrame({"cured": [0, 1], "dose": [1, 2]})},
+        "nothing is named 'curd'; did you mean 'cured'",
+    ),
+    ({"X": "cured ~ dose +", "y": pd.DataFrame({"cured": [0, 1], "dose": [1, 2]})}, "cannot be evaluated"),
+    ({"X": "cured", "y": pd.DataFrame({"cured": [0, 1], "dose": [1, 2]})}, "must read 'response ~ terms'"),
+    ({"X": "y ~ x", "y": pd.DataFrame({"y": [0, 1], "x": [1, None]})}, "null"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "text"), BAD, ids=[text[:30] for _, text in BAD])
+def test_bad_input_is_one_clear_line(arguments, text):
+    arguments = dict(arguments)
+    with pytest.raises(ValueError) as caught:  # noqa: PT011
+        linsep.separation(arguments.pop("X"), arguments.pop("y"), **arguments)
+    assert text in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_contrasts_that_make_no_sense():
+    found = linsep.separation([[0], [0], [1], [1]], [0, 1, 1, 1], names=["dose"])
+    for c, text in (
+        ("doze", "did you mean 'dose'"),
+        ("dose dose", "a sign is missing"),
+        ("", "empty"),
+        ([1], "2 numbers"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            found.status(c)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# The command line
+
+
+def run(arguments, capsys):
+    with pytest.raises(SystemExit) as left:
+        main([str(each) for each in arguments])
+    out = capsys.readouterr()
+    return left.value.code, out.out, out.err
+
+
+def test_the_command_says_what_it_means_and_what_to_do(frame, tmp_path, capsys):
+    data, proof = tmp_path / "cures.csv", tmp_path / "proof.json"
+    frame.drop(columns="w").to_csv(data, index=False)
+    command = ["separation", data, "--formula", "cured ~ dose + age + place", "--proof", proof, "--rows"]
+    code, out, _ = run(command, capsys)
+    n = int(frame.dose.sum())
+    assert code == 1
+    assert f"dose is +infinity: all {n} rows with dose = 1 have cured = 1" in out
+    assert f"leave out {n} rows and the column dose" in out
+    assert "Firth's penalty" in out
+    code, out, _ = run(["verify", proof, data], capsys)
+    assert (code, "the proof holds" in out) == (0, True)
+    other = tmp_path / "other.csv"
+    frame.drop(columns="w").assign(cured=1 - frame.cured).to_csv(other, index=False)
+    assert run(["verify", proof, other], capsys)[0] == 1
+    text = proof.read_text()
+    proof.write_text(text.replace('"quasi"', '"overlap"', 1))
+    code, _, err = run(["verify", proof, data], capsys)
+    assert (code, "altered" in err) == (2, True)
+    code, out, _ = run(["separation", data, "--target", "cured", "--json"], capsys)
+    facts = json.loads(out)
+    assert (code, facts["kind"], facts["separated"]) == (1, "quasi", np.flatnonzero(frame.dose == 1).tolist())
+    assert [each["name"] for each in facts["coefficients"]] == [
+        "Intercept", "dose", "age", "place=south", "place=west",
+    ]  # fmt: skip
+    code, out, _ = run(["separation", data, "--target", "cured", "--ignore", "dose", "--absorb", "place"], capsys)
+    assert (code, "place" in out, "exists" in out) == (0, False, True)
+
+
+def test_the_command_on_other_families_and_files(tmp_path, capsys):
+    table = pd.DataFrame(
+        {"t": [1, 2, 3, 4, 5, 6], "e": [1, 1, 0, 1, 1, 0], "x": [6, 5, 4, 3, 2, 1], "s": [0, 0, 0, 1, 1, 1]}
+    )
+    data = tmp_path / "times.parquet"
+    table.to_parquet(data)
+    code, out, _ = run(
+        ["separation", data, "--target", "t", "--event", "e", "--family", "cox", "--strata", "s"], capsys
+    )
+    assert (code, "x is +infinity" in out) == (1, True)
+    gaps = tmp_path / "gaps.csv"
+    gaps.write_text("y,x\n0,1\n1,\n1,0\n0,0\n1,1\n")
+    code, _, err = run(["separation", gaps, "--target", "y"], capsys)
+    assert (code, err) == (2, "linsep: row 1, column 'x': the cell is empty (--missing drop allows it)\n")
+    assert run(["separation", gaps, "--target", "y", "--missing", "drop"], capsys)[0] == 0
+    code, _, err = run(["separation", gaps, "--target", "yy"], capsys)
+    assert (code, "did you mean 'y'" in err, len(err.splitlines())) == (2, True, 1)
+    code, _, err = run(["separation", gaps], capsys)
+    assert (code, "either --formula or --target" in err) == (2, True)
+    long = tmp_path / "long.csv"
+    long.write_text("y,a,b\n1,0.12345678901234567890,1\n0,0.12345678901234567891,2\n1,0.3,0\n0,0.1,1\n")
+    assert run(["separation", long, "--target", "y"], capsys)[0] == 1
