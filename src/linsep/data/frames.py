@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
-from linsep.data.columns import find
+from linsep.data.layout import find
 from linsep.errors import DataError
 from linsep.problem import Array
 
