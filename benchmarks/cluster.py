@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import sys
@@ -14,9 +15,11 @@ import numpy as np
 
 from benchmarks import Row, at_least, at_most
 from linsep import Perceptron, cluster, read
-from linsep.cluster.shard_passes import Lesson, Orders, Own, encoded, learn
+from linsep.cluster.shard_passes import Orders, Own, encoded, learn
 from linsep.cluster.shards import cut
 from linsep.cluster.workers import load as load_shard
+from linsep.learn.problems import Recipe
+from linsep.problem import Weights
 
 ROWS, FEATURES, CLASSES, SHARDS, ROUNDS = 240_000, 100, 600, 4, 8
 
@@ -47,17 +50,17 @@ def table(path: Path, n: int, d: int, classes: int, seed: int = 0) -> str:
 def bare(path: str, size: int) -> float:
     """Return the time of the kernel alone: the passes of one round, shard after shard, in this process."""
     source, shards = cut(read(path), size)
-    model = Perceptron(shuffle=False)
+    parameters = Perceptron(shuffle=False)._parameters(0)
     classes = np.arange(CLASSES, dtype=np.float32)
     W, b = np.zeros((CLASSES, FEATURES)), np.zeros(CLASSES)
-    lesson = Lesson(model, classes, CLASSES, {}, None)
+    recipe = Recipe(classes, np.ones(CLASSES), parameters)
     ready = []
     for shard in shards:
         raw = load_shard(shard, source)
-        ready.append(encoded(raw, Own(0, 0, 0, raw.digest), lesson))
+        ready.append(encoded(raw, Own(0, 0, raw.digest), recipe))
     shortest = float("inf")
     for _ in range(ROUNDS - 1):
-        orders = Orders(model, model._plan(CLASSES, 0), W, b, 0, False, {})
+        orders = Orders(parameters, math.inf, Weights(W, b), 0, False)
         started = time.perf_counter()
         ends = [learn(one, orders) for one in ready]
         shortest = min(shortest, time.perf_counter() - started)

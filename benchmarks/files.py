@@ -31,7 +31,7 @@ PREDICT = """
 import sys, time
 import numpy as np
 from linsep import Perceptron, read
-from linsep.models.from_files import ahead
+from linsep.data.read_ahead import ahead
 started = time.perf_counter()
 d = int(sys.argv[2])
 model = Perceptron()

@@ -18,9 +18,11 @@ from sklearn.base import clone
 
 from benchmarks import DATA, Curve, Row, Table, sized
 from linsep import Perceptron, read, teacher
-from linsep.cluster.parameter_mixing import _Fitting
+from linsep.cluster.parameter_mixing import Rounds
 from linsep.cluster.workers import Raw
 from linsep.data.source import Block
+from linsep.learn.driver import fit
+from linsep.learn.passes import Hooks
 
 PASSES = 20
 SEEDS = 3
@@ -62,8 +64,13 @@ def fitted(model: Perceptron, X: Any, y: Any, shards: int) -> Perceptron:
         for k, part in enumerate(np.array_split(np.arange(X.shape[0]), shards))
     ]
     source = SimpleNamespace(positive=None, features=slice(0, d), names=None, take_note=lambda *_: None)
-    fitting = _Fitting(model, source, Here(raw), "none", None, None)  # type: ignore[arg-type]
-    return fitting.run(None, evaluate=False)  # type: ignore[return-value]
+    parameters = model._parameters(model._draw_seed())
+    rounds = Rounds(Here(raw), source, parameters, "none")  # type: ignore[arg-type]
+    rounds.hooks = Hooks(evaluate=False)
+    model.n_features_in_ = d
+    model._adopt(fit(rounds.problem, parameters, rounds.start(None), rounds.hooks, rounds))
+    model.mixing_ = rounds.mixing
+    return model
 
 
 class Outcome(NamedTuple):

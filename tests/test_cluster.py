@@ -32,8 +32,8 @@ from linsep.cluster.shard_passes import Answer
 from linsep.cluster.shard_passes import learn as learn_from
 from linsep.cluster.workers import Farm
 from linsep.data.byte_streams import ReadError
-from linsep.learn.driver import Keeper, Weights
-from linsep.learn.hypotheses import Average
+from linsep.learn.hypotheses import Average, Keeper
+from linsep.problem import Weights
 
 pytestmark = pytest.mark.filterwarnings("ignore:the cluster does not go on at the moment")  # as workers are killed
 
@@ -554,12 +554,12 @@ def hungry(ready, orders):
 
 def test_a_pass_out_of_memory_leaves_a_checkpoint(client, undisturbed, folder, monkeypatch):
     path, expected = undisturbed
-    how = {"shard_bytes": shard_bytes(path, 5), "checkpoint": str(folder / "hungry.checkpoint"), "resume": True}
+    how = {"shard_bytes": shard_bytes(path, 5), "checkpoint": str(folder / "hungry.checkpoint")}
     with monkeypatch.context() as patched:
         patched.setattr("linsep.cluster.parameter_mixing.learn", hungry)
         with pytest.raises(ClusterError, match="5 rounds had been made; resume from"):
             cluster.fit(Perceptron(keep="average", max_iter=12), read(path), client, **how)
-    same(cluster.fit(Perceptron(keep="average", max_iter=12), read(path), client, **how), expected)
+    same(cluster.fit(Perceptron(keep="average", max_iter=12), read(path), client, resume=True, **how), expected)
 
 
 def test_a_file_that_changes_is_noticed_when_it_is_read_again(client, folder):

@@ -357,7 +357,7 @@ def test_votes_do_not_depend_on_storage_or_pieces(monkeypatch, classes, multi_cl
     model = quiet(Perceptron(keep="vote", multi_class=multi_class, max_iter=3), X, y)
     whole = model.decision_function(X)
     assert np.array_equal(model.decision_function(sp.csr_array(X)), whole)
-    monkeypatch.setattr("linsep.learn.hypotheses._BLOCK", 1)  # sixteen rows at a time, side by side
+    monkeypatch.setattr("linsep.learn.votes._BLOCK", 1)  # sixteen rows at a time, side by side
     assert len(X) > 16
     assert np.array_equal(model.decision_function(X), whole)
 

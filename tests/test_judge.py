@@ -4,7 +4,6 @@ import json
 import os
 import re
 import signal
-import threading
 
 import numpy as np
 import pytest
@@ -152,9 +151,6 @@ def test_an_interrupt_leaves_nothing_behind(capsys, files, monkeypatch, where):
         monkeypatch.setattr(Clock, "check", interrupt)
     else:
         monkeypatch.setattr(documents, "to_json", interrupt)
-    monkeypatch.setattr(
-        "linsep.models.from_files.in_a_hurry", threading.Event()
-    )  # or later tests would be in a hurry, too
     (files / "proof.json").write_text("an older proof")
     before, handler = sorted(files.iterdir()), signal.getsignal(signal.SIGINT)
     try:

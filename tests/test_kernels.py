@@ -14,9 +14,28 @@ from hypothesis import strategies as st
 import oracle
 from linsep.data.matrices import to_rows
 from linsep.learn import kernels
-from linsep.learn.driver import Plan, Weights, scores, train
+from linsep.learn.driver import fit
+from linsep.learn.hypotheses import Keeper
 from linsep.learn.kernels import Rule
-from linsep.problem import Dense, Examples, Stop
+from linsep.learn.parameters import Parameters
+from linsep.learn.passes import State
+from linsep.learn.surveys import scores
+from linsep.problem import Batch, Dense, Examples, Problem, Stop, Weights
+
+
+def train(blocks, weights, kernel, rule, **others):
+    """Train two classes, or more with a kernel of theirs, on examples in blocks."""
+    batches = [Batch(first, data, weights.W.shape[1], data.rows) for first, data in blocks]
+    several = np.arange(2 if len(weights.b) == 1 else 3)[: max(2, len(weights.b))]
+    problem = Problem(several, batches, np.ones(len(several)))
+    if len(weights.b) == 2:  # one weight vector for each of two classes is not what a problem of two has
+
+        class Both(Problem):
+            machines = 2
+
+        problem = Both(several, batches, np.ones(2))
+    assert Parameters(rule).kernel(problem.machines) is kernel
+    return fit(problem, Parameters(rule, **others), State(weights, Keeper())).run
 
 
 @given(seed=st.integers(0, 10**6), offset=st.booleans())
@@ -27,11 +46,10 @@ def test_argmax_on_two_classes_makes_the_mistakes_of_the_binary_perceptron(seed,
     rule = Rule(0.0, float(offset))
     W, b = np.zeros((1, 3)), np.zeros(1)
     signs = (2 * codes - 1).astype(np.int8)
-    binary = train([(0, Examples(rows, signs, step))], Weights(W, b), Plan(kernels.perceptron, rule, max_iter=20))
+    binary = train([(0, Examples(rows, signs, step))], Weights(W, b), kernels.two_classes, rule, max_iter=20)
     W2, b2 = np.zeros((2, 3)), np.zeros(2)
-    both = train(
-        [(0, Examples(rows, codes.astype(np.intp), step))], Weights(W2, b2), Plan(kernels.argmax, rule, max_iter=20)
-    )
+    several = [(0, Examples(rows, codes.astype(np.intp), step))]
+    both = train(several, Weights(W2, b2), kernels.argmax, rule, max_iter=20)
     assert np.array_equal(both.trace // 2, binary.trace)
     assert np.array_equal(both.trace % 2, 1 - codes[binary.trace])  # the rival is the other class
     assert np.array_equal(W2, np.vstack((-W, W)))
@@ -53,7 +71,7 @@ def test_a_look_gives_the_same_bits_as_training_does(storage, d):
         for limit, expected in ((abs(s[i]), 1), (np.nextafter(abs(s[i]), 0), 0)):
             mistakes = np.empty(1, np.uint64)
             data = Examples(rows, np.full(400, sign), np.ones(400))
-            looked, k = kernels.perceptron(
+            looked, k = kernels.two_classes(
                 data, np.array([i], np.uint32), Rule(limit, 1.0), W.copy(), b.copy(), mistakes, loss
             )
             assert (looked, k) == (1, expected)
@@ -76,7 +94,8 @@ def test_blocks_do_not_show():
             for a in range(0, 100, size)
         ]
         W, b = np.zeros((1, 5)), np.zeros(1)
-        return train(blocks, Weights(W, b), Plan(kernels.perceptron, Rule(0.0, 1.0), max_iter=7, max_updates=150)), W, b
+        kernel, rule = kernels.two_classes, Rule(0.0, 1.0)
+        return train(blocks, Weights(W, b), kernel, rule, max_iter=7, max_updates=150), W, b
 
     whole, W, b = run(100)
     assert whole.stop is Stop.MAX_UPDATES
@@ -140,9 +159,8 @@ def test_an_array_is_not_rows():
     (3.0, 0.0, 1.0, np.inf, 0.0, 0.0),  # a row of zeros
 ])  # fmt: skip
 def test_how_far_a_passive_aggressive_machine_moves(lacking, squared, weight, cap, soft, tau):
-    rule = kernels.Aggression(1.0, 1.0, cap, soft)
-    for reach in (kernels.reach, text(kernels._reach, rule, lacking, squared, weight)):
-        assert reach(rule, lacking, squared, weight) == tau
+    rule, rows = kernels.Aggression(1.0, 1.0, cap, soft), Dense(np.array([[np.sqrt(squared)]]))
+    assert kernels.stride(rule, rows, 0, 1.0 - lacking, weight, 1.0) == pytest.approx(tau)
 
 
 def test_a_row_is_fetched_line_by_line_and_not_beyond_its_end(monkeypatch):

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import threading
 import zipfile
 from pathlib import Path
 
@@ -132,7 +131,6 @@ def test_an_interrupted_run_says_how_to_go_on(run, monkeypatch):
         interrupt()  # as Ctrl-C does
 
     monkeypatch.setattr("linsep.models.from_files.fit_source", interrupted)
-    monkeypatch.setattr("linsep.models.from_files.in_a_hurry", threading.Event())
     Path("a.csv").write_text("x,class\n1,yes\n-1,no\n")
     assert run("fit", "a.csv") == (130, "", "linsep: interrupted\n")
     said = "linsep: interrupted; the same command with --resume goes on\n"

@@ -26,7 +26,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import oracle
 from linsep import Perceptron, teacher
 from linsep.data.matrices import to_rows
-from linsep.learn.driver import held_out
+from linsep.learn.surveys import held_out
 from oracle import alike
 
 SQUARE = ([[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1])
@@ -205,8 +205,8 @@ def test_size_of_the_pieces_does_not_show(monkeypatch, storage, classes):
     rng = np.random.default_rng(1)
     X, y = rng.standard_normal((500, 7)), np.arange(500) % classes
     whole = quiet(Perceptron(max_iter=4), np.ascontiguousarray(X), y)
-    monkeypatch.setattr("linsep.learn.driver._CHUNK", 1)
-    monkeypatch.setattr("linsep.learn.driver._GATHER", 1)
+    monkeypatch.setattr("linsep.learn.surveys.CHUNK", 1)
+    monkeypatch.setattr("linsep.learn.surveys.GATHER", 1)
     pieces = quiet(Perceptron(max_iter=4), storage(X), y)
     if storage is sp.csr_array:  # sums in another order: to rounding
         np.testing.assert_allclose(pieces.coef_, whole.coef_, rtol=1e-9)

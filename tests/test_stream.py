@@ -14,7 +14,7 @@ from sklearn.datasets import dump_svmlight_file
 from sklearn.exceptions import ConvergenceWarning
 
 from linsep import Perceptron, fit_source, load, read, teacher
-from linsep.models.from_files import ahead
+from linsep.data.read_ahead import ahead
 from oracle import alike
 
 
@@ -255,10 +255,12 @@ PARAMETERS = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:.*there is no checkpoint yet")  # it was interrupted before the first one
 @pytest.mark.parametrize("parameters", PARAMETERS)
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("scale", ["none", "standard"])
-def test_an_interrupted_run_ends_like_one_that_was_not(tmp_path, parameters, classes, scale):
+def test_an_interrupted_run_ends_like_one_that_was_not(tmp_path, monkeypatch, parameters, classes, scale):
+    monkeypatch.setattr("linsep.learn.problems.WINDOW_ROWS", 17)  # that are shuffled among each other
     path = write(tmp_path, "svm", *numbers(classes))
     saved = tmp_path / "run.checkpoint"
 
@@ -310,7 +312,9 @@ def test_a_run_that_was_out_of_passes_gets_more_of_them(tmp_path, keep, classes)
 KILLED = """
 import os, signal, sys
 from linsep import Perceptron, fit_source, read, save
+from linsep.learn import problems
 
+problems.WINDOW_ROWS = 50
 data, checkpoint, out, blocks, calls = sys.argv[1:]
 blocks, calls = int(blocks), int(calls)
 
@@ -335,10 +339,11 @@ save(model, out)
 """
 
 
-def test_killed_at_random_moments(tmp_path):
+def test_killed_at_random_moments(tmp_path, monkeypatch):
     """A moment is so many blocks and then so many calls and returns, within a block or while a checkpoint is written:
     random, yet the same on a slow machine.
     """
+    monkeypatch.setattr("linsep.learn.problems.WINDOW_ROWS", 50)
     path = write(tmp_path, "svm", *numbers(2, n=800))
     expected = fit_source(Perceptron(max_iter=40), read(path, block_bytes=3000))
     rng = np.random.default_rng(5)
@@ -408,7 +413,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
 
 
 def test_long_traces_are_given_up(tmp_path, monkeypatch):
-    monkeypatch.setattr("linsep.models.from_files._LONGEST_TRACE", 100)
+    monkeypatch.setattr("linsep.models.from_files.LONGEST_TRACE", 100)
     path = write(tmp_path, "csv", *numbers(2))
     model = fit_source(Perceptron(max_iter=3), read(path))
     assert model.mistakes_ > 100

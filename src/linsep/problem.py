@@ -1,4 +1,4 @@
-"""The vocabulary: rows, examples, planes, and how a training run ended.
+"""The vocabulary: rows, examples, problems, weights, planes, and how a training run ended.
 
 Rows are NamedTuples of arrays so that compiled code can take them as they are and pick the storage by type.
 Everything here is plain data; nothing computes more than a property.
@@ -6,6 +6,7 @@ Everything here is plain data; nothing computes more than a property.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -66,15 +67,96 @@ def mantissas(values: Array) -> tuple[Array, Array]:
 
 
 class Examples(NamedTuple):
-    """Rows with what is to be learnt of them: one block of a problem.
+    """Rows with what is to be learned of them.
 
     ``y`` holds the signs -1 and +1 (int8) for two classes and class numbers (intp) for more; ``step`` is the learning
-    rate times the weight of each example. An example of weight 0 is never looked at.
+    rate times the weight of each example. An example of weight 0 is never visited.
     """
 
     rows: Rows
     y: Array  # (n,)
     step: Floats  # (n,)
+
+
+class Batch(NamedTuple):
+    """Some consecutive rows of a problem: an array is one batch, a file is many, a shard is some."""
+
+    first_row: int  # its number in the whole problem
+    examples: Examples  # scaled, if rows are; of step 0 where a row is held out
+    n_features: int  # that the rows may have; sparse rows may grow wider from batch to batch
+    rows: Rows  # as the user has them
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is to be learned from: classes, and batches that can be asked for again and again.
+
+    To iterate over the batches changes nothing: it may stop anywhere, and be done twice.
+    """
+
+    classes: Array  # (C,) labels; of two, the second is the positive one
+    batches: Iterable[Batch]
+    factors: Floats  # (C,) weight of each class, which the steps have in them
+    scaling: Any = None  # how rows were scaled; its ``undo`` brings weights into the units of the user
+    held_out: Callable[[int, int], Array] | None = None  # says of rows from one number to another which are held out
+    features: Callable[[], slice] | None = None  # columns to hand over, known when all rows have been seen
+    allowed: float = float("inf")  # mistakes that a plane of the target margin allows, for each separate machine
+    in_memory: bool = True
+
+    @property
+    def machines(self) -> int:
+        """How many weight vectors there are: one for two classes, else one per class."""
+        return 1 if len(self.classes) <= 2 else len(self.classes)
+
+
+class Weights:
+    """What is learned: ``W`` (C, d) and ``b`` (C,), trained in place."""
+
+    def __init__(self, W: Floats, b: Floats) -> None:
+        self.W, self.b = W, b
+
+    @classmethod
+    def zero(cls, machines: int, n_features: int = 0) -> Weights:
+        """Return the weights that a run starts from unless others are given."""
+        return cls(np.zeros((machines, n_features)), np.zeros(machines))
+
+    def copy(self) -> Weights:
+        """Return weights of their own."""
+        return Weights(self.W.copy(), self.b.copy())
+
+    @property
+    def finite(self) -> bool:
+        """Whether nothing has overflowed."""
+        return bool(np.isfinite(self.W).all() and np.isfinite(self.b).all())
+
+    def widen(self, n_features: int) -> None:
+        """Make room for features that have not been seen before."""
+        self.W = wide(self.W, (len(self.b), max(n_features, self.W.shape[1])))
+
+    def state(self) -> dict[str, Any]:
+        """Return what is to be saved."""
+        return {"W": self.W, "b": self.b}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any], machines: int) -> Weights:
+        """Return the weights that were saved, of so many machines; refuse anything else."""
+        W, b = state["W"], state["b"]
+        if not all(isinstance(array, np.ndarray) and array.dtype == np.float64 for array in (W, b)):
+            raise ValueError("weights that are not float64")
+        if W.ndim != 2 or len(W) != machines or b.shape != (machines,):
+            raise ValueError(f"shapes {W.shape} and {b.shape} of weights and offsets of {machines} machines")
+        if not (np.isfinite(W).all() and np.isfinite(b).all()):
+            raise ValueError("weights that are not finite")
+        return cls(W, b)
+
+
+def wide(array: Floats, shape: tuple[int, ...]) -> Floats:
+    """Return an array with zeros appended up to a shape, itself if it has that shape."""
+    if array.shape == shape:
+        return array
+    larger = np.zeros(shape)
+    larger[tuple(slice(0, n) for n in array.shape)] = array
+    return larger
 
 
 class Plane(NamedTuple):
@@ -100,6 +182,7 @@ class Stop(StrEnum):
     MAX_UPDATES = "max_updates"  # the update budget is spent
     LOSS_PLATEAU = "loss_plateau"  # the loss has not gone down by more than tol for some passes
     VALIDATION = "validation"  # the error on held-out rows has not improved for some passes
+    NOT_SEPARABLE = "not_separable"  # it is proved that no plane separates the rows
     MARGIN_REFUTED = "margin_refuted"  # more mistakes than any plane of the asked margin allows
 
 
@@ -107,7 +190,7 @@ class Pass(NamedTuple):
     """What one pass over the data recorded."""
 
     mistakes: int
-    loss: float  # each example's loss at the moment it was looked at, summed
+    loss: float  # each example's loss at the moment it was visited, summed
     validation_error: float  # NaN when nothing is held out
     seconds: float
 

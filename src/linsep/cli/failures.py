@@ -35,8 +35,6 @@ class _Interrupted(BaseException):
 
 def interrupt(*_: object) -> NoReturn:
     """Take a signal: end the command."""
-    if "linsep.models.from_files" in sys.modules:
-        sys.modules["linsep.models.from_files"].in_a_hurry.set()
     raise _Interrupted
 
 

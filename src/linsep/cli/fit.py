@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from linsep.cli.cluster_options import Place, mixing_facts, mixing_lines
-from linsep.cli.inputs import check_place, kinds, kinds_line, open_data, remember
+from linsep.cli.inputs import check_place, kinds, kinds_line, open_data
 from linsep.cli.options import OUTPUT, READING, Data, Planes, Reading, Screen, flag, grouped
 from linsep.cli.screen import Meter, count, facts_table, headline, meter, result
 from linsep.wording import STOPPED
@@ -158,7 +158,6 @@ def fit(
         else:
             _hold(learner, source)
         seconds = watching.seconds
-    remember(learner, source)
     save(learner, model)
     about = {"data": data, "model": model, "scale": scale, "seconds": seconds}
     facts = _facts(learner, source, about)
@@ -167,7 +166,7 @@ def fit(
 
 def _facts(learner: Any, source: Source, about: dict[str, Any]) -> dict[str, Any]:
     """Return what is to be told of a run."""
-    rows, wrong = int(learner._rows_seen), int(learner.training_errors_)
+    rows, trained, wrong = int(learner._rows_seen), int(learner.training_rows_), int(learner.training_errors_)
     size = (source.size or 0) * learner.n_iter_
     passing = float(learner.history_["seconds"].sum())
     return {
@@ -183,7 +182,7 @@ def _facts(learner: Any, source: Source, about: dict[str, Any]) -> dict[str, Any
         "stop_reason": learner.stop_reason_,
         "mistakes": learner.mistakes_,
         "training_errors": wrong,
-        "training_error": wrong / rows,
+        "training_error": wrong / trained,
         "margin": learner.margin_,
         "radius": learner.radius_,
         "seconds": about["seconds"],
@@ -197,6 +196,8 @@ def _display(console: Any, learner: Any, source: Source, facts: dict[str, Any]) 
     labels = [str(label) for label in learner.classes_.tolist()]
     listed = ", ".join(labels if len(labels) <= 8 else [*labels[:6], "…", labels[-1]])
     reason, wrong, speed = facts["stop_reason"], facts["training_errors"], facts["megabytes_per_second"]
+    trained = learner.training_rows_
+    held = f" of {trained:,}; {facts['rows'] - trained:,} are held out" if learner.early_stopping else ""
     large = (source.size or 0) * learner.n_iter_ > 1e6
     lines = {
         "rows": f"{facts['rows']:,} of {count(learner.n_features_in_, 'feature')}",
@@ -204,7 +205,7 @@ def _display(console: Any, learner: Any, source: Source, facts: dict[str, Any]) 
         "classes": f"{len(labels)}: {listed}",
         "passes": f"{learner.n_iter_:,}, stopped by {reason}: {STOPPED.get(reason, '')}",
         "mistakes": f"{learner.mistakes_:,} in training",
-        "error": f"{facts['training_error']:.4%} of the training rows are wrong ({wrong:,})",
+        "error": f"{facts['training_error']:.4%} of the training rows are wrong ({wrong:,}{held})",
         "margin": f"{learner.margin_:.6g}, radius R {learner.radius_:.6g}",
         "time": f"{facts['seconds']:.2f} s" + (f", {speed:,.1f} MB/s" if large and speed else ""),
     }
@@ -239,10 +240,12 @@ def _stream(learner: Any, source: Source, watching: Meter, **how: Any) -> None:
 
 def _hold(learner: Any, source: Source) -> None:
     """Train with all rows in memory, which an order that goes back to the first row needs."""
+    from linsep.models.reading_memory import remember
+
     X, y = source.to_arrays()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r"max_(iter|updates)=\d+ ended the run")  # the report says it
-        learner.fit(X, y)
+        remember(learner.fit(X, y), source)
 
 
 def _seconds(text: str) -> float:

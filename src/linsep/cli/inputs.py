@@ -110,15 +110,6 @@ def all_at_once(source: Source) -> tuple[Any, Any]:
     return X, y
 
 
-def remember(model: Any, source: Source) -> None:
-    """Have the model keep what it takes to read other data in the same way."""
-    import numpy as np
-
-    model.reading_ = source.state()
-    if source.names is not None and len(source.names) == model.n_features_in_:
-        model.feature_names_in_ = np.array(source.names, dtype=object)
-
-
 def feature_names(model: Any) -> Any:
     """Return a function from the number of a feature to its name."""
     from linsep.data.layout import Layout
@@ -140,6 +131,7 @@ def feature_names(model: Any) -> Any:
 
 def blocks(model: Any, source: Source) -> Iterator[tuple[Any, Any]]:
     """Yield rows of as many features as the model has, and their labels."""
-    from linsep.models.from_files import ahead, fitted_rows
+    from linsep.data.read_ahead import ahead
+    from linsep.models.from_files import fitted_rows
 
     return fitted_rows(model, source, ahead(source))

@@ -17,44 +17,45 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from distributed import Client
-from sklearn.base import clone
 
 from linsep.cluster.shard_passes import (
     Answer,
     Census,
-    Lesson,
+    Judged,
     Orders,
     Own,
     Wanted,
-    all_classes,
     census,
     encoded,
     held_wrong,
     learn,
     look,
     squares,
-    together,
 )
 from linsep.cluster.workers import ClusterError, Farm, adapting, repeat
-from linsep.data.byte_streams import ReadError
-from linsep.data.labels import check_class_weight, one_class_only
+from linsep.data.labels import class_factors
 from linsep.data.layout import listed
 from linsep.data.scaling import Scaler, Sums
-from linsep.data.source import Source
-from linsep.learn import kernels
-from linsep.learn.checkpoints import Checkpoint, State
-from linsep.learn.driver import Keeper, Ledger, Plan, View, Watch, Weights, allowed_mistakes, norm, stopped
-from linsep.learn.hypotheses import Average
-from linsep.models.from_files import deliver
+from linsep.data.source import RereadError, Source
+from linsep.errors import DataError, ParameterError, ReadError
+from linsep.learn import driver
+from linsep.learn.checkpoints import Checkpoint, Saved
+from linsep.learn.driver import Fitted
+from linsep.learn.hypotheses import Average, Keeper
+from linsep.learn.parameters import Parameters
+from linsep.learn.passes import LONGEST_TRACE, Hooks, Ledger, Passes, State, Watch
+from linsep.learn.problems import Recipe, classes_among, counted, settled
+from linsep.learn.surveys import UNKNOWN, Survey, norm, together
+from linsep.learn.votes import new_keeper
+from linsep.models.from_files import about, adopted, check_scale, overflow_explained
 from linsep.models.online import Online
-from linsep.problem import Array, Floats, Stop
-
-_LONGEST_TRACE = 1 << 24  # mistakes; a longer trace is not kept
+from linsep.problem import Array, Floats, Stop, Weights
 
 
 def fit(
@@ -133,219 +134,139 @@ def fit(
     >>> model.stop_reason_, model.score(X, y)
     ('separated', 1.0)
     """
-    model._check_parameters()
-    if model.order is not None:
-        raise ValueError(f"order={model.order!r} goes back to the first row all the time: it needs an array, not files")
+    check_scale(model, scale)
     if model.keep not in ("last", "average"):
-        raise ValueError(f"keep must be 'last' or 'average' on a cluster, got {model.keep!r}")
-    if scale not in ("none", "unit", "standard"):
-        raise ValueError(f"scale must be 'none', 'unit' or 'standard', got {scale!r}")
+        raise ParameterError("keep", model.keep, "'last' or 'average' on a cluster")
 
     def job() -> Online:
         farm = Farm(client, source, shard_bytes)
         saved = None
         if checkpoint is not None:
-            about = {name: value for name, value in model.get_params().items() if name != "verbose"}
-            sizes = [str(shard.size) for shard in farm.shards]
-            saved = Checkpoint(
-                checkpoint, every, about | {"data": source.fingerprint(), "scale": scale, "shards": sizes}
-            )
-        state = saved.load() if saved is not None and resume else None
-        return _Fitting(model, source, farm, scale, saved, watch).run(state, evaluate)
+            shards = [str(shard.size) for shard in farm.shards]
+            data = {"data": source.fingerprint(), "scale": scale, "shards": shards}
+            saved = Checkpoint(checkpoint, every, about(model) | data)
+        resumed = saved.load() if saved is not None and resume else None
+        parameters = model._parameters(model._draw_seed() if resumed is None else resumed.seed)
+        rounds = Rounds(farm, source, parameters, scale)
+        rounds.hooks = Hooks(watch, checkpoint=rounds.keeping(saved), evaluate=evaluate)
+        fitted = _made(rounds, rounds.start(resumed), saved)
+        adopted(model, source, fitted)
+        model.mixing_ = rounds.mixing
+        return model
 
     return adapting(source, job)
 
 
-class _Fitting:
-    """One run on a cluster: the shared weights, and what is known of all shards."""
+def _made(rounds: Rounds, state: State, saved: Checkpoint | None) -> Fitted:
+    """Make the rounds; if the cluster is lost, save the last whole one and say how to go on."""
+    try:
+        with overflow_explained():
+            return driver.fit(rounds.problem, rounds.parameters, state, rounds.hooks, rounds)
+    except RereadError:
+        raise
+    except (ClusterError, ReadError) as error:
+        made = len(state.ledger.passes)
+        done = f"; {made} round{'s' * (made != 1)} had been made" if made else ""
+        if made and saved is not None:
+            rounds.hooks.save(state, ended=True)
+            done += f"; resume from {saved.path}"
+        elif made:
+            done += "; with a checkpoint the run could be gone on with"
+        if isinstance(error, ClusterError):
+            raise ClusterError(f"{error}{done}") from None
+        raise ReadError(error.where, f"{error.what}{done}", *error.settings) from None
 
-    def __init__(
-        self, model: Online, source: Source, farm: Farm, scale: str, saved: Checkpoint | None, watch: Watch | None
-    ) -> None:
-        self.model, self.source, self.farm, self.scale, self.saved, self.watch = (
-            model,
-            source,
-            farm,
-            scale,
-            saved,
-            watch,
-        )
-        self.seed = model._draw_seed()
-        self.ledger = Ledger(longest_trace=_LONGEST_TRACE)
-        self.keeper = Average() if model.keep == "average" else Keeper()
-        self.by_shard: list[list[int]] = []  # mistakes, round by round
-        self.wanted = Wanted(model.target_margin is not None, scale)
 
-    def run(self, state: State | None, evaluate: bool) -> Online:
-        """Train until a rule ends the run, and hand over."""
-        if state is not None:
-            self.seed = state.seed
-        self._survey(list(self.farm.ask(census, self.wanted)))
-        machines = 1 if len(self.classes) == 2 else len(self.classes)
-        self.weights = Weights(np.zeros((machines, self.width)), np.zeros(machines))
-        self.spent = np.zeros(machines)  # B of each machine; of an argmax machine all is in the first
-        if state is not None:
-            self._go_on_from(state)
-        lesson = Lesson(clone(self.model), self.classes, machines, self.class_weight, self.scaler)
-        ready = self.farm.hold(encoded, self.own, lesson)
-        plan = self.model._plan(machines, self.seed)
-        seen = View(math.nan, math.nan, math.nan, -1)
-        try:
-            stop = self._rounds(ready, plan)
-            if evaluate or stop is Stop.SEPARATED:
-                seen = self._view(ready, lesson)
-        except ClusterError as error:
-            raise ClusterError(f"{error}{self._rescue()}") from None
-        except ReadError as error:
-            raise ReadError(error.where, f"{error.what}{self._rescue()}", *error.settings) from None
-        run, mixing = self.ledger.run(stop), self._mixing(plan)
-        deliver(
-            self.model,
-            self.source,
-            self.classes,
-            self.weights,
-            self.keeper,
-            self.scaler,
-            run,
-            self.seed,
-            self.rows,
-            seen,
-        )
-        self.model.mixing_ = mixing
-        return self.model
+class Rounds(Passes):
+    """Passes on a cluster: in a round every shard makes one, and the results are mixed."""
 
-    def _view(self, ready: Farm, lesson: Lesson) -> View:
-        """Have all shards look at the plane that is handed over, in the units of the files."""
-        plane = self.keeper.plane(self.weights)
-        if self.scaler is not None:
-            plane = self.scaler.undo(*plane)
-            ready = self.farm.hold(encoded, self.own, lesson._replace(scaler=None))
-        found = together([one for one in ready.ask(look, (*plane, self.model.on_plane)) if one is not None])
-        assert found is not None  # there are rows
-        return found
-
-    # -----------------------------------------------------------------------------------------------------------
-    # Beginnings
-
-    def _survey(self, found: list[Census]) -> None:
-        """Learn from a look at all shards what they have to agree on."""
-        model, source = self.model, self.source
+    def __init__(self, farm: Farm, source: Source, parameters: Parameters, scale: str) -> None:
+        found: list[Census] = list(farm.ask(census, Wanted(parameters.target_margin is not None, scale)))
         labels: Counter[Any] = sum((one.labels for one in found), Counter())
         sizes = [sum(one.labels.values()) for one in found]
-        self.rows = sum(sizes)
-        if self.rows == 0:
-            raise self.farm.no_rows()
+        if sum(sizes) == 0:
+            raise farm.no_rows()
         repeat(note for one in found for note in one.notes)
-        classes = all_classes(list(labels))
-        if len(classes) < 2:
-            raise one_class_only(classes)
-        check_class_weight(model.class_weight, classes)
-        if source.positive is not None:
-            if len(classes) > 2:
-                raise ValueError(f"a positive label is for two classes, but there are {len(classes)}")
-            if source.positive not in labels:
-                known = listed(sorted(map(str, labels)))
-                raise ReadError(source.files[0].name, f"no row has the label {source.positive!r}; there are {known}")
-            classes = classes if classes[1] == source.positive else classes[::-1].copy()
-        self.classes = classes
-        self.width = max(one.extent[0] for one in found)
-        source.take_note(self.width, any(one.extent[1] for one in found))
+        if source.positive is not None and source.positive not in labels:
+            known = listed(sorted(map(str, labels)))
+            raise ReadError(source.files[0].name, f"no row has the label {source.positive!r}; there are {known}")
+        radius = max(one.radius for one in found)
+        classes = settled(classes_among(labels), source.positive, parameters.class_weight)
+        factors = class_factors(parameters.class_weight, classes, counted(labels, classes))
+        self.farm, self.recipe = farm, Recipe(classes, factors, parameters, _scaler(farm, found, scale))
+        allowed = self.recipe.allowed(radius)
+        problem = self.recipe.problem((), allowed=allowed, features=lambda: source.features)
+        super().__init__(replace(problem, held_out=None), parameters, Hooks())
+        self.rows = sum(sizes)
+        self.n_features = max(one.extent[0] for one in found)
+        source.take_note(self.n_features, any(one.extent[1] for one in found))
         for one in found:
             for place, names in (one.seen or {}).items():
                 assert source.seen is not None
                 source.seen.setdefault(place, set()).update(names)
-        self.own = []
-        for number, first_row in enumerate(np.cumsum([0, *sizes[:-1]]).tolist()):
-            seed = self.seed if number == 0 else int(np.random.SeedSequence((self.seed, number)).generate_state(1)[0])
-            self.own.append(Own(first_row, seed, self.seed, found[number].digest))
-        self.class_weight = dict(model.class_weight or {}) if model.class_weight != "balanced" else {}
-        if model.class_weight == "balanced":
-            self.class_weight = {c: self.rows / (len(classes) * labels[c]) for c in classes.tolist()}
-        self.scaler = self._scaler(found)
-        self.allowed = math.inf
-        if model.target_margin is not None:
-            if self.scaler is not None:
-                raise ValueError("target_margin is a distance in the rows as they are: it does not go with scale")
-            factors = [float(self.class_weight.get(c, 1.0)) for c in classes.tolist()]
-            steps = (model.eta0 * min(factors), model.eta0 * max(factors))
-            plan = model._plan(1 if len(classes) == 2 else len(classes), self.seed)
-            radius = max(one.radius for one in found)
-            self.allowed = allowed_mistakes(plan, radius, model.target_margin, steps, 0.0)
+        self.own = [
+            Own(first_row, _seed(parameters.seed, number), found[number].digest)
+            for number, first_row in enumerate(np.cumsum([0, *sizes[:-1]]).tolist())
+        ]
+        self.ready = farm.hold(encoded, self.own, self.recipe)
+        self.by_shard: list[list[int]] = []  # mistakes, round by round
+        self.mixing: dict[str, Any] = {}
 
-    def _scaler(self, found: list[Census]) -> Scaler | None:
-        """Return how to scale the rows of all shards."""
-        if self.scale == "none":
-            return None
-        if self.scale == "unit":
-            return Scaler.of_radius(max(one.largest for one in found))
-        sums = Sums(np.zeros(0), np.zeros(0), 0, False)
-        for one in found:
-            assert one.sums is not None
-            sums = sums.plus(one.sums)
-        apart = np.zeros(len(sums.total))
-        for part in self.farm.ask(squares, sums.mean()):
-            apart += part
-        return Scaler.of_sums(sums, apart)
+    # -----------------------------------------------------------------------------------------------------------
+    # State
 
-    def _go_on_from(self, state: State) -> None:
-        """Begin where a run was interrupted."""
-        for shard, own, digest in zip(self.farm.shards, self.own, state.kept["digests"].tolist(), strict=True):
+    def start(self, resumed: Saved | None) -> State:
+        """Return where to begin: at weights 0, or where a run was interrupted."""
+        machines = self.problem.machines
+        if resumed is None:
+            ledger = Ledger(longest_trace=LONGEST_TRACE, spent=np.zeros(machines))
+            weights = Weights.zero(machines, self.n_features)
+            return State(weights, new_keeper(self.parameters.keep, self.parameters.separate(machines)), ledger)
+        state, digests, by_shard = resumed.state, resumed.more["digests"], resumed.more["by_shard"]
+        for shard, own, digest in zip(self.farm.shards, self.own, digests.tolist(), strict=True):
             if own.digest != digest:
                 raise ValueError(f"{shard}: the file has changed since the checkpoint was written")
-        self.weights, self.ledger = state.weights, state.ledger
-        self.ledger.longest_trace = _LONGEST_TRACE
-        self.by_shard, self.spent = state.kept["by_shard"].tolist(), state.kept["spent"]
-        if self.model.keep == "average":
-            self.keeper = Average.of(state.kept)
+        if state.weights.W.shape != (machines, self.n_features) or state.ledger.spent is None:
+            raise ValueError("the checkpoint does not go with the rows: it has weights for others")
+        self.by_shard = by_shard.tolist()
+        return state
+
+    def keeping(self, saved: Checkpoint | None) -> Callable[[State, bool], None]:
+        """Return what writes a checkpoint when it is time, and at the end."""
+
+        def keep(state: State, ended: bool) -> None:
+            if saved is not None and (ended or saved.due()):
+                saved.keep(self.problem, self.parameters.seed, state, self.state())
+
+        return keep
+
+    def state(self) -> dict[str, Any]:
+        """Return what is to be saved of the rounds themselves."""
+        digests = np.array([own.digest for own in self.own], dtype=np.int64)
+        return {"by_shard": np.array(self.by_shard), "digests": digests}
 
     # -----------------------------------------------------------------------------------------------------------
     # Rounds
 
-    def _rounds(self, ready: Farm, plan: Plan) -> Stop:
-        """Make rounds until a rule ends the run."""
-        while (stop := self._stopped(plan)) is None:
-            self._round(ready, plan)
-            if not (np.isfinite(self.weights.W).all() and np.isfinite(self.weights.b).all()):
-                raise ValueError(
-                    "the weights overflowed to infinity: scale the rows (scale='unit') or choose a smaller eta0"
-                )
-            self.farm.release()  # what was made of it is held now
-            if self.saved is not None and (self.saved.due() or self._stopped(plan) is not None):
-                self._save()
-        return stop
-
-    def _round(self, ready: Farm, plan: Plan) -> None:
+    def make(self, state: State) -> None:
         """Have every shard make a pass, and mix the results; nothing of the run changes unless all goes well."""
-        started, ledger, model = time.perf_counter(), self.ledger, self.model
+        started, ledger, keeper = time.perf_counter(), state.ledger, state.keeper
         alone = len(self.farm.shards) == 1
-        left = math.inf if plan.max_updates is None else plan.max_updates - ledger.made
-        most = None if left == math.inf else int(max(1, left // len(self.farm.shards)))
-        limits = replace(plan, max_updates=most, allowed=self.allowed - float(self.spent.max()))
-        W, b = self.weights.W, self.weights.b
-        kept: dict[str, Array] = {}
-        if isinstance(self.keeper, Average):
-            A, a, before = _sums(self.keeper, W, b) if alone else (np.zeros(W.shape), np.zeros(b.shape), 0)
-            kept = {"A": A, "a": a, "looked": np.array([before])}
-        orders = Orders(clone(model), limits, W, b, len(ledger.passes), alone, kept)
-        mix = Mix(W, b)
-        counts, losses, looked = [], [], 0
-        for answer in ready.ask(learn, orders):
+        mix = Mix(state.weights.W, state.weights.b)
+        counts, losses, visited = [], [], 0
+        for answer in self.ready.ask(learn, self._orders(state, alone)):
             mix.add(answer)
             counts.append(answer.counts)
             losses.append(answer.loss)
-            looked += answer.looked
-            if self.watch is not None:
-                self.watch(len(ledger.passes), looked, ledger.made + mix.mistakes, math.fsum(losses))
-        weights, keeper = mix.alone(answer, self.keeper) if alone else mix.mixed(self.keeper, looked)
-        error = math.nan
-        if model.early_stopping:
-            plane = (*keeper.plane(weights), model.on_plane)
-            wrong, held = map(sum, zip(*ready.ask(held_wrong, plane), strict=True))
-            if held == 0:
-                raise ValueError(f"validation_fraction={model.validation_fraction} holds out no row")
-            error = wrong / held
-        self.weights, self.keeper = weights, keeper
-        self._note(np.array(counts), plan)
+            visited += answer.visited
+            if self.hooks.watch is not None:
+                self.hooks.watch(len(ledger.passes), visited, ledger.made + mix.mistakes, math.fsum(losses))
+        weights, keeper = mix.alone(answer, keeper) if alone else mix.mixed(keeper, visited)
+        if not weights.finite:
+            raise FloatingPointError("the weights overflowed to infinity")
+        error = self._held_error(Judged(Weights(*keeper.plane(weights)), self.parameters.on_plane))
+        state.weights, state.keeper = weights, keeper
+        self._count(np.array(counts), ledger)
         ledger.loss[0] = math.fsum(losses)
         if alone:
             ledger.note(answer.trace)
@@ -353,59 +274,92 @@ class _Fitting:
             ledger.made += mix.mistakes
         ledger.seconds = time.perf_counter() - started
         ledger.close(error)
+        self.farm.release()  # what was made of it is held now
 
-    def _note(self, counts: Array, plan: Plan) -> None:
+    def _orders(self, state: State, alone: bool) -> Orders:
+        """Return what a round starts from."""
+        ledger, weights, parameters = state.ledger, state.weights, self.parameters
+        assert ledger.spent is not None
+        if parameters.max_updates is not None:
+            share = (parameters.max_updates - ledger.made) // len(self.farm.shards)
+            parameters = replace(parameters, max_updates=max(1, share))
+        sums = None
+        if isinstance(state.keeper, Average):
+            zero = np.zeros(weights.W.shape), np.zeros(weights.b.shape), 0
+            sums = Average.of(*(_sums(state.keeper, weights.W, weights.b) if alone else zero))
+        allowed = self.problem.allowed - float(ledger.spent.max())
+        return Orders(parameters, allowed, weights, len(ledger.passes), alone, sums)
+
+    def _held_error(self, plane: Judged) -> float:
+        """Return the share of the held-out rows that a plane predicts wrong, NaN if none are held out."""
+        if self.parameters.validation_fraction is None:
+            return math.nan
+        wrong, held = map(sum, zip(*self.ready.ask(held_wrong, plane), strict=True))
+        if held == 0:
+            raise DataError("", "{0} holds out no row", ("validation_fraction", self.parameters.validation_fraction))
+        return float(wrong / held)
+
+    def _count(self, counts: Array, ledger: Ledger) -> None:
         """Take down the mistakes of a round, shape (shards, machines)."""
+        assert ledger.spent is not None
         by_shard = counts.sum(axis=1)
         self.by_shard.append(by_shard.tolist())
         if by_shard.any():
-            each = counts if plan.kernel is kernels.one_vs_rest else by_shard[:, None]
-            self.spent[: each.shape[1]] += (by_shard @ each) / by_shard.sum()
+            each = counts if self.parameters.separate(self.problem.machines) else by_shard[:, None]
+            ledger.spent[: each.shape[1]] += (by_shard @ each) / by_shard.sum()
 
-    def _stopped(self, plan: Plan) -> Stop | None:
-        """Say whether the run ends here, and why."""
-        if not self.ledger.passes:
-            return None
-        if self.ledger.passes[-1].mistakes and float(self.spent.max()) > self.allowed:
-            return Stop.MARGIN_REFUTED
-        return stopped(plan, self.ledger, len(self.weights.b))
+    # -----------------------------------------------------------------------------------------------------------
+    # Ends
 
-    def _save(self) -> None:
-        """Write a checkpoint."""
-        assert self.saved is not None
-        digests = np.array([own.digest for own in self.own], dtype=np.int64)
-        kept = self.keeper.arrays() | {"by_shard": np.array(self.by_shard), "spent": self.spent, "digests": digests}
-        self.saved.write(
-            State(self.classes, self.weights, self.ledger, self.seed, self.rows, self.allowed, self.class_weight, kept)
-        )
+    def survey(self, state: State, stop: Stop) -> Survey:
+        """Have all shards visit their rows with the plane that is handed over, in the units of the files."""
+        self.mixing = self._mixing(state)
+        if not (self.hooks.evaluate or stop is Stop.SEPARATED):
+            return UNKNOWN
+        W, b = state.keeper.plane(state.weights)
+        ready = self.ready
+        if self.recipe.scaling is not None:
+            W, b = self.recipe.scaling.undo(W, b)
+            ready = self.farm.hold(encoded, self.own, replace(self.recipe, scaler=None))
+        return together(one for one in ready.ask(look, Judged(Weights(W, b), self.parameters.on_plane)) if one.rows)
 
-    def _rescue(self) -> str:
-        """Write a checkpoint of the last whole round, if there is one, and say how to go on."""
-        rounds = len(self.ledger.passes)
-        if rounds == 0:
-            return ""
-        done = f"; {rounds} round{'s' * (rounds != 1)} had been made"
-        if self.saved is None:
-            return f"{done}; with a checkpoint the run could be gone on with"
-        self._save()
-        return f"{done}; resume from {self.saved.path}"
-
-    def _mixing(self, plan: Plan) -> dict[str, Any]:
+    def _mixing(self, state: State) -> dict[str, Any]:
         """Return what is to be said of the mixing."""
-        eta, spent = self.model.eta0, float(self.spent.max())
-        unequal = len({float(self.class_weight.get(c, 1.0)) for c in self.classes.tolist()}) > 1
+        assert state.ledger.spent is not None
+        rule, spent = self.parameters.rule, float(state.ledger.spent.max())
         lacks = (
-            "updates beyond mistakes have no such bound" if not self.model._mistakes_are_errors or plan.rule.margin else
-            "the steps are not equal" if unequal else
+            "updates beyond mistakes have no such bound" if self.parameters.aggressive or rule.margin else
+            "the steps are not equal" if len(set(self.recipe.factors.tolist())) > 1 else
             "there was no mistake" if spent == 0 else ""
         )  # fmt: skip
-        W, b = self.weights.W, self.weights.b
-        if plan.kernel is kernels.one_vs_rest:
-            machine = int(self.spent.argmax())
+        W, b = state.weights.W, state.weights.b
+        if self.parameters.separate(len(b)):
+            machine = int(state.ledger.spent.argmax())
             W, b = W[machine : machine + 1], b[machine : machine + 1]
-        upper = math.inf if lacks else norm(np.column_stack((W, b))) / (eta * spent) * (1 + 1e-9)
+        upper = math.inf if lacks else norm(np.column_stack((W, b))) / (self.parameters.eta * spent) * (1 + 1e-9)
         holds = lacks or "from weights 0, with equal steps, and shares of each round that add up to 1"
         return {"mistakes": np.array(self.by_shard), "weighted": spent, "margin_upper": upper, "holds": holds}
+
+
+def _seed(seed: int, number: int) -> int:
+    """Return the seed for the order of rows in a shard."""
+    return seed if number == 0 else int(np.random.SeedSequence((seed, number)).generate_state(1)[0])
+
+
+def _scaler(farm: Farm, found: list[Census], scale: str) -> Scaler | None:
+    """Return how to scale the rows of all shards."""
+    if scale == "none":
+        return None
+    if scale == "unit":
+        return Scaler.of_radius(max(one.largest for one in found))
+    sums = Sums(np.zeros(0), np.zeros(0), 0, False)
+    for one in found:
+        assert one.sums is not None
+        sums = sums.plus(one.sums)
+    apart = np.zeros(len(sums.total))
+    for part in farm.ask(squares, sums.mean()):
+        apart += part
+    return Scaler.of_sums(sums, apart)
 
 
 class Mix:
@@ -429,8 +383,8 @@ class Mix:
         if answer.A.shape == moved.shape:
             if self.E.shape != self.W.shape:
                 self.E = np.zeros(self.W.shape)
-            self.E[:, columns] += answer.A - answer.looked * moved
-            self.e += answer.a - answer.looked * shifted
+            self.E[:, columns] += answer.A - answer.visited * moved
+            self.e += answer.a - answer.visited * shifted
 
     def alone(self, answer: Answer, keeper: Keeper) -> tuple[Weights, Keeper]:
         """Return the weights of the only shard, and its average, as they are."""
@@ -442,7 +396,7 @@ class Mix:
         if isinstance(keeper, Average):
             after = Average()
             after.A, after.a, after.looked = _sums(keeper, self.W, self.b)
-            after.looked += answer.looked
+            after.looked += answer.visited
             if answer.mistakes:
                 after.A[:, answer.columns], after.a = answer.A, answer.a
             return weights, after

@@ -26,13 +26,13 @@ import numpy as np
 from distributed import Client
 
 from linsep.clock import Clock
-from linsep.cluster.shard_passes import all_classes
 from linsep.cluster.workers import Farm, Raw, adapting, repeat
 from linsep.data.conversions import to_floats
 from linsep.data.labels import class_codes, class_labels, one_class_only
 from linsep.data.matrices import to_rows
+from linsep.data.read_ahead import ahead
 from linsep.data.source import Source
-from linsep.models.from_files import ahead
+from linsep.learn.problems import classes_among
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
 from linsep.prove.claims import Data, Refutation, Separator, Verdict, difference, integer_matrix, signs
 from linsep.prove.documents import Fingerprint
@@ -302,7 +302,7 @@ def decide(
     labels: Counter[Any] = sum((one.labels for one in found), Counter())
     if not labels:
         raise farm.no_rows()
-    classes = all_classes(list(labels))
+    classes = classes_among(labels)
     if len(classes) < 2:
         raise one_class_only(classes)
     source.take_note(max(one.extent[0] for one in found), any(one.extent[1] for one in found))

@@ -36,6 +36,9 @@ def class_labels(y: Any) -> Array:
         absent = [i for i, label in enumerate(column) if isinstance(label, float) and label != label]
         if absent:
             raise DataError("", f"Input y contains NaN: there is no label at row {absent[0]}")
+        absent = [i for i, label in enumerate(column) if label is None]
+        if absent:
+            raise DataError("", f"y has no label at row {absent[0]}: it is None")
     return column
 
 

@@ -14,7 +14,7 @@ from matplotlib.animation import FFMpegWriter, FuncAnimation, PillowWriter
 
 from linsep.figures.plane import Frame
 from linsep.figures.style import draw_classes, plain, theme
-from linsep.learn.driver import norm, separations
+from linsep.learn.surveys import norm, separations
 from linsep.problem import Floats, take
 from linsep.prove.audits import Trail, own_trail
 

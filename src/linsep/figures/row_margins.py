@@ -13,7 +13,7 @@ from linsep.data.labels import as_examples
 from linsep.data.matrices import to_rows
 from linsep.figures.plane import judged
 from linsep.figures.style import Display, Palette, below, plain
-from linsep.learn.driver import norm, separations
+from linsep.learn.surveys import norm, separations
 from linsep.models.linear import Linear
 from linsep.problem import Array, Floats
 

@@ -13,7 +13,7 @@ from linsep.data.labels import as_examples, class_codes, class_labels
 from linsep.data.matrices import matrix_for, to_rows
 from linsep.errors import NotSeparable
 from linsep.figures.style import Display, Palette, below, logarithmic, short
-from linsep.learn.driver import separations, view
+from linsep.learn.surveys import separations, survey
 from linsep.problem import Array, Floats, Stop
 from linsep.prove.audits import Audit, Trail, as_trained, audit, own_trail
 from linsep.prove.margins import largest_margin
@@ -192,7 +192,7 @@ def _errors(model: Any, trail: Trail, counts: Array, X: Any, y: Any) -> tuple[Fl
         sets.append(as_examples(to_rows(X), codes, len(model.coef_), np.ones(len(codes))))
     found = np.array(
         [
-            [view(data, W, b, on_plane=model.on_plane).wrong / len(data.y) for data in sets]
+            [survey(data, W, b, on_plane=model.on_plane).wrong / len(data.y) for data in sets]
             for W, b in trail.weights_after(counts.tolist())
         ]
     )

@@ -1,38 +1,71 @@
-"""What it takes to go on with a run after an interruption, on disk: safetensors and JSON, written in one step."""
+"""What it takes to go on with a run after an interruption, on disk and written in one step."""
 
 from __future__ import annotations
 
+import glob
 import json
 import math
 import os
 import time
+import warnings
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import safetensors
-from safetensors.numpy import save as to_bytes
 
-from linsep.data.atomic import replacing
-from linsep.data.labels import object_array
-from linsep.learn.driver import Ledger, Weights
-from linsep.problem import Array, Pass
+from linsep.learn.passes import LONGEST_TRACE, Ledger, State
+from linsep.learn.state_files import RefusedError, must, opened, write
+from linsep.learn.votes import KEEPERS
+from linsep.problem import Array, Floats, Problem, Weights
 
-FORMAT = 1
-_FIELDS = ("made", "begun", "blocks", "seconds")
+KIND = "checkpoint"
 
 
-class State(NamedTuple):
-    """How far a run over files has come."""
+@dataclass
+class Saved:
+    """How far a run over files has come, and what was found out of its rows beforehand."""
 
     classes: Array
-    weights: Weights
-    ledger: Ledger
-    seed: int
-    rows: int  # in the whole source, 0 before the end of the first pass
+    factors: Floats  # weight of each class
     allowed: float  # mistakes that the target margin allows
-    class_weight: dict[Any, float]
-    kept: dict[str, Array]  # beside the last weights
+    seed: int
+    state: State
+    more: dict[str, Any] = field(default_factory=dict)  # of those who make the passes
+
+    def parts(self) -> dict[str, dict[str, Any]]:
+        """Return all of it as named values."""
+        state, first = self.state, self.state.first
+        return {
+            "problem": {"classes": self.classes, "factors": self.factors, "allowed": self.allowed, "seed": self.seed},
+            "weights": state.weights.state(),
+            "first": {} if first is None else {f"first_{key}": value for key, value in first.state().items()},
+            "ledger": state.ledger.state(),
+            "kept": {"kind": state.keeper.kind, "kept": state.keeper.state()},
+            "more": self.more,
+        }
+
+    @classmethod
+    def from_parts(cls, parts: dict[str, dict[str, Any]]) -> Saved:
+        """Return what was saved as these values; refuse what does not fit together, before compiled code sees it."""
+        problem, kept, first = parts["problem"], parts["kept"], parts["first"]
+        classes, factors, allowed, seed = (problem[key] for key in ("classes", "factors", "allowed", "seed"))
+        must(isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) > 1, "its classes")
+        must(len(set(classes.tolist())) == len(classes), "a class that occurs twice")
+        must(isinstance(factors, np.ndarray) and factors.shape == classes.shape, "weights of its classes")
+        must(factors.dtype == np.float64 and bool((factors >= 0).all() and (factors < math.inf).all()), "weights")
+        must(type(allowed) is float and type(seed) is int and 0 <= seed < 2**32, "its numbers")
+        machines = 1 if len(classes) == 2 else len(classes)
+        weights = Weights.from_state(parts["weights"], machines)
+        ledger = Ledger.from_state(parts["ledger"], machines)
+        ledger.longest_trace = LONGEST_TRACE
+        must(kept["kind"] in KEEPERS and isinstance(kept["kept"], dict), "what it keeps")
+        must(all(isinstance(array, np.ndarray) for array in kept["kept"].values()), "what it keeps")
+        keeper = KEEPERS[kept["kind"]].from_state(kept["kept"], weights)
+        state = State(weights, keeper, ledger)
+        if first:
+            state.first = Weights.from_state({key.removeprefix("first_"): first[key] for key in first}, machines)
+        return cls(classes, factors, allowed, seed, state, parts["more"])
 
 
 class Checkpoint:
@@ -57,74 +90,41 @@ class Checkpoint:
         """Say whether it is time to write again."""
         return time.monotonic() - self.written >= self.every
 
-    def write(self, state: State) -> None:
-        """Replace the file by one that holds this state."""
-        ledger = state.ledger
-        kinds = {type(label) for label in state.classes.tolist()}
-        if not kinds <= {str, int, float, bool}:
-            raise ValueError(f"a checkpoint cannot keep labels such as {state.classes[0]!r}")
-        content = {
-            "format": FORMAT,
-            "about": self.about,
-            "classes": state.classes.tolist(),
-            "dtype": state.classes.dtype.str,
-            "seed": state.seed,
-            "rows": state.rows,
-            "class_weight": list(state.class_weight.items()),
-            "ledger": {name: getattr(ledger, name) for name in _FIELDS},
-        }
-        tensors = {
-            "W": state.weights.W,
-            "b": state.weights.b,
-            "loss": ledger.loss,
-            "passes": np.array(ledger.passes, dtype=np.float64).reshape(-1, len(Pass._fields)),
-            "trace": np.concatenate(ledger.trace) if ledger.trace else np.empty(0, np.uint32),
-            "allowed": np.array([state.allowed]),
-        }
-        tensors |= {f"keep_{name}": np.ascontiguousarray(array) for name, array in state.kept.items()}
-        with replacing(self.path) as file:
-            file.write(to_bytes(tensors, metadata={"linsep-checkpoint": json.dumps(content)}))
+    def keep(self, problem: Problem, seed: int, state: State, more: dict[str, Any] | None = None) -> None:
+        """Replace the file by one that holds this state; a run goes on though it cannot be written."""
+        saved = Saved(problem.classes, problem.factors, float(problem.allowed), seed, state, more or {})
+        try:
+            write(self.path, KIND, {"about": self.about, **saved.parts()})
+        except OSError as error:
+            reason = error.strerror or error
+            warnings.warn(f"{self.path}: the checkpoint cannot be written: {reason}", UserWarning, stacklevel=2)
         self.written = time.monotonic()
 
-    def load(self) -> State | None:
+    def load(self) -> Saved | None:
         """Return the state to go on from, None if there is no file; what a killed writer left behind is removed."""
-        for part in self.path.parent.glob(f".{self.path.name[:200]}.*.part"):
+        for part in self.path.parent.glob(f".{glob.escape(self.path.name[:200])}.*.part"):
             part.unlink(missing_ok=True)
         if not self.path.exists():
+            warnings.warn(f"{self.path}: there is no checkpoint yet, the run starts anew", UserWarning, stacklevel=3)
             return None
-        try:
-            with safetensors.safe_open(self.path, framework="numpy") as file:
-                content = json.loads((file.metadata() or {})["linsep-checkpoint"])
-                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  not a dict
-            if content["format"] != FORMAT:
-                raise ValueError("written by another version")
-            self._compare(content["about"])
-            passes = [Pass(int(made), *rest) for made, *rest in tensors["passes"].tolist()]
-            ledger = Ledger(passes=passes, loss=tensors["loss"], **content["ledger"])
-            begun, allowed_passes = len(passes) + (ledger.blocks > 0), self.about.get("max_iter", math.inf)
-            if begun > allowed_passes:
-                raise _OtherRunError(f"it is in pass {begun} already, max_iter is {allowed_passes}")
-            ledger.trace = [tensors["trace"]] if len(tensors["trace"]) else []
-            labels = content["classes"]
-            classes = object_array(labels) if content["dtype"] == "|O" else np.array(labels, dtype=content["dtype"])
-            weights = Weights(tensors["W"], tensors["b"])
-            allowed = float(tensors["allowed"][0])
-            pairs = dict(content["class_weight"])
-            kept = {name.removeprefix("keep_"): tensors[name] for name in tensors if name.startswith("keep_")}
-            return State(classes, weights, ledger, content["seed"], content["rows"], allowed, pairs, kept)
-        except _OtherRunError as difference:
-            raise ValueError(f"{self.path}: a checkpoint of another run: {difference}") from None
-        except (safetensors.SafetensorError, ValueError, KeyError, TypeError, IndexError, OSError) as error:
-            raise ValueError(f"{self.path}: not a checkpoint, or a damaged one: {error}") from None
+        with opened(self.path, KIND) as (content, reader):
+            if content["kind"] != KIND:
+                raise RefusedError(f"not a checkpoint, but a {content['kind']}")
+            parts = {
+                name: reader.values(content[name])
+                for name in ("about", "problem", "weights", "first", "ledger", "kept", "more")
+            }
+            self._compare(parts["about"])
+            saved = Saved.from_parts(parts)
+            ledger = saved.state.ledger
+            begun, allowed = len(ledger.passes) + (ledger.blocks > 0), self.about.get("max_iter", math.inf)
+            if begun > allowed:
+                raise RefusedError(f"a checkpoint of another run: it is in pass {begun} already, max_iter is {allowed}")
+        return saved
 
     def _compare(self, about: dict[str, Any]) -> None:
         for name in sorted((self.about.keys() | about.keys()) - {"max_iter"}):
             was, now = about.get(name), self.about.get(name)
             if was != now:
-                raise _OtherRunError(
-                    "the data is not the same" if name == "data" else f"{name} was {was!r}, is {now!r}"
-                )
-
-
-class _OtherRunError(Exception):
-    """How a run differs from that of the checkpoint."""
+                what = "the data is not the same" if name == "data" else f"{name} was {was!r}, is {now!r}"
+                raise RefusedError(f"a checkpoint of another run: {what}")

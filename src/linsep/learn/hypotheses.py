@@ -1,62 +1,132 @@
-"""Which hypothesis a run hands over: the average of all, the best one, or all of them with a vote each.
+"""Which hypothesis a run hands over: the last, the average of all, or the best one; `votes` has all of them.
 
-Every look at an example leaves exactly one hypothesis behind: the one that was there if it was right, the next one if
-it was a mistake. So T looks make T hypotheses, counted with repetition, and a mistake at look t (counted from 0) is
+Every visit to an example leaves exactly one hypothesis behind: the one that was there if it was right, the next one if
+it was a mistake. So T visits make T hypotheses, counted with repetition, and a mistake at visit t (counted from 0) is
 part of the last T - t of them. Average and vote are over these T.
 
-A keeper is told of every piece of work. It can be copied, grown to more classes, and written as arrays.
+A keeper is told of every piece of work. It can be copied, grown to more classes, and written as a state.
 """
 
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-import scipy.sparse as sp
-from threadpoolctl import threadpool_limits
 
-from linsep.learn import dual_kernels
-from linsep.learn.driver import Change, Grow, Keeper, Piece, Weights
-from linsep.learn.kernels import Aggression, Rule, Sums
-from linsep.problem import Array, Dense, Examples, Floats, Rows, Sparse, take
+from linsep.learn.kernels import AnyRule, Sums
+from linsep.learn.parameters import Kernel
+from linsep.learn.surveys import survey
+from linsep.problem import Array, Examples, Floats, Weights, count, wide
 
 Arrays = dict[str, Array]
+Grow = Callable[[Floats, Floats], tuple[Floats, Floats]]  # weights and offsets, with room for more classes
+Change = Callable[[Any, Floats], tuple[Any, Floats]]  # weights (dense or sparse) and offsets, in other units
 
-_BLOCK = 1 << 24  # bytes of inner products to vote on at a time: fewer make a slow product, more leave the cache
+
+class Piece(NamedTuple):
+    """What one call into compiled code visited and found."""
+
+    kernel: Kernel
+    rule: AnyRule
+    examples: Examples  # as the kernel saw them
+    order: Array  # rows of the examples, in the order they were to be visited
+    visited: int  # how many of them were
+    mistakes: Array  # row of the examples * (number of weight vectors) + the one concerned
+    numbers: Array  # of the rows in `order`, in the whole problem
+
+    def visits(self, machines: int) -> Array:
+        """Return how many rows were visited before each mistake."""
+        rows = (self.mistakes // np.uint64(machines)).astype(np.intp)
+        if len(self.order) < 2 or bool((self.order[1:] > self.order[:-1]).all()):
+            return np.searchsorted(self.order, rows.astype(self.order.dtype))
+        place = np.empty(count(self.examples.rows), np.intp)
+        place[self.order] = np.arange(len(self.order))
+        return place[rows]
+
+
+class Keeper:
+    """The last weights, for which nothing need be kept; other hypotheses are subclasses."""
+
+    kind = "last"
+    is_last = True  # whether the weights handed over are the last ones
+
+    def begin(self, errors: Callable[[Floats, Floats], float]) -> None:
+        """Begin a run in which ``errors`` can tell the weight of all examples that a plane predicts wrong."""
+
+    def before(self, rule: AnyRule, weights: Weights) -> AnyRule:  # noqa: ARG002
+        """Get ready for a piece of work; return the rule to give to the kernel."""
+        return rule
+
+    def after(self, piece: Piece, weights: Weights) -> None:
+        """Take note of a piece of work."""
+
+    def close(self, weights: Weights, clean: bool) -> None:
+        """End a pass, which was clean if no mistake was made."""
+
+    def plane(self, weights: Weights) -> tuple[Floats, Floats]:
+        """Return the weights and offsets to hand over."""
+        return weights.W, weights.b
+
+    def wrong(self, examples: Examples, weights: Weights, on_plane: int) -> int:
+        """Return how many examples the kept hypothesis predicts wrong."""
+        return survey(examples, *self.plane(weights), on_plane=on_plane).wrong
+
+    def done(self) -> None:
+        """Let go of what only the run needed."""
+
+    def copy(self) -> Keeper:
+        """Return one that goes on from here with other examples."""
+        return self
+
+    def grow(self, grow: Grow, places: Array, classes: int) -> None:
+        """Make room for more classes, where the old ones take these places."""
+
+    def transform(self, change: Change, d: int) -> None:
+        """Change the units of what is kept, of ``d`` features."""
+
+    def state(self) -> Arrays:
+        """Return all that is kept, as arrays."""
+        return {}
+
+    @classmethod
+    def from_state(cls, arrays: Arrays, like: Weights) -> Self:  # noqa: ARG003
+        """Return the keeper that was written as these arrays beside such weights; refuse what does not fit."""
+        return cls()
 
 
 class Average(Keeper):
-    """The mean of the weights over all examples looked at (Freund & Schapire 1999), at a cost for mistakes only.
+    """The mean of the weights over all visits (Freund & Schapire 1999), at a cost for mistakes only.
 
-    With ``A`` the sum of all updates, each times the number of looks before it, the mean after T looks is ``w - A/T``
+    With ``A`` the sum of all updates, each times the number of visits before it, the mean after T visits is ``w - A/T``
     (Daumé 2006, section 1.5).
     """
+
+    kind = "average"
+    is_last = False
 
     def __init__(self) -> None:
         self.looked = 0
         self.A, self.a = np.zeros((0, 0)), np.zeros(0)
 
-    def before(self, rule: Rule | Aggression, weights: Weights) -> Rule | Aggression:
+    def before(self, rule: AnyRule, weights: Weights) -> AnyRule:
         """Hand the sums to the kernel."""
-        self.A, self.a = _wide(self.A, weights.W.shape), _wide(self.a, weights.b.shape)
+        self.A, self.a = wide(self.A, weights.W.shape), wide(self.a, weights.b.shape)
         return rule._replace(sums=Sums(self.A, self.a, float(self.looked)))
 
     def after(self, piece: Piece, weights: Weights) -> None:  # noqa: ARG002
-        """Count the looks."""
-        self.looked += piece.looked
+        """Count the visits."""
+        self.looked += piece.visited
 
     def plane(self, weights: Weights) -> tuple[Floats, Floats]:
         """Return the mean."""
         T = max(1, self.looked)
-        return weights.W - _wide(self.A, weights.W.shape) / T, weights.b - _wide(self.a, weights.b.shape) / T
+        return weights.W - wide(self.A, weights.W.shape) / T, weights.b - wide(self.a, weights.b.shape) / T
 
     def transform(self, change: Change, d: int) -> None:
         """Change the sums, which are linear in the weights."""
-        self.A, self.a = change(_wide(self.A, (len(self.A), d)), self.a)
+        self.A, self.a = change(wide(self.A, (len(self.A), d)), self.a)
 
     def grow(self, grow: Grow, places: Array, classes: int) -> None:  # noqa: ARG002
         """Make room for more classes: sums of updates grow as weights do."""
@@ -64,31 +134,43 @@ class Average(Keeper):
 
     def copy(self) -> Average:
         """Return one that goes on from here."""
-        return Average.of(self.arrays())
+        return self.of(self.A.copy(), self.a.copy(), self.looked)
 
-    def arrays(self) -> Arrays:
-        """Return all there is as arrays."""
+    def state(self) -> Arrays:
+        """Return the sums and the number of visits."""
         return {"A": self.A.copy(), "a": self.a.copy(), "looked": np.array([self.looked])}
 
     @classmethod
-    def of(cls, arrays: Arrays) -> Self:
+    def from_state(cls, arrays: Arrays, like: Weights) -> Self:
         """Return the keeper that was written as these arrays."""
+        looked = whole_numbers(arrays["looked"], 1)
+        if arrays["A"].shape != (0, 0):
+            held = fitting(arrays["A"], arrays["a"], like)
+            return cls.of(held.W, held.b, looked[0])
+        return cls.of(np.zeros((0, 0)), np.zeros(0), looked[0])
+
+    @classmethod
+    def of(cls, A: Floats, a: Floats, looked: int) -> Self:
+        """Return the average with these sums after so many visits."""
         self = cls()
-        self.A, self.a, self.looked = arrays["A"], arrays["a"], int(arrays["looked"][0])
+        self.A, self.a, self.looked = A, a, looked
         return self
 
 
 class Best(Keeper):
     """The pocket with ratchet (Gallant 1990): of the hypotheses that were evaluated, that with fewest errors.
 
-    To evaluate one costs a look at all examples, so only few are: of each pass that with the longest run of right
+    To evaluate one costs a visit to all examples, so only few are: of each pass that with the longest run of right
     answers, the earliest of equals, and from the second pass on the last one too, so that the pocket is never worse.
-    Where the examples cannot be looked at again (``errors`` is None) the longest run alone decides, as in Gallant's
+    Where the examples cannot be visited again (``errors`` is None) the longest run alone decides, as in Gallant's
     pocket without ratchet. An error counts as much as the example weighs.
     """
 
-    def __init__(self, errors: Callable[[Floats, Floats], float] | None = None) -> None:
-        self.errors = errors
+    kind = "best"
+    is_last = False
+
+    def __init__(self) -> None:
+        self.errors: Callable[[Floats, Floats], float] | None = None
         self.run = 0  # right answers of the present hypothesis
         self.longest = 0  # of this pass
         self.candidate: Weights | None = None  # which had the longest
@@ -96,18 +178,22 @@ class Best(Keeper):
         self.fewest = math.inf  # errors of the pocket
         self.pocket_run = 0  # and its right answers
 
-    def before(self, rule: Rule | Aggression, weights: Weights) -> Rule | Aggression:
+    def begin(self, errors: Callable[[Floats, Floats], float]) -> None:
+        """Know how to evaluate."""
+        self.errors = errors
+
+    def before(self, rule: AnyRule, weights: Weights) -> AnyRule:
         """Remember where the piece begins."""
-        self.start = Weights(weights.W.copy(), weights.b.copy())
+        self.start = weights.copy()
         return rule
 
     def after(self, piece: Piece, weights: Weights) -> None:
-        """Find the longest run that ended; its hypothesis is what the kernel makes of the looks before."""
-        at = np.unique(piece.looks(len(weights.b)))
+        """Find the longest run that ended; its hypothesis is what the kernel makes of the visits before."""
+        at = np.unique(piece.visits(len(weights.b)))
         if len(at) == 0:
-            self.run += piece.looked
+            self.run += piece.visited
             return
-        begun = np.append(0, at[:-1] + 1)  # looks at which each hypothesis that ended began
+        begun = np.append(0, at[:-1] + 1)  # visits at which each hypothesis that ended began
         runs = at - begun
         runs[0] += self.run
         longest = int(runs.argmax())
@@ -116,27 +202,27 @@ class Best(Keeper):
             W, b = self.start.W, self.start.b
             part = piece.order[: begun[longest]]
             mistakes = np.empty(len(part) * len(b) + 1, np.uint64)
-            piece.plan.kernel(piece.examples, part, piece.plan.rule, W, b, mistakes, np.zeros(1))
+            piece.kernel(piece.examples, part, piece.rule, W, b, mistakes, np.zeros(1))
             self.candidate = Weights(W, b)
-        self.run = int(piece.looked - 1 - at[-1])
+        self.run = int(piece.visited - 1 - at[-1])
 
     def _front(self, weights: Weights) -> Weights:
         """Return the hypothesis with the longest run so far, the present one if none was right even once."""
         if self.candidate is None or self.run > self.longest:
-            return Weights(weights.W.copy(), weights.b.copy())
+            return weights.copy()
         return self.candidate
 
     def close(self, weights: Weights, clean: bool) -> None:
         """Evaluate the best of this pass, and the last; a clean pass needs no evaluation."""
         if self.errors is None:
             return
-        fronts = [(Weights(weights.W.copy(), weights.b.copy()), self.run)]
+        fronts = [(weights.copy(), self.run)]
         if not clean and self.candidate is not None and self.run <= self.longest:
             fronts.insert(0, (self.candidate, self.longest))
             if self.pocket is None:  # one pass is what it is online
                 fronts.pop()
         for front, run in fronts:
-            wrong = 0.0 if clean else self.errors(_wide(front.W, weights.W.shape), front.b)
+            wrong = 0.0 if clean else self.errors(wide(front.W, weights.W.shape), front.b)
             if self.pocket is None or wrong < self.fewest:
                 self.pocket, self.fewest, self.pocket_run = front, wrong, run
         self.longest, self.candidate = 0, None
@@ -144,7 +230,7 @@ class Best(Keeper):
     def plane(self, weights: Weights) -> tuple[Floats, Floats]:
         """Return the pocket."""
         best = self.pocket or self._front(weights)
-        return _wide(best.W, weights.W.shape).copy(), best.b.copy()
+        return wide(best.W, weights.W.shape).copy(), best.b.copy()
 
     def done(self) -> None:
         """Let go of the examples."""
@@ -153,7 +239,7 @@ class Best(Keeper):
 
     def transform(self, change: Change, d: int) -> None:
         """Change the weights."""
-        self._replace(lambda held: Weights(*change(_wide(held.W, (len(held.b), d)), held.b)))
+        self._replace(lambda held: Weights(*change(wide(held.W, (len(held.b), d)), held.b)))
 
     def grow(self, grow: Grow, places: Array, classes: int) -> None:  # noqa: ARG002
         """Make room for more classes."""
@@ -164,14 +250,15 @@ class Best(Keeper):
         self.pocket = None if self.pocket is None else change(self.pocket)
 
     def copy(self) -> Best:
-        """Return one that goes on from here, where the examples of before cannot be looked at again."""
-        other = Best.of(self.arrays())
+        """Return one that goes on from here, where the examples of before cannot be visited again."""
+        other = Best()
+        other.__dict__ |= vars(self) | {"errors": None}
         if other.pocket is not None:
             other.candidate, other.longest, other.pocket = other.pocket, other.pocket_run, None
         return other
 
-    def arrays(self) -> Arrays:
-        """Return all there is as arrays."""
+    def state(self) -> Arrays:
+        """Return the runs of right answers, and the weights they were of."""
         arrays = {"runs": np.array([self.run, self.longest, self.pocket_run]), "fewest": np.array([self.fewest])}
         for name in ("candidate", "pocket"):
             held = getattr(self, name)
@@ -180,275 +267,44 @@ class Best(Keeper):
         return arrays
 
     @classmethod
-    def of(cls, arrays: Arrays) -> Self:
+    def from_state(cls, arrays: Arrays, like: Weights) -> Self:
         """Return the keeper that was written as these arrays."""
         self = cls()
-        self.run, self.longest, self.pocket_run = arrays["runs"].tolist()
+        self.run, self.longest, self.pocket_run = whole_numbers(arrays["runs"], 3)
         self.fewest = float(arrays["fewest"][0])
         for name in ("candidate", "pocket"):
             if f"{name}_W" in arrays:
-                setattr(self, name, Weights(arrays[f"{name}_W"], arrays[f"{name}_b"]))
+                setattr(self, name, fitting(arrays[f"{name}_W"], arrays[f"{name}_b"], like))
         return self
 
 
-class Vote(Keeper):
-    """All hypotheses, each with one vote for every look that left it behind (Freund & Schapire 1999).
+def whole_numbers(array: Any, n: int) -> list[int]:
+    """Return so many counts that an array holds; refuse anything else."""
+    if not (isinstance(array, np.ndarray) and array.shape == (n,) and array.dtype.kind in "iub" and (array >= 0).all()):
+        raise ValueError("counts of a hypothesis")
+    return [int(number) for number in array.tolist()]
 
-    They are not stored: each is its predecessor and one mistake, so two numbers for every mistake are, and once every
-    row that erred. Memory therefore grows with the mistakes, for rows that come from a file too.
+
+def fitting(W: Any, b: Any, like: Weights) -> Weights:
+    """Return weights that are kept beside others, with no more features than these; refuse anything else."""
+    held = Weights.from_state({"W": W, "b": b}, len(like.b))
+    if held.W.shape[1] > like.W.shape[1]:
+        raise ValueError(f"weights of {held.W.shape[1]} features are kept beside some of {like.W.shape[1]}")
+    return held
+
+
+def grown(W: Floats, b: Floats, places: Array, classes: int) -> tuple[Floats, Floats]:
+    """Return weights and offsets with room for more classes, where the old ones take these places.
+
+    A binary machine is the one that compares two classes with ``W = (-w, w)``, and likewise two opposite binary ones:
+    so training goes on as if there had been one weight vector per class from the start.
     """
-
-    def __init__(self, alone: bool = False) -> None:
-        self.alone = alone  # whether every weight vector is a machine of its own
-        self.looked = 0
-        self.start: Weights | None = None  # of the run, unless zero
-        self.machines = 1
-        self.rows: list[Rows] = []  # that erred, each once
-        self.codes: list[Array] = []  # their classes
-        self.steps: list[Floats] = []
-        self.offsets: list[Floats] = []  # what each adds to the offset for a step of 1
-        self.trace: list[Array] = []  # place among these rows * machines + weight vector concerned
-        self.looks: list[Array] = []  # before each mistake
-        self.ids = np.empty(0, np.int64)  # numbers in the problem of the rows that are kept, sorted
-        self.places = np.empty(0, np.int64)  # and where each is kept
-        self.rows_kept = 0
-
-    def before(self, rule: Rule | Aggression, weights: Weights) -> Rule | Aggression:
-        """Remember the first weights, unless they are zero."""
-        if self.looked == 0 and self.start is None and (weights.W.any() or weights.b.any()):
-            self.start = Weights(weights.W.copy(), weights.b.copy())
-        self.machines = len(weights.b)
-        return rule
-
-    def after(self, piece: Piece, weights: Weights) -> None:
-        """Keep the mistakes, and the rows that had not erred before."""
-        if len(piece.mistakes):
-            m = np.uint64(len(weights.b))
-            local = (piece.mistakes // m).astype(np.intp)
-            looks = piece.looks(len(weights.b))
-            ids = piece.numbers[looks].astype(np.int64) + piece.first_row
-            erred, first = np.unique(ids, return_index=True)
-            new = ~np.isin(erred, self.ids, assume_unique=True)
-            self._keep(piece, local[first[new]], erred[new])
-            places = self.places[np.searchsorted(self.ids, ids)].astype(np.uint64)
-            self.trace.append(places * m + piece.mistakes % m)
-            self.looks.append(looks + self.looked)
-        self.looked += piece.looked
-
-    def _keep(self, piece: Piece, local: Array, ids: Array) -> None:
-        """Keep some rows of a piece under their numbers."""
-        examples = piece.examples
-        y = examples.y[local]
-        self.rows.append(take(examples.rows, local))
-        self.codes.append(((y + 1) // 2 if self.machines == 1 else y).astype(np.int64))
-        self.steps.append(examples.step[local])
-        self.offsets.append(np.full(len(local), piece.plan.rule.offset))
-        at = np.searchsorted(self.ids, ids)
-        self.places = np.insert(self.places, at, np.arange(self.rows_kept, self.rows_kept + len(ids)))
-        self.ids = np.insert(self.ids, at, ids)
-        self.rows_kept += len(ids)
-
-    def wrong(self, examples: Examples, weights: Weights, on_plane: int) -> int:
-        """Return how many examples the vote predicts wrong."""
-        V = self.votes(_matrix(examples.rows, weights.W.shape[1]), on_plane)
-        if self.machines > 1:
-            wrong = V.argmax(axis=1) != examples.y
-        else:
-            wrong = np.where(V[:, 0] == 0, on_plane, V[:, 0]) * examples.y < 0
-        return int(np.count_nonzero(wrong))
-
-    def votes(self, X: Any, on_plane: int) -> Floats:
-        """Return the votes of all hypotheses on some rows, shape (n, machines).
-
-        One weight vector: the votes for the positive side less those for the other. Many: the votes for each class,
-        or if each is a machine of its own, for it less those against it.
-        """
-        n, d = X.shape
-        M = _as_floats(self._erred(d))
-        offsets, V = _join(self.offsets), np.zeros((n, self.machines))
-        size = max(16, _BLOCK // (8 * max(1, self.rows_kept)))
-        sweep = self.sweep(on_plane)
-
-        def vote(begin: int) -> None:
-            block = _as_floats(X[begin : begin + size])
-            K = _product(M, block)
-            if offsets.any():
-                K += offsets[:, None]
-            sweep(K, self._first_scores(block), V[begin : begin + size])
-
-        if n <= size:
-            vote(0)
-        else:  # side by side rather than all cores on one product: the sweep is half of the work
-            with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(os.cpu_count()) as threads:
-                list(threads.map(vote, range(0, n, size)))
-        return V
-
-    def sweep(self, on_plane: int) -> Callable[[Floats, Floats, Floats], None]:
-        """Return what adds up the votes on some rows, of their inner products K and first scores S, into V."""
-        m = np.uint64(self.machines)
-        trace, looks, steps = _join(self.trace).astype(np.uint64), _join(self.looks), _join(self.steps)
-        which, concerned = (trace // m).astype(np.intp), (trace % m).astype(np.intp)
-        own, steps = _join(self.codes).astype(np.intp)[which], steps[which].astype(np.float64)
-        if self.machines > 1 and not self.alone:
-            moves, spans = np.column_stack((which, own, concerned)), _spans(looks, self.looked)
-            return lambda K, S, V: dual_kernels.vote_argmax(K, moves, steps, spans, S, V)
-        jobs = []
-        for c in range(self.machines):
-            mine = concerned == c
-            signs = np.where(own[mine] == (1 if self.machines == 1 else c), 1.0, -1.0)
-            jobs.append((which[mine], signs * steps[mine], _spans(looks[mine], self.looked)))
-
-        def each(K: Floats, S: Floats, V: Floats) -> None:
-            for c, job in enumerate(jobs):
-                column = np.zeros(len(V))
-                dual_kernels.vote(K, *job, S[c], float(on_plane), column)
-                V[:, c] += column
-
-        return each
-
-    def _first_scores(self, X: Any) -> Floats:
-        """Return the scores of the first hypothesis, shape (machines, n)."""
-        if self.start is None:
-            return np.zeros((self.machines, X.shape[0]))
-        S = X @ _wide(self.start.W, (self.machines, X.shape[1])).T + self.start.b
-        return np.ascontiguousarray(S.T)
-
-    def _erred(self, d: int) -> Any:
-        """Return the rows that erred as one matrix, and hold them as one from now on."""
-        if len(self.rows) > 1:
-            if all(isinstance(part, Dense) for part in self.rows):
-                self.rows = [Dense(np.concatenate([part.data for part in self.rows]))]
-            else:
-                parts = [sp.csr_array(_matrix(part, d)) for part in self.rows]
-                self.rows = [_rows(sp.vstack(parts, format="csr"))]
-        return _matrix(self.rows[0], d) if self.rows else np.zeros((0, d))
-
-    def done(self) -> None:
-        """Forget the numbers of the rows: others will come under the same."""
-        self.ids, self.places = np.empty(0, np.int64), np.empty(0, np.int64)
-
-    def transform(self, change: Change, d: int) -> None:
-        """Change the rows, and what they add to the offset: a hypothesis is a sum of them."""
-        X, offsets = change(self._erred(d), _join(self.offsets))
-        self.rows, self.offsets = [_rows(X)], [offsets]
-        if self.start is not None:
-            self.start = Weights(*change(_wide(self.start.W, (self.machines, d)), self.start.b))
-
-    def grow(self, grow: Grow, places: Array, classes: int) -> None:
-        """Make room for more classes: a mistake of a binary machine is one of two opposite ones."""
-        if len(places) == 1 and classes > 2:  # while there was one class only, there was nothing to vote on
-            self.__init__(self.alone)  # type: ignore[misc]
-            return
-        trace, looks, codes = _join(self.trace).astype(np.uint64), _join(self.looks), _join(self.codes)
-        codes = np.full_like(codes, places[0]) if len(places) == 1 else places[codes.astype(np.intp)]
-        self.codes = [codes]
-        if self.start is not None:
-            self.start = Weights(*grow(self.start.W, self.start.b))
-        if classes > 2:
-            m = np.uint64(self.machines)
-            which, concerned = (trace // m).astype(np.intp), (trace % m).astype(np.intp)
-            if self.machines > 1:
-                concerned = places[concerned]
-            elif self.alone:
-                which, looks = np.repeat(which, 2), np.repeat(looks, 2)
-                concerned = np.tile(places, len(trace))
-            else:
-                concerned = places.sum() - codes[which]  # the other one of two
-            self.trace = [which.astype(np.uint64) * np.uint64(classes) + concerned.astype(np.uint64)]
-            self.looks, self.machines = [looks], classes
-
-    def copy(self) -> Vote:
-        """Return one that goes on from here with other rows."""
-        other = Vote()
-        other.__dict__ |= {key: list(value) if isinstance(value, list) else value for key, value in vars(self).items()}
-        return other
-
-    def arrays(self) -> Arrays:
-        """Return all there is as arrays."""
-        self._erred(max([_width(part) for part in self.rows], default=0))
-        arrays = {"numbers": np.array([self.alone, self.looked, self.machines, self.rows_kept])}
-        arrays |= {"ids": self.ids, "places": self.places}
-        arrays |= {name: _join(getattr(self, name)) for name in _LISTS}
-        for rows in self.rows:
-            arrays |= {f"rows_{name}": part for name, part in rows._asdict().items()}
-        if self.start is not None:
-            arrays |= {"start_W": self.start.W, "start_b": self.start.b}
-        return arrays
-
-    @classmethod
-    def of(cls, arrays: Arrays) -> Self:
-        """Return the keeper that was written as these arrays."""
-        alone, looked, machines, rows_kept = arrays["numbers"].tolist()
-        self = cls(bool(alone))
-        self.looked, self.machines, self.rows_kept = looked, machines, rows_kept
-        self.ids, self.places = arrays["ids"], arrays["places"]
-        for name in _LISTS:
-            setattr(self, name, [arrays[name]])
-        if "rows_indptr" in arrays:
-            self.rows = [Sparse(arrays["rows_data"], arrays["rows_indices"], arrays["rows_indptr"])]
-        elif "rows_data" in arrays:
-            self.rows = [Dense(arrays["rows_data"])]
-        if "start_W" in arrays:
-            self.start = Weights(arrays["start_W"], arrays["start_b"])
-        return self
-
-
-KEEPERS: dict[str, type[Average | Best | Vote]] = {"average": Average, "best": Best, "vote": Vote}
-
-_LISTS = ("codes", "steps", "offsets", "trace", "looks")  # of a vote
-
-
-def _wide(array: Floats, shape: tuple[int, ...]) -> Floats:
-    """Return an array with zeros appended up to a shape, itself if it has that shape."""
-    if array.shape == shape:
-        return array
-    wide = np.zeros(shape)
-    wide[tuple(slice(0, n) for n in array.shape)] = array
-    return wide
-
-
-def _join(parts: list[Array]) -> Array:
-    """Make one array of a list of them, and leave it as the only one in the list."""
-    if len(parts) != 1:
-        parts[:] = [np.concatenate(parts) if parts else np.empty(0)]
-    return parts[0]
-
-
-def _spans(looks: Array, looked: int) -> Floats:
-    """Return how many looks left behind each hypothesis, the first and the last included."""
-    return np.diff(np.concatenate(([0], looks, [looked]))).astype(np.float64)
-
-
-def _width(rows: Rows) -> int:
-    """Return how many columns the rows need."""
-    return rows.data.shape[1] if isinstance(rows, Dense) else int(rows.indices.max(initial=0)) + 1
-
-
-def _matrix(rows: Rows, d: int) -> Any:
-    """Return rows as a matrix that can be multiplied."""
-    if isinstance(rows, Dense):
-        return rows.data
-    signed = np.dtype(f"i{rows.indptr.dtype.itemsize}")
-    parts = (rows.data, rows.indices.view(signed), rows.indptr.view(signed))
-    return sp.csr_array(parts, shape=(len(rows.indptr) - 1, d))
-
-
-def _rows(X: Any) -> Rows:
-    """Return a matrix as rows."""
-    if not sp.issparse(X):
-        return Dense(X)
-    unsigned = np.dtype(f"u{X.indptr.dtype.itemsize}")
-    return Sparse(X.data, X.indices.astype(unsigned), X.indptr.view(unsigned))
-
-
-def _as_floats(X: Any) -> Any:
-    """Return a matrix of float64, which has the fast product and exact sums of whole numbers."""
-    return X if X.dtype == np.float64 else X.astype(np.float64)
-
-
-def _product(M: Any, X: Any) -> Floats:
-    """Return all inner products of the rows of M with those of X, shape (rows of M, rows of X)."""
-    if sp.issparse(X) and not sp.issparse(M):
-        return np.ascontiguousarray((X @ M.T).T)
-    K = M @ X.T
-    return np.ascontiguousarray(K.toarray() if sp.issparse(K) else K)
+    if classes == 2:  # of one class known so far, which was taken as the positive one
+        sign = 1.0 if places[0] == 1 else -1.0
+        return sign * W, sign * b
+    if len(W) == 1:
+        signs = np.array([1.0] if len(places) == 1 else [-1.0, 1.0])
+        W, b = signs[:, None] * W, signs * b
+    grown_W, grown_b = np.zeros((classes, W.shape[1])), np.zeros(classes)
+    grown_W[places], grown_b[places] = W, b
+    return grown_W, grown_b

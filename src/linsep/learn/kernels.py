@@ -1,9 +1,9 @@
-"""All compiled training code: two operations on rows, then one short loop per algorithm.
+"""All compiled training code: operations on rows, what a rule does, then one short loop for each kind of machine.
 
-``dot``, ``add``, ``square``, ``dot_and_square`` and ``fetch`` pick the storage of the rows by its type, so that every
-algorithm is written once for dense and sparse data; ``tally`` does nothing unless there are sums to keep. They are
-inlined and take the arithmetic flags of the loop they stand in: sums may be reassociated (which lets them be
-vectorised) while NaN and infinity keep their meaning.
+``dot``, ``add``, ``square``, ``dot_and_square`` and ``fetch`` pick the storage of the rows by its type; ``lacking``,
+``erred``, ``stride`` and ``tally`` what to do by the type of the rule. So a loop is written once for dense and sparse
+data and for every learner. The operations are inlined and take the arithmetic flags of the loop they stand in: sums may
+be reassociated (which lets them be vectorized) while NaN and infinity keep their meaning.
 
 A compiled function here calls only functions of this file: the on-disk cache would not notice a change elsewhere.
 Without a compiler (``NUMBA_DISABLE_JIT=1``) the same loops run on the plain Python bodies of these.
@@ -25,11 +25,20 @@ compiled = njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"
 
 
 class Rule(NamedTuple):
-    """When and how weights change: update if ``y·s <= margin``; the offset moves ``offset`` times the step."""
+    """The perceptron: update if ``y·s <= margin`` (a violation); the offset moves ``offset`` times the step."""
 
     margin: float
     offset: float  # 1.0 with offset, 0.0 without
     sums: Sums | None = None  # for the average of the weights, where it is asked for
+
+
+class Prediction(NamedTuple):
+    """The perceptron that updates only if the predicted label is wrong."""
+
+    on_plane: float  # the side predicted for a score of 0; 1.0 where classes are compared: ties have a side there
+    offset: float
+    sums: Sums | None = None
+    margin: float = 0.0
 
 
 class Aggression(NamedTuple):
@@ -42,12 +51,15 @@ class Aggression(NamedTuple):
     sums: Sums | None = None
 
 
+AnyRule = Rule | Prediction | Aggression
+
+
 class Sums(NamedTuple):
-    """What the average of the weights needs: every update times the number of looks before it."""
+    """What the average of the weights needs: every update times the number of visits before it."""
 
     A: Any  # (C, d)
     a: Any  # (C,)
-    looked: float  # examples looked at before this call
+    looked: float  # visits before this call
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -86,7 +98,7 @@ def dot_and_square(rows: Any, i: int, W: Any) -> tuple[float, float]:
 
 
 def tally(rule: Any, rows: Any, i: int, step: float, t: int, c: int) -> None:
-    """Note for the average that look ``t`` of this call added ``step`` times row ``i`` to the weights ``W[c]``."""
+    """Note for the average that visit ``t`` of this call added ``step`` times row ``i`` to the weights ``W[c]``."""
     if rule.sums is not None:
         late = step * (rule.sums.looked + t)
         add(rows, i, late, rule.sums.A, c)
@@ -94,7 +106,7 @@ def tally(rule: Any, rows: Any, i: int, step: float, t: int, c: int) -> None:
 
 
 def fetch(rows: Any, i: int) -> None:
-    """Ask the memory for row ``i``, which is looked at soon; costs nothing in plain Python."""
+    """Ask the memory for row ``i``, which is visited soon; costs nothing in plain Python."""
 
 
 def _is(rows: Any, kind: type) -> bool:
@@ -267,18 +279,64 @@ def _fetch(rows, i):
 
 
 # ---------------------------------------------------------------------------------------------------------------
-# Training: each loop looks at the examples in `order`, changes W and b in place, writes what it erred on to `mistakes`,
-# adds to loss[0], and returns (examples looked at, mistakes made). It ends early when `mistakes` is full, or before an
+# Rules: ``v`` is ``y·s``, or by how much the true class leads its highest rival; the ``side`` of an example is positive
+# if a score of 0, or a tie, is predicted right where the rule's ``on_plane`` is
+
+
+def _by_rule(*ways: Any) -> Any:
+    """Return an operation that each kind of rule does its own way: violation, prediction, aggression."""
+
+    def way(rule: Any, *_: Any) -> Any:
+        return ways[(Rule, Prediction, Aggression).index(getattr(rule, "instance_class", type(rule)))]
+
+    def operation(rule: Any, *given: Any) -> Any:
+        return way(rule)(rule, *given)
+
+    overload(operation, inline="always", strict=False)(way)
+    return operation
+
+
+lacking = _by_rule(  # loss of an example
+    lambda rule, v: max(0.0, -v),
+    lambda rule, v: max(0.0, -v),
+    lambda rule, v: max(0.0, rule.margin - v),
+)
+erred = _by_rule(  # whether to update
+    lambda rule, v, side: v <= rule.margin,
+    lambda rule, v, side: v < 0.0 or (v == 0.0 and side * rule.on_plane < 0.0),
+    lambda rule, v, side: v < rule.margin,
+)
+
+
+def _least(rule, rows, i, v, weight, vectors):
+    squared = vectors * square(rows, i)  # a row of zeros cannot be helped
+    return min(rule.cap * weight, (rule.margin - v) / (squared + rule.soft / weight)) if squared > 0.0 else 0.0
+
+
+stride = _by_rule(  # how far to move along row i, so many weight vectors at a time
+    lambda rule, rows, i, v, weight, vectors: weight,
+    lambda rule, rows, i, v, weight, vectors: weight,
+    _least,
+)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Training: each loop visits the examples in `order`, changes W and b in place, writes what it erred on to `mistakes`,
+# adds to loss[0], and returns (examples visited, mistakes made). It ends early when `mistakes` is full, or before an
 # example whose score is not finite. A mistake is one number: row * (number of weight vectors) + the one concerned.
+#
+# Perceptron, Rosenblatt 1958: unless y s > 0, w <- w + eta y x and b <- b + eta y. Passive-aggressive, Crammer et al.
+# 2006, figure 1: unless y s >= 1, w <- w + tau y x, the least change that makes it so, or goes far; the weight of the
+# example is a factor of C.
 
 LARGEST = np.finfo(np.float64).max  # neither NaN nor infinity is at most this; isfinite does not survive reassociation
 AHEAD = 8  # rows to fetch in advance: shuffled passes are 1.2 (dense) to 2.5 times (sparse) as fast with it
 
 
 @compiled
-def perceptron(examples, order, rule, W, b, mistakes, loss):
-    """Two classes, Rosenblatt 1958: unless ``y s > 0``, ``w <- w + eta y x`` and ``b <- b + eta y``."""
-    rows, y, step = examples
+def two_classes(examples, order, rule, W, b, mistakes, loss):
+    """One weight vector; ``y`` holds the signs -1 and +1."""
+    rows, y, weight = examples
     k = 0
     for t in range(order.size):
         if t + AHEAD < order.size:
@@ -287,11 +345,12 @@ def perceptron(examples, order, rule, W, b, mistakes, loss):
         v = y[i] * (dot(rows, i, W, 0) + b[0])
         if not abs(v) <= LARGEST:
             return t, k
-        loss[0] += max(0.0, -v)
-        if v <= rule.margin:
-            add(rows, i, y[i] * step[i], W, 0)
-            b[0] += y[i] * step[i] * rule.offset
-            tally(rule, rows, i, y[i] * step[i], t, 0)
+        loss[0] += lacking(rule, v)
+        if erred(rule, v, y[i]):
+            step = y[i] * stride(rule, rows, i, v, weight[i], 1.0)
+            add(rows, i, step, W, 0)
+            b[0] += step * rule.offset
+            tally(rule, rows, i, step, t, 0)
             mistakes[k] = i
             k += 1
             if k == mistakes.size:
@@ -301,13 +360,13 @@ def perceptron(examples, order, rule, W, b, mistakes, loss):
 
 @compiled
 def argmax(examples, order, rule, W, b, mistakes, loss):
-    """Many classes, Kesler's construction in Duda & Hart 1973, section 5.12.
+    """Many classes that are compared: Kesler's construction in Duda & Hart 1973, section 5.12; Crammer, section 8.
 
     Unless the true class ``y`` scores highest: ``W[y] <- W[y] + eta x`` and ``W[r] <- W[r] - eta x`` for its highest
-    rival ``r``, offsets likewise. The mistake is noted under ``r``.
+    rival ``r``, offsets likewise. The mistake is noted under ``r``. Two weight vectors move: ``2‖x‖²`` for ``‖x‖²``.
     """
-    rows, y, step = examples
     k = 0
+    rows, y, weight = examples
     for t in range(order.size):
         if t + AHEAD < order.size:
             fetch(rows, order[t + AHEAD])
@@ -322,12 +381,13 @@ def argmax(examples, order, rule, W, b, mistakes, loss):
         v = own - highest
         if not abs(v) <= LARGEST:
             return t, k
-        loss[0] += max(0.0, -v)
-        if v <= rule.margin:
+        loss[0] += lacking(rule, v)
+        if erred(rule, v, -1.0 if rival < y[i] else 1.0):
+            step = stride(rule, rows, i, v, weight[i], 2.0)
             for c, sign in ((y[i], 1.0), (rival, -1.0)):
-                add(rows, i, sign * step[i], W, c)
-                b[c] += sign * step[i] * rule.offset
-                tally(rule, rows, i, sign * step[i], t, c)
+                add(rows, i, sign * step, W, c)
+                b[c] += sign * step * rule.offset
+                tally(rule, rows, i, sign * step, t, c)
             mistakes[k] = np.uint64(i) * np.uint64(b.size) + np.uint64(rival)
             k += 1
             if k == mistakes.size:
@@ -337,128 +397,24 @@ def argmax(examples, order, rule, W, b, mistakes, loss):
 
 @compiled
 def one_vs_rest(examples, order, rule, W, b, mistakes, loss):
-    """Many classes, one binary perceptron per class against all others, side by side over the same rows."""
-    rows, y, step = examples
+    """Many classes, one binary machine per class against all others, side by side over the same rows."""
+    rows, y, weight = examples
     k = 0
     for t in range(order.size):
+        i = order[t]
         if t + AHEAD < order.size:
             fetch(rows, order[t + AHEAD])
-        i = order[t]
         for c in range(b.size):
             sign = 1.0 if c == y[i] else -1.0
             v = sign * (dot(rows, i, W, c) + b[c])
             if not abs(v) <= LARGEST:
                 return t, k
-            loss[0] += max(0.0, -v)
-            if v <= rule.margin:
-                add(rows, i, sign * step[i], W, c)
-                b[c] += sign * step[i] * rule.offset
-                tally(rule, rows, i, sign * step[i], t, c)
-                mistakes[k] = np.uint64(i) * np.uint64(b.size) + np.uint64(c)
-                k += 1
-                if k == mistakes.size:
-                    return t + 1, k
-    return order.size, k
-
-
-def reach(rule: Any, lacking: float, squared: float, weight: float) -> float:
-    """Return tau for an example that lacks so much of the margin; a row of zeros cannot be helped."""
-    return min(rule.cap * weight, lacking / (squared + rule.soft / weight)) if squared > 0.0 else 0.0
-
-
-@overload(reach, inline="always")
-def _reach(rule, lacking, squared, weight):
-    def tau(rule, lacking, squared, weight):
-        return min(rule.cap * weight, lacking / (squared + rule.soft / weight)) if squared > 0.0 else 0.0
-
-    return tau
-
-
-@compiled
-def passive_aggressive(examples, order, rule, W, b, mistakes, loss):
-    """Two classes, Crammer et al. 2006, figure 1: unless ``y s >= 1``, the least change that makes it so, or goes far.
-
-    ``w <- w + tau y x`` with the tau of the rule, in which the weight of the example is a factor of C.
-    """
-    rows, y, weight = examples
-    k = 0
-    for t in range(order.size):
-        if t + AHEAD < order.size:
-            fetch(rows, order[t + AHEAD])
-        i = order[t]
-        v = y[i] * (dot(rows, i, W, 0) + b[0])
-        if not abs(v) <= LARGEST:
-            return t, k
-        if v < rule.margin:
-            loss[0] += rule.margin - v
-            tau = y[i] * reach(rule, rule.margin - v, square(rows, i), weight[i])
-            add(rows, i, tau, W, 0)
-            b[0] += tau * rule.offset
-            tally(rule, rows, i, tau, t, 0)
-            mistakes[k] = i
-            k += 1
-            if k == mistakes.size:
-                return t + 1, k
-    return order.size, k
-
-
-@compiled
-def passive_aggressive_argmax(examples, order, rule, W, b, mistakes, loss):
-    """Many classes, Crammer et al. 2006, section 8: unless the true class leads by 1, it and its highest rival move.
-
-    An update moves two weight vectors, so that ``2‖x‖²`` stands for ``‖x‖²``. It is noted under the rival.
-    """
-    rows, y, weight = examples
-    k = 0
-    for t in range(order.size):
-        if t + AHEAD < order.size:
-            fetch(rows, order[t + AHEAD])
-        i = order[t]
-        own, rival, highest = 0.0, 0, -np.inf
-        for c in range(b.size):
-            s = dot(rows, i, W, c) + b[c]
-            if c == y[i]:
-                own = s
-            elif s > highest:
-                rival, highest = c, s
-        v = own - highest
-        if not abs(v) <= LARGEST:
-            return t, k
-        if v < rule.margin:
-            loss[0] += rule.margin - v
-            tau = reach(rule, rule.margin - v, 2.0 * square(rows, i), weight[i])
-            for c, sign in ((y[i], 1.0), (rival, -1.0)):
-                add(rows, i, sign * tau, W, c)
-                b[c] += sign * tau * rule.offset
-                tally(rule, rows, i, sign * tau, t, c)
-            mistakes[k] = np.uint64(i) * np.uint64(b.size) + np.uint64(rival)
-            k += 1
-            if k == mistakes.size:
-                return t + 1, k
-    return order.size, k
-
-
-@compiled
-def passive_aggressive_one_vs_rest(examples, order, rule, W, b, mistakes, loss):
-    """Many classes, one binary passive-aggressive machine per class against all others, side by side."""
-    rows, y, weight = examples
-    k = 0
-    for t in range(order.size):
-        if t + AHEAD < order.size:
-            fetch(rows, order[t + AHEAD])
-        i = order[t]
-        squared = square(rows, i)
-        for c in range(b.size):
-            sign = 1.0 if c == y[i] else -1.0
-            v = sign * (dot(rows, i, W, c) + b[c])
-            if not abs(v) <= LARGEST:
-                return t, k
-            if v < rule.margin:
-                loss[0] += rule.margin - v
-                tau = sign * reach(rule, rule.margin - v, squared, weight[i])
-                add(rows, i, tau, W, c)
-                b[c] += tau * rule.offset
-                tally(rule, rows, i, tau, t, c)
+            loss[0] += lacking(rule, v)
+            if erred(rule, v, sign):
+                step = sign * stride(rule, rows, i, v, weight[i], 1.0)
+                add(rows, i, step, W, c)
+                b[c] += step * rule.offset
+                tally(rule, rows, i, step, t, c)
                 mistakes[k] = np.uint64(i) * np.uint64(b.size) + np.uint64(c)
                 k += 1
                 if k == mistakes.size:

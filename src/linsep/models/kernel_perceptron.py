@@ -15,14 +15,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from linsep.data.labels import at_least_two_classes, check_same_length, class_codes, classes_and_codes, example_weights
 from linsep.data.matrices import refuse_not_finite
-from linsep.learn.hypotheses import Vote
+from linsep.learn.state_files import must
+from linsep.learn.votes import Vote
 from linsep.models.dual_passes import Kernel, Machines, Mistakes, Run
 from linsep.models.online import need, number, one_of, whole
+from linsep.models.saved_state import Savable
 from linsep.models.validation import checked_labels, checked_matrix
 from linsep.problem import Array, Floats, Stop
 
 
-class KernelPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class KernelPerceptron(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """The perceptron with a kernel: planes in a space of features that are never computed.
 
     The weights are a sum of rows that erred, so a score is a sum of kernel values ``Σ alpha_i y_i k(x_i, x)``, and all
@@ -95,6 +97,11 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     >>> model.stop_reason_, model.predict(X)
     ('separated', array([0, 1, 1, 0]))
     """
+
+    _needs = frozenset(
+        {"dual_coef_", "support_", "classes_", "n_features_in_", "trace_", "_support", "_codes", "_steps"}
+    )
+    _needs |= {"_steps", "_place", "_machine", "_look", "_looked", "_rows_seen", "_seed", "_gamma", "_passes"}
 
     def __init__(
         self,
@@ -400,6 +407,28 @@ class KernelPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not np.isfinite(X.data if sp.issparse(X) else X).all():
             refuse_not_finite(X, np.zeros((1, 1)), getattr(self, "feature_names_in_", None))
         return X
+
+    def _check_state(self) -> None:
+        """Refuse support rows, factors and mistakes that do not belong together."""
+        super()._check_state()
+        classes, support, dual, d = len(self.classes_), self.support_, self.dual_coef_, self.n_features_in_
+        m = 1 if classes <= 2 else classes
+        codes, place, machine, look = self._codes, self._place, self._machine, self._look
+        whole_numbers = (codes, support, place, machine, look, self.trace_, self._passes)
+        must(all(isinstance(a, np.ndarray) and a.ndim == 1 and a.dtype.kind == "i" for a in whole_numbers), "mistakes")
+        must(isinstance(dual, np.ndarray) and dual.dtype == np.float64 and dual.shape == (m, len(support)), "factors")
+        must(isinstance(self._steps, np.ndarray) and self._steps.dtype == np.float64, "steps")
+        must(bool(np.isfinite(dual).all()), "factors that are not finite")
+        must(codes.shape == self._steps.shape == support.shape, "its mistakes")
+        must(place.shape == machine.shape == look.shape, "its mistakes")
+        for numbers, end in ((codes, classes), (support, self._rows_seen), (place, len(support)), (machine, m)):
+            must(bool(((numbers >= 0) & (numbers < end)).all()), "a mistake on a row or class that is not there")
+        must(bool((np.diff(np.concatenate(([0], look, [self._looked]))) >= 0).all()), "the order of its mistakes")
+        kept = self._support
+        must(isinstance(self._gamma, float), "numbers")
+        must(type(kept) in (np.ndarray, sp.csr_array) and kept.dtype == np.float64, "support rows")
+        must(kept.shape == (0 if self.kernel == "precomputed" else len(support), d), "number of support rows")
+        must(bool(np.isfinite(kept if isinstance(kept, np.ndarray) else kept.data).all()), "support rows")
 
     def _check_parameters(self) -> None:
         known = callable(self.kernel) or self.kernel in ("rbf", "poly", "linear", "precomputed")

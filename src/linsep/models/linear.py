@@ -13,18 +13,21 @@ from sklearn.utils.validation import check_is_fitted
 
 from linsep.data.labels import as_examples, check_same_length, class_codes
 from linsep.data.matrices import refuse_not_finite, to_rows
-from linsep.learn.driver import View, norm, scores, view
+from linsep.learn.state_files import must
+from linsep.learn.surveys import Survey, norm, scores, survey
+from linsep.models.saved_state import Savable
 from linsep.models.validation import checked_labels, checked_matrix
-from linsep.problem import Array, Floats
+from linsep.problem import Array, Floats, Weights
 
 
-class Linear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class Linear(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """What every linear classifier shares: a plane for two classes, one weight vector per class for more."""
 
     coef_: Floats
     intercept_: Floats
     classes_: Array
     on_plane: int
+    _needs = frozenset({"coef_", "intercept_", "classes_", "n_features_in_"})
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -104,7 +107,7 @@ class Linear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         loss : float
         """
-        return self._view(X, y).loss
+        return self._survey(X, y).loss
 
     def margin(self, X: Any, y: Any) -> float:
         """Return the smallest ``y s(x)/‖w‖``: how far the plane keeps from the rows, negative if some are wrong.
@@ -122,22 +125,29 @@ class Linear(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         margin : float
             NaN if there is no plane, that is ``w = 0``.
         """
-        return self._view(X, y).smallest / (norm(self.coef_) or math.nan)
+        return self._survey(X, y).smallest / (norm(self.coef_) or math.nan)
 
-    def _view(self, X: Any, y: Any) -> View:
+    def _survey(self, X: Any, y: Any) -> Survey:
         check_is_fitted(self, "coef_")
         X = checked_matrix(self, X, reset=False)
         y = class_codes(checked_labels(y), self.classes_)
         check_same_length(X, y)
         data = as_examples(to_rows(X), y, len(self.coef_), np.ones(len(y)))
         with self._explained(X, self.coef_):
-            return view(
+            return survey(
                 data,
                 self.coef_,
                 self.intercept_,
                 on_plane=self.on_plane,
                 one_vs_rest=getattr(self, "multi_class", None) == "ovr",
             )
+
+    def _check_state(self) -> None:
+        """Refuse weights, offsets, labels and names that do not belong together."""
+        super()._check_state()
+        W, b, classes = self.coef_, self.intercept_, len(self.classes_)
+        Weights.from_state({"W": W, "b": b}, 1 if classes <= 2 else classes)
+        must(W.shape == (len(b), self.n_features_in_), "shapes of its weights")
 
     @contextmanager
     def _explained(self, X: Any, W: Floats) -> Iterator[None]:

@@ -10,6 +10,7 @@ import numpy as np
 from linsep.data.labels import at_least_two_classes, check_same_length
 from linsep.data.matrices import to_rows
 from linsep.errors import NotSeparable
+from linsep.learn.state_files import must
 from linsep.models.linear import Linear
 from linsep.models.validation import checked_labels, checked_matrix
 from linsep.problem import Array, Floats
@@ -71,6 +72,8 @@ class MaxMarginClassifier(Linear):
 
     on_plane = -1  # scikit-learn's rule
 
+    _needs = Linear._needs | {"margin_lower_", "margin_upper_", "support_", "dual_coef_"}
+
     def __init__(self, *, fit_intercept: bool = True, gap: float = 1e-6):
         self.fit_intercept = fit_intercept
         self.gap = gap
@@ -116,6 +119,15 @@ class MaxMarginClassifier(Linear):
         self.coef_, self.intercept_ = _scored(found)
         self.support_, self.dual_coef_ = _duals(found, codes, len(self.coef_))
         return self
+
+    def _check_state(self) -> None:
+        """Refuse, besides, bounds and factors that do not belong to the weights."""
+        super()._check_state()
+        support, dual = self.support_, self.dual_coef_
+        must(isinstance(self.margin_lower_, float) and isinstance(self.margin_upper_, float), "bounds of its margin")
+        arrays = all(isinstance(array, np.ndarray) for array in (support, dual))
+        must(arrays and support.dtype.kind == "i" and support.ndim == 1, "support rows")
+        must(bool((support >= 0).all()) and dual.shape == (len(self.coef_), len(support)), "factors")
 
 
 def _scored(found: margins.Margin) -> tuple[Floats, Floats]:

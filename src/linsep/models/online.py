@@ -20,47 +20,73 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from linsep.data.labels import (
-    as_examples,
-    at_least_two_classes,
-    check_same_length,
-    class_codes,
-    classes_and_codes,
-    example_weights,
-)
-from linsep.data.matrices import refuse_not_finite, to_rows
-from linsep.learn.driver import (
-    Keeper,
-    Plan,
-    View,
-    Watch,
-    Weights,
-    allowed_mistakes,
-    errors,
-    held_out,
-    norm,
-    total,
-    train,
-    view,
-)
-from linsep.learn.hypotheses import Average, Best, Vote
+from linsep.data.labels import at_least_two_classes, check_same_length, class_codes, classes_and_codes, example_weights
+from linsep.data.matrices import refuse_not_finite
+from linsep.errors import DataError, ParameterError
+from linsep.learn import driver
+from linsep.learn.driver import Fitted
+from linsep.learn.hypotheses import Keeper, grown
+from linsep.learn.kernels import AnyRule
+from linsep.learn.parameters import Parameters
+from linsep.learn.passes import Hooks, State, Watch
+from linsep.learn.problems import array_problem
+from linsep.learn.state_files import must
+from linsep.learn.surveys import norm
+from linsep.learn.votes import KEEPERS, Vote, new_keeper
 from linsep.models.linear import Linear
 from linsep.models.validation import checked_labels, checked_matrix
-from linsep.problem import Array, Examples, Floats, Pass, Run, Stop, count, take
+from linsep.problem import Array, Floats, Pass, Run, Stop, Weights
 
 P = ParamSpec("P")
 
 
-class _Stretch(NamedTuple):
+class Stretch(NamedTuple):
     """A run that is part of a longer one: with one call of fit the whole, with partial_fit one of many."""
 
     run: Run
     machines: int
     first_row: int
 
+    @staticmethod
+    def tables(stretches: list[Stretch]) -> tuple[dict[str, Array], list[str]]:
+        """Return many stretches as three tables, and the names of the reasons to stop that one of them numbers."""
+        stops = list(Stop)
+        passes = [entry for stretch in stretches for entry in stretch.run.passes]
+        table = [(stops.index(s.run.stop), len(s.run.passes), len(s.run.trace), *s[1:]) for s in stretches]
+        tables = {
+            "trace": np.concatenate([stretch.run.trace for stretch in stretches]),
+            "passes": np.array(passes, dtype=np.float64).reshape(-1, len(Pass._fields)),
+            "table": np.array(table, dtype=np.int64),
+        }
+        return tables, [str(stop) for stop in stops]
+
+    @staticmethod
+    def from_tables(trace: Array, passes: Array, table: Array, stops: Any) -> list[Stretch]:
+        """Return the stretches that were written as these tables; refuse anything else."""
+        shapes = passes.shape[1:] == (len(Pass._fields),) and table.shape[1:] == (5,)
+        must(shapes and trace.dtype in (np.uint32, np.uint64), "its run")
+        must(bool((table >= 0).all()) and bool((table[:, 3] > 0).all()), "negative counts in its run")
+        # as Python integers, which cannot overflow
+        counted = sum(table[:, 1].tolist()) == len(passes) and sum(table[:, 2].tolist()) == len(trace)
+        must(counted, "the counts of its run")
+        entries = [Pass(int(made), *rest) for made, *rest in passes.tolist()]
+        stretches, first_pass, first_mistake = [], 0, 0
+        for stop, made, kept, machines, first_row in table.tolist():
+            part = entries[first_pass : first_pass + made], trace[first_mistake : first_mistake + kept]
+            stretches.append(Stretch(Run(Stop(stops[stop]), tuple(part[0]), part[1]), machines, first_row))
+            first_pass, first_mistake = first_pass + made, first_mistake + kept
+        return stretches
+
+
+class SavedKeeper(NamedTuple):
+    """What a run kept beside its last weights, as it was read from a file."""
+
+    kind: Any
+    arrays: dict[str, Array]
+
 
 class Online(Linear, ABC):
-    """What the online classifiers share; a kind of them says how to train by its ``_plan``."""
+    """What the online classifiers share; a kind of them says how to train by its ``_rule``."""
 
     fit_intercept: bool
     shuffle: bool
@@ -76,15 +102,34 @@ class Online(Linear, ABC):
     warm_start: bool
     random_state: Any
     verbose: int
+    _needs = Linear._needs | {"_seed", "_stretches", "_rows_seen", "radius_", "margin_"}
     # of the perceptron alone
     eta0: float = 1.0
     order: str | None = None
     target_margin: float | None = None
-    _mistakes_are_errors = True  # every update was made on a row that was on the wrong side
 
     @abstractmethod
-    def _plan(self, machines: int, seed: int) -> Plan:
-        """Return how to train so many weight vectors, as the parameters say."""
+    def _rule(self) -> AnyRule:
+        """Return when an example changes the weights, and by how much."""
+
+    def _parameters(self, seed: int) -> Parameters:
+        """Return all that is asked of a run."""
+        return Parameters(
+            rule=self._rule(),
+            multi_class=self.multi_class,
+            order=self.order or ("shuffled" if self.shuffle else "cyclic"),
+            eta=self.eta0,
+            max_iter=self.max_iter,
+            max_updates=self.max_updates,
+            tol=self.tol,
+            patience=self.n_iter_no_change,
+            validation_fraction=self.validation_fraction if self.early_stopping else None,
+            target_margin=self.target_margin,
+            keep=self.keep,
+            on_plane=self.on_plane,
+            class_weight=self.class_weight,
+            seed=seed,
+        )
 
     # -----------------------------------------------------------------------------------------------------------
     # Training
@@ -111,17 +156,14 @@ class Online(Linear, ABC):
         self._check_parameters()
         X, y = self._rows_and_labels(X, y, reset=True)
         classes, y = at_least_two_classes(y)
-        weight = example_weights(X, sample_weight, self.class_weight, classes, y)
-        W, b = self._first_weights(X.shape[1], classes, coef_init, intercept_init)
-        seed = self._draw_seed()
-        held = np.flatnonzero(held_out(seed, 0, len(y), self.validation_fraction)) if self.early_stopping else None
-        run, data, keeper = self._train(X, y, weight, W, b, seed, held=held)
-
-        seen = self._look_back(X, data, *keeper.plane(Weights(W, b)))
-        self._forget(seed)
-        self._adopt(classes, W, b, run, len(y), seen, keeper)
-        if run.stop in (Stop.MAX_ITER, Stop.MAX_UPDATES) and (seen.wrong or self._mistakes_are_errors):
-            self._warn(run, seen.wrong, int(np.count_nonzero(data.step)))
+        start = Weights(*self._first_weights(X.shape[1], classes, coef_init, intercept_init))
+        parameters = self._parameters(self._draw_seed())
+        weight = example_weights(X, sample_weight, None, classes, y)
+        fitted = self._train(X, y, classes, weight, parameters, State.begin(start, self._new_keeper()))
+        self._adopt(fitted)
+        seen = fitted.survey
+        if fitted.run.stop in (Stop.MAX_ITER, Stop.MAX_UPDATES) and (seen.wrong or not parameters.aggressive):
+            self._warn(fitted.run, seen.wrong, seen.rows)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -142,7 +184,7 @@ class Online(Linear, ABC):
         self._check_parameters()
         for name in ("early_stopping", "target_margin", "max_updates", "tol"):
             if getattr(self, name):
-                raise ValueError(f"{name} ends a run of many passes: use fit, partial_fit makes one pass")
+                raise DataError("", "{0} ends a run of many passes: use fit, partial_fit makes one pass", (name,))
         if self.class_weight == "balanced":
             raise ValueError(
                 "class_weight 'balanced' is not supported for partial_fit: it needs all labels at once. "
@@ -155,127 +197,65 @@ class Online(Linear, ABC):
         merged, _ = classes_and_codes(np.concatenate([*known, *expected, y]))
         if not fresh and len(merged) == len(self.classes_):
             merged = self.classes_  # in the order they have, which need not be the sorted one
-        weight = example_weights(X, sample_weight, self.class_weight, merged, class_codes(y, merged))
+        codes = class_codes(y, merged)
+        weight = example_weights(X, sample_weight, None, merged, codes)
         if fresh:
-            W, b = self._first_weights(X.shape[1], merged, None, None)
-            keeper = self._new_keeper()
+            seed, state = (
+                self._draw_seed(),
+                State.begin(Weights.zero(_machines(merged), X.shape[1]), self._new_keeper()),
+            )
         else:
-            W, b, keeper = self._grown(merged)
-        # a class without a rival is the positive one until a second class is seen
-        y = class_codes(y, merged) if len(merged) > 1 else np.ones(len(y), np.intp)
-        seed = self._draw_seed() if fresh else self._seed
-        first_pass = 0 if fresh else self.n_iter_
-        run, data, keeper = self._train(X, y, weight, W, b, seed, max_iter=1, first_pass=first_pass, keeper=keeper)
-
-        seen = self._look_back(X, data, *keeper.plane(Weights(W, b)))
-        if fresh:
-            self._forget(seed)
-        self._adopt(merged, W, b, run, len(y), seen, keeper)
+            weights, keeper = self._grown(merged)
+            seed, state = self._seed, State(weights, keeper, first_pass=self.n_iter_)
+        parameters = replace(self._parameters(seed), max_iter=1, once=True)
+        fitted = self._train(X, codes, merged, weight, parameters, state)
+        self._adopt(fitted, going_on=not fresh)
         return self
 
     def _train(
-        self,
-        X: Any,
-        y: Array,
-        weight: Floats,
-        W: Floats,
-        b: Floats,
-        seed: int,
-        *,
-        held: Array | None = None,
-        max_iter: int | None = None,
-        first_pass: int = 0,
-        keeper: Keeper | None = None,
-    ) -> tuple[Run, Examples, Keeper]:
-        """Train ``W`` and ``b`` in place; return the run, the examples as it saw them, and what it keeps."""
-        rows = to_rows(X)
-        if keeper is None:
-            keeper = self._new_keeper(lambda W, b: total(errors(data, W, b, self.on_plane)))
-        validation_error = None
-        if held is not None:
-            if not 0 < len(held) < len(y):
-                raise ValueError(
-                    f"validation_fraction={self.validation_fraction} holds out {len(held)} of {len(y)} rows"
-                )
-            unseen = as_examples(take(rows, held), y[held], len(b), np.ones(len(held)))
-            weight = weight.copy()
-            weight[held] = 0.0
+        self, X: Any, codes: Array, classes: Array, weight: Floats, parameters: Parameters, state: State
+    ) -> Fitted:
+        """Train from rows in memory."""
+        with self._explained(X, state.weights.W), self._progress(parameters.max_iter) as watch:
+            problem = array_problem(X, codes, classes, weight, parameters, state.weights)
+            return driver.fit(problem, parameters, state, Hooks(watch))
 
-            def validation_error() -> float:
-                return keeper.wrong(unseen, Weights(W, b), self.on_plane) / count(unseen.rows)
-
-        data = as_examples(rows, y, len(b), self.eta0 * weight)
-        plan = self._plan(len(b), seed)
-        if max_iter is not None:
-            plan = replace(plan, max_iter=max_iter)
-        with self._explained(X, W), np.errstate(over="ignore", invalid="ignore"):
-            if self.target_margin is not None:
-                used = data.step[data.step > 0]
-                start = norm(np.column_stack((W, b)))
-                radius = view(data, W, b).radius
-                allowed = allowed_mistakes(plan, radius, self.target_margin, (used.min(), used.max()), start)
-                plan = replace(plan, allowed=allowed)
-            with self._progress(plan.max_iter) as watch:
-                run = train(
-                    [(0, data)],
-                    Weights(W, b),
-                    plan,
-                    first_pass=first_pass,
-                    validation_error=validation_error,
-                    watch=watch,
-                    keeper=keeper,
-                )
-            if not (np.isfinite(W).all() and np.isfinite(b).all()):
-                raise FloatingPointError
-        return run, data, keeper
-
-    def _new_keeper(self, evaluate: Callable[[Floats, Floats], float] | None = None) -> Keeper:
-        """Return what keeps the hypothesis that is asked for; ``evaluate`` weighs the errors of weights on all rows."""
-        if self.keep == "average":
-            return Average()
-        if self.keep == "best":
-            return Best(evaluate)
-        return Vote(self.multi_class == "ovr") if self.keep == "vote" else Keeper()
+    def _new_keeper(self) -> Keeper:
+        """Return what keeps the hypothesis that is asked for."""
+        return new_keeper(self.keep, self.multi_class == "ovr")
 
     def _draw_seed(self) -> int:
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
-    def _look_back(self, X: Any, data: Examples, W: Floats, b: Floats) -> View:
-        """Look at the rows just learnt from with the weights that came out."""
-        with self._explained(X, W):
-            return view(data, W, b, on_plane=self.on_plane)
-
-    def _forget(self, seed: int) -> None:
-        """Start a new record."""
-        self._stretches: list[_Stretch] = []
-        self._seed, self._rows_seen, self.radius_ = seed, 0, 0.0
-
-    def _adopt(
-        self, classes: Array, W: Floats, b: Floats, run: Run, rows: int, seen: View, keeper: Keeper | None = None
-    ) -> None:
-        """Take over what a run has learnt, of which ``W`` and ``b`` came last, and note what it recorded."""
-        keeper = keeper or Keeper()
-        keeper.done()
-        self.classes_ = classes
-        self.coef_, self.intercept_ = keeper.plane(Weights(W, b))
-        if type(keeper) is not Keeper:
-            self._last, self._keeper = (W, b), keeper
-        else:
-            self.__dict__.pop("_last", None)
-            self.__dict__.pop("_keeper", None)
-        self._stretches.append(_Stretch(run, len(b), self._rows_seen))
-        self._rows_seen += rows
-        self.radius_ = max(self.radius_, seen.radius)
+    def _adopt(self, fitted: Fitted, going_on: bool = False) -> None:
+        """Take over what a run has learned, and note what it recorded."""
+        if not going_on:
+            self._stretches: list[Stretch] = []
+            self._seed, self._rows_seen, self.radius_ = fitted.seed, 0, 0.0
+            for name in ("scaling_", "mixing_", "reading_", "_first"):
+                self.__dict__.pop(name, None)
+        keeper, seen = fitted.keeper, fitted.survey
+        self.classes_ = fitted.classes
+        self.coef_, self.intercept_ = keeper.plane(fitted.weights)
+        for name in ("_last", "_keeper"):
+            self.__dict__.pop(name, None)
+        if keeper.kind != "last":
+            self._last, self._keeper = (fitted.weights.W, fitted.weights.b), keeper
+        if fitted.first is not None:
+            self._first = (fitted.first.W, fitted.first.b)
+        self._stretches.append(Stretch(fitted.run, len(self.coef_), self._rows_seen))
+        self._rows_seen += fitted.rows
+        self.radius_ = float(np.maximum(self.radius_, seen.radius))  # NaN if it is not known
         self.margin_ = seen.smallest / (norm(self.coef_) or math.nan)
-        self.training_errors_ = seen.wrong
+        self.training_errors_, self.training_rows_ = seen.wrong, seen.rows
 
     def _first_weights(self, d: int, classes: Array, coef_init: Any, intercept_init: Any) -> tuple[Floats, Floats]:
         """Return the weights and offsets to start from: given ones, those there are (warm start), or zero."""
-        machines = 1 if len(classes) <= 2 else len(classes)
-        W, b = np.zeros((machines, d)), np.zeros(machines)
+        W, b = np.zeros((_machines(classes), d)), np.zeros(_machines(classes))
         if self.warm_start and hasattr(self, "coef_"):
             if self.coef_.shape != W.shape or not np.array_equal(self.classes_, classes):
-                raise ValueError("warm_start needs the same classes and number of features as the fit before")
+                what = "{0} needs the same classes and number of features as the fit before"
+                raise DataError("", what, ("warm_start",))
             W, b = (part.copy() for part in self._last_weights())
         for name, given, target in (("coef_init", coef_init, W), ("intercept_init", intercept_init, b)):
             if given is not None:
@@ -294,21 +274,16 @@ class Online(Linear, ABC):
         W, b = self.__dict__.get("_last", (self.coef_, self.intercept_))
         return W, b
 
-    def _grown(self, classes: Array) -> tuple[Floats, Floats, Keeper]:
+    def _grown(self, classes: Array) -> tuple[Weights, Keeper]:
         """Return a copy of the weights, and of what is kept, with room for classes that were not there before."""
         keeper = self.__dict__.get("_keeper")
-        fits = type(keeper) is type(self._new_keeper())
-        keeper = keeper.copy() if keeper is not None and fits else self._new_keeper()
+        keeper = keeper.copy() if keeper is not None and keeper.kind == self.keep else self._new_keeper()
         old, (W, b) = self.classes_, self._last_weights()
         if len(classes) == len(old):
-            return W.copy(), b.copy(), keeper
+            return Weights(W.copy(), b.copy()), keeper
         places = class_codes(old, classes)
-
-        def grow(W: Floats, b: Floats) -> tuple[Floats, Floats]:
-            return _grown(W, b, places, len(classes))
-
-        keeper.grow(grow, places, len(classes))
-        return *grow(W, b), keeper
+        keeper.grow(lambda W, b: grown(W, b, places, len(classes)), places, len(classes))
+        return Weights(*grown(W, b, places, len(classes))), keeper
 
     # -----------------------------------------------------------------------------------------------------------
     # Prediction
@@ -379,7 +354,7 @@ class Online(Linear, ABC):
         passes = [entry for stretch in self._recorded() for entry in stretch.run.passes]
         return {name: np.array([getattr(entry, name) for entry in passes]) for name in Pass._fields}
 
-    def _recorded(self) -> list[_Stretch]:
+    def _recorded(self) -> list[Stretch]:
         try:
             return self.__dict__["_stretches"]  # type: ignore[no-any-return]
         except KeyError:
@@ -427,6 +402,30 @@ class Online(Linear, ABC):
         check_same_length(X, y)
         return X, y
 
+    def _check_state(self) -> None:
+        """Refuse, besides, a run that does not belong to the rows that were seen, or to the weights."""
+        super()._check_state()
+        rows, weights = self._rows_seen, Weights(self.coef_, self.intercept_)
+        must(type(self._seed) is int and 0 <= self._seed < 2**32, "seed")
+        must(type(rows) is int and 0 <= rows < 2**62, "number of rows")
+        must(isinstance(self.radius_, float) and isinstance(self.margin_, float), "radius and margin")
+        must(isinstance(self._stretches, list), "its run")
+        for stretch in self._stretches:
+            must(type(stretch) is Stretch and stretch.first_row <= rows, "its run")
+            last = int(stretch.run.trace.max(initial=0)) // stretch.machines
+            must(len(stretch.run.trace) == 0 or stretch.first_row + last < rows, "a mistake on a row that was not seen")
+        for name in ("_last", "_first"):
+            pair = self.__dict__.get(name)
+            must(pair is None or (type(pair) is tuple and len(pair) == 2), "weights that it keeps")
+            if pair is not None:
+                kept = Weights.from_state(dict(zip("Wb", pair, strict=True)), len(weights.b))
+                must(kept.W.shape == weights.W.shape, "weights that it keeps")
+        saved: Any = self.__dict__.get("_keeper")
+        must((saved is None) == ("_last" not in self.__dict__), "what it keeps")
+        if saved is not None:
+            must(type(saved) is SavedKeeper and saved.kind in KEEPERS, "what it keeps")
+            self._keeper = KEEPERS[saved.kind].from_state(saved.arrays, weights)
+
     def _check_parameters(self) -> None:
         need(self, whole(self.max_iter) and self.max_iter >= 1, "max_iter", "a positive whole number")
         most = self.max_updates
@@ -471,7 +470,7 @@ def advising(init: Callable[P, None]) -> Callable[P, None]:
 def need(model: Any, right: bool, name: str, what: str) -> None:
     """Refuse the value of a parameter."""
     if not right:
-        raise ValueError(f"{name} must be {what}, got {getattr(model, name)!r}")
+        raise ParameterError(name, getattr(model, name), what)
 
 
 def one_of(model: Any, name: str, choices: tuple[Any, ...]) -> None:
@@ -490,18 +489,6 @@ def whole(value: Any) -> bool:
     return isinstance(value, Integral) and value is not True and value is not False
 
 
-def _grown(W: Floats, b: Floats, places: Array, classes: int) -> tuple[Floats, Floats]:
-    """Return weights and offsets with room for more classes, where the old ones take these places.
-
-    A binary perceptron is the argmax machine with ``W = (-w, w)``, and likewise two opposite binary ones: so training
-    goes on as if there had been one weight vector per class from the start.
-    """
-    if classes == 2:  # of one class known so far, which was taken as the positive one
-        sign = 1.0 if places[0] == 1 else -1.0
-        return sign * W, sign * b
-    if len(W) == 1:
-        signs = np.array([1.0] if len(places) == 1 else [-1.0, 1.0])
-        W, b = signs[:, None] * W, signs * b
-    grown_W, grown_b = np.zeros((classes, W.shape[1])), np.zeros(classes)
-    grown_W[places], grown_b[places] = W, b
-    return grown_W, grown_b
+def _machines(classes: Array) -> int:
+    """Return how many weight vectors so many classes have."""
+    return 1 if len(classes) <= 2 else len(classes)

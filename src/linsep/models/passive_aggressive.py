@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from linsep.learn import kernels
-from linsep.learn.driver import Plan
-from linsep.learn.kernels import Aggression
+from linsep.learn.kernels import Aggression, AnyRule
 from linsep.models.online import Online, advising, need, number, one_of
 
 _KEEP = ("last", "best", "average")
@@ -92,8 +90,6 @@ class PassiveAggressive(Online):
     (array([[1., 1.]]), 'separated')
     """
 
-    _mistakes_are_errors = False
-
     @advising
     def __init__(
         self,
@@ -134,25 +130,13 @@ class PassiveAggressive(Online):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _plan(self, machines: int, seed: int) -> Plan:
-        """Return how to train so many weight vectors, as the parameters say."""
-        many = kernels.passive_aggressive_argmax
-        if self.multi_class == "ovr":
-            many = kernels.passive_aggressive_one_vs_rest
-        return Plan(
-            kernel=kernels.passive_aggressive if machines == 1 else many,
-            rule=Aggression(
-                margin=1.0,
-                offset=float(self.fit_intercept),
-                cap=float(self.C) if self.variant == "pa1" else math.inf,
-                soft=0.5 / self.C if self.variant == "pa2" else 0.0,
-            ),
-            order="shuffled" if self.shuffle else "cyclic",
-            max_iter=self.max_iter,
-            max_updates=self.max_updates,
-            tol=self.tol,
-            n_iter_no_change=self.n_iter_no_change,
-            seed=seed,
+    def _rule(self) -> AnyRule:
+        """Return when an example changes the weights, and by how much."""
+        return Aggression(
+            margin=1.0,
+            offset=float(self.fit_intercept),
+            cap=float(self.C) if self.variant == "pa1" else math.inf,
+            soft=0.5 / self.C if self.variant == "pa2" else 0.0,
         )
 
     def _check_parameters(self) -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from linsep.learn import kernels
-from linsep.learn.driver import Plan
-from linsep.learn.kernels import Rule
+from linsep.errors import DataError
+from linsep.learn.kernels import AnyRule, Prediction, Rule
 from linsep.models.online import Online, advising, need, number, one_of
 
 _KEEP = ("last", "best", "average", "vote")
@@ -54,6 +53,10 @@ class Perceptron(Online):
         Update also when ``y s(x)`` is positive but at most this: the perceptron with margins.
     multi_class : {"argmax", "ovr"}, default="argmax"
         More than two classes: one machine that compares all classes, or one binary perceptron per class.
+    mistake : {"violation", "prediction"}, default="violation"
+        When to update: unless ``y s(x) > 0``, so that a row on the plane, or with tied classes, is a mistake; or only
+        if the predicted label is wrong, where ``on_plane`` decides on the plane, and of tied classes the first is
+        predicted. The mistake bound holds for both.
     on_plane : {-1, 1}, default=-1
         The side to predict for a point on the plane: -1 is the first class, +1 the second.
     class_weight : dict or "balanced", default=None
@@ -141,6 +144,7 @@ class Perceptron(Online):
         keep: str = "last",
         update_margin: float = 0.0,
         multi_class: str = "argmax",
+        mistake: str = "violation",
         on_plane: int = -1,
         class_weight: Any = None,
         warm_start: bool = False,
@@ -161,25 +165,18 @@ class Perceptron(Online):
         self.keep = keep
         self.update_margin = update_margin
         self.multi_class = multi_class
+        self.mistake = mistake
         self.on_plane = on_plane
         self.class_weight = class_weight
         self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
 
-    def _plan(self, machines: int, seed: int) -> Plan:
-        """Return how to train so many weight vectors, as the parameters say."""
-        many = kernels.argmax if self.multi_class == "argmax" else kernels.one_vs_rest
-        return Plan(
-            kernel=kernels.perceptron if machines == 1 else many,
-            rule=Rule(float(self.update_margin), float(self.fit_intercept)),
-            order=self.order or ("shuffled" if self.shuffle else "cyclic"),
-            max_iter=self.max_iter,
-            max_updates=self.max_updates,
-            tol=self.tol,
-            n_iter_no_change=self.n_iter_no_change,
-            seed=seed,
-        )
+    def _rule(self) -> AnyRule:
+        """Return when an example changes the weights, and by how much."""
+        if self.mistake == "prediction":
+            return Prediction(float(self.on_plane), float(self.fit_intercept))
+        return Rule(float(self.update_margin), float(self.fit_intercept))
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -191,3 +188,7 @@ class Perceptron(Online):
         if self.keep != "last" and self.order is not None:
             raise ValueError(f"keep={self.keep!r} needs passes over all rows, which order={self.order!r} does not make")
         need(self, number(margin) and margin >= 0, "update_margin", "a number that is not negative")
+        one_of(self, "mistake", ("violation", "prediction"))
+        if self.mistake == "prediction" and margin > 0:
+            what = "{0} also updates on rows that are predicted right, which {1} does not"
+            raise DataError("", what, ("update_margin",), ("mistake", "prediction"))

@@ -20,7 +20,7 @@ from linsep.data.matrices import as_matrix, matrix_for, to_rows
 from linsep.data.scaling import Scaler
 from linsep.errors import NotSeparable
 from linsep.learn import kernels
-from linsep.learn.driver import held_out, scores, separations, squared_norms
+from linsep.learn.surveys import held_out, scores, separations, squared_norms
 from linsep.problem import Array, Dense, Examples, Floats, Rows, Stop, take
 from linsep.prove import margin_bracket
 from linsep.prove.claims import Data
@@ -241,7 +241,7 @@ def _recorded(model: Any) -> Array:
     if model.class_weight is not None:
         raise ValueError("rows of different weight take different steps: the audit needs class_weight=None")
     machines = len(model.coef_)
-    if model._plan(machines, 0).kernel not in (kernels.perceptron, kernels.argmax, kernels.one_vs_rest):
+    if model._parameters(0).aggressive:
         raise ValueError(
             f"{type(model).__name__} does not take the steps of the perceptron, which the theorem is about"
         )

@@ -12,8 +12,11 @@ from scipy.special import betainccinv, betaincinv
 
 from linsep.data.labels import as_examples, check_same_length, class_codes, class_labels
 from linsep.data.matrices import matrix_for, to_rows
-from linsep.learn.driver import Weights, separations, squared_norms, train
-from linsep.problem import Examples, Floats, Stop, take
+from linsep.learn.driver import fit
+from linsep.learn.hypotheses import Keeper
+from linsep.learn.passes import Hooks, State
+from linsep.learn.surveys import separations, squared_norms
+from linsep.problem import Batch, Examples, Floats, Problem, Stop, Weights, take
 from linsep.prove.audits import retrace
 
 _IID = "the rows were drawn independently from one distribution, and new rows come from the same"
@@ -265,12 +268,15 @@ def _compression(model: Any, X: Any, y: Any, delta: float) -> ErrorBound:
 def _retraces(model: Any, examples: Examples, support: Any, end: Floats) -> bool:
     """Say whether a run on the support rows alone, as the model would make it, ends with the same weights."""
     part = Examples(take(examples.rows, support), examples.y[support], examples.step[support])
-    W, b = np.zeros((len(end), end.shape[1] - 1)), np.zeros(len(end))
-    plan = replace(model._plan(len(b), model._seed), max_updates=model.mistakes_ + 1, max_iter=model.n_iter_ + 1)
-    run = train([(0, part)], Weights(W, b), plan)
-    if run.mistakes != model.mistakes_:
+    d = end.shape[1] - 1
+    problem = Problem(model.classes_, [Batch(0, part, d, part.rows)], np.ones(len(model.classes_)))
+    parameters = replace(
+        model._parameters(model._seed), max_updates=model.mistakes_ + 1, max_iter=model.n_iter_ + 1, keep="last"
+    )
+    state = State(Weights.zero(len(end), d), Keeper())
+    if fit(problem, parameters, state, Hooks(evaluate=False)).run.mistakes != model.mistakes_:
         return False
-    again = np.column_stack((W, b))
+    again = np.column_stack((state.weights.W, state.weights.b))
     size = float(np.abs(end).max()) or 1.0
     return bool(np.abs(again - end).max() <= 1e-9 * size)
 

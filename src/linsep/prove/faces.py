@@ -16,7 +16,7 @@ from flint import fmpz_mat
 from scipy.linalg import qr
 
 from linsep.clock import Clock
-from linsep.learn.driver import scores
+from linsep.learn.surveys import scores
 from linsep.problem import Array, Floats
 from linsep.prove import algebra, exact_solve, newton
 from linsep.prove.case import Case, Certificate, Contradiction, Plane, refutation

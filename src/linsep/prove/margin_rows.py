@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from linsep.data.conversions import to_floats, to_scipy
-from linsep.learn.driver import scores
+from linsep.learn.surveys import scores
 from linsep.problem import Array, Floats, Rows, take
 from linsep.prove import kesler
 from linsep.prove.claims import Data

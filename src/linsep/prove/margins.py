@@ -20,7 +20,7 @@ from linsep.clock import Clock, OutOfTime
 from linsep.data.labels import at_least_two_classes, check_same_length, class_labels
 from linsep.data.matrices import as_matrix, refuse_not_finite, to_rows
 from linsep.errors import NotSeparable
-from linsep.learn.driver import squared_norms
+from linsep.learn.surveys import squared_norms
 from linsep.problem import Array, Floats, Rows, take
 from linsep.prove import kesler, margin_bracket
 from linsep.prove.claims import Data

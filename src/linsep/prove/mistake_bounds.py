@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linsep.data.matrices import as_matrix, to_rows
-from linsep.learn.driver import squared_norms
+from linsep.learn.surveys import squared_norms
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
 from linsep.prove.margin_bracket import integers, root, rounded
 from linsep.prove.margins import Margin, largest_margin

@@ -22,7 +22,7 @@ import numpy as np
 
 from linsep.clock import Clock, OutOfTime
 from linsep.data.conversions import to_floats
-from linsep.learn.driver import squared_norms
+from linsep.learn.surveys import squared_norms
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
 from linsep.prove import faces
 from linsep.prove.case import Case, Certificate, Contradiction, FloatSearch, Limits, Plane, Strategy

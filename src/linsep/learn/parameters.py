@@ -1,0 +1,71 @@
+"""All that is asked of a training run, as plain data: what to learn with, in which order, and when to stop."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from linsep.learn import kernels
+from linsep.learn.kernels import Aggression, AnyRule, Prediction
+
+Kernel = Callable[..., tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """How to train and when to stop; what each of them means is said at `Perceptron`."""
+
+    rule: AnyRule  # when an example changes the weights, and by how much
+    multi_class: str = "argmax"  # or "ovr": of more than two classes, each is a machine of its own
+    order: str = "cyclic"  # "cyclic", "shuffled", "first" or "worst"
+    eta: float = 1.0
+    max_iter: int = 1000
+    max_updates: int | None = None
+    tol: float | None = None
+    patience: int = 5  # passes without improvement
+    validation_fraction: float | None = None  # None: no early stopping
+    target_margin: float | None = None
+    keep: str = "last"  # or "best", "average", "vote"
+    on_plane: int = -1
+    class_weight: Any = None
+    seed: int = 0
+    once: bool = False  # whether the rows are gone after a pass, so that nothing can be evaluated on them
+
+    def kernel(self, machines: int) -> Kernel:
+        """Return the compiled loop for so many weight vectors."""
+        several: Kernel = kernels.one_vs_rest if self.separate(machines) else kernels.argmax
+        return kernels.two_classes if machines == 1 else several
+
+    def separate(self, machines: int) -> bool:
+        """Say whether each weight vector is a machine of its own."""
+        return machines > 1 and self.multi_class == "ovr"
+
+    def rule_for(self, machines: int) -> AnyRule:
+        """Return the rule for so many weight vectors: where classes are compared, ties have a side of their own."""
+        compared = machines > 1 and not self.separate(machines)
+        return self.rule._replace(on_plane=1.0) if compared and isinstance(self.rule, Prediction) else self.rule
+
+    @property
+    def aggressive(self) -> bool:
+        """Whether updates go on when all rows are right, and need not end."""
+        return isinstance(self.rule, Aggression)
+
+    def allowed_mistakes(self, radius: float, steps: tuple[float, float], start: float, machines: int) -> float:
+        """Return how many mistakes are possible if some plane has the target margin: Novikoff's bound, generalized.
+
+        With steps between ``low`` and ``high``, updates up to ``y s <= m`` and first weights of norm ``start``, after
+        k mistakes ``k low g - start <= ‖w‖`` and ``‖w‖² <= start² + k (high² R² + 2 high m)``. The first says that
+        progress is made towards the plane, the second that the weights cannot grow fast. Together they bound k. A
+        mistake where classes are compared moves two weight vectors: 2R² for R².
+        """
+        if self.target_margin is None:
+            return math.inf
+        low, high = steps
+        squared = radius**2 + self.rule.offset
+        if machines > 1 and not self.separate(machines):
+            squared *= 2
+        gain = low * self.target_margin
+        bound = (high**2 * squared + 2 * high * self.rule.margin + 2 * gain * start) / gain**2
+        return bound * (1 + 1e-12)  # rounding must not refute what is true

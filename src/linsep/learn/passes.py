@@ -1,0 +1,343 @@
+"""Passes over the batches of a problem: the order of visits, the kernel piece by piece, what is recorded.
+
+Kernel, weights and the numbering of rows carry on from batch to batch, so that the split into batches does not show in
+the result of a cyclic pass.
+"""
+
+from __future__ import annotations
+
+import math
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from linsep.clock import Clock
+from linsep.errors import DataError
+from linsep.learn.hypotheses import Keeper, Piece
+from linsep.learn.parameters import Parameters
+from linsep.learn.surveys import UNKNOWN, Survey, errors, piece, separations, survey, together, total
+from linsep.problem import Array, Batch, Dense, Examples, Floats, Pass, Problem, Run, Sparse, Stop, Weights, take
+
+LONGEST_TRACE = 1 << 24  # mistakes of rows that are not all in memory; a longer trace is not kept, to bound memory
+
+Watch = Callable[[int, int, int, float], None]  # pass, rows visited in it, mistakes of the run, loss of the pass
+
+
+@dataclass
+class Ledger:
+    """How far a run has come: all that is needed, beside the weights, to go on from the end of any batch."""
+
+    passes: list[Pass] = field(default_factory=list)
+    trace: list[Array] = field(default_factory=list)
+    longest_trace: float = math.inf  # a trace that would grow beyond this is given up
+    made: int = 0  # mistakes
+    begun: int = 0  # of them, those made before the present pass
+    blocks: int = 0  # batches done in the present pass
+    loss: Floats = field(default_factory=lambda: np.zeros(1))  # of the present pass
+    seconds: float = 0.0  # spent on the present pass
+    spent: Floats | None = None  # mistakes that count against a target margin, by machine, if not all of them do
+
+    def note(self, found: Array) -> None:
+        """Take up some mistakes."""
+        self.made += len(found)
+        if self.made > self.longest_trace:
+            self.trace.clear()
+        elif len(found):
+            self.trace.append(found.astype(np.uint32) if found.max() < 2**32 else found)
+
+    def close(self, validation_error: float) -> None:
+        """End the present pass."""
+        self.passes.append(Pass(self.made - self.begun, float(self.loss[0]), validation_error, self.seconds))
+        self.begun, self.blocks, self.loss, self.seconds = self.made, 0, np.zeros(1), 0.0
+
+    @property
+    def against_margin(self) -> float:
+        """How many mistakes count against a target margin."""
+        return self.made if self.spent is None else float(self.spent.max())
+
+    def run(self, stop: Stop) -> Run:
+        """Return what has been recorded, as a run that ended for this reason."""
+        return Run(stop, tuple(self.passes), self._joined())
+
+    def _joined(self) -> Array:
+        return np.concatenate(self.trace) if self.trace else np.empty(0, np.uint32)
+
+    def state(self) -> dict[str, Any]:
+        """Return what is to be saved."""
+        passes = np.array(self.passes, dtype=np.float64).reshape(-1, len(Pass._fields))
+        numbers = np.array([self.made, self.begun, self.blocks])
+        state = {"passes": passes, "trace": self._joined(), "numbers": numbers, "loss": self.loss}
+        return state | {"seconds": float(self.seconds), "spent": self.spent}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any], machines: int) -> Ledger:
+        """Return the ledger that was saved, of so many machines; refuse anything else."""
+        passes, trace, numbers, loss, spent = (state[key] for key in ("passes", "trace", "numbers", "loss", "spent"))
+        right = passes.dtype == np.float64 and passes.ndim == 2 and passes.shape[1] == len(Pass._fields)
+        right = right and trace.ndim == 1 and trace.dtype in (np.uint32, np.uint64)
+        right = right and numbers.shape == (3,) and numbers.dtype.kind == "i" and bool((numbers >= 0).all())
+        right = right and loss.shape == (1,) and loss.dtype == np.float64 and type(state["seconds"]) is float
+        if spent is not None:
+            right = right and spent.shape == (machines,) and spent.dtype == np.float64 and bool((spent >= 0).all())
+        if not right:
+            raise ValueError("the record of its run")
+        entries = [Pass(int(made), *rest) for made, *rest in passes.tolist()]
+        made, begun, blocks = numbers.tolist()
+        if sum(entry.mistakes for entry in entries) != begun or made < begun or len(trace) not in (0, made):
+            raise ValueError("the mistakes of its run")
+        ledger = cls(entries, [trace] if len(trace) else [], made=made, begun=begun, blocks=blocks, loss=loss)
+        ledger.seconds, ledger.spent = state["seconds"], spent
+        return ledger
+
+
+@dataclass
+class State:
+    """All that changes in a run."""
+
+    weights: Weights
+    keeper: Keeper
+    ledger: Ledger = field(default_factory=Ledger)
+    first_pass: int = 0  # passes made before this run, for the seed of the shuffling
+    first: Weights | None = None  # the first weights, unless zero
+
+    @classmethod
+    def begin(cls, weights: Weights, keeper: Keeper, **others: Any) -> State:
+        """Return the beginning of a run that starts from these weights."""
+        given = weights.W.any() or weights.b.any()
+        return cls(weights, keeper, first=weights.copy() if given else None, **others)
+
+    def fit_to(self, batch: Batch) -> None:
+        """Make room for features of a batch that were not there before; compiled code does not ask."""
+        d = self.weights.W.shape[1]
+        if isinstance(batch.examples.rows, Dense) and d not in (0, batch.n_features):
+            raise ValueError(f"the weights are of {d} features, the rows of {batch.n_features}")
+        self.weights.widen(batch.n_features)
+
+
+@dataclass(frozen=True)
+class Hooks:
+    """Who is told of a run, or may end it."""
+
+    watch: Watch | None = None
+    clock: Clock | None = None  # asked after every piece of work
+    checkpoint: Callable[[State, bool], None] | None = (
+        None  # told after every batch and pass, and whether the run ended
+    )
+    prover: Callable[[State], Any] | None = None  # asked after a pass for a proof that no plane separates the rows
+    evaluate: bool = True  # whether all rows are visited once more for the survey, if that takes another pass
+
+    def work_done(self, state: State, visited: int) -> None:
+        """Tell of a piece of work."""
+        ledger = state.ledger
+        if self.watch is not None:
+            self.watch(len(ledger.passes), visited, ledger.made, float(ledger.loss[0]))
+        if self.clock is not None:
+            self.clock.tell(passes=len(ledger.passes), rows=visited, mistakes=ledger.made, loss=float(ledger.loss[0]))
+            self.clock.check()
+
+    def save(self, state: State, ended: bool = False) -> None:
+        """Have the state saved, if somebody wants it."""
+        if self.checkpoint is not None:
+            self.checkpoint(state, ended)
+
+
+class Passes:
+    """Passes in this process."""
+
+    def __init__(self, problem: Problem, parameters: Parameters, hooks: Hooks) -> None:
+        self.problem, self.parameters, self.hooks = problem, parameters, hooks
+        self.kernel, self.rule = parameters.kernel(problem.machines), parameters.rule_for(problem.machines)
+        self.held = None if problem.held_out is None else HeldOut(problem)
+        self.rows = 0  # of the problem, known after the first whole pass
+        self._clean: list[Survey] | None = None  # of the batches of the present pass, as long as it is clean
+
+    def close(self) -> None:
+        """Give back what the run took."""
+        if self.held is not None:
+            self.held.close()
+
+    def make(self, state: State) -> None:
+        """Make one pass: train the weights in place, and record it."""
+        ledger = state.ledger
+        started, spent = time.perf_counter(), ledger.seconds
+        # in a clean pass the weights that are handed over are there already: no other visit is needed
+        self._clean = [] if ledger.passes and ledger.blocks == 0 and state.keeper.is_last else None
+        limit, visited, rows = self._limit(ledger), 0, 0
+        for number, batch in enumerate(self.problem.batches):
+            rows = batch.first_row + len(batch.examples.y)
+            if self.held is not None:
+                self.held.add(batch)
+            if number < ledger.blocks:
+                continue
+            state.fit_to(batch)
+            for part in self._visit(batch, number, state, limit):
+                visited += part.visited
+                self.hooks.work_done(state, visited)
+            ledger.blocks, ledger.seconds = number + 1, spent + time.perf_counter() - started
+            if ledger.made >= limit:
+                break
+            self._clean = None if ledger.made > ledger.begun or self._clean is None else self._clean
+            if self._clean is not None:
+                self._clean.append(self._survey(batch, *state.keeper.plane(state.weights)))
+            self.hooks.save(state)
+        else:
+            self.rows = rows
+            if self.held is not None:
+                self.held.complete = True
+        state.keeper.close(state.weights, ledger.made == ledger.begun)
+        error = self.validation_error(state)
+        ledger.seconds = spent + time.perf_counter() - started
+        ledger.close(error)
+
+    def _limit(self, ledger: Ledger) -> float:
+        """Return how many mistakes end the present pass."""
+        limit = math.inf if self.parameters.max_updates is None else self.parameters.max_updates
+        if ledger.spent is None and self.problem.allowed < 2**62:  # all mistakes are one machine's
+            limit = min(limit, math.floor(self.problem.allowed) + 1)
+        return min(limit, ledger.made + 1) if self.parameters.order == "first" else limit
+
+    def _visit(self, batch: Batch, number: int, state: State, limit: float) -> Iterator[Piece]:
+        """Run the kernel over a batch, yielding what it found piece by piece."""
+        ledger, weights, keeper = state.ledger, state.weights, state.keeper
+        data, order, loss = batch.examples, self._order(batch, number, state), ledger.loss
+        if self.parameters.order == "worst":
+            v = separations(data, weights.W, weights.b)[order]
+            order = order[[np.argmin(v)]]  # the lowest of equals
+            loss[0], loss = np.maximum(0.0, -v).sum(), np.zeros(1)
+        contiguous, length = piece(data.rows)
+        for start in range(0, len(order), length):
+            part = order[start : start + length]
+            examples, local = data, part
+            if not contiguous:
+                examples = Examples(take(data.rows, part), data.y[part], data.step[part])
+                local = np.arange(len(part), dtype=part.dtype)
+            mistakes = np.empty(int(min(limit - ledger.made, len(part) * len(weights.b))), dtype=np.uint64)
+            rule = keeper.before(self.rule, weights)
+            visited, k = self.kernel(examples, local, rule, weights.W, weights.b, mistakes, loss)
+            if visited < len(part) and k < len(mistakes):
+                raise FloatingPointError("a score overflowed to infinity")
+            numbers = part.astype(np.int64) + batch.first_row
+            found = Piece(self.kernel, self.rule, examples, local, visited, mistakes[:k], numbers)
+            keeper.after(found, weights)
+            self._note(found, local is part, batch.first_row, state)
+            yield found
+            if ledger.made >= limit:
+                return
+
+    def _note(self, found: Piece, numbered: bool, first_row: int, state: State) -> None:
+        """Record the mistakes of a piece, with rows numbered as in the whole problem."""
+        mistakes, m = found.mistakes, len(state.weights.b)
+        if state.ledger.spent is not None:
+            state.ledger.spent += np.bincount((mistakes % np.uint64(m)).astype(np.intp), minlength=m)
+        if numbered:
+            mistakes = mistakes + np.uint64(first_row * m)
+        else:
+            mistakes = found.numbers[mistakes // np.uint64(m)].astype(np.uint64) * np.uint64(m) + mistakes % np.uint64(
+                m
+            )
+        state.ledger.note(mistakes)
+
+    def _order(self, batch: Batch, number: int, state: State) -> Array:
+        """Return the rows of a batch in the order of the present pass, leaving out those of weight 0."""
+        step = batch.examples.step
+        index = np.uint32 if len(step) < 2**32 else np.uint64
+        used = step > 0
+        order: Array = np.arange(len(used), dtype=index) if used.all() else np.flatnonzero(used).astype(index)
+        if self.parameters.order == "shuffled":
+            seed = (self.parameters.seed, number, state.first_pass + len(state.ledger.passes))
+            np.random.default_rng(seed).shuffle(order)
+        return order
+
+    # -----------------------------------------------------------------------------------------------------------
+    # Visits without learning
+
+    def validation_error(self, state: State) -> float:
+        """Return the share of the held-out rows that is predicted wrong, NaN if there are none to be."""
+        if self.held is None:
+            return math.nan
+        if not self.held.complete:  # the pass ended early
+            self.held.close()
+            self.held = HeldOut(self.problem)
+            for batch in self.problem.batches:
+                self.held.add(batch)
+            self.held.complete = True
+        if self.held.rows == 0:
+            raise DataError("", "{0} holds out no row", ("validation_fraction", self.parameters.validation_fraction))
+        return self.held.wrong(state, self.parameters.on_plane) / self.held.rows
+
+    def errors(self, W: Floats, b: Floats) -> float:
+        """Visit all rows and add up the weight of those that are predicted wrong."""
+        counts: Counter[float] = Counter()
+        for batch in self.problem.batches:
+            counts += errors(batch.examples, W, b, self.parameters.on_plane)
+        return total(counts)
+
+    def survey(self, state: State, stop: Stop) -> Survey:
+        """Return what the plane that is handed over makes of the rows in the units of the user."""
+        if stop is Stop.SEPARATED and self._clean:
+            return together(self._clean)
+        if not self.hooks.evaluate:
+            return UNKNOWN
+        plane, parts = state.keeper.plane(state.weights), []
+        for batch in self.problem.batches:
+            parts.append(self._survey(batch, *plane))
+            self.rows = batch.first_row + len(batch.examples.y)
+        return together(parts)
+
+    def _survey(self, batch: Batch, W: Floats, b: Floats) -> Survey:
+        if self.problem.scaling is not None:
+            W, b = self.problem.scaling.undo(W, b)
+        return survey(batch.examples._replace(rows=batch.rows), W, b, on_plane=self.parameters.on_plane)
+
+
+class HeldOut:
+    """Held-out rows; those of a problem that is not in memory are kept in a temporary file, and take no memory."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.kept: list[Examples] = []
+        self.file = None if problem.in_memory else tempfile.TemporaryFile()  # noqa: SIM115  closed by close
+        self.blocks = self.rows = 0
+        self.complete = False  # all of them are here
+
+    def close(self) -> None:
+        """Let go of the rows."""
+        if self.file is not None:
+            self.file.close()
+
+    def add(self, batch: Batch) -> None:
+        """Keep the held-out rows of a batch, unless they are here."""
+        assert self.problem.held_out is not None
+        if self.complete:
+            return
+        rows, y, _ = batch.examples
+        numbers = np.flatnonzero(self.problem.held_out(batch.first_row, batch.first_row + len(y)))
+        held = Examples(take(rows, numbers), y[numbers], np.ones(len(numbers)))
+        self.rows += len(numbers)
+        if self.file is None:
+            self.kept.append(held)
+            return
+        for array in (np.array(isinstance(rows, Sparse)), *held.rows, held.y):
+            np.save(self.file, array, allow_pickle=False)
+        self.blocks += 1
+
+    def wrong(self, state: State, on_plane: int) -> int:
+        """Return how many of the rows are predicted wrong."""
+        return sum(state.keeper.wrong(held, state.weights, on_plane) for held in self._again() if len(held.y))
+
+    def _again(self) -> Iterator[Examples]:
+        yield from self.kept
+        if self.file is None:
+            return
+        self.file.seek(0)
+        for _ in range(self.blocks):
+            sparse = bool(np.load(self.file, allow_pickle=False))
+            *parts, y = (np.load(self.file, allow_pickle=False) for _ in range(4 if sparse else 2))
+            for part in parts:
+                part.flags.writeable = False  # one compiled version serves all callers
+            yield Examples(Sparse(*parts) if sparse else Dense(*parts), y, np.ones(len(y)))

@@ -1,0 +1,275 @@
+"""How arrays, files and shards become problems: one census, one encoding of blocks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from linsep.data.labels import (
+    as_examples,
+    check_class_weight,
+    class_codes,
+    class_factors,
+    class_labels,
+    classes_and_codes,
+    one_class_only,
+)
+from linsep.data.matrices import to_rows
+from linsep.data.read_ahead import ahead
+from linsep.data.scaling import Scaler
+from linsep.data.source import Block, Source, join
+from linsep.errors import DataError
+from linsep.learn.parameters import Parameters
+from linsep.learn.surveys import held_out, norm, survey
+from linsep.problem import Array, Batch, Examples, Floats, Problem, Weights
+
+WINDOW_ROWS = 1 << 16  # rows of a file that are shuffled among each other
+WINDOW_CELLS = 1 << 23  # stored numbers of a window, if it has these sooner
+
+
+class NewLabelError(Exception):
+    """A label turned up that was not known when training began."""
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# What must be known of all rows
+
+
+class Census(NamedTuple):
+    """How often each label occurs, and the largest norm of a row."""
+
+    labels: Counter[Any]
+    radius: float
+
+
+def census(blocks: Iterable[Block], radius: bool = True) -> Census:
+    """Look at all rows; norms only if asked to."""
+    labels: Counter[Any] = Counter()
+    largest = 0.0
+    for block in blocks:
+        classes, codes = classes_and_codes(block_labels(block))
+        for label, number in zip(classes.tolist(), np.bincount(codes).tolist(), strict=True):
+            labels[label] += number
+        if radius:
+            plain = Examples(to_rows(block.X), np.ones(len(codes), np.int8), np.ones(len(codes)))
+            largest = max(largest, survey(plain, np.zeros((1, block.X.shape[1])), np.zeros(1)).radius)
+    return Census(labels, largest)
+
+
+def classes_among(labels: Iterable[Any]) -> Array:
+    """Return the classes among labels that occur, sorted where they have an order."""
+    return classes_and_codes(class_labels(list(labels)))[0]
+
+
+def counted(labels: Mapping[Any, int], classes: Array) -> Array:
+    """Return how often each class occurs."""
+    return np.array([labels.get(label, 0) for label in classes.tolist()])
+
+
+def block_labels(block: Block) -> Array:
+    """Return the labels of a block, which must have some."""
+    if block.y is None:
+        raise DataError("", "there are no labels to learn from")
+    return class_labels(block.y.tolist())
+
+
+def settled(classes: Array, positive: Any, class_weight: Any) -> Array:
+    """Return the classes in the order in which they are learned; refuse what cannot be learned from."""
+    if len(classes) < 2:
+        raise one_class_only(classes)
+    check_class_weight(class_weight, classes)
+    if positive is None:
+        return classes
+    if len(classes) > 2:
+        raise DataError("", f"a positive label is for two classes, but there are {len(classes)}")
+    return classes if classes[1] == positive else classes[::-1].copy()
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Blocks as batches
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What all batches of a problem have in common."""
+
+    classes: Array
+    factors: Floats
+    parameters: Parameters
+    scaler: Scaler | None = None
+
+    @property
+    def scaling(self) -> Scaler | None:
+        """How rows are scaled, None if they are not."""
+        return None if self.scaler is None or self.scaler.kind == "none" else self.scaler
+
+    @property
+    def machines(self) -> int:
+        """How many weight vectors there are."""
+        return 1 if len(self.classes) <= 2 else len(self.classes)
+
+    def held_out(self, first_row: int, end: int) -> Array:
+        """Say of rows which are held out."""
+        assert self.parameters.validation_fraction is not None
+        return held_out(self.parameters.seed, first_row, end - first_row, self.parameters.validation_fraction)
+
+    def block(self, block: Block) -> Batch:
+        """Return a block of a source as a batch."""
+        y = block_labels(block) if block.y is None else block.y
+        try:
+            codes = class_codes(y, self.classes)
+        except ValueError:
+            raise NewLabelError from None
+        return self.batch(block.X, codes, block.first_row)
+
+    def batch(self, X: Any, codes: Array, first_row: int, weight: Floats | None = None) -> Batch:
+        """Return rows with their class numbers, and weights of their own if they have any."""
+        step = self.factors[codes] if weight is None else weight * self.factors[codes]
+        step = self.parameters.eta * step
+        if self.parameters.validation_fraction is not None:
+            step[self.held_out(first_row, first_row + len(codes))] = 0.0
+        if len(self.classes) == 1:
+            codes = np.ones_like(codes)  # a class without a rival is the positive one until a second class is seen
+        rows = to_rows(X)
+        scaled = rows if self.scaling is None else to_rows(self.scaling.apply(X))
+        return Batch(first_row, as_examples(scaled, codes, self.machines, step), X.shape[1], rows)
+
+    def allowed(self, radius: float, start: float = 0.0) -> float:
+        """Return how many mistakes the target margin allows, if there is one."""
+        parameters, factors = self.parameters, self.factors
+        if parameters.target_margin is not None and self.scaling is not None:
+            what = "{0} is a distance in the rows as they are: it does not go with {1}"
+            raise DataError("", what, ("target_margin",), ("scale",))
+        steps = (parameters.eta * float(factors.min()), parameters.eta * float(factors.max()))
+        return parameters.allowed_mistakes(radius, steps, start, self.machines)
+
+    def problem(self, batches: Iterable[Batch], **others: Any) -> Problem:
+        """Return the problem that these batches are of."""
+        held = None if self.parameters.validation_fraction is None else self.held_out
+        return Problem(self.classes, batches, self.factors, self.scaling, held, **others)
+
+
+def array_problem(
+    X: Any, codes: Array, classes: Array, weight: Floats, parameters: Parameters, start: Weights
+) -> Problem:
+    """Return the problem of rows in memory, their class numbers and weights; it is trained from ``start``."""
+    factors = class_factors(parameters.class_weight, classes, np.bincount(codes, minlength=len(classes)))
+    recipe = Recipe(classes, factors, parameters)
+    if parameters.validation_fraction is not None:
+        held = int(np.count_nonzero(recipe.held_out(0, len(codes))))
+        if not 0 < held < len(codes):
+            share = parameters.validation_fraction
+            raise DataError("", f"{{0}} holds out {held} of {len(codes)} rows", ("validation_fraction", share))
+    batch = recipe.batch(X, codes, 0, weight)
+    used = batch.examples.step[batch.examples.step > 0]
+    if len(used) == 0:
+        raise DataError("", "every example has weight 0: nothing to learn from")
+    allowed = float("inf")
+    if parameters.target_margin is not None:
+        with np.errstate(over="ignore", invalid="ignore"):
+            radius = survey(batch.examples, start.W, start.b).radius
+        first = norm(np.column_stack((start.W, start.b)))
+        allowed = parameters.allowed_mistakes(radius, (used.min(), used.max()), first, len(start.b))
+    return recipe.problem([batch], allowed=allowed)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Files
+
+
+class SourceBatches:
+    """The batches of a source: read in a thread of their own, ahead of the training, and never all at once."""
+
+    def __init__(self, source: Source, recipe: Recipe) -> None:
+        self.source, self.recipe = source, recipe
+
+    def __iter__(self) -> Iterator[Batch]:
+        if self.recipe.parameters.order != "shuffled":
+            return map(self.recipe.block, ahead(self.source))
+        return map(self.recipe.block, ahead(windows(self.source), depth=1, owner=self.source))
+
+
+def source_problem(
+    source: Source, parameters: Parameters, scale: str, classes: Array | None = None, start: float = 0.0
+) -> Problem:
+    """Return the problem of a source, which is read beforehand where something must be known of all rows.
+
+    ``classes`` are those of the first rows, or None if all are to be found first; ``start`` is the norm of the first
+    weights.
+    """
+    names = parameters.class_weight if isinstance(parameters.class_weight, dict) else {}
+    found = None
+    if classes is not None and not set(names) <= set(classes.tolist()):
+        classes = None  # the rest of them may come later
+    if classes is None or parameters.class_weight == "balanced" or parameters.target_margin is not None:
+        found = census(ahead(source), radius=parameters.target_margin is not None)
+        classes = classes_among(found.labels)
+    classes = settled(classes, source.positive, parameters.class_weight)
+    factors = class_factors(parameters.class_weight, classes, counted(found.labels if found else {}, classes))
+    recipe = Recipe(classes, factors, parameters, Scaler.fit(source, scale))
+    return known_problem(source, recipe, recipe.allowed(found.radius if found else 0.0, start))
+
+
+def known_problem(source: Source, recipe: Recipe, allowed: float) -> Problem:
+    """Return the problem of a source of which all is known that must be."""
+    batches = SourceBatches(source, recipe)
+    return recipe.problem(batches, allowed=allowed, features=lambda: source.features, in_memory=False)
+
+
+def scaled_weights(weights: Weights, scaling: Scaler) -> Weights:
+    """Return weights for scaled rows that give the scores of these: what ``Scaler.undo`` undoes."""
+    d = weights.W.shape[1]
+    scale = np.broadcast_to(scaling.scale, d) if scaling.kind == "unit" else scaling.scale[:d]
+    shift = scaling.shift[:d] if len(scaling.shift) else np.zeros(d)
+    return Weights(weights.W * scale, weights.b + weights.W @ shift)
+
+
+def windows(blocks: Iterable[Block]) -> Iterator[Block]:
+    """Yield the rows of some blocks in windows: they end after so many rows, or so many stored numbers."""
+    parts: list[Block] = []
+    rows = cells = 0
+    for block in blocks:
+        done, n = 0, block.X.shape[0]
+        ends = np.cumsum(np.diff(block.X.indptr)) if sp.issparse(block.X) else None
+        while done < n:
+            if ends is None:
+                fitting = -(-(WINDOW_CELLS - cells) // max(1, block.X.shape[1]))
+            else:
+                before = int(ends[done - 1]) if done else 0
+                fitting = int(np.searchsorted(ends, before + WINDOW_CELLS - cells)) + 1 - done
+            end = min(n, done + max(1, min(WINDOW_ROWS - rows, fitting)))
+            parts.append(_rows(block, done, end))
+            rows += end - done
+            cells += parts[-1].X.size
+            if rows >= WINDOW_ROWS or cells >= WINDOW_CELLS:
+                yield _joined(parts)
+                parts, rows, cells = [], 0, 0
+            done = end
+    if parts:
+        yield _joined(parts)
+
+
+def _rows(block: Block, start: int, end: int) -> Block:
+    """Return some rows of a block, itself for all of them."""
+    if (start, end) == (0, block.X.shape[0]):
+        return block
+    return Block(block.X[start:end], None if block.y is None else block.y[start:end], block.first_row + start)
+
+
+def _joined(parts: list[Block]) -> Block:
+    """Return blocks as one."""
+    if len(parts) == 1:
+        return parts[0]
+    y = None if parts[0].y is None else join([part.y for part in parts if part.y is not None])
+    if not sp.issparse(parts[0].X):
+        return Block(np.concatenate([part.X for part in parts]), y, parts[0].first_row)
+    width = max(part.X.shape[1] for part in parts)
+    wide = [sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], width)) for X, *_ in parts]
+    X = sp.vstack(wide, format="csr")
+    X.has_canonical_format = True
+    return Block(X, y, parts[0].first_row)

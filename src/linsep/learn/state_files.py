@@ -1,0 +1,340 @@
+"""State on disk: safetensors for the numbers, JSON for the rest, no pickle. Models and checkpoints are such files.
+
+The metadata of the safetensors file has one entry, ``linsep``: a JSON object with the version of the format, the kind
+of thing that was saved, and its values. A value that is an array is written as a tensor and named in the JSON. Every
+value that JSON cannot hold is an object with one key, its tag, from a table of codecs. Nothing in a file can name code.
+
+A file may come from anywhere, so reading trusts nothing: sizes are checked before anything is read, and what is read
+must fit together; that is for the class to check whose state it is.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from importlib.metadata import version
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import safetensors
+import scipy.sparse as sp
+from safetensors.numpy import save as to_bytes
+
+from linsep.data.atomic import replacing
+from linsep.data.labels import object_array
+from linsep.problem import Array
+
+FORMAT = 1  # raised when older readers would misunderstand the file
+
+_LARGEST_HEADER = 8 << 20  # bytes; names and labels are tensors, so an honest header is short
+_PADDED = 1 << 20  # bytes that the unused width of fixed-width strings may take
+_TENSOR_TYPES = frozenset("?bhilqBHILQefd")
+
+Path = str | os.PathLike[str]
+
+
+class RefusedError(ValueError):
+    """What a file is refused for, in words meant for the user."""
+
+
+def must(right: bool, what: str) -> None:
+    """Refuse a file in which something does not fit."""
+    if not right:
+        raise RefusedError(f"damaged: {what}")
+
+
+def write(path: Path, kind: str, parts: Mapping[str, Mapping[str, Any]], codecs: Codecs | None = None) -> None:
+    """Write values, in named parts, to a file; an older file of that name is replaced in one step, or left as it is."""
+    out = Writer(codecs or CODECS)
+    content: dict[str, Any] = {"format": FORMAT, "linsep": version("linsep"), "kind": kind}
+    for name, values in parts.items():
+        content[name] = {key: out.value(key, value) for key, value in values.items()}
+    text = json.dumps(content, sort_keys=True, allow_nan=False)
+    if len(text) > _LARGEST_HEADER // 2:
+        raise ValueError(f"the labels and parameters take {len(text)} bytes of JSON, more than a file may have")
+    with replacing(path) as file:
+        file.write(to_bytes(out.tensors, metadata={"linsep": text}))
+
+
+@contextmanager
+def opened(path: Path, noun: str, codecs: Codecs | None = None) -> Iterator[tuple[dict[str, Any], Reader]]:
+    """Open a file to read its content, with a reader for its values; what goes wrong is one line about this noun."""
+    _check_size(path, noun)
+    try:
+        with safetensors.safe_open(path, framework="numpy") as file:
+            text = (file.metadata() or {}).get("linsep")
+            if text is None:
+                raise RefusedError("a safetensors file, but not one of linsep")
+            yield _parse(text, noun), Reader(file, codecs or CODECS)
+    except RecursionError:
+        raise ValueError(f"{path}: damaged {noun} file: nested too deeply") from None
+    except RefusedError as error:
+        text = str(error)
+        raise ValueError(f"{path}: {text.replace('damaged:', f'damaged {noun} file:', 1)}") from None
+    except safetensors.SafetensorError as error:
+        raise ValueError(f"{path}: not a {_ours(noun)}, or a damaged one: {error}") from None
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
+        if type(error) is ValueError:
+            raise ValueError(f"{path}: damaged {noun} file: {error}") from None
+        raise ValueError(f"{path}: damaged {noun} file ({type(error).__name__}: {error})") from error
+
+
+def _ours(noun: str) -> str:
+    """Return what nobody else has the noun for."""
+    return "linsep model" if noun == "model" else noun
+
+
+def _check_size(path: Path, noun: str) -> None:
+    """Refuse what cannot be such a file by its size and first bytes, before anything is read into memory."""
+    status = os.stat(path)
+    if not stat.S_ISREG(status.st_mode):
+        raise ValueError(f"{path}: not a file")
+    with open(path, "rb") as file:
+        start = file.read(9)
+    length = int.from_bytes(start[:8], "little")
+    if len(start) < 9 or start[8:] != b"{" or length > status.st_size - 8:
+        raise ValueError(f"{path}: not a {_ours(noun)}, or a damaged one")
+    if length > _LARGEST_HEADER:
+        raise ValueError(f"{path}: not a {_ours(noun)}: its header takes {length} bytes")
+
+
+def _parse(text: str, noun: str) -> dict[str, Any]:
+    """Return the JSON object of a file, if it is of a version that we read."""
+
+    def refuse(constant: str) -> None:
+        raise RefusedError(f"damaged: {constant} in its JSON")
+
+    try:
+        content = json.loads(text, parse_constant=refuse)
+    except json.JSONDecodeError as error:
+        raise RefusedError(f"damaged: {error}") from None
+    must(isinstance(content, dict), "its JSON is not an object")
+    number = content.get("format")
+    must(type(number) is int and number >= 1, f"the version of its format is {number!r}")
+    if number > FORMAT:
+        raise RefusedError(
+            f"written by linsep {content.get('linsep')} in {noun} format {number}; "
+            f"this is linsep {version('linsep')}, which reads formats up to {FORMAT}: install a newer one"
+        )
+    must("kind" in content, "no kind")
+    content["kind"] = str(content["kind"])
+    return content  # type: ignore[no-any-return]
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Values
+
+
+class Codec(NamedTuple):
+    """How values of one sort are written under a tag, and read again."""
+
+    takes: Callable[[Any], bool]
+    write: Callable[[Writer, str, Any], Any]
+    read: Callable[[Reader, Any], Any]
+
+
+Codecs = Mapping[str, Codec]
+
+
+class Writer:
+    """Values as JSON, and the tensors that their arrays become."""
+
+    def __init__(self, codecs: Codecs) -> None:
+        self.codecs = codecs
+        self.tensors: dict[str, Array] = {}
+
+    def value(self, name: str, value: Any) -> Any:
+        """Return a value as JSON; its arrays become tensors under its name."""
+        if value is None or type(value) in (bool, int, str) or (type(value) is float and math.isfinite(value)):
+            return value
+        for tag, codec in self.codecs.items():  # the first that takes a value writes it
+            if codec.takes(value):
+                return {tag: codec.write(self, name, value)}
+        raise ValueError(f"{name} holds {value!r} of type {type(value).__name__}, which a file cannot keep")
+
+
+class Reader:
+    """The tensors of an open file, each to be taken once: a file cannot ask for more memory than it has bytes."""
+
+    def __init__(self, file: Any, codecs: Codecs) -> None:
+        self.file, self.codecs = file, codecs
+        self.left = set(file.keys())
+
+    def take(self, name: Any, kinds: str = "biuf", ndim: int | None = None) -> Array:
+        """Return a tensor as an array of one of these kinds of dtype and this number of dimensions."""
+        must(isinstance(name, str) and name in self.left, f"tensor {name!r} is missing, or used twice")
+        self.left.remove(name)
+        array: Array = self.file.get_tensor(name)
+        must(array.dtype.kind in kinds, f"tensor {name!r} is of type {array.dtype}")
+        must(ndim is None or array.ndim == ndim, f"tensor {name!r} has shape {array.shape}")
+        return array
+
+    def value(self, value: Any) -> Any:
+        """Return the value that was written as this JSON."""
+        if not isinstance(value, dict):
+            must(not isinstance(value, list), "a list without a tag")
+            return value
+        must(len(value) == 1, "a value that is not a tag and its content")
+        ((tag, content),) = value.items()
+        must(tag in self.codecs, f"a value with the unknown tag {tag!r}")
+        return self.codecs[tag].read(self, content)
+
+    def values(self, part: Any) -> dict[str, Any]:
+        """Return the values of a part of the content."""
+        must(isinstance(part, dict), "a part that is none")
+        return {key: self.value(value) for key, value in part.items()}
+
+
+def _write_items(out: Writer, name: str, values: Any) -> list[Any]:
+    return [out.value(f"{name}.{i}", value) for i, value in enumerate(values)]
+
+
+def _read_items(file: Reader, content: Any) -> list[Any]:
+    must(isinstance(content, list), "a list that is none")
+    return [file.value(value) for value in content]
+
+
+def _write_dict(out: Writer, name: str, value: dict[Any, Any]) -> list[Any]:
+    return [_write_items(out, f"{name}.{i}", item) for i, item in enumerate(value.items())]
+
+
+def _read_dict(file: Reader, content: Any) -> dict[Any, Any]:
+    return dict(_read_items(file, item) for item in content)
+
+
+def _write_number(_: Writer, name: str, value: np.generic) -> list[Any]:
+    if value.dtype.char not in _TENSOR_TYPES | {"U"}:
+        raise ValueError(f"{name} holds {value!r}, which a file cannot keep")
+    item = value.item()
+    return [value.dtype.char, item if not isinstance(item, float) or math.isfinite(item) else repr(item)]
+
+
+def _read_number(_: Reader, content: Any) -> np.generic:
+    char, item = content
+    must(char in _TENSOR_TYPES | {"U"} and isinstance(item, bool | int | float | str), f"a number {item!r}")
+    with np.errstate(over="raise"):
+        value: np.generic = np.dtype(char).type(item)
+    return value
+
+
+def _write_array(out: Writer, name: str, array: Array) -> list[Any]:
+    """Write an array by its kind: numbers as they are, moments as counts of their unit, strings as UTF-8."""
+    if array.dtype.char in _TENSOR_TYPES:
+        out.tensors[name] = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
+        return ["numbers", name]
+    if array.dtype.kind in "mM":
+        out.tensors[name] = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("=")).view(np.int64)
+        return ["moments", name, array.dtype.newbyteorder("=").str.lstrip("<>=")]
+    if array.ndim == 1 and array.dtype.kind == "S":
+        out.tensors[name] = np.ascontiguousarray(array).view(np.uint8).reshape(len(array), array.dtype.itemsize)
+        return ["bytes", name]
+    if array.ndim == 1 and (array.dtype.kind == "U" or all(type(item) is str for item in array)):
+        parts = [item.encode("utf-8", "surrogatepass") for item in array.tolist()]
+        width = 0  # an array of objects
+        if array.dtype.kind == "U":
+            longest = max(map(len, array.tolist()), default=0)
+            width = array.dtype.itemsize // 4 if array.nbytes <= _PADDED else longest
+        out.tensors[name] = np.frombuffer(b"".join(parts), dtype=np.uint8)
+        out.tensors[f"{name}.ends"] = np.cumsum([len(part) for part in parts], dtype=np.int64)
+        return ["strings", name, width]
+    if array.ndim == 1 and array.dtype == object:
+        return ["objects", _write_items(out, name, array)]
+    raise ValueError(f"{name} is an array of {array.dtype}, which a file cannot keep")
+
+
+def _read_array(file: Reader, content: Any) -> Array:
+    storage, *details = content
+    must(storage in _STORED, f"an array stored as {storage!r}")
+    return _STORED[storage](file, *details)
+
+
+def _read_moments(file: Reader, name: Any, unit: Any) -> Array:
+    must(isinstance(unit, str) and unit[:2] in ("m8", "M8") and len(unit) < 12, f"moments in {unit!r}")
+    array: Array = file.take(name, "i").view(np.dtype(unit))
+    return array
+
+
+def _read_bytes(file: Reader, name: Any) -> Array:
+    table = file.take(name, "u", 2)
+    must(table.dtype == np.uint8 and table.shape[1] > 0, f"bytes of shape {table.shape}")
+    array: Array = table.view(f"S{table.shape[1]}")[:, 0]
+    return array
+
+
+def _read_strings(file: Reader, name: Any, width: Any) -> Array:
+    data, ends = file.take(name, "u", 1), file.take(f"{name}.ends", "i", 1)
+    bounds = [0, *ends.tolist()]
+    must(data.dtype == np.uint8 and all(a <= b for a, b in pairwise(bounds)), "strings that overlap")
+    must(bounds[-1] == len(data), "strings longer or shorter than their text")
+    text = data.tobytes()
+    parts = [text[a:b].decode("utf-8", "surrogatepass") for a, b in pairwise(bounds)]
+    longest = max(map(len, parts), default=0)
+    must(type(width) is int and (width == 0 or width >= longest), f"strings of width {width!r}")
+    must(width <= longest or width * len(parts) * 4 <= _PADDED, f"strings of width {width}")
+    if width:
+        return np.array(parts, dtype=f"U{width}")
+    return object_array(parts)
+
+
+_STORED: dict[str, Callable[..., Array]] = {
+    "numbers": lambda file, name: file.take(name),
+    "moments": _read_moments,
+    "bytes": _read_bytes,
+    "strings": _read_strings,
+    "objects": lambda file, items: object_array(_read_items(file, items)),
+}
+
+
+def _write_generator(out: Writer, name: str, value: np.random.RandomState) -> list[Any]:
+    state = value.get_state(legacy=False)
+    if state["bit_generator"] != "MT19937":
+        raise ValueError(f"{name} is a RandomState of {state['bit_generator']}, which a file cannot keep")
+    out.tensors[name] = state["state"]["key"]
+    return [name, state["state"]["pos"], state["has_gauss"], float(state["gauss"])]
+
+
+def _read_generator(file: Reader, content: Any) -> np.random.RandomState:
+    name, position, has_gauss, gauss = content
+    key = file.take(name, "u", 1)
+    must(type(position) is int and 0 <= position <= 624 and has_gauss in (0, 1), "the state of a random generator")
+    generator = np.random.RandomState(0)
+    generator.set_state(("MT19937", key, position, has_gauss, gauss))
+    return generator
+
+
+def _write_sparse(out: Writer, name: str, X: Any) -> list[Any]:
+    for part in ("data", "indices", "indptr"):
+        out.tensors[f"{name}.{part}"] = np.ascontiguousarray(getattr(X, part))
+    return [name, *X.shape]
+
+
+def _read_sparse(file: Reader, content: Any) -> Any:
+    name, n, d = content
+    data, indices, indptr = (file.take(f"{name}.{part}", ndim=1) for part in ("data", "indices", "indptr"))
+    must(all(type(size) is int and 0 <= size < 2**62 for size in (n, d)), "a sparse matrix of no size")
+    must(indices.dtype.kind == indptr.dtype.kind == "i" and len(indptr) == n + 1, "a sparse matrix")
+    must(indptr[0] == 0 and indptr[-1] == len(data) == len(indices), "a sparse matrix")
+    must(bool((np.diff(indptr) >= 0).all()) and bool(((indices >= 0) & (indices < d)).all()), "a sparse matrix")
+    return sp.csr_array((data, indices, indptr), shape=(n, d))
+
+
+def _exactly(kind: type) -> Callable[[Any], bool]:
+    return lambda value: type(value) is kind
+
+
+CODECS: Codecs = {
+    "float": Codec(_exactly(float), lambda _t, _n, value: repr(value), lambda _t, text: float(text)),  # nan, inf, -inf
+    "bytes": Codec(_exactly(bytes), lambda _t, _n, value: value.hex(), lambda _t, text: bytes.fromhex(text)),
+    "tuple": Codec(_exactly(tuple), _write_items, lambda file, items: tuple(_read_items(file, items))),
+    "list": Codec(_exactly(list), _write_items, _read_items),
+    "dict": Codec(_exactly(dict), _write_dict, _read_dict),
+    "numpy": Codec(lambda value: isinstance(value, np.generic), _write_number, _read_number),
+    "array": Codec(_exactly(np.ndarray), _write_array, _read_array),
+    "sparse": Codec(_exactly(sp.csr_array), _write_sparse, _read_sparse),
+    "random_state": Codec(_exactly(np.random.RandomState), _write_generator, _read_generator),
+}

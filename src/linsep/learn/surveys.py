@@ -1,0 +1,170 @@
+"""Visits to rows without learning: scores, norms, losses, wrong predictions, the rows that are held out."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linsep.learn import kernels
+from linsep.problem import Array, Dense, Examples, Floats, Rows, Sparse, count, take
+
+CHUNK = 1 << 25  # bytes of rows for one call into compiled code, which nothing can interrupt
+GATHER = 1 << 20  # bytes of rows to bring into C order at a time
+
+
+class Survey(NamedTuple):
+    """What a plane makes of some examples."""
+
+    radius: float  # largest norm of a row
+    smallest: float  # smallest y·s, for more classes smallest lead of the true class
+    loss: float
+    wrong: int  # rows predicted wrong
+    rows: int  # of positive weight, which alone count
+
+
+UNKNOWN = Survey(math.nan, math.nan, math.nan, -1, 0)
+
+
+def scores(rows: Rows, W: Floats, b: Floats) -> Floats:
+    """Return ``W·x + b`` of every row, shape (n, C)."""
+    S = np.empty((count(rows), len(b)))
+    _on_all_cores(rows, lambda part: kernels.score(_ready(rows, part), W, b, S[part]))
+    return S
+
+
+def squared_norms(rows: Rows) -> Floats:
+    """Return ``‖x‖²`` of every row, infinite where it overflows."""
+    squares = np.empty(count(rows))
+    _on_all_cores(rows, lambda part: kernels.norms(_ready(rows, part), squares[part]))
+    return squares
+
+
+def separations(examples: Examples, W: Floats, b: Floats) -> Floats:
+    """Return ``y·s`` of every row; for more classes the lead of the true class over its highest rival."""
+    return _leads(scores(examples.rows, W, b), examples.y)
+
+
+def _leads(S: Floats, y: Array) -> Floats:
+    """Return ``y·s`` or the lead of the true class, from scores."""
+    if S.shape[1] == 1:
+        lead: Floats = y * S[:, 0]
+        return lead
+    rivals = S.copy()
+    np.put_along_axis(rivals, y[:, None], -np.inf, 1)
+    leads: Floats = np.take_along_axis(S, y[:, None], 1)[:, 0]
+    leads -= rivals.max(axis=1)
+    return leads
+
+
+def survey(examples: Examples, W: Floats, b: Floats, *, on_plane: int = -1, one_vs_rest: bool = False) -> Survey:
+    """Visit all examples of positive weight once; raises FloatingPointError at a score that is not finite."""
+    rows, y, step = examples
+
+    def visit(part: slice) -> Survey:
+        piece = Examples(_ready(rows, part), y[part], step[part])
+        largest, smallest, loss, wrong, broken = kernels.survey(piece, W, b, on_plane, one_vs_rest)
+        if broken:
+            raise FloatingPointError("a score is not finite")
+        used = int(np.count_nonzero(piece.step))
+        return Survey(_norm_from(largest, piece), smallest, loss, wrong, used)
+
+    return together(_on_all_cores(rows, visit))
+
+
+def together(surveys: Iterable[Survey]) -> Survey:
+    """Return what a plane makes of several stretches of rows; unknown if there are none."""
+    parts = list(surveys)
+    if not parts:
+        return UNKNOWN
+    radii, smallest, losses, wrong, used = zip(*parts, strict=True)
+    return Survey(max(radii), min(smallest), math.fsum(losses), sum(wrong), sum(used))
+
+
+def errors(examples: Examples, W: Floats, b: Floats, on_plane: int) -> Counter[float]:
+    """Count the examples of positive weight that are predicted wrong, by their steps."""
+    S, y = scores(examples.rows, W, b), examples.y
+    wrong = S.argmax(axis=1) != y if S.shape[1] > 1 else np.where(S[:, 0] == 0, on_plane, S[:, 0]) * y < 0
+    steps, counts = np.unique(examples.step[wrong & (examples.step > 0)], return_counts=True)
+    return Counter(dict(zip(steps.tolist(), counts.tolist(), strict=True)))
+
+
+def total(counts: Counter[float]) -> float:
+    """Return the sum of counted steps, the same in whatever parts they were counted."""
+    return math.fsum(step * n for step, n in counts.items())
+
+
+def _norm_from(largest: float, piece: Examples) -> float:
+    """Return the largest norm from its square, by way of scaled values where squares overflow or underflow."""
+    if 1e-280 < largest < math.inf:
+        return math.sqrt(largest)
+    kept = take(piece.rows, np.flatnonzero(piece.step))
+    values = kept.data.astype(np.float64)
+    scale = float(np.abs(values).max(initial=0.0)) or 1.0
+    scaled = np.square(values / scale)
+    if isinstance(kept, Dense):
+        return scale * math.sqrt(scaled.sum(axis=1).max(initial=0.0))
+    ends = np.concatenate(([0.0], np.cumsum(scaled)))
+    return scale * math.sqrt(float(np.diff(ends[kept.indptr.astype(np.intp)]).max(initial=0.0)))
+
+
+def _ready(rows: Rows, part: slice) -> Rows:
+    """Return some rows as compiled code wants them, without a copy where they lie in C order."""
+    if isinstance(rows, Sparse):
+        return rows._replace(indptr=rows.indptr[part.start : part.stop + 1])
+    return Dense(rows.data[part]) if rows.data.flags.c_contiguous else take(rows, part)
+
+
+def _on_all_cores(rows: Rows, job: Callable[[slice], Any]) -> list[Any]:
+    """Do a job on every piece of the rows, side by side: compiled code runs without the interpreter's lock."""
+    _, length = piece(rows)
+    length = min(length, max(64, length // 8))  # many pieces for each core, so that all end together
+    parts = [slice(start, start + length) for start in range(0, count(rows), length)]
+    found: list[Any] = [None] * len(parts)
+    waiting = iter(enumerate(parts))
+
+    def work() -> None:
+        for number, part in waiting:
+            found[number] = job(part)
+
+    cores = min(os.cpu_count() or 1, len(parts))
+    if cores == 1:
+        work()
+        return found
+    with ThreadPoolExecutor(cores - 1) as pool:
+        helpers = [pool.submit(work) for _ in range(cores - 1)]
+        work()
+        for helper in helpers:
+            helper.result()
+    return found
+
+
+def held_out(seed: int, first_row: int, n: int, share: float) -> Array:
+    """Say which rows to hold out, each drawn by its own number: how the rows come in blocks does not matter."""
+    z = np.arange(first_row, first_row + n, dtype=np.uint64) + np.uint64(seed * 0x9E3779B97F4A7C15 % 2**64)
+    for shift, factor in (
+        (30, 0xBF58476D1CE4E5B9),
+        (27, 0x94D049BB133111EB),
+        (31, 1),
+    ):  # SplitMix64 (Steele et al. 2014)
+        z = (z ^ (z >> np.uint64(shift))) * np.uint64(factor)
+    held: Array = z < np.uint64(share * 2**64)
+    return held
+
+
+def norm(W: Floats) -> float:
+    """Return the norm over all entries, without overflow."""
+    scale = float(np.abs(W).max(initial=0.0))
+    return scale * float(np.linalg.norm(W / scale)) if 0 < scale < math.inf else scale
+
+
+def piece(rows: Rows) -> tuple[bool, int]:
+    """Say whether compiled code can take the rows as they lie, and how many to hand over at a time."""
+    contiguous = not isinstance(rows, Dense) or rows.data.flags.c_contiguous
+    row_bytes = sum(part.nbytes for part in rows) // max(1, count(rows))
+    return contiguous, max(64, (CHUNK if contiguous else GATHER) // max(1, row_bytes))

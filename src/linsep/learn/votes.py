@@ -1,0 +1,317 @@
+"""All hypotheses of a run, each with its votes: weights are never stored, only the mistakes that lead to them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from threadpoolctl import threadpool_limits
+
+from linsep.learn import dual_kernels
+from linsep.learn.hypotheses import Arrays, Average, Best, Change, Grow, Keeper, Piece, fitting, whole_numbers
+from linsep.learn.kernels import AnyRule
+from linsep.problem import Array, Dense, Examples, Floats, Rows, Sparse, Weights, take, wide
+
+_BLOCK = 1 << 24  # bytes of inner products to vote on at a time: fewer make a slow product, more leave the cache
+_LISTS = ("codes", "steps", "offsets", "trace", "looks")
+
+
+class Vote(Keeper):
+    """All hypotheses, each with one vote for every visit that left it behind (Freund & Schapire 1999).
+
+    They are not stored: each is its predecessor and one mistake, so two numbers for every mistake are, and once every
+    row that erred. Memory therefore grows with the mistakes, for rows that come from a file too.
+    """
+
+    kind = "vote"
+
+    def __init__(self, alone: bool = False) -> None:
+        self.alone = alone  # whether every weight vector is a machine of its own
+        self.looked = 0
+        self.start: Weights | None = None  # of the run, unless zero
+        self.machines = 1
+        self.rows: list[Rows] = []  # that erred, each once
+        self.codes: list[Array] = []  # their classes
+        self.steps: list[Floats] = []
+        self.offsets: list[Floats] = []  # what each adds to the offset for a step of 1
+        self.trace: list[Array] = []  # place among these rows * machines + weight vector concerned
+        self.looks: list[Array] = []  # before each mistake
+        self.ids = np.empty(0, np.int64)  # numbers in the problem of the rows that are kept, sorted
+        self.places = np.empty(0, np.int64)  # and where each is kept
+        self.rows_kept = 0
+
+    def before(self, rule: AnyRule, weights: Weights) -> AnyRule:
+        """Remember the first weights, unless they are zero."""
+        if self.looked == 0 and self.start is None and (weights.W.any() or weights.b.any()):
+            self.start = weights.copy()
+        self.machines = len(weights.b)
+        return rule
+
+    def after(self, piece: Piece, weights: Weights) -> None:
+        """Keep the mistakes, and the rows that had not erred before."""
+        if len(piece.mistakes):
+            m = np.uint64(len(weights.b))
+            local = (piece.mistakes // m).astype(np.intp)
+            looks = piece.visits(len(weights.b))
+            ids = piece.numbers[looks].astype(np.int64)
+            erred, first = np.unique(ids, return_index=True)
+            new = ~np.isin(erred, self.ids, assume_unique=True)
+            self._keep(piece, local[first[new]], erred[new])
+            places = self.places[np.searchsorted(self.ids, ids)].astype(np.uint64)
+            self.trace.append(places * m + piece.mistakes % m)
+            self.looks.append(looks + self.looked)
+        self.looked += piece.visited
+
+    def _keep(self, piece: Piece, local: Array, ids: Array) -> None:
+        """Keep some rows of a piece under their numbers."""
+        examples = piece.examples
+        y = examples.y[local]
+        self.rows.append(take(examples.rows, local))
+        self.codes.append(((y + 1) // 2 if self.machines == 1 else y).astype(np.int64))
+        self.steps.append(examples.step[local])
+        self.offsets.append(np.full(len(local), piece.rule.offset))
+        at = np.searchsorted(self.ids, ids)
+        self.places = np.insert(self.places, at, np.arange(self.rows_kept, self.rows_kept + len(ids)))
+        self.ids = np.insert(self.ids, at, ids)
+        self.rows_kept += len(ids)
+
+    def wrong(self, examples: Examples, weights: Weights, on_plane: int) -> int:
+        """Return how many examples the vote predicts wrong."""
+        V = self.votes(_matrix(examples.rows, weights.W.shape[1]), on_plane)
+        if self.machines > 1:
+            wrong = V.argmax(axis=1) != examples.y
+        else:
+            wrong = np.where(V[:, 0] == 0, on_plane, V[:, 0]) * examples.y < 0
+        return int(np.count_nonzero(wrong))
+
+    def votes(self, X: Any, on_plane: int) -> Floats:
+        """Return the votes of all hypotheses on some rows, shape (n, machines).
+
+        One weight vector: the votes for the positive side less those for the other. Many: the votes for each class,
+        or if each is a machine of its own, for it less those against it.
+        """
+        n, d = X.shape
+        M = _as_floats(self._erred(d))
+        offsets, V = _join(self.offsets), np.zeros((n, self.machines))
+        size = max(16, _BLOCK // (8 * max(1, self.rows_kept)))
+        sweep = self.sweep(on_plane)
+
+        def vote(begin: int) -> None:
+            block = _as_floats(X[begin : begin + size])
+            K = _product(M, block)
+            if offsets.any():
+                K += offsets[:, None]
+            sweep(K, self._first_scores(block), V[begin : begin + size])
+
+        if n <= size:
+            vote(0)
+        else:  # side by side rather than all cores on one product: the sweep is half of the work
+            with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(os.cpu_count()) as threads:
+                list(threads.map(vote, range(0, n, size)))
+        return V
+
+    def sweep(self, on_plane: int) -> Callable[[Floats, Floats, Floats], None]:
+        """Return what adds up the votes on some rows, of their inner products K and first scores S, into V."""
+        m = np.uint64(self.machines)
+        trace, looks, steps = _join(self.trace).astype(np.uint64), _join(self.looks), _join(self.steps)
+        which, concerned = (trace // m).astype(np.intp), (trace % m).astype(np.intp)
+        own, steps = _join(self.codes).astype(np.intp)[which], steps[which].astype(np.float64)
+        if self.machines > 1 and not self.alone:
+            moves, spans = np.column_stack((which, own, concerned)), _spans(looks, self.looked)
+            return lambda K, S, V: dual_kernels.vote_argmax(K, moves, steps, spans, S, V)
+        jobs = []
+        for c in range(self.machines):
+            mine = concerned == c
+            signs = np.where(own[mine] == (1 if self.machines == 1 else c), 1.0, -1.0)
+            jobs.append((which[mine], signs * steps[mine], _spans(looks[mine], self.looked)))
+
+        def each(K: Floats, S: Floats, V: Floats) -> None:
+            for c, job in enumerate(jobs):
+                column = np.zeros(len(V))
+                dual_kernels.vote(K, *job, S[c], float(on_plane), column)
+                V[:, c] += column
+
+        return each
+
+    def _first_scores(self, X: Any) -> Floats:
+        """Return the scores of the first hypothesis, shape (machines, n)."""
+        if self.start is None:
+            return np.zeros((self.machines, X.shape[0]))
+        S = X @ wide(self.start.W, (self.machines, X.shape[1])).T + self.start.b
+        return np.ascontiguousarray(S.T)
+
+    def _erred(self, d: int) -> Any:
+        """Return the rows that erred as one matrix, and hold them as one from now on."""
+        if len(self.rows) > 1:
+            if all(isinstance(part, Dense) for part in self.rows):
+                self.rows = [Dense(np.concatenate([part.data for part in self.rows]))]
+            else:
+                parts = [sp.csr_array(_matrix(part, d)) for part in self.rows]
+                self.rows = [_rows(sp.vstack(parts, format="csr"))]
+        return _matrix(self.rows[0], d) if self.rows else np.zeros((0, d))
+
+    def done(self) -> None:
+        """Forget the numbers of the rows: others will come under the same."""
+        self.ids, self.places = np.empty(0, np.int64), np.empty(0, np.int64)
+
+    def transform(self, change: Change, d: int) -> None:
+        """Change the rows, and what they add to the offset: a hypothesis is a sum of them."""
+        X, offsets = change(self._erred(d), _join(self.offsets))
+        self.rows, self.offsets = [_rows(X)], [offsets]
+        if self.start is not None:
+            self.start = Weights(*change(wide(self.start.W, (self.machines, d)), self.start.b))
+
+    def grow(self, grow: Grow, places: Array, classes: int) -> None:
+        """Make room for more classes: a mistake of a binary machine is one of two opposite ones."""
+        if len(places) == 1 and classes > 2:  # while there was one class only, there was nothing to vote on
+            self.__init__(self.alone)  # type: ignore[misc]
+            return
+        trace, looks, codes = _join(self.trace).astype(np.uint64), _join(self.looks), _join(self.codes)
+        codes = np.full_like(codes, places[0]) if len(places) == 1 else places[codes.astype(np.intp)]
+        self.codes = [codes]
+        if self.start is not None:
+            self.start = Weights(*grow(self.start.W, self.start.b))
+        if classes > 2:
+            m = np.uint64(self.machines)
+            which, concerned = (trace // m).astype(np.intp), (trace % m).astype(np.intp)
+            if self.machines > 1:
+                concerned = places[concerned]
+            elif self.alone:
+                which, looks = np.repeat(which, 2), np.repeat(looks, 2)
+                concerned = np.tile(places, len(trace))
+            else:
+                concerned = places.sum() - codes[which]  # the other one of two
+            self.trace = [which.astype(np.uint64) * np.uint64(classes) + concerned.astype(np.uint64)]
+            self.looks, self.machines = [looks], classes
+
+    def copy(self) -> Vote:
+        """Return one that goes on from here with other rows."""
+        other = Vote()
+        other.__dict__ |= {key: list(value) if isinstance(value, list) else value for key, value in vars(self).items()}
+        return other
+
+    def state(self) -> Arrays:
+        """Return the rows that erred, the mistakes in order, and the first weights."""
+        self._erred(max([_width(part) for part in self.rows], default=0))
+        arrays = {"numbers": np.array([self.alone, self.looked, self.machines, self.rows_kept])}
+        arrays |= {"ids": self.ids, "places": self.places}
+        arrays |= {name: _join(getattr(self, name)) for name in _LISTS}
+        for rows in self.rows:
+            arrays |= {f"rows_{name}": part for name, part in rows._asdict().items()}
+        if self.start is not None:
+            arrays |= {"start_W": self.start.W, "start_b": self.start.b}
+        return arrays
+
+    @classmethod
+    def from_state(cls, arrays: Arrays, like: Weights) -> Self:
+        """Return the keeper that was written as these arrays."""
+        alone, looked, machines, rows_kept = whole_numbers(arrays["numbers"], 4)
+        self = cls(bool(alone))
+        self.looked, self.machines, self.rows_kept = looked, machines, rows_kept
+        self.ids, self.places = arrays["ids"], arrays["places"]
+        for name in _LISTS:
+            setattr(self, name, [arrays[name]])
+        if "rows_indptr" in arrays:
+            self.rows = [Sparse(arrays["rows_data"], arrays["rows_indices"], arrays["rows_indptr"])]
+        elif "rows_data" in arrays:
+            self.rows = [Dense(arrays["rows_data"])]
+        if "start_W" in arrays:
+            self.start = fitting(arrays["start_W"], arrays["start_b"], like)
+        if machines != len(like.b) and looked:
+            raise ValueError("the number of machines of its vote")
+        self._check_rows(like.W.shape[1])
+        self._check_mistakes()
+        return self
+
+    def _check_rows(self, d: int) -> None:
+        """Refuse rows that are none: compiled code would follow them anywhere."""
+        rows = self.rows_kept
+        kept = self.rows[0] if self.rows else Dense(np.zeros((0, d)))
+        right = bool(np.isfinite(kept.data).all()) and kept.data.dtype.kind in "iuf"
+        if isinstance(kept, Dense):
+            right = right and kept.data.shape == (rows, d)
+        else:
+            ends, indices = kept.indptr.astype(np.float64), kept.indices
+            right = right and kept.indptr.dtype == indices.dtype and indices.dtype.kind == "u" and ends.ndim == 1
+            right = right and len(ends) == rows + 1 and ends[0] == 0 and bool((np.diff(ends) >= 0).all())
+            right = right and ends[-1] == len(kept.data) == len(indices) and int(indices.max(initial=0)) < max(1, d)
+        if not right:
+            raise ValueError("rows of its vote")
+
+    def _check_mistakes(self) -> None:
+        """Refuse mistakes that point outside the rows or classes."""
+        rows, m = self.rows_kept, self.machines
+        (codes, steps, offsets, trace, looks), numbers = (
+            (getattr(self, name)[0] for name in _LISTS),
+            (self.ids, self.places),
+        )
+        right = (
+            codes.shape == steps.shape == offsets.shape == (rows,) and trace.shape == looks.shape and trace.ndim == 1
+        )
+        right = right and all(array.dtype.kind in "iuf" for array in (codes, steps, offsets, trace, looks))
+        right = right and bool(((codes >= 0) & (codes < max(2, m))).all() and ((trace >= 0) & (trace < rows * m)).all())
+        right = right and bool(np.isfinite(steps).all() and np.isfinite(offsets).all())
+        right = right and numbers[0].shape == numbers[1].shape in ((0,), (rows,))
+        right = right and bool(((numbers[1] >= 0) & (numbers[1] < rows)).all() and (np.diff(numbers[0]) > 0).all())
+        visits = np.concatenate(([0], looks, [self.looked])).astype(np.float64)
+        if not (right and bool((np.diff(visits) >= 0).all())):
+            raise ValueError("mistakes of its vote")
+
+
+KEEPERS: dict[str, type[Keeper]] = {kind.kind: kind for kind in (Keeper, Average, Best, Vote)}
+
+
+def new_keeper(kind: str, alone: bool) -> Keeper:
+    """Return what keeps the hypothesis that is asked for; ``alone``: each weight vector is a machine of its own."""
+    return Vote(alone) if kind == Vote.kind else KEEPERS[kind]()
+
+
+def _join(parts: list[Array]) -> Array:
+    """Make one array of a list of them, and leave it as the only one in the list."""
+    if len(parts) != 1:
+        parts[:] = [np.concatenate(parts) if parts else np.empty(0)]
+    return parts[0]
+
+
+def _spans(looks: Array, looked: int) -> Floats:
+    """Return how many looks left behind each hypothesis, the first and the last included."""
+    return np.diff(np.concatenate(([0], looks, [looked]))).astype(np.float64)
+
+
+def _width(rows: Rows) -> int:
+    """Return how many columns the rows need."""
+    return rows.data.shape[1] if isinstance(rows, Dense) else int(rows.indices.max(initial=0)) + 1
+
+
+def _matrix(rows: Rows, d: int) -> Any:
+    """Return rows as a matrix that can be multiplied."""
+    if isinstance(rows, Dense):
+        return rows.data
+    signed = np.dtype(f"i{rows.indptr.dtype.itemsize}")
+    parts = (rows.data, rows.indices.view(signed), rows.indptr.view(signed))
+    return sp.csr_array(parts, shape=(len(rows.indptr) - 1, d))
+
+
+def _rows(X: Any) -> Rows:
+    """Return a matrix as rows."""
+    if not sp.issparse(X):
+        return Dense(X)
+    unsigned = np.dtype(f"u{X.indptr.dtype.itemsize}")
+    return Sparse(X.data, X.indices.astype(unsigned), X.indptr.view(unsigned))
+
+
+def _as_floats(X: Any) -> Any:
+    """Return a matrix of float64, which has the fast product and exact sums of whole numbers."""
+    return X if X.dtype == np.float64 else X.astype(np.float64)
+
+
+def _product(M: Any, X: Any) -> Floats:
+    """Return all inner products of the rows of M with those of X, shape (rows of M, rows of X)."""
+    if sp.issparse(X) and not sp.issparse(M):
+        return np.ascontiguousarray((X @ M.T).T)
+    K = M @ X.T
+    return np.ascontiguousarray(K.toarray() if sp.issparse(K) else K)
