@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import subprocess
 import sys
 import warnings
+import zipfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,9 +20,10 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from numpy.lib import format as npy
 from sklearn.exceptions import ConvergenceWarning
 
-from linsep import Perceptron, fit_source, read
+from linsep import Perceptron, fit_source, read, separate
 from linsep.data.layout import Layout
 from linsep.data.opening import options_like
 from linsep.data.source import RereadError
@@ -326,6 +329,30 @@ def test_labels_that_look_like_measurements() -> None:
     assert len(open_text("x,n\n" + "".join(f"{i % 3},{i % 60}\n" for i in range(900))).to_arrays()[1]) == 900
 
 
+@pytest.mark.parametrize("form", ["svm", "npy", "npz"])
+def test_labels_of_other_files(tmp_path: Path, form: str) -> None:
+    path, y = tmp_path / f"t.{form}", np.array([0.5, 1.5, 0.5])
+    if form == "svm":
+        path.write_text("0.5 1:1\n1.5 1:2\n0.5 1:3\n")
+    elif form == "npy":
+        np.save(path, np.column_stack((np.eye(3), y)))
+    else:
+        np.savez(path, X=np.eye(3), y=y)
+    with pytest.raises(ReadError, match="the labels are numbers with fractions"):
+        read(path).to_arrays()
+    if form == "npy":
+        assert rows(read(path, target=-1))[1] == y.tolist()  # the user is right
+
+
+def test_a_target_that_is_named_is_right() -> None:
+    source = open_text("x,price\n1,0.5\n2,0.5\n5,1.5\n6,1.5\n", target="price")
+    assert fit_source(Perceptron(), source).classes_.tolist() == [0.5, 1.5]
+    X, y = source.to_arrays()
+    assert separate(X, y).kind == "separable"
+    with pytest.raises(ValueError, match="Unknown label type"):
+        Perceptron().fit(X, y)  # as scikit-learn's contract has it
+
+
 def test_labels_of_typed_tables(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     pq.write_table(pa.table({"id": range(4), "sex": list("mffm"), "price": [1.5, 2.0, 2.5, 3.0]}), path)
@@ -463,3 +490,62 @@ def test_any_cells_in_any_encoding(
                 found = None
         outcomes.append(found)
     assert outcomes[0] == outcomes[1]
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Sizes that lie
+
+
+def test_an_index_that_asks_for_too_many_features(tmp_path: Path) -> None:
+    path = tmp_path / "t.svm"
+    path.write_text("1 268435456:1\n-1 1:1\n")
+    with pytest.raises(ReadError, match=r"t\.svm:1: the index of '268435456:1' asks for very many features \(max_feat"):
+        read(path).to_arrays()
+    assert read(path, max_features=2**29).to_arrays()[0].shape == (2, 2**28)
+    assert read(path, n_features=2**28).to_arrays()[0].shape == (2, 2**28)
+
+
+@pytest.mark.parametrize("line", [b"1,", b"x", b'"', b"1 ", b"1:1 "])
+@pytest.mark.parametrize("ending", ["csv.gz", "svm.gz"])
+def test_a_line_without_an_end(tmp_path: Path, line: bytes, ending: str) -> None:
+    path = tmp_path / f"t.{ending}"
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        for _ in range(100):
+            file.write(line * (2**20 // len(line)))
+    with pytest.raises(ReadError, match=r"a line of more than \d+ bytes|more than 131072 columns"):
+        read(path).to_arrays()
+
+
+def archive(path: Path, **members: tuple[dict[str, Any], int]) -> Path:
+    """Write an NPZ of arrays of zeros, in few bytes."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as file:
+        for name, (header, size) in members.items():
+            with file.open(f"{name}.npy", "w", force_zip64=True) as member:
+                npy.write_array_header_1_0(member, {"fortran_order": False, "descr": "<f8", **header})
+                for start in range(0, size, 1 << 20):
+                    member.write(bytes(min(1 << 20, size - start)))
+    return path
+
+
+@pytest.mark.parametrize(("members", "said"), [
+    ({"X": ({"shape": (1, 2**25)}, 2**28), "y": ({"shape": (1,)}, 8)}, "rows have 33554432 columns (max_features="),
+    ({"X": ({"shape": (2**26 + 1, 1), "fortran_order": True}, 2**29 + 8), "y": ({"shape": (1,)}, 8)},
+     "X is in Fortran order and takes 536870920 bytes at once"),
+    ({"X": ({"shape": (2, 0)}, 0), "y": ({"shape": (2,)}, 16)}, "rows have no columns"),
+    ({"X": ({"shape": (2, 1)}, 16), "y": ({"shape": (2,), "descr": "<U2000"}, 16000)}, "labels of 8000 bytes each"),
+    ({"data": ({"shape": (10**6,)}, 8 * 10**6), "indices": ({"shape": (10**6,), "descr": "<i4"}, 4 * 10**6),
+      "indptr": ({"shape": (2,), "descr": "<i8"}, 16), "shape": ({"shape": (2,), "descr": "<i8"}, 16),
+      "y": ({"shape": (1,)}, 8)}, "rows have no columns"),
+])  # fmt: skip
+def test_archives_that_unfold(tmp_path: Path, members: dict[str, Any], said: str) -> None:
+    path = archive(tmp_path / "t.npz", **members)
+    with pytest.raises(ReadError) as caught:
+        read(path).to_arrays()
+    assert str(caught.value).startswith(f"{path}: {said}")
+
+
+def test_more_words_than_allowed() -> None:
+    text = "w,class\n" + "".join(f"w{i},{i % 2}\n" for i in range(50))
+    assert "more than 20 features, one for each word (hash_bits=18 hashes words" in refused(
+        text, categorical="w", max_features=20
+    )

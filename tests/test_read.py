@@ -400,7 +400,7 @@ def test_later_blocks_may_hold_other_numbers() -> None:
     assert error(text + "1\n") == "input:100004: 1 cells where 2 are expected"
     assert error(text + "inf,1\n") == "input:100004, column 'a': an infinite number"
     assert error(text + "1e999,1\n") == "input:100004, column 'a': an infinite number"
-    assert error(text + "1,\n") == "input:100004, column 'b': a missing label"
+    assert error(text + "1,\n") == "input:100004, column 'b': a missing label (missing='drop' allows it)"
     assert (
         error(text.encode() + b"\xff,1\n")
         == "input:100004: the text is not UTF-8: say what it is with encoding='latin-1'"
@@ -451,7 +451,7 @@ def test_missing_cells_of_a_csv() -> None:
     assert [sum(row[1:]) for row in X] == [1, 1, 0, 1]
     assert read_text(text, missing="drop")[1] == [0, 0]  # among words a gap is a word
     assert read_text("a,y\n1,0\n2,\n3,1\n", missing="drop") == ([[1], [3]], [0, 1])
-    assert error("a,y\n1,0\n2,\n", missing="zero") == "input:3, column 'y': a missing label"
+    assert error("a,y\n1,0\n2,\n", missing="zero") == "input:3, column 'y': a missing label (missing='drop' allows it)"
 
 
 def test_words_among_numbers_must_be_meant() -> None:

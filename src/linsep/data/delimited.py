@@ -355,7 +355,7 @@ class DelimitedSource(TableSource):
         absent = np.isin(codes, [code for code, word in enumerate(words) if word in self._spelling.gaps])
         if absent.any():
             if self.options.missing != "drop":
-                raise CellError(int(np.argmax(absent)), self._all[self._target], "a missing label")
+                raise CellError(int(np.argmax(absent)), self._all[self._target], "a missing label", ("missing", "drop"))
             codes = codes[~absent]
         present = np.bincount(codes, minlength=len(words)) > 0
         values = np.empty(present.sum(), dtype=object)

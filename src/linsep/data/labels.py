@@ -43,17 +43,19 @@ def class_labels(y: Any) -> Array:
 
 
 def _check_floats(y: Array) -> None:
-    """Refuse labels that are not finite, and numbers with fractions."""
+    """Refuse labels that are not finite."""
     if not np.isfinite(y).all():
         i = int(np.argmax(~np.isfinite(y)))
         raise DataError("", f"Input y contains {'NaN' if np.isnan(y[i]) else 'infinity'} at row {i}")
-    broken = y != np.floor(y)
-    if broken.any():
-        raise DataError(
-            "",
-            f"Unknown label type: y holds numbers with fractions, such as {float(y[np.argmax(broken)])!r}, which look "
-            "like measurements; turn them into classes first",
-        )
+
+
+def measured(y: Array) -> str | None:
+    """Say what is wrong with labels that look like measurements, numbers with fractions; None if they do not."""
+    broken = y != np.floor(y) if y.dtype.kind == "f" else np.zeros(0, dtype=bool)
+    if not broken.any():
+        return None
+    what = f"the labels are numbers with fractions, such as {float(y[np.argmax(broken)])!r}"
+    return f"Unknown label type: {what}, which look like measurements; turn them into classes first"
 
 
 def check_same_length(X: Any, y: Array) -> None:

@@ -54,7 +54,7 @@ class Parsed(NamedTuple):
 
 
 def parse(
-    text: Any, *, base: int = 0, labels: bool = True, n_features: int | None = None, max_features: int = LARGEST
+    text: Any, *, base: int = 0, labels: bool = True, n_features: int | None = None, max_features: int = LARGEST + 1
 ) -> Parsed:
     r"""Parse whole lines of LIBSVM text.
 

@@ -15,7 +15,7 @@ import numpy as np
 from linsep.data.byte_streams import File
 from linsep.data.cache import BlockCache
 from linsep.data.cells import GAPS
-from linsep.data.labels import label, object_array, tidy
+from linsep.data.labels import label, measured, object_array, tidy
 from linsep.data.layout import Column, Layout, listed
 from linsep.data.sparse import is_sparse
 from linsep.errors import DataNote, ReadError
@@ -235,6 +235,10 @@ class Source(ABC):
             for X, y in self._read(file):
                 if X.shape[0] == 0:
                     continue
+                if first_row == 0 and y is not None and self.options.target is None and self.options.layout is None:
+                    what = measured(y)
+                    if what is not None:
+                        raise ReadError(file.name, what)
                 if self.positive is not None and y is not None and self.positive not in labels:
                     labels.update(y.tolist())
                 yield Block(X, y, first_row)

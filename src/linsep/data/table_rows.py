@@ -193,7 +193,7 @@ def labels(column: Any, name: str, missing: str) -> tuple[Array, Array | None]:
     absent = gaps.to_numpy(zero_copy_only=False) if gaps.true_count else np.zeros(len(column), dtype=bool)
     if absent.any():
         if missing != "drop":
-            raise CellError(int(np.argmax(absent)), name, "a missing label")
+            raise CellError(int(np.argmax(absent)), name, "a missing label", ("missing", "drop"))
         column = column.filter(~absent)
     y = numpy_view(column)
     if y.dtype.kind == "f" and np.isinf(y).any():

@@ -7,8 +7,9 @@ from typing import Any
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import validate_data
 
-from linsep.data.labels import class_labels, must_stay_objects
+from linsep.data.labels import class_labels, measured, must_stay_objects
 from linsep.data.matrices import check_cells, numeric
+from linsep.errors import DataError
 from linsep.problem import Array
 
 
@@ -23,4 +24,8 @@ def checked_matrix(estimator: Any, X: Any, *, reset: bool) -> Any:
 
 def checked_labels(y: Any) -> Array:
     """Return ``y`` as a 1-D array of class labels; a column of them is taken with scikit-learn's warning."""
-    return class_labels(y if must_stay_objects(y) else column_or_1d(y, warn=True))
+    found = class_labels(y if must_stay_objects(y) else column_or_1d(y, warn=True))
+    what = measured(found)
+    if what is not None:
+        raise DataError("", what)
+    return found
