@@ -29,14 +29,13 @@ def fat(rng, X, storage):
 def test_what_has_no_say_does_not_change_a_verdict(storage, offset, classes):
     rng = np.random.default_rng(classes)
     seen = set()
-    for _ in range(25):
+    for _ in range(12):
         n, d = int(rng.integers(classes + 1, 9)), int(rng.integers(1, 4))
         X = rng.integers(-2, 3, size=(n, d))
         y = np.append(np.arange(classes), rng.integers(0, classes, n - classes))
         wide, rows = fat(rng, X, storage)
-        dense = wide.toarray() if sp.issparse(wide) else wide
-        verdict = separate(wide, y[rows], fit_intercept=offset)
-        assert verdict.kind == kind(inequalities(dense.tolist(), y[rows].tolist(), tuple(range(classes)), offset))
+        verdict = separate(wide, y[rows], fit_intercept=offset)  # the constant column is as good as an offset
+        assert verdict.kind == kind(inequalities(X.tolist(), y.tolist(), tuple(range(classes)), True))
         assert verdict.check(wide, y[rows])
         assert proves(verdict, wide, y[rows].tolist())
         seen.add(verdict.kind)
@@ -139,7 +138,7 @@ def test_peelings_put_together():
 def test_levels_in_floats_and_exact_ones_agree(classes, monkeypatch):
     rng = np.random.default_rng(4)
     kinds = []
-    for k in range(40):
+    for k in range(24):
         n = int(rng.integers(5, 25))
         X = rng.integers(0, 2, size=(n, 5)) if k % 2 else rng.integers(-3, 4, size=(n, 3))
         y = np.append(np.arange(classes), rng.integers(0, classes, n - classes))

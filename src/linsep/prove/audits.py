@@ -147,8 +147,8 @@ def retrace(model: Any, X: Any, y: Any, *, coef_init: Any = None, intercept_init
         raise ValueError("one-against-rest is one run for every class: audit a Perceptron of two classes for each")
     rows, labels, kept = _trained_on(model, X, y)
     W, b = model._first_weights(d, model.classes_, coef_init, intercept_init)
-    if model.warm_start and coef_init is None:  # what a warm start began from is gone: zero, or what the caller says
-        W, b = np.zeros_like(W), np.zeros_like(b)
+    if coef_init is None and intercept_init is None:  # those that the model remembers, if it began from any
+        W, b = (part.copy() for part in getattr(model, "_first", (np.zeros_like(W), np.zeros_like(b))))
     return _replayed(model, rows, labels, _among(kept, codes, machines), np.column_stack((W, b)), kept)
 
 
@@ -311,8 +311,6 @@ def audit(
     True
     """
     trail = retrace(model, X, y, coef_init=coef_init, intercept_init=intercept_init)
-    if coef_init is None and intercept_init is None and _began_elsewhere(model, trail):
-        raise ValueError("the run began from other weights than zero: give them as coef_init and intercept_init")
     return audit_trail(model, trail, X, y, gap=gap, margin=margin)
 
 
@@ -427,18 +425,6 @@ def leads_to(trail: Trail, model: Any) -> bool:
     return bool(np.abs(found - trail.end).max() <= (8 * k + _terms(trail)) * _UNIT * size)
 
 
-def _began_elsewhere(model: Any, trail: Trail) -> bool:
-    """Say whether a run leads to its weights from other first weights only, and all its mistakes are such then."""
-    if leads_to(trail, model):
-        return False
-    start = np.column_stack((model.coef_, model.intercept_)) - trail.end
-    W, b, leads = np.ascontiguousarray(start[:, :-1]), start[:, -1].copy(), np.empty(len(trail.trace))
-    kernels.replay(trail.examples, trail.trace, trail.rule.offset, W, b, leads)
-    size = math.sqrt(float(trail.squares.max(initial=0.0)) * float(np.square(np.column_stack((W, b))).sum() + 1.0))
-    slack = (8 * len(leads) + _terms(trail)) * _UNIT * (size + float(np.abs(start).max()))
-    return bool((leads <= trail.rule.margin + slack).all())
-
-
 def _terms(trail: Trail) -> int:
     """Return how many products a score is a sum of, at most, and some for what goes with them."""
     rows = trail.examples.rows
@@ -455,7 +441,10 @@ def _as_a_whole(model: Any, trail: Trail, of_lead: float, terms: int) -> list[st
     """Say what does not fit between the rows, the trace and the model."""
     wrong = []
     if not leads_to(trail, model):
-        wrong.append("the trace does not lead from the first weights to those of the model")
+        wrong.append(
+            "the trace does not lead from the first weights to those of the model: these are other rows, or in another "
+            "order, or fit was given first weights (then give them as coef_init and intercept_init)"
+        )
     machines = len(trail.start)
     radius = math.sqrt(float(trail.squares.max()) / (1 if machines == 1 else 2) - trail.rule.offset)
     slack = (terms + 8) * _UNIT * (model.radius_**2 + 1)

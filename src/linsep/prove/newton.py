@@ -28,6 +28,8 @@ _ELIMINATION = 4e-10  # and elimination, for every column three times
 _EXCHANGE = 1e-9  # and to take out a row, for every column twice
 _PIECE = 5_000_000  # of these between two looks at the clock
 _SINGULAR = 1e-11  # pivots this much below the largest count as zero
+_SHORT, _FIRST_DAMPING = 0.1, 1e-8  # steps after which the next are damped, and by how much of the mean square
+_FREE_STEPS = 40  # without damping: most often they suffice
 _SAME = 1e-6  # steps this near to 1 are whole steps
 _ROUNDING = 1e-14  # steps this short lead nowhere
 _STILL = 1e-9  # changes so much smaller than the weights are none
@@ -43,21 +45,26 @@ class Fit(NamedTuple):
 
 def fit(Z: Floats, w: Floats, *, enough: float, steps: int, clock: Clock) -> Fit:
     """Go from ``w`` towards the minimum until all rows are above ``enough``, it is reached, or no steps are left."""
-    heights = Z @ w
+    heights, damping = Z @ w, 0.0
     below = np.flatnonzero(heights < 1)
-    for _ in range(steps):
+    for number in range(steps):
         if heights.min() > enough:
             return Fit(w, heights, True)
         clock.check(_PACE * len(below) * Z.shape[1] ** 2)
         A = Z if len(below) == len(Z) else Z[below]
         H = A.T @ A
-        ridge = _RIDGE * float(np.trace(H)) / max(1, len(H))
-        H.flat[:: len(H) + 1] += ridge
-        _, goal, flaw = dposv(H, A.sum(axis=0), lower=1)
+        size = float(np.trace(H)) / max(1, len(H))
+        ridge = 0.0 if damping else _RIDGE * size
+        H.flat[:: len(H) + 1] += ridge + damping * size
+        _, change, flaw = dposv(H, (1 - heights[below]) @ A if damping else A.sum(axis=0), lower=1)
         if flaw != 0:
-            return Fit(w, heights, False)
-        change = goal - w
-        if np.abs(change).max() <= _STILL * np.abs(w).max():
+            if damping > _SHORT:
+                return Fit(w, heights, False)
+            damping = max(100 * damping, _FIRST_DAMPING)
+            continue
+        if not damping:
+            change = change - w
+        if damping <= _FIRST_DAMPING and np.abs(change).max() <= _STILL * np.abs(w).max():
             return Fit(w, heights, True)
         rise = Z @ change
         step = _step(heights, rise, ridge * float(w @ change), ridge * float(change @ change))
@@ -68,8 +75,13 @@ def fit(Z: Floats, w: Floats, *, enough: float, steps: int, clock: Clock) -> Fit
         w = w + step * change
         heights += step * rise
         before, below = below, np.flatnonzero(heights < 1)
-        if abs(step - 1) < _SAME and np.array_equal(before, below):
+        if abs(step - 1) < _SAME and damping <= _FIRST_DAMPING and np.array_equal(before, below):
             return Fit(w, heights, True)
+        # after short steps the quadratic is trusted near by only (Levenberg 1944), after long ones farther away again
+        if step < _SHORT and number >= _FREE_STEPS:
+            damping = max(10 * damping, _FIRST_DAMPING)
+        elif step > 0.5 and damping:
+            damping = damping / 10 if damping > _FIRST_DAMPING else 0.0
     return Fit(w, heights, False)
 
 

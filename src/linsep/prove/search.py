@@ -200,7 +200,7 @@ def each_against_rest(case: Case, clock: Clock) -> Certificate | None:
 def of_two_classes(case: Case, clock: Clock) -> Certificate | None:
     """Look for a contradiction within a pair of classes, those whose means are nearest to each other first."""
     data = case.data
-    for a, b in nearest_classes(data):
+    for a, b in nearest_classes(data)[: 2 * data.classes]:
         which = np.flatnonzero((data.y == a) | (data.y == b))
         codes = (data.y[which] == b).astype(np.intp)
         pair = Case(data._replace(rows=take(data.rows, which), y=codes, classes=2), case.limits)
