@@ -23,8 +23,9 @@ def regression(found: Study) -> str:
     if len(found.classes) != 2 or kind is None:
         return ""
     words = (
-        "A <b>logistic regression</b> fits these rows by maximum likelihood. It has a finite answer only where the "
-        "classes overlap: otherwise the likelihood rises forever as some coefficients grow, and software stops anywhere."
+        "A <b>logistic regression</b> fits these rows by maximum likelihood. It has a finite answer only where "
+        "the classes overlap; otherwise the likelihood rises forever as some coefficients grow, and programs stop "
+        "somewhere."
     )
     parts = [paragraph(words, "student")]
     if found.features > _COLUMNS or found.stored > _CELLS:
