@@ -14,7 +14,7 @@ from linsep.pages.reporting import study
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="the report is opened with Playwright, which is not here")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-SECTIONS = ["summary", "verdict", "run", "bound", "margins", "unseen", "weights", "terms"]
+SECTIONS = ["summary", "verdict", "run", "bound", "margins", "unseen", "regression", "weights", "terms"]
 
 
 def toy():
@@ -98,7 +98,8 @@ def test_a_browser_shows_it(pages, browser, name, width):
         "[...document.querySelectorAll('p, dd, td, figcaption')].map(e => parseFloat(getComputedStyle(e).fontSize))"
     )
     assert min(sizes) >= 13  # readable without zooming
-    assert page.evaluate("[...document.querySelectorAll('section')].map(s => s.id)") == SECTIONS
+    wanted = [each for each in SECTIONS if each != "regression" or name != "three"]  # that is about two classes
+    assert page.evaluate("[...document.querySelectorAll('section')].map(s => s.id)") == wanted
     page.close()
 
 
@@ -161,6 +162,24 @@ def test_rows_that_contradict_each_other_are_listed(pages):
     table = re.search(r"<section id=\"verdict\">.*?</section>", pages["exclusive or"][1], re.S)[0]
     assert table.count("<tr>") == 5
     assert "mistakes never end" in said
+
+
+def section(html, name):
+    return text(re.search(rf"<section id=\"{name}\">.*?</section>", html, re.S)[0])
+
+
+def test_coefficients_without_a_finite_estimate_are_named(pages):
+    X = np.array([[0, 2], [1, 5], [0, 4], [1, 3], [0, 6], [0, 1]] * 2)
+    y = np.array(["no", "yes", "yes", "yes", "yes", "no"] * 2)
+    y[8] = "no"  # the same point as row 2: without a dose the classes overlap
+    said = section(report(X, y, feature_names=["dose", "<age>"]), "regression")
+    assert "Quasi-complete separation: the maximum likelihood estimate does not exist." in said
+    assert "dose is +infinity: all 4 rows with dose = 1 have the label = yes" in said
+    assert re.search(r"dose\s+\+inf", said)
+    assert "The response is yes against no." in said
+    assert "the maximum likelihood estimate exists" in section(pages["exclusive or"][1], "regression")
+    assert "linsep separation says it of every coefficient" in section(pages["words"][1], "regression")
+    assert 'id="regression"' not in pages["three"][1]
 
 
 def test_without_an_offset_planes_go_through_the_origin():

@@ -1,6 +1,6 @@
 // The document: strict JSON, its digest, its fields. What it claims is checked elsewhere.
 
-import { DECIMAL, Malformed, Sha256, hex, number, quote, utf8 } from "./exact.js";
+import { DECIMAL, Malformed, Sha256, WIDEST, hex, number, quote, utf8, whole } from "./exact.js";
 
 const LARGEST = 1 << 26; // characters of a document
 const DEEPEST = 20;
@@ -122,7 +122,10 @@ export const text = (v) => typeof v === "string", flag = (v) => typeof v === "bo
 const object = (v) => v instanceof Map;
 const count = (v) => v instanceof Numeral && v.isWhole && v.value >= 0 && v.value <= Number.MAX_SAFE_INTEGER;
 const maybe = (kind) => (v) => v === null || kind(v);
+const sealed = (v) => text(v) && /^[0-9a-f]{64}$/.test(v), texts = (v) => list(v) && v.every(text);
 const FIELDS = {
+  data: { n_rows: count, n_features: count, sha256: sealed, reading: maybe(object), files: texts },
+  made: { by: text, time: text, options: (v) => object(v) && [...v.values()].every(text), note: maybe(text) },
   document: {
     format: text, kind: text, meaning: text, fit_intercept: flag, classes: list, n_features: count, values: text,
     separator: maybe(object), refutation: maybe(object), data: object, made: object, digest: text,
@@ -147,37 +150,56 @@ export function fields(of, kinds, what, optional = []) {
 }
 const counts = (values, what) => values.map((v) => { if (!count(v)) throw new Malformed(`${what} must be whole numbers from 0`); return v.value; });
 
+// A document of format 1 in the words of format 2; it has no sentence and says nothing about its making.
+function renewed(old) {
+  const found = new Map([...old].filter(([name]) => name !== "verdict" && name !== "bracket")), through = old.get("fit_intercept") === false ? " through the origin" : "";
+  if (object(old.get("refutation"))) found.set("refutation", new Map([...old.get("refutation")].map(([name, v]) => [name === "weights" ? "multipliers" : name, v])));
+  found.set("kind", old.get("verdict")).set("values", "binary").set("meaning", MEANINGS[old.get("verdict")]?.(through) ?? "");
+  if (object(old.get("data"))) found.set("data", new Map([...old.get("data"), ["reading", null]]));
+  return found.set("made", new Map([["by", ""], ["time", ""], ["options", new Map()], ["note", null]]));
+}
+
 // The content of a document whose digest and fields are right: numbers as fractions, the rest as plain values.
 export function open(source) {
-  const found = parse(source);
-  if (!(found instanceof Map) || found.get("format") !== "linsep proof 2") throw new Malformed("it does not say “format”: “linsep proof 2”");
+  let found = parse(source);
+  const format = object(found) && found.get("format");
+  if (format !== "linsep proof 2" && format !== "linsep proof 1") throw new Malformed("it does not say “format”: “linsep proof 2”");
   const rest = new Map([...found].filter(([name]) => name !== "digest")), digest = sha256(canonical(rest));
   if (found.get("digest") !== digest) throw new Malformed("it was altered: its digest does not fit its content");
+  if (format === "linsep proof 1") found = renewed(found);
   if (!Object.hasOwn(MEANINGS, found.get("kind"))) throw new Malformed(`this page does not check proofs of the kind ${quote(found.get("kind"))}`);
-  const claim = fields(found, FIELDS.document, "the proof"), features = claim.n_features.value;
+  const claim = fields(found, FIELDS.document, "the proof"), about = fields(claim.data, FIELDS.data, "data", ["files"]), names = classes(claim);
+  fields(claim.made, FIELDS.made, "made");
   if (claim.meaning !== MEANINGS[claim.kind](claim.fit_intercept ? "" : " through the origin")) throw new Malformed("its sentence is not what it proves");
   if (claim.values !== "binary" && claim.values !== "decimal") throw new Malformed("values must be “binary” or “decimal”");
-  if (claim.classes.length < 2 || !claim.classes.every((label) => text(label) || flag(label) || label instanceof Numeral)) throw new Malformed("classes must be two texts or numbers at least");
-  const names = claim.classes.map(labelText);
-  if (new Set(names).size < names.length) throw new Malformed("two classes have the same name");
   if ((claim.separator === null) !== (claim.kind === "overlap") || (claim.refutation === null) !== (claim.kind === "separable")) {
     throw new Malformed(`the proof of ${quote(claim.kind)} has not the parts that it needs, or others`);
   }
-  const about = Object.fromEntries(claim.data);
-  for (const [name, kind] of [["n_rows", count], ["n_features", count], ["sha256", text]]) if (!kind(about[name])) throw new Malformed(`data: the field ${quote(name)} is not what it should be`);
+  const features = claim.n_features.value;
   if (about.n_features.value !== features) throw new Malformed("it names two numbers of features");
   return {
-    digest, kind: claim.kind, meaning: claim.meaning, offset: claim.fit_intercept, classes: names, features, values: claim.values,
+    digest, first: format === "linsep proof 1", kind: claim.kind, meaning: claim.meaning, offset: claim.fit_intercept, classes: names, features, values: claim.values,
     plane: claim.separator && plane(claim.separator, names.length, features), refutation: claim.refutation && refutation(claim.refutation),
-    rows: about.n_rows.value, sha256: about.sha256, reading: about.reading ?? null, made: claim.made,
+    rows: about.n_rows.value, sha256: about.sha256, reading: about.reading,
   };
+}
+function classes(claim) { // by their spelling
+  if (claim.classes.length < 2 || !claim.classes.every((label) => text(label) || flag(label) || label instanceof Numeral)) throw new Malformed("classes must be two texts or numbers at least");
+  const names = claim.classes.map(labelText);
+  if (new Set(names).size < names.length) throw new Malformed("two classes have the same name");
+  return names;
+}
+function numbers(given) { // of one list, whose common denominator must not be too long
+  const found = given.map(number);
+  whole(found, WIDEST);
+  return found;
 }
 function plane(given, classes, features) { // weights of every class with its offset last; of two classes the first has zeros
   const { w, b } = fields(given, FIELDS.separator, "the separator"), expected = classes === 2 ? 1 : classes;
   if (w.length !== expected || b.length !== expected || !w.every((row) => list(row) && row.length === features)) {
     throw new Malformed("a separator must have one weight per feature and one offset, for each class (once for two)");
   }
-  const rows = w.map((row, c) => [...row, b[c]].map(number));
+  const offsets = numbers(b), rows = w.map((row, c) => [...numbers(row), offsets[c]]);
   return classes === 2 ? [rows[0].map(() => number("0")), rows[0]] : rows;
 }
 function refutation(given) {
@@ -185,5 +207,5 @@ function refutation(given) {
   if (!rows.length || rows.length !== rivals.length || rows.length !== multipliers.length) {
     throw new Malformed("a refutation must name a row and a rival for each of its multipliers, at least one");
   }
-  return { rows: counts(rows, "rows"), rivals: counts(rivals, "rivals"), multipliers: multipliers.map(number) };
+  return { rows: counts(rows, "rows"), rivals: counts(rivals, "rivals"), multipliers: numbers(multipliers) };
 }

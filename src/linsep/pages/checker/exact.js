@@ -4,7 +4,8 @@ export class Malformed extends Error {} // the document or the table is not what
 export class Fails extends Error {} // the proof does not prove what it claims about these data
 
 const LONGEST = 100_000; // characters of a number in a document
-const WIDEST = 1_000_000n; // bits of a common denominator
+export const WIDEST = 200_000; // bits of the common denominator of a list of a document
+const ENOUGH = 4_000_000; // bits of any other
 
 const abs = (a) => (a < 0n ? -a : a);
 export function gcd(a, b) {
@@ -12,11 +13,11 @@ export function gcd(a, b) {
   while (b) [a, b] = [b, a % b];
   return a;
 }
-const bits = (a) => BigInt(a.toString(16).length * 4);
-export function lcm(a, b) { // of positive numbers; mostly one divides the other
+const bits = (a) => { const digits = a.toString(16); return 4 * digits.length - Math.clz32(parseInt(digits[0], 16)) + 28; };
+export function lcm(a, b, most = ENOUGH) { // of positive numbers; mostly one divides the other
   if (a % b === 0n) return a;
   const found = (a / gcd(a, b)) * b;
-  if (bits(found) > WIDEST) throw new Malformed("the common denominator of these numbers is too long");
+  if (bits(found) > most) throw new Malformed("the common denominator of these numbers is too long");
   return found;
 }
 export const fraction = (top, bottom = 1n) => {
@@ -57,10 +58,12 @@ export function number(text) {
   if (found) return fraction((found[1] ? -1n : 1n) * BigInt(found[2]), BigInt(found[3] ?? 1));
   found = /^(-?)0x([01])\.([0-9a-f]{1,13})p([+-]\d{1,4})$/.exec(text);
   if (found) {
-    const [, sign, lead, part, exponent] = found, power = Number(exponent) - 4 * part.length;
-    const digits = (sign ? -1n : 1n) * BigInt(`0x${lead}${part}`), whole = power < 0 ? fraction(digits, 1n << BigInt(-power)) : fraction(digits << BigInt(power));
-    if (Number(exponent) > 1023 || Number(exponent) < -1074) throw new Malformed(`${quote(text)} is out of the range of doubles`);
-    return whole;
+    const [, sign, lead, part, exponent] = found, power = Number(exponent) - 4 * part.length, digits = (sign ? -1n : 1n) * BigInt(`0x${lead}${part}`);
+    if (Math.abs(Number(exponent)) > 1100) throw new Malformed(`${quote(text)} is not a double`);
+    const exact = power < 0 ? fraction(digits, 1n << BigInt(-power)) : fraction(digits << BigInt(power));
+    const lowest = power < 0 ? exact.bottom : 1n; // a double is a multiple of 2^-1074 and below 2^1024
+    if (lowest > 1n << 1074n || abs(exact.top) >= exact.bottom << 1024n) throw new Malformed(`${quote(text)} is not a double`);
+    return exact;
   }
   throw new Malformed(`${quote(text)} is not a number`);
 }
@@ -90,8 +93,8 @@ export function wholeRow(cells, values) {
 }
 
 // Fractions times a positive whole number, which makes all of them whole.
-export function whole(values) {
-  const common = values.reduce((found, { bottom }) => lcm(found, bottom), 1n);
+export function whole(values, most = ENOUGH) {
+  const common = values.reduce((found, { bottom }) => lcm(found, bottom, most), 1n);
   return { cells: values.map(({ top, bottom }) => top * (common / bottom)), scale: common };
 }
 

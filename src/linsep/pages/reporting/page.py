@@ -8,6 +8,7 @@ from html import escape
 
 from linsep.pages import checker
 from linsep.pages.reporting import sections
+from linsep.pages.reporting.regression import regression
 from linsep.pages.reporting.study import Study
 from linsep.pages.reporting.words import CSS
 
@@ -28,6 +29,7 @@ def page(found: Study, title: str) -> str:
             sections.bound(found),
             sections.margins(found),
             sections.unseen(found),
+            regression(found),
             sections.weights(found),
             sections.terms(),
         ]

@@ -1,0 +1,58 @@
+"""The section on logistic regression: which coefficients have a finite estimate."""
+
+from __future__ import annotations
+
+from html import escape
+
+from linsep.pages.reporting.pieces import paragraph, section, table
+from linsep.pages.reporting.study import Study
+from linsep.prove.claims import OVERLAP, QUASI, SEPARABLE
+from linsep.prove.regression import separation
+from linsep.prove.regression_words import MEANING, sentences
+
+_COLUMNS = 200  # up to which every coefficient is decided
+_CELLS = 2_000_000
+_SHOWN = 24  # coefficients that are listed
+_ROWS = 8  # of those that prove a status
+_KINDS = {SEPARABLE: "complete", QUASI: "quasi", OVERLAP: "overlap"}
+
+
+def regression(found: Study) -> str:
+    """Return the section for two classes; nothing for more, or where nothing is proved."""
+    kind = _KINDS.get(found.verdict.kind)
+    if len(found.classes) != 2 or kind is None:
+        return ""
+    words = (
+        "A <b>logistic regression</b> fits these rows by maximum likelihood. It has a finite answer only where "
+        "the classes overlap; otherwise the likelihood rises forever as some coefficients grow, and programs stop "
+        "somewhere."
+    )
+    parts = [paragraph(words, "student")]
+    if found.features > _COLUMNS or found.stored > _CELLS:
+        said = f"{MEANING[kind].capitalize()}. <code>linsep separation</code> says it of every coefficient."
+        return section("regression", "Logistic regression", *parts, paragraph(said))
+    names = [found.name(j) for j in range(found.features)]
+    with found.timed("separation"):
+        result = separation(found.X, found.y, names=names, fit_intercept=found.fit_intercept)
+        rows = [
+            [escape(name), f"<b>{status}</b>" if status.endswith("inf") else status, _listed(proving)]
+            for name, status, proving in result.coefficients[:_SHOWN]
+        ]
+        told = sentences(result, "the label")
+    parts.append(paragraph(f"<b>{MEANING[result.kind].capitalize()}.</b>"))
+    parts += [paragraph(f"{escape(text)}.") for text in told]
+    parts.append(table(["coefficient", "estimate", "proved by rows"], rows))
+    if len(result.names) > _SHOWN:
+        parts.append(paragraph(f"{_SHOWN} of {len(result.names):,} coefficients are listed."))
+    parts.append(
+        paragraph(
+            f"The response is {escape(str(found.classes[1]))} against {escape(str(found.classes[0]))}.", "student"
+        )
+    )
+    return section("regression", "Logistic regression", *parts)
+
+
+def _listed(rows: tuple[int, ...]) -> str:
+    """Return row numbers, the first ones of many."""
+    shown = ", ".join(f"{row:,}" for row in rows[:_ROWS])
+    return f"{shown} … {len(rows):,} in all" if len(rows) > _ROWS else shown or "—"
