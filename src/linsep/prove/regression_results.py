@@ -24,7 +24,14 @@ COMPLETE, QUASI, OVERLAP = "complete", "quasi", "overlap"
 
 
 class Coefficient(NamedTuple):
-    """A coefficient, its status, and the rows (observations, from 0) that prove it."""
+    """A coefficient, its status, and the rows (observations, from 0) that prove it.
+
+    Examples
+    --------
+    >>> import linsep
+    >>> linsep.separation([[0], [0], [1], [1]], [0, 1, 1, 1]).coefficients[0]
+    Coefficient(name='Intercept', status='finite', rows=(1,))
+    """
 
     name: str
     status: str
