@@ -1,4 +1,4 @@
-"""Separation in regression models beside passes over the rows and the checks of other packages; which answers differ."""
+"""Separation in regression models beside passes over the rows and other packages, and which answers differ."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import itertools
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import numpy as np
 import pandas as pd
@@ -32,8 +33,8 @@ def four_way(levels: int, factors: int) -> np.ndarray:
     columns = []
     for k in range(min(factors, 5)):
         for some in itertools.combinations(range(factors), k):
-            for values in itertools.product(range(1, levels), repeat=k):
-                columns.append((cells[:, list(some)] == values).all(axis=1))
+            every = itertools.product(range(1, levels), repeat=k)
+            columns += [(cells[:, list(some)] == values).all(axis=1) for values in every]
     return np.column_stack(columns).astype(float)
 
 
@@ -86,13 +87,11 @@ def run() -> Iterator[Row]:
     X, y, firm, year = effects(sized(1_000_000, 20_000), sized(100_000, 2000), sized(1000, 20))
     ours = best(lambda: separation(X, y, family="poisson", absorb=[firm, year]), 2)
     yield at_least(f"separation, {len(y)} rows, two absorbed factors", ours, "10 s", 10.0, 1)
-    try:
+    with suppress(ImportError, TypeError):
         yield at_least(
             f"separation, {len(y)} rows, two absorbed factors", ours, "pyfixest, check of factors alone",
             checked_effects(X, y, firm, year)[0], 0.01,
         )  # fmt: skip
-    except (ImportError, TypeError):
-        pass
 
 
 def tables() -> Iterator[Table]:

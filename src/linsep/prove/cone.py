@@ -178,7 +178,8 @@ class _Levels:
             self.left &= ~np.repeat(system.zero_rows(), system.data.classes)
             plane, first = _look(system)
             if plane is not None:
-                return _as_unknowns(plane, system)
+                view = View(system, self.V, self.left)
+                return shortened(view, column(_as_unknowns(plane, system)), self._some(view.dimension))
             if first is not None:
                 self._add(*first)
         while True:
