@@ -191,9 +191,9 @@ def test_a_section_of_the_report(frame, tmp_path):
     linsep.report(X, frame["cured"], tmp_path / "two.html")
     text = (tmp_path / "two.html").read_text(encoding="utf-8")
     assert "dose is +infinity" in text
-    assert '<section id="separation">' in text
+    assert '<section id="regression">' in text
     linsep.report(X, frame["place"], tmp_path / "three.html")
-    assert '<section id="separation">' not in (tmp_path / "three.html").read_text(encoding="utf-8")
+    assert '<section id="regression">' not in (tmp_path / "three.html").read_text(encoding="utf-8")
 
 
 # ---------------------------------------------------------------------------------------------------------------
