@@ -27,6 +27,7 @@ COMMANDS = (
     "predict",
     "score",
     "separate",
+    "separation",
     "verify",
     "show",
     "report",
@@ -80,6 +81,7 @@ def test_the_keys_of_json_are_the_documented_ones(tmp_path, monkeypatch):
         "predict": f"predict {model} {data} --out labels.csv",
         "score": f"score {model} {data}",
         "separate": f"separate {data} --proof p.json",
+        "separation": "separation overlap.csv --target y",
         "verify": f"verify p.json {data}",
         "show": f"show {model}",
         "show, with data": f"show {model} {data}",
@@ -92,6 +94,7 @@ def test_the_keys_of_json_are_the_documented_ones(tmp_path, monkeypatch):
     mixed = {"mistakes": np.zeros((2, 3)), "weighted": 1.0, "margin_upper": 1.0, "holds": "holds"}
     assert list(mixing_facts(SimpleNamespace(mixing_=mixed))) == told["fit, on a cluster"]
     monkeypatch.chdir(tmp_path)
+    Path("overlap.csv").write_text("x,y\n0,0\n0,1\n1,0\n1,1\n")
     with pages._calm():
         for name, line in lines.items():
             out, code = pages._linsep([*line.split(), "--json"])

@@ -186,6 +186,16 @@ def test_a_step_of_a_pipeline(frame):
     assert calm.transform(X[["age"]]).shape == (90, 1)
 
 
+def test_a_section_of_the_report(frame, tmp_path):
+    X = frame[["dose", "age"]]
+    linsep.report(X, frame["cured"], tmp_path / "two.html")
+    text = (tmp_path / "two.html").read_text(encoding="utf-8")
+    assert "dose is +infinity" in text
+    assert '<section id="regression">' in text
+    linsep.report(X, frame["place"], tmp_path / "three.html")
+    assert '<section id="regression">' not in (tmp_path / "three.html").read_text(encoding="utf-8")
+
+
 # ---------------------------------------------------------------------------------------------------------------
 # Bad input: one line each
 

@@ -39,6 +39,10 @@ CONTRACT = {
     "KernelPerceptron": {"kernel": "rbf"},
     "MaxMarginClassifier": {"fit_intercept": True, "gap": 1e-6},
     "separate": {"X": REQUIRED, "y": REQUIRED, "fit_intercept": True, "time_limit": None},
+    "separation": {
+        "X": REQUIRED, "y": None, "family": "binomial", "names": None, "fit_intercept": True, "values": None,
+        "strata": None, "weights": None, "alias": "drop",
+    },
     "verify": {"proof": REQUIRED, "X": REQUIRED, "y": REQUIRED},
     "largest_margin": {"X": REQUIRED, "y": REQUIRED, "form": "affine", "gap": 1e-6},
     "mistake_bound": {"X": REQUIRED, "y": REQUIRED, "fit_intercept": True, "eta0": 1.0, "coef_init": None},
@@ -58,6 +62,8 @@ RESULTS = {
     "n_features_in_ stop_reason_ mistakes_ mistake_counts_ trace_ history_ radius_ margin_",
     "MaxMarginClassifier": "margin_lower_ margin_upper_ support_ dual_coef_",
     "separate": "kind separator refutation check",
+    "separation": "kind coefficients separated rest direction dimension rank estimable status predict_status to_frame "
+    "check refit",
     "largest_margin": "lower upper w b support",
     "mistake_bound": "radius margin mistakes",
 }

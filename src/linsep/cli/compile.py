@@ -51,6 +51,7 @@ def _jobs() -> Any:
             yield f"learn, {kind}", lambda rows=rows, labels=labels: linsep.Perceptron(max_iter=20).fit(rows, labels)
         for labels in (y, flipped, three):
             yield f"decide, {kind}", lambda rows=rows, labels=labels: linsep.separate(rows, labels).check(rows, labels)
+    yield "separation", lambda: linsep.separation(X, flipped > 0).check()
     yield "margin", lambda: linsep.largest_margin(X, y)
     for ending in ("csv", "svm"):
         yield f"read, {ending}", lambda ending=ending: _read(ending)

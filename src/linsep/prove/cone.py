@@ -20,7 +20,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from flint import fmpq, fmpq_mat, fmpz_mat
+from flint import fmpq, fmpq_mat, fmpz, fmpz_mat
 
 from linsep.problem import Array
 from linsep.prove import faces
@@ -178,7 +178,8 @@ class _Levels:
             self.left &= ~np.repeat(system.zero_rows(), system.data.classes)
             plane, first = _look(system)
             if plane is not None:
-                return _as_unknowns(plane, system)
+                view = View(system, self.V, self.left)
+                return shortened(view, column(_as_unknowns(plane, system)), self._some(view.dimension))
             if first is not None:
                 self._add(*first)
         while True:
@@ -261,12 +262,22 @@ class _Levels:
         """
         W = echelon(inner, list(range(inner.ncols())))[1]
         V = self.V * W
-        divisors = [math.gcd(*(int(value) for value in row)) for row in V.transpose().tolist()]
+        divisors = [_divisor(row) for row in V.transpose().tolist()]
         for k in [k for k, divisor in enumerate(divisors) if divisor > 1]:
             for i in range(V.nrows()):
                 V[i, k] = V[i, k] // divisors[k]
         self.V = V
         return fmpq_mat(W) * fmpq_mat(len(divisors), len(divisors), _diagonal([fmpq(1, d) for d in divisors]))
+
+
+def _divisor(values: list[Any]) -> int:
+    """Return the greatest common divisor."""
+    found = fmpz(0)
+    for value in values:
+        found = found.gcd(value)
+        if found == 1:
+            return 1
+    return int(found)
 
 
 def _diagonal(values: list[Any]) -> list[Any]:

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from linsep.data.threads import quiet_algebra
+from linsep.errors import DataError
 from linsep.prove import check_regression, plain_regression
 from linsep.prove.cone import Face, reduce
 from linsep.prove.exact_values import BINARY, DECIMAL, Cells, cells, fraction, is_binary, short_decimals
@@ -17,6 +18,7 @@ from linsep.prove.regression_families import WITHOUT_INTERCEPT, Model, Response,
 from linsep.prove.regression_inputs import Given, gather
 from linsep.prove.regression_results import COMPLETE, OVERLAP, QUASI, Separation
 
+_WIDE = 12_000  # unknowns; an exact basis of more takes gigabytes
 _LOOK = 64  # rows that show whether floats are short decimals
 
 
@@ -105,7 +107,13 @@ def modelled(given: Given) -> tuple[Model, Cells]:
     exact = cells(given.X, given.values, list(given.names))
     offset = given.offset and given.family not in WITHOUT_INTERCEPT
     response = Response(given.y, given.strata, given.which)
-    return build(given.family, exact, list(given.names), offset, response), exact
+    model = build(given.family, exact, list(given.names), offset, response)
+    if len(model.names) > _WIDE:
+        raise DataError(
+            "", f"the model has {len(model.names):,} coefficients, more than {_WIDE:,}: absorb factors of many levels "
+            "({0})", ("absorb",),
+        )  # fmt: skip
+    return model, exact
 
 
 def _notes(given: Given, exact: Cells, face: Face) -> list[str]:

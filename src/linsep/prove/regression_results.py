@@ -24,7 +24,14 @@ COMPLETE, QUASI, OVERLAP = "complete", "quasi", "overlap"
 
 
 class Coefficient(NamedTuple):
-    """A coefficient, its status, and the rows (observations, from 0) that prove it."""
+    """A coefficient, its status, and the rows (observations, from 0) that prove it.
+
+    Examples
+    --------
+    >>> import linsep
+    >>> linsep.separation([[0], [0], [1], [1]], [0, 1, 1, 1]).coefficients[0]
+    Coefficient(name='Intercept', status='finite', rows=(0,))
+    """
 
     name: str
     status: str
@@ -56,7 +63,7 @@ class Refit:
     >>> found = linsep.separation([[0], [0], [1], [1]], [0, 1, 1, 1])
     >>> left = found.refit()
     >>> left.rows.tolist(), left.columns, left.dropped_columns
-    ([0, 1], ['Intercept'], {'x0': 'on the rows that are left it depends on Intercept'})
+    ([0, 1], ['Intercept'], {'x0': 'on the rows that are left it is zero'})
     """
 
     rows: Array

@@ -9,6 +9,7 @@ the case.
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,11 +19,13 @@ from scipy.optimize import nnls
 from linsep.problem import Array, Floats
 from linsep.prove import algebra
 from linsep.prove.cone import Combination, Face, View, coordinates, whole
+from linsep.prove.nearest_point import nearest_plane
 from linsep.prove.systems import column, entries, primitive
 
 FINITE, UP, DOWN, UNDETERMINED, ALIASED = "finite", "+inf", "-inf", "undetermined", "aliased"
 _POOL = 2000  # different inequalities that are all kept in view
 _NEAR = 1e-9  # relative distances that may be zero
+_SMALL = 1e-10  # multipliers so much smaller than the largest
 _BITS = (4, 12, 30)
 
 
@@ -188,7 +191,8 @@ class Statuses:
     def _member(self, target: list[int]) -> _Answer:
         row = fmpz_mat(1, len(target), target)
         while True:
-            answer = self._by_floats(row) or self._exactly(row)
+            a = self._projected(row)
+            answer = self._by_floats(row, a) or self._by_nearest_point(row) or self._exactly(row, a)
             if answer.direction is None:
                 return answer
             more = self.view.unmet(column(answer.direction))
@@ -199,17 +203,34 @@ class Statuses:
             self.pool = np.concatenate((self.pool, more))
             self._gather()
 
-    def _by_floats(self, row: Any) -> _Answer | None:
-        """Project the target onto the cone: it is there, or what is left of it tells it from the cone."""
-        t = self._scaled_row(row)
+    def _projected(self, row: Any) -> Floats:
+        """Return about the multipliers of the point of the cone that is nearest to the target."""
         try:
-            a, distance = nnls(self.Z.T, t)
-        except RuntimeError:
-            return None
-        if distance > _NEAR:
+            a: Floats = nnls(self.Z.T, self._scaled_row(row))[0]
+        except RuntimeError:  # too many steps
+            return np.zeros(len(self.Z))
+        return a
+
+    def _by_floats(self, row: Any, a: Floats) -> _Answer | None:
+        """Tell from the nearest point whether the target is in the cone: what is left of it tells it from the cone."""
+        t = self._scaled_row(row)
+        if float(np.linalg.norm(self.Z.T @ a - t)) > _NEAR:
             return self._apart(row, t, a)
-        support = np.flatnonzero(a)
-        return self._inside(row, support)
+        for least in (_SMALL, 0.0):  # what rounding has left of a zero
+            support = np.flatnonzero(a > least * a.max())
+            found = self._inside(row, support[np.argsort(-a[support], kind="stable")])
+            if found is not None:
+                return found
+        return None
+
+    def _by_nearest_point(self, row: Any) -> _Answer | None:
+        """Decide by Wolfe's algorithm in floats, which is slower and surer, on the rows and the target's opposite."""
+        t = self._scaled_row(row)
+        near = nearest_plane(np.vstack((self.Z, -t)), None, self.system.clock)
+        if near.w.any() and near.lowest > 0:
+            return self._checked(row, near.w / np.abs(near.w).max())
+        support = near.support[near.support < len(self.Z)]
+        return self._inside(row, support[np.argsort(-near.weights[support], kind="stable")])
 
     def _scaled_row(self, row: Any) -> Floats:
         """Return an integer row as floats in the scaled columns of the view, of norm 1."""
@@ -240,16 +261,19 @@ class Statuses:
     def _apart(self, row: Any, t: Floats, a: Floats) -> _Answer | None:
         """Return a direction that is positive on the pool and negative on the target; None if floats cannot tell."""
         u = self.Z.T @ a - t
-        generic = self.view.scaled(fmpz_mat(1, self.face.dimension, self._generic()))
+        generic = self.view.scaled(fmpz_mat(1, self.face.dimension, self._generic))
         heights = self.Z @ generic
         along = float(t @ generic)
         if not (heights.min() > 0 and along > 0):
             return None
         u = u + 0.5 * float(u @ u) / along * generic
-        u /= np.abs(u).max()
+        return self._checked(row, u / np.abs(u).max())
+
+    def _checked(self, row: Any, u: Floats) -> _Answer | None:
+        """Return a direction near ``u``, of few digits, that exactly is positive on the pool and not on the target."""
         for bits in (*_BITS, 52):
             short = np.rint(u * 2.0**bits)
-            if (self.Z @ short).min() <= 0 or t @ short >= 0:
+            if (self.Z @ short).min() <= 0:
                 continue
             inner = self._coordinates(short)
             if _all_positive(self.A * inner) and int((row * inner)[0, 0]) < 0:
@@ -264,14 +288,18 @@ class Statuses:
         whole_ = [int(v) << int(p - lowest) for v, p in zip(u.tolist(), places.tolist(), strict=True)]
         return column(whole_)
 
+    @cached_property
     def _generic(self) -> list[int]:
+        """The generic direction in the unknowns of the subspace."""
         return whole(coordinates(self.face.span, self.face.direction))
 
-    def _exactly(self, row: Any) -> _Answer:
-        """Decide by Wolfe's algorithm in rational numbers, which always ends."""
+    def _exactly(self, row: Any, a: Floats) -> _Answer:
+        """Decide by Wolfe's algorithm in rational numbers, which always ends, beginning with the nearest point."""
         m = self.A.nrows()
         joined = fmpz_mat([*self.A.tolist(), (-row).tolist()[0]])
-        x, found = algebra.nearest(joined, [m], np.ones(1), self.system.clock)
+        near = np.flatnonzero(a > _SMALL * a.max())
+        start = np.append(1.0, a[near])
+        x, found = algebra.nearest(joined, [m, *near.tolist()], start / start.sum(), self.system.clock)
         if found is None:
             return _Answer(self.pool[:0], [], primitive(entries(self.view.basis * x.transpose())))
         weights = dict(zip(found.rows.tolist(), found.multipliers, strict=True))

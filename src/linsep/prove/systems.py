@@ -122,7 +122,15 @@ class System:
 
     def signs(self, g: Any) -> Array:
         """Return by number the exact sign of every row on unknowns, a column."""
-        return pair_signs(self.data, self.weights(g)).ravel()
+        data, w = self.data, self.weights(g)
+        if isinstance(data.rows, Dense) and data.classes == 2:
+            values = entries(w)
+            used = [j for j in range(data.n_features) if values[j]]
+            if 0 < len(used) <= data.n_features // 4:  # the other columns do not matter
+                part = Dense(np.ascontiguousarray(data.rows.data[:, used]))
+                data = data._replace(rows=part, n_features=len(used))
+                w = column([values[j] for j in [*used, *range(self.data.n_features, len(values))]])
+        return pair_signs(data, w).ravel()
 
 
 def column(values: list[Any]) -> Any:

@@ -1,0 +1,135 @@
+"""Separation in regression models beside passes over the rows and other packages, and which answers differ."""
+
+from __future__ import annotations
+
+import itertools
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+import numpy as np
+import pandas as pd
+
+from benchmarks import DATA, Row, Table, at_least, at_most, best, in_turns, sized
+from linsep import separation
+
+FOUR = ([[0.0, 2.0], [1.0, -2.0], [1.0, -1.0], [-1.0, 0.0]], [1, 1, 0, 1])
+
+
+def quasi(n: int, d: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return random rows with a 0/1 column that is 1 for successes only."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, d))
+    X[:, 0] = rng.random(n) < 0.1
+    y = (X[:, 1:] @ rng.normal(size=d - 1) + 3 * rng.normal(size=n) > 0).astype(int)
+    y[X[:, 0] == 1] = 1
+    return X, y
+
+
+def four_way(levels: int, factors: int) -> np.ndarray:
+    """Return the design of all interactions up to order 4 on a table of counts."""
+    cells = np.array(list(itertools.product(range(levels), repeat=factors)))
+    columns = []
+    for k in range(min(factors, 5)):
+        for some in itertools.combinations(range(factors), k):
+            every = itertools.product(range(1, levels), repeat=k)
+            columns += [(cells[:, list(some)] == values).all(axis=1) for values in every]
+    return np.column_stack(columns).astype(float)
+
+
+def effects(n: int, firms: int, years: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return two columns, counts of which many are 0, and two factors."""
+    rng = np.random.default_rng(1)
+    return rng.normal(size=(n, 2)), rng.poisson(0.3, n), rng.integers(0, firms, n), rng.integers(0, years, n)
+
+
+def detected(X: np.ndarray, y: np.ndarray) -> Callable[[], object]:
+    """Return the job of firthmodels' linear programme."""
+    from firthmodels import detect_separation
+
+    return lambda: detect_separation(X, y)
+
+
+def checked_effects(X: np.ndarray, y: np.ndarray, firm: np.ndarray, year: np.ndarray) -> tuple[float, set[int]]:
+    """Return how long pyfixest's check of fixed effects takes, and the rows that it finds."""
+    from pyfixest.estimation.models.fepois_ import _check_for_separation
+
+    frame = pd.DataFrame({"y": y, "a": X[:, 0], "b": X[:, 1]})
+    fe = pd.DataFrame({"firm": firm, "year": year})
+    started = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = _check_for_separation("y ~ a + b | firm + year", frame, frame[["y"]], frame[["a", "b"]], fe, ["fe"])
+    return time.perf_counter() - started, {int(i) for i in found}
+
+
+def run() -> Iterator[Row]:
+    """Yield times; the rows of 100k×50 are quasi-separated, a pass is ``X @ w``."""
+    X, y = quasi(sized(100_000, 2000), 50)
+    w = np.ones(50)
+    ours, product = in_turns(lambda: separation(X, y), lambda: X @ w, times=7)
+    yield at_most(f"separation, {len(X)}×50, quasi", ours, "X @ w", product, 20)
+    small, labels = quasi(80, 3)
+    ours = best(lambda: separation(small, labels), 20)
+    yield at_least("separation, 80×3, quasi", ours, "50 ms", 0.05, 1)
+    try:
+        yield at_least("separation, 80×3, quasi", ours, "firthmodels", best(detected(small, labels), 20), 0.1)
+        few = sized(20_000, 1000)
+        ours = best(lambda: separation(X[:few], y[:few]), 3)
+        yield at_least(f"separation, {few}×50, quasi", ours, "firthmodels", best(detected(X[:few], y[:few]), 1), 1)
+    except ImportError:
+        pass
+    design = four_way(sized(4, 2), 5)
+    counts = np.random.default_rng(0).poisson(1.0, len(design))
+    ours = best(lambda: separation(design, counts, family="poisson", fit_intercept=False), 2)
+    yield at_least(f"separation, 4-way table, {design.shape[0]}×{design.shape[1]}", ours, "2 s", 2.0, 1)
+    X, y, firm, year = effects(sized(1_000_000, 20_000), sized(100_000, 2000), sized(1000, 20))
+    ours = best(lambda: separation(X, y, family="poisson", absorb=[firm, year]), 2)
+    yield at_least(f"separation, {len(y)} rows, two absorbed factors", ours, "10 s", 10.0, 1)
+    with suppress(ImportError, TypeError):
+        yield at_least(
+            f"separation, {len(y)} rows, two absorbed factors", ours, "pyfixest, check of factors alone",
+            checked_effects(X, y, firm, year)[0], 0.01,
+        )  # fmt: skip
+
+
+def tables() -> Iterator[Table]:
+    """Yield the answers that differ."""
+    body = []
+    try:
+        from firthmodels import detect_separation
+
+        found, other = separation(*FOUR), detect_separation(np.array(FOUR[0]), np.array(FOUR[1]))
+        theirs = dict(zip(other.feature_names, other.is_finite.tolist(), strict=True))
+        ours = dict(zip(found.names, found.statuses, strict=True))
+        body.append(["four rows", f"x1 {ours['x1']}", f"firthmodels: x1 {'finite' if theirs['x1'] else 'infinite'}"])
+    except ImportError:
+        pass
+    try:
+        X, y, firm, year = effects(sized(100_000, 5000), sized(10_000, 500), sized(100, 20))
+        switch = (np.random.default_rng(2).random(len(y)) < 0.01).astype(float)
+        y = np.where(switch == 1, 0, y)
+        ours = separation(np.column_stack((X[:, 0], switch)), y, family="poisson", absorb=[firm, year])
+        theirs = checked_effects(np.column_stack((X[:, 0], switch)), y, firm, year)[1]
+        body.append(
+            [
+                "a column that separates, and factors",
+                f"{len(ours.separated)} rows",
+                f"pyfixest, check of factors: {len(theirs)} rows",
+            ]
+        )
+    except (ImportError, TypeError):
+        pass
+    folder = DATA / "separation"
+    if folder.exists():
+        for k in range(1, 10):
+            frame = pd.read_csv(folder / f"ppml0{k}.csv")
+            terms = [name if name.startswith("x") else f"C({name})" for name in frame.columns if name[0] in "xi"]
+            found = separation(f"y ~ {' + '.join(terms)}", frame, family="poisson", values="decimal")
+            published = np.flatnonzero(frame["separated"]).tolist()
+            same = found.separated.tolist() == published
+            body.append(
+                [f"ppml0{k}", f"{len(found.separated)} rows", f"published: {'the same' if same else len(published)}"]
+            )
+    yield Table("separation", ["data", "linsep", "others"], body)
