@@ -93,7 +93,10 @@ def same(one, other):
     assert (one.margin_, one.radius_, one.training_errors_) == (other.margin_, other.radius_, other.training_errors_)
 
 
-@pytest.mark.parametrize("room", [cluster.farm, cluster.looking, cluster.mixing, cluster.shards, cluster.verdict])
+MODULES = (cluster.parameter_mixing, cluster.predicting, cluster.shards, cluster.verdicts, cluster.workers)
+
+
+@pytest.mark.parametrize("room", MODULES)
 def test_examples_run(room):
     assert doctest.testmod(room).failed == 0
 
