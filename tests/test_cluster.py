@@ -1,6 +1,7 @@
 """Training, predicting and deciding on a Dask cluster, with workers that die at any moment."""
 
 import doctest
+import importlib
 import os
 import pickle
 import signal
@@ -31,7 +32,7 @@ from linsep.cluster.parameter_mixing import Mix
 from linsep.cluster.shard_passes import Answer
 from linsep.cluster.shard_passes import learn as learn_from
 from linsep.cluster.workers import Farm
-from linsep.data.byte_streams import ReadError
+from linsep.errors import DataNote, ReadError
 from linsep.learn.hypotheses import Average, Keeper
 from linsep.problem import Weights
 
@@ -93,12 +94,9 @@ def same(one, other):
     assert (one.margin_, one.radius_, one.training_errors_) == (other.margin_, other.radius_, other.training_errors_)
 
 
-MODULES = (cluster.parameter_mixing, cluster.predicting, cluster.shards, cluster.verdicts, cluster.workers)
-
-
-@pytest.mark.parametrize("room", MODULES)
+@pytest.mark.parametrize("room", ["parameter_mixing", "predicting", "shards", "verdicts", "workers"])
 def test_examples_run(room):
-    assert doctest.testmod(room).failed == 0
+    assert doctest.testmod(importlib.import_module(f"linsep.cluster.{room}")).failed == 0
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -319,6 +317,26 @@ def test_libsvm_and_words_on_shards(client, folder):
     there = cluster.fit(Perceptron(), source, client, shard_bytes=shard_bytes(words, 3))
     assert there.classes_.tolist() == ["yes", "no"]
     assert set.union(*source.seen.values()) == {"town=Ulm", "town=Bonn"}
+
+
+def test_words_that_appear_in_one_shard_only_have_the_columns_of_one_machine(client, folder):
+    towns = ["Ulm"] * 40 + ["Bonn", "Rom"] * 20 + ["Ulm", "Jena"] * 20
+    cells = [(i % 7 - 3, towns[i]) for i in range(len(towns))]
+    lines = [f"{x},{town},{'yes' if (x > 0) ^ (town == 'Rom') else 'no'}" for x, town in cells]
+    path = folder / "towns.csv"
+    path.write_text("x,town,class\n" + "\n".join(lines) + "\n")
+    source = read(path)
+    model = cluster.fit(Perceptron(shuffle=False, max_iter=3), source, client, shard_bytes=400)
+    assert model.feature_names_in_.tolist() == ["x", "town=Ulm", "town=Bonn", "town=Rom", "town=Jena"]
+    whole = read(path)
+    whole.to_arrays()
+    assert whole.names == source.names
+    late = folder / "late.csv"
+    late.write_text("c,z,class\n" + "4,1,a\n6,2,b\n" * 1000 + "rotary,1,a\n")
+    source = read(late)
+    with pytest.warns(DataNote, match="late.csv:2002: column 'c' is taken as words, because 'rotary' is no number"):
+        model = cluster.fit(Perceptron(shuffle=False, max_iter=3), source, client, shard_bytes=3000)
+    assert model.feature_names_in_.tolist() == ["z", "c=4", "c=6", "c=rotary"]
 
 
 def test_separable_data_end_separated_within_the_bound(client, folder):
@@ -687,8 +705,8 @@ def test_a_bad_cell_is_named_and_nothing_is_written(client, folder, capsys):
     out, saved_as = folder / "none.linsep", folder / "none.checkpoint"
     with pytest.raises(SystemExit) as exit_code:
         main(
-            ["fit", path, "--cluster", client.scheduler.address, "--shard-mb", "0.0003", "--model", str(out),
-             "--checkpoint", str(saved_as), "--every", "0s"]
+            ["fit", path, "--numeric", "a", "--cluster", client.scheduler.address, "--shard-mb", "0.0003",
+             "--model", str(out), "--checkpoint", str(saved_as), "--every", "0s"]
         )  # fmt: skip
     assert exit_code.value.code == 2
     message = capsys.readouterr().err

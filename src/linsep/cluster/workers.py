@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from copy import copy
-from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 import dask
@@ -174,7 +173,7 @@ class Farm:
             _check_versions(client)
             self.source, self.shards = cut(source, shard_bytes, lambda pieces: self._spread(quotes, pieces))
             if source.grows:
-                found = self._spread(partial(words_of, self.source), self.shards)
+                found = self._spread(words_of, [(self.source, shard) for shard in self.shards])
                 source.take_levels(found)
                 self.source.take_levels(found)
         self._held: list[Future | None] = [None] * len(self.shards)
@@ -315,9 +314,9 @@ class Farm:
             raise ClusterError(f"{what}: not enough memory on a worker {error}: {_SMALLER}") from None
 
 
-def words_of(source: Source, shard: Shard) -> list[tuple[int, str | None]]:
+def words_of(wanted: tuple[Source, Shard]) -> list[tuple[int, str | None]]:
     """Return the words of a shard that get features, in the order in which they appear."""
-    source = copy(source)
+    source, shard = copy(wanted[0]), wanted[1]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for _ in shard.read(source):
