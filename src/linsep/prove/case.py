@@ -87,7 +87,7 @@ class Case:
 
     def _see(self, *, whole: bool) -> None:
         self.view = ScaledView(self.data, self.rng, whole=whole, wide=self.limits.wide)
-        self.first = self.sample(min(4 * self.view.dimension + 8, self.room()))  # inequalities to begin with
+        self.working = self.sample(min(4 * self.view.dimension + 8, self.room()))  # the last working set, or the first
 
     def attempt(self, strategy: Strategy, clock: Clock) -> Certificate | None:
         """Use a strategy, once more if a sample of the rows gave a wrong view of them."""
@@ -120,12 +120,7 @@ class Case:
     def prefer(self, pairs: Array) -> None:
         """Have working sets begin with some inequalities, the most important first."""
         self.preferred = pairs
-        most = min(4 * self.view.dimension + 8, self.room())
-        self.first = self.sample(most)
-
-    def hard_pairs(self) -> Array:
-        """Return inequalities to begin an exact search with: those that hold the last plane, and some others."""
-        return self.first if self.best is None else np.union1d(self.best.pairs, self.first[: len(self.best.pairs)])
+        self.working = self.sample(min(4 * self.view.dimension + 8, self.room()))
 
     def confirmed(self, kind: str, plane: Separator | None, refutation: Refutation | None) -> Certificate | None:
         """Return a certificate if the exact check agrees."""

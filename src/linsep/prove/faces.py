@@ -330,7 +330,7 @@ def exactly(case: Case, clock: Clock) -> Certificate:
     everything = np.ones((len(data.y), data.classes), dtype=bool)
     everything[np.arange(len(data.y)), data.y] = False
     view = ExactView(data, whole_basis(data), everything.ravel(), clock)
-    w, pairs, found = decide(view, case.hard_pairs(), case.rng, case.limits.exact_views)
+    w, pairs, found = decide(view, case.working, case.rng, case.limits.exact_views)
     if found is None:
         return shortest(case, "separable", w, None)
     pairs = pairs[found.rows]

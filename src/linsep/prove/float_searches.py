@@ -94,6 +94,7 @@ def by_newton(case: Case, clock: Clock) -> Plane | Contradiction | None:
         if w.any() and len(below):
             case.best = Best(w, pairs[below], slack[below])
         if found.heights.min() <= 0:
+            case.working = pairs[np.sort(np.argsort(found.heights)[: 4 * dimension + 8])]
             if not found.ended:
                 return None
             kept, multipliers = newton.corners(Z[below], slack[below], clock)
@@ -118,13 +119,14 @@ PASSES = 60  # over all rows
 
 def by_nearest_point(case: Case, clock: Clock) -> Plane | Contradiction | None:
     """Find the nearest point of the hull of a growing working set; first on a sample of the rows."""
-    n, pairs = len(case.data.y), case.first
+    n, pairs = len(case.data.y), case.working
     near: Nearest | None = None
     few = max(n // FIRST_SHARE, 100 * case.view.dimension)
     if few < n // 2:
         which = np.sort(case.rng.choice(n, few, replace=False))
         pairs, near, _ = _chase(case, case.view.part(which), which, pairs, near, clock)
     pairs, near, met = _chase(case, case.view, np.arange(n), pairs, near, clock)
+    case.working = pairs
     if not near.w.any() or not near.lowest > 0:
         return Contradiction(pairs[near.support], near.weights[near.support])
     return Plane(near.w) if met else None
@@ -145,6 +147,7 @@ def _chase(
     for turn in range(PASSES):
         if not near.w.any() or not near.lowest > 0:
             return pairs, near, False
+        case.working = pairs
         case.best = Best(near.w, pairs[near.support], near.weights[near.support])
         scores, rivals = view.sweep(near.w)
         if scores.min() > 0:

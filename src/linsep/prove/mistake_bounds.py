@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linsep.data.matrices import as_matrix, to_rows
+from linsep.errors import NotSeparable
 from linsep.learn.surveys import squared_norms
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
 from linsep.prove.margin_bracket import integers, root, rounded
@@ -130,7 +131,7 @@ def mistake_bound(
     if not (math.isfinite(eta0) and eta0 > 0 and math.isfinite(update_margin) and update_margin >= 0):
         raise ValueError(f"eta0 must be positive and update_margin not negative, got {eta0!r} and {update_margin!r}")
     form = "augmented" if fit_intercept else "origin"
-    margin = largest_margin(X, y, form=form, gap=gap) if margin is None else margin
+    margin = _margin(X, y, form, gap) if margin is None else margin
     if margin.form != form:
         raise ValueError(f"the bound needs the margin in the {form} form, got {margin.form!r}")
     rows = to_rows(as_matrix(X))
@@ -162,6 +163,19 @@ def mistake_bound(
         formula=_formula(fit_intercept, machines, bool(size), update_margin > 0),
         covers_floats=covered,
     )
+
+
+def _margin(X: Any, y: Any, form: str, gap: float) -> Margin:
+    """Return the largest margin, or raise NotSeparable with the exact proof that there is none."""
+    try:
+        return largest_margin(X, y, form=form, gap=gap)
+    except NotSeparable as found:
+        rows = len(np.unique(found.refutation.rows))
+        raise NotSeparable(
+            f"no plane separates the classes, so that no number of mistakes is enough: {rows} rows contradict each "
+            "other, see .refutation",
+            refutation=found.refutation,
+        ) from None
 
 
 class _Run(NamedTuple):

@@ -22,6 +22,7 @@ from linsep.prove.claims import Data, Refutation, Separator
 from linsep.prove.scaled import in_chunks
 
 SAMPLE = 1024  # rows that show whether a look at all of them is worth while
+PLANE_CELLS = 1 << 32  # weights of a plane, at most
 COPY_CELLS = 1 << 24  # dense data are copied for the sake of a few columns only if they are not larger
 COPY_SHARE = 0.1  # else only for this share of columns; and of rows for those that repeat
 
@@ -44,6 +45,12 @@ class Reduction(NamedTuple):
         """Return a plane for all columns."""
         if self.columns is None:
             return plane
+        cells = math.prod(plane.w.shape[:-1]) * self.whole.n_features
+        if cells > PLANE_CELLS:
+            raise MemoryError(
+                f"the weights of a plane in {self.whole.n_features} columns take {cells * 8 >> 30} GB, and only "
+                f"{len(self.columns)} of the columns have a say: number the columns in use from 0 on"
+            )
         zero: Any = Fraction(0) if plane.w.dtype == object else 0.0
         w = np.full((*plane.w.shape[:-1], self.whole.n_features), zero, dtype=plane.w.dtype)
         w[..., self.columns] = plane.w

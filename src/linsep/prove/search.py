@@ -90,6 +90,9 @@ def solved(case: Case, clock: Clock) -> Certificate:
     return faces.exactly(case, clock)
 
 
+PEELED_UNKNOWNS = 64  # from which on fewer rows and columns pay for looking at all columns again and again
+
+
 def strategies(case: Case) -> Iterator[Strategy]:
     """Yield what to try on a case, cheap means first; what cannot fail comes after all of them."""
     data = case.data
@@ -98,11 +101,11 @@ def strategies(case: Case) -> Iterator[Strategy]:
         yield _settled(by_least_squares)
     if not few:
         yield of_equal_rows
-    if not several and case.weak is not None and case.limits.float_searches:
+    if not several and case.weak is not None and case.limits.float_searches and case.view.dimension > PEELED_UNKNOWNS:
         yield after_planes_of_one_column
     if case.view.wide:
         yield each_against_rest if several else after_long_descent
-    if few and (several or case.view.dimension > case.limits.unknowns or 2 * len(data.y) < data.n_features):
+    if few and (several or isinstance(data.rows, Sparse) or case.view.dimension > case.limits.unknowns):
         yield in_independent_columns
     if few:
         yield of_equal_rows
