@@ -133,11 +133,11 @@ const FIELDS = {
   separator: { w: list, b: list },
   refutation: { rows: list, rivals: list, multipliers: list },
 };
-export const MEANINGS = {
+export const MEANINGS = Object.assign(Object.create(null), { // nothing else has a place in it, such as "toString"
   separable: (through) => `a plane${through} has every row strictly on its side`,
   quasi: (through) => `no plane${through} has every row strictly on its side, but one has none on the wrong side`,
   overlap: (through) => `every plane${through} has rows on the wrong side, or all rows on it`,
-};
+});
 
 export function fields(of, kinds, what, optional = []) {
   const names = Object.keys(kinds);
