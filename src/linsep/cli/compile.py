@@ -52,6 +52,8 @@ def _jobs() -> Any:
         for labels in (y, flipped, three):
             yield f"decide, {kind}", lambda rows=rows, labels=labels: linsep.separate(rows, labels).check(rows, labels)
     yield "margin", lambda: linsep.largest_margin(X, y)
+    for labels in (flipped, three):
+        yield "fewest errors", lambda labels=labels: linsep.fewest_errors(X, labels, max_nodes=2).check(X, labels)
     for ending in ("csv", "svm"):
         yield f"read, {ending}", lambda ending=ending: _read(ending)
 
