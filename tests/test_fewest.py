@@ -455,7 +455,7 @@ def test_the_classifier_takes_data_that_overlap():
 def test_largest_margin_of_what_remains():
     X = np.array([[0.0, 0.0], [1.0, 0.0], [3.0, 0.0], [3.0, 2.0], [0.5, 0.0]])
     y = np.array([0, 0, 1, 1, 1])
-    with pytest.raises(linsep.NotSeparable, match="on_overlap='drop'"):
+    with pytest.raises(linsep.NotSeparable, match="not linearly separable"):
         linsep.MaxMarginClassifier().fit(X, y)
     model = linsep.MaxMarginClassifier(on_overlap="drop").fit(X, y)
     assert model.dropped_.tolist() == [4]

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from linsep.data.labels import at_least_two_classes, check_same_length
+from linsep.learn.state_files import must
 from linsep.models.linear import Linear
 from linsep.models.validation import checked_labels, checked_matrix
 from linsep.problem import Array
@@ -39,7 +40,7 @@ class FewestErrorsClassifier(Linear):
     wrong_ : ndarray of shape (k,)
         Training rows that are wrong, the most doubtful first.
     fewest_ : Fewest
-        The result with its certificate.
+        The result with its certificate; not saved with the model, ``linsep.to_json`` writes it.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (d,)
         Names of the features, where the rows came with names.
@@ -60,6 +61,8 @@ class FewestErrorsClassifier(Linear):
     """
 
     on_plane = -1  # scikit-learn's rule
+
+    _needs = Linear._needs | {"errors_lower_", "errors_upper_", "wrong_"}
 
     def __init__(self, *, fit_intercept: bool = True, time_limit: float | None = 10.0, max_nodes: int | None = None):
         self.fit_intercept = fit_intercept
@@ -101,6 +104,18 @@ class FewestErrorsClassifier(Linear):
         self.wrong_ = found.rows
         self.fewest_: Fewest = found
         return self
+
+    def _state(self) -> dict[str, Any]:
+        """Return the fitted attributes; the certificate is a document of its own."""
+        return {key: value for key, value in super()._state().items() if key != "fewest_"}
+
+    def _check_state(self) -> None:
+        """Refuse, besides, bounds and rows that cannot be."""
+        super()._check_state()
+        lower, upper, wrong = self.errors_lower_, self.errors_upper_, self.wrong_
+        must(type(lower) is int and type(upper) is int and 0 <= lower <= upper, "bounds of its errors")
+        must(isinstance(wrong, np.ndarray) and wrong.dtype.kind == "i" and wrong.ndim == 1, "wrong rows")
+        must(bool((wrong >= 0).all()), "wrong rows")
 
 
 def _floats(values: Array) -> Array:
