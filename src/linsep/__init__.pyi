@@ -16,6 +16,7 @@ from linsep.figures.style import theme as theme
 from linsep.models.exchange import from_liblinear as from_liblinear
 from linsep.models.exchange import to_liblinear as to_liblinear
 from linsep.models.exchange import to_onnx as to_onnx
+from linsep.models.fewest_errors import FewestErrorsClassifier as FewestErrorsClassifier
 from linsep.models.files import load as load
 from linsep.models.files import save as save
 from linsep.models.from_files import fit_source as fit_source
@@ -38,6 +39,8 @@ from linsep.prove.documents import verify as verify
 from linsep.prove.error_bounds import ErrorBound as ErrorBound
 from linsep.prove.error_bounds import Generalization as Generalization
 from linsep.prove.error_bounds import generalization as generalization
+from linsep.prove.fewest import Fewest as Fewest
+from linsep.prove.fewest import fewest_errors as fewest_errors
 from linsep.prove.margins import Margin as Margin
 from linsep.prove.margins import largest_margin as largest_margin
 from linsep.prove.mistake_bounds import Bound as Bound

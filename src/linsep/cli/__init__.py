@@ -1,4 +1,4 @@
-"""The command line: ``linsep fit | predict | score | separate | separation | verify | show | report | convert | ...``.
+"""The command line: ``linsep fit | predict | score | separate | separation | errors | verify | show | report | ...``.
 
 Nothing heavy is imported before a command needs it, so that ``linsep --help`` answers at once.
 """
@@ -13,7 +13,20 @@ import warnings
 import typer
 
 from linsep.cli import compile as compile_command
-from linsep.cli import convert, explore, fit, generate, predict, report, score, separate, separation, show, verify
+from linsep.cli import (
+    convert,
+    errors,
+    explore,
+    fit,
+    generate,
+    predict,
+    report,
+    score,
+    separate,
+    separation,
+    show,
+    verify,
+)
 from linsep.cli.failures import failure, interrupt, leave, notice
 from linsep.errors import DataNote
 
@@ -37,6 +50,7 @@ for _command, _example in (
     (score.score, "linsep score species.linsep test.csv --at-most 0.05"),
     (separate.separate, "linsep separate data.csv --target species --proof proof.json"),
     (separation.separation, 'linsep separation data.csv --formula "HG ~ NV + PI + EH"'),
+    (errors.errors, "linsep errors data.csv --target species --time-limit 10 --out clean.csv"),
     (verify.verify, "linsep verify proof.json data.csv --target species"),
     (show.show, "linsep show species.linsep train.csv --out figures"),
     (report.report, "linsep report data.csv --target species --out report.html"),

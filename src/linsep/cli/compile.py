@@ -53,6 +53,8 @@ def _jobs() -> Any:
             yield f"decide, {kind}", lambda rows=rows, labels=labels: linsep.separate(rows, labels).check(rows, labels)
     yield "separation", lambda: linsep.separation(X, flipped > 0).check()
     yield "margin", lambda: linsep.largest_margin(X, y)
+    for labels in (flipped, three):
+        yield "fewest errors", lambda labels=labels: linsep.fewest_errors(X, labels, max_nodes=2).check(X, labels)
     for ending in ("csv", "svm"):
         yield f"read, {ending}", lambda ending=ending: _read(ending)
 

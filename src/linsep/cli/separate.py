@@ -97,6 +97,7 @@ def separate(
                 if len(verdict.classes) == 2
                 else "Weighted so, class by class, the rows and those held against them cancel: no weights serve all."
             )
+            console.print(f"How far from separable, and which rows stand in the way: linsep errors {' '.join(data)}")
 
     result(facts, screen, show)
     raise typer.Exit(0 if verdict.kind == "separable" else 1)

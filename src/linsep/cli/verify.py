@@ -16,7 +16,8 @@ from linsep.wording import verdict_meaning
 @grouped
 def verify(
     proof: Annotated[
-        str, typer.Argument(metavar="PROOF", help="A file that separate or separation wrote.", show_default=False)
+        str,
+        typer.Argument(metavar="PROOF", help="A file that separate, separation or errors wrote.", show_default=False),
     ],
     data: Data,
     *,
@@ -40,13 +41,12 @@ def verify(
         raise ValueError(f"{proof}: {error}") from None
     X, y = all_at_once(open_data(data, reading, screen))
     holds = check(text, X, y)
+    claim = f"{verdict.kind}, {_meaning(verdict)}"
     facts = {"command": "verify", "proof": proof, "data": data, "verdict": verdict.kind, "holds": holds}
 
     def show(console: Any) -> None:
         if holds:
-            console.print(
-                headline(f"the proof holds: {verdict.kind}, {verdict_meaning(verdict.kind, verdict.fit_intercept)}")
-            )
+            console.print(headline(f"the proof holds: {claim}"))
         else:
             console.print(headline("the proof does not hold for these data"))
             console.print(
@@ -57,3 +57,10 @@ def verify(
 
     result(facts, screen, show)
     raise typer.Exit(0 if holds else 1)
+
+
+def _meaning(verdict: Any) -> str:
+    """Return what a proof claims."""
+    if verdict.kind == "fewest-errors":
+        return f"at least {verdict.lower:,} and at most {verdict.upper:,} rows are wrong under any plane"
+    return verdict_meaning(verdict.kind, verdict.fit_intercept)

@@ -7,6 +7,8 @@ A cell further down that does not fit shows that the column is of another kind: 
 
 from __future__ import annotations
 
+import csv
+import io
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -278,6 +280,17 @@ class DelimitedSource(TableSource):
     def _target_name(self) -> str | None:
         """The name of the column with the labels, if they are wanted."""
         return None if self._target is None or not self.options.labels else self._all[self._target]
+
+    def records(self) -> tuple[list[str] | None, int | None, Iterator[list[str]]]:
+        """Return the header, if there is one, the place of the label, and the cells of every row as written."""
+
+        def cells() -> Iterator[list[str]]:
+            for file in self.files:
+                with file.open() as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as text:
+                    rows = (row for row in csv.reader(text, delimiter=self._delimiter) if row)
+                    yield from islice(rows, int(self._header), None)
+
+        return (self._all if self._header else None), self._target, cells()
 
     def _texts(self, file: File, skip: int) -> Iterator[memoryview]:
         """Yield whole rows without the header, which takes so many lines; buffers are used again, see `pieces`."""

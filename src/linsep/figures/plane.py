@@ -44,6 +44,8 @@ class PlaneDisplay(Display):
         What the two axes are.
     support : ndarray of bool of shape (n,), default=None
         Rows to put a ring around.
+    suspects : ndarray of bool of shape (n,), default=None
+        Rows to put a cross on: those that stand in the way of a plane that separates.
     caption : str, default=""
         What was done to bring the rows on paper.
 
@@ -74,11 +76,13 @@ class PlaneDisplay(Display):
         labels: tuple[Any, Any],
         axes_names: tuple[str, str],
         support: Array | None = None,
+        suspects: Array | None = None,
         caption: str = "",
     ) -> None:
         self.points, self.positive, self.w, self.b = points, positive, w, b
         self.counts, self.labels, self.axes_names = counts, labels, axes_names
         self.support = np.zeros(len(points), bool) if support is None else support
+        self.suspects = np.zeros(len(points), bool) if suspects is None else suspects
         self.caption = caption
         self.margin_ = float(np.abs(points @ w + b).min() / np.linalg.norm(w))
 
@@ -110,7 +114,7 @@ class PlaneDisplay(Display):
         display = cls(
             drawn.points, codes[drawn.rows] == 1, drawn.w, drawn.b, counts=counts[drawn.rows],
             labels=tuple(model.classes_.tolist()), axes_names=drawn.names, support=support[drawn.rows],
-            caption=drawn.caption,
+            suspects=in_the_way(model, X.shape[0])[drawn.rows], caption=drawn.caption,
         )  # fmt: skip
         return display.plot(ax=ax, style=style)
 
@@ -141,6 +145,9 @@ class PlaneDisplay(Display):
             x, y = self.points[self.support].T
             rings: dict[str, Any] = {"facecolors": "none", "edgecolors": palette.ink, "linewidths": 1.4}
             ax.scatter(x, y, s=150, label="support rows", zorder=4, **rings)
+        if self.suspects.any():
+            x, y = self.points[self.suspects].T
+            ax.scatter(x, y, s=110, marker="x", color=palette.ink, linewidths=1.6, label="in the way", zorder=5)
         if wrong.any():
             draw_crosses(ax, self.points[wrong], palette, "on the wrong side")
         frame.fit(ax)
@@ -231,6 +238,16 @@ def judged(display: type, model: Any, X: Any, y: Any) -> tuple[Any, Array]:
     codes = class_codes(class_labels(y), model.classes_)
     check_same_length(X, codes)
     return X, codes
+
+
+def in_the_way(model: Any, n: int) -> Array:
+    """Return which rows a model of the fewest errors has wrong, or one of the largest margin has dropped."""
+    marked = np.zeros(n, bool)
+    for name in ("wrong_", "dropped_"):
+        rows = getattr(model, name, None)
+        if rows is not None and len(rows) and rows.max() < n:
+            marked[rows] = True
+    return marked
 
 
 def records(model: Any, n: int) -> tuple[Array, Array]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from linsep.learn.hypotheses import Keeper
 from linsep.learn.state_files import CODECS, Codec, Codecs, Path, Reader, RefusedError, Writer, opened, write
+from linsep.models.fewest_errors import FewestErrorsClassifier
 from linsep.models.kernel_perceptron import KernelPerceptron
 from linsep.models.max_margin import MaxMarginClassifier
 from linsep.models.online import SavedKeeper, Stretch
@@ -133,6 +134,7 @@ _CODECS: Codecs = {
 # to make another estimator savable, add it here
 _KINDS: dict[str, Any] = {
     "KernelPerceptron": KernelPerceptron,
+    "FewestErrorsClassifier": FewestErrorsClassifier,
     "MaxMarginClassifier": MaxMarginClassifier,
     "PassiveAggressive": PassiveAggressive,
     "Perceptron": Perceptron,

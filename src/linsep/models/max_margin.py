@@ -16,6 +16,7 @@ from linsep.models.validation import checked_labels, checked_matrix
 from linsep.problem import Array, Floats
 from linsep.prove import margins
 from linsep.prove.claims import Data
+from linsep.prove.fewest import fewest_errors
 
 
 class MaxMarginClassifier(Linear):
@@ -30,6 +31,11 @@ class MaxMarginClassifier(Linear):
         Whether the plane may have an offset; without one it goes through the origin.
     gap : float, default=1e-6
         Largest relative width of the bracket on the margin. A warning says when double precision does not get there.
+    on_overlap : {"raise", "drop"}, default="raise"
+        What to do with data that no plane separates: raise ``NotSeparable``, or drop the fewest rows that leave the
+        rest separable, as few as ``fewest_errors`` finds in ``time_limit``.
+    time_limit : float, default=10.0
+        Seconds for finding the rows to drop; None waits until they are proved to be the fewest.
 
     Attributes
     ----------
@@ -43,6 +49,8 @@ class MaxMarginClassifier(Linear):
         The plane keeps at least the first from every training row, and no plane keeps more than the second.
     support_ : ndarray of shape (k,)
         Rows that hold the plane in its place.
+    dropped_ : ndarray of shape (m,)
+        Rows that were left out because no plane separates all of them.
     dual_coef_ : ndarray of shape (1, k) or (classes, k)
         Their signed multipliers: ``coef_`` is ``dual_coef_ @ X[support_]``, up to the gap.
     n_features_in_ : int
@@ -74,9 +82,18 @@ class MaxMarginClassifier(Linear):
 
     _needs = Linear._needs | {"margin_lower_", "margin_upper_", "support_", "dual_coef_"}
 
-    def __init__(self, *, fit_intercept: bool = True, gap: float = 1e-6):
+    def __init__(
+        self,
+        *,
+        fit_intercept: bool = True,
+        gap: float = 1e-6,
+        on_overlap: str = "raise",
+        time_limit: float | None = 10.0,
+    ):
         self.fit_intercept = fit_intercept
         self.gap = gap
+        self.on_overlap = on_overlap
+        self.time_limit = time_limit
 
     def fit(self, X: Any, y: Any) -> Self:
         """Find the plane of largest margin.
@@ -98,15 +115,29 @@ class MaxMarginClassifier(Linear):
         gap: Any = self.gap
         if not (isinstance(gap, Real) and 0 < float(gap) < 1):
             raise ValueError(f"gap must be between 0 and 1, got {gap!r}")
+        if self.on_overlap not in ("raise", "drop"):
+            raise ValueError(f"on_overlap must be 'raise' or 'drop', got {self.on_overlap!r}")
         if y is None:
             raise ValueError("MaxMarginClassifier requires y to be passed, but the target y is None")
         X = checked_matrix(self, X, reset=True)
         y = checked_labels(y)
         check_same_length(X, y)
         classes, codes = at_least_two_classes(y)
-        data = Data(to_rows(X), codes.astype(np.intp), X.shape[1], len(classes), bool(self.fit_intercept))
-        with self._explained(X, np.zeros(1)):
-            found = margins.of_data(data, "affine" if self.fit_intercept else "origin", float(gap))
+        try:
+            found, self.dropped_ = self._largest(X, codes, len(classes)), np.zeros(0, dtype=np.intp)
+            kept = np.arange(len(codes))
+        except NotSeparable:
+            if self.on_overlap == "raise":
+                raise
+            fewest = fewest_errors(X, codes, fit_intercept=bool(self.fit_intercept), time_limit=self.time_limit)
+            self.dropped_ = np.sort(fewest.rows)
+            kept = np.setdiff1d(np.arange(len(codes)), self.dropped_)
+            if len(np.unique(codes[kept])) < len(classes):
+                raise NotSeparable(
+                    "no plane separates the classes, and dropping the fewest rows leaves a class without any: there is "
+                    "no margin to find; linsep.FewestErrorsClassifier takes such data."
+                ) from None
+            found = self._largest(X[kept], codes[kept], len(classes))
         if found.w.dtype == object:
             raise NotSeparable(
                 f"some plane separates the classes, but by a margin of at most {found.upper:.3g}, too little to place "
@@ -117,8 +148,15 @@ class MaxMarginClassifier(Linear):
         self.classes_ = classes
         self.margin_lower_, self.margin_upper_ = found.lower, found.upper
         self.coef_, self.intercept_ = _scored(found)
-        self.support_, self.dual_coef_ = _duals(found, codes, len(self.coef_))
+        support, self.dual_coef_ = _duals(found, codes[kept], len(self.coef_))
+        self.support_ = kept[support]
         return self
+
+    def _largest(self, X: Any, codes: Array, classes: int) -> margins.Margin:
+        """Return the largest margin of rows that a plane separates."""
+        data = Data(to_rows(X), codes.astype(np.intp), X.shape[1], classes, bool(self.fit_intercept))
+        with self._explained(X, np.zeros(1)):
+            return margins.of_data(data, "affine" if self.fit_intercept else "origin", float(self.gap))
 
     def _check_state(self) -> None:
         """Refuse, besides, bounds and factors that do not belong to the weights."""

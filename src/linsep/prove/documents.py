@@ -18,16 +18,17 @@ import numpy as np
 
 from linsep.problem import Array, Dense, Rows, Sparse, count, take
 from linsep.prove.claims import Data, Refutation, Separator, Verdict, holds, read
+from linsep.prove.fewest_document import fewest_from_json, fewest_to_json
 
 _FORMAT = "linsep proof 1"
 
 
-def to_json(verdict: Verdict, X: Any, y: Any) -> str:
+def to_json(verdict: Any, X: Any, y: Any) -> str:
     """Return a verdict with its proof as a JSON document about these data.
 
     Parameters
     ----------
-    verdict : Verdict
+    verdict : Verdict or Fewest
     X : array-like or sparse matrix of shape (n, d)
     y : array-like of shape (n,)
 
@@ -46,6 +47,10 @@ def to_json(verdict: Verdict, X: Any, y: Any) -> str:
     data = read(X, y, verdict.classes, verdict.fit_intercept)
     if data is None or data.n_features != verdict.n_features:
         raise ValueError("these are not the data of the verdict: labels or numbers of features differ")
+    if verdict.kind == "fewest-errors":
+        content = {"format": _FORMAT, **fewest_to_json(verdict), "data": fingerprint(data)}
+        content["classes"] = [_plain(label) for label in verdict.classes]
+        return json.dumps({**content, "digest": _digest(content)}, separators=(",", ":"), allow_nan=False) + "\n"
     return written(verdict, fingerprint(data))
 
 
@@ -77,7 +82,7 @@ def written(verdict: Verdict, about: dict[str, Any]) -> str:
     return json.dumps({**content, "digest": _digest(content)}, indent=1, allow_nan=False) + "\n"
 
 
-def from_json(text: str) -> tuple[Verdict, dict[str, Any]]:
+def from_json(text: str) -> tuple[Any, dict[str, Any]]:
     """Return the verdict in a document and the fingerprint of its data; what it claims is not checked here.
 
     Parameters
@@ -86,7 +91,7 @@ def from_json(text: str) -> tuple[Verdict, dict[str, Any]]:
 
     Returns
     -------
-    verdict : Verdict
+    verdict : Verdict or Fewest
     fingerprint : dict
 
     Raises
@@ -109,6 +114,8 @@ def from_json(text: str) -> tuple[Verdict, dict[str, Any]]:
         digest = content.pop("digest", None)
         if digest != _digest(content):
             raise ValueError("it was altered: its digest does not fit its content")
+        if content.get("kind") == "fewest-errors":
+            return fewest_from_json(content), content["data"]
         plane, contradiction = content["separator"], content["refutation"]
         verdict = Verdict(
             content["verdict"],
@@ -129,8 +136,8 @@ def verify(proof: Any, X: Any, y: Any) -> bool:
 
     Parameters
     ----------
-    proof : Verdict, path or str
-        A verdict, the path of a proof file, or its text.
+    proof : Verdict, Fewest, path or str
+        A verdict or a result of ``fewest_errors``, the path of a proof file, or its text.
     X : array-like or sparse matrix of shape (n, d)
     y : array-like of shape (n,)
 
@@ -151,8 +158,8 @@ def verify(proof: Any, X: Any, y: Any) -> bool:
     >>> linsep.verify(linsep.separate(X, y), X, y)
     True
     """
-    if isinstance(proof, Verdict):
-        return proof.check(X, y)
+    if hasattr(proof, "check"):
+        return bool(proof.check(X, y))
     if not (isinstance(proof, str) and proof.lstrip().startswith("{")):
         with open(os.fspath(proof), encoding="utf-8") as file:
             proof = file.read()
@@ -160,7 +167,7 @@ def verify(proof: Any, X: Any, y: Any) -> bool:
     data = read(X, y, verdict.classes, verdict.fit_intercept)
     if data is None or data.n_features != verdict.n_features or fingerprint(data) != written_for:
         return False
-    return holds(verdict, data)
+    return verdict.check(X, y) if verdict.kind == "fewest-errors" else holds(verdict, data)
 
 
 def fingerprint(data: Data) -> dict[str, Any]:

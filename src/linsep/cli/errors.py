@@ -1,0 +1,231 @@
+"""``linsep errors``: how far from separable the classes are, and which rows stand in the way."""
+
+from __future__ import annotations
+
+import io
+import time
+from typing import Annotated, Any
+
+import typer
+
+from linsep.cli.inputs import all_at_once, check_place, open_data
+from linsep.cli.options import DECIDING, OUTPUT, Data, Planes, Reading, Screen, grouped
+from linsep.cli.screen import count, facts_table, headline, meter, plain_text, result
+
+_SHOWN = 20  # rows of the table on the screen
+_COLUMNS = 6  # features of a row that are shown
+
+
+@grouped
+def errors(
+    data: Data,
+    planes: Planes,
+    time_limit: Annotated[
+        float,
+        typer.Option(metavar="SECONDS", min=0, help="Return what is known after so long.", rich_help_panel=DECIDING),
+    ] = 10.0,
+    max_nodes: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Look at so many cases at most.", rich_help_panel=DECIDING),
+    ] = None,
+    out: Annotated[
+        str | None,
+        typer.Option(
+            "--out", "-o", metavar="OUT", help="Write the data without the wrong rows.", rich_help_panel=OUTPUT
+        ),
+    ] = None,
+    relabel: Annotated[
+        str | None,
+        typer.Option(
+            metavar="OUT",
+            help="Write the data with the wrong rows labeled as the plane has them.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
+    proof: Annotated[
+        str | None, typer.Option(metavar="OUT", help="Write the proof to this JSON file.", rich_help_panel=OUTPUT)
+    ] = None,
+    max_proof_mb: Annotated[
+        float | None,
+        typer.Option(metavar="MB", min=0, help="Prove less where the proof would be longer.", rich_help_panel=OUTPUT),
+    ] = None,
+    *,
+    screen: Screen,
+    reading: Reading,
+) -> None:
+    """Find the plane with the fewest errors, and prove how far from the best it can be.
+
+    The exit code is 0 if the number of errors is proved to be the least, 0 errors included, and 1 if the bracket is
+    open when the time is up. Ctrl-C ends the search early and shows what is known.
+    """
+    from linsep.prove.fewest import fewest_errors
+
+    for path in (out, relabel, proof):
+        check_place(path, *data)
+    source = open_data(data, reading, screen)
+    X, y = all_at_once(source)
+    started = time.perf_counter()
+    with meter("searching", screen) as watching:
+
+        def progress(lower: int, upper: int) -> None:
+            watching.show(watching.seconds, time_limit, f"between {lower:,} and {upper:,} errors")
+
+        found = fewest_errors(
+            X,
+            y,
+            fit_intercept=planes.with_offset,
+            time_limit=time_limit,
+            max_nodes=max_nodes,
+            max_proof_mb=max_proof_mb,
+            progress=progress,
+        )
+    seconds = time.perf_counter() - started
+    labels = _other_labels(found, X)
+    if proof is not None:
+        _write_proof(proof, found, X, y)
+    if out is not None:
+        _rewrite(out, source, X, y, {int(row): None for row in found.rows.tolist()})
+    if relabel is not None:
+        _rewrite(relabel, source, X, y, dict(zip(found.rows.tolist(), labels, strict=True)))
+    facts = _facts(found, X, y, labels) | {
+        "command": "errors", "data": data, "seconds": seconds, "out": out, "relabel": relabel, "proof": proof,
+    }  # fmt: skip
+
+    def show(console: Any) -> None:
+        console.print(headline(_sentence(found, len(y))))
+        console.print(facts_table(_lines(found, facts, X)))
+        if len(found.rows):
+            console.print(_table(found, X, y, labels, source.names))
+
+    result(facts, screen, show)
+    raise typer.Exit(0 if found.proved else 1)
+
+
+def _sentence(found: Any, n: int) -> str:
+    """Return the bracket in words."""
+    if found.upper == 0:
+        return f"a plane has all of {count(n, 'row')} right: proved"
+    ending = "proved" if found.proved else "not closed"
+    return (
+        f"at least {found.lower:,} and at most {found.upper:,} of {count(n, 'row')} are wrong under any plane: {ending}"
+    )
+
+
+def _facts(found: Any, X: Any, y: Any, labels: list[Any]) -> dict[str, Any]:
+    """Return everything known, for ``--json``."""
+    rows = zip(found.rows.tolist(), found.depths.tolist(), labels, strict=True)
+    return {
+        "rows": X.shape[0],
+        "features": X.shape[1],
+        "classes": list(found.classes),
+        "fit_intercept": found.fit_intercept,
+        "lower": found.lower,
+        "upper": found.upper,
+        "proved": found.proved,
+        "note": found.note or None,
+        "wrong": [{"row": i, "label": y[i], "other": other, "depth": depth} for i, depth, other in rows],
+        "w": [[float(v) for v in row] for row in (found.w.tolist() if found.w.ndim == 2 else [found.w.tolist()])],
+        "b": [float(v) for v in (found.b.tolist() if found.w.ndim == 2 else [found.b])],
+    }
+
+
+def _lines(found: Any, facts: dict[str, Any], X: Any) -> dict[str, str]:
+    """Return what is to be said, line by line."""
+    lines = {"rows": f"{X.shape[0]:,} of {count(X.shape[1], 'feature')}, {len(found.classes)} classes"}
+    lines["time"] = f"{facts['seconds']:.2f} s for both bounds and their exact proof"
+    if found.note:
+        lines["note"] = found.note
+    if not found.proved:
+        lines["more"] = "a longer --time-limit may close the bracket"
+    for name in ("out", "relabel"):
+        if facts[name] is not None:
+            lines[name] = facts[name]
+    if facts["proof"] is not None:
+        lines["proof"] = f"{facts['proof']}; check it with: linsep verify {facts['proof']} {' '.join(facts['data'])}"
+    return lines
+
+
+def _other_labels(found: Any, X: Any) -> list[Any]:
+    """Return the label that the plane gives each wrong row; of two classes the other one, also on the plane."""
+    import numpy as np
+
+    if len(found.rows) == 0:
+        return []
+    W, b = found.plane.per_class()
+    part = X[found.rows]
+    part = part.toarray() if hasattr(part, "toarray") else np.asarray(part)
+    scores = part.astype(float) @ W.astype(float).T + b.astype(float)
+    return [found.classes[c] for c in scores.argmax(axis=1).tolist()]
+
+
+def _write_proof(path: str, found: Any, X: Any, y: Any) -> None:
+    """Write the certificate in one step."""
+    from linsep.data.atomic import replacing
+    from linsep.prove.documents import to_json
+
+    with replacing(path) as file:
+        file.write(to_json(found, X, y).encode())
+
+
+def _rewrite(path: str, source: Any, X: Any, y: Any, changes: dict[int, Any]) -> None:
+    """Write the data with other labels for some rows, or without them where the label is None.
+
+    Delimited text keeps its cells as they are written; other data are written as the features and the label.
+    """
+    import numpy as np
+
+    from linsep.data import writing
+
+    form = writing.format_of(path)
+    if form in ("csv", "tsv") and hasattr(source, "records") and source.options.missing != "drop":
+        _copy(path, "\t" if form == "tsv" else ",", source, changes)
+        return
+    keep = np.array([changes.get(i, y[i]) is not None for i in range(len(y))])
+    labels = np.array([changes.get(i) or y[i] for i in np.flatnonzero(keep).tolist()])
+    part = X[np.flatnonzero(keep)]
+    part = part.toarray() if hasattr(part, "toarray") else np.asarray(part)
+    with writing.rows(path, form, len(labels), X.shape[1]) as put:
+        put(part.astype(np.float64), labels)
+
+
+def _copy(path: str, delimiter: str, source: Any, changes: dict[int, Any]) -> None:
+    """Copy the records of delimited text."""
+    import csv
+
+    from linsep.data.atomic import replacing
+
+    header, target, records = source.records()
+    with replacing(path) as raw:
+        file = io.TextIOWrapper(raw, encoding="utf-8", newline="", write_through=True)
+        writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
+        if header is not None:
+            writer.writerow(header)
+        for i, cells in enumerate(records):
+            if i not in changes:
+                writer.writerow(cells)
+            elif changes[i] is not None:
+                cells[target] = str(changes[i])
+                writer.writerow(cells)
+        file.flush()
+        file.detach()
+
+
+def _table(found: Any, X: Any, y: Any, labels: list[Any], names: Any) -> Any:
+    """Return the rows that stand in the way as a table."""
+    from rich.table import Table
+
+    table = Table("row", title="rows that stand in the way, the deepest on the wrong side first", title_justify="left")
+    table.add_column("label", overflow="fold")
+    table.add_column("plane says", overflow="fold")
+    table.add_column("depth", justify="right", no_wrap=True)
+    shown = X.shape[1] if X.shape[1] <= _COLUMNS else 0
+    for j in range(shown):
+        name = names[j] if names is not None and j < len(names) else f"#{j}"
+        table.add_column(plain_text(name), justify="right", overflow="fold")
+    for k, i in enumerate(found.rows[:_SHOWN].tolist()):
+        row = (X[[i]].toarray()[0] if hasattr(X, "toarray") else X[i]).tolist()[:shown]
+        cells = [str(i), plain_text(y[i]), plain_text(labels[k]), f"{found.depths[k]:.4g}"]
+        table.add_row(*cells, *(f"{value:.6g}" for value in row))
+    if len(found.rows) > _SHOWN:
+        table.add_row("…", f"{len(found.rows) - _SHOWN} more", *[""] * (len(table.columns) - 2))
+    return table

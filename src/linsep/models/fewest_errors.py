@@ -1,0 +1,123 @@
+"""The plane with the fewest training errors as a scikit-learn classifier."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from linsep.data.labels import at_least_two_classes, check_same_length
+from linsep.learn.state_files import must
+from linsep.models.linear import Linear
+from linsep.models.validation import checked_labels, checked_matrix
+from linsep.problem import Array
+from linsep.prove.fewest import Fewest, fewest_errors
+
+
+class FewestErrorsClassifier(Linear):
+    """The plane with the fewest errors on the training rows, between proved bounds.
+
+    It takes any data: where no plane separates the classes it finds one that has as few rows wrong as it can in the
+    time it is given, and says how many the best plane must have wrong.
+
+    Parameters
+    ----------
+    fit_intercept : bool, default=True
+        Whether the plane may have an offset; without one it goes through the origin.
+    time_limit : float, default=10.0
+        Seconds after which to take the best plane found; None waits for the proof that it is the best one.
+    max_nodes : int, default=None
+        Cases to look at, at most: with ``time_limit=None`` the same plane on every machine.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, d) or (classes, d)
+    intercept_ : ndarray of shape (1,) or (classes,)
+    classes_ : ndarray of shape (classes,)
+        Labels; of two, the second is the positive one.
+    errors_lower_, errors_upper_ : int
+        No plane has fewer training errors than the first; this one has as many as the second.
+    wrong_ : ndarray of shape (k,)
+        Training rows that are wrong, the most doubtful first.
+    fewest_ : Fewest
+        The result with its certificate; not saved with the model, ``linsep.to_json`` writes it.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (d,)
+        Names of the features, where the rows came with names.
+
+    See Also
+    --------
+    linsep.fewest_errors : the same as a function.
+    linsep.MaxMarginClassifier : the largest margin, of data that a plane separates.
+
+    Examples
+    --------
+    >>> from linsep import FewestErrorsClassifier
+    >>> model = FewestErrorsClassifier().fit([[0], [1], [2], [3], [9]], [0, 0, 1, 1, 0])
+    >>> model.errors_lower_, model.errors_upper_, model.wrong_
+    (1, 1, array([4]))
+    >>> model.predict([[0.5], [2.5]])
+    array([0, 1])
+    """
+
+    on_plane = -1  # scikit-learn's rule
+
+    _needs = Linear._needs | {"errors_lower_", "errors_upper_", "wrong_"}
+
+    def __init__(self, *, fit_intercept: bool = True, time_limit: float | None = 10.0, max_nodes: int | None = None):
+        self.fit_intercept = fit_intercept
+        self.time_limit = time_limit
+        self.max_nodes = max_nodes
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Find the plane.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        y : array-like of shape (n,)
+        sample_weight : array-like of shape (n,), default=None
+            Whole numbers that count a row as so many.
+
+        Returns
+        -------
+        self : FewestErrorsClassifier
+        """
+        if y is None:
+            raise ValueError("FewestErrorsClassifier requires y to be passed, but the target y is None")
+        X = checked_matrix(self, X, reset=True)
+        y = checked_labels(y)
+        check_same_length(X, y)
+        classes, _ = at_least_two_classes(y)
+        found = fewest_errors(
+            X,
+            y,
+            fit_intercept=bool(self.fit_intercept),
+            time_limit=self.time_limit,
+            sample_weight=sample_weight,
+            max_nodes=self.max_nodes,
+        )
+        self.classes_: Array = classes
+        self.coef_ = np.atleast_2d(_floats(found.w))
+        self.intercept_ = np.atleast_1d(_floats(np.asarray(found.b)))
+        self.errors_lower_, self.errors_upper_ = found.lower, found.upper
+        self.wrong_ = found.rows
+        self.fewest_: Fewest = found
+        return self
+
+    def _state(self) -> dict[str, Any]:
+        """Return the fitted attributes; the certificate is a document of its own."""
+        return {key: value for key, value in super()._state().items() if key != "fewest_"}
+
+    def _check_state(self) -> None:
+        """Refuse, besides, bounds and rows that cannot be."""
+        super()._check_state()
+        lower, upper, wrong = self.errors_lower_, self.errors_upper_, self.wrong_
+        must(type(lower) is int and type(upper) is int and 0 <= lower <= upper, "bounds of its errors")
+        must(isinstance(wrong, np.ndarray) and wrong.dtype.kind == "i" and wrong.ndim == 1, "wrong rows")
+        must(bool((wrong >= 0).all()), "wrong rows")
+
+
+def _floats(values: Array) -> Array:
+    """Return numbers as floats, fractions rounded."""
+    return np.asarray(values, dtype=np.float64) if values.dtype != object else values.astype(np.float64)
