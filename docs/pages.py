@@ -25,7 +25,7 @@ ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"^```(console|python|output)\n(.*?)^```$", re.M | re.S)
 DIFFERS = re.compile(
     r"[\d.,]+(?:e-?\d+)?(?= (?:s|ms|MB/s|KB|rows/s)\b)|(?<=_per_second\": )[\d.e+-]+|(?<=\"seconds\": )[\d.e+-]+"
-    r"|(?<=\bgap=)[\d.e+-]+"
+    r"|(?<=\bgap=)[\d.e+-]+|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
 )
 WIDTH = "100"
 

@@ -141,7 +141,7 @@ def test_a_separated_run_is_a_proof_for_free():
 
 @pytest.mark.parametrize("where", ["in the search", "while the proof is written"])
 def test_an_interrupt_leaves_nothing_behind(capsys, files, monkeypatch, where):
-    def interrupt(*_):
+    def interrupt(*_, **__):
         os.kill(os.getpid(), signal.SIGINT)
         for _ in range(10**6):  # the handler runs between two steps of the interpreter
             pass
@@ -150,7 +150,7 @@ def test_an_interrupt_leaves_nothing_behind(capsys, files, monkeypatch, where):
     if where == "in the search":
         monkeypatch.setattr(Clock, "check", interrupt)
     else:
-        monkeypatch.setattr(documents, "to_json", interrupt)
+        monkeypatch.setattr(documents, "written", interrupt)
     (files / "proof.json").write_text("an older proof")
     before, handler = sorted(files.iterdir()), signal.getsignal(signal.SIGINT)
     try:

@@ -10,7 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linsep.problem import Dense
-from linsep.prove.claims import Data, Refutation, Separator, Verdict, difference, read, separates, signs
+from linsep.prove.claims import Data, Refutation, Separator, Verdict
+from linsep.prove.exact_signs import difference, signs
+from linsep.prove.fast_check import separates
+from linsep.prove.given_numbers import as_rows
 from oracles import proves
 
 XOR = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
@@ -21,8 +24,8 @@ def verdict(kind, separator=None, refutation=None, classes=(0, 1), d=2, offset=T
     return Verdict(kind, separator, refutation, classes, d, offset)
 
 
-def refutation(indices, weights, rivals):
-    return Refutation(np.array(indices), tuple(Fraction(weight) for weight in weights), np.array(rivals))
+def refutation(rows, multipliers, rivals):
+    return Refutation(np.array(rows, int), tuple(map(Fraction, multipliers)), np.array(rivals, int))
 
 
 def plane(w, b=0.0):
@@ -77,8 +80,7 @@ def test_signs_are_exact(kind, how):
     want = exact_signs(X, w)
     everyone = np.arange(len(X))
     assert signs(Dense(X), everyone, w).tolist() == want
-    sparse = read(sp.csr_array(X), [0] * len(X), (0, 1), True)
-    assert signs(sparse.rows, everyone, w).tolist() == want
+    assert signs(as_rows(sp.csr_array(X)), everyone, w).tolist() == want
 
 
 def test_integers_beyond_floats_are_not_rounded():

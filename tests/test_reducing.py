@@ -10,7 +10,8 @@ from linsep import separate
 from linsep.clock import Clock
 from linsep.prove import faces, one_column, reducing, search
 from linsep.prove.case import Case
-from linsep.prove.claims import read, separates
+from linsep.prove.checking import data_of
+from linsep.prove.fast_check import separates
 from oracles import inequalities, kind, proves
 
 
@@ -45,7 +46,7 @@ def test_what_has_no_say_does_not_change_a_verdict(storage, offset, classes):
 @pytest.mark.parametrize("storage", [np.array, sp.csr_array])
 def test_columns_and_rows_that_are_left(storage):
     X = np.array([[0, 1, 7, 1, 0, 2], [0, 2, 7, 2, 5, 4], [0, 1, 7, 1, 0, 2], [0, 3, 7, 3, 0, 6], [0, 1, 7, 1, 0, 2]])
-    data = read(storage(X), [0, 1, 0, 1, 1], (0, 1), True)
+    data = data_of(storage(X), [0, 1, 0, 1, 1], (0, 1), True)
     left = reducing.reduced(data, Clock())
     assert left.columns.tolist() == [1, 4, 5]
     assert left.rows.tolist() == [0, 1, 3, 4]
@@ -80,7 +81,7 @@ def test_the_width_of_the_index_space_does_not_matter(width, levels, classes):
         assert verdict.check(wide, y)
         assert verdict.kind == want.kind
     else:  # a dense vector of weights does not fit into memory: what is left is decided all the same
-        left = reducing.reduced(read(wide, y, tuple(range(classes)), True), Clock())
+        left = reducing.reduced(data_of(wide, y, tuple(range(classes)), True), Clock())
         assert left.data.n_features <= len(used)
         found = search.certify(Case(left.data), left, Clock())
         assert found.kind == want.kind
@@ -98,7 +99,7 @@ def test_planes_of_one_column(seed, offset, classes, storage):
     rng = np.random.default_rng(seed)
     X = rng.integers(-2, 3, size=(6, 2)) if seed % 2 else np.abs(rng.integers(-3, 2, size=(6, 2)))
     y = np.append(np.arange(classes), rng.integers(0, classes, 6 - classes))
-    data = read(storage(X), y.tolist(), tuple(range(classes)), offset)
+    data = data_of(storage(X), y.tolist(), tuple(range(classes)), offset)
     plane, strictly = one_column.plane_of_one_column(data)
     exists = False
     for x in X.T:
@@ -132,7 +133,7 @@ def test_peelings_put_together():
     d = 12
     X = np.vstack([np.eye(d)[j] * (1 + j % 3) + np.eye(d)[j + 1 :].sum(axis=0) for j in range(d)])
     y = np.arange(d) % 2
-    data = read(X, y.tolist(), (0, 1), True)
+    data = data_of(X, y.tolist(), (0, 1), True)
     found = one_column.peeled(data, Clock())
     assert sum(map(len, found.gone)) + len(found.left) == d
     verdict = separate(X, y)
@@ -165,7 +166,7 @@ def test_several_classes_by_way_of_two():
     X = np.round(X * 64) / 64
     X[0] = (X[40] + X[42]) / 2
     X[43] = 2 * X[0] - X[1]
-    data = read(X, y.tolist(), tuple(range(5)), True)
+    data = data_of(X, y.tolist(), tuple(range(5)), True)
     assert search.nearest_classes(data)[0] == (0, 1)
     found = search.of_two_classes(Case(data), Clock())
     direct = separate(X, y)

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from linsep import Verdict, teacher
 from linsep.clock import OutOfTime
-from linsep.prove.claims import Refutation, Separator, read
+from linsep.prove.checking import data_of
+from linsep.prove.claims import Refutation, Separator
 from linsep.prove.refuting import Prover, Work, pass_work, refute
 from oracles import inequalities, kind, proves
 
@@ -36,7 +37,7 @@ def test_what_it_finds_is_true(seed, classes, storage, hinted):
     n, d = int(rng.integers(classes + 1, 14)), int(rng.integers(1, 4))
     X = rng.integers(-3, 4, size=(n, d))
     y = np.append(np.arange(classes), rng.integers(0, classes, n - classes))
-    data = read(storage(X), y.tolist(), tuple(range(classes)), True)
+    data = data_of(storage(X), y.tolist(), tuple(range(classes)), True)
     mistakes = rng.integers(0, 3, n if classes == 2 else (n, classes)) if hinted else None
     found = refute(data, Work(PLENTY), mistakes)
     truth = kind(inequalities(X.tolist(), y.tolist(), tuple(range(classes)), True))
@@ -59,7 +60,7 @@ def noisy(n=2000, d=8, flip=0.05, seed=0):
 
 def test_the_same_work_and_rows_twice_and_within_the_budget():
     X, y = noisy()
-    data = read(X, y.tolist(), (-1, 1), True)
+    data = data_of(X, y.tolist(), (-1, 1), True)
     mistakes = np.random.default_rng(0).integers(0, 5, len(y))
     first, second = Work(PLENTY), Work(PLENTY)
     a, b = refute(data, first, mistakes), refute(data, second, mistakes)
@@ -77,7 +78,7 @@ def test_the_same_work_and_rows_twice_and_within_the_budget():
 def test_equal_rows_cost_one_pass():
     X, y = noisy(n=5000)
     X[4000], y[4000] = X[17], -y[17]
-    data = read(X, y.tolist(), (-1, 1), True)
+    data = data_of(X, y.tolist(), (-1, 1), True)
     work = Work(1.5 * pass_work(data))
     assert refute(data, work).rows.tolist() == [17, 4000]
 
@@ -87,7 +88,7 @@ def test_hints_make_it_cheaper():
     X, y, _ = teacher(20_000, 10, margin=0.05, random_state=1)
     y = y.copy()
     y[:5] *= -1
-    data = read(X, y.tolist(), (-1, 1), True)
+    data = data_of(X, y.tolist(), (-1, 1), True)
     hints = np.zeros(len(y), dtype=int)
     hints[:5] = 9
     near = np.argsort(((X[:, None] - X[None, :5]) ** 2).sum(axis=2).min(axis=1))[:200]
@@ -110,7 +111,7 @@ def test_work_is_counted_and_not_timed():
 
 def test_a_run_asks_after_ten_passes_and_when_they_have_doubled():
     X, y = noisy(n=400, d=3)
-    data = read(X, y.tolist(), (-1, 1), True)
+    data = data_of(X, y.tolist(), (-1, 1), True)
     prover = Prover(data)
     trace = np.flatnonzero(np.arange(400) % 3 == 0)
     assert [prover([50] * k, trace) for k in range(1, 10)] == [None] * 9
@@ -128,7 +129,7 @@ def test_a_run_asks_after_ten_passes_and_when_they_have_doubled():
 
 def test_a_run_that_gets_better_is_left_alone():
     X, y, _ = teacher(300, 3, margin=0.1, random_state=0)
-    prover = Prover(read(X, y.tolist(), (-1, 1), True))
+    prover = Prover(data_of(X, y.tolist(), (-1, 1), True))
     falling = list(range(100, 0, -1))
     assert all(prover(falling[:k], np.arange(5)) is None for k in range(1, 90))
     assert prover.spent == []

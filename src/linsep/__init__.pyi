@@ -30,12 +30,12 @@ from linsep.pages.reporting import report as report
 from linsep.problem import Plane as Plane
 from linsep.prove.audits import Audit as Audit
 from linsep.prove.audits import audit as audit
+from linsep.prove.checking import verify as verify
 from linsep.prove.claims import Refutation as Refutation
 from linsep.prove.claims import Separator as Separator
 from linsep.prove.claims import Verdict as Verdict
 from linsep.prove.documents import from_json as from_json
 from linsep.prove.documents import to_json as to_json
-from linsep.prove.documents import verify as verify
 from linsep.prove.error_bounds import ErrorBound as ErrorBound
 from linsep.prove.error_bounds import Generalization as Generalization
 from linsep.prove.error_bounds import generalization as generalization

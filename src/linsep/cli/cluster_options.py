@@ -122,12 +122,11 @@ class Place:
                 source, client, fit_intercept=offset, time_limit=time_limit, shard_bytes=self.shard_bytes, watch=watch
             )
 
-    def document(self, verdict: Verdict, source: Source) -> str:
-        """Return a verdict with its proof as a document; the rows are read here once more, to name them."""
+    def fingerprint(self, verdict: Verdict, source: Source) -> dict[str, Any]:
+        """Return the name of the data for a proof of the verdict; the rows are read here once more."""
         from linsep.cluster.verdicts import fingerprint
-        from linsep.prove.documents import written
 
-        return written(verdict, fingerprint(source, verdict))
+        return fingerprint(source, verdict)
 
 
 class Picked(dict[int, Any]):

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import time
 from contextlib import suppress
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
 import typer
 
 from linsep.cli.cluster_options import Picked, Place
-from linsep.cli.inputs import all_at_once, check_place, kinds, kinds_line, open_data
+from linsep.cli.inputs import check_place, kinds, kinds_line, open_data
 from linsep.cli.options import DECIDING, OUTPUT, Data, Planes, Reading, Screen, flag, grouped
 from linsep.cli.screen import count, facts_table, headline, meter, plain_text, result
 from linsep.wording import verdict_meaning
@@ -17,21 +19,45 @@ from linsep.wording import verdict_meaning
 _SHOWN = 12  # rows and columns of a table on the screen
 
 
+@dataclass(frozen=True)
+class Deciding:
+    """How to decide, and for which numbers."""
+
+    margin: Annotated[bool, flag("--margin/--no-margin", "Find the largest margin, too.", DECIDING)] = True
+    gap: Annotated[
+        float, typer.Option(help="How close its bounds are to be, relatively.", rich_help_panel=DECIDING)
+    ] = 1e-6
+    time_limit: Annotated[
+        float | None, typer.Option(metavar="SECONDS", min=0, help="Give up after so long.", rich_help_panel=DECIDING)
+    ] = None
+    values: Annotated[
+        Literal["decimal", "binary"] | None,
+        typer.Option(
+            help="Numbers are the decimals that a text shows, its default, or the nearest doubles.",
+            rich_help_panel=DECIDING,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class Document:
+    """Where to write the proof, and what to add."""
+
+    proof: Annotated[
+        str | None,
+        typer.Option(metavar="OUT", help="Write the proof to this JSON file.", rich_help_panel=OUTPUT),
+    ] = None
+    note: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="A line of yours to keep in the proof.", rich_help_panel=OUTPUT)
+    ] = None
+
+
 @grouped
 def separate(
     data: Data,
     planes: Planes,
-    margin: Annotated[bool, flag("--margin/--no-margin", "Find the largest margin, too.", DECIDING)] = True,
-    gap: Annotated[
-        float, typer.Option(help="How close its bounds are to be, relatively.", rich_help_panel=DECIDING)
-    ] = 1e-6,
-    time_limit: Annotated[
-        float | None, typer.Option(metavar="SECONDS", min=0, help="Give up after so long.", rich_help_panel=DECIDING)
-    ] = None,
-    proof: Annotated[
-        str | None,
-        typer.Option(metavar="OUT", help="Write the proof to this JSON file.", rich_help_panel=OUTPUT),
-    ] = None,
+    deciding: Deciding,
+    document: Document,
     *,
     screen: Screen,
     reading: Reading,
@@ -41,33 +67,33 @@ def separate(
 
     The exit code is 0 if the classes are separable and 1 if they are not, or if the time limit came first.
     """
-    from linsep.errors import NotSeparable
-    from linsep.prove.documents import to_json
-    from linsep.prove.margins import largest_margin
+    from linsep.prove.exact_text import default_values, exact_table
     from linsep.prove.separability import separate as decide
 
+    proof = document.proof
     check_place(proof, *data)
     source = open_data(data, reading, screen)
-    offset = planes.with_offset
+    offset, limit = planes.with_offset, deciding.time_limit
     X: Any
     y: Any
     if place:
-        margin = False  # takes all rows at once
+        if deciding.values == "decimal":
+            raise ValueError("--values decimal is not for a cluster, which decides for the nearest doubles")
         started = time.perf_counter()
         with meter("deciding", screen) as watching:
-            verdict, rows, cells, y = place.decide(source, offset, time_limit, watching)
+            verdict, rows, cells, y = place.decide(source, offset, limit, watching)
         X = Picked(cells, (rows, verdict.n_features))
     else:
-        X, y = all_at_once(source)
+        values = deciding.values or default_values(source)
+        X, y = exact_table(source, values)
         started = time.perf_counter()
-        verdict = decide(X, y, fit_intercept=offset, time_limit=time_limit)
+        verdict = decide(X, y, fit_intercept=offset, time_limit=limit, values=values)
     seconds = time.perf_counter() - started
-    best = None
-    if verdict.kind == "separable" and margin:
-        with suppress(NotSeparable):  # by so little that doubles cannot place the plane of largest margin
-            best = largest_margin(X, y, form="affine" if offset else "origin", gap=gap)
+    margin = deciding.margin and not place  # takes all rows at once
+    best = _largest_margin(X, y, offset, deciding.gap) if verdict.kind == "separable" and margin else None
     if proof is not None and verdict.kind != "unknown":
-        _write(proof, place.document(verdict, source) if place else to_json(verdict, X, y))
+        about = place.fingerprint(verdict, source) if place else None
+        _write(verdict, X, y, about, source, document)
     facts = {
         "command": "separate",
         "data": data,
@@ -76,7 +102,9 @@ def separate(
         "columns": kinds(source),
         "classes": list(verdict.classes),
         "verdict": verdict.kind,
+        "meaning": verdict_meaning(verdict.kind, offset),
         "fit_intercept": offset,
+        "values": verdict.values,
         "margin_lower": None if best is None else best.lower,
         "margin_upper": None if best is None else best.upper,
         "support_rows": None if best is None else best.rows,
@@ -124,11 +152,31 @@ def _lines(verdict: Any, facts: dict[str, Any], best: Any, margin: bool) -> dict
     return lines
 
 
-def _write(path: str, text: str) -> None:
+def _largest_margin(X: Any, y: Any, offset: bool, gap: float) -> Any:
+    """Return the largest margin, None if it is so small that doubles cannot place its plane."""
+    from linsep.errors import NotSeparable
+    from linsep.prove.margins import largest_margin
+
+    with suppress(NotSeparable):
+        return largest_margin(X, y, form="affine" if offset else "origin", gap=gap)
+    return None
+
+
+def _write(verdict: Any, X: Any, y: Any, about: Any, source: Any, document: Document) -> None:
     """Write the proof in one step."""
     from linsep.data.atomic import replacing
+    from linsep.prove.documents import about_data, written
+    from linsep.prove.exact_text import reading_of
 
-    with replacing(path) as file:
+    if about is None:
+        verdict, about = about_data(verdict, X, y)
+    files = [os.path.basename(file.name) for file in source.files]
+    options = {"command": "separate", "fit_intercept": str(verdict.fit_intercept), "values": verdict.values}
+    text = written(
+        verdict, {**about, "files": files, "reading": reading_of(source)}, note=document.note, options=options
+    )
+    assert document.proof is not None
+    with replacing(document.proof) as file:
         file.write(text.encode())
 
 
@@ -170,7 +218,7 @@ def _table(verdict: Any, X: Any, y: Any, names: Any) -> Any:
         cells.append(f"≈ {float(multiplier / whole):.4g}" if long else str(multiplier))
         if not wide:
             row = X[[i]].toarray()[0] if hasattr(X, "toarray") else X[i]
-            cells += [f"{value:.6g}" for value in row.tolist()]
+            cells += [f"{float(value):.6g}" for value in row.tolist()]
         table.add_row(*cells)
     if len(order) > _SHOWN:
         table.add_row("…", f"{len(order) - _SHOWN} more", *[""] * (len(table.columns) - 2))

@@ -34,15 +34,16 @@ from linsep.data.read_ahead import ahead
 from linsep.data.source import Source
 from linsep.learn.problems import classes_among
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
-from linsep.prove.claims import Data, Refutation, Separator, Verdict, difference, integer_matrix, signs
-from linsep.prove.documents import Fingerprint
+from linsep.prove.claims import Data, Refutation, Separator, Verdict
+from linsep.prove.exact_signs import difference, signs
+from linsep.prove.fast_check import PRIME, integer_matrix
+from linsep.prove.fingerprints import Fingerprint
 from linsep.prove.scaled import ScaledView, lowest
 from linsep.prove.search import decide as search
 
 Watch = Callable[[int, int, int], None]  # round, rows searched, rows that the proof left uncovered
 
 _CELLS = 1 << 24  # stored values of the rows that a working set begins with, or grows by
-_PRIME = 2**63 - 25
 _NEAR = 0.3  # rows so near to the plane, as a share of the distance that the working set keeps, join it too
 
 
@@ -382,7 +383,7 @@ class _Working:
         assert verdict.refutation is not None
         columns = np.flatnonzero(self.used).tolist() + [self.n_features] * self.offset
         matrix = integer_matrix(self.data, sorted(set(verdict.refutation.rows.tolist())), columns)
-        if flint.nmod_mat(matrix, _PRIME).rank() == len(columns):
+        if flint.nmod_mat(matrix, PRIME).rank() == len(columns):
             return 0
         basis, nullity = matrix.nullspace()  # its first `nullity` columns
         normals = []
@@ -422,17 +423,13 @@ def _seen(plane: Separator, view: ScaledView) -> Floats:
 
 
 def fingerprint(source: Source, verdict: Verdict) -> dict[str, Any]:
-    """Return the fingerprint of all rows, for the file of a proof; they are read here, one block at a time, twice."""
+    """Return the fingerprint of all rows, for the file of a proof; they are read here, one block at a time."""
     classes = np.array(verdict.classes, dtype=object)
-    hashed: Fingerprint | None = None
-    for block in ahead(source):
-        assert block.y is not None
-        hashed = hashed or Fingerprint(verdict.n_features, hasattr(block.X, "indptr"))
-        hashed.add_classes(class_codes(block.y, classes))
-    assert hashed is not None
+    hashed = Fingerprint(verdict.n_features, verdict.classes)
     for block in ahead(source):
         X = block.X
+        assert block.y is not None
         if hasattr(X, "indptr") and source.features.start:
             X = X[:, source.features.start :]
-        hashed.add_rows(to_rows(X))
+        hashed.add(to_rows(X), class_codes(block.y, classes))
     return hashed.result()

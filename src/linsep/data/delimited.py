@@ -98,6 +98,16 @@ class DelimitedSource(TableSource):
         except ColumnError as error:
             raise ReadError(name, str(error), *error.settings) from None
 
+    @property
+    def delimiter(self) -> str:
+        """What is between the cells."""
+        return self._delimiter
+
+    @property
+    def spelling(self) -> cells.Spelling:
+        """How numbers and gaps are written."""
+        return self._spelling
+
     def _detect_encoding(self, file: File) -> None:
         """Take a text that says so for UTF-16."""
         if self.options.encoding is None and file.head(2) in (b"\xff\xfe", b"\xfe\xff"):

@@ -17,7 +17,8 @@ import numpy as np
 from linsep.clock import Clock
 from linsep.problem import Array, Floats
 from linsep.prove import kesler
-from linsep.prove.claims import Data, Refutation, Separator, Verdict, holds
+from linsep.prove.claims import Data, Refutation, Separator, Verdict
+from linsep.prove.fast_check import holds
 from linsep.prove.scaled import WIDE, ScaledView
 
 _WRITTEN_CELLS = 1 << 25  # of the rows that a working set grows by

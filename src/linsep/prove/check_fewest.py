@@ -12,7 +12,8 @@ import numpy as np
 from flint import fmpz_mat
 
 from linsep.problem import Array
-from linsep.prove.claims import Data, Row, Separator, difference, exact_rows, signs
+from linsep.prove.claims import Data, Separator
+from linsep.prove.exact_signs import Row, difference, exact_rows, signs
 
 Claim = Any  # a Fewest: lower, upper, rows, plane, weights, certificate
 

@@ -1,36 +1,40 @@
-"""A proof as a JSON document, and its verification against data.
+"""A proof as a JSON document; docs/proof-format.md says what each field is, and what a checker has to do.
 
-Numbers are exact: floats in hexadecimal, fractions as ``"p/q"``. The document carries a digest of its own content, so
-that no digit can change unnoticed, and a fingerprint of the data, which depends on their values alone and not on
-their storage. Neither replaces the check of the proof.
+Numbers are exact: whole numbers, fractions and short decimals as they are, other floats in hexadecimal. The document
+carries a digest of its own content, so that no digit can change unnoticed, and a fingerprint of the data, which
+depends on their values alone and not on their storage. Neither replaces the check of the proof.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
-import os
+from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from linsep.problem import Array, Dense, Rows, Sparse, count, take
-from linsep.prove.claims import Data, Refutation, Separator, Verdict, holds, read
-from linsep.prove.fewest_document import fewest_from_json, fewest_to_json
+from linsep.prove import linsep_check, schema
+from linsep.prove.claims import Refutation, Separator, Verdict
+from linsep.prove.given_numbers import exact_array, is_float
+from linsep.prove.plain import MEANING, number, whole
 
-_FORMAT = "linsep proof 1"
+_SECOND = "linsep proof 2"
 
 
-def to_json(verdict: Any, X: Any, y: Any) -> str:
+def to_json(verdict: Any, X: Any, y: Any, *, note: str | None = None, short: bool = True) -> str:
     """Return a verdict with its proof as a JSON document about these data.
 
     Parameters
     ----------
-    verdict : Verdict or Fewest
+    verdict : Verdict
     X : array-like or sparse matrix of shape (n, d)
     y : array-like of shape (n,)
+    note : str, optional
+        A line of your own, to be kept in the document.
+    short : bool, default=True
+        Round the weights of a plane to as few digits as still prove the verdict.
 
     Returns
     -------
@@ -41,45 +45,88 @@ def to_json(verdict: Any, X: Any, y: Any) -> str:
     >>> import json, linsep
     >>> X, y = [[0.0], [1.0], [1.0]], ["no", "no", "yes"]
     >>> text = linsep.to_json(linsep.separate(X, y), X, y)
-    >>> json.loads(text)["verdict"], json.loads(text)["refutation"]["weights"]
+    >>> json.loads(text)["kind"], json.loads(text)["refutation"]["multipliers"]
     ('quasi', ['1', '1'])
     """
-    data = read(X, y, verdict.classes, verdict.fit_intercept)
-    if data is None or data.n_features != verdict.n_features:
-        raise ValueError("these are not the data of the verdict: labels or numbers of features differ")
     if verdict.kind == "fewest-errors":
-        content = {"format": _FORMAT, **fewest_to_json(verdict), "data": fingerprint(data)}
-        content["classes"] = [_plain(label) for label in verdict.classes]
-        return json.dumps({**content, "digest": _digest(content)}, separators=(",", ":"), allow_nan=False) + "\n"
-    return written(verdict, fingerprint(data))
+        from linsep.prove.fewest_document import fewest_written
+
+        return fewest_written(verdict, X, y)
+    verdict, about = about_data(verdict, X, y, short=short)
+    return written(verdict, about, note=note)
 
 
-def written(verdict: Verdict, about: dict[str, Any]) -> str:
+def about_data(verdict: Verdict, X: Any, y: Any, *, short: bool = True) -> tuple[Verdict, dict[str, Any]]:
+    """Return a verdict, perhaps with a shorter proof, and the fingerprint of the data that it is about."""
+    from linsep.prove.checking import shortened, table_of
+
+    found = table_of(X, y, verdict.classes)
+    if found is None or found.X.shape[1] != verdict.n_features:
+        raise ValueError("these are not the data of the verdict: labels or numbers of features differ")
+    for label in verdict.classes:
+        _plain(label)
+    return shortened(verdict, found) if short else verdict, found.fingerprint(verdict.values)
+
+
+def written(
+    verdict: Verdict, about: dict[str, Any], *, note: str | None = None, options: dict[str, str] | None = None
+) -> str:
     """Return a verdict with its proof as a JSON document about data with this fingerprint."""
-    content: dict[str, Any] = {
-        "format": _FORMAT,
-        "verdict": verdict.kind,
+    from linsep import __version__
+
+    if verdict.kind not in MEANING:
+        raise ValueError(f"the verdict {verdict.kind!r} has no proof to be written")
+    made = {
+        "by": f"linsep {__version__}",
+        "time": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "options": options or {},
+        "note": note,
+    }
+    content = {"format": _SECOND, **claim_of(verdict), "data": {"reading": None, **about}, "made": made}
+    if len({linsep_check.label_text(label) for label in verdict.classes}) < len(verdict.classes):
+        raise ValueError("two classes are spelled the same: a proof file cannot tell them apart")
+    content["digest"] = linsep_check.digest_of(content)
+    return _laid_out(content)
+
+
+def _laid_out(content: dict[str, Any]) -> str:
+    """Return JSON with a line for each field, and for each field of an object in it."""
+    lines = []
+    for name, value in content.items():
+        if isinstance(value, dict):
+            inner = ",\n".join(
+                f"  {json.dumps(key)}: {json.dumps(item, allow_nan=False)}" for key, item in value.items()
+            )
+            lines.append(f" {json.dumps(name)}: {{\n{inner}\n }}")
+        else:
+            lines.append(f" {json.dumps(name)}: {json.dumps(value, allow_nan=False)}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def claim_of(verdict: Verdict) -> dict[str, Any]:
+    """Return what a document says about a verdict, without the data."""
+    through = "" if verdict.fit_intercept else " through the origin"
+    plane, refutation = verdict.separator, verdict.refutation
+    claim: dict[str, Any] = {
+        "kind": verdict.kind,
+        "meaning": MEANING[verdict.kind].format(through),
         "fit_intercept": verdict.fit_intercept,
-        "classes": [_plain(label) for label in verdict.classes],
+        "classes": list(verdict.classes),
         "n_features": verdict.n_features,
+        "values": verdict.values,
         "separator": None,
         "refutation": None,
-        "bracket": [_written(float(bound)) for bound in verdict.bracket],
-        "data": about,
     }
-    if verdict.separator is not None:
-        W, b = np.atleast_2d(verdict.separator.w), np.atleast_1d(verdict.separator.b)
-        content["separator"] = {
-            "w": [[_written(value) for value in row] for row in W.tolist()],
-            "b": [_written(value) for value in b.tolist()],
+    if plane is not None:
+        W, b = plane.exactly()
+        claim["separator"] = {"w": [[_written(v) for v in w] for w in W], "b": [_written(v) for v in b]}
+    if refutation is not None:
+        claim["refutation"] = {
+            "rows": refutation.rows.tolist(),
+            "rivals": refutation.rivals.tolist(),
+            "multipliers": [_written(value) for value in refutation.multipliers],
         }
-    if verdict.refutation is not None:
-        content["refutation"] = {
-            "rows": verdict.refutation.rows.tolist(),
-            "rivals": verdict.refutation.rivals.tolist(),
-            "weights": [_written(weight) for weight in verdict.refutation.multipliers],
-        }
-    return json.dumps({**content, "digest": _digest(content)}, indent=1, allow_nan=False) + "\n"
+    return claim
 
 
 def from_json(text: str) -> tuple[Any, dict[str, Any]]:
@@ -91,7 +138,7 @@ def from_json(text: str) -> tuple[Any, dict[str, Any]]:
 
     Returns
     -------
-    verdict : Verdict or Fewest
+    verdict : Verdict
     fingerprint : dict
 
     Raises
@@ -107,174 +154,77 @@ def from_json(text: str) -> tuple[Any, dict[str, Any]]:
     >>> verdict.kind, fingerprint["n_rows"]
     ('separable', 3)
     """
+    from linsep.prove.fewest_document import fewest_opened
+
+    if (fewest := fewest_opened(text)) is not None:
+        return fewest
+    verdict, content = opened(text)
+    return verdict, {name: content["data"][name] for name in ("n_rows", "n_features", "sha256")}
+
+
+def opened(text: str) -> tuple[Verdict, dict[str, Any]]:
+    """Return the verdict in a document, and all of its content in the words of format 2."""
     try:
-        content = json.loads(text)
-        if not isinstance(content, dict) or content.get("format") != _FORMAT:
-            raise ValueError(f'it does not say "format": "{_FORMAT}"')
-        digest = content.pop("digest", None)
-        if digest != _digest(content):
-            raise ValueError("it was altered: its digest does not fit its content")
-        if content.get("kind") == "fewest-errors":
-            return fewest_from_json(content), content["data"]
-        plane, contradiction = content["separator"], content["refutation"]
+        content = linsep_check.load(text)
+        schema.validate(content)
+        classes = content["classes"]
+        plane, refutation = content["separator"], content["refutation"]
         verdict = Verdict(
-            content["verdict"],
-            None if plane is None else _plane(plane, len(content["classes"])),
-            None if contradiction is None else _contradiction(contradiction),
-            tuple(content["classes"]),
+            content["kind"],
+            None if plane is None else _plane(plane, len(classes), content["n_features"]),
+            None if refutation is None else _refutation(refutation),
+            tuple(classes),
             content["n_features"],
             content["fit_intercept"],
-            (_number(content["bracket"][0]), _number(content["bracket"][1])),  # type: ignore[arg-type]
+            (-math.inf, math.inf),
+            content["values"],
         )
-        return verdict, content["data"]
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError, ZeroDivisionError) as error:
-        raise ValueError(f"this is not a valid proof: {error}") from error
+    except ValueError as error:
+        raise ValueError(f"this is not a valid proof: {error}") from None
+    return verdict, content
 
 
-def verify(proof: Any, X: Any, y: Any) -> bool:
-    """Return whether a proof holds for these data, in exact arithmetic.
-
-    Parameters
-    ----------
-    proof : Verdict, Fewest, path or str
-        A verdict or a result of ``fewest_errors``, the path of a proof file, or its text.
-    X : array-like or sparse matrix of shape (n, d)
-    y : array-like of shape (n,)
-
-    Returns
-    -------
-    holds : bool
-        False if the data are not those the proof was written for, or the proof fails.
-
-    Raises
-    ------
-    ValueError
-        If a document is not a proof, or was changed after it was written.
-
-    Examples
-    --------
-    >>> import linsep
-    >>> X, y = [[0.0], [1.0], [2.0]], [0, 0, 1]
-    >>> linsep.verify(linsep.separate(X, y), X, y)
-    True
-    """
-    if hasattr(proof, "check"):
-        return bool(proof.check(X, y))
-    if not (isinstance(proof, str) and proof.lstrip().startswith("{")):
-        with open(os.fspath(proof), encoding="utf-8") as file:
-            proof = file.read()
-    verdict, written_for = from_json(proof)
-    data = read(X, y, verdict.classes, verdict.fit_intercept)
-    if data is None or data.n_features != verdict.n_features or fingerprint(data) != written_for:
-        return False
-    return verdict.check(X, y) if verdict.kind == "fewest-errors" else holds(verdict, data)
+def _plane(plane: dict[str, Any], classes: int, n_features: int) -> Separator:
+    W, b = plane["w"], plane["b"]
+    given = 1 if classes == 2 else classes
+    if len(W) != given or len(b) != given or any(len(w) != n_features for w in W):
+        raise ValueError("a separator must have one weight per feature and one offset, for each class (once for two)")
+    values = [number(text) for w in W for text in w] + [number(text) for text in b]
+    whole(values)  # refuses what would take for ever
+    table = exact_array(values)
+    w, c = table[: -len(b)].reshape(len(W), -1), table[-len(b) :]
+    return Separator(w[0], c.tolist()[0]) if classes == 2 else Separator(w, c)
 
 
-def fingerprint(data: Data) -> dict[str, Any]:
-    """Return the numbers of rows and features, and a hash of class numbers and values wherever they are not zero."""
-    hashed = Fingerprint(data.n_features, isinstance(data.rows, Sparse))
-    hashed.add_classes(data.y)
-    for start in range(0, len(data.y), hashed.step):
-        hashed.add_rows(take(data.rows, slice(start, start + hashed.step)))
-    return hashed.result()
-
-
-class Fingerprint:
-    """The fingerprint of data that come in parts: first all class numbers, then all rows."""
-
-    def __init__(self, n_features: int, sparse: bool) -> None:
-        self.n_features, self.rows = n_features, 0
-        self.step = 4096 if sparse else max(1, (1 << 20) // max(1, n_features))  # rows that are hashed together
-        self._digest = hashlib.sha256()
-        self._waiting: list[tuple[Array, Array, Array]] = []  # row, column, value
-
-    def add_classes(self, y: Array) -> None:
-        """Take up some class numbers."""
-        self._digest.update(np.ascontiguousarray(y, dtype="<i8").tobytes())
-
-    def add_rows(self, rows: Rows) -> None:
-        """Take up some rows."""
-        start = 0
-        while start < count(rows):
-            stop = min(count(rows), start + self.step - self.rows % self.step)
-            part = rows if stop - start == count(rows) else take(rows, slice(start, stop))
-            if isinstance(part, Dense):
-                i, j = np.nonzero(part.data)
-                values = part.data[i, j]
-            else:
-                i = np.repeat(np.arange(len(part.indptr) - 1), np.diff(part.indptr).astype(np.intp))
-                keep = part.data != 0
-                i, j, values = i[keep], part.indices[keep], part.data[keep]
-            self._waiting.append((i + self.rows, j, values))
-            self.rows += stop - start
-            if self.rows % self.step == 0:
-                self._flush()
-            start = stop
-
-    def _flush(self) -> None:
-        if self._waiting:
-            i, j, values = (np.concatenate(parts) for parts in zip(*self._waiting, strict=True))
-            for array in (i, j):
-                self._digest.update(array.astype("<i8").tobytes())
-            self._digest.update(_value_bytes(values))
-            self._waiting = []
-
-    def result(self) -> dict[str, Any]:
-        """Return the numbers of rows and features, and the hash."""
-        self._flush()
-        return {"n_rows": self.rows, "n_features": self.n_features, "sha256": self._digest.hexdigest()}
-
-
-def _value_bytes(values: Array) -> bytes:
-    """Return the same bytes for the same numbers, whatever type holds them."""
-    with np.errstate(over="ignore"):
-        floats = values.astype("<f8")
-    if values.dtype.kind == "f" or not len(values) or float(np.abs(floats).max()) < 2.0**53:
-        return bytes(floats.tobytes())
-    return repr([value.as_integer_ratio() for value in values.tolist()]).encode()
-
-
-def _digest(content: dict[str, Any]) -> str:
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _plain(label: Any) -> Any:
-    if isinstance(label, str | bool | int) or (isinstance(label, float) and math.isfinite(label)):
-        return label
-    raise ValueError(f"a proof file can hold labels that are text or numbers, not {label!r}")
-
-
-def _written(value: Any) -> str:
-    if not isinstance(value, Fraction):
-        return float(value).hex()
-    if max(abs(value.numerator), value.denominator).bit_length() < 10_000:
-        return str(value)
-    return f"{value.numerator:#x}/{value.denominator:#x}"  # Python refuses to write more than 4300 decimal digits
-
-
-def _number(text: str) -> float | Fraction:
-    if "p" in text or "inf" in text:
-        return float.fromhex(text)
-    if "x" in text:
-        return Fraction(*(int(part, 16) for part in text.split("/")))
-    return Fraction(text)
-
-
-def _plane(plane: dict[str, Any], classes: int) -> Separator:
-    texts = [value for row in plane["w"] for value in row] + plane["b"]
-    numbers = [_number(text) for text in texts]
-    if any(isinstance(number, Fraction) for number in numbers):
-        table = np.array([Fraction(number) for number in numbers], dtype=object)
-    else:
-        table = np.array(numbers)
-    W, b = table[: -len(plane["b"])].reshape(len(plane["w"]), -1), table[-len(plane["b"]) :]
-    return Separator(W[0], b.tolist()[0]) if classes == 2 else Separator(W, b)
-
-
-def _contradiction(parts: dict[str, Any]) -> Refutation:
+def _refutation(parts: dict[str, Any]) -> Refutation:
+    if not 0 < len(parts["rows"]) == len(parts["rivals"]) == len(parts["multipliers"]):
+        raise ValueError("a refutation must name a row and a rival for each of its multipliers, at least one")
+    multipliers = tuple(number(text) for text in parts["multipliers"])
+    whole(multipliers)
     return Refutation(
         np.array(parts["rows"], dtype=np.intp),
-        tuple(Fraction(_number(weight)) for weight in parts["weights"]),
+        multipliers,
         np.array(parts["rivals"], dtype=np.intp),
     )
+
+
+def _plain(label: Any) -> None:
+    """Refuse a label that JSON cannot hold."""
+    if not (isinstance(label, str | bool | int) or (isinstance(label, float) and math.isfinite(label))):
+        raise ValueError(f"a proof file can hold labels that are text or numbers, not {label!r}")
+
+
+def _written(value: Fraction) -> str:
+    """Return a number so that it reads back exactly: as a short decimal, a float in hexadecimal, or a fraction."""
+    p, q = value.as_integer_ratio()
+    if q == 1 and abs(p) < 10**17:
+        return str(p)
+    places = next((k for k in range(1, 13) if 10**k % q == 0), None)
+    if places is not None and abs(p) * 10**places < 10**16 * q:
+        digits = f"{abs(p) * (10**places // q):0{places + 1}d}"
+        return f"{'-' * (p < 0)}{digits[:-places]}.{digits[-places:]}"
+    if is_float(value):
+        return float(value).hex()
+    if max(abs(p), q).bit_length() < 10_000:
+        return str(value)
+    return f"{p:#x}/{q:#x}"  # Python refuses to write more than 4300 decimal digits

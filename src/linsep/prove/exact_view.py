@@ -19,7 +19,8 @@ from linsep.clock import Clock
 from linsep.problem import Array, Floats
 from linsep.prove import algebra
 from linsep.prove.algebra import Dependency
-from linsep.prove.claims import Data, Separator, difference, signs
+from linsep.prove.claims import Data, Separator
+from linsep.prove.exact_signs import difference, signs
 from linsep.prove.integer_rows import integer_rows
 from linsep.prove.nearest_point import nearest_plane, nearest_point
 from linsep.prove.scaled import in_classes

@@ -20,8 +20,9 @@ from linsep.learn.surveys import scores
 from linsep.problem import Array, Floats
 from linsep.prove import algebra, exact_solve, newton
 from linsep.prove.case import Case, Certificate, Contradiction, Plane, refutation
-from linsep.prove.claims import Data, Refutation, Separator, contradicts
+from linsep.prove.claims import Data, Refutation, Separator
 from linsep.prove.exact_view import ExactView, as_plane, decide, pair_signs, whole_basis
+from linsep.prove.fast_check import contradicts
 from linsep.prove.integer_rows import integer_rows, packed_rows
 from linsep.prove.modular import vanishing
 from linsep.prove.nearest_point import nearest_plane

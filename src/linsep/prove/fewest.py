@@ -20,7 +20,8 @@ from linsep.data.threads import quiet_algebra
 from linsep.problem import Array
 from linsep.prove import check_fewest
 from linsep.prove.certificates import Proof, Unproved, Writer
-from linsep.prove.claims import Data, Separator, read
+from linsep.prove.checking import data_of
+from linsep.prove.claims import Data, Separator
 from linsep.prove.fewest_document import fewest_claim, fewest_size
 from linsep.prove.fewest_search import Budget, Search, wrong_rows
 from linsep.prove.items import make_items
@@ -133,7 +134,7 @@ class Fewest:
         >>> linsep.fewest_errors(X, y).check(X, y)
         True
         """
-        data = read(X, y, self.classes, self.fit_intercept)
+        data = data_of(X, y, self.classes, self.fit_intercept)
         if data is None or data.n_features != self.n_features:
             return False
         if self.weights is not None and len(self.weights) != len(data.y):
@@ -166,7 +167,7 @@ class Fewest:
         >>> linsep.fewest_errors(X, y).certain(X, y)
         array([4])
         """
-        data = read(X, y, self.classes, self.fit_intercept)
+        data = data_of(X, y, self.classes, self.fit_intercept)
         if data is None or data.n_features != self.n_features or not self.proved:
             return np.zeros(0, dtype=np.intp)
         clock = Budget(time_limit)

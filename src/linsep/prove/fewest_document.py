@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linsep.prove import linsep_check
 from linsep.prove.certificates import Combination, Proof
 from linsep.prove.claims import Separator
 
@@ -91,6 +92,33 @@ def fewest_from_json(content: dict[str, Any]) -> Fewest:
         None if weights is None else np.array(weights, dtype=np.int64),
         str(content.get("note", "")),
     )
+
+
+def fewest_written(fewest: Fewest, X: Any, y: Any) -> str:
+    """Return the document of a proof about these data."""
+    from linsep.prove.checking import table_of
+
+    found = table_of(X, y, fewest.classes)
+    if found is None or found.X.shape[1] != fewest.n_features:
+        raise ValueError("these are not the data of the result: labels or numbers of features differ")
+    content = {"format": "linsep proof 2", **fewest_to_json(fewest), "data": found.fingerprint("binary")}
+    content["digest"] = linsep_check.digest_of(content)
+    return json.dumps(content, separators=(",", ":"), allow_nan=False) + "\n"
+
+
+def fewest_opened(text: str) -> tuple[Fewest, dict[str, Any]] | None:
+    """Return the result in a document and the fingerprint of its data, None if the document is of another kind."""
+    if '"fewest-errors"' not in text:
+        return None
+    try:
+        content = json.loads(text, object_pairs_hook=linsep_check.unique)
+        if content.get("kind") != "fewest-errors":
+            return None
+        if content.get("format") != "linsep proof 2" or content.get("digest") != linsep_check.digest_of(content):
+            raise ValueError("it was altered: its digest does not fit its content")
+        return fewest_from_json(content), content["data"]
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, ArithmeticError, RecursionError) as error:
+        raise ValueError(f"this is not a valid proof: {error}") from None
 
 
 def fewest_claim(fewest: Fewest) -> dict[str, Any]:

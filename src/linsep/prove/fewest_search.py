@@ -21,7 +21,8 @@ from linsep.clock import Cancelled, Clock, OutOfTime
 from linsep.data.conversions import to_floats
 from linsep.problem import Array, Dense, Floats, take
 from linsep.prove import line_search
-from linsep.prove.claims import Data, Refutation, Separator, Verdict, difference, signs
+from linsep.prove.claims import Data, Refutation, Separator, Verdict
+from linsep.prove.exact_signs import difference, signs
 from linsep.prove.items import Items
 from linsep.prove.refutations import Pool
 from linsep.prove.search import decide

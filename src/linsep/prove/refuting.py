@@ -17,7 +17,8 @@ from linsep.data.threads import quiet_algebra
 from linsep.problem import Array, Dense, take
 from linsep.prove import faces
 from linsep.prove.case import Case, Contradiction, Plane
-from linsep.prove.claims import Data, Refutation, Separator, contradicts, separates
+from linsep.prove.claims import Data, Refutation, Separator
+from linsep.prove.fast_check import contradicts, separates
 from linsep.prove.float_searches import by_long_descent, by_nearest_point, by_newton
 from linsep.prove.one_column import peeled, with_peelings
 from linsep.prove.reducing import first_contradiction, reduced

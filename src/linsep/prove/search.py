@@ -9,7 +9,7 @@ Then one strategy after the other has its turn:
 3. where columns outnumber rows, the same in columns that all others depend on;
 4. an exact view of the data and in the end Wolfe's algorithm in rational numbers, which cannot fail.
 
-Nothing is returned that the check in ``claims`` does not confirm.
+Nothing is returned that ``fast_check`` does not confirm.
 """
 
 from __future__ import annotations

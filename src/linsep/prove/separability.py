@@ -1,7 +1,9 @@
-"""Is it separable? A search for proofs; it is never trusted, its proofs are always checked by ``proof``."""
+"""Is it separable? A search for proofs; it is never trusted, its proofs are always checked by ``fast_check``."""
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,15 +12,24 @@ from linsep.clock import Clock
 from linsep.data.labels import at_least_two_classes, check_same_length, class_labels
 from linsep.data.matrices import as_matrix, refuse_not_finite, to_rows
 from linsep.data.threads import quiet_algebra
-from linsep.prove.claims import Data, Separator, Verdict, read, separates
+from linsep.errors import ParameterError
+from linsep.problem import Rows
+from linsep.prove import rationals
+from linsep.prove.checking import table_of
+from linsep.prove.claims import Data, Separator, Verdict
+from linsep.prove.fast_check import separates
+from linsep.prove.given_numbers import BINARY, DECIMAL, held, is_exact, unrounded
 from linsep.prove.search import decide
 
 
-def separate(X: Any, y: Any, *, fit_intercept: bool = True, time_limit: float | None = None) -> Verdict:
+def separate(
+    X: Any, y: Any, *, fit_intercept: bool = True, time_limit: float | None = None, values: str = BINARY
+) -> Verdict:
     """Decide whether some plane separates the classes, and prove it.
 
-    The verdict is exact: it is about the numbers as they are stored, without any tolerance, and its proof has been
-    checked in exact arithmetic before it is returned.
+    The verdict is exact: it is about the numbers as they are given, without any tolerance, and its proof has been
+    checked in exact arithmetic before it is returned. Integers of any length, fractions and decimals are not rounded;
+    numbers that no 64 bits hold are refused.
 
     Parameters
     ----------
@@ -33,6 +44,9 @@ def separate(X: Any, y: Any, *, fit_intercept: bool = True, time_limit: float | 
         Seconds after which to give up with the verdict "unknown". Its ``bracket`` then bounds the largest margin.
         The clock is looked at between steps, and no step is begun that seems too long; but what has to be compiled, at
         the first call ever, is compiled.
+    values : {"binary", "decimal"}, default="binary"
+        Whether a float is the number it stores, or the shortest decimal that reads back as it: 0.1 + 0.2 is 0.3 in
+        decimals only.
 
     Returns
     -------
@@ -53,16 +67,35 @@ def separate(X: Any, y: Any, *, fit_intercept: bool = True, time_limit: float | 
     """
     if time_limit is not None and not time_limit >= 0:
         raise ValueError(f"time_limit must be a number of seconds not below 0, got {time_limit!r}")
-    X = as_matrix(X)
+    if values not in (BINARY, DECIMAL):
+        raise ParameterError("values", values, "'binary' or 'decimal'")
+    X = unrounded(X)
+    exact = is_exact(X)
+    X = X if exact else as_matrix(X)
     y = class_labels(y)
     check_same_length(X, y)
     classes, codes = at_least_two_classes(y)
-    data = Data(to_rows(X), codes.astype(np.intp), X.shape[1], len(classes), bool(fit_intercept))
-    try:
-        with quiet_algebra():
-            return decide(data, tuple(classes.tolist()), Clock(time_limit))
-    except FloatingPointError:
+    offset, names = bool(fit_intercept), tuple(classes.tolist())
+    codes = codes.astype(np.intp)
+
+    def search(rows: Rows) -> Verdict:
+        data = Data(rows, codes, X.shape[1], len(names), offset)
+        try:
+            with quiet_algebra():
+                return decide(data, names, Clock(time_limit))
+        except FloatingPointError:
+            refuse_not_finite(X, np.zeros(0))
+
+    if not exact and (values == BINARY or X.dtype.kind != "f"):
+        return replace(search(to_rows(X)), values=values)
+    if not exact and not np.isfinite(X.data if hasattr(X, "indptr") else X).all():
         refuse_not_finite(X, np.zeros(0))
+    found = held(X, values, offset=offset)
+    if found is None:
+        return rationals.decide(X, values, offset, codes, search)
+    verdict = search(found.rows)
+    plane = None if verdict.separator is None else found.outside(verdict.separator)
+    return replace(verdict, separator=plane, values=values, bracket=(-math.inf, math.inf))
 
 
 def separator(model: Any, X: Any, y: Any) -> Separator | None:
@@ -89,9 +122,10 @@ def separator(model: Any, X: Any, y: Any) -> Separator | None:
     >>> linsep.separator(model, X, y)
     Separator(float w of 1 features)
     """
-    data = read(X, y, tuple(model.classes_.tolist()), True)
-    if data is None or data.n_features != model.coef_.shape[1] or len(model.classes_) < 2:
+    found = table_of(X, y, tuple(model.classes_.tolist()))
+    if found is None or found.X.shape[1] != model.coef_.shape[1] or found.X.dtype == object:
         return None
+    data = Data(to_rows(found.X), found.codes, found.X.shape[1], len(model.classes_), True)
     two = len(model.coef_) == 1
     plane = Separator(model.coef_[0], float(model.intercept_[0])) if two else Separator(model.coef_, model.intercept_)
     return plane if separates(plane, data, strictly=True) else None

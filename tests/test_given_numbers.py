@@ -1,0 +1,165 @@
+"""Numbers are used exactly as they are given, or refused in one line: none is rounded before an exact verdict."""
+
+import json
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from linsep import Refutation, Separator, Verdict, separate, to_json, verify
+from oracles import inequalities, kind
+
+BIG = 2**53
+TWO = [0, 1]
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        [[BIG], [BIG + 1]],
+        [[BIG, 0.5], [BIG + 1, 0.5]],
+        [[10**30], [10**30 + 1]],
+        [[Fraction(1, 3)], [Fraction(1, 3) + Fraction(1, 10**17)]],
+        [[Decimal("0.1")], [Decimal("0.1000000000000000001")]],
+        [[str(BIG)], [str(BIG + 1)]],
+        np.array([[BIG], [BIG + 1]], dtype=object),
+        np.array([[1], [np.longdouble(1) + np.finfo(np.longdouble).eps]], dtype=np.longdouble),
+        pd.DataFrame({"id": [BIG, BIG + 1], "x": [0.5, 0.5]}),
+        pl.DataFrame({"id": [BIG, BIG + 1], "x": [0.5, 0.5]}),
+        np.array([[2**64 - 2], [2**64 - 1]], dtype=np.uint64),
+    ],
+    ids=str,
+)
+def test_what_differs_is_separable(X):
+    verdict = separate(X, TWO)
+    assert verdict.kind == "separable"
+    for plain in (False, True):
+        assert verdict.check(X, TWO, plain=plain)
+        assert verify(to_json(verdict, X, TWO), X, TWO, plain=plain)
+    same = [X[0], X[0]] if isinstance(X, list) else None
+    if same is not None:
+        assert separate(same, TWO).kind == "overlap"
+        assert not verdict.check(same, TWO)
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.array([[1j], [2]]),
+        np.ma.masked_array([[1.0], [2.0]], mask=[[True], [False]]),
+        np.array([["2020-01-01"], ["2021-01-01"]], dtype="M8[D]"),
+        np.array([[1], [2]], dtype="m8[s]"),
+        pd.DataFrame({"when": pd.to_datetime(["2020-01-01", "2021-01-01"])}),
+        sp.csr_array(np.array([[1j], [2]])),
+        np.array([[1.0], [np.nan]]),
+        np.array([[np.inf], [0.0]]),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("values", ["binary", "decimal"])
+def test_what_cannot_be_used_is_refused_in_one_line(X, values):
+    with pytest.raises(ValueError, match=r"^[^\n]+$"):
+        separate(X, TWO, values=values)
+
+
+def test_digits_that_no_64_bits_hold():
+    X = [[1, 10**40], [1, 10**40 + 1]]
+    assert separate(X, TWO).kind == "separable"  # with an offset the columns can be moved to 0
+    with pytest.raises(ValueError, match=r"^[^\n]+digits that double precision does not hold[^\n]+$"):
+        separate(X, TWO, fit_intercept=False)
+    for far in ([[10**40, 0.1], [1, 0.2]], [[10**40, 0.1], [10**41, 0.2]]):
+        verdict = separate(far, TWO, fit_intercept=False)
+        assert verdict.kind == "separable"
+        assert verdict.check(far, TWO)
+        assert verdict.check(far, TWO, plain=True)
+
+
+def test_decimals_add_up_where_doubles_do_not():
+    X, y = np.array([[0.1, 0.2], [0.2, 0.1], [0.15, 0.15]]), [0, 0, 1]  # the last is the middle, in decimals only
+    assert separate(X, y, values="binary").kind == "separable"
+    verdict = separate(X, y, values="decimal")
+    assert verdict.kind == "overlap"
+    assert verdict.refutation.multipliers == (1, 1, 2)
+    text = to_json(verdict, X, y)
+    for plain in (False, True):
+        assert verify(text, X, y, plain=plain)
+        assert verify(text, sp.csr_array(X), y, plain=plain)
+    other = json.loads(text)
+    assert other["values"] == "decimal"
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.lists(
+        st.tuples(st.lists(st.decimals(-9, 9, places=2), min_size=2, max_size=2), st.integers(0, 1)),
+        min_size=2,
+        max_size=7,
+    ),
+    st.booleans(),
+)
+def test_decimals_against_an_exact_programme(rows, offset):
+    y = [label for _, label in rows]
+    if len(set(y)) < 2:
+        return
+    exact = [[Fraction(cell) for cell in row] for row, _ in rows]
+    X = np.array([[float(cell) for cell in row] for row in exact])
+    for form in (X, sp.csr_array(X), np.array([[Decimal(str(c)) for c in row] for row in X.tolist()], dtype=object)):
+        verdict = separate(form, y, fit_intercept=offset, values="decimal")
+        assert verdict.kind == kind(inequalities(exact, y, [0, 1], offset))
+        assert verdict.check(form, y)
+        assert verdict.check(form, y, plain=True)
+
+
+def test_decimals_of_seventeen_digits():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 4))
+    for y in (np.sign(X @ [1, 2, 3, 4]), rng.integers(0, 2, 300)):
+        verdict = separate(X, y, values="decimal")
+        assert verdict.kind == separate(X, y).kind
+        assert verdict.check(X, y)
+        assert verdict.check(X, y, plain=True)
+    y = (np.arange(300) % 2).tolist()
+    X[1] = X[0]
+    X[1, 0] = np.nextafter(X[0, 0], 9)
+    assert separate(X, y, values="decimal").check(X, y, plain=True)
+
+
+def test_a_plane_is_not_rounded_to_the_type_of_its_weights():
+    X, y = np.array([[10**17 + 6], [10**17 + 8]]), [1, 1]
+    plane = Separator(np.array([1.0]), -(10**17 + 7))
+    for rows, labels, holds in ((X, [0, 1], True), (X[::-1], [0, 1], False), (X, y, False)):
+        verdict = Verdict("separable", plane, None, (0, 1), 1, True)
+        assert verdict.check(rows, labels) == verdict.check(rows, labels, plain=True) == holds
+    whole = Verdict("separable", Separator(np.array([BIG + 1]), -(BIG + 1) * (10**17 + 7)), None, (0, 1), 1, True)
+    assert whole.check(X, [0, 1])
+    assert whole.check(X, [0, 1], plain=True)
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+def test_no_cell_is_overlooked(storage):
+    X, y = np.array([[0.0, 1.0], [1.0, 1.0], [2.0, 1.0]]), [0, 0, 1]
+    verdict = separate(X, y)
+    ignoring = Verdict("separable", Separator(np.array([2.0, 0.0]), -3.0), None, (0, 1), 2, True)
+    assert ignoring.check(X, y)
+    X[1, 1] = np.nan  # under weight 0
+    for claim in (verdict, ignoring):
+        for plain in (False, True):
+            with pytest.raises(ValueError, match="NaN or infinity at row 1, column 1"):
+                claim.check(storage(X), y, plain=plain)
+
+
+def test_rows_of_a_refutation_are_whole_numbers():
+    X, y = [[0.0], [1.0], [1.0]], [0, 0, 1]
+    right = separate(X, y)
+    found = right.refutation
+    for rows in (found.rows + 0.9, found.rows.astype(object) + 0.9):
+        wrong = replace(right, refutation=Refutation(rows, found.multipliers, found.rivals))
+        assert not wrong.check(X, y)
+        assert not wrong.check(X, y, plain=True)
