@@ -87,7 +87,12 @@ def test_the_plane_is_the_one_that_the_bracket_speaks_of(load, fit_intercept):
     assert model.margin(X, y) == pytest.approx(model.margin_lower_, rel=1e-6)
     assert model.margin_upper_ <= model.margin_lower_ * (1 + 1.01e-6)
     assert model.score(X, y) == 1.0
-    nearest = model._view(X, y).smallest
+    scores = model.decision_function(X)
+    if scores.ndim == 1:
+        nearest = (np.where(y == model.classes_[1], 1, -1) * scores).min()
+    else:
+        own = np.arange(scores.shape[1]) == np.searchsorted(model.classes_, y)[:, None]
+        nearest = (scores[own] - np.where(own, -np.inf, scores).max(axis=1)).min()
     assert nearest == pytest.approx(1.0, rel=1e-6)  # scores, or leads, of 1
     scale = np.abs(model.dual_coef_).max() * np.abs(X).max()
     np.testing.assert_allclose(model.dual_coef_ @ X[model.support_], model.coef_, atol=1e-9 * scale)
