@@ -549,6 +549,9 @@ def test_every_setting_is_heard(page):
         agree(page)
     page.fill("[data-set=start]", "")
     changed(page, lambda: page.press("[data-set=start]", "Tab"))
+    changed(page, lambda: page.select_option("[data-set=mistake]", "prediction"))
+    changed(page, lambda: page.select_option("[data-set=on_plane]", "1"))
+    agree(page)
     changed(page, lambda: page.check("[data-set=fit_intercept]"))
     agree(page)
     page.fill("[data-set=target_margin]", "0.9")
@@ -581,9 +584,9 @@ def test_the_teacher_draws_what_is_asked(page):
 
 def test_data_are_pasted_opened_and_refused_with_a_word(page, tmp_path):
     page.click("[data-do=data]")
-    page.fill("[data-do=paste]", "x,y,label\n0,0,a\n1,oh,b\n")
+    page.fill("[data-do=paste]", "x,y,label\n0,0,a\n1,b\n")
     page.click("[data-do=usePaste]")
-    playwright.expect(page.locator("[data-part=status]")).to_contain_text("input:3, column 'y': 'oh'")
+    playwright.expect(page.locator("[data-part=status]")).to_contain_text("input:3: 2 cells where 3 are expected")
     page.fill("[data-do=paste]", "x,y,label\n0,0,a\n1,1,b\n2,1,c\n")
     changed(page, lambda: page.click("[data-do=usePaste]"))
     assert shown(page)[0] == {"rows": [[0, 0], [1, 1], [2, 1]], "labels": ["a", "b", "c"], "names": ["x", "y"]}

@@ -24,6 +24,13 @@ Label = int | str
 
 ORDERS = ("cyclic", "shuffled", "first", "worst")
 KEEPS = ("last", "best", "average", "vote")
+CHOICES: dict[str, tuple[Any, ...]] = {
+    "order": ORDERS,
+    "multi_class": ("argmax", "ovr"),
+    "mistake": ("violation", "prediction"),
+    "on_plane": (-1, 1),
+    "keep": KEEPS,
+}
 
 
 @dataclass(frozen=True)
@@ -86,6 +93,7 @@ class Points:
             if len(y) > room:
                 said = f"the first {MOST_ROWS} rows are shown"
                 break
+        said = ". ".join([*filter(None, [said]), *map(str, source.notes)])
         names = source.names or ()
         return cls.of_arrays(np.vstack(blocks), labels, [str(name) for name in names]), said
 
@@ -108,6 +116,8 @@ class Settings:
     fit_intercept: bool = True
     order: str = "cyclic"
     multi_class: str = "argmax"
+    mistake: str = "violation"
+    on_plane: int = -1
     eta0: float = 1.0
     max_iter: int = 1000
     max_updates: int = 5000
@@ -132,9 +142,9 @@ class Settings:
         for name in ("fit_intercept", "early_stopping"):
             if not isinstance(value[name], bool):
                 raise ValueError(f"{name} is true or false")
-        for name, choices in (("order", ORDERS), ("multi_class", ("argmax", "ovr")), ("keep", KEEPS)):
-            if value[name] not in choices:
-                raise ValueError(f"{name} is one of {', '.join(choices)}")
+        for name, choices in CHOICES.items():
+            if value[name] not in choices or type(value[name]) is not type(choices[0]):
+                raise ValueError(f"{name} is one of {', '.join(map(str, choices))}")
         for name, least, most in (
             ("max_iter", 1, 10_000),
             ("max_updates", 1, MOST_UPDATES),
@@ -160,6 +170,8 @@ class Settings:
         return {
             "fit_intercept": self.fit_intercept,
             "multi_class": self.multi_class,
+            "mistake": self.mistake,
+            "on_plane": self.on_plane,
             "eta0": self.eta0,
             "shuffle": self.order == "shuffled",
             "order": self.order if self.order in ("first", "worst") else None,

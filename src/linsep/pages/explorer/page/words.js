@@ -38,7 +38,8 @@ export function words(page) {
       return [first, `lead of ${tag(label)} over ${tag(classes[rival])} = ${number(lead)} ≤ ${number(run.update_margin)}: ${lead > 0 ? "too little" : "not strictly highest"}`, update(own, "+"), update(rival, "−")];
     }
     const y = label === classes[1] ? 1 : -1, [v, w] = [before[0], after[0]];
-    const why = lead < 0 ? "on the wrong side" : lead > 0 ? "too near" : "on the plane, which counts as wrong";
+    const onPlane = state.settings.mistake === "prediction" ? `on the plane, where ${tag(classes[state.settings.on_plane > 0 ? 1 : 0])} is predicted` : "on the plane, which counts as wrong";
+    const why = lead < 0 ? "on the wrong side" : lead > 0 ? "too near" : onPlane;
     return [
       first,
       `y (w·x${run.offset ? " + b" : ""}) = ${number(lead)} ≤ ${number(run.update_margin)}: ${why}`,
