@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import warnings
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
 
@@ -79,20 +80,22 @@ class Points:
     @classmethod
     def of_source(cls, path: Any, **options: Any) -> tuple[Self, str]:
         """Read points from a file or stream as ``linsep.read`` does, the first ones of many; say what was left out."""
-        source = read(path, **options)
-        blocks: list[Any] = []
-        labels: list[Any] = []
-        said = ""
-        for X, y, _ in source:
-            assert y is not None  # labels were asked for
-            if X.shape[1] > MOST_COLUMNS:
-                raise ValueError(f"{X.shape[1]} features: this page takes up to {MOST_COLUMNS} columns, of numbers")
-            room = MOST_ROWS - len(labels)
-            blocks.append((X.toarray() if sp.issparse(X) else np.asarray(X))[:room])
-            labels += y[:room].tolist()
-            if len(y) > room:
-                said = f"the first {MOST_ROWS} rows are shown"
-                break
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataNote)  # the page says them in its own place
+            source = read(path, **options)
+            blocks: list[Any] = []
+            labels: list[Any] = []
+            said = ""
+            for X, y, _ in source:
+                assert y is not None  # labels were asked for
+                if X.shape[1] > MOST_COLUMNS:
+                    raise ValueError(f"{X.shape[1]} features: this page takes up to {MOST_COLUMNS} columns, of numbers")
+                room = MOST_ROWS - len(labels)
+                blocks.append((X.toarray() if sp.issparse(X) else np.asarray(X))[:room])
+                labels += y[:room].tolist()
+                if len(y) > room:
+                    said = f"the first {MOST_ROWS} rows are shown"
+                    break
         said = ". ".join([*filter(None, [said]), *map(str, source.notes)])
         names = source.names or ()
         return cls.of_arrays(np.vstack(blocks), labels, [str(name) for name in names]), said
