@@ -158,6 +158,30 @@ def test_a_refutation_walks_back_to_zero(name):
         np.testing.assert_allclose(walk["sums"][-1], [0, 0], atol=1e-9)
 
 
+@pytest.mark.parametrize("name", ["xor", "touching", "duplicate"])
+def test_the_plane_with_the_fewest_errors(name):
+    question = asked(name)
+    found = share.answered("compute", question)["fewest"]
+    X, y = rows_of(question)
+    assert found["lower"] == found["upper"] == len(found["rows"]) == linsep.fewest_errors(X, y).upper
+    (a, b, c) = found["planes"][0]
+    wrong = np.flatnonzero(np.where(y > 0, 1, -1) * (X @ [a, b] + c) <= 1e-12)
+    assert wrong.tolist() == sorted(found["rows"])
+    rest = np.setdiff1d(np.arange(len(X)), found["rows"])
+    assert len(set(y[rest])) < 2 or linsep.separate(X[rest], y[rest]).kind == "separable"
+    assert [-label for label in y[found["rows"]].tolist()] == found["labels"]
+    assert share.answered("compute", asked("worked"))["fewest"] is None
+
+
+def test_the_fewest_errors_of_three_classes():
+    points = {
+        "rows": [[0, 0], [1, 0], [9, 1], [9, 1], [0, 9], [1, 8], [9, 1]],
+        "labels": ["a", "a", "b", "b", "c", "c", "c"],
+    }
+    found = share.answered("compute", {"points": points, "settings": {"max_updates": 50}})["fewest"]
+    assert (found["rows"], found["labels"]) == ([6], ["b"])  # a point of c where two of b are
+
+
 def test_a_long_run_is_thinned_and_keeps_its_ends():
     X = np.array([[1.0, 0.0], [1.0, 0.01], [-1.0, 0.02]])
     settings = {"fit_intercept": False, "max_updates": 3000, "max_iter": 10_000}
@@ -614,7 +638,7 @@ some_settings = st.dictionaries(
 
 
 @given(
-    kind=st.sampled_from(["compute", "preset", "read", "export"]),
+    kind=st.sampled_from(["compute", "preset", "read", "proof", "export"]),
     body=anything
     | st.fixed_dictionaries(
         {"points": some_points | anything, "settings": some_settings | anything},

@@ -723,6 +723,25 @@ def test_looks_can_be_changed_and_nothing_jumps_while_running(page, name, width)
     page.keyboard.press("Escape")
 
 
+@pytest.mark.parametrize("what", ["remove", "flip"])
+def test_what_stands_in_the_way_is_removed_or_flipped(page, what):
+    choose(page, "duplicate")
+    assert "The best plane has 1 point wrong, and no plane has fewer: proved." in page.text_content(
+        "[data-part=fewest]"
+    )
+    assert page.locator(".suspect").count() == 1
+    assert page.get_attribute("[data-part=fewest-plane]", "d")
+    before = shown(page)
+    changed(page, lambda: page.click(f"[data-do={what}]"))
+    assert page.text_content("[data-part=kind]") == "Separable"
+    assert len(shown(page)[0]["rows"]) == len(before[0]["rows"]) - (what == "remove")
+    assert page.is_hidden(f"[data-do={what}]")
+    assert page.is_hidden("[data-part=fewest]")
+    agree(page)
+    changed(page, lambda: page.click("[data-do=undo]"))
+    assert shown(page) == before
+
+
 def proof_checked(page):
     """Have the browser check the proof, and return what it says."""
     page.click("[data-do=check]")

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from linsep.data.opening import read
+from linsep.errors import DataNote
 
 MOST_ROWS = 3000
 MOST_COLUMNS = 32

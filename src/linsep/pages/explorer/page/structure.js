@@ -155,6 +155,9 @@ export function build(page) {
     const verdict = html("section", { class: "card verdict", "aria-label": "Verdict" },
       named("kind", html("p", { class: "kind", role: "status", "data-part": "kind" }, "…")),
       named("kindSaid", html("p", { class: "small" }, "\u00a0")),
+      named("fewest", html("p", { class: "small", "data-part": "fewest" })),
+      live ? button("remove", "Remove these", "Remove the points that the plane with the fewest errors has wrong", () => page.removeRows()) : null,
+      live ? button("flip", "Flip these", "Give these points the label of the side that they are on", () => page.flipRows()) : null,
       live ? button("offset", "Allow an offset", "Let planes leave the origin", () => page.allowOffset()) : null,
       html("dl", {}, ...FACTS.map(fact)));
     const proof = named("proof", html("section", { class: "card proof", "aria-label": "The proof", "data-part": "proof" }));
