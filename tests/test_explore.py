@@ -108,6 +108,20 @@ def test_every_moment_follows_from_the_one_before(order):
     assert sum(run["counts"]) == run["mistakes"] == 40
 
 
+def test_a_mistake_may_be_a_wrong_prediction():
+    """The lecture's three points: the first one is predicted right by the tie, and costs no update."""
+    points = {"rows": [[1, 0], [0, 1], [-1, -1]], "labels": [0, 1, 2]}
+    settings = {"fit_intercept": False, "mistake": "prediction"}
+    shown = share.answered("compute", {"points": points, "settings": settings})
+    assert shown["run"]["trace"] == [1, 2]
+    assert [w[:2] for w in shown["run"]["planes"][-1]] == [[1, 0], [0, 1], [-1, -1]]
+    assert shown["theorem"]["holds"] is True
+    worked = {on: share.answered("compute", asked("worked", mistake="prediction", on_plane=on)) for on in (-1, 1)}
+    assert [worked[on]["run"]["trace"][0] for on in (-1, 1)] == [0, 1]
+    assert "on_plane is one of -1, 1" in share.answered("compute", asked("worked", on_plane=0))["error"]
+    assert "on_plane is one of -1, 1" in share.answered("compute", asked("worked", on_plane=True))["error"]
+
+
 def test_the_worked_example_meets_its_bound_with_equality():
     shown = share.answered("compute", asked("worked"))
     assert shown["run"]["planes"][-1] == [[1.0, 1.0, 0.0]]
@@ -142,6 +156,30 @@ def test_a_refutation_walks_back_to_zero(name):
     assert all(value == 0 for part in total for value in part)
     for walk in refuted["walks"]:
         np.testing.assert_allclose(walk["sums"][-1], [0, 0], atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["xor", "touching", "duplicate"])
+def test_the_plane_with_the_fewest_errors(name):
+    question = asked(name)
+    found = share.answered("compute", question)["fewest"]
+    X, y = rows_of(question)
+    assert found["lower"] == found["upper"] == len(found["rows"]) == linsep.fewest_errors(X, y).upper
+    (a, b, c) = found["planes"][0]
+    wrong = np.flatnonzero(np.where(y > 0, 1, -1) * (X @ [a, b] + c) <= 1e-12)
+    assert wrong.tolist() == sorted(found["rows"])
+    rest = np.setdiff1d(np.arange(len(X)), found["rows"])
+    assert len(set(y[rest])) < 2 or linsep.separate(X[rest], y[rest]).kind == "separable"
+    assert [-label for label in y[found["rows"]].tolist()] == found["labels"]
+    assert share.answered("compute", asked("worked"))["fewest"] is None
+
+
+def test_the_fewest_errors_of_three_classes():
+    points = {
+        "rows": [[0, 0], [1, 0], [9, 1], [9, 1], [0, 9], [1, 8], [9, 1]],
+        "labels": ["a", "a", "b", "b", "c", "c", "c"],
+    }
+    found = share.answered("compute", {"points": points, "settings": {"max_updates": 50}})["fewest"]
+    assert (found["rows"], found["labels"]) == ([6], ["b"])  # a point of c where two of b are
 
 
 def test_a_long_run_is_thinned_and_keeps_its_ends():
@@ -350,7 +388,12 @@ def test_pasted_text_is_read_as_files_are():
     got = share.answered("read", {"text": "a,b,label\n1,2,yes\n3,4,no\n"})
     assert got["points"] == {"rows": [[1, 2], [3, 4]], "labels": ["yes", "no"], "names": ["a", "b"]}
     assert share.answered("read", {"text": "0.5 1 1\n-1 0.25 -1\n"})["points"]["labels"] == [1, -1]
-    for text in ("", "1,2,+1\n3,x,-1\n", "1,2,1\n3,1\n", "\x00\xff", "1,nan,1\n2,3,0"):
+    words = share.answered("read", {"text": "x,y,label\n0,0,a\n1,oh,b\n"})
+    assert words["points"]["names"] == ["x", "y=0", "y=oh"]
+    counted = share.answered("read", {"text": "id,x,y,label\n1,5,0,a\n2,6,3,b\n3,1,2,a\n"})
+    assert counted["points"]["names"] == ["x", "y"]
+    assert "id" in counted["said"]  # the column that only counts the rows is left out, and that is said
+    for text in ("", "1,2,1\n3,1\n", "\x00\xff", "1,nan,1\n2,3,0"):
         assert share.answered("read", {"text": text})["error"]
 
 
@@ -595,7 +638,7 @@ some_settings = st.dictionaries(
 
 
 @given(
-    kind=st.sampled_from(["compute", "preset", "read", "export"]),
+    kind=st.sampled_from(["compute", "preset", "read", "proof", "export"]),
     body=anything
     | st.fixed_dictionaries(
         {"points": some_points | anything, "settings": some_settings | anything},

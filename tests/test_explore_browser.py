@@ -549,6 +549,12 @@ def test_every_setting_is_heard(page):
         agree(page)
     page.fill("[data-set=start]", "")
     changed(page, lambda: page.press("[data-set=start]", "Tab"))
+    page.fill("[data-set=update_margin]", "0")
+    changed(page, lambda: page.press("[data-set=update_margin]", "Tab"))
+    changed(page, lambda: page.select_option("[data-set=mistake]", "prediction"))
+    changed(page, lambda: page.select_option("[data-set=on_plane]", "1"))
+    agree(page)
+    changed(page, lambda: page.select_option("[data-set=mistake]", "violation"))
     changed(page, lambda: page.check("[data-set=fit_intercept]"))
     agree(page)
     page.fill("[data-set=target_margin]", "0.9")
@@ -581,9 +587,9 @@ def test_the_teacher_draws_what_is_asked(page):
 
 def test_data_are_pasted_opened_and_refused_with_a_word(page, tmp_path):
     page.click("[data-do=data]")
-    page.fill("[data-do=paste]", "x,y,label\n0,0,a\n1,oh,b\n")
+    page.fill("[data-do=paste]", "x,y,label\n0,0,a\n1,b\n")
     page.click("[data-do=usePaste]")
-    playwright.expect(page.locator("[data-part=status]")).to_contain_text("input:3, column 'y': 'oh'")
+    playwright.expect(page.locator("[data-part=status]")).to_contain_text("input:3: 2 cells where 3 are expected")
     page.fill("[data-do=paste]", "x,y,label\n0,0,a\n1,1,b\n2,1,c\n")
     changed(page, lambda: page.click("[data-do=usePaste]"))
     assert shown(page)[0] == {"rows": [[0, 0], [1, 1], [2, 1]], "labels": ["a", "b", "c"], "names": ["x", "y"]}
@@ -715,6 +721,25 @@ def test_looks_can_be_changed_and_nothing_jumps_while_running(page, name, width)
         seen.add(str(page.evaluate(places)))
     assert len(seen) == 1
     page.keyboard.press("Escape")
+
+
+@pytest.mark.parametrize("what", ["remove", "flip"])
+def test_what_stands_in_the_way_is_removed_or_flipped(page, what):
+    choose(page, "duplicate")
+    assert "The best plane has 1 point wrong, and no plane has fewer: proved." in page.text_content(
+        "[data-part=fewest]"
+    )
+    assert page.locator(".suspect").count() == 1
+    assert page.get_attribute("[data-part=fewest-plane]", "d")
+    before = shown(page)
+    changed(page, lambda: page.click(f"[data-do={what}]"))
+    assert page.text_content("[data-part=kind]") == "Separable"
+    assert len(shown(page)[0]["rows"]) == len(before[0]["rows"]) - (what == "remove")
+    assert page.is_hidden(f"[data-do={what}]")
+    assert page.is_hidden("[data-part=fewest]")
+    agree(page)
+    changed(page, lambda: page.click("[data-do=undo]"))
+    assert shown(page) == before
 
 
 def proof_checked(page):

@@ -14,7 +14,7 @@ from linsep.pages.reporting import study
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="the report is opened with Playwright, which is not here")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-SECTIONS = ["summary", "verdict", "run", "bound", "margins", "unseen", "regression", "weights", "terms"]
+SECTIONS = ["summary", "verdict", "fewest", "run", "bound", "margins", "unseen", "regression", "weights", "terms"]
 
 
 def toy():
@@ -98,7 +98,8 @@ def test_a_browser_shows_it(pages, browser, name, width):
         "[...document.querySelectorAll('p, dd, td, figcaption')].map(e => parseFloat(getComputedStyle(e).fontSize))"
     )
     assert min(sizes) >= 13  # readable without zooming
-    wanted = [each for each in SECTIONS if each != "regression" or name != "three"]  # that is about two classes
+    absent = {"exclusive or": [], "three": ["regression", "fewest"]}.get(name, ["fewest"])
+    wanted = [each for each in SECTIONS if each not in absent]
     assert page.evaluate("[...document.querySelectorAll('section')].map(s => s.id)") == wanted
     page.close()
 
@@ -182,11 +183,26 @@ def test_coefficients_without_a_finite_estimate_are_named(pages):
     assert 'id="regression"' not in pages["three"][1]
 
 
+def test_rows_that_stand_in_the_way_are_listed(pages):
+    X, y, _ = teacher(80, 2, margin=0.2, random_state=3)
+    X, labels = np.round(X, 3), np.where(y > 0, "yes", "no")
+    flipped = [5, 17, 40]
+    labels[flipped] = np.where(labels[flipped] == "yes", "no", "yes")
+    html = report(X, labels)
+    said = section(html, "fewest")
+    assert "3 of 80 rows are wrong under the best plane , and no plane has fewer wrong: proved." in said
+    listed = re.findall(r"<tr><td>([\d,]+)</td>", re.search(r"<section id=\"fewest\">.*?</section>", html, re.S)[0])
+    assert sorted(map(int, listed)) == flipped
+    assert "5 of 20 rows" in section(pages["exclusive or"][1], "fewest")  # one of four points, five copies each
+    assert 'id="fewest"' not in pages["toy"][1]
+
+
 def test_without_an_offset_planes_go_through_the_origin():
     said = text(report([[1.0], [2.0], [3.0], [4.0]] * 3, ["a", "a", "b", "b"] * 3, fit_intercept=False))
     assert "Not separable through the origin: every plane through the origin has rows on the wrong side" in said
     assert "A plane with an offset may still separate the rows." in said
     assert "No plane through the origin separates these rows" in said
+    assert "they add up to exactly 0. A plane through the origin" in said
 
 
 @pytest.mark.parametrize("name", ["toy", "three"])

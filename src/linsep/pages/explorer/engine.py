@@ -18,6 +18,7 @@ from linsep.pages.explorer.requests import KEEPS, MOST_UPDATES, Points, Settings
 from linsep.problem import Array, Floats
 from linsep.prove.audits import audit_trail
 from linsep.prove.claims import Refutation, Verdict
+from linsep.prove.fewest import fewest_errors
 from linsep.prove.margins import Margin, largest_margin
 from linsep.prove.mistake_bounds import Bound, mistake_bound
 from linsep.prove.separability import separate
@@ -38,6 +39,7 @@ _CURVE = 80  # points of a curve that is known by its formula
 _SHOWN = 4  # numbers of a weight vector that are spelled out
 _GRID = 72  # lines each way on which the border of a vote is looked for
 _HALVINGS = 6  # of the gap in which it lies
+_MOMENT = 0.25  # seconds for the fewest errors, while a point is being dragged
 _SECONDS = 60.0  # that the search for a verdict may take; the first one compiles, which counts
 
 
@@ -78,6 +80,7 @@ def answer(points: Points, settings: Settings, held: Any = None, around: Any = N
         "margin": None,
         "theorem": None,
         "rest": None,
+        "fewest": None,
         "note": "",
     }
     view = View.held(held, X.shape[1])
@@ -126,6 +129,8 @@ def _study(
         margins = [_margin(X, y == label, settings.fit_intercept) for label in classes]
         shown["margin"] = _drawn_margins(margins, view)
         return
+    if verdict.refutation is not None:
+        shown["fewest"] = _fewest(X, y, settings.fit_intercept, view)
     margin = _margin(X, y, settings.fit_intercept) if verdict.kind == "separable" else None
     shown["margin"] = _drawn_margin(margin, view)
     if margin is not None:
@@ -330,6 +335,24 @@ def _verdict(verdict: Verdict, X: Floats, y: Array, view: View) -> dict[str, Any
 def _separable(X: Floats, y: Array) -> bool:
     """Return whether some plane with an offset separates the points."""
     return separate(X, y, time_limit=_SECONDS).kind == "separable"
+
+
+def _fewest(X: Floats, y: Array, offset: bool, view: View) -> dict[str, Any]:
+    """Return the plane with the fewest errors that is found in a moment, between proved bounds, and its wrong rows."""
+    found = fewest_errors(X, y, fit_intercept=offset, time_limit=_MOMENT)
+    W, b = (np.asarray(part, dtype=np.float64) for part in (found.w, found.b))
+    S = X[found.rows] @ np.atleast_2d(W).T + np.atleast_1d(b)
+    own = np.searchsorted(np.array(found.classes), y[found.rows])
+    if S.shape[1] > 1:
+        S[np.arange(len(own)), own] = -np.inf
+    told = S.argmax(axis=1) if S.shape[1] > 1 else 1 - own
+    return {
+        "lower": found.lower,
+        "upper": found.upper,
+        "rows": found.rows.tolist(),
+        "labels": [found.classes[c] for c in told.tolist()],  # to flip them to
+        "planes": _plain(np.atleast_2d(view.planes(W, b))),
+    }
 
 
 def _refutation(found: Refutation, classes: tuple[Any, ...], X: Floats, y: Array, view: View) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import warnings
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
 
@@ -11,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from linsep.data.opening import read
+from linsep.errors import DataNote
 
 MOST_ROWS = 3000
 MOST_COLUMNS = 32
@@ -24,6 +26,13 @@ Label = int | str
 
 ORDERS = ("cyclic", "shuffled", "first", "worst")
 KEEPS = ("last", "best", "average", "vote")
+CHOICES: dict[str, tuple[Any, ...]] = {
+    "order": ORDERS,
+    "multi_class": ("argmax", "ovr"),
+    "mistake": ("violation", "prediction"),
+    "on_plane": (-1, 1),
+    "keep": KEEPS,
+}
 
 
 @dataclass(frozen=True)
@@ -72,20 +81,23 @@ class Points:
     @classmethod
     def of_source(cls, path: Any, **options: Any) -> tuple[Self, str]:
         """Read points from a file or stream as ``linsep.read`` does, the first ones of many; say what was left out."""
-        source = read(path, **options)
-        blocks: list[Any] = []
-        labels: list[Any] = []
-        said = ""
-        for X, y, _ in source:
-            assert y is not None  # labels were asked for
-            if X.shape[1] > MOST_COLUMNS:
-                raise ValueError(f"{X.shape[1]} features: this page takes up to {MOST_COLUMNS} columns, of numbers")
-            room = MOST_ROWS - len(labels)
-            blocks.append((X.toarray() if sp.issparse(X) else np.asarray(X))[:room])
-            labels += y[:room].tolist()
-            if len(y) > room:
-                said = f"the first {MOST_ROWS} rows are shown"
-                break
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataNote)  # the page says them in its own place
+            source = read(path, **options)
+            blocks: list[Any] = []
+            labels: list[Any] = []
+            said = ""
+            for X, y, _ in source:
+                assert y is not None  # labels were asked for
+                if X.shape[1] > MOST_COLUMNS:
+                    raise ValueError(f"{X.shape[1]} features: this page takes up to {MOST_COLUMNS} columns, of numbers")
+                room = MOST_ROWS - len(labels)
+                blocks.append((X.toarray() if sp.issparse(X) else np.asarray(X))[:room])
+                labels += y[:room].tolist()
+                if len(y) > room:
+                    said = f"the first {MOST_ROWS} rows are shown"
+                    break
+        said = ". ".join([*filter(None, [said]), *map(str, source.notes)])
         names = source.names or ()
         return cls.of_arrays(np.vstack(blocks), labels, [str(name) for name in names]), said
 
@@ -108,6 +120,8 @@ class Settings:
     fit_intercept: bool = True
     order: str = "cyclic"
     multi_class: str = "argmax"
+    mistake: str = "violation"
+    on_plane: int = -1
     eta0: float = 1.0
     max_iter: int = 1000
     max_updates: int = 5000
@@ -132,9 +146,9 @@ class Settings:
         for name in ("fit_intercept", "early_stopping"):
             if not isinstance(value[name], bool):
                 raise ValueError(f"{name} is true or false")
-        for name, choices in (("order", ORDERS), ("multi_class", ("argmax", "ovr")), ("keep", KEEPS)):
-            if value[name] not in choices:
-                raise ValueError(f"{name} is one of {', '.join(choices)}")
+        for name, choices in CHOICES.items():
+            if value[name] not in choices or type(value[name]) is not type(choices[0]):
+                raise ValueError(f"{name} is one of {', '.join(map(str, choices))}")
         for name, least, most in (
             ("max_iter", 1, 10_000),
             ("max_updates", 1, MOST_UPDATES),
@@ -160,6 +174,8 @@ class Settings:
         return {
             "fit_intercept": self.fit_intercept,
             "multi_class": self.multi_class,
+            "mistake": self.mistake,
+            "on_plane": self.on_plane,
             "eta0": self.eta0,
             "shuffle": self.order == "shuffled",
             "order": self.order if self.order in ("first", "worst") else None,

@@ -25,6 +25,7 @@ def page(found: Study, title: str) -> str:
         parts = [
             sections.summary(found),
             sections.verdict(found),
+            sections.fewest(found),
             sections.run(found),
             sections.bound(found),
             sections.margins(found),

@@ -10,8 +10,8 @@ from linsep.prove.claims import OVERLAP, QUASI, SEPARABLE
 from linsep.prove.regression import separation
 from linsep.prove.regression_words import MEANING, sentences
 
-_COLUMNS = 200  # up to which every coefficient is decided
-_CELLS = 2_000_000
+_COLUMNS = 30  # up to which every coefficient is decided here
+_CELLS = 100_000
 _SHOWN = 24  # coefficients that are listed
 _ROWS = 8  # of those that prove a status
 _KINDS = {SEPARABLE: "complete", QUASI: "quasi", OVERLAP: "overlap"}

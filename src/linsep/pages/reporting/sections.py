@@ -134,28 +134,28 @@ def _refutation(found: Study) -> list[str]:
     total = len(refutation.rows)
     heaviest = sorted(range(total), key=lambda k: -refutation.multipliers[k])[: 2 * _SHOWN]
     whole = sum(refutation.multipliers)
-    few, many = found.features <= _CELLS, len(found.classes) > 2
-    head = ["row", "label", *(["held against"] if many else [])]
-    head += [escape(found.name(j)) for j in range(found.features)] if few else []
+    many = len(found.classes) > 2
+    head = ["row", "label", *_feature_names(found), *(["held against"] if many else [])]
     rows = []
     for k in heaviest:
-        i = int(refutation.rows[k])
-        row = [f"{i:,}", escape(str(found.y[i]))]
+        row = _row(found, int(refutation.rows[k]))
         row += [escape(str(found.classes[refutation.rivals[k]]))] if many else []
-        if few:
-            cells = found.X[[i]]
-            row += [number(float(cell)) for cell in np.asarray(cells.todense() if found.sparse else cells).ravel()]
-        rows.append([*row, f"{float(refutation.multipliers[k] / whole):.6g}", fraction(refutation.multipliers[k])])
+        multiplier = refutation.multipliers[k]
+        rows.append([*row, f"{float(multiplier / whole):.6g}", fraction(multiplier)])
     head += ["share", "exact multiplier"]
     more = f" The {len(rows)} heaviest are listed." if len(rows) < total else ""
     same = ""
     if total == 2:
         same = " Two rows that are the same point with different labels are already a contradiction."
     meaning = (
-        "With these multipliers the mean of the rows of one label is, exactly, the mean of those of the other. A "
-        "plane with "
-        "all of them on their sides would have that one point on both sides."
+        "With these multipliers the mean of the rows of one label is, exactly, the mean of those of the other. A plane "
+        "with all of them on their sides would have that one point on both sides."
     )
+    if not found.fit_intercept:
+        meaning = (
+            "With these multipliers, and a minus before the rows of one label, they add up to exactly 0. A plane "
+            "through the origin with all of them on their sides would give that sum a positive score."
+        )
     if len(found.classes) > 2:
         meaning = (
             "With these multipliers the rows of each class and the rows held against it balance exactly, so that no "
@@ -165,6 +165,47 @@ def _refutation(found: Study) -> list[str]:
         paragraph(f"Proof: {total:,} rows contradict each other; the first row is row 0. {meaning}{same}{more}"),
         table(head, rows),
     ]
+
+
+def fewest(found: Study) -> str:
+    """Return how far the rows are from separable, and which stand in the way; nothing if that is not known."""
+    errors = found.fewest
+    if errors is None:
+        return ""
+    words = (
+        "How far from separable are they? A row <b>stands in the way</b> if the plane with the fewest errors has it on "
+        "its wrong side, or on it. Without these rows, or with other labels for them, some plane separates the rest. "
+        "They are worth a look: a label may be wrong. In many dimensions a plane fits nearly any labels, and this says "
+        "little."
+    )
+    share = f"of {found.rows:,} rows are wrong under"
+    if errors.proved:
+        said = f"<b>{errors.upper:,} {share} the best plane</b>, and no plane has fewer wrong: proved."
+    else:
+        said = (
+            f"<b>At least {errors.lower:,} and at most {errors.upper:,} {share} the best plane</b>; both bounds are "
+            "proved. <code>linsep errors</code> with a longer time limit narrows them."
+        )
+    shown = errors.rows[: 2 * _SHOWN].tolist()
+    rows = [[*_row(found, i), number(float(depth))] for i, depth in zip(shown, errors.depths, strict=False)]
+    head = ["row", "label", *_feature_names(found), "depth on the wrong side"]
+    more = f" The {len(rows)} deepest are listed." if len(rows) < len(errors.rows) else ""
+    told = paragraph(f"{said} Rows are numbered from 0.{more}")
+    return section("fewest", "Rows that stand in the way", paragraph(words, "student"), told, table(head, rows))
+
+
+def _feature_names(found: Study) -> list[str]:
+    """Return the names of the features, if they are few enough to write rows out."""
+    return [escape(found.name(j)) for j in range(found.features)] if found.features <= _CELLS else []
+
+
+def _row(found: Study, i: int) -> list[str]:
+    """Return number, label and, if they are few, the features of a row."""
+    row = [f"{i:,}", escape(str(found.y[i]))]
+    if found.features <= _CELLS:
+        cells = found.X[[i]]
+        row += [number(float(cell)) for cell in np.asarray(cells.todense() if found.sparse else cells).ravel()]
+    return row
 
 
 def run(found: Study) -> str:

@@ -21,11 +21,14 @@ from linsep.problem import Array, Stop
 from linsep.prove.audits import Audit, Trail, as_trained, audit_trail, retrace, run_margin
 from linsep.prove.claims import SEPARABLE, UNKNOWN, Verdict
 from linsep.prove.error_bounds import Generalization, generalization
+from linsep.prove.fewest import Fewest, fewest_errors
 from linsep.prove.margins import Margin, largest_margin
 from linsep.prove.mistake_bounds import Bound
 from linsep.prove.separability import separate, separator
 
 _EFFORT = 2e10  # cells that a run may look at before its passes are cut down: some twenty seconds
+_FEWEST_SECONDS = 10.0  # for the fewest errors of any plane
+_FEW_CELLS = 5_000_000  # up to which they are searched for
 _WIDE = 2000  # weights from which on the largest margin is bounded by the run, not searched for
 
 
@@ -49,6 +52,7 @@ class Study:
     verdict: Verdict
     document: str | None = field(default=None, repr=False)  # the proof of the verdict, if it has one
     table: dict[str, Any] | None = field(default=None, repr=False)  # rows and labels for the checker on the page
+    fewest: Fewest | None = field(default=None, repr=False)  # of rows that no plane separates
     margin: Margin | None = None  # augmented, or origin without offset: the one of the theorem
     searched: bool = True  # whether the margin was searched for, or comes from the run
     affine: Margin | None = None  # the one that people draw
@@ -112,6 +116,10 @@ def study(X: Any, y: Any, **asked: Any) -> Study:
     found.table = None if found.document is None else table_of(X, y)
     if verdict.kind == SEPARABLE:
         _study_margins(found)
+    elif verdict.kind != UNKNOWN and stored <= _FEW_CELLS:
+        with found.timed("fewest errors"):
+            limit = min(_FEWEST_SECONDS, options.time_limit)
+            found.fewest = fewest_errors(X, y, fit_intercept=offset, time_limit=limit)
     with found.timed("held-out rows"):
         _study_new_rows(found, codes, options.test_size, options.random_state)
     return found

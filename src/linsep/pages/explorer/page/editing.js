@@ -22,7 +22,7 @@ export function editing(page) {
     const weak = state.shown?.verdict?.plane && state.shown.verdict.kind === "quasi";
     const legend = [
       ["w", page.outside?.() ? "perceptron’s plane (outside this view)" : "perceptron’s plane", run && !page.outside?.()], weak ? ["thin", "weakly right plane", run] : ["u", "widest margin", state.shown?.margin],
-      ["kept", "kept", run?.kept || run?.vote], ["now", "this mistake", run], ["size", "size: mistakes on it", run],
+      ["fewest", "fewest errors", state.shown?.fewest], ["kept", "kept", run?.kept || run?.vote], ["now", "this mistake", run], ["size", "size: mistakes on it", run],
     ];
     part.legend.replaceChildren(...legend.map(([kind, text, there]) => html("span", { class: there ? kind : `${kind} faint` }, html("i"), text)));
   }
@@ -62,6 +62,22 @@ export function editing(page) {
     state.labels[i] = label ?? state.classes[(state.classes.indexOf(state.labels[i]) + 1) % state.classes.length];
     changed(i);
   }
+  // What the plane with the fewest errors has wrong: taken away, or given the label of its side.
+  function removeRows() {
+    const gone = new Set(state.shown?.fewest?.rows);
+    if (!gone.size || !page.editable()) return;
+    page.remember();
+    hold();
+    for (const key of ["rows", "labels"]) state[key] = state[key].filter((_, i) => !gone.has(i));
+    changed(0);
+  }
+  function flipRows() {
+    const { rows = [], labels = [] } = state.shown?.fewest ?? {};
+    if (!rows.length || !page.editable()) return;
+    page.remember();
+    rows.forEach((i, k) => { state.labels[i] = labels[k]; });
+    changed(rows[0]);
+  }
   function hold() { // a projection must not turn under the hand that moves a point on it
     if (!page.shownColumns()) state.held ??= state.shown?.view ?? null;
   }
@@ -71,7 +87,7 @@ export function editing(page) {
     const focus = part.plot.contains(part.plot.getRootNode().activeElement);
     state.chosen = Math.max(0, chosen);
     state.epoch += 1;
-    if (state.shown) state.shown = { ...state.shown, run: null, verdict: null, margin: null, theorem: null };
+    if (state.shown) state.shown = { ...state.shown, run: null, verdict: null, margin: null, theorem: null, fewest: null };
     page.drawPlot();
     page.drawMoment();
     if (focus) page.dots[state.chosen]?.focus({ preventScroll: true });
@@ -152,5 +168,5 @@ export function editing(page) {
     event.stopPropagation(); // a notebook has keys of its own
   });
 
-  return { drawTools };
+  return { drawTools, removeRows, flipRows };
 }

@@ -153,7 +153,7 @@ export function mount(host, line) {
     for (const [key, , kind] of FIELDS) {
       const input = part[`set-${key}`], text = input.value.trim();
       if (kind === "check") state.settings[key] = input.checked;
-      else if (Array.isArray(kind)) state.settings[key] = text;
+      else if (Array.isArray(kind)) state.settings[key] = key === "on_plane" ? Number(text) : text;
       else if (kind === "list") state.settings[key] = text ? text.split(/[\s,;]+/).map(Number) : [];
       else state.settings[key] = text === "" && kind === "maybe" ? null : Number(text);
     }

@@ -191,6 +191,14 @@ export function plane(page) {
         wanted.push(ring(row, 13, "refuting"), ...(few() ? [] : [[kind, { ...spot, "text-anchor": dx < 0 ? "end" : "start" }, words]]));
       });
     }
+    const fewest = state.shown?.fewest;
+    if (fewest) { // the plane with the fewest errors, and the points that are in its way
+      wanted.push(["path", { d: lines(fewest.planes), class: "fewest", "data-part": "fewest-plane" }]);
+      for (const i of fewest.rows) {
+        const [x, y] = place(i), [px, py] = [scale.X(x), scale.Y(y)];
+        wanted.push(["path", { d: `M${px - 9},${py - 9}L${px + 9},${py + 9}M${px - 9},${py + 9}L${px + 9},${py - 9}`, class: "suspect" }]);
+      }
+    }
     draw(layer.links, wanted);
   }
 

@@ -8,6 +8,8 @@ export const FIELDS = [ // name, label, kind, what it means
   ["fit_intercept", "Offset b", "check", "Without an offset the plane goes through the origin"],
   ["start", "Start weights", "list", "A weight for each column, then the offset; empty is zero (two classes)"],
   ["multi_class", "Multiclass", ["argmax", "ovr"], "More than two classes: all compared (argmax), or each against the rest (ovr)"],
+  ["mistake", "A mistake is a", ["violation", "prediction"], "Update when y·s(x) ≤ 0 (violation), or when the predicted label is wrong (prediction): they differ on the plane"],
+  ["on_plane", "On the plane say", ["-1", "1"], "Which side is predicted for a point on the plane (two classes)"],
   ["max_iter", "Passes at most", "whole", "max_iter"],
   ["max_updates", "Updates at most", "whole", "max_updates"],
   ["tol", "Loss plateau, tol", "maybe", "Stop when the loss of a pass no longer falls by more than this; empty is off"],
@@ -153,6 +155,9 @@ export function build(page) {
     const verdict = html("section", { class: "card verdict", "aria-label": "Verdict" },
       named("kind", html("p", { class: "kind", role: "status", "data-part": "kind" }, "…")),
       named("kindSaid", html("p", { class: "small" }, "\u00a0")),
+      named("fewest", html("p", { class: "small", "data-part": "fewest" })),
+      live ? button("remove", "Remove these", "Remove the points that the plane with the fewest errors has wrong", () => page.removeRows()) : null,
+      live ? button("flip", "Flip these", "Give these points the label of the side that they are on", () => page.flipRows()) : null,
       live ? button("offset", "Allow an offset", "Let planes leave the origin", () => page.allowOffset()) : null,
       html("dl", {}, ...FACTS.map(fact)));
     const proof = named("proof", html("section", { class: "card proof", "aria-label": "The proof", "data-part": "proof" }));

@@ -38,7 +38,8 @@ export function words(page) {
       return [first, `lead of ${tag(label)} over ${tag(classes[rival])} = ${number(lead)} ≤ ${number(run.update_margin)}: ${lead > 0 ? "too little" : "not strictly highest"}`, update(own, "+"), update(rival, "−")];
     }
     const y = label === classes[1] ? 1 : -1, [v, w] = [before[0], after[0]];
-    const why = lead < 0 ? "on the wrong side" : lead > 0 ? "too near" : "on the plane, which counts as wrong";
+    const onPlane = state.settings.mistake === "prediction" ? `on the plane, where ${tag(classes[state.settings.on_plane > 0 ? 1 : 0])} is predicted` : "on the plane, which counts as wrong";
+    const why = lead < 0 ? "on the wrong side" : lead > 0 ? "too near" : onPlane;
     return [
       first,
       `y (w·x${run.offset ? " + b" : ""}) = ${number(lead)} ≤ ${number(run.update_margin)}: ${why}`,
@@ -56,6 +57,7 @@ export function words(page) {
     const offset = verdict?.offset_helps ? " With an offset some plane separates them." : "";
     root.dataset.verdict = kind ?? "";
     put(part.kind, verdict?.title ?? "No verdict yet");
+    drawFewest();
     part.check.hidden = !kind || kind === "unknown";
     checker.clear();
     put(part.kindSaid, verdict ? `${sentence(verdict.said)}${proof}${offset}` : "Two classes are needed.");
@@ -77,6 +79,16 @@ export function words(page) {
     tell("errors", run?.errors, run && `${run.errors} of ${run.rows}`);
     tell("stop", run?.stop, run?.stop.replace("_", " "));
     part["fact-stop"].parentNode.title = run ? sentence(run.stopped) : "Why the run ended";
+  }
+  // How far from separable: the fewest points that any plane has wrong, between bounds that are proved.
+  function drawFewest() {
+    const { fewest } = state.shown ?? {}, few = fewest && fewest.rows.length <= 12;
+    for (const key of ["remove", "flip"]) if (part[key]) part[key].hidden = !fewest?.rows.length;
+    part.fewest.hidden = !fewest;
+    if (!fewest) return;
+    const { lower, upper, rows } = fewest, points = (n) => `${n} point${n === 1 ? "" : "s"}`;
+    const bracket = lower === upper ? `The best plane has ${points(upper)} wrong, and no plane has fewer: proved.` : `Every plane has at least ${points(lower)} wrong; the best one found has ${upper}.`;
+    put(part.fewest, `${bracket} In its way: ${few ? rows.map(name).join(", ") : `${rows.length} points, marked with a cross`}.`);
   }
   // The proof is checked again in the browser, by code that shares nothing with Python's.
   const columns = () => page.shownColumns() ?? [...(state.rows[0] ?? []).keys()];
