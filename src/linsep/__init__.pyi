@@ -16,7 +16,7 @@ from linsep.figures.style import theme as theme
 from linsep.models.exchange import from_liblinear as from_liblinear
 from linsep.models.exchange import to_liblinear as to_liblinear
 from linsep.models.exchange import to_onnx as to_onnx
-from linsep.models.fewest_errors import FewestErrorsClassifier as FewestErrorsClassifier
+from linsep.models.fewest_classifier import FewestErrorsClassifier as FewestErrorsClassifier
 from linsep.models.files import load as load
 from linsep.models.files import save as save
 from linsep.models.from_files import fit_source as fit_source

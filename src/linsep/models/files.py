@@ -9,7 +9,7 @@ import numpy as np
 
 from linsep.learn.hypotheses import Keeper
 from linsep.learn.state_files import CODECS, Codec, Codecs, Path, Reader, RefusedError, Writer, opened, write
-from linsep.models.fewest_errors import FewestErrorsClassifier
+from linsep.models.fewest_classifier import FewestErrorsClassifier
 from linsep.models.kernel_perceptron import KernelPerceptron
 from linsep.models.max_margin import MaxMarginClassifier
 from linsep.models.online import SavedKeeper, Stretch

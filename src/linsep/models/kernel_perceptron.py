@@ -17,7 +17,7 @@ from linsep.data.labels import at_least_two_classes, check_same_length, class_co
 from linsep.data.matrices import refuse_not_finite
 from linsep.learn.state_files import must
 from linsep.learn.votes import Vote
-from linsep.models.dual_passes import Kernel, Machines, Mistakes, Run
+from linsep.models.dual_passes import Kernel, Machines, Mistakes, Pool, Run
 from linsep.models.online import need, number, one_of, whole
 from linsep.models.saved_state import Savable
 from linsep.models.validation import checked_labels, checked_matrix
@@ -226,7 +226,7 @@ class KernelPerceptron(Savable, ClassifierMixin, BaseEstimator):  # type: ignore
         self._passes = np.empty(0, np.int64)
 
     def _grow(self, classes: Array) -> None:
-        """Make room for classes that were not there before: one binary machine is two opposite ones."""
+        """Take in classes that were not there before: one binary machine is two opposite ones."""
         places, old = class_codes(self.classes_, classes), len(self.classes_)
         self.classes_ = classes
         self._codes = np.full_like(self._codes, places[0]) if old == 1 else places[self._codes]
@@ -249,15 +249,11 @@ class KernelPerceptron(Savable, ClassifierMixin, BaseEstimator):  # type: ignore
         pool = X if old == 0 else _stack(self._support, X)
         run = Run(
             self._kernel(),
-            pool,
-            np.append(self._codes, codes),
-            np.append(self._steps, weight),
+            Pool(pool, np.append(self._codes, codes), np.append(self._steps, weight), first=old),
             self._machines(),
-            Mistakes(self._place.tolist(), self._machine.tolist(), self._look.tolist()),
-            first=old,
-            looked=self._looked,
+            Mistakes(self._place.tolist(), self._machine.tolist(), self._look.tolist(), self._looked),
             budget=self.budget,
-            room=self._room(pool.shape[0]),
+            capacity=self._capacity(pool.shape[0]),
         )
 
         def shuffle(number: int, order: Array) -> None:  # as Perceptron does
@@ -266,8 +262,8 @@ class KernelPerceptron(Savable, ClassifierMixin, BaseEstimator):  # type: ignore
 
         self.stop_reason_ = str(run.train(max_iter, shuffle))
         kept, self._place = np.unique(np.array(run.mistakes.place, np.int64), return_inverse=True)
-        self._machine, self._look = np.array(run.mistakes.machine, np.int64), np.array(run.mistakes.look, np.int64)
-        self._looked = run.looked
+        self._machine, self._look = np.array(run.mistakes.machine, np.int64), np.array(run.mistakes.visit, np.int64)
+        self._looked = run.mistakes.visited
         self._support = sp.csr_array(pool[kept]) if sp.issparse(pool) else pool[kept]
         if self.kernel == "precomputed":
             self._support = X[:0]
@@ -291,8 +287,8 @@ class KernelPerceptron(Savable, ClassifierMixin, BaseEstimator):  # type: ignore
             return Machines(classes, self.multi_class == "ovr")
         return Machines(1, True, classes - 1)
 
-    def _room(self, columns: int) -> int:
-        """Return for how many rows there is room in the cache, of so many kernel values each."""
+    def _capacity(self, columns: int) -> int:
+        """Return how many rows the cache holds, of so many kernel values each."""
         return int(self.cache_size * 2**17) // max(1, columns)
 
     # -----------------------------------------------------------------------------------------------------------
@@ -312,7 +308,7 @@ class KernelPerceptron(Savable, ClassifierMixin, BaseEstimator):  # type: ignore
         check_is_fitted(self, "dual_coef_")
         X = self._finite(checked_matrix(self, X, reset=False))
         S = np.zeros((X.shape[0], len(self.dual_coef_)))
-        kernel, size = self._kernel(), max(16, self._room(len(self.support_)))
+        kernel, size = self._kernel(), max(16, self._capacity(len(self.support_)))
         sweep = self._vote().sweep(self.on_plane) if self.keep == "vote" else None
         for begin in range(0, len(S), size):
             block, part = X[begin : begin + size], S[begin : begin + size]

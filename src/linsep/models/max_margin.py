@@ -9,7 +9,7 @@ import numpy as np
 
 from linsep.data.labels import at_least_two_classes, check_same_length
 from linsep.data.matrices import to_rows
-from linsep.errors import NotSeparable
+from linsep.errors import NotSeparable, ParameterError
 from linsep.learn.state_files import must
 from linsep.models.linear import Linear
 from linsep.models.validation import checked_labels, checked_matrix
@@ -114,9 +114,9 @@ class MaxMarginClassifier(Linear):
         """
         gap: Any = self.gap
         if not (isinstance(gap, Real) and 0 < float(gap) < 1):
-            raise ValueError(f"gap must be between 0 and 1, got {gap!r}")
+            raise ParameterError("gap", gap, "between 0 and 1")
         if self.on_overlap not in ("raise", "drop"):
-            raise ValueError(f"on_overlap must be 'raise' or 'drop', got {self.on_overlap!r}")
+            raise ParameterError("on_overlap", self.on_overlap, "'raise' or 'drop'")
         if y is None:
             raise ValueError("MaxMarginClassifier requires y to be passed, but the target y is None")
         X = checked_matrix(self, X, reset=True)

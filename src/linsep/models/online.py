@@ -27,7 +27,7 @@ from linsep.learn import driver
 from linsep.learn.driver import Fitted
 from linsep.learn.hypotheses import Keeper, grown
 from linsep.learn.kernels import AnyRule
-from linsep.learn.parameters import Parameters
+from linsep.learn.parameters import Parameters, start_from
 from linsep.learn.passes import Hooks, State, Watch
 from linsep.learn.problems import array_problem
 from linsep.learn.state_files import must
@@ -257,16 +257,7 @@ class Online(Linear, ABC):
                 what = "{0} needs the same classes and number of features as the fit before"
                 raise DataError("", what, ("warm_start",))
             W, b = (part.copy() for part in self._last_weights())
-        for name, given, target in (("coef_init", coef_init, W), ("intercept_init", intercept_init, b)):
-            if given is not None:
-                values = np.asarray(given, dtype=np.float64)
-                if values.size != target.size or (values.ndim > 1 and values.shape != target.shape):
-                    raise ValueError(f"{name} has shape {values.shape}, expected {target.shape}")
-                if not np.isfinite(values).all():
-                    raise ValueError(f"{name} contains NaN or infinity")
-                target[...] = values.reshape(target.shape)
-        if intercept_init is not None and not self.fit_intercept:
-            raise ValueError("intercept_init is given, but fit_intercept=False learns no offset")
+        start_from(W, b, coef_init, intercept_init, self.fit_intercept)
         return W, b
 
     def _last_weights(self) -> tuple[Floats, Floats]:

@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from linsep.clock import Clock, OutOfTime
 from linsep.data.labels import at_least_two_classes, check_same_length, class_labels
 from linsep.data.matrices import as_matrix, refuse_not_finite, to_rows
-from linsep.errors import NotSeparable
+from linsep.errors import NotSeparable, ParameterError
 from linsep.learn.surveys import squared_norms
 from linsep.problem import Array, Floats, Rows, take
 from linsep.prove import kesler, margin_bracket
@@ -150,9 +150,9 @@ def largest_margin(X: Any, y: Any, *, form: str = "affine", gap: float = 1e-6, c
     True
     """
     if form not in _FORMS:
-        raise ValueError(f"form must be one of {_FORMS}, got {form!r}")
+        raise ParameterError("form", form, f"one of {_FORMS}")
     if not (isinstance(gap, float | int) and 0 < gap < 1):
-        raise ValueError(f"gap must be between 0 and 1, got {gap!r}")
+        raise ParameterError("gap", gap, "between 0 and 1")
     X = as_matrix(X)
     labels = class_labels(y)
     check_same_length(X, labels)

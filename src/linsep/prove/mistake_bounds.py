@@ -16,6 +16,7 @@ import numpy as np
 
 from linsep.data.matrices import as_matrix, to_rows
 from linsep.errors import NotSeparable
+from linsep.learn.parameters import start_from
 from linsep.learn.surveys import squared_norms
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
 from linsep.prove.margin_bracket import integers, root, rounded
@@ -224,19 +225,7 @@ def first_weights(margin: Margin, coef_init: Any, intercept_init: Any, fit_inter
     """Return first weights with their offsets as a last column, shape (machines, d + 1)."""
     W = np.atleast_2d(margin.w)
     start = np.zeros((W.shape[0], W.shape[1] + 1))
-    if intercept_init is not None and not fit_intercept:
-        raise ValueError("intercept_init is given, but fit_intercept=False learns no offset")
-    for name, given, target in (
-        ("coef_init", coef_init, start[:, :-1]),
-        ("intercept_init", intercept_init, start[:, -1]),
-    ):
-        if given is not None:
-            values = np.asarray(given, dtype=np.float64)
-            if values.size != target.size:
-                raise ValueError(f"{name} has shape {values.shape}, expected {target.shape}")
-            if not np.isfinite(values).all():
-                raise ValueError(f"{name} contains NaN or infinity")
-            target[...] = values.reshape(target.shape)
+    start_from(start[:, :-1], start[:, -1], coef_init, intercept_init, fit_intercept)
     return start
 
 

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from linsep.data.labels import at_least_two_classes, check_same_length, class_labels
 from linsep.data.matrices import as_matrix
-from linsep.errors import NotSeparable
+from linsep.errors import NotSeparable, ParameterError
 from linsep.models.perceptron import Perceptron
 from linsep.pages.checker import proof_of, table_of
 from linsep.problem import Array, Stop
@@ -88,7 +88,7 @@ def study(X: Any, y: Any, **asked: Any) -> Study:
     """Find out everything that a report tells; the keywords are those of ``Options``."""
     options = Options(**asked)
     if not 0 < options.test_size < 1:
-        raise ValueError(f"test_size must be between 0 and 1, got {options.test_size!r}")
+        raise ParameterError("test_size", options.test_size, "between 0 and 1")
     names = options.feature_names if options.feature_names is not None else getattr(X, "columns", None)
     X, y = as_matrix(X), class_labels(y)
     if sp.issparse(X) and not X.has_canonical_format:  # once, not in every function that is called below
