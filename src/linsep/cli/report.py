@@ -25,7 +25,10 @@ class Study:
         float, typer.Option(help="Share of the rows held out to measure the error.", rich_help_panel=DECIDING)
     ] = 0.2
     time_limit: Annotated[
-        float, typer.Option(metavar="SECONDS", min=0, help="For the search for a proof.", rich_help_panel=DECIDING)
+        float,
+        typer.Option(
+            metavar="SECONDS", min=0, help="For the proof, the margins and the fewest errors.", rich_help_panel=DECIDING
+        ),
     ] = 60.0
     random_state: Annotated[
         int, typer.Option(metavar="SEED", min=0, help="Seed of what is random.", rich_help_panel=DECIDING)
