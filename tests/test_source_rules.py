@@ -115,3 +115,37 @@ def test_no_tricks_with_modules():
     called = {name for _, name in public()}
     assert not {name_of(file) for file in FILES if file not in commands and file.stem in called}
     assert not {name_of(file) for file in FILES if file.name == "__init__.py" and file.parent.name in called}
+
+
+RUN = 6  # lines in a row that must not stand twice
+APART = {"prove/check_regression.py", "prove/plain_regression.py"}  # two checks of one table, each to be read alone
+
+
+def code(text: str) -> list[str]:
+    """Return the lines of a file that do something: no docstring, signature, import, comment, or ``self.x = x``."""
+    dropped: set[int] = set()
+    for node in ast.walk(ast.parse(text)):
+        last = getattr(node, "end_lineno", None)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            dropped |= set(range(node.lineno, node.body[0].lineno))
+            owns = [each for each in node.body if node.name == "__init__" and isinstance(each, ast.Assign)]
+            kept = [each for each in owns if ast.unparse(each.targets[0]) == f"self.{ast.unparse(each.value)}"]
+            dropped |= {each.lineno for each in kept}
+        elif isinstance(node, ast.Import | ast.ImportFrom) or (
+            isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        ):
+            assert last is not None
+            dropped |= set(range(node.lineno, last + 1))
+    lines = [line.split("  # ")[0].strip() for line in text.splitlines()]
+    return [line for n, line in enumerate(lines, 1) if n not in dropped and line and not line.startswith("#")]
+
+
+def test_no_block_stands_twice():
+    seen: dict[tuple[str, ...], str] = {}
+    for file in FILES:
+        lines, name = code(file.read_text(encoding="utf-8")), name_of(file)
+        blocks = [tuple(lines[k : k + RUN]) for k in range(len(lines) - RUN + 1)]
+        assert len(set(blocks)) == len(blocks), f"{name} repeats itself"
+        for block in blocks:
+            other = seen.setdefault(block, name)
+            assert other == name or {other, name} == APART, f"{name} and {other}: {block}"

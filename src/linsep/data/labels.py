@@ -198,3 +198,11 @@ def tidy(y: Array) -> Array:
     if types <= {int}:
         return y.astype(np.int64)
     return y.astype(np.float64) if types <= {int, float} else y
+
+
+def labels_of(scores: Floats, classes: Array, on_plane: int) -> Array:
+    """Return the label of each row by its scores: that of the largest, or of the side, which ``on_plane`` says of 0."""
+    if scores.ndim > 1:
+        return np.take(classes, scores.argmax(axis=1))
+    side = np.where(scores == 0, on_plane, scores) > 0
+    return np.take(classes, np.minimum(side, len(classes) - 1))  # a class alone is both

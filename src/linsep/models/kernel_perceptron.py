@@ -13,14 +13,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from linsep.data.labels import at_least_two_classes, check_same_length, class_codes, classes_and_codes, example_weights
+from linsep.data.labels import at_least_two_classes, check_same_length, class_codes, example_weights, labels_of
 from linsep.data.matrices import refuse_not_finite
 from linsep.learn.state_files import must
 from linsep.learn.votes import Vote
 from linsep.models.dual_passes import Kernel, Machines, Mistakes, Pool, Run
 from linsep.models.online import need, number, one_of, whole
 from linsep.models.saved_state import Savable
-from linsep.models.validation import checked_labels, checked_matrix
+from linsep.models.validation import checked_labels, checked_matrix, merged_classes
 from linsep.problem import Array, Floats, Stop
 
 
@@ -197,11 +197,7 @@ class KernelPerceptron(Savable, ClassifierMixin, BaseEstimator):  # type: ignore
             raise ValueError("class_weight 'balanced' is not supported for partial_fit: it needs all labels at once")
         fresh = not hasattr(self, "classes_")
         X, y = self._rows_and_labels(X, y, reset=fresh)
-        known = [] if fresh else [self.classes_]
-        expected = [] if classes is None else [checked_labels(classes)]
-        merged, _ = classes_and_codes(np.concatenate([*known, *expected, y]))
-        if not fresh and len(merged) == len(self.classes_):
-            merged = self.classes_
+        merged = merged_classes(None if fresh else self.classes_, classes, y)
         codes = class_codes(y, merged)
         weight = example_weights(X, sample_weight, self.class_weight, merged, codes)
         if fresh:
@@ -330,11 +326,7 @@ class KernelPerceptron(Savable, ClassifierMixin, BaseEstimator):  # type: ignore
         -------
         labels : ndarray of shape (m,)
         """
-        S = self.decision_function(X)
-        if S.ndim > 1:
-            return np.take(self.classes_, S.argmax(axis=1))
-        side = np.where(S == 0, self.on_plane, S) > 0
-        return np.take(self.classes_, np.minimum(side, len(self.classes_) - 1))
+        return labels_of(self.decision_function(X), self.classes_, self.on_plane)
 
     def _vote(self) -> Vote:
         """Return all hypotheses, each with its votes."""

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from linsep.data.labels import as_examples, check_same_length, class_codes
+from linsep.data.labels import as_examples, check_same_length, class_codes, labels_of
 from linsep.data.matrices import refuse_not_finite, to_rows
 from linsep.learn.state_files import must
 from linsep.learn.surveys import Survey, norm, scores, survey
@@ -63,11 +63,7 @@ class Linear(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         labels : ndarray of shape (n,)
         """
-        S = self.decision_function(X)
-        if S.ndim > 1:
-            return np.take(self.classes_, S.argmax(axis=1))
-        side = np.where(S == 0, self.on_plane, S) > 0
-        return np.take(self.classes_, np.minimum(side, len(self.classes_) - 1))
+        return labels_of(self.decision_function(X), self.classes_, self.on_plane)
 
     def distance(self, X: Any) -> Floats:
         """Return the signed distance of every row to the plane, ``s(x)/‖w‖``.

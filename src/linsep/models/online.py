@@ -20,7 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from linsep.data.labels import at_least_two_classes, check_same_length, class_codes, classes_and_codes, example_weights
+from linsep.data.labels import at_least_two_classes, check_same_length, class_codes, example_weights
 from linsep.data.matrices import refuse_not_finite
 from linsep.errors import DataError, ParameterError
 from linsep.learn import driver
@@ -34,7 +34,7 @@ from linsep.learn.state_files import must
 from linsep.learn.surveys import norm
 from linsep.learn.votes import KEEPERS, Vote, new_keeper
 from linsep.models.linear import Linear
-from linsep.models.validation import checked_labels, checked_matrix
+from linsep.models.validation import checked_labels, checked_matrix, merged_classes
 from linsep.problem import Array, Floats, Pass, Run, Stop, Weights
 
 P = ParamSpec("P")
@@ -192,11 +192,7 @@ class Online(Linear, ABC):
             )
         fresh = not hasattr(self, "coef_")
         X, y = self._rows_and_labels(X, y, reset=fresh)
-        known = [] if fresh else [self.classes_]
-        expected = [] if classes is None else [checked_labels(classes)]
-        merged, _ = classes_and_codes(np.concatenate([*known, *expected, y]))
-        if not fresh and len(merged) == len(self.classes_):
-            merged = self.classes_  # in the order they have, which need not be the sorted one
+        merged = merged_classes(None if fresh else self.classes_, classes, y)
         codes = class_codes(y, merged)
         weight = example_weights(X, sample_weight, None, merged, codes)
         if fresh:

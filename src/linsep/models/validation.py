@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import validate_data
 
-from linsep.data.labels import class_labels, measured, must_stay_objects
+from linsep.data.labels import class_labels, classes_and_codes, measured, must_stay_objects
 from linsep.data.matrices import check_cells, numeric
 from linsep.errors import DataError
 from linsep.problem import Array
@@ -29,3 +30,10 @@ def checked_labels(y: Any) -> Array:
     if what is not None:
         raise DataError("", what)
     return found
+
+
+def merged_classes(known: Array | None, expected: Any, y: Array) -> Array:
+    """Return the classes of a model after it has met some labels; where none is new, in the order they have."""
+    parts = [*([] if known is None else [known]), *([] if expected is None else [checked_labels(expected)]), y]
+    merged, _ = classes_and_codes(np.concatenate(parts))
+    return known if known is not None and len(merged) == len(known) else merged
