@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 import linsep
-from linsep.prove.regression_documents import separation_from_json, separation_to_json
+from linsep.prove.regression_documents import certificate, separation_from_json
 from regression_oracle import answers
 
 FAMILIES = ("binomial", "poisson", "negative-binomial", "log-binomial", "multinomial", "ordinal", "conditional", "cox")
@@ -316,7 +316,7 @@ def test_forged_certificates_fail_both_checks():
     found = linsep.separation(X, y, names=["a", "b", "c", "d"])
     assert found.kind == "quasi"
     assert found.statuses[-1] == "aliased"
-    parts = separation_from_json(json.loads(json.dumps(separation_to_json(found))))
+    parts = separation_from_json(json.loads(json.dumps(certificate(found))))
     given = found._given
     model, _ = modelled(given)
     rows, equal = plain_regression.rows_of("binomial", exact_table(X, "binary", given.names), plain_response(given))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -149,3 +150,17 @@ def test_no_block_stands_twice():
         for block in blocks:
             other = seen.setdefault(block, name)
             assert other == name or {other, name} == APART, f"{name} and {other}: {block}"
+
+
+def test_files_that_the_makefile_and_the_recipes_name():
+    project = ROOT.parent.parent
+    loops = (project / "Makefile").read_text(encoding="utf-8").replace("\\\n", " ")
+    listed = next(line for line in loops.splitlines() if line.startswith("LOOPS := ")).split()[2:]
+    assert listed
+    for name in listed:
+        assert (project / "tests" / f"test_{name}.py").is_file(), name
+    recipes = (project / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = [path for path in re.findall(r"`((?:src|tests|docs|benchmarks)/[\w./<>]+)`", recipes) if "<" not in path]
+    assert len(named) > 10
+    for path in [*named, *re.findall(r"pytest (tests/\S+)", recipes)]:
+        assert (project / path).exists(), path

@@ -5,9 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-import numpy as np
-
-from linsep.problem import Array, Dense, Rows
+from linsep.problem import Array
 
 
 def is_sparse(X: Any) -> bool:
@@ -24,12 +22,3 @@ def csr_array(parts: tuple[Array, Array, Array], shape: tuple[int, int], *, cano
     if canonical:
         X.has_canonical_format = True
     return X
-
-
-def to_scipy(rows: Rows, n_features: int) -> Any:
-    """Return rows as an array, or as a CSR array of SciPy's, without a copy."""
-    if isinstance(rows, Dense):
-        return rows.data
-    signed = np.dtype(f"i{rows.indices.dtype.itemsize}")
-    parts = (rows.data, rows.indices.view(signed), rows.indptr.view(signed))
-    return csr_array(parts, (len(rows.indptr) - 1, n_features))

@@ -52,11 +52,6 @@ class Cover:
         self.solver.addRows(len(sets), np.ones(len(sets)), top, len(indices), starts, indices, np.ones(len(indices)))
         self.rows += len(sets)
 
-    def drop(self, which: Array) -> None:
-        """Remove refutations by their numbers; the others move up."""
-        self.solver.deleteRows(len(which), which.astype(np.int32))
-        self.rows -= len(which)
-
     def solve(self, seconds: float) -> tuple[Floats, Floats] | None:
         """Return the cover ``y`` and the packing ``u``; None if the solver gave up or took too long."""
         if self.rows == 0:

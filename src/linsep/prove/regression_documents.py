@@ -59,9 +59,6 @@ def certificate(result: Any) -> dict[str, Any]:
     }
 
 
-separation_to_json = certificate
-
-
 def _combination(found: Any, ids: Array) -> dict[str, Any]:
     return {
         "rows": np.searchsorted(ids, found.ids).tolist(),
