@@ -310,7 +310,7 @@ def forged(part):
 
 def test_forged_certificates_fail_both_checks():
     from linsep.prove import check_regression, plain_regression
-    from linsep.prove.regression import exact_table, modelled, plain_response
+    from linsep.prove.regression import exact_table, modeled, plain_response
 
     X, y = example()
     found = linsep.separation(X, y, names=["a", "b", "c", "d"])
@@ -318,7 +318,7 @@ def test_forged_certificates_fail_both_checks():
     assert found.statuses[-1] == "aliased"
     parts = separation_from_json(json.loads(json.dumps(certificate(found))))
     given = found._given
-    model, _ = modelled(given)
+    model, _ = modeled(given)
     rows, equal = plain_regression.rows_of("binomial", exact_table(X, "binary", given.names), plain_response(given))
     assert check_regression.holds(model, parts)
     assert plain_regression.holds(rows, equal, parts)
