@@ -10,7 +10,7 @@ import numpy as np
 
 from linsep.errors import NotSeparable
 from linsep.figures.colors import class_colors
-from linsep.models.perceptron import Perceptron
+from linsep.models.estimators import Perceptron
 from linsep.pages.checker import proof_of
 from linsep.pages.explorer.moments import Replay
 from linsep.pages.explorer.projection import View
