@@ -214,6 +214,26 @@ def test_statuses_stand_permutations_scales_and_redundant_rows(seed):
     assert linsep.separation(sp.csr_matrix(X), y).statuses == first.statuses
 
 
+@pytest.mark.parametrize("family", ["binomial", "poisson", "conditional", "cox"])
+def test_proofs_stand_columns_of_any_unit(family):
+    """Rows of whole numbers and rows of fractions side by side, without an intercept."""
+    rng, tried = np.random.default_rng(9), set()
+    while len(tried) < 40:
+        X, y, strata, weights, _ = random_model(family, rng)
+        units = 2.0 ** rng.integers(-30, 30, X.shape[1])
+        others = {"family": family, "strata": strata, "weights": weights, "fit_intercept": False}
+        try:
+            plain = linsep.separation(X, np.array(y), **others)
+        except ValueError:  # constant, or no pair in a stratum
+            continue
+        found = linsep.separation(X * units, np.array(y), **others)
+        assert found.statuses == plain.statuses
+        assert found.separated.tolist() == plain.separated.tolist()
+        assert found.check()
+        assert found.check(plain=True)
+        tried.add((found.kind, *units))
+
+
 def test_depth_and_bad_conditioning_do_not_hurt():
     d = 20
     chain = np.eye(d) + np.triu(np.random.default_rng(0).integers(-3, 4, (d, d)), 1)
