@@ -9,7 +9,7 @@ import typer
 from linsep.cli.inputs import all_at_once, check_place, open_data
 from linsep.cli.options import OUTPUT, Data, Reading, Screen, flag, grouped
 from linsep.cli.screen import count, facts_table, headline, result
-from linsep.cli.separation import separation_document, verify_separation
+from linsep.cli.separation import verify_separation
 from linsep.wording import verdict_meaning
 
 if TYPE_CHECKING:
@@ -49,13 +49,14 @@ def verify(
     from linsep.prove.documents import opened
     from linsep.prove.exact_text import layout_of
     from linsep.prove.fewest_document import fewest_opened
-    from linsep.prove.standalone import program
+    from linsep.prove.regression_documents import separation_opened
 
     check_place(checker, proof, *data)
     try:
         text = text_of(proof)
-        if (other := separation_document(text)) is not None:
-            verify_separation(proof, other, data, screen)
+        if (other := separation_opened(text)) is not None:
+            _write_checker(checker)
+            verify_separation(proof, other, data, plain, screen)
         if (fewest := fewest_opened(text)) is not None:
             _verify_fewest(proof, text, fewest[0], all_at_once(open_data(data, reading, screen)), screen)
         verdict, content = opened(text)
@@ -67,9 +68,7 @@ def verify(
     others = {} if layout is None else {"layout": layout, "target": layout.target, "missing": how["missing"]}
     source = open_data(data, reading, screen, **others)
     outcome, shape = _outcome(text, content, source, plain)
-    if checker is not None:
-        with open(checker, "w", encoding="utf-8") as file:
-            file.write(program())
+    _write_checker(checker)
     meaning = verdict_meaning(verdict.kind, verdict.fit_intercept)
     facts = {
         "command": "verify",
@@ -100,6 +99,15 @@ def verify(
 
     result(facts, screen, show)
     raise typer.Exit(0 if outcome.holds else 1)
+
+
+def _write_checker(path: str | None) -> None:
+    """Write the plain check as one program."""
+    from linsep.prove.standalone import program
+
+    if path is not None:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(program())
 
 
 def _verify_fewest(proof: str, text: str, fewest: Any, rows: tuple[Any, Any], screen: Screen) -> NoReturn:
