@@ -27,6 +27,7 @@ _FREE = 30  # of them through rows that are right but priced
 _PATIENCE = 6.0  # rounds that must gain something together; one asks for a refutation through every wrong row
 _GAIN = 0.002  # of the bound
 _NODE_STEPS = 60  # line searches at a node
+_NODE_WORK = 5e7  # cells that they may look at
 _SHORT = 1e-4  # less is as good as covered
 _BEGINNINGS = 60  # planes that disjoint refutations are looked for
 
@@ -118,7 +119,7 @@ class Bounding:
         scores = np.empty(len(self.A))
         if self.V == 1 and node is not search.root:
             w = node.w.copy()
-            steps = 1 + min(_NODE_STEPS, int(3e6 / (self.A.size + 1)))
+            steps = 1 + min(_NODE_STEPS, int(_NODE_WORK / (self.A.size + 1)))
             line_search.improve(self.A, self._costs(), 1, w, steps, search.nodes)
             node.w = w
             if search.float_cost(w) < search.upper:
