@@ -18,7 +18,7 @@ WRITE = {  # what not to write: what to write
     r"many classes": "multiclass, more than two classes",
     r"epochs?": "pass",
     r"so many": "the number itself",
-    r"colou?red in|colours?|behaviours?|recognis\w+|normalis\w+|initialis\w+|generalis(?!ation bounds)\w+": "American spelling",
+    r"colours?|behaviours?|centres?|labelled|recognis\w+|normalis\w+|initialis\w+|generalis\w+": "American spelling",
     r"per cent": "percent, %",
     r"stopped by": "stopped:",
     r"is found out|found out": "detected",

@@ -207,7 +207,9 @@ class Passes:
         data, order, loss = batch.examples, self._order(batch, number, state), ledger.loss
         if self.parameters.order == "worst":
             v = separations(data, weights.W, weights.b)[order]
-            order = order[v == v.min()]  # of equals the lowest that is a mistake: on the plane a prediction may be right
+            order = order[
+                v == v.min()
+            ]  # of equals the lowest that is a mistake: on the plane a prediction may be right
             loss[0], loss = np.maximum(0.0, -v).sum(), np.zeros(1)
         contiguous, length = piece(data.rows)
         for start in range(0, len(order), length):
