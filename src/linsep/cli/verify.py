@@ -10,7 +10,7 @@ import typer
 from linsep.cli.inputs import all_at_once, check_place, open_data
 from linsep.cli.options import OUTPUT, Data, Reading, Screen, flag, grouped
 from linsep.cli.screen import count, facts_table, headline, result
-from linsep.cli.separation import separation_document, verify_separation
+from linsep.cli.separation import verify_separation
 from linsep.wording import verdict_meaning
 
 if TYPE_CHECKING:
@@ -56,13 +56,14 @@ def verify(
     from linsep.prove.checking import text_of
     from linsep.prove.documents import opened
     from linsep.prove.fewest_document import fewest_opened
-    from linsep.prove.standalone import program
+    from linsep.prove.regression_documents import separation_opened
 
     check_place(check.checker, proof, *data)
     try:
         text = text_of(proof)
-        if (other := separation_document(text)) is not None:
-            verify_separation(proof, other, data, screen)
+        if (other := separation_opened(text)) is not None:
+            _write_checker(check.checker)
+            verify_separation(proof, other, data, check.plain, screen)
         if (fewest := fewest_opened(text)) is not None:
             _verify_fewest(proof, text, fewest[0], all_at_once(open_data(data, reading, screen)), screen)
         verdict, content = opened(text)
@@ -70,9 +71,7 @@ def verify(
         raise ValueError(f"{proof}: {error}") from None
     source = open_data(data, reading, screen, **_as_written(content["data"].get("reading"), reading))
     outcome, shape = _outcome(text, content, source, check.plain)
-    if check.checker is not None:
-        with open(check.checker, "w", encoding="utf-8") as file:
-            file.write(program())
+    _write_checker(check.checker)
     facts = {
         "command": "verify",
         "proof": proof,
@@ -106,6 +105,15 @@ def _why_not(about: dict[str, Any], outcome: Outcome, shape: tuple[int, int]) ->
         f"It was written for {about['n_rows']} rows of {about['n_features']} features; these are {shape[0]} of "
         f"{shape[1]}. It fails because {outcome.why}."
     )
+
+
+def _write_checker(path: str | None) -> None:
+    """Write the plain check as one program."""
+    from linsep.prove.standalone import program
+
+    if path is not None:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(program())
 
 
 def _verify_fewest(proof: str, text: str, fewest: Any, rows: tuple[Any, Any], screen: Screen) -> NoReturn:

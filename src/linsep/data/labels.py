@@ -180,7 +180,7 @@ def as_examples(rows: Rows, codes: Array, machines: int, step: Floats) -> Exampl
 def label(word: str) -> int | float | str:
     """Return what a label written as ``word`` is: an int or a float where it reads as a finite one, else the word.
 
-    Each label is looked at by itself, so that what it becomes cannot depend on its neighbors; ``1`` and ``+1`` are the
+    Each label is looked at by itself, so that what it becomes cannot depend on its neighbours; ``1`` and ``+1`` are the
     same label, and so are ``1`` and ``1.0``. Integers of more than 53 bits stay words: none must become another.
     """
     written = word.encode("utf-8", "replace")
@@ -203,8 +203,9 @@ def tidy(y: Array) -> Array:
 def labels_of(scores: Floats, classes: Array, on_plane: int) -> Array:
     """Return the label of each row by its scores: that of the largest, or of the side, which ``on_plane`` says of 0."""
     if scores.ndim > 1:
-        codes = scores.argmax(axis=1)
+        codes: Array = scores.argmax(axis=1)
     else:
-        codes = np.minimum(np.where(scores == 0, on_plane, scores) > 0, len(classes) - 1)  # a class alone is both sides
+        side = np.where(scores == 0, on_plane, scores) > 0
+        codes = np.minimum(side, len(classes) - 1)  # a class alone is both
     found: Array = np.take(classes, codes)
     return found

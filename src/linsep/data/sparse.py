@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from linsep.problem import Array
+import numpy as np
+
+from linsep.problem import Array, Dense, Rows
 
 
 def is_sparse(X: Any) -> bool:
@@ -22,3 +24,22 @@ def csr_array(parts: tuple[Array, Array, Array], shape: tuple[int, int], *, cano
     if canonical:
         X.has_canonical_format = True
     return X
+
+
+def stack(matrices: list[Any], n_features: int) -> Any:
+    """Return the rows of CSR arrays with columns in order as one, of so many features."""
+    import scipy.sparse as sp
+
+    wide = [csr_array((X.data, X.indices, X.indptr), (X.shape[0], n_features)) for X in matrices]
+    X = sp.vstack(wide, format="csr")
+    X.has_canonical_format = True
+    return X
+
+
+def to_scipy(rows: Rows, n_features: int) -> Any:
+    """Return rows as an array, or as a CSR array of SciPy's, without a copy."""
+    if isinstance(rows, Dense):
+        return rows.data
+    signed = np.dtype(f"i{rows.indices.dtype.itemsize}")
+    parts = (rows.data, rows.indices.view(signed), rows.indptr.view(signed))
+    return csr_array(parts, (len(rows.indptr) - 1, n_features))

@@ -7,24 +7,18 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
-from linsep.data.labels import at_least_two_classes, check_same_length, class_codes, example_weights, labels_of
+from linsep.data.labels import at_least_two_classes, class_codes, example_weights, labels_of
 from linsep.data.matrices import refuse_not_finite
 from linsep.learn.state_files import must
 from linsep.learn.votes import Vote
 from linsep.models.dual_passes import Kernel, Machines, Mistakes, Pool, Run
+from linsep.models.learner import Learner
 from linsep.models.online import need, number, one_of, whole
-from linsep.models.saved_state import Savable
-from linsep.models.validation import checked_labels, checked_matrix, merged_classes
 from linsep.problem import Array, Floats, Stop
 
 
-class KernelPerceptron(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class KernelPerceptron(Learner):
     """The perceptron with a kernel: planes in a space of features that are never computed.
 
     The weights are a sum of rows that erred, so a score is a sum of kernel values ``Σ alpha_i y_i k(x_i, x)``, and all
@@ -134,12 +128,6 @@ class KernelPerceptron(Savable, ClassifierMixin, BaseEstimator):  # type: ignore
         self.cache_size = cache_size
         self.random_state = random_state
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.kernel != "precomputed"
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        return tags
-
     # -----------------------------------------------------------------------------------------------------------
     # Training
 
@@ -171,12 +159,11 @@ class KernelPerceptron(Savable, ClassifierMixin, BaseEstimator):  # type: ignore
                 f"max_iter={self.max_iter} ended the run while the last pass still made {last} "
                 f"mistake{'s' * (last != 1)}. If the kernel can separate the rows, a larger max_iter will; if it "
                 "cannot, keep='average' is the better choice.",
-                ConvergenceWarning,
+                self._budget_warning,
                 stacklevel=2,
             )
         return self
 
-    @available_if(lambda self: self.kernel != "precomputed")  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Make one pass over some more rows; not for a precomputed kernel.
 
@@ -197,7 +184,7 @@ class KernelPerceptron(Savable, ClassifierMixin, BaseEstimator):  # type: ignore
             raise ValueError("class_weight 'balanced' is not supported for partial_fit: it needs all labels at once")
         fresh = not hasattr(self, "classes_")
         X, y = self._rows_and_labels(X, y, reset=fresh)
-        merged = merged_classes(None if fresh else self.classes_, classes, y)
+        merged = self._merged_classes(None if fresh else self.classes_, classes, y)
         codes = class_codes(y, merged)
         weight = example_weights(X, sample_weight, self.class_weight, merged, codes)
         if fresh:
@@ -210,7 +197,7 @@ class KernelPerceptron(Savable, ClassifierMixin, BaseEstimator):  # type: ignore
     def _forget(self, X: Any, classes: Array) -> None:
         """Start a new record."""
         self.classes_ = classes
-        self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        self._seed = int(self._generator().randint(np.iinfo(np.int32).max))
         self._gamma = self._gamma_for(X)
         self._support: Any = sp.csr_array(X[:0]) if sp.issparse(X) else X[:0].copy()
         self._codes, self._steps = np.empty(0, np.int64), np.empty(0)  # of the support rows
@@ -301,8 +288,8 @@ class KernelPerceptron(Savable, ClassifierMixin, BaseEstimator):  # type: ignore
         -------
         scores : ndarray of shape (m,) or (m, classes)
         """
-        check_is_fitted(self, "dual_coef_")
-        X = self._finite(checked_matrix(self, X, reset=False))
+        self._check_fitted("dual_coef_")
+        X = self._finite(self._matrix(X, reset=False))
         S = np.zeros((X.shape[0], len(self.dual_coef_)))
         kernel, size = self._kernel(), max(16, self._capacity(len(self.support_)))
         sweep = self._vote().sweep(self.on_plane) if self.keep == "vote" else None
@@ -380,12 +367,8 @@ class KernelPerceptron(Savable, ClassifierMixin, BaseEstimator):  # type: ignore
     # Checks
 
     def _rows_and_labels(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Array]:
-        if y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        X = self._finite(checked_matrix(self, X, reset=reset))
-        y = checked_labels(y)
-        check_same_length(X, y)
-        return X, y
+        X, y = super()._rows_and_labels(X, y, reset=reset)
+        return self._finite(X), y
 
     def _finite(self, X: Any) -> Any:
         """Return rows as float64, none of them NaN or infinite."""

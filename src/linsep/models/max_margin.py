@@ -7,12 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from linsep.data.labels import at_least_two_classes, check_same_length
+from linsep.data.labels import at_least_two_classes
 from linsep.data.matrices import to_rows
 from linsep.errors import NotSeparable, ParameterError
 from linsep.learn.state_files import must
 from linsep.models.linear import Linear
-from linsep.models.validation import checked_labels, checked_matrix
 from linsep.problem import Array, Floats
 from linsep.prove import margins
 from linsep.prove.claims import Data
@@ -117,11 +116,7 @@ class MaxMarginClassifier(Linear):
             raise ParameterError("gap", gap, "between 0 and 1")
         if self.on_overlap not in ("raise", "drop"):
             raise ParameterError("on_overlap", self.on_overlap, "'raise' or 'drop'")
-        if y is None:
-            raise ValueError("MaxMarginClassifier requires y to be passed, but the target y is None")
-        X = checked_matrix(self, X, reset=True)
-        y = checked_labels(y)
-        check_same_length(X, y)
+        X, y = self._rows_and_labels(X, y, reset=True)
         classes, codes = at_least_two_classes(y)
         try:
             found, self.dropped_ = self._largest(X, codes, len(classes)), np.zeros(0, dtype=np.intp)

@@ -13,15 +13,10 @@ from numbers import Integral, Real
 from typing import Any, NamedTuple, ParamSpec, Self
 
 import numpy as np
-import scipy.sparse as sp
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
-from linsep.data.labels import at_least_two_classes, check_same_length, class_codes, example_weights
+from linsep.data.labels import at_least_two_classes, class_codes, example_weights
 from linsep.data.matrices import refuse_not_finite
+from linsep.data.sparse import is_sparse
 from linsep.errors import DataError, ParameterError
 from linsep.learn import driver
 from linsep.learn.driver import Fitted
@@ -34,7 +29,6 @@ from linsep.learn.state_files import must
 from linsep.learn.surveys import norm
 from linsep.learn.votes import KEEPERS, Vote, new_keeper
 from linsep.models.linear import Linear
-from linsep.models.validation import checked_labels, checked_matrix, merged_classes
 from linsep.problem import Array, Floats, Pass, Run, Stop, Weights
 
 P = ParamSpec("P")
@@ -100,7 +94,8 @@ class Online(Linear, ABC):
     multi_class: str
     class_weight: Any
     warm_start: bool
-    random_state: Any
+    scaling_: dict[str, Any]  # how rows were scaled in training, if they were
+    mixing_: dict[str, Any]  # how shards were mixed, on a cluster
     verbose: int
     _needs = Linear._needs | {"_seed", "_stretches", "_rows_seen", "radius_", "margin_"}
     # of the perceptron alone
@@ -192,7 +187,7 @@ class Online(Linear, ABC):
             )
         fresh = not hasattr(self, "coef_")
         X, y = self._rows_and_labels(X, y, reset=fresh)
-        merged = merged_classes(None if fresh else self.classes_, classes, y)
+        merged = self._merged_classes(None if fresh else self.classes_, classes, y)
         codes = class_codes(y, merged)
         weight = example_weights(X, sample_weight, None, merged, codes)
         if fresh:
@@ -221,7 +216,7 @@ class Online(Linear, ABC):
         return new_keeper(self.keep, self.multi_class == "ovr")
 
     def _draw_seed(self) -> int:
-        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        return int(self._generator().randint(np.iinfo(np.int32).max))
 
     def _adopt(self, fitted: Fitted, going_on: bool = False) -> None:
         """Take over what a run has learned, and note what it recorded."""
@@ -292,9 +287,9 @@ class Online(Linear, ABC):
         keeper = self.__dict__.get("_keeper")
         if not isinstance(keeper, Vote):
             return super().decision_function(X)
-        check_is_fitted(self, "coef_")
-        X = checked_matrix(self, X, reset=False)
-        if not np.isfinite(X.data if sp.issparse(X) else X).all():
+        self._check_fitted("coef_")
+        X = self._matrix(X, reset=False)
+        if not np.isfinite(X.data if is_sparse(X) else X).all():
             refuse_not_finite(X, self.coef_, getattr(self, "feature_names_in_", None))
         V = keeper.votes(X, self.on_plane)
         return V[:, 0] if V.shape[1] == 1 else V
@@ -358,7 +353,7 @@ class Online(Linear, ABC):
             f"{wrong} of {rows} rows are on the wrong side. If some plane separates the data, a larger {run.stop} or "
             "scaled features (StandardScaler) will find one. If none does, no number of passes will: set tol or "
             "early_stopping to stop sooner. linsep.separate tells which, with a proof.",
-            ConvergenceWarning,
+            self._budget_warning,
             stacklevel=3,
         )
 
@@ -368,6 +363,9 @@ class Online(Linear, ABC):
         if not self.verbose:
             yield None
             return
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
         columns = (
             TextColumn("pass {task.completed}/{task.total}"),
             BarColumn(),
@@ -380,14 +378,6 @@ class Online(Linear, ABC):
 
     # -----------------------------------------------------------------------------------------------------------
     # Checks
-
-    def _rows_and_labels(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Array]:
-        if y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        X = checked_matrix(self, X, reset=reset)
-        y = checked_labels(y)
-        check_same_length(X, y)
-        return X, y
 
     def _check_state(self) -> None:
         """Refuse, besides, a run that does not belong to the rows that were seen, or to the weights."""

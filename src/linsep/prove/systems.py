@@ -77,10 +77,13 @@ class System:
         if data.classes != 2 or not isinstance(data.rows, Dense):
             return None, []
         x = data.rows.data[ids // 2]
+        shifts = [0] * len(ids)
         if x.dtype.kind == "f":
             if not (np.abs(x).max(initial=0.0) < _EXACT and (x == np.rint(x)).all()):
                 return None, []
             x = x.astype(np.int64)
+            if not data.offset:  # a row has one power of two, whichever rows it is written out with
+                x, shifts = _without_twos(x)
         elif x.dtype == np.uint64:
             return None, []
         table = np.ones((len(ids), self.block), dtype=np.int64)
@@ -89,7 +92,7 @@ class System:
             if len(table) and table.min() == np.iinfo(np.int64).min:
                 return None, []
             table *= np.where(data.y[ids // 2] == 1, 1, -1)[:, None]
-        return fmpz_mat(len(ids), self.block, table.ravel().tolist()), [0] * len(ids)
+        return fmpz_mat(len(ids), self.block, table.ravel().tolist()), shifts
 
     def zero_rows(self) -> Array:
         """Return which rows of the data are zero in every column."""
@@ -131,6 +134,13 @@ class System:
                 data = data._replace(rows=part, n_features=len(used))
                 w = column([values[j] for j in [*used, *range(self.data.n_features, len(values))]])
         return pair_signs(data, w).ravel()
+
+
+def _without_twos(x: Array) -> tuple[Array, list[int]]:
+    """Return integer rows without their common powers of two, and the exponents of these, as ``integer_rows`` does."""
+    bits = np.bitwise_or.reduce(x, axis=1) if x.shape[1] else np.zeros(len(x), dtype=np.int64)
+    lowest = np.where(bits == 0, 1, bits & -bits)
+    return x // lowest[:, None], (np.frexp(lowest.astype(np.float64))[1] - 1).tolist()
 
 
 def column(values: list[Any]) -> Any:

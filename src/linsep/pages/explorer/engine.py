@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from linsep.figures.colors import class_colors
-from linsep.models.perceptron import Perceptron
+from linsep.models.estimators import Perceptron
 from linsep.pages.checker import proof_of
 from linsep.pages.explorer.json_values import plain
 from linsep.pages.explorer.moments import Replay

@@ -16,7 +16,7 @@ from linsep.clock import Clock, OutOfTime
 from linsep.data.labels import at_least_two_classes, check_same_length, class_labels
 from linsep.data.matrices import as_matrix
 from linsep.errors import NotSeparable, ParameterError
-from linsep.models.perceptron import Perceptron
+from linsep.models.estimators import Perceptron
 from linsep.pages.checker import proof_of, table_of
 from linsep.problem import Array, Stop
 from linsep.prove.audits import Audit, Trail, as_trained, audit_trail, retrace, run_margin
