@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import io
 import time
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
-from linsep.cli.inputs import all_at_once, check_place, open_data
+from linsep.cli.documents import Document
+from linsep.cli.inputs import check_place, open_data
 from linsep.cli.options import DECIDING, OUTPUT, Data, Planes, Reading, Screen, grouped
 from linsep.cli.screen import count, facts_table, headline, meter, plain_text, result
 
@@ -42,14 +43,19 @@ def errors(
             rich_help_panel=OUTPUT,
         ),
     ] = None,
-    proof: Annotated[
-        str | None, typer.Option(metavar="OUT", help="Write the proof to this JSON file.", rich_help_panel=OUTPUT)
-    ] = None,
     max_proof_mb: Annotated[
         float | None,
         typer.Option(metavar="MB", min=0, help="Prove less where the proof would be longer.", rich_help_panel=OUTPUT),
     ] = None,
+    values: Annotated[
+        Literal["decimal", "binary"] | None,
+        typer.Option(
+            help="Numbers are the decimals that a text shows, its default, or the nearest doubles.",
+            rich_help_panel=DECIDING,
+        ),
+    ] = None,
     *,
+    document: Document,
     screen: Screen,
     reading: Reading,
 ) -> None:
@@ -58,12 +64,15 @@ def errors(
     The exit code is 0 if the number of errors is proved to be the least, 0 errors included, and 1 if the bracket is
     open when the time is up. Ctrl-C ends the search early and shows what is known.
     """
+    from linsep.prove.exact_text import default_values, exact_table
     from linsep.prove.fewest import fewest_errors
 
+    proof = document.proof
     for path in (out, relabel, proof):
         check_place(path, *data)
     source = open_data(data, reading, screen)
-    X, y = all_at_once(source)
+    meant = values or default_values(source)
+    X, y = exact_table(source, meant)
     started = time.perf_counter()
     with meter("searching", screen) as watching:
 
@@ -78,11 +87,12 @@ def errors(
             max_nodes=max_nodes,
             max_proof_mb=max_proof_mb,
             progress=progress,
+            values=meant,
         )
     seconds = time.perf_counter() - started
     labels = _other_labels(found, X)
     if proof is not None:
-        _write_proof(proof, found, X, y)
+        document.write(found, X, y, source, None, {"command": "errors"})
     if out is not None:
         _rewrite(out, source, X, y, {int(row): None for row in found.rows.tolist()})
     if relabel is not None:
@@ -119,6 +129,7 @@ def _facts(found: Any, X: Any, y: Any, labels: list[Any]) -> dict[str, Any]:
         "features": X.shape[1],
         "classes": list(found.classes),
         "fit_intercept": found.fit_intercept,
+        "values": found.values,
         "lower": found.lower,
         "upper": found.upper,
         "proved": found.proved,
@@ -156,15 +167,6 @@ def _other_labels(found: Any, X: Any) -> list[Any]:
     part = part.toarray() if hasattr(part, "toarray") else np.asarray(part)
     scores = part.astype(float) @ W.astype(float).T + b.astype(float)
     return [found.classes[c] for c in scores.argmax(axis=1).tolist()]
-
-
-def _write_proof(path: str, found: Any, X: Any, y: Any) -> None:
-    """Write the certificate in one step."""
-    from linsep.data.atomic import replacing
-    from linsep.prove.documents import to_json
-
-    with replacing(path) as file:
-        file.write(to_json(found, X, y).encode())
 
 
 def _rewrite(path: str, source: Any, X: Any, y: Any, changes: dict[int, Any]) -> None:

@@ -25,6 +25,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from linsep.prove.plain import MEANING, Fails, Malformed, Row, check_verdict, part
+from linsep.prove.plain_fewest import ERRORS_FIELDS, check_errors, meaning_of_errors
 
 LARGEST = 1 << 26  # bytes of a document
 COMMON = {"format", "kind", "meaning", "fit_intercept", "classes", "n_features", "values", "data", "made", "digest"}
@@ -33,14 +34,20 @@ CELL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")
 
 
 class Kind(NamedTuple):
-    """A kind of proof: the fields of its own, its check (claim, rows, class numbers), and what it means."""
+    """A kind of proof: the fields of its own, its check (claim, rows, class numbers or answers), and what it means."""
 
     fields: set[str]
-    check: Callable[[dict[str, Any], Sequence[Row], Sequence[int]], list[str]]
-    meaning: str
+    check: Callable[[dict[str, Any], Sequence[Row], Sequence[Any]], list[str]]
+    meaning: Callable[[dict[str, Any]], str]
 
 
-KINDS = {kind: Kind({"separator", "refutation"}, check_verdict, sentence) for kind, sentence in MEANING.items()}
+def meaning_of_verdict(content: dict[str, Any]) -> str:
+    """Return the sentence of a verdict."""
+    return MEANING[content["kind"]].format("" if part(content, "fit_intercept", bool) else " through the origin")
+
+
+KINDS = {kind: Kind({"separator", "refutation"}, check_verdict, meaning_of_verdict) for kind in MEANING}
+KINDS["fewest-errors"] = Kind(ERRORS_FIELDS, check_errors, meaning_of_errors)
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -71,8 +78,8 @@ def load(text: str) -> dict[str, Any]:
         raise Malformed(f"the kind {content['kind'][:40]!r} is not known")
     if odd := set(content) ^ (COMMON | kind.fields):
         raise Malformed(f"a field is missing, or not one of a proof: {min(odd)[:40]!r}")
-    through = "" if part(content, "fit_intercept", bool) else " through the origin"
-    if part(content, "meaning", str) != kind.meaning.format(through):
+    part(content, "fit_intercept", bool)
+    if part(content, "meaning", str) != kind.meaning(content):
         raise Malformed("its sentence is not what it proves")
     if part(content, "values", str) not in ("binary", "decimal"):
         raise Malformed("values must be 'binary' or 'decimal'")
