@@ -80,7 +80,7 @@ def verify(
         "why": outcome.why or None,
         "plain": plain,
         "checked": list(outcome.checked),
-        "made": content["made"] or None,
+        "made": content["made"] if content["made"]["by"] else None,
     }
 
     def show(console: Any) -> None:
@@ -134,6 +134,6 @@ def _lines(content: dict[str, Any], outcome: Outcome, source: Source, shape: tup
         lines["checked" if k == 0 else " " * k] = line
     lines["not checked"] = "who made the proof and when; what the columns mean; whether the table is the right one"
     made = content["made"]
-    if made:
+    if made["by"]:
         lines["made"] = f"by {made['by']}, {made['time']}" + (f": {made['note']}" if made["note"] else "")
     return lines

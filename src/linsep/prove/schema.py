@@ -24,9 +24,8 @@ def proof_schema() -> dict[str, Any]:
 
 def validate(content: Any) -> None:
     """Refuse a document that is not of the form that the schema lays down."""
-    if content.get("format") == "linsep proof 1":  # in the words of format 2 by now, but for what it did not have
-        made: dict[str, Any] = {"by": "", "time": "", "options": {}, "note": None}
-        content = {**content, "format": "linsep proof 2", "made": made, "data": {**content["data"], "reading": None}}
+    if content.get("format") == "linsep proof 1":  # in the words of format 2 by now
+        content = {**content, "format": "linsep proof 2"}
     _check(content, proof_schema(), "the document")
 
 
