@@ -101,8 +101,8 @@ def _holds(content, X, y):
     same = [next(k for k in range(n) if rows[k] == rows[i] and codes[k] == codes[i]) for i in range(n)]
     copies = {g: sum(weights[i] for i in range(n) if same[i] == g) for g in set(same)}
     sides = [_sides(each, rows, codes, C, same) for each in content["refutations"]]
-    unit = Fraction(1, 2 ** whole_number(content["bits"]))
-    assert content["bits"] < 4096
+    assert whole_number(content["bits"]) < 4096
+    unit = Fraction(1, 2 ** content["bits"])
     nodes = list(reversed(content["tree"]))
     _case(nodes, sides, (_pairs(content["common"]), unit, copies, same, lower), frozenset(), frozenset())
     assert not nodes

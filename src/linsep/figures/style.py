@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -164,7 +165,7 @@ def logarithmic(axis: Axis) -> None:
 
 def short(number: float, large: float = 1e7) -> str:
     """Return a positive number to three digits as it is read best, large ones with a power of ten."""
-    if not np.isfinite(number):
+    if not math.isfinite(number):
         return "∞"
     if number == 0 or 1e-4 <= number < large:
         return f"{number:,.0f}" if number >= 1000 else f"{number:.3g}"

@@ -85,7 +85,7 @@ class FewestErrorsClassifier(Linear):
         """
         if y is None:
             raise ValueError("FewestErrorsClassifier requires y to be passed, but the target y is None")
-        X = checked_matrix(self, X, reset=True)
+        X = checked_matrix(self, X, reset=True, exact=True)
         y = checked_labels(y)
         check_same_length(X, y)
         classes, _ = at_least_two_classes(y)

@@ -119,7 +119,7 @@ class MaxMarginClassifier(Linear):
             raise ValueError(f"on_overlap must be 'raise' or 'drop', got {self.on_overlap!r}")
         if y is None:
             raise ValueError("MaxMarginClassifier requires y to be passed, but the target y is None")
-        X = checked_matrix(self, X, reset=True)
+        X = checked_matrix(self, X, reset=True, exact=True)
         y = checked_labels(y)
         check_same_length(X, y)
         classes, codes = at_least_two_classes(y)

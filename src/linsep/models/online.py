@@ -21,7 +21,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from linsep.data.labels import at_least_two_classes, check_same_length, class_codes, classes_and_codes, example_weights
-from linsep.data.matrices import refuse_not_finite
+from linsep.data.matrices import refuse_not_finite, refuse_rounding
 from linsep.errors import DataError, ParameterError
 from linsep.learn import driver
 from linsep.learn.driver import Fitted
@@ -38,6 +38,7 @@ from linsep.models.validation import checked_labels, checked_matrix
 from linsep.problem import Array, Floats, Pass, Run, Stop, Weights
 
 P = ParamSpec("P")
+_UNDERFLOW = 2.0**-960  # scores below this are sums of products some of which doubles do not hold
 
 
 class Stretch(NamedTuple):
@@ -154,6 +155,8 @@ class Online(Linear, ABC):
         self : the classifier
         """
         self._check_parameters()
+        if getattr(self, "prove", False) or getattr(self, "target_margin", None) is not None:  # a proof is about X
+            refuse_rounding(X)
         X, y = self._rows_and_labels(X, y, reset=True)
         classes, y = at_least_two_classes(y)
         start = Weights(*self._first_weights(X.shape[1], classes, coef_init, intercept_init))
@@ -366,6 +369,15 @@ class Online(Linear, ABC):
     def _warn(self, run: Run, wrong: int, rows: int) -> None:
         budget = f"{run.stop}={self.max_iter if run.stop is Stop.MAX_ITER else self.max_updates}"
         last = run.passes[-1].mistakes
+        reach = max(self.radius_, float(self.fit_intercept))
+        if getattr(self, "eta0", 1.0) * reach**2 < _UNDERFLOW:
+            warnings.warn(
+                f"{budget} ended the run. The scores of the rows underflow: they are products of numbers so small that "
+                "doubles lose them, and no run can tell the sides. Scale X or eta0 up.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+            return
         warnings.warn(
             f"{budget} ended the run while the last pass still made {last} mistake{'s' * (last != 1)}; "
             f"{wrong} of {rows} rows are on the wrong side. If some plane separates the data, a larger {run.stop} or "

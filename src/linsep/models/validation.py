@@ -8,14 +8,19 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.validation import validate_data
 
 from linsep.data.labels import class_labels, measured, must_stay_objects
-from linsep.data.matrices import check_cells, numeric
+from linsep.data.matrices import check_cells, numeric, refuse_rounding
 from linsep.errors import DataError
 from linsep.problem import Array
 
 
-def checked_matrix(estimator: Any, X: Any, *, reset: bool) -> Any:
-    """Return ``X`` as a real 2-D array or CSR matrix, and have ``estimator`` note or check its features."""
+def checked_matrix(estimator: Any, X: Any, *, reset: bool, exact: bool = False) -> Any:
+    """Return ``X`` as a real 2-D array or CSR matrix, and have ``estimator`` note or check its features.
+
+    ``exact``: something is proved of these numbers, so that none may be rounded.
+    """
     check_cells(X)
+    if exact:
+        refuse_rounding(X)
     X = validate_data(
         estimator, X, reset=reset, accept_sparse="csr", accept_large_sparse=True, dtype=None, ensure_all_finite=False
     )

@@ -369,7 +369,7 @@ def follow(model: Any, trail: Trail, bound: Bound | None) -> Audit:
         progress = progress_bound = np.full(len(k), np.nan)
         gamma, along = np.nan, 0.0
     else:
-        plane = np.column_stack((np.atleast_2d(bound.margin.w), np.atleast_1d(bound.margin.b)))
+        plane = np.column_stack((np.atleast_2d(bound.margin.w), np.atleast_1d(bound.margin.b))).astype(np.float64)
         plane /= np.linalg.norm(plane)
         gamma, along = bound.margin.lower, float(np.sum(trail.start * plane))
         progress = np.cumsum(np.concatenate(([along], eta * trail.along(plane))))
@@ -409,6 +409,10 @@ def follow(model: Any, trail: Trail, bound: Bound | None) -> Audit:
     if step is not None:
         row = f" (row {_row(trail, step - 1)})" if step > 0 else ""
         violation = f"step {step}{row}: {violation}"
+        if bound is not None and not bound.covers_floats:
+            violation += (
+                "; the theorem is about exact arithmetic, and scores of this run are lost to rounding or underflow"
+            )
     return Audit(
         not report, violation, step, len(trail.trace), bound, progress, progress_bound, growth, growth_bound,
         cosine, cosine_bound, margin_upper, trail.leads,

@@ -153,7 +153,7 @@ def largest_margin(X: Any, y: Any, *, form: str = "affine", gap: float = 1e-6, c
         raise ValueError(f"form must be one of {_FORMS}, got {form!r}")
     if not (isinstance(gap, float | int) and 0 < gap < 1):
         raise ValueError(f"gap must be between 0 and 1, got {gap!r}")
-    X = as_matrix(X)
+    X = as_matrix(X, exact=True)
     labels = class_labels(y)
     check_same_length(X, labels)
     classes, codes = at_least_two_classes(labels)

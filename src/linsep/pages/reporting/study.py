@@ -90,7 +90,7 @@ def study(X: Any, y: Any, **asked: Any) -> Study:
     if not 0 < options.test_size < 1:
         raise ValueError(f"test_size must be between 0 and 1, got {options.test_size!r}")
     names = options.feature_names if options.feature_names is not None else getattr(X, "columns", None)
-    X, y = as_matrix(X), class_labels(y)
+    X, y = as_matrix(X, exact=True), class_labels(y)
     if sp.issparse(X) and not X.has_canonical_format:  # once, not in every function that is called below
         X = X.copy()
         X.sum_duplicates()
