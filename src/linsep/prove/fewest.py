@@ -225,7 +225,7 @@ def fewest_errors(
     """
     for name, value in (("time_limit", time_limit), ("max_nodes", max_nodes), ("max_proof_mb", max_proof_mb)):
         if value is not None and not value >= 0:
-            raise ValueError(f"{name} must be a number not below 0, got {value!r}")
+            raise ParameterError(name, value, "a number not below 0")
     if values not in (BINARY, DECIMAL):
         raise ParameterError("values", values, "'binary' or 'decimal'")
     X = unrounded(X)

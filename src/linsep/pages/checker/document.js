@@ -205,9 +205,13 @@ export function open(source) {
     rows: about.n_rows.value, sha256: about.sha256, reading: about.reading,
   };
 }
-export function classes(claim) { // by their spelling
-  if (claim.classes.length < 2 || !claim.classes.every((label) => text(label) || flag(label) || label instanceof Numeral)) throw new Malformed("classes must be two texts or numbers at least");
-  const names = claim.classes.map(labelText);
+export function classes(claim) {
+  if (claim.classes.length < 2) throw new Malformed("classes must be two at least");
+  return classNames(claim.classes);
+}
+export function classNames(given) { // by their spelling
+  if (!given.every((label) => text(label) || flag(label) || label instanceof Numeral)) throw new Malformed("classes must be texts or numbers");
+  const names = given.map(labelText);
   if (new Set(names).size < names.length) throw new Malformed("two classes have the same name");
   return names;
 }
