@@ -94,12 +94,13 @@ def open_like(model: Any, paths: list[str], reading: ReadingAgain, *, labels: bo
 
 def open_model(path: str) -> Any:
     """Read a model of linsep or of LIBLINEAR, whichever it is."""
-    from linsep.models.exchange import from_liblinear
-    from linsep.models.files import load
+    from linsep.models.exchange import read_liblinear
+    from linsep.models.files import load_plain
+    from linsep.models.perceptron import Perceptron
 
     with open(path, "rb") as file:
         text = file.read(12) == b"solver_type "
-    return from_liblinear(path) if text else load(path)
+    return read_liblinear(path, Perceptron) if text else load_plain(path)
 
 
 def all_at_once(source: Source) -> tuple[Any, Any]:

@@ -8,9 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
-from threadpoolctl import threadpool_limits
 
+from linsep.data.sparse import is_sparse, to_scipy
 from linsep.learn import dual_kernels
 from linsep.learn.hypotheses import Arrays, Average, Best, Change, Grow, Keeper, Piece, fitting, whole_numbers
 from linsep.learn.kernels import AnyRule
@@ -81,7 +80,7 @@ class Vote(Keeper):
 
     def wrong(self, examples: Examples, weights: Weights, on_plane: int) -> int:
         """Return how many examples the vote predicts wrong."""
-        V = self.votes(_matrix(examples.rows, weights.W.shape[1]), on_plane)
+        V = self.votes(to_scipy(examples.rows, weights.W.shape[1]), on_plane)
         if self.machines > 1:
             wrong = V.argmax(axis=1) != examples.y
         else:
@@ -110,6 +109,8 @@ class Vote(Keeper):
         if n <= size:
             vote(0)
         else:  # side by side rather than all cores on one product: the sweep is half of the work
+            from threadpoolctl import threadpool_limits
+
             with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(os.cpu_count()) as threads:
                 list(threads.map(vote, range(0, n, size)))
         return V
@@ -150,9 +151,11 @@ class Vote(Keeper):
             if all(isinstance(part, Dense) for part in self.rows):
                 self.rows = [Dense(np.concatenate([part.data for part in self.rows]))]
             else:
-                parts = [sp.csr_array(_matrix(part, d)) for part in self.rows]
+                import scipy.sparse as sp
+
+                parts = [sp.csr_array(to_scipy(part, d)) for part in self.rows]
                 self.rows = [_rows(sp.vstack(parts, format="csr"))]
-        return _matrix(self.rows[0], d) if self.rows else np.zeros((0, d))
+        return to_scipy(self.rows[0], d) if self.rows else np.zeros((0, d))
 
     def done(self) -> None:
         """Forget the numbers of the rows: others will come under the same."""
@@ -287,18 +290,9 @@ def _width(rows: Rows) -> int:
     return rows.data.shape[1] if isinstance(rows, Dense) else int(rows.indices.max(initial=0)) + 1
 
 
-def _matrix(rows: Rows, d: int) -> Any:
-    """Return rows as a matrix that can be multiplied."""
-    if isinstance(rows, Dense):
-        return rows.data
-    signed = np.dtype(f"i{rows.indptr.dtype.itemsize}")
-    parts = (rows.data, rows.indices.view(signed), rows.indptr.view(signed))
-    return sp.csr_array(parts, shape=(len(rows.indptr) - 1, d))
-
-
 def _rows(X: Any) -> Rows:
     """Return a matrix as rows."""
-    if not sp.issparse(X):
+    if not is_sparse(X):
         return Dense(X)
     unsigned = np.dtype(f"u{X.indptr.dtype.itemsize}")
     return Sparse(X.data, X.indices.astype(unsigned), X.indptr.view(unsigned))
@@ -311,7 +305,7 @@ def _as_floats(X: Any) -> Any:
 
 def _product(M: Any, X: Any) -> Floats:
     """Return all inner products of the rows of M with those of X, shape (rows of M, rows of X)."""
-    if sp.issparse(X) and not sp.issparse(M):
+    if is_sparse(X) and not is_sparse(M):
         return np.ascontiguousarray((X @ M.T).T)
     K = M @ X.T
-    return np.ascontiguousarray(K.toarray() if sp.issparse(K) else K)
+    return np.ascontiguousarray(K.toarray() if is_sparse(K) else K)

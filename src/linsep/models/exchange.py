@@ -17,7 +17,7 @@ from linsep.errors import DataError, DataNote, ParameterError
 from linsep.problem import Array, Floats
 
 if TYPE_CHECKING:
-    from linsep.models.perceptron import Perceptron
+    from linsep.models.estimators import Perceptron
 
 Path = str | os.PathLike[str]
 
@@ -150,6 +150,14 @@ def from_liblinear(path: Path) -> Perceptron:
     >>> model.coef_, model.classes_
     (array([[ 0.5, -2. ]]), array([-1,  1]))
     """
+    from linsep.models.estimators import Perceptron  # loads scikit-learn
+
+    model: Perceptron = read_liblinear(path, Perceptron)
+    return model
+
+
+def read_liblinear(path: Path, kind: Any) -> Any:
+    """Read LIBLINEAR model text as a perceptron of this class."""
     with open(path, "rb") as file:
         try:
             facts = _header(file)
@@ -157,9 +165,7 @@ def from_liblinear(path: Path) -> Perceptron:
         except (ValueError, KeyError, OverflowError) as error:
             reason = f"its header has no {error}" if isinstance(error, KeyError) else str(error)
             raise DataError(str(path), f"not LIBLINEAR model text: {reason}") from None
-    from linsep.models.perceptron import Perceptron  # loads scikit-learn
-
-    model = Perceptron(fit_intercept=float(facts["bias"]) >= 0)
+    model = kind(fit_intercept=float(facts["bias"]) >= 0)
     if len(labels) == 2:
         W, b = W[:1], b[:1]  # of two score vectors LIBLINEAR looks at the first only
         if labels[0] < labels[1]:  # our second label is the positive one, theirs the first

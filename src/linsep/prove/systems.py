@@ -179,7 +179,7 @@ def echelon(A: Any, order: list[int]) -> tuple[list[int], Any]:
         table = A.tolist()
         A = fmpz_mat(A.nrows(), n, [row[j] for row in table for j in order])
     reduced, rank = nmod_mat(A, PRIME).rref() if A.nrows() else (None, 0)
-    lead = _leading(reduced, rank)
+    lead = algebra.leading(reduced, rank)
     free = sorted(set(range(n)) - set(lead))
     V = _reconstructed(reduced, lead, free, n)
     if V is None or (A.nrows() and free and fmpz_mat(A.nrows(), len(free)) != A * V):
@@ -188,18 +188,6 @@ def echelon(A: Any, order: list[int]) -> tuple[list[int], Any]:
         table = V.tolist()
         V = fmpz_mat(n, len(free), [value for j in range(n) for value in table[place[j]]])
     return sorted(order[j] for j in lead), V
-
-
-def _leading(reduced: Any, rank: int) -> list[int]:
-    """Return the columns in which the rows of an echelon form begin."""
-    found: list[int] = []
-    j = 0
-    for i in range(rank):
-        while reduced[i, j] == 0:
-            j += 1
-        found.append(j)
-        j += 1
-    return found
 
 
 def _reconstructed(reduced: Any, lead: list[int], free: list[int], n: int) -> Any:
@@ -263,7 +251,7 @@ def span(system: System, ids: Array, order: list[int], rng: np.random.Generator)
 
 def first_independent(A: Any) -> list[int]:
     """Return the first rows that all others depend on."""
-    return algebra.leading(nmod_mat(A, PRIME).transpose()) if A.nrows() and A.ncols() else []
+    return algebra.leading(*nmod_mat(A, PRIME).transpose().rref()) if A.nrows() and A.ncols() else []
 
 
 class Solver:
@@ -272,7 +260,7 @@ class Solver:
     def __init__(self, A: Any) -> None:
         self.A = A
         self.rows = first_independent(A)
-        self.columns = algebra.leading(nmod_mat(A, PRIME)) if self.rows else []
+        self.columns = algebra.leading(*nmod_mat(A, PRIME).rref()) if self.rows else []
         self.square = algebra.select(A, self.rows, self.columns).transpose()
 
     def express(self, targets: Any) -> tuple[Any, list[Any]]:
