@@ -89,7 +89,7 @@ def errors(
         found = fewest_errors(
             X,
             y,
-            fit_intercept=planes.with_offset,
+            fit_intercept=planes.has_offset,
             time_limit=effort.time_limit,
             max_nodes=effort.max_nodes,
             max_proof_mb=files.max_proof_mb,

@@ -66,7 +66,7 @@ def report(data: Data, planes: Planes, about: Study, html: Html, *, screen: Scre
     source = open_data(data, reading, screen)
     X, y = all_at_once(source)
     names = list(source.names) if source.names is not None and len(source.names) == X.shape[1] else None
-    found = study(X, y, fit_intercept=planes.with_offset, feature_names=names, **asdict(about))
+    found = study(X, y, fit_intercept=planes.has_offset, feature_names=names, **asdict(about))
     written = page(found, html.title or os.path.basename(source.files[0].name))
     with replacing(html.out) as file:
         file.write(written.encode())

@@ -59,7 +59,7 @@ def separate(
     proof = document.proof
     check_place(proof, *data)
     source = open_data(data, reading, screen)
-    offset, limit = planes.with_offset, deciding.time_limit
+    offset, limit = planes.has_offset, deciding.time_limit
     X: Any
     y: Any
     if place:

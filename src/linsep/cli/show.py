@@ -26,8 +26,8 @@ def show(
 ) -> None:
     """Show a model: what it is, how its run ended, and its strongest weights; with DATA, write figures.
 
-    DATA are read as those that the model learnt from. If they are the very rows, the figures show its run as well: pass
-    by pass, and mistake by mistake beside the bound of the theorem.
+    DATA are read as those that the model learned from. If they are the very rows, the figures show its run as well:
+    pass by pass, and mistake by mistake beside the bound of the theorem.
     """
     import numpy as np
 

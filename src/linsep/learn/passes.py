@@ -165,7 +165,7 @@ class Passes:
         """Make one pass: train the weights in place, and record it."""
         ledger = state.ledger
         started, spent = time.perf_counter(), ledger.seconds
-        # in a clean pass the weights that are handed over are there already: no other visit is needed
+        # in a clean pass the weights that are returned are there already: no other visit is needed
         self._clean = [] if ledger.passes and ledger.blocks == 0 and state.keeper.is_last else None
         limit, visited, rows = self._limit(ledger), 0, 0
         for number, batch in enumerate(self.problem.batches):
@@ -280,7 +280,7 @@ class Passes:
         return total(counts)
 
     def survey(self, state: State, stop: Stop) -> Survey:
-        """Return what the plane that is handed over makes of the rows in the units of the user."""
+        """Return what the plane that is returned makes of the rows in the units of the user."""
         if stop is Stop.SEPARATED and self._clean:
             return together(self._clean)
         if not self.hooks.evaluate:

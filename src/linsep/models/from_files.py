@@ -68,7 +68,7 @@ def fit_source(
         What `read` returns.
     scale : {"none", "unit", "standard"}
         Train on the rows divided by the largest norm, or with mean and deviation of every column taken out (sparse
-        columns keep their mean). Weights, radius and margin are handed over in the units of the file.
+        columns keep their mean). Weights, radius and margin are returned in the units of the file.
     checkpoint : path, optional
         Write there, every so many seconds and at the end, what it takes to go on after an interruption.
     every : float

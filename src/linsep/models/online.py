@@ -255,7 +255,7 @@ class Online(Linear, ABC):
         return W, b
 
     def _last_weights(self) -> tuple[Floats, Floats]:
-        """Return the weights and offsets to go on from, whichever ones were handed over."""
+        """Return the weights and offsets to go on from, whichever ones were returned."""
         W, b = self.__dict__.get("_last", (self.coef_, self.intercept_))
         return W, b
 

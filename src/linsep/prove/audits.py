@@ -1,7 +1,7 @@
 """The proof of the mistake bound, followed along a run: every inequality at every step.
 
 A run is its mistakes, so the trace gives everything. If mistake t adds ``η z`` to the weights (``z = y x``, with offset
-``y (x, 1)``; for many classes ``x`` in the place of the true class and ``-x`` in that of its rival), then
+``y (x, 1)``; for more than two classes ``x`` in the place of the true class and ``-x`` in that of its rival), then
 ``w·u`` grows by ``η z·u >= η γ`` and ``‖w‖²`` by ``2 η w·z + η² ‖z‖² <= 2 η m + η² Q``, because ``w·z <= m`` is what
 makes it a mistake. Only ``w·z``, the lead, needs the weights of that moment; the rest are running sums.
 """
@@ -233,7 +233,7 @@ def own_trail(model: Any, X: Any, y: Any, *, coef_init: Any = None, intercept_in
 
 
 def _recorded(model: Any) -> Array:
-    """Return the trace of a perceptron that learnt as the theorem says, or say why it cannot be followed."""
+    """Return the trace of a perceptron that learned as the theorem says, or say why it cannot be followed."""
     stretches = getattr(model, "_stretches", None)
     if stretches is None or not hasattr(model, "update_margin"):
         raise ValueError(f"{type(model).__name__} has no trace of a perceptron's mistakes: fit a Perceptron first")
@@ -422,7 +422,7 @@ def follow(model: Any, trail: Trail, bound: Bound | None) -> Audit:
 
 def leads_to(trail: Trail, model: Any) -> bool:
     """Say whether a trail ends with the weights of a model, up to rounding; if not, these were not its rows."""
-    if model.keep != "last":  # other weights are handed over, or were on the way
+    if model.keep != "last":  # other weights are returned, or were on the way
         return True
     found, k = _end(model), len(trail.trace)
     size = math.sqrt(float(np.square(trail.start).sum()) + k * trail.eta**2 * float(trail.squares.max()))

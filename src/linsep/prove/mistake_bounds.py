@@ -1,4 +1,4 @@
-"""The mistake bound: (R/γ)², with first weights, an update margin and many classes, never rounded downwards.
+"""The mistake bound: (R/γ)², with first weights, an update margin and more than two classes, never rounded downwards.
 
 With u a plane of margin γ, after k mistakes (Novikoff 1962) ``w_k·u >= w_0·u + k η γ``: every mistake is progress
 towards u. And ``‖w_k‖² <= ‖w_0‖² + k (η² Q + 2 η m)``, Q the largest squared norm of an update and m the update margin:

@@ -447,14 +447,13 @@ class Separation:
         import pandas as pd
 
         shown = self.listed
-        return pd.DataFrame(
-            {
-                "name": self.names[:shown],
-                "status": self.statuses[:shown],
-                "direction": [str(value) for value in self.direction[:shown]],
-                "rows": [list(each.rows) for each in self.coefficients],
-            }
-        )
+        columns = {
+            "name": self.names[:shown],
+            "status": self.statuses[:shown],
+            "direction": [str(value) for value in self.direction[:shown]],
+            "rows": [list(each.rows) for each in self.coefficients],
+        }
+        return pd.DataFrame(columns)
 
     def summary(self) -> str:
         """Return what was found as a table and sentences.
@@ -492,10 +491,9 @@ class Separation:
         return f"Separation({self.kind}: {'; '.join(parts)})"
 
     def _repr_html_(self) -> str:
-        cells_ = "".join(
-            f"<tr><td>{html.escape(n)}</td><td>{html.escape(s)}</td><td style='text-align:right'>{d}</td></tr>"
-            for n, s, d in list(zip(self.names, self.statuses, self.direction, strict=True))[: self.listed]
-        )
+        rows = list(zip(self.names, self.statuses, self.direction, strict=True))[: self.listed]
+        cell = "<tr><td>{}</td><td>{}</td><td style='text-align:right'>{}</td></tr>".format
+        cells_ = "".join(cell(html.escape(name), html.escape(status), step) for name, status, step in rows)
         return (
             f"<p><b>{html.escape(MEANING[self.kind])}</b>; {len(self.separated)} of {len(self._given.which)} rows "
             f"separated</p><table><tr><th>coefficient</th><th>status</th><th>direction</th></tr>{cells_}</table>"
