@@ -130,7 +130,7 @@ class ReadingAgain:
     thousands: Annotated[
         str | None,
         typer.Option(
-            metavar="SIGN", help="Thousands separator in CSV, '' for none; detected by default.", rich_help_panel=READING
+            metavar="SIGN", help="Thousands separator in CSV, or ''; detected by default.", rich_help_panel=READING
         ),
     ] = None
 

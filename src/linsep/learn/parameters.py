@@ -46,7 +46,7 @@ class Parameters:
         return machines > 1 and self.multi_class == "ovr"
 
     def rule_for(self, machines: int) -> AnyRule:
-        """Return the rule for this number of weight vectors: where classes are compared, ties have a side of their own."""
+        """Return the rule for a number of weight vectors: where classes are compared, ties have a side of their own."""
         compared = machines > 1 and not self.separate(machines)
         return self.rule._replace(on_plane=1.0) if compared and isinstance(self.rule, Prediction) else self.rule
 
