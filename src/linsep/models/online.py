@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, ParamSpec, Self
 import numpy as np
 
 from linsep.data.labels import at_least_two_classes, class_codes, example_weights
-from linsep.data.matrices import refuse_not_finite
+from linsep.data.matrices import refuse_not_finite, refuse_rounding
 from linsep.data.sparse import is_sparse
 from linsep.errors import DataError, ParameterError
 from linsep.learn import driver
@@ -32,6 +32,7 @@ from linsep.models.linear import Linear
 from linsep.problem import Array, Floats, Pass, Run, Stop, Weights
 
 P = ParamSpec("P")
+_UNDERFLOW = 2.0**-960  # scores below this are sums of products some of which doubles do not hold
 
 
 class Stretch(NamedTuple):
@@ -149,6 +150,8 @@ class Online(Linear, ABC):
         self : the classifier
         """
         self._check_parameters()
+        if getattr(self, "prove", False) or getattr(self, "target_margin", None) is not None:  # a proof is about X
+            refuse_rounding(X)
         X, y = self._rows_and_labels(X, y, reset=True)
         classes, y = at_least_two_classes(y)
         start = Weights(*self._first_weights(X.shape[1], classes, coef_init, intercept_init))
@@ -348,6 +351,15 @@ class Online(Linear, ABC):
     def _warn(self, run: Run, wrong: int, rows: int) -> None:
         budget = f"{run.stop}={self.max_iter if run.stop is Stop.MAX_ITER else self.max_updates}"
         last = run.passes[-1].mistakes
+        reach = max(self.radius_, float(self.fit_intercept))
+        if getattr(self, "eta0", 1.0) * reach**2 < _UNDERFLOW:
+            warnings.warn(
+                f"{budget} ended the run. The scores of the rows underflow: they are products of numbers so small that "
+                "doubles lose them, and no run can tell the sides. Scale X or eta0 up.",
+                self._budget_warning,
+                stacklevel=3,
+            )
+            return
         warnings.warn(
             f"{budget} ended the run while the last pass still made {last} mistake{'s' * (last != 1)}; "
             f"{wrong} of {rows} rows are on the wrong side. If some plane separates the data, a larger {run.stop} or "
@@ -467,5 +479,5 @@ def whole(value: Any) -> bool:
 
 
 def _machines(classes: Array) -> int:
-    """Return how many weight vectors so many classes have."""
+    """Return the number of weight vectors for a number of classes."""
     return 1 if len(classes) <= 2 else len(classes)

@@ -126,7 +126,7 @@ class Trail(NamedTuple):
         return np.asarray(S[rows, self.examples.y[rows]] - S[rows, rivals])
 
     def weights_after(self, counts: Iterable[int]) -> Iterator[tuple[Floats, Floats]]:
-        """Yield weights (machines, d) and offsets after so many mistakes, for counts in ascending order."""
+        """Yield weights (machines, d) and offsets after each number of mistakes, for counts in ascending order."""
         W, b = self.start[:, :-1].copy(), self.start[:, -1].copy()
         done = 0
         for k in counts:
@@ -370,7 +370,7 @@ def follow(model: Any, trail: Trail, bound: Bound | None) -> Audit:
         progress = progress_bound = np.full(len(k), np.nan)
         gamma, along = np.nan, 0.0
     else:
-        plane = np.column_stack((np.atleast_2d(bound.margin.w), np.atleast_1d(bound.margin.b)))
+        plane = np.column_stack((np.atleast_2d(bound.margin.w), np.atleast_1d(bound.margin.b))).astype(np.float64)
         plane /= np.linalg.norm(plane)
         gamma, along = bound.margin.lower, float(np.sum(trail.start * plane))
         progress = np.cumsum(np.concatenate(([along], eta * trail.along(plane))))
@@ -410,6 +410,10 @@ def follow(model: Any, trail: Trail, bound: Bound | None) -> Audit:
     if step is not None:
         row = f" (row {_row(trail, step - 1)})" if step > 0 else ""
         violation = f"step {step}{row}: {violation}"
+        if bound is not None and not bound.covers_floats:
+            violation += (
+                "; the theorem is about exact arithmetic, and scores of this run are lost to rounding or underflow"
+            )
     return Audit(
         not report, violation, step, len(trail.trace), bound, progress, progress_bound, growth, growth_bound,
         cosine, cosine_bound, margin_upper, trail.leads,

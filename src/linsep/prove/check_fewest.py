@@ -22,13 +22,13 @@ def holds(claim: Claim, data: Data, weights: Array) -> bool:
     """Return whether a claim about the fewest errors holds for these data."""
     if not 0 <= claim.lower <= claim.upper or len(weights) != len(data.y) or (weights < 0).any():
         return False
-    return _upper(claim.plane, claim.rows, claim.upper, data, weights) and lower_holds(
+    return upper_holds(claim.plane, claim.rows, claim.upper, data, weights) and lower_holds(
         claim.certificate, claim.lower, data, weights
     )
 
 
-def _upper(plane: Separator, rows: Array, upper: int, data: Data, weights: Array) -> bool:
-    """Return whether the plane has all rows right but those listed, and they weigh ``upper``."""
+def upper_holds(plane: Separator, rows: Array, upper: int, data: Data, weights: Array) -> bool:
+    """Return whether a plane has all rows right but those listed, and they weigh ``upper``."""
     W, b = plane.per_class()
     if W.shape != (data.classes, data.n_features) or b.shape != (data.classes,) or (b.any() and not data.offset):
         return False

@@ -154,7 +154,7 @@ def largest_margin(X: Any, y: Any, *, form: str = "affine", gap: float = 1e-6, c
         raise ParameterError("form", form, f"one of {_FORMS}")
     if not (isinstance(gap, float | int) and 0 < gap < 1):
         raise ParameterError("gap", gap, "between 0 and 1")
-    X = as_matrix(X)
+    X = as_matrix(X, exact=True)
     labels = class_labels(y)
     check_same_length(X, labels)
     classes, codes = at_least_two_classes(labels)

@@ -139,7 +139,7 @@ def mistake_bound(
     margin = _margin(X, y, form, gap, clock) if margin is None else margin
     if margin.form != form:
         raise ValueError(f"the bound needs the margin in the {form} form, got {margin.form!r}")
-    rows = to_rows(as_matrix(X))
+    rows = to_rows(as_matrix(X, exact=True))
     machines = len(np.atleast_2d(margin.w))
     low, high = squared_radius(rows)
     low_update, high_update = (square + fit_intercept for square in (low, high))

@@ -18,6 +18,7 @@ from linsep.prove.regression_results import COMPLETE, OVERLAP, QUASI, Separation
 
 _WIDE = 12_000  # unknowns; an exact basis of more takes gigabytes
 _LOOK = 64  # rows that show whether floats are short decimals
+_BLOCK = 4096  # rows that are looked at together
 
 
 def separation(
@@ -140,6 +141,8 @@ def _other_values(given: Given, exact: Cells) -> str | None:
         return None if is_binary(exact, X) else BINARY
     if X.dtype != np.float64 or any(short_decimals(X[:_LOOK, j]) is None for j in range(X.shape[1])):
         return None
+    if all((part == np.rint(part)).all() for part in np.split(X, range(_BLOCK, len(X), _BLOCK))):
+        return None  # whole numbers are the same either way
     decimals = [short_decimals(X[:, j]) for j in range(X.shape[1])]
     if any(each is None for each in decimals):
         return None
