@@ -119,7 +119,6 @@ def test_no_tricks_with_modules():
 
 
 RUN = 6  # lines in a row that must not stand twice
-APART = {"prove/check_regression.py", "prove/plain_regression.py"}  # two checks of one table, each to be read alone
 
 
 def code(text: str) -> list[str]:
@@ -149,7 +148,7 @@ def test_no_block_stands_twice():
         assert len(set(blocks)) == len(blocks), f"{name} repeats itself"
         for block in blocks:
             other = seen.setdefault(block, name)
-            assert other == name or {other, name} == APART, f"{name} and {other}: {block}"
+            assert other == name, f"{name} and {other}: {block}"
 
 
 def test_files_that_the_makefile_and_the_recipes_name():
