@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import time
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
@@ -16,24 +17,30 @@ _SHOWN = 20  # rows of the table on the screen
 _COLUMNS = 6  # features of a row that are shown
 
 
-@grouped
-def errors(
-    data: Data,
-    planes: Planes,
+@dataclass(frozen=True)
+class Effort:
+    """When to stop the search."""
+
     time_limit: Annotated[
         float,
         typer.Option(metavar="SECONDS", min=0, help="Return what is known after so long.", rich_help_panel=DECIDING),
-    ] = 10.0,
+    ] = 10.0
     max_nodes: Annotated[
         int | None,
         typer.Option(metavar="N", min=1, help="Look at so many cases at most.", rich_help_panel=DECIDING),
-    ] = None,
+    ] = None
+
+
+@dataclass(frozen=True)
+class Files:
+    """Files to write: the data mended in one way or the other, and the proof."""
+
     out: Annotated[
         str | None,
         typer.Option(
             "--out", "-o", metavar="OUT", help="Write the data without the wrong rows.", rich_help_panel=OUTPUT
         ),
-    ] = None,
+    ] = None
     relabel: Annotated[
         str | None,
         typer.Option(
@@ -41,18 +48,18 @@ def errors(
             help="Write the data with the wrong rows labeled as the plane has them.",
             rich_help_panel=OUTPUT,
         ),
-    ] = None,
+    ] = None
     proof: Annotated[
         str | None, typer.Option(metavar="OUT", help="Write the proof to this JSON file.", rich_help_panel=OUTPUT)
-    ] = None,
+    ] = None
     max_proof_mb: Annotated[
         float | None,
         typer.Option(metavar="MB", min=0, help="Prove less where the proof would be longer.", rich_help_panel=OUTPUT),
-    ] = None,
-    *,
-    screen: Screen,
-    reading: Reading,
-) -> None:
+    ] = None
+
+
+@grouped
+def errors(data: Data, planes: Planes, effort: Effort, files: Files, *, screen: Screen, reading: Reading) -> None:
     """Find the plane with the fewest errors, and prove how far from the best it can be.
 
     The exit code is 0 if the number of errors is proved to be the least, 0 errors included, and 1 if the bracket is
@@ -60,7 +67,7 @@ def errors(
     """
     from linsep.prove.fewest import fewest_errors
 
-    for path in (out, relabel, proof):
+    for path in (files.out, files.relabel, files.proof):
         check_place(path, *data)
     source = open_data(data, reading, screen)
     X, y = all_at_once(source)
@@ -68,27 +75,28 @@ def errors(
     with meter("searching", screen) as watching:
 
         def progress(lower: int, upper: int) -> None:
-            watching.show(watching.seconds, time_limit, f"between {lower:,} and {upper:,} errors")
+            watching.show(watching.seconds, effort.time_limit, f"between {lower:,} and {upper:,} errors")
 
         found = fewest_errors(
             X,
             y,
             fit_intercept=planes.with_offset,
-            time_limit=time_limit,
-            max_nodes=max_nodes,
-            max_proof_mb=max_proof_mb,
+            time_limit=effort.time_limit,
+            max_nodes=effort.max_nodes,
+            max_proof_mb=files.max_proof_mb,
             progress=progress,
         )
     seconds = time.perf_counter() - started
     labels = _other_labels(found, X)
-    if proof is not None:
-        _write_proof(proof, found, X, y)
-    if out is not None:
-        _rewrite(out, source, X, y, {int(row): None for row in found.rows.tolist()})
-    if relabel is not None:
-        _rewrite(relabel, source, X, y, dict(zip(found.rows.tolist(), labels, strict=True)))
+    if files.proof is not None:
+        _write_proof(files.proof, found, X, y)
+    if files.out is not None:
+        _rewrite(files.out, source, X, y, {int(row): None for row in found.rows.tolist()})
+    if files.relabel is not None:
+        _rewrite(files.relabel, source, X, y, dict(zip(found.rows.tolist(), labels, strict=True)))
     facts = _facts(found, X, y, labels) | {
-        "command": "errors", "data": data, "seconds": seconds, "out": out, "relabel": relabel, "proof": proof,
+        "command": "errors", "data": data, "seconds": seconds, "out": files.out, "relabel": files.relabel,
+        "proof": files.proof,
     }  # fmt: skip
 
     def show(console: Any) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -90,7 +89,9 @@ def separate(
         verdict = decide(X, y, fit_intercept=offset, time_limit=limit, values=values)
     seconds = time.perf_counter() - started
     margin = deciding.margin and not place  # takes all rows at once
-    best = _largest_margin(X, y, offset, deciding.gap) if verdict.kind == "separable" and margin else None
+    best, lacks = None, ""
+    if margin and verdict.kind == "separable":
+        best, lacks = _largest_margin(X, y, offset, deciding, seconds)
     if proof is not None and verdict.kind != "unknown":
         about = place.fingerprint(verdict, source) if place else None
         _write(verdict, X, y, about, source, document)
@@ -116,7 +117,7 @@ def separate(
 
     def show(console: Any) -> None:
         console.print(headline(f"{verdict.kind}: {verdict_meaning(verdict.kind, offset)}"))
-        console.print(facts_table(_lines(verdict, facts, best, margin)))
+        console.print(facts_table(_lines(verdict, facts, best, lacks)))
         if verdict.refutation is not None:
             console.print(_table(verdict, X, y, source.names))
             console.print(
@@ -131,7 +132,7 @@ def separate(
     raise typer.Exit(0 if verdict.kind == "separable" else 1)
 
 
-def _lines(verdict: Any, facts: dict[str, Any], best: Any, margin: bool) -> dict[str, str]:
+def _lines(verdict: Any, facts: dict[str, Any], best: Any, lacks: str) -> dict[str, str]:
     """Return what is to be said of a verdict, line by line."""
     rows, features = facts["rows"], facts["features"]
     lines = {"rows": f"{rows:,} of {count(features, 'feature')}, {len(verdict.classes)} classes"}
@@ -140,8 +141,8 @@ def _lines(verdict: Any, facts: dict[str, Any], best: Any, margin: bool) -> dict
     if best is not None:
         lines["margin"] = f"the largest is between {best.lower:.10g} and {best.upper:.10g}"
         lines["support"] = f"{count(len(best.rows), 'row')} on the band of that plane"
-    elif verdict.kind == "separable" and margin:
-        lines["margin"] = "positive, but too small to be found in double precision"
+    elif lacks:
+        lines["margin"] = lacks
     if verdict.kind == "unknown":
         lines["margin"] = f"known so far: between {verdict.bracket[0]:.6g} and {verdict.bracket[1]:.6g}"
     if verdict.refutation is not None:
@@ -152,14 +153,19 @@ def _lines(verdict: Any, facts: dict[str, Any], best: Any, margin: bool) -> dict
     return lines
 
 
-def _largest_margin(X: Any, y: Any, offset: bool, gap: float) -> Any:
-    """Return the largest margin, None if it is so small that doubles cannot place its plane."""
+def _largest_margin(X: Any, y: Any, offset: bool, deciding: Deciding, spent: float) -> tuple[Any, str]:
+    """Return the largest margin in the time that is left, or None and why there is none."""
+    from linsep.clock import Clock, OutOfTime
     from linsep.errors import NotSeparable
     from linsep.prove.margins import largest_margin
 
-    with suppress(NotSeparable):
-        return largest_margin(X, y, form="affine" if offset else "origin", gap=gap)
-    return None
+    clock = Clock(None if deciding.time_limit is None else max(0.0, deciding.time_limit - spent))
+    try:
+        return largest_margin(X, y, form="affine" if offset else "origin", gap=deciding.gap, clock=clock), ""
+    except NotSeparable:
+        return None, "positive, but too small to be found in double precision"
+    except OutOfTime:
+        return None, "positive; a longer --time-limit may find it"
 
 
 def _write(verdict: Any, X: Any, y: Any, about: Any, source: Any, document: Document) -> None:

@@ -235,7 +235,7 @@ class Source(ABC):
             for X, y in self._read(file):
                 if X.shape[0] == 0:
                     continue
-                if first_row == 0 and y is not None and self.options.target is None and self.options.layout is None:
+                if y is not None and self.options.target is None and self.options.layout is None:
                     what = measured(y)
                     if what is not None:
                         raise ReadError(file.name, what)

@@ -15,6 +15,7 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
+from linsep.errors import ParameterError
 from linsep.figures.colors import CLASSES, class_colors, class_shapes
 from linsep.problem import Array, Floats
 
@@ -62,7 +63,7 @@ def theme(style: str = "light") -> Iterator[Palette]:
     '#15181d'
     """
     if style not in ("light", "dark"):
-        raise ValueError(f"style must be 'light' or 'dark', got {style!r}")
+        raise ParameterError("style", style, "'light' or 'dark'")
     palette = LIGHT if style == "light" else DARK
     settings: dict[Any, Any] = {
         "figure.facecolor": palette.paper,

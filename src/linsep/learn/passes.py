@@ -213,7 +213,7 @@ class Passes:
         limit = math.inf if self.parameters.max_updates is None else self.parameters.max_updates
         if ledger.spent is None and self.problem.allowed < 2**62:  # all mistakes are one machine's
             limit = min(limit, math.floor(self.problem.allowed) + 1)
-        return min(limit, ledger.made + 1) if self.parameters.order == "first" else limit
+        return min(limit, ledger.made + 1) if self.parameters.order in ("first", "worst") else limit
 
     def _visit(self, batch: Batch, number: int, state: State, limit: float) -> Iterator[Piece]:
         """Run the kernel over a batch, yielding what it found piece by piece."""
@@ -221,7 +221,9 @@ class Passes:
         data, order, loss = batch.examples, self._order(batch, number, state), ledger.loss
         if self.parameters.order == "worst":
             v = separations(data, weights.W, weights.b)[order]
-            order = order[[np.argmin(v)]]  # the lowest of equals
+            order = order[
+                v == v.min()
+            ]  # of equals the lowest that is a mistake: on the plane a prediction may be right
             loss[0], loss = np.maximum(0.0, -v).sum(), np.zeros(1)
         contiguous, length = piece(data.rows)
         for start in range(0, len(order), length):

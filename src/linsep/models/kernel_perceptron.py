@@ -8,11 +8,11 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from linsep.data.labels import at_least_two_classes, class_codes, classes_and_codes, example_weights
+from linsep.data.labels import at_least_two_classes, class_codes, example_weights, labels_of
 from linsep.data.matrices import refuse_not_finite
 from linsep.learn.state_files import must
 from linsep.learn.votes import Vote
-from linsep.models.dual_passes import Kernel, Machines, Mistakes, Run
+from linsep.models.dual_passes import Kernel, Machines, Mistakes, Pool, Run
 from linsep.models.learner import Learner
 from linsep.models.online import need, number, one_of, whole
 from linsep.problem import Array, Floats, Stop
@@ -184,11 +184,7 @@ class KernelPerceptron(Learner):
             raise ValueError("class_weight 'balanced' is not supported for partial_fit: it needs all labels at once")
         fresh = not hasattr(self, "classes_")
         X, y = self._rows_and_labels(X, y, reset=fresh)
-        known = [] if fresh else [self.classes_]
-        expected = [] if classes is None else [self._labels(classes)]
-        merged, _ = classes_and_codes(np.concatenate([*known, *expected, y]))
-        if not fresh and len(merged) == len(self.classes_):
-            merged = self.classes_
+        merged = self._merged_classes(None if fresh else self.classes_, classes, y)
         codes = class_codes(y, merged)
         weight = example_weights(X, sample_weight, self.class_weight, merged, codes)
         if fresh:
@@ -213,7 +209,7 @@ class KernelPerceptron(Learner):
         self._passes = np.empty(0, np.int64)
 
     def _grow(self, classes: Array) -> None:
-        """Make room for classes that were not there before: one binary machine is two opposite ones."""
+        """Take in classes that were not there before: one binary machine is two opposite ones."""
         places, old = class_codes(self.classes_, classes), len(self.classes_)
         self.classes_ = classes
         self._codes = np.full_like(self._codes, places[0]) if old == 1 else places[self._codes]
@@ -236,15 +232,11 @@ class KernelPerceptron(Learner):
         pool = X if old == 0 else _stack(self._support, X)
         run = Run(
             self._kernel(),
-            pool,
-            np.append(self._codes, codes),
-            np.append(self._steps, weight),
+            Pool(pool, np.append(self._codes, codes), np.append(self._steps, weight), first=old),
             self._machines(),
-            Mistakes(self._place.tolist(), self._machine.tolist(), self._look.tolist()),
-            first=old,
-            looked=self._looked,
+            Mistakes(self._place.tolist(), self._machine.tolist(), self._look.tolist(), self._looked),
             budget=self.budget,
-            room=self._room(pool.shape[0]),
+            capacity=self._capacity(pool.shape[0]),
         )
 
         def shuffle(number: int, order: Array) -> None:  # as Perceptron does
@@ -253,8 +245,8 @@ class KernelPerceptron(Learner):
 
         self.stop_reason_ = str(run.train(max_iter, shuffle))
         kept, self._place = np.unique(np.array(run.mistakes.place, np.int64), return_inverse=True)
-        self._machine, self._look = np.array(run.mistakes.machine, np.int64), np.array(run.mistakes.look, np.int64)
-        self._looked = run.looked
+        self._machine, self._look = np.array(run.mistakes.machine, np.int64), np.array(run.mistakes.visit, np.int64)
+        self._looked = run.mistakes.visited
         self._support = sp.csr_array(pool[kept]) if sp.issparse(pool) else pool[kept]
         if self.kernel == "precomputed":
             self._support = X[:0]
@@ -278,8 +270,8 @@ class KernelPerceptron(Learner):
             return Machines(classes, self.multi_class == "ovr")
         return Machines(1, True, classes - 1)
 
-    def _room(self, columns: int) -> int:
-        """Return for how many rows there is room in the cache, of so many kernel values each."""
+    def _capacity(self, columns: int) -> int:
+        """Return how many rows the cache holds, of so many kernel values each."""
         return int(self.cache_size * 2**17) // max(1, columns)
 
     # -----------------------------------------------------------------------------------------------------------
@@ -299,7 +291,7 @@ class KernelPerceptron(Learner):
         self._check_fitted("dual_coef_")
         X = self._finite(self._matrix(X, reset=False))
         S = np.zeros((X.shape[0], len(self.dual_coef_)))
-        kernel, size = self._kernel(), max(16, self._room(len(self.support_)))
+        kernel, size = self._kernel(), max(16, self._capacity(len(self.support_)))
         sweep = self._vote().sweep(self.on_plane) if self.keep == "vote" else None
         for begin in range(0, len(S), size):
             block, part = X[begin : begin + size], S[begin : begin + size]
@@ -321,11 +313,7 @@ class KernelPerceptron(Learner):
         -------
         labels : ndarray of shape (m,)
         """
-        S = self.decision_function(X)
-        if S.ndim > 1:
-            return np.take(self.classes_, S.argmax(axis=1))
-        side = np.where(S == 0, self.on_plane, S) > 0
-        return np.take(self.classes_, np.minimum(side, len(self.classes_) - 1))
+        return labels_of(self.decision_function(X), self.classes_, self.on_plane)
 
     def _vote(self) -> Vote:
         """Return all hypotheses, each with its votes."""

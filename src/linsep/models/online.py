@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, Self
 
 import numpy as np
 
-from linsep.data.labels import at_least_two_classes, class_codes, classes_and_codes, example_weights
+from linsep.data.labels import at_least_two_classes, class_codes, example_weights
 from linsep.data.matrices import refuse_not_finite
 from linsep.data.sparse import is_sparse
 from linsep.errors import DataError, ParameterError
@@ -21,7 +21,7 @@ from linsep.learn import driver
 from linsep.learn.driver import Fitted
 from linsep.learn.hypotheses import Keeper, grown
 from linsep.learn.kernels import AnyRule
-from linsep.learn.parameters import Parameters
+from linsep.learn.parameters import Parameters, start_from
 from linsep.learn.passes import Hooks, State
 from linsep.learn.problems import array_problem
 from linsep.learn.state_files import must
@@ -191,11 +191,7 @@ class Online(Linear, ABC):
             )
         fresh = not hasattr(self, "coef_")
         X, y = self._rows_and_labels(X, y, reset=fresh)
-        known = [] if fresh else [self.classes_]
-        expected = [] if classes is None else [self._labels(classes)]
-        merged, _ = classes_and_codes(np.concatenate([*known, *expected, y]))
-        if not fresh and len(merged) == len(self.classes_):
-            merged = self.classes_  # in the order they have, which need not be the sorted one
+        merged = self._merged_classes(None if fresh else self.classes_, classes, y)
         codes = class_codes(y, merged)
         weight = example_weights(X, sample_weight, None, merged, codes)
         if fresh:
@@ -263,16 +259,7 @@ class Online(Linear, ABC):
                 what = "{0} needs the same classes and number of features as the fit before"
                 raise DataError("", what, ("warm_start",))
             W, b = (part.copy() for part in self._last_weights())
-        for name, given, target in (("coef_init", coef_init, W), ("intercept_init", intercept_init, b)):
-            if given is not None:
-                values = np.asarray(given, dtype=np.float64)
-                if values.size != target.size or (values.ndim > 1 and values.shape != target.shape):
-                    raise ValueError(f"{name} has shape {values.shape}, expected {target.shape}")
-                if not np.isfinite(values).all():
-                    raise ValueError(f"{name} contains NaN or infinity")
-                target[...] = values.reshape(target.shape)
-        if intercept_init is not None and not self.fit_intercept:
-            raise ValueError("intercept_init is given, but fit_intercept=False learns no offset")
+        start_from(W, b, coef_init, intercept_init, self.fit_intercept)
         return W, b
 
     def _last_weights(self) -> tuple[Floats, Floats]:

@@ -196,7 +196,8 @@ class Perceptron(Online):
         need(self, target is None or (number(target) and target > 0), "target_margin", "None or a positive number")
         one_of(self, "keep", _KEEP)
         if self.keep != "last" and self.order is not None:
-            raise ValueError(f"keep={self.keep!r} needs passes over all rows, which order={self.order!r} does not make")
+            what = "{0} needs passes over all rows, which {1} does not make"
+            raise DataError("", what, ("keep", self.keep), ("order", self.order))
         need(self, number(margin) and margin >= 0, "update_margin", "a number that is not negative")
         one_of(self, "mistake", ("violation", "prediction"))
         if self.mistake == "prediction" and margin > 0:

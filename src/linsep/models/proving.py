@@ -35,7 +35,7 @@ FIRST_PASSES = 10
 NEW_LOW = 0.85  # a pass with fewer mistakes than this share of the fewest before is a new low; less may be chance
 
 
-def due(mistakes: Sequence[int]) -> bool:
+def due(mistakes: Sequence[float]) -> bool:
     """Say whether to look for a proof after passes with so many mistakes.
 
     The second half of them must have brought no new low. A run that gets better goes on without a search: one whose
@@ -75,7 +75,7 @@ class Prover:
         if ledger.separable:
             self._tell(problem, state)
             return None
-        if not due([entry.mistakes for entry in ledger.passes]):
+        if not due(_mistakes(problem, ledger)):
             return None
         from linsep.prove.refuting import Asked
         from linsep.prove.refuting import Search as Searching
@@ -118,6 +118,21 @@ class Prover:
         size = norm(np.column_stack((state.weights.W, state.weights.b)))
         first = 0.0 if state.first is None else norm(np.column_stack((state.first.W, state.first.b)))
         self.outlook(self.allowed, (size + first) / (least * state.ledger.made))
+
+
+def _mistakes(problem: Problem, ledger: Ledger) -> Sequence[float]:
+    """Return the mistakes of each pass; where rows have weights, those of the rows on which they fell, added up."""
+    counts = [entry.mistakes for entry in ledger.passes]
+    uneven = problem.in_memory or len(np.unique(problem.factors)) > 1
+    if not due([1] * len(counts)) or not uneven or not ledger.trace:
+        return counts
+    steps = np.concatenate([batch.examples.step for batch in problem.batches])
+    used = steps[steps > 0]
+    if len(used) == 0 or used.min() == used.max():
+        return counts
+    rows = np.concatenate(ledger.trace) // np.uint64(problem.machines)
+    ends = np.cumsum(counts)
+    return [float(steps[part].sum()) for part in np.split(rows.astype(np.intp), ends[:-1])]
 
 
 def _made(ledger: Ledger, machines: int) -> Any:

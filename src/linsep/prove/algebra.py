@@ -57,14 +57,13 @@ def seconds(A: Any) -> float:
 
 def pivots(A: Any) -> tuple[list[int], list[int]]:
     """Return rows and columns of ``A``, as many as its rank, that cross in an invertible matrix."""
-    columns = leading(nmod_mat(A, PRIME))
-    rows = leading(nmod_mat(A, PRIME).transpose())
+    columns = leading(*nmod_mat(A, PRIME).rref())
+    rows = leading(*nmod_mat(A, PRIME).transpose().rref())
     return rows, columns
 
 
-def leading(M: Any) -> list[int]:
-    """Return the columns in which the rows of the reduced echelon form begin: independent ones, the first possible."""
-    echelon, rank = M.rref()
+def leading(echelon: Any, rank: int) -> list[int]:
+    """Return the columns in which the rows of an echelon form begin: independent ones, the first possible."""
     found: list[int] = []
     j = 0
     for i in range(rank):
@@ -203,7 +202,7 @@ def _combined(A: Any, S: list[int], mu: list[Any]) -> Any:
 def _independent(A: Any, start: list[int], weights: Floats) -> tuple[list[int], list[Any]]:
     """Return those of the rows to start from that are linearly independent, with weights of sum 1."""
     table = A.tolist()
-    keep = leading(nmod_mat(fmpz_mat([table[i] for i in start]), PRIME).transpose()) if start else []
+    keep = leading(*nmod_mat(fmpz_mat([table[i] for i in start]), PRIME).transpose().rref()) if start else []
     if not keep:
         return [0], [fmpq(1)]
     lam = [fmpq(1 + int(weights[k] * 2**60), 1) for k in keep]

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from linsep.clock import Clock
 from linsep.data.labels import as_examples, check_same_length, class_codes, class_labels
 from linsep.data.matrices import as_matrix, matrix_for, to_rows
 from linsep.data.scaling import Scaler
@@ -333,7 +334,7 @@ def audit_trail(model: Any, trail: Trail, X: Any, y: Any, *, gap: float = 1e-6, 
     return result
 
 
-def run_margin(model: Any, trail: Trail) -> Margin | None:
+def run_margin(model: Any, trail: Trail, clock: Clock | None = None) -> Margin | None:
     """Return the bounds on the largest margin that a run gives free of charge, None if it did not separate the rows.
 
     Above: ``‖w - w_0‖/(ηk)`` at its least. Below: the margin of the plane found, certified.
@@ -347,7 +348,7 @@ def run_margin(model: Any, trail: Trail) -> Margin | None:
     norms = np.sqrt(squared_norms(rows)) * (1 + 1e-6)
     codes = ((trail.examples.y + 1) // 2 if machines == 1 else trail.examples.y).astype(np.intp)
     data = Data(rows, codes, trail.start.shape[1] - 1, max(2, machines), bool(model.fit_intercept))
-    lower = margin_bracket.lower(Hull(data, form), W, b, norms, 0.0)
+    lower = margin_bracket.lower(Hull(data, form), W, b, norms, 0.0, clock or Clock())
     k = np.arange(1.0, len(trail.trace) + 1)
     upper = float((trail.moved[1:] / (trail.eta * k)).min()) * (1 + 1e-9 + 16 * len(k) ** 1.5 * _UNIT)
     found, weights = np.unique(trail.trace.astype(np.intp), return_counts=True)

@@ -75,6 +75,7 @@ def verify(proof: Any, X: Any, y: Any, *, plain: bool = False) -> bool:
         A verdict, a result of ``fewest_errors``, the path of a proof file, or its text.
     X : array-like or sparse matrix of shape (n, d)
     y : array-like of shape (n,)
+        Of a proof of separation whose response has several columns (its field ``response``), all of these.
     plain : bool, default=False
         Check with the page of plain integers alone: slower, with nothing compiled and no library to trust.
 
@@ -102,6 +103,12 @@ def verify(proof: Any, X: Any, y: Any, *, plain: bool = False) -> bool:
     if hasattr(proof, "check"):
         return bool(proof.check(X, y, plain=plain))
     text = text_of(proof)
+    if '"separation"' in text:
+        from linsep.prove.regression_documents import check_separation_document, separation_opened
+
+        if (content := separation_opened(text)) is not None:
+            table, columns = design_of(X, y)
+            return bool(check_separation_document(content, table, columns, plain=plain).holds)
     if (fewest := fewest_opened(text)) is None:
         return check_document(text, X, y, plain=plain).holds
     found = table_of(X, y, fewest[0].classes, spelled=True)
@@ -263,6 +270,16 @@ def table_of(X: Any, y: Any, classes: tuple[Any, ...], *, spelled: bool = False)
         return None
     _finite(X)
     return Table(X, labels, codes, classes)
+
+
+def design_of(X: Any, y: Any) -> tuple[Any, list[list[Any]]]:
+    """Return a design and the columns of its response, exactly as they are given."""
+    X = unrounded(X)
+    matrix = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
+    if not sp.issparse(matrix) and matrix.dtype.kind not in "biuf":
+        matrix = matrix.astype(object)
+    y = np.asarray(y)
+    return matrix, [y.tolist()] if y.ndim == 1 else [column.tolist() for column in y.T]
 
 
 def data_of(X: Any, y: Any, classes: tuple[Any, ...], offset: bool) -> Data | None:

@@ -52,6 +52,10 @@ def to_json(verdict: Any, X: Any, y: Any, *, note: str | None = None, short: boo
         from linsep.prove.fewest_document import fewest_written
 
         return fewest_written(verdict, X, y)
+    if not isinstance(verdict, Verdict):  # a separation, which has its data
+        if not verdict.check(X, y):
+            raise ValueError("these are not the data of the result")
+        return str(verdict.to_json(note=note))
     verdict, about = about_data(verdict, X, y, short=short)
     return written(verdict, about, note=note)
 
@@ -86,10 +90,10 @@ def written(
     if len({linsep_check.label_text(label) for label in verdict.classes}) < len(verdict.classes):
         raise ValueError("two classes are spelled the same: a proof file cannot tell them apart")
     content["digest"] = linsep_check.digest_of(content)
-    return _laid_out(content)
+    return laid_out(content)
 
 
-def _laid_out(content: dict[str, Any]) -> str:
+def laid_out(content: dict[str, Any]) -> str:
     """Return JSON with a line for each field, and for each field of an object in it."""
     lines = []
     for name, value in content.items():
@@ -155,9 +159,12 @@ def from_json(text: str) -> tuple[Any, dict[str, Any]]:
     ('separable', 3)
     """
     from linsep.prove.fewest_document import fewest_opened
+    from linsep.prove.regression_documents import separation_opened
 
     if (fewest := fewest_opened(text)) is not None:
         return fewest
+    if (content := separation_opened(text)) is not None:
+        raise ValueError(f"a proof of separation ({content['claim']}) is checked with verify, not read back")
     verdict, content = opened(text)
     return verdict, {name: content["data"][name] for name in ("n_rows", "n_features", "sha256")}
 

@@ -17,6 +17,7 @@ from linsep.data.conversions import to_floats
 from linsep.data.labels import at_least_two_classes, check_same_length, class_labels
 from linsep.data.matrices import as_matrix, refuse_not_finite, to_rows
 from linsep.data.threads import quiet_algebra
+from linsep.errors import ParameterError
 from linsep.problem import Array
 from linsep.prove import check_fewest
 from linsep.prove.certificates import Proof, Unproved, Writer
@@ -225,7 +226,7 @@ def fewest_errors(
     """
     for name, value in (("time_limit", time_limit), ("max_nodes", max_nodes), ("max_proof_mb", max_proof_mb)):
         if value is not None and not value >= 0:
-            raise ValueError(f"{name} must be a number not below 0, got {value!r}")
+            raise ParameterError(name, value, "a number not below 0")
     X = as_matrix(X)
     y = class_labels(y)
     check_same_length(X, y)

@@ -35,11 +35,18 @@ class Cover:
         self.solver = highspy.Highs()
         for name, value in _OPTIONS.items():
             self.solver.setOptionValue(name, value)
+        self.cost, self.rows = cost, 0
         n = len(cost)
-        prices = cost * (1.0 + _PERTURBED * np.random.default_rng(2).random(n))
         none: Any = np.zeros(0)
-        self.solver.addCols(n, prices, np.zeros(n), np.full(n, highspy.kHighsInf), 0, np.zeros(n, np.int32), none, none)
-        self.rows = 0
+        zeros, top = np.zeros(n), np.full(n, highspy.kHighsInf)
+        self.solver.addCols(n, zeros, zeros, top, 0, np.zeros(n, np.int32), none, none)
+        self.favor(np.zeros(n, dtype=bool))
+
+    def favor(self, which: Array) -> None:
+        """Have the cover take some items rather than others that would do as well."""
+        n = len(which)
+        noise = 0.5 * _PERTURBED * (np.random.default_rng(2).random(n) + ~which)
+        self.solver.changeColsCost(n, np.arange(n, dtype=np.int32), self.cost * (1.0 + noise))
 
     def add(self, sets: Sequence[Array]) -> None:
         """Add refutations."""

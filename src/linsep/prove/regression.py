@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -11,10 +10,9 @@ import scipy.sparse as sp
 
 from linsep.data.threads import quiet_algebra
 from linsep.errors import DataError
-from linsep.prove import check_regression, plain_regression
 from linsep.prove.cone import Face, reduce
-from linsep.prove.exact_values import BINARY, DECIMAL, Cells, cells, fraction, is_binary, short_decimals
-from linsep.prove.regression_families import WITHOUT_INTERCEPT, Model, Response, build, labels
+from linsep.prove.exact_values import BINARY, DECIMAL, Cells, cells, is_binary, short_decimals
+from linsep.prove.regression_families import WITHOUT_INTERCEPT, Model, Response, build
 from linsep.prove.regression_inputs import Given, gather
 from linsep.prove.regression_results import COMPLETE, OVERLAP, QUASI, Separation
 
@@ -148,48 +146,3 @@ def _other_values(given: Given, exact: Cells) -> str | None:
     matrix = np.column_stack([each[0] for each in decimals if each is not None]) if decimals else np.zeros((len(X), 0))
     found = Cells(matrix, [each[1] for each in decimals if each is not None], None)
     return None if is_binary(found, X) else DECIMAL
-
-
-def checks(parts: dict[str, Any], given: Given, *, plain: bool) -> bool:
-    """Return whether a certificate holds for a model."""
-    try:
-        model, _ = modelled(given)
-    except ValueError:
-        return False
-    if parts.get("names") != model.names or parts.get("family") != given.family:
-        return False
-    if not plain:
-        return check_regression.holds(model, parts)
-    X = exact_table(given.X, given.values, given.names)
-    offset = given.offset and given.family not in WITHOUT_INTERCEPT
-    groups = None if given.strata is None else np.unique(given.strata, return_inverse=True)[1].tolist()
-    counts = np.zeros(given.n, dtype=int)
-    counts[given.which] = 1
-    rows, equal = plain_regression.rows_of(
-        given.family, X, plain_response(given), strata=groups, weights=counts.tolist(), offset=offset
-    )
-    return plain_regression.holds(rows, equal, parts)
-
-
-def exact_table(X: Any, values: str, names: Any) -> list[list[Fraction]]:
-    """Return all cells as fractions."""
-    table = X.toarray() if sp.issparse(X) else X
-    if values == BINARY:
-        return [[Fraction(value) for value in row] for row in table.tolist()]
-    if table.dtype == np.float32:
-        table = table.astype(object)
-    return [[fraction(value, i, names[j]) for j, value in enumerate(row)] for i, row in enumerate(table.tolist())]
-
-
-def plain_response(given: Given) -> list[Any]:
-    """Return the response as class numbers, counts or pairs."""
-    y = np.asarray(given.y)
-    if y.ndim == 2:
-        return [tuple(row) for row in y.astype(float).tolist()]
-    if given.family in ("multinomial", "ordinal"):
-        return [int(code) for code in labels(given.y)[0]]
-    if given.family.endswith("binomial") and given.family != "negative-binomial":
-        if y.dtype.kind in "fiu" and len(y) and y.min() >= 0 and y.max() <= 1:
-            return list(y.tolist())
-        return [int(code) for code in labels(given.y)[0]]
-    return list(np.asarray(y, dtype=float).tolist())

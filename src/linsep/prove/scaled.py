@@ -176,7 +176,6 @@ class ScaledView:
         b = W[:, data.n_features] * self.constant if data.offset else np.zeros(len(W))
         W = np.ascontiguousarray(W[:, : data.n_features])
         scores, rivals = np.empty(len(data.y)), np.zeros(len(data.y) if data.classes > 2 else 0, dtype=np.intp)
-        sweep_sparse: Any = _sweep_sparse
         unit, centre = self.unit, self.centre
         if self.plain:
             W, b = W * unit, b - W @ centre
@@ -186,7 +185,7 @@ class ScaledView:
         def work(part: Any, start: int, stop: int) -> None:
             here = slice(start, stop)
             if not isinstance(part, Dense):
-                sweep_sparse(*part, data.y[here], W, b, (unit, self.constant), scores[here], rivals[here])
+                _sweep_sparse(part, data.y[here], W, b, (unit, self.constant), scores[here], rivals[here])
                 return
             x = part.data if self.plain else part.data * self.unit - self.centre
             view = (unit, centre, self.constant, self.high)
@@ -401,8 +400,9 @@ def _two_products(first, second, w):
 
 
 @_compiled
-def _sweep_sparse(data, indices, indptr, y, W, b, view, scores, rivals):
+def _sweep_sparse(rows, y, W, b, view, scores, rivals):
     """Lowest inequality of every row under W and b, divided by the size of the row, and the rival in it."""
+    data, indices, indptr = rows
     unit, constant = view
     one = np.uint64(1)
     for i in range(indptr.size - 1):

@@ -119,11 +119,12 @@ export const strip = (text) => text.replace(ENDS, "");
 // ------------------------------------------------------------------------------------------------------------- the fields
 
 export const text = (v) => typeof v === "string", flag = (v) => typeof v === "boolean", list = (v) => Array.isArray(v);
-const object = (v) => v instanceof Map;
-const count = (v) => v instanceof Numeral && v.isWhole && v.value >= 0 && v.value <= Number.MAX_SAFE_INTEGER;
+export const object = (v) => v instanceof Map;
+export const count = (v) => v instanceof Numeral && v.isWhole && v.value >= 0 && v.value <= Number.MAX_SAFE_INTEGER;
 const maybe = (kind) => (v) => v === null || kind(v);
-const sealed = (v) => text(v) && /^[0-9a-f]{64}$/.test(v), texts = (v) => list(v) && v.every(text);
-const FIELDS = {
+const sealed = (v) => text(v) && /^[0-9a-f]{64}$/.test(v);
+export const texts = (v) => list(v) && v.every(text);
+export const FIELDS = {
   data: { n_rows: count, n_features: count, sha256: sealed, reading: maybe(object), files: texts },
   made: { by: text, time: text, options: (v) => object(v) && [...v.values()].every(text), note: maybe(text) },
   document: {
@@ -140,6 +141,8 @@ export const MEANINGS = Object.assign(Object.create(null), { // nothing else has
   "not-separable": (through) => `no plane${through} has every row strictly on its side`,
 });
 
+export const OTHERS = Object.create(null); // by kind: how documents that are not about verdicts are opened
+
 export function fields(of, kinds, what, optional = []) {
   const names = Object.keys(kinds);
   for (const name of names) {
@@ -149,7 +152,7 @@ export function fields(of, kinds, what, optional = []) {
   for (const name of of.keys()) if (!names.includes(name)) throw new Malformed(`${what}: there is no field ${quote(name)}`);
   return Object.fromEntries(of);
 }
-const counts = (values, what) => values.map((v) => { if (!count(v)) throw new Malformed(`${what} must be whole numbers from 0`); return v.value; });
+export const counts = (values, what) => values.map((v) => { if (!count(v)) throw new Malformed(`${what} must be whole numbers from 0`); return v.value; });
 
 // A document of format 1 in the words of format 2; it has no sentence and says nothing about its making.
 function renewed(old) {
@@ -168,6 +171,7 @@ export function open(source) {
   const rest = new Map([...found].filter(([name]) => name !== "digest")), digest = sha256(canonical(rest));
   if (found.get("digest") !== digest) throw new Malformed("it was altered: its digest does not fit its content");
   if (format === "linsep proof 1") found = renewed(found);
+  if (found.get("kind") in OTHERS) return OTHERS[found.get("kind")](found, digest);
   if (!Object.hasOwn(MEANINGS, found.get("kind"))) throw new Malformed(`this page does not check proofs of the kind ${quote(found.get("kind"))}`);
   const claim = fields(found, FIELDS.document, "the proof"), about = fields(claim.data, FIELDS.data, "data", ["files"]), names = classes(claim);
   fields(claim.made, FIELDS.made, "made");
@@ -184,13 +188,17 @@ export function open(source) {
     rows: about.n_rows.value, sha256: about.sha256, reading: about.reading,
   };
 }
-function classes(claim) { // by their spelling
-  if (claim.classes.length < 2 || !claim.classes.every((label) => text(label) || flag(label) || label instanceof Numeral)) throw new Malformed("classes must be two texts or numbers at least");
-  const names = claim.classes.map(labelText);
+function classes(claim) {
+  if (claim.classes.length < 2) throw new Malformed("classes must be two at least");
+  return classNames(claim.classes);
+}
+export function classNames(given) { // by their spelling
+  if (!given.every((label) => text(label) || flag(label) || label instanceof Numeral)) throw new Malformed("classes must be texts or numbers");
+  const names = given.map(labelText);
   if (new Set(names).size < names.length) throw new Malformed("two classes have the same name");
   return names;
 }
-function numbers(given) { // of one list, whose common denominator must not be too long
+export function numbers(given) { // of one list, whose common denominator must not be too long
   const found = given.map(number);
   whole(found, WIDEST);
   return found;
