@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -151,11 +152,18 @@ def _largest_margin(X: Any, y: Any, offset: bool, deciding: Deciding, spent: flo
 
     clock = Clock(None if deciding.time_limit is None else max(0.0, deciding.time_limit - spent))
     try:
-        return largest_margin(X, y, form="affine" if offset else "origin", gap=deciding.gap, clock=clock), ""
+        with warnings.catch_warnings(record=True) as notes:
+            warnings.simplefilter("always", RuntimeWarning)
+            best = largest_margin(X, y, form="affine" if offset else "origin", gap=deciding.gap, clock=clock)
     except NotSeparable:
-        return None, "positive, but too small to be found in double precision"
+        best, notes = None, []
     except OutOfTime:
         return None, "positive; a longer --time-limit may find it"
+    if best is None or not best.lower > 0:
+        return None, "positive, but too small to be found in double precision"
+    for note in notes:
+        warnings.warn(note.message, stacklevel=2)
+    return best, ""
 
 
 def _contradiction(verdict: Any, y: Any) -> list[dict[str, Any]] | None:
