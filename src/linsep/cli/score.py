@@ -33,7 +33,7 @@ def score(
     were drawn independently of each other and were not used in training. The exit code is 1 if --at-most is given and
     the error is larger, 0 otherwise.
     """
-    from linsep.prove.error_bounds import clopper_pearson
+    from linsep.prove.intervals import clopper_pearson
 
     if not 0 < confidence < 1:
         raise typer.BadParameter(f"--confidence must be between 0 and 1, got {confidence:g}")

@@ -9,10 +9,10 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from linsep.clock import Clock
-from linsep.problem import Array, Dense, Floats
+from linsep.data.sparse import is_sparse, to_scipy
+from linsep.problem import Array, Floats
 from linsep.prove import linsep_check
 from linsep.prove.claims import OVERLAP, QUASI, SEPARABLE, Data, Refutation, Verdict
 from linsep.prove.documents import claim_of, opened
@@ -197,11 +197,7 @@ def shortened(verdict: Verdict, found: Table) -> Verdict:
         assert stored is not None
         rows = stored.rows
         with np.errstate(over="ignore", invalid="ignore"):
-            if isinstance(rows, Dense):
-                return np.asarray(rows.data @ w, dtype=np.float64)
-            signed = np.dtype(f"i{rows.indices.dtype.itemsize}")
-            parts = (rows.data, rows.indices.view(signed), rows.indptr.view(signed))
-            return np.asarray(sp.csr_array(parts, shape=found.X.shape) @ w, dtype=np.float64)
+            return np.asarray(to_scipy(rows, found.X.shape[1]) @ w, dtype=np.float64)
 
     if stored is None:
         return verdict
@@ -248,7 +244,7 @@ def table_of(X: Any, y: Any, classes: tuple[Any, ...], *, spelled: bool = False)
     a file has, if they are spelled the same.
     """
     X = unrounded(X)
-    if sp.issparse(X):
+    if is_sparse(X):
         X = X.tocsr()
         if not X.has_canonical_format:
             X = X.copy()
@@ -299,7 +295,7 @@ def _codes(labels: Any, classes: tuple[Any, ...], spelled: bool) -> Array | None
 
 def _finite(X: Any) -> None:
     """Refuse NaN and infinity, wherever they are."""
-    values = X.data if sp.issparse(X) else X
+    values = X.data if is_sparse(X) else X
     if values.dtype.kind != "f":
         return
     for start in range(0, len(values), 1 << 16):
@@ -307,6 +303,6 @@ def _finite(X: Any) -> None:
         if bad.any():
             place = np.argwhere(bad)[0]
             i, j = start + int(place[0]), int(place[-1])
-            if sp.issparse(X):
+            if is_sparse(X):
                 i, j = int(np.searchsorted(X.indptr, i, side="right")) - 1, int(X.indices[i])
             raise ValueError(f"X contains NaN or infinity at row {i}, column {j}")
