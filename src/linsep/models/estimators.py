@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from linsep.data.labels import must_stay_objects
-from linsep.models import fewest_errors, kernel_perceptron, max_margin, passive_aggressive, perceptron
+from linsep.models import fewest_classifier, kernel_perceptron, max_margin, passive_aggressive, perceptron
 from linsep.problem import Array
 
 
@@ -55,8 +55,8 @@ class MaxMarginClassifier(_Classifier, max_margin.MaxMarginClassifier):  # noqa:
     __doc__ = max_margin.MaxMarginClassifier.__doc__
 
 
-class FewestErrorsClassifier(_Classifier, fewest_errors.FewestErrorsClassifier):  # noqa: D101
-    __doc__ = fewest_errors.FewestErrorsClassifier.__doc__
+class FewestErrorsClassifier(_Classifier, fewest_classifier.FewestErrorsClassifier):  # noqa: D101
+    __doc__ = fewest_classifier.FewestErrorsClassifier.__doc__
 
 
 class KernelPerceptron(_Classifier, kernel_perceptron.KernelPerceptron):  # noqa: D101

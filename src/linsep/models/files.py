@@ -139,7 +139,7 @@ _CODECS: Codecs = {
 # where each kind of model is defined, and all of them as scikit-learn's classifiers
 _KINDS = {
     "KernelPerceptron": "linsep.models.kernel_perceptron",
-    "FewestErrorsClassifier": "linsep.models.fewest_errors",
+    "FewestErrorsClassifier": "linsep.models.fewest_classifier",
     "MaxMarginClassifier": "linsep.models.max_margin",
     "PassiveAggressive": "linsep.models.passive_aggressive",
     "Perceptron": "linsep.models.perceptron",

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from linsep.data.labels import check_same_length, class_labels, measured
+from linsep.data.labels import check_same_length, class_labels, classes_and_codes, measured
 from linsep.data.matrices import check_cells, numeric
 from linsep.data.sparse import is_sparse
 from linsep.errors import DataError
@@ -63,6 +63,12 @@ class Learner(Savable):
         y = self._labels(y)
         check_same_length(X, y)
         return X, y
+
+    def _merged_classes(self, known: Array | None, expected: Any, y: Array) -> Array:
+        """Return the classes known so far, expected, and in ``y``; if none is new, in the order they have."""
+        parts = [part for part in (known, None if expected is None else self._labels(expected)) if part is not None]
+        merged, _ = classes_and_codes(np.concatenate([*parts, y]))
+        return known if known is not None and len(merged) == len(known) else merged
 
     def _check_fitted(self, attribute: str) -> None:
         """Refuse to go on without what only a fit gives."""

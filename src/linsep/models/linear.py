@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from linsep.data.labels import as_examples, class_codes
+from linsep.data.labels import as_examples, class_codes, labels_of
 from linsep.data.matrices import refuse_not_finite, to_rows
 from linsep.learn.state_files import must
 from linsep.learn.surveys import Survey, norm, scores, survey
@@ -55,11 +55,7 @@ class Linear(Learner):
         -------
         labels : ndarray of shape (n,)
         """
-        S = self.decision_function(X)
-        if S.ndim > 1:
-            return np.take(self.classes_, S.argmax(axis=1))
-        side = np.where(S == 0, self.on_plane, S) > 0
-        return np.take(self.classes_, np.minimum(side, len(self.classes_) - 1))
+        return labels_of(self.decision_function(X), self.classes_, self.on_plane)
 
     def distance(self, X: Any) -> Floats:
         """Return the signed distance of every row to the plane, ``s(x)/‖w‖``.

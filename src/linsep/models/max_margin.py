@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 
 from linsep.data.labels import at_least_two_classes
-from linsep.data.matrices import to_rows
-from linsep.errors import NotSeparable
+from linsep.data.matrices import refuse_rounding, to_rows
+from linsep.errors import NotSeparable, ParameterError
 from linsep.learn.state_files import must
 from linsep.models.linear import Linear
 from linsep.problem import Array, Floats
@@ -113,9 +113,10 @@ class MaxMarginClassifier(Linear):
         """
         gap: Any = self.gap
         if not (isinstance(gap, Real) and 0 < float(gap) < 1):
-            raise ValueError(f"gap must be between 0 and 1, got {gap!r}")
+            raise ParameterError("gap", gap, "between 0 and 1")
         if self.on_overlap not in ("raise", "drop"):
-            raise ValueError(f"on_overlap must be 'raise' or 'drop', got {self.on_overlap!r}")
+            raise ParameterError("on_overlap", self.on_overlap, "'raise' or 'drop'")
+        refuse_rounding(X)
         X, y = self._rows_and_labels(X, y, reset=True)
         classes, codes = at_least_two_classes(y)
         try:
