@@ -10,10 +10,10 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from linsep.clock import Clock
-from linsep.problem import Array, Dense, Floats
+from linsep.data.sparse import is_sparse, to_scipy
+from linsep.problem import Array, Floats
 from linsep.prove import check_fewest, linsep_check
 from linsep.prove.claims import OVERLAP, QUASI, SEPARABLE, Data, Refutation, Verdict
 from linsep.prove.documents import claim_of, opened
@@ -241,13 +241,8 @@ def shortened(verdict: Any, found: Table) -> Any:
 
 def _heights(stored: Held, w: Floats) -> Floats:
     """Return w·x of every row, as far as floats tell."""
-    rows = stored.rows
     with np.errstate(over="ignore", invalid="ignore"):
-        if isinstance(rows, Dense):
-            return np.asarray(rows.data @ w, dtype=np.float64)
-        signed = np.dtype(f"i{rows.indices.dtype.itemsize}")
-        parts = (rows.data, rows.indices.view(signed), rows.indptr.view(signed))
-        return np.asarray(sp.csr_array(parts, shape=stored.shape) @ w, dtype=np.float64)
+        return np.asarray(to_scipy(stored.rows, stored.shape[1]) @ w, dtype=np.float64)
 
 
 def _shortened_errors(fewest: Any, found: Table, stored: Held) -> Any:
@@ -309,7 +304,7 @@ def table_of(X: Any, y: Any, classes: tuple[Any, ...], *, spelled: bool = False)
     a file has, if they are spelled the same.
     """
     X = unrounded(X)
-    if sp.issparse(X):
+    if is_sparse(X):
         X = X.tocsr()
         if not X.has_canonical_format:
             X = X.copy()
@@ -329,8 +324,14 @@ def table_of(X: Any, y: Any, classes: tuple[Any, ...], *, spelled: bool = False)
 def design_of(X: Any, y: Any) -> tuple[Any, list[list[Any]]]:
     """Return a design and the columns of its response, exactly as they are given."""
     X = unrounded(X)
-    matrix = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
-    if not sp.issparse(matrix) and matrix.dtype.kind not in "biuf":
+    matrix: Any
+    if is_sparse(X):
+        import scipy.sparse as sp
+
+        matrix = sp.csr_array(X)
+    else:
+        matrix = np.asarray(X)
+    if not is_sparse(matrix) and matrix.dtype.kind not in "biuf":
         matrix = matrix.astype(object)
     y = np.asarray(y)
     return matrix, [y.tolist()] if y.ndim == 1 else [column.tolist() for column in y.T]
@@ -370,7 +371,7 @@ def _codes(labels: Any, classes: tuple[Any, ...], spelled: bool) -> Array | None
 
 def _finite(X: Any) -> None:
     """Refuse NaN and infinity, wherever they are."""
-    values = X.data if sp.issparse(X) else X
+    values = X.data if is_sparse(X) else X
     if values.dtype.kind != "f":
         return
     for start in range(0, len(values), 1 << 16):
@@ -378,6 +379,6 @@ def _finite(X: Any) -> None:
         if bad.any():
             place = np.argwhere(bad)[0]
             i, j = start + int(place[0]), int(place[-1])
-            if sp.issparse(X):
+            if is_sparse(X):
                 i, j = int(np.searchsorted(X.indptr, i, side="right")) - 1, int(X.indices[i])
             raise ValueError(f"X contains NaN or infinity at row {i}, column {j}")

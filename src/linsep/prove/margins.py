@@ -14,7 +14,6 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from linsep.clock import Clock, OutOfTime
 from linsep.data.labels import at_least_two_classes, check_same_length, class_labels
@@ -351,6 +350,8 @@ def _by_nearest_point(hull: Hull, clock: Clock) -> Solver:
 
 def _by_lagrangian(hull: Hull, clock: Clock) -> Solver:
     """Solve by an augmented Lagrangian, with the working set in sparse rows: for very many coordinates."""
+    import scipy.sparse as sp
+
     Z, plane = hull.sparse_vectors(np.empty(0, np.intp)), None
 
     def solve(pool: Array, fresh: Array, tol: float) -> tuple[Floats, float, Floats]:  # noqa: ARG001

@@ -13,9 +13,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from flint import fmpz_mat
 
+from linsep.data.sparse import is_sparse
 from linsep.problem import Array, Rows
 from linsep.prove import algebra
 from linsep.prove.claims import NOT_SEPARABLE, OVERLAP, QUASI, SEPARABLE, Refutation, Verdict
@@ -32,7 +32,7 @@ class Rationals(Sequence[tuple[list[int], int]]):
     def __init__(self, X: Any, values: str, offset: bool) -> None:
         self.X, self.values, self.offset = X, values, offset
         self.rough = False  # the doubles are not near enough
-        if not sp.issparse(X) and X.dtype == object:
+        if not is_sparse(X) and X.dtype == object:
             X = np.array([[_nearest(value) for value in row] for row in X.tolist()])
         self.near: Rows = as_rows(X)
         cells = np.abs(self.near.data)
