@@ -13,7 +13,12 @@ import pytest
 import scipy.sparse as sp
 
 import linsep
+from linsep.cli import main
 from linsep.pages import checker
+from test_separation import FAMILIES
+from test_separation_proofs import answer as separation_answer
+from test_separation_proofs import forgeries
+from test_separation_proofs import proofs as separation_proofs
 
 playwright = pytest.importorskip("playwright.sync_api", reason="Playwright for Python is not installed")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -358,3 +363,44 @@ def test_what_has_no_document_has_no_button():
     X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.empty(4, dtype=object)
     y[:] = [(1, 2), (1, 2), (3, 4), (3, 4)]  # labels that JSON cannot hold
     assert checker.proof_of(linsep.separate(X, y), X, y) is None
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Separation in regression models
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_proofs_of_separation_and_forged_ones(page, family):
+    cases = []
+    for text, X, y in separation_proofs(family, 8):
+        cases.append((text, X, y))
+        cases += [(changed, X, y) for _, changed in list(forgeries(text))[:: 1 if len(cases) < 200 else 9]]
+    said = page.evaluate(CHECK, [{"document": text, "table": checker.table_of(X, y)} for text, X, y in cases])
+    held = 0
+    for (holds, reason, steps), (text, X, y) in zip(said, cases, strict=True):
+        assert holds == bool(separation_answer(text, X, y, plain=True)), (reason, text)
+        assert not holds or [step.split(":")[0] for step in steps][-2:] == ["The rest", "The coefficients"]
+        held += holds
+    assert held >= 8
+
+
+def test_a_dropped_file_is_read_as_the_proof_of_a_model_says(page, tmp_path):
+    lines = ["y,a,b,c,w", "1,0.1, north ,3,1", "0,0.7,south,2,2", "1,NA,south,1,1", "0,0.3,north,1,0"]
+    (tmp_path / "t.csv").write_text("\n".join([*lines, "1,1.1,south,2,1", "0,0.2,north,3,1", "1,0.9,north,1,1"]))
+    for values in ("decimal", "binary"):
+        options = ["--formula", "y ~ a*b + a:w + C(c)", "--weights", "w", "--missing", "drop", "--values", values]
+        with pytest.raises(SystemExit):
+            main(["separation", str(tmp_path / "t.csv"), *options, "--proof", str(tmp_path / "p.json"), "--quiet"])
+        document = (tmp_path / "p.json").read_text()
+        inside = checker.script().replace("return { checkProof,", "return { csvTable, open, checkProof,")
+        page.add_script_tag(content=inside.replace("const linsepChecker", "window.readsModels", 1))
+        for data in ((tmp_path / "t.csv").read_text(), (tmp_path / "t.csv").read_text().replace("0.7", "0.8")):
+            found = page.evaluate(
+                """async ([source, data]) => {
+                  const { checkProof, csvTable, open } = readsModels, bytes = new TextEncoder().encode(data);
+                  const { holds, reason } = await checkProof(source, csvTable(open(source), [bytes]));
+                  return [holds, reason ?? ""];
+                }""",
+                [document, data],
+            )
+            assert found[0] == ("0.7" in data), found[1]

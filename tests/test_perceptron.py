@@ -499,7 +499,7 @@ def test_warm_start_goes_on():
         [-1, 1],
         [0.0, 1.0],
         [("a", 1), ("b", 2)],
-        [None, "x"],
+        [frozenset(), "x"],
         ["one", 1],
         [np.datetime64("2020-01-01"), np.datetime64("2021-01-01")],
     ],
@@ -513,6 +513,14 @@ def test_labels_of_any_hashable_type(labels):
     predicted = model.predict(X)
     assert all(label in labels for label in predicted)
     assert model.margin(X, given_labels) == model.margin_
+
+
+def test_the_worst_row_on_the_plane_is_one_that_is_predicted_wrong():
+    X, y = [[1, 0], [0, 1], [-1, 0], [0, -1]], [1, 1, -1, -1]  # at w = 0 all are on the plane, and 1 is predicted
+    model = Perceptron(fit_intercept=False, order="worst", mistake="prediction", on_plane=1).fit(X, y)
+    assert model.stop_reason_ == "separated"
+    assert model.trace_.tolist() == [2, 3]
+    assert model.coef_.tolist() == [[1.0, 1.0]]
 
 
 def test_feature_names():

@@ -82,7 +82,7 @@ class Screen:
 
 @dataclass(frozen=True)
 class ReadingAgain:
-    """How to read data for a model: as those that it learnt from, unless something else is said."""
+    """How to read data for a model: as those that it learned from, unless something else is said."""
 
     target: Annotated[
         str | None,
@@ -204,6 +204,6 @@ class Planes:
     offset: Annotated[bool | None, typer.Option("--offset/--no-offset", hidden=True)] = None  # the same, in fewer keys
 
     @property
-    def with_offset(self) -> bool:
+    def has_offset(self) -> bool:
         """Say whether planes may have an offset."""
         return self.fit_intercept if self.offset is None else self.offset

@@ -22,7 +22,7 @@ def teacher(
     flip: float = 0.0,
     random_state: Any = 0,
 ) -> tuple[Floats, Array, Plane]:
-    """Draw points in a ball, labelled by a hidden plane that keeps its distance from all of them.
+    """Draw points in a ball, labeled by a hidden plane that keeps its distance from all of them.
 
     Parameters
     ----------

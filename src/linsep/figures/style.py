@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
+from linsep.errors import ParameterError
 from linsep.figures.colors import CLASSES, class_colors, class_shapes
 from linsep.problem import Array, Floats
 
@@ -62,7 +64,7 @@ def theme(style: str = "light") -> Iterator[Palette]:
     '#15181d'
     """
     if style not in ("light", "dark"):
-        raise ValueError(f"style must be 'light' or 'dark', got {style!r}")
+        raise ParameterError("style", style, "'light' or 'dark'")
     palette = LIGHT if style == "light" else DARK
     settings: dict[Any, Any] = {
         "figure.facecolor": palette.paper,
@@ -164,7 +166,7 @@ def logarithmic(axis: Axis) -> None:
 
 def short(number: float, large: float = 1e7) -> str:
     """Return a positive number to three digits as it is read best, large ones with a power of ten."""
-    if not np.isfinite(number):
+    if not math.isfinite(number):
         return "∞"
     if number == 0 or 1e-4 <= number < large:
         return f"{number:,.0f}" if number >= 1000 else f"{number:.3g}"

@@ -27,7 +27,7 @@ class Fitted:
 
     classes: Array
     weights: Weights  # the last ones
-    keeper: Keeper  # of the hypothesis that is handed over
+    keeper: Keeper  # of the hypothesis that is returned
     run: Run
     survey: Survey  # of that hypothesis
     rows: int

@@ -59,7 +59,7 @@ class Sums(NamedTuple):
 
     A: Any  # (C, d)
     a: Any  # (C,)
-    looked: float  # visits before this call
+    visited: float  # visits before this call
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -100,7 +100,7 @@ def dot_and_square(rows: Any, i: int, W: Any) -> tuple[float, float]:
 def tally(rule: Any, rows: Any, i: int, step: float, t: int, c: int) -> None:
     """Note for the average that visit ``t`` of this call added ``step`` times row ``i`` to the weights ``W[c]``."""
     if rule.sums is not None:
-        late = step * (rule.sums.looked + t)
+        late = step * (rule.sums.visited + t)
         add(rows, i, late, rule.sums.A, c)
         rule.sums.a[c] += late * rule.offset
 
@@ -221,7 +221,7 @@ def _tally(rule, rows, i, step, t, c):
         return nothing
 
     def average(rule, rows, i, step, t, c):
-        late = step * (rule.sums.looked + t)
+        late = step * (rule.sums.visited + t)
         add(rows, i, late, rule.sums.A, c)
         rule.sums.a[c] += late * rule.offset
 
@@ -468,7 +468,7 @@ def survey(examples, W, b, on_plane, alone):
     """Look at all examples once: largest squared norm, smallest lead, loss, wrong predictions, rows not finite.
 
     The lead is ``y s`` for two classes, for more that of the true class over its highest rival. ``alone`` says that
-    each weight vector is a machine of its own, for the loss. Examples with step 0 are looked at for their values only.
+    each weight vector is a machine of its own, for the loss. Examples with step 0 are visited for their values only.
     """
     rows, y, step = examples
     largest, smallest, loss, wrong, broken = 0.0, np.inf, 0.0, 0, 0

@@ -165,7 +165,7 @@ class Passes:
         """Make one pass: train the weights in place, and record it."""
         ledger = state.ledger
         started, spent = time.perf_counter(), ledger.seconds
-        # in a clean pass the weights that are handed over are there already: no other visit is needed
+        # in a clean pass the weights that are returned are there already: no other visit is needed
         self._clean = [] if ledger.passes and ledger.blocks == 0 and state.keeper.is_last else None
         limit, visited, rows = self._limit(ledger), 0, 0
         for number, batch in enumerate(self.problem.batches):
@@ -199,7 +199,7 @@ class Passes:
         limit = math.inf if self.parameters.max_updates is None else self.parameters.max_updates
         if ledger.spent is None and self.problem.allowed < 2**62:  # all mistakes are one machine's
             limit = min(limit, math.floor(self.problem.allowed) + 1)
-        return min(limit, ledger.made + 1) if self.parameters.order == "first" else limit
+        return min(limit, ledger.made + 1) if self.parameters.order in ("first", "worst") else limit
 
     def _visit(self, batch: Batch, number: int, state: State, limit: float) -> Iterator[Piece]:
         """Run the kernel over a batch, yielding what it found piece by piece."""
@@ -207,7 +207,9 @@ class Passes:
         data, order, loss = batch.examples, self._order(batch, number, state), ledger.loss
         if self.parameters.order == "worst":
             v = separations(data, weights.W, weights.b)[order]
-            order = order[[np.argmin(v)]]  # the lowest of equals
+            order = order[
+                v == v.min()
+            ]  # of equals the lowest that is a mistake: on the plane a prediction may be right
             loss[0], loss = np.maximum(0.0, -v).sum(), np.zeros(1)
         contiguous, length = piece(data.rows)
         for start in range(0, len(order), length):
@@ -278,7 +280,7 @@ class Passes:
         return total(counts)
 
     def survey(self, state: State, stop: Stop) -> Survey:
-        """Return what the plane that is handed over makes of the rows in the units of the user."""
+        """Return what the plane that is returned makes of the rows in the units of the user."""
         if stop is Stop.SEPARATED and self._clean:
             return together(self._clean)
         if not self.hooks.evaluate:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from linsep.data.labels import (
     as_examples,
@@ -23,6 +22,7 @@ from linsep.data.matrices import to_rows
 from linsep.data.read_ahead import ahead
 from linsep.data.scaling import Scaler
 from linsep.data.source import Block, Source, join
+from linsep.data.sparse import is_sparse, stack
 from linsep.errors import DataError
 from linsep.learn.parameters import Parameters
 from linsep.learn.surveys import held_out, norm, survey
@@ -235,7 +235,7 @@ def windows(blocks: Iterable[Block]) -> Iterator[Block]:
     rows = cells = 0
     for block in blocks:
         done, n = 0, block.X.shape[0]
-        ends = np.cumsum(np.diff(block.X.indptr)) if sp.issparse(block.X) else None
+        ends = np.cumsum(np.diff(block.X.indptr)) if is_sparse(block.X) else None
         while done < n:
             if ends is None:
                 fitting = -(-(WINDOW_CELLS - cells) // max(1, block.X.shape[1]))
@@ -266,10 +266,7 @@ def _joined(parts: list[Block]) -> Block:
     if len(parts) == 1:
         return parts[0]
     y = None if parts[0].y is None else join([part.y for part in parts if part.y is not None])
-    if not sp.issparse(parts[0].X):
+    if not is_sparse(parts[0].X):
         return Block(np.concatenate([part.X for part in parts]), y, parts[0].first_row)
-    width = max(part.X.shape[1] for part in parts)
-    wide = [sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], width)) for X, *_ in parts]
-    X = sp.vstack(wide, format="csr")
-    X.has_canonical_format = True
+    X = stack([part.X for part in parts], max(part.X.shape[1] for part in parts))
     return Block(X, y, parts[0].first_row)

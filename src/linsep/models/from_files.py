@@ -12,12 +12,12 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from linsep.clock import Clock
 from linsep.data.labels import classes_and_codes
 from linsep.data.scaling import Scaler
 from linsep.data.source import Block, Source, until_settled
+from linsep.data.sparse import is_sparse
 from linsep.errors import DataError, ParameterError
 from linsep.learn import driver
 from linsep.learn.checkpoints import Checkpoint
@@ -69,7 +69,7 @@ def fit_source(
         What `read` returns.
     scale : {"none", "unit", "standard"}
         Train on the rows divided by the largest norm, or with mean and deviation of every column taken out (sparse
-        columns keep their mean). Weights, radius and margin are handed over in the units of the file.
+        columns keep their mean). Weights, radius and margin are returned in the units of the file.
     checkpoint : path, optional
         Write there, every so many seconds and at the end, what it takes to go on after an interruption.
     every : float
@@ -215,7 +215,7 @@ def fitted_rows(model: Any, source: Source, blocks: Iterable[Block]) -> Iterator
         # the columns are already those of the model, in its order
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
         for X, y, _ in blocks:
-            if sp.issparse(X) and X.shape[1] != d and source.layout is None:
+            if is_sparse(X) and X.shape[1] != d and source.layout is None:
                 if X.shape[1] > d and not told:  # as LIBLINEAR does: what was never seen has no weight
                     warnings.warn(f"features beyond the {d} of the model are left out", UserWarning, stacklevel=2)
                     told = True

@@ -13,31 +13,26 @@ from numbers import Integral, Real
 from typing import Any, NamedTuple, ParamSpec, Self
 
 import numpy as np
-import scipy.sparse as sp
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
-from linsep.data.labels import at_least_two_classes, check_same_length, class_codes, classes_and_codes, example_weights
-from linsep.data.matrices import refuse_not_finite
+from linsep.data.labels import at_least_two_classes, class_codes, example_weights
+from linsep.data.matrices import refuse_not_finite, refuse_rounding
+from linsep.data.sparse import is_sparse
 from linsep.errors import DataError, ParameterError
 from linsep.learn import driver
 from linsep.learn.driver import Fitted
 from linsep.learn.hypotheses import Keeper, grown
 from linsep.learn.kernels import AnyRule
-from linsep.learn.parameters import Parameters
+from linsep.learn.parameters import Parameters, start_from
 from linsep.learn.passes import Hooks, State, Watch
 from linsep.learn.problems import array_problem
 from linsep.learn.state_files import must
 from linsep.learn.surveys import norm
 from linsep.learn.votes import KEEPERS, Vote, new_keeper
 from linsep.models.linear import Linear
-from linsep.models.validation import checked_labels, checked_matrix
 from linsep.problem import Array, Floats, Pass, Run, Stop, Weights
 
 P = ParamSpec("P")
+_UNDERFLOW = 2.0**-960  # scores below this are sums of products some of which doubles do not hold
 
 
 class Stretch(NamedTuple):
@@ -100,7 +95,8 @@ class Online(Linear, ABC):
     multi_class: str
     class_weight: Any
     warm_start: bool
-    random_state: Any
+    scaling_: dict[str, Any]  # how rows were scaled in training, if they were
+    mixing_: dict[str, Any]  # how shards were mixed, on a cluster
     verbose: int
     _needs = Linear._needs | {"_seed", "_stretches", "_rows_seen", "radius_", "margin_"}
     # of the perceptron alone
@@ -154,6 +150,8 @@ class Online(Linear, ABC):
         self : the classifier
         """
         self._check_parameters()
+        if getattr(self, "prove", False) or getattr(self, "target_margin", None) is not None:  # a proof is about X
+            refuse_rounding(X)
         X, y = self._rows_and_labels(X, y, reset=True)
         classes, y = at_least_two_classes(y)
         start = Weights(*self._first_weights(X.shape[1], classes, coef_init, intercept_init))
@@ -192,11 +190,7 @@ class Online(Linear, ABC):
             )
         fresh = not hasattr(self, "coef_")
         X, y = self._rows_and_labels(X, y, reset=fresh)
-        known = [] if fresh else [self.classes_]
-        expected = [] if classes is None else [checked_labels(classes)]
-        merged, _ = classes_and_codes(np.concatenate([*known, *expected, y]))
-        if not fresh and len(merged) == len(self.classes_):
-            merged = self.classes_  # in the order they have, which need not be the sorted one
+        merged = self._merged_classes(None if fresh else self.classes_, classes, y)
         codes = class_codes(y, merged)
         weight = example_weights(X, sample_weight, None, merged, codes)
         if fresh:
@@ -225,7 +219,7 @@ class Online(Linear, ABC):
         return new_keeper(self.keep, self.multi_class == "ovr")
 
     def _draw_seed(self) -> int:
-        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        return int(self._generator().randint(np.iinfo(np.int32).max))
 
     def _adopt(self, fitted: Fitted, going_on: bool = False) -> None:
         """Take over what a run has learned, and note what it recorded."""
@@ -257,20 +251,11 @@ class Online(Linear, ABC):
                 what = "{0} needs the same classes and number of features as the fit before"
                 raise DataError("", what, ("warm_start",))
             W, b = (part.copy() for part in self._last_weights())
-        for name, given, target in (("coef_init", coef_init, W), ("intercept_init", intercept_init, b)):
-            if given is not None:
-                values = np.asarray(given, dtype=np.float64)
-                if values.size != target.size or (values.ndim > 1 and values.shape != target.shape):
-                    raise ValueError(f"{name} has shape {values.shape}, expected {target.shape}")
-                if not np.isfinite(values).all():
-                    raise ValueError(f"{name} contains NaN or infinity")
-                target[...] = values.reshape(target.shape)
-        if intercept_init is not None and not self.fit_intercept:
-            raise ValueError("intercept_init is given, but fit_intercept=False learns no offset")
+        start_from(W, b, coef_init, intercept_init, self.fit_intercept)
         return W, b
 
     def _last_weights(self) -> tuple[Floats, Floats]:
-        """Return the weights and offsets to go on from, whichever ones were handed over."""
+        """Return the weights and offsets to go on from, whichever ones were returned."""
         W, b = self.__dict__.get("_last", (self.coef_, self.intercept_))
         return W, b
 
@@ -305,9 +290,9 @@ class Online(Linear, ABC):
         keeper = self.__dict__.get("_keeper")
         if not isinstance(keeper, Vote):
             return super().decision_function(X)
-        check_is_fitted(self, "coef_")
-        X = checked_matrix(self, X, reset=False)
-        if not np.isfinite(X.data if sp.issparse(X) else X).all():
+        self._check_fitted("coef_")
+        X = self._matrix(X, reset=False)
+        if not np.isfinite(X.data if is_sparse(X) else X).all():
             refuse_not_finite(X, self.coef_, getattr(self, "feature_names_in_", None))
         V = keeper.votes(X, self.on_plane)
         return V[:, 0] if V.shape[1] == 1 else V
@@ -366,12 +351,21 @@ class Online(Linear, ABC):
     def _warn(self, run: Run, wrong: int, rows: int) -> None:
         budget = f"{run.stop}={self.max_iter if run.stop is Stop.MAX_ITER else self.max_updates}"
         last = run.passes[-1].mistakes
+        reach = max(self.radius_, float(self.fit_intercept))
+        if getattr(self, "eta0", 1.0) * reach**2 < _UNDERFLOW:
+            warnings.warn(
+                f"{budget} ended the run. The scores of the rows underflow: they are products of numbers so small that "
+                "doubles lose them, and no run can tell the sides. Scale X or eta0 up.",
+                self._budget_warning,
+                stacklevel=3,
+            )
+            return
         warnings.warn(
             f"{budget} ended the run while the last pass still made {last} mistake{'s' * (last != 1)}; "
             f"{wrong} of {rows} rows are on the wrong side. If some plane separates the data, a larger {run.stop} or "
             "scaled features (StandardScaler) will find one. If none does, no number of passes will: set tol or "
             "early_stopping to stop sooner. linsep.separate tells which, with a proof.",
-            ConvergenceWarning,
+            self._budget_warning,
             stacklevel=3,
         )
 
@@ -381,6 +375,9 @@ class Online(Linear, ABC):
         if not self.verbose:
             yield None
             return
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
         columns = (
             TextColumn("pass {task.completed}/{task.total}"),
             BarColumn(),
@@ -393,14 +390,6 @@ class Online(Linear, ABC):
 
     # -----------------------------------------------------------------------------------------------------------
     # Checks
-
-    def _rows_and_labels(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Array]:
-        if y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        X = checked_matrix(self, X, reset=reset)
-        y = checked_labels(y)
-        check_same_length(X, y)
-        return X, y
 
     def _check_state(self) -> None:
         """Refuse, besides, a run that does not belong to the rows that were seen, or to the weights."""

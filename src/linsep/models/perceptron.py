@@ -46,7 +46,7 @@ class Perceptron(Online):
         If given, stop as soon as the number of mistakes proves that no plane has this margin. With an offset it is
         the margin of the points ``(x, 1)``.
     keep : {"last", "best", "average", "vote"}, default="last"
-        Which hypothesis the run hands over: the last weights; those with the fewest training errors among the ones
+        Which hypothesis the run returns: the last weights; those with the fewest training errors among the ones
         that were evaluated, one of each pass (the pocket); their mean over all examples looked at; or all of them,
         each with one vote for every example after which it was there. ``partial_fit`` always goes on from the last.
     update_margin : float, default=0.0
@@ -186,7 +186,8 @@ class Perceptron(Online):
         need(self, target is None or (number(target) and target > 0), "target_margin", "None or a positive number")
         one_of(self, "keep", _KEEP)
         if self.keep != "last" and self.order is not None:
-            raise ValueError(f"keep={self.keep!r} needs passes over all rows, which order={self.order!r} does not make")
+            what = "{0} needs passes over all rows, which {1} does not make"
+            raise DataError("", what, ("keep", self.keep), ("order", self.order))
         need(self, number(margin) and margin >= 0, "update_margin", "a number that is not negative")
         one_of(self, "mistake", ("violation", "prediction"))
         if self.mistake == "prediction" and margin > 0:

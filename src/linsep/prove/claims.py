@@ -40,7 +40,7 @@ class Data(NamedTuple):
     offset: bool
 
     @property
-    def constant(self) -> int | None:
+    def offset_column(self) -> int | None:
         """The column of the constant 1 that the offset multiplies, if there is one."""
         return self.n_features if self.offset else None
 

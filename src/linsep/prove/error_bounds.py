@@ -12,6 +12,7 @@ from scipy.special import betainccinv, betaincinv
 
 from linsep.data.labels import as_examples, check_same_length, class_codes, class_labels
 from linsep.data.matrices import matrix_for, to_rows
+from linsep.errors import ParameterError
 from linsep.learn.driver import fit
 from linsep.learn.hypotheses import Keeper
 from linsep.learn.passes import Hooks, State
@@ -157,7 +158,7 @@ def generalization(
     if not hasattr(model, "classes_"):
         raise TypeError(f"generalization is about a fitted classifier, which this {type(model).__name__} is not")
     if not 0 < delta < 1:
-        raise ValueError(f"delta must be between 0 and 1, got {delta!r}")
+        raise ParameterError("delta", delta, "between 0 and 1")
     if (X_test is None) != (y_test is None):
         raise ValueError("X_test and y_test go together")
     return Generalization(

@@ -83,7 +83,7 @@ def solve(F: Floats, f: Floats, clock: Clock) -> tuple[list[fmpz], fmpz] | None:
     piece = max(1, _PIECE // n**2)
     for start in range(0, rounds + 1, piece):
         clock.check(_PACE * n**2 * min(piece, rounds + 1 - start))
-        if not _lift(*matrix, *residual, beta, found, start, min(start + piece, rounds + 1)):
+        if not _lift(matrix, residual, beta, found, start, min(start + piece, rounds + 1)):
             return None
     digits = np.empty((n, rounds), dtype=np.uint64)
     leading = np.empty(n, dtype=np.int64)
@@ -150,11 +150,13 @@ def _integer(part: Array) -> fmpz:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _lift(inverse, M, low, r, r_low, beta, found, start, stop):
+def _lift(matrix, residual, beta, found, start, stop):
     """Put the next digits of the solution of ``M x = r`` into ``found``, and what they leave into ``r``.
 
     ``r_low`` and ``low`` are the same integers modulo 2**64. Returns whether all went as it should.
     """
+    inverse, M, low = matrix
+    r, r_low = residual
     n = r.size
     for k in range(start, stop):
         shift = beta if k > 0 else 0

@@ -22,6 +22,7 @@ DECIMAL, BINARY = "decimal", "binary"
 _DIGITS = 10.0**15  # two decimals of at most 15 digits never have the same nearest float
 _PLACES = 16  # after the point
 _PIECE = 62  # bits
+_DENSE = 10_000_000  # cells of a sparse matrix that may be written out
 
 
 class Cells(NamedTuple):
@@ -151,6 +152,8 @@ def _sparse_decimals(X: Any) -> Cells:
     np.maximum.at(most, X.indices, places)
     scaled = np.rint(data * 10.0 ** most[X.indices])
     if len(left) or not np.abs(scaled).max(initial=0.0) < _DIGITS:
+        if X.shape[0] * X.shape[1] <= _DENSE:
+            return cells(X.toarray(), DECIMAL, [f"x{j}" for j in range(X.shape[1])])
         raise DataError("X", "a sparse matrix has decimals of more than 15 digits: use {0}", ("values", BINARY))
     matrix = sp.csr_array((scaled.astype(np.int64), X.indices, X.indptr), shape=X.shape)
     return Cells(matrix, [10 ** int(k) for k in most], None)

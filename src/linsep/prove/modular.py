@@ -31,8 +31,8 @@ def vanishing(data: Data, w: Any) -> Array:
             residues = np.zeros(data.n_features + 1, dtype=np.int64)
             residues[:block] = [int(w[c * block + j, 0]) % prime for j in range(block)]
             loop: Any = _dense if isinstance(rows, Dense) else _sparse
-            part: Any = (np.ascontiguousarray(rows.data),) if isinstance(rows, Dense) else rows
-            loop(*part, residues, prime, powers, rows.data.dtype.kind != "f", found[:, c + 1])
+            part = np.ascontiguousarray(rows.data) if isinstance(rows, Dense) else rows
+            loop(part, residues, prime, powers, rows.data.dtype.kind != "f", found[:, c + 1])
         vanish &= found == found[np.arange(len(data.y)), data.y][:, None]
     return vanish
 
@@ -66,7 +66,8 @@ def _dense(data, w, prime, powers, whole, found):
 
 
 @_compiled
-def _sparse(data, indices, indptr, w, prime, powers, whole, found):
+def _sparse(rows, w, prime, powers, whole, found):
+    data, indices, indptr = rows
     for i in range(found.size):
         total = w[-1]
         for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):

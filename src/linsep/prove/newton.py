@@ -1,6 +1,6 @@
 """A plane above all rows of a working set, or a contradiction among them, by Newton's method.
 
-Problem: minimise ``Σ max(0, 1 - z_i·w)²`` over ``w``. If some plane has all rows strictly above it, the least value is
+Problem: minimize ``Σ max(0, 1 - z_i·w)²`` over ``w``. If some plane has all rows strictly above it, the least value is
 0 and every row ends at a height of 1 at least; if not, then at the minimum ``Σ s_i z_i = 0`` where ``s_i >= 0`` are the
 slacks, so that the rows below 1 contradict each other. The function is a quadratic one between changes of the set of
 rows below 1, each step goes to the minimum along the way to that of the present quadratic, and few are needed.

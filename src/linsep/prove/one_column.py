@@ -140,8 +140,7 @@ def _ranges(data: Data, columns: Array) -> tuple[Floats, Floats]:
         if isinstance(part, Dense):
             _dense_ranges(part.data, data.y[start:stop], columns, low, high)
         else:
-            loop: Any = _sparse_ranges
-            loop(*part, data.y[start:stop], position, low, high, np.zeros(shape, dtype=np.int64))
+            _sparse_ranges(part, data.y[start:stop], position, low, high, np.zeros(shape, dtype=np.int64))
         tables.append((low, high))
 
     if isinstance(data.rows, Sparse):
@@ -166,7 +165,8 @@ def _dense_ranges(data, y, columns, low, high):
 
 
 @_compiled
-def _sparse_ranges(data, indices, indptr, y, position, low, high, counts):
+def _sparse_ranges(stored, y, position, low, high, counts):
+    data, indices, indptr = stored
     rows = np.zeros(low.shape[0], dtype=np.int64)
     for i in range(y.size):
         rows[y[i]] += 1

@@ -1,4 +1,4 @@
-"""The packing programme: how much weight fits on known refutations when no row may carry more than its copies.
+"""The packing program: how much weight fits on known refutations when no row may carry more than its copies.
 
 ``max Σ u`` with ``Σ_{I ∋ i} u_I ≤ c_i``, solved as its dual, the fractional cover ``min Σ c_i y_i`` with
 ``Σ_{i ∈ I} y_i ≥ 1``: refutations come as new rows and the dual simplex of HiGHS goes on from where it was
@@ -35,11 +35,18 @@ class Cover:
         self.solver = highspy.Highs()
         for name, value in _OPTIONS.items():
             self.solver.setOptionValue(name, value)
+        self.cost, self.rows = cost, 0
         n = len(cost)
-        prices = cost * (1.0 + _PERTURBED * np.random.default_rng(2).random(n))
         none: Any = np.zeros(0)
-        self.solver.addCols(n, prices, np.zeros(n), np.full(n, highspy.kHighsInf), 0, np.zeros(n, np.int32), none, none)
-        self.rows = 0
+        zeros, top = np.zeros(n), np.full(n, highspy.kHighsInf)
+        self.solver.addCols(n, zeros, zeros, top, 0, np.zeros(n, np.int32), none, none)
+        self.favor(np.zeros(n, dtype=bool))
+
+    def favor(self, which: Array) -> None:
+        """Have the cover take some items rather than others that would do as well."""
+        n = len(which)
+        noise = 0.5 * _PERTURBED * (np.random.default_rng(2).random(n) + ~which)
+        self.solver.changeColsCost(n, np.arange(n, dtype=np.int32), self.cost * (1.0 + noise))
 
     def add(self, sets: Sequence[Array]) -> None:
         """Add refutations."""
@@ -51,11 +58,6 @@ class Cover:
         top = np.full(len(sets), highspy.kHighsInf)
         self.solver.addRows(len(sets), np.ones(len(sets)), top, len(indices), starts, indices, np.ones(len(indices)))
         self.rows += len(sets)
-
-    def drop(self, which: Array) -> None:
-        """Remove refutations by their numbers; the others move up."""
-        self.solver.deleteRows(len(which), which.astype(np.int32))
-        self.rows -= len(which)
 
     def solve(self, seconds: float) -> tuple[Floats, Floats] | None:
         """Return the cover ``y`` and the packing ``u``; None if the solver gave up or took too long."""

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linsep.models.perceptron import Perceptron
+from linsep.models.estimators import Perceptron
 from linsep.problem import Array, Floats
 from linsep.prove.audits import Trail, retrace, retrace_each
 

@@ -6,10 +6,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from linsep.data.labels import at_least_two_classes, check_same_length
+from linsep.data.labels import at_least_two_classes
+from linsep.data.matrices import refuse_rounding
 from linsep.learn.state_files import must
 from linsep.models.linear import Linear
-from linsep.models.validation import checked_labels, checked_matrix
 from linsep.problem import Array
 from linsep.prove.fewest import Fewest, fewest_errors
 
@@ -83,11 +83,8 @@ class FewestErrorsClassifier(Linear):
         -------
         self : FewestErrorsClassifier
         """
-        if y is None:
-            raise ValueError("FewestErrorsClassifier requires y to be passed, but the target y is None")
-        X = checked_matrix(self, X, reset=True)
-        y = checked_labels(y)
-        check_same_length(X, y)
+        refuse_rounding(X)
+        X, y = self._rows_and_labels(X, y, reset=True)
         classes, _ = at_least_two_classes(y)
         found = fewest_errors(
             X,
