@@ -139,7 +139,7 @@ class Weights:
 
     @classmethod
     def from_state(cls, state: dict[str, Any], machines: int) -> Weights:
-        """Return the weights that were saved, of so many machines; refuse anything else."""
+        """Return the weights that were saved; refuse those of another number of machines."""
         W, b = state["W"], state["b"]
         if not all(isinstance(array, np.ndarray) and array.dtype == np.float64 for array in (W, b)):
             raise ValueError("weights that are not float64")

@@ -28,7 +28,7 @@ class Effort:
     ] = 10.0
     max_nodes: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, help="Look at so many cases at most.", rich_help_panel=DECIDING),
+        typer.Option(metavar="N", min=1, help="Largest number of cases to split into.", rich_help_panel=DECIDING),
     ] = None
     values: Annotated[
         Literal["decimal", "binary"] | None,

@@ -16,7 +16,7 @@ from linsep.cli.screen import count, facts_table, headline, result
 
 @dataclass(frozen=True)
 class Study:
-    """What is found out about the data, and how long it may take."""
+    """What to report about the data, and how long it may take."""
 
     delta: Annotated[
         float, typer.Option(help="Probability with which a bound on the error may fail.", rich_help_panel=DECIDING)
@@ -105,7 +105,7 @@ def _lines(found: Any, facts: dict[str, Any], delta: float) -> dict[str, str]:
         "rows": f"{found.rows:,} of {count(found.features, 'feature')}, {count(len(found.classes), 'class')}",
         "columns": kinds_line(facts["columns"]),
         "verdict": found.verdict.kind,
-        "run": f"{count(found.model.mistakes_, 'mistake')}, stopped by {found.model.stop_reason_}",
+        "run": f"{count(found.model.mistakes_, 'mistake')}, stopped: {found.model.stop_reason_}",
     }
     if found.bound is not None:
         lines["bound"] = f"at most {found.bound.mistakes:,.0f} mistakes"

@@ -92,7 +92,7 @@ def fit(
     scale : {"none", "unit", "standard"}
         As in `fit_source`.
     checkpoint : path, optional
-        Write there, every so many seconds and when the cluster is lost, what it takes to go on after an interruption.
+        Write a checkpoint there at this interval in seconds, and when the cluster is lost.
     every : float
         Seconds between two checkpoints.
     resume : bool

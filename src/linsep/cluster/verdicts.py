@@ -324,7 +324,7 @@ def decide(
             watch(number, before, uncovered)
         if uncovered == 0:
             return working.decision(verdict, sum(sizes), verdict.bracket)
-    raise AssertionError("there are not so many rows")
+    raise AssertionError("there are fewer rows")
 
 
 class _Working:

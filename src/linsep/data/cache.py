@@ -174,7 +174,7 @@ class BlockCache:
             raise OSError
 
     def finish(self, size: int) -> None:
-        """Know that all blocks are there, of so many bytes of files."""
+        """Note that all blocks are there, and the size of the files."""
         self.size, self.complete = size, True
 
     def __len__(self) -> int:

@@ -31,7 +31,7 @@ LABEL, UNWANTED = -1, -2
 
 @compiled
 def measure(text):
-    """Count lines and colons: there are at most so many rows and stored values."""
+    """Count lines and colons: upper bounds on rows and stored values."""
     lines, colons = 0, 0
     for i in range(len(text)):
         lines += text[i] == 10

@@ -108,7 +108,7 @@ def lessons(
     n, d, offset, random_state, **others
         As those of ``teacher``.
     block : int, default=2**20
-        About how many numbers to draw at a time; what is drawn depends on it. Up to so many numbers in all the rows
+        About how many numbers to draw at a time; what is drawn depends on it. Up to this size in all the rows
         are those of ``teacher``.
 
     Yields

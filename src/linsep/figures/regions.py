@@ -1,4 +1,4 @@
-"""Many classes: the regions that one weight vector per class divides the plane into."""
+"""More than two classes: the regions that one weight vector per class divides the plane into."""
 
 from __future__ import annotations
 

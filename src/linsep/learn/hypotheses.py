@@ -151,7 +151,7 @@ class Average(Keeper):
 
     @classmethod
     def of(cls, A: Floats, a: Floats, visited: int) -> Self:
-        """Return the average with these sums after so many visits."""
+        """Return the average with these sums after ``visited`` visits."""
         self = cls()
         self.A, self.a, self.visited = A, a, visited
         return self
@@ -279,7 +279,7 @@ class Best(Keeper):
 
 
 def whole_numbers(array: Any, n: int) -> list[int]:
-    """Return so many counts that an array holds; refuse anything else."""
+    """Return the counts in an array of this length; refuse anything else."""
     if not (isinstance(array, np.ndarray) and array.shape == (n,) and array.dtype.kind in "iub" and (array >= 0).all()):
         raise ValueError("counts of a hypothesis")
     return [int(number) for number in array.tolist()]

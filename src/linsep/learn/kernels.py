@@ -360,7 +360,7 @@ def two_classes(examples, order, rule, W, b, mistakes, loss):
 
 @compiled
 def argmax(examples, order, rule, W, b, mistakes, loss):
-    """Many classes that are compared: Kesler's construction in Duda & Hart 1973, section 5.12; Crammer, section 8.
+    """Multiclass by comparison: Kesler's construction in Duda & Hart 1973, section 5.12; Crammer, section 8.
 
     Unless the true class ``y`` scores highest: ``W[y] <- W[y] + eta x`` and ``W[r] <- W[r] - eta x`` for its highest
     rival ``r``, offsets likewise. The mistake is noted under ``r``. Two weight vectors move: ``2‖x‖²`` for ``‖x‖²``.
@@ -397,7 +397,7 @@ def argmax(examples, order, rule, W, b, mistakes, loss):
 
 @compiled
 def one_vs_rest(examples, order, rule, W, b, mistakes, loss):
-    """Many classes, one binary machine per class against all others, side by side over the same rows."""
+    """Multiclass, one binary machine per class against all others, side by side over the same rows."""
     rows, y, weight = examples
     k = 0
     for t in range(order.size):

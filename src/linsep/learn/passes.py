@@ -76,7 +76,7 @@ class Ledger:
 
     @classmethod
     def from_state(cls, state: dict[str, Any], machines: int) -> Ledger:
-        """Return the ledger that was saved, of so many machines; refuse anything else."""
+        """Return the ledger that was saved; refuse one for another number of machines."""
         passes, trace, numbers, loss, spent = (state[key] for key in ("passes", "trace", "numbers", "loss", "spent"))
         right = passes.dtype == np.float64 and passes.ndim == 2 and passes.shape[1] == len(Pass._fields)
         right = right and trace.ndim == 1 and trace.dtype in (np.uint32, np.uint64)

@@ -77,7 +77,7 @@ class FewestErrorsClassifier(Linear):
         X : array-like or sparse matrix of shape (n, d)
         y : array-like of shape (n,)
         sample_weight : array-like of shape (n,), default=None
-            Whole numbers that count a row as so many.
+            Integers: how often each row counts.
 
         Returns
         -------

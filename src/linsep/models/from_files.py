@@ -71,7 +71,7 @@ def fit_source(
         Train on the rows divided by the largest norm, or with mean and deviation of every column taken out (sparse
         columns keep their mean). Weights, radius and margin are returned in the units of the file.
     checkpoint : path, optional
-        Write there, every so many seconds and at the end, what it takes to go on after an interruption.
+        Write there, every ``every`` seconds and at the end, what it takes to resume after an interruption.
     every : float
         Seconds between two checkpoints.
     resume : bool

@@ -227,7 +227,7 @@ class KernelPerceptron(Learner):
             self._place, self._look = np.repeat(self._place, 2), np.repeat(self._look, 2)
 
     def _learn(self, X: Any, codes: Array, weight: Floats, max_iter: int) -> None:
-        """Go on with so many passes over some rows, which join the support rows there are as they err."""
+        """Make more passes over some rows, which join the support rows as they err."""
         old, passes_before = self._support.shape[0], len(self._passes)
         pool = X if old == 0 else _stack(self._support, X)
         run = Run(
@@ -271,7 +271,7 @@ class KernelPerceptron(Learner):
         return Machines(1, True, classes - 1)
 
     def _capacity(self, columns: int) -> int:
-        """Return how many rows the cache holds, of so many kernel values each."""
+        """Return how many rows the cache holds, each with this number of kernel values."""
         return int(self.cache_size * 2**17) // max(1, columns)
 
     # -----------------------------------------------------------------------------------------------------------

@@ -479,5 +479,5 @@ def whole(value: Any) -> bool:
 
 
 def _machines(classes: Array) -> int:
-    """Return how many weight vectors so many classes have."""
+    """Return the number of weight vectors for a number of classes."""
     return 1 if len(classes) <= 2 else len(classes)

@@ -126,7 +126,7 @@ class Trail(NamedTuple):
         return np.asarray(S[rows, self.examples.y[rows]] - S[rows, rivals])
 
     def weights_after(self, counts: Iterable[int]) -> Iterator[tuple[Floats, Floats]]:
-        """Yield weights (machines, d) and offsets after so many mistakes, for counts in ascending order."""
+        """Yield weights (machines, d) and offsets after each number of mistakes, for counts in ascending order."""
         W, b = self.start[:, :-1].copy(), self.start[:, -1].copy()
         done = 0
         for k in counts:

@@ -200,7 +200,7 @@ def fewest_errors(
     time_limit : float, default=None
         Seconds after which to return the bounds known by then. Ctrl-C returns them, too.
     sample_weight : array-like of shape (n,), default=None
-        Whole numbers that count a row as so many; 0 leaves it out.
+        Integers: how often each row counts; 0 leaves it out.
     max_nodes : int, default=None
         Cases to look at, at most; the result then does not depend on the speed of the machine.
     max_proof_mb : float, default=None

@@ -58,7 +58,7 @@ class Budget(Clock):
         return self.left - self.reserve
 
     def check(self, seconds: float = 0.0) -> None:
-        """Raise unless there is time for a step of so many seconds, and for the proof after it."""
+        """Raise unless there is time for a step of this length, and for the proof after it."""
         super().check(seconds + self.reserve)
 
 

@@ -1,4 +1,4 @@
-"""What a report tells: everything is found out here, nothing is written."""
+"""What a report tells: everything is computed here, nothing is written."""
 
 from __future__ import annotations
 
