@@ -61,7 +61,7 @@ def predict(
     asked |= {"score": "decision_function"} if score else {}
     asked |= {"distance": "distance"} if distance else {}
     methods = tuple(asked.values())
-    if place:
+    if place.elsewhere:
         answers = place.predictions(fitted, source, methods)
     else:
         answers = (tuple(getattr(fitted, method)(X) for method in methods) for X, _ in blocks(fitted, source))
