@@ -24,6 +24,7 @@ def verdict_meaning(kind: str, fit_intercept: bool, multiclass: bool = False) ->
             "quasi": f"no {vectors} score the true class of every row strictly highest, but some never score another "
             "class higher",
             "overlap": f"whatever the {vectors}, another class scores higher on some row, or all scores are equal",
+            "not-separable": f"no {vectors} score the true class of every row strictly highest",
             "unknown": "the time limit came first",
         }[kind]
     through = "" if fit_intercept else " through the origin"
@@ -31,6 +32,7 @@ def verdict_meaning(kind: str, fit_intercept: bool, multiclass: bool = False) ->
         "separable": f"a plane{through} has every row strictly on its side",
         "quasi": f"no plane{through} has every row strictly on its side, but one has none on the wrong side",
         "overlap": f"every plane{through} has rows on the wrong side, or all rows on it",
+        "not-separable": f"no plane{through} has every row strictly on its side",
         "unknown": "the time limit came first",
     }[kind]
 
@@ -42,6 +44,7 @@ def verdict_title(kind: str, fit_intercept: bool) -> str:
         "separable": f"Separable{through}",
         "quasi": f"Only weakly separable{through}",
         "overlap": f"Not separable{through}",
+        "not-separable": f"Not separable{through}",
         "unknown": "Undecided",
     }[kind]
 
@@ -73,3 +76,15 @@ def bound_in_numbers(formula: str, *, radius: float, margin: float, limit: float
 
 
 INEXACT = "The bound is one on exact arithmetic: here rounding or underflow may lead to more mistakes."
+
+
+def refuted_words(rows: int, keep: str, machine: object = None) -> str:
+    """Return what a run has proved that ended because no plane separates its rows, and the next step to take."""
+    what = "these rows" if machine is None else f"class {machine!r} from the rest"
+    proved = f"stopped: no plane separates {what}, proved by {rows} {'of them' if machine is None else 'rows'}"
+    return proved if keep != "last" else f"{proved}; keep='average' usually predicts better on such data"
+
+
+def outlook_words(allowed: float, margin: float) -> str:
+    """Return what is known of a run on rows that some plane is proved to separate."""
+    return f" of at most {allowed:,.0f} (some plane separates the rows, γ <= {margin:.3g})"

@@ -35,6 +35,7 @@ from linsep.learn.problems import (
 from linsep.learn.surveys import norm
 from linsep.learn.votes import new_keeper
 from linsep.models.online import Online
+from linsep.models.proving import Outlook
 from linsep.models.reading_memory import remember
 from linsep.problem import Array, Problem, Weights
 
@@ -52,6 +53,7 @@ def fit_source(
     clock: Clock | None = None,
     cache: str | None = None,
     cache_mb: int | None = None,
+    outlook: Outlook | None = None,
 ) -> Online:
     r"""Train a perceptron, or another online classifier, from files of any size in bounded memory.
 
@@ -88,6 +90,9 @@ def fit_source(
         Where rows are kept for later passes, by default as `read` was told: ``"auto"``, ``"none"`` or a folder.
     cache_mb : int, optional
         How many megabytes of them stay in memory, by default as `read` was told.
+    outlook : callable, optional
+        Told before every pass, once it is proved that some plane separates the rows: how many mistakes the theorem
+        allows in all, and what the largest margin is at most.
 
     Returns
     -------
@@ -115,7 +120,8 @@ def fit_source(
                 saved.keep(problem, parameters.seed, state)
 
         with overflow_explained():
-            fitted = driver.fit(problem, parameters, state, Hooks(watch, clock, keep, evaluate=evaluate))
+            hooks = Hooks(watch, clock, keep, model._prover(parameters, outlook), evaluate)
+            fitted = driver.fit(problem, parameters, state, hooks)
         return adopted(model, source, fitted)
 
     def job() -> Online:

@@ -15,7 +15,7 @@ import flint
 import numpy as np
 
 from linsep.problem import Array, Dense, Sparse
-from linsep.prove.claims import OVERLAP, QUASI, SEPARABLE, Data, Refutation, Separator, Verdict
+from linsep.prove.claims import NOT_SEPARABLE, OVERLAP, QUASI, SEPARABLE, Data, Refutation, Separator, Verdict
 from linsep.prove.exact_signs import difference, exact_rows, signs
 
 PRIME = 2**63 - 25
@@ -35,6 +35,8 @@ def holds(verdict: Verdict, data: Data, *, certain: bool = False) -> bool:
         return plane is not None and separates(plane, data, strictly=False) and contradicts(contradiction, data)
     if verdict.kind == OVERLAP:
         return plane is None and contradicts(contradiction, data, spanning=True, certain=certain)
+    if verdict.kind == NOT_SEPARABLE:
+        return plane is None and contradicts(contradiction, data)
     return False
 
 

@@ -40,6 +40,7 @@ MEANING = {
     "separable": "a plane{} has every row strictly on its side",
     "quasi": "no plane{} has every row strictly on its side, but one has none on the wrong side",
     "overlap": "every plane{} has rows on the wrong side, or all rows on it",
+    "not-separable": "no plane{} has every row strictly on its side",
 }
 
 
@@ -167,7 +168,7 @@ def check_verdict(claim: dict[str, Any], rows: Sequence[Row], codes: Sequence[in
     plane, refutation = claim.get("separator"), claim.get("refutation")
     if kind not in MEANING:
         raise Malformed(f"the kind {kind[:40]!r} is not known")
-    if (plane is None) != (kind == "overlap") or (refutation is None) != (kind == "separable"):
+    if (plane is None) != (kind in ("overlap", "not-separable")) or (refutation is None) != (kind == "separable"):
         raise Malformed(f"the proof of {kind!r} has not the parts that it needs, or others")
     if classes < 2 or set(codes) != set(range(classes)):
         raise Fails("the classes are not those of the rows")

@@ -19,7 +19,7 @@ from flint import fmpz_mat, nmod_mat
 from linsep.data.threads import in_parallel
 from linsep.problem import Array, Rows
 from linsep.prove import algebra
-from linsep.prove.claims import OVERLAP, QUASI, SEPARABLE, Refutation, Verdict
+from linsep.prove.claims import NOT_SEPARABLE, OVERLAP, QUASI, SEPARABLE, Refutation, Verdict
 from linsep.prove.exact_signs import difference, signs
 from linsep.prove.fast_check import PRIME
 from linsep.prove.given_numbers import all_finite, as_rows, rational_rows
@@ -68,7 +68,9 @@ def _nearest(value: Any) -> float:
 def holds_rationally(verdict: Verdict, rows: Rationals, codes: Array) -> bool:
     """Return whether the parts that a verdict of its kind needs are there and right."""
     plane, refutation = verdict.separator, verdict.refutation
-    if (plane is None) != (verdict.kind == OVERLAP) or (refutation is None) != (verdict.kind == SEPARABLE):
+    if (plane is None) != (verdict.kind in (OVERLAP, NOT_SEPARABLE)) or (refutation is None) != (
+        verdict.kind == SEPARABLE
+    ):
         return False
     if plane is not None and not _separates(verdict, rows, codes):
         return False

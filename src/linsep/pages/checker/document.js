@@ -138,6 +138,7 @@ export const MEANINGS = Object.assign(Object.create(null), { // nothing else has
   separable: (through) => `a plane${through} has every row strictly on its side`,
   quasi: (through) => `no plane${through} has every row strictly on its side, but one has none on the wrong side`,
   overlap: (through) => `every plane${through} has rows on the wrong side, or all rows on it`,
+  "not-separable": (through) => `no plane${through} has every row strictly on its side`,
 });
 
 // The form of a reading, whether or not this page can read such columns.
@@ -194,7 +195,7 @@ export function open(source) {
   fields(claim.made, FIELDS.made, "made");
   if (claim.meaning !== MEANINGS[claim.kind](claim.fit_intercept ? "" : " through the origin")) throw new Malformed("its sentence is not what it proves");
   if (claim.values !== "binary" && claim.values !== "decimal") throw new Malformed("values must be “binary” or “decimal”");
-  if ((claim.separator === null) !== (claim.kind === "overlap") || (claim.refutation === null) !== (claim.kind === "separable")) {
+  if ((claim.separator === null) !== (claim.kind === "overlap" || claim.kind === "not-separable") || (claim.refutation === null) !== (claim.kind === "separable")) {
     throw new Malformed(`the proof of ${quote(claim.kind)} has not the parts that it needs, or others`);
   }
   const features = claim.n_features.value;
