@@ -157,7 +157,7 @@ def largest_margin(X: Any, y: Any, *, form: str = "affine", gap: float = 1e-6, c
     labels = class_labels(y)
     check_same_length(X, labels)
     classes, codes = at_least_two_classes(labels)
-    data = Data(to_rows(X), codes.astype(np.intp), X.shape[1], len(classes), form != "origin")
+    data = Data(to_rows(X), codes.astype(np.intp, copy=False), X.shape[1], len(classes), form != "origin")
     try:
         margin = replace(of_data(data, form, gap, clock), classes=classes)
     except FloatingPointError:
@@ -187,7 +187,10 @@ class _InRange(NamedTuple):
     def norms(self, d: int) -> Floats:
         """Return more than the norm of any row as given: squares round, and those of tiny values underflow."""
         with np.errstate(over="ignore"):
-            return np.ldexp(np.sqrt(self.squares) * (1 + 1e-6) + math.sqrt(d) * 2.0**-500, self.exponent)
+            sizes: Floats = np.sqrt(self.squares)
+            sizes *= 1 + 1e-6
+            sizes += math.sqrt(d) * 2.0**-500
+            return np.ldexp(sizes, self.exponent, out=sizes)
 
 
 def _in_range(rows: Rows) -> _InRange:
@@ -304,7 +307,7 @@ def _search(hull: Hull, gap: float, solve: Solver, clock: Clock) -> Found:
         W, offsets = hull.weights(v / size, b / size)
         looked = hull.heights(W, offsets)
         below = np.flatnonzero(looked.values * size < 1 - gap / 4)
-        fresh = np.setdiff1d(looked.pairs[below], pool)
+        fresh = np.setdiff1d(looked.pairs(below, hull.data.classes), pool)
         if len(fresh) == 0 and tol <= gap / 16:
             return Found(*_centered(hull, W, offsets, looked.values), pairs, multipliers)
         # no use in solving much better than the set is known; but if it is known, as well as can be
