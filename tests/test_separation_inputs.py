@@ -340,7 +340,7 @@ def test_gaps_and_constants_are_named(frame):
             "row 3: strata",
         ),
         ((X, frame.cured), {"absorb": [holed]}, "row 3: the factor 'factor0'"),
-        ((np.ma.masked_greater(X.to_numpy(), 60), frame.cured), {}, "masked cells"),
+        ((np.ma.masked_greater(X.to_numpy(), 60), frame.cured), {}, "masked array"),
     ):
         with pytest.raises(ValueError, match=text):
             linsep.separation(*arguments, **options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,7 @@ ROOT = Path(__file__).parent.parent / "src" / "linsep"
 FILES = sorted(ROOT.rglob("*.py"))
 MOST_LINES, MOST_CODE, MOST_PARAMETERS, TRUSTED_LINES = 500, 60, 7, 250
 PARSERS = {("data/compiled_parsers.py", "walk_libsvm")}  # compiled text parsers: one loop over bytes, one state
-TRUSTED = ("plain.py", "plain_fewest.py", "plain_regression.py")  # checks that import the standard library and plain
+TRUSTED = ("plain.py", "plain_fewest.py", "plain_regression.py")  # checks that stand on the standard library alone
 
 
 def name_of(file: Path) -> str:
@@ -49,22 +50,21 @@ def parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
 
 
 def public() -> set[tuple[str, str]]:
-    """Return the public functions and classes, each as a file and a name."""
+    """Return the public functions and classes, each as a package and a name."""
     found = set()
     for listing in (ROOT / "__init__.pyi", ROOT / "cluster" / "__init__.py"):
         for node in ast.parse(listing.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.ImportFrom) and node.module != "linsep":
                 assert node.module is not None
-                home = ROOT / Path(*node.module.split(".")[1:])
-                home = home / "__init__.py" if home.is_dir() else home.with_suffix(".py")
-                found |= {(name_of(home), each.name) for each in node.names}
+                found |= {(node.module.split(".")[1], each.name) for each in node.names}
     return found
 
 
 def is_public(file: str, name: str, names: set[tuple[str, str]]) -> bool:
     """Say whether users call a function: it is public, or the constructor or a method without _ of a public class."""
     owner, _, method = name.partition(".")
-    return (file, owner) in names and (not method or method == "__init__" or not method.startswith("_"))
+    package = file.partition("/")[0].removesuffix(".py")
+    return (package, owner) in names and (not method or method == "__init__" or not method.startswith("_"))
 
 
 @pytest.mark.parametrize("file", FILES, ids=name_of)
@@ -89,7 +89,7 @@ def test_exceptions_are_needed():
 
 @pytest.mark.parametrize("name", TRUSTED)
 def test_trusted_files(name):
-    """The checks that have to be read to be believed are short, and nothing of linsep stands behind them."""
+    """The checks that have to be read to be believed are short, and nothing but the first stands behind the others."""
     text = (ROOT / "prove" / name).read_text(encoding="utf-8")
     if name == "plain.py":
         assert text.count("\n") <= TRUSTED_LINES
@@ -99,8 +99,8 @@ def test_trusted_files(name):
             assert node.level == 0
             assert node.module is not None
             modules = [node.module]
-        allowed = {"linsep.prove.plain"} if name != "plain.py" else set()
-        assert {module.partition(".")[0] for module in modules if module not in allowed} <= sys.stdlib_module_names
+        others = {module for module in modules if module.partition(".")[0] not in sys.stdlib_module_names}
+        assert others <= ({"linsep.prove.plain"} if name != "plain.py" else set())
 
 
 def test_no_tricks_with_modules():
@@ -150,3 +150,17 @@ def test_no_block_stands_twice():
         for block in blocks:
             other = seen.setdefault(block, name)
             assert other == name or {other, name} == APART, f"{name} and {other}: {block}"
+
+
+def test_files_that_the_makefile_and_the_recipes_name():
+    project = ROOT.parent.parent
+    loops = (project / "Makefile").read_text(encoding="utf-8").replace("\\\n", " ")
+    listed = next(line for line in loops.splitlines() if line.startswith("LOOPS := ")).split()[2:]
+    assert listed
+    for name in listed:
+        assert (project / "tests" / f"test_{name}.py").is_file(), name
+    recipes = (project / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = [path for path in re.findall(r"`((?:src|tests|docs|benchmarks)/[\w./<>]+)`", recipes) if "<" not in path]
+    assert len(named) > 10
+    for path in [*named, *re.findall(r"pytest (tests/\S+)", recipes)]:
+        assert (project / path).exists(), path

@@ -87,7 +87,7 @@ class Learning(Planes):
         from linsep.models.perceptron import Perceptron
 
         given = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "offset"}
-        given |= {"fit_intercept": self.with_offset, "class_weight": _class_weight(self.class_weight)}
+        given |= {"fit_intercept": self.has_offset, "class_weight": _class_weight(self.class_weight)}
         return Perceptron(**given)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -10,8 +9,9 @@ from typing import Annotated, Any, Literal
 import typer
 
 from linsep.cli.cluster_options import Picked, Place
+from linsep.cli.documents import Document
 from linsep.cli.inputs import check_place, kinds, kinds_line, open_data
-from linsep.cli.options import DECIDING, OUTPUT, Data, Planes, Reading, Screen, flag, grouped
+from linsep.cli.options import DECIDING, Data, Planes, Reading, Screen, flag, grouped
 from linsep.cli.screen import count, facts_table, headline, meter, plain_text, result
 from linsep.wording import verdict_meaning
 
@@ -38,19 +38,6 @@ class Deciding:
     ] = None
 
 
-@dataclass(frozen=True)
-class Document:
-    """Where to write the proof, and what to add."""
-
-    proof: Annotated[
-        str | None,
-        typer.Option(metavar="OUT", help="Write the proof to this JSON file.", rich_help_panel=OUTPUT),
-    ] = None
-    note: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="A line of yours to keep in the proof.", rich_help_panel=OUTPUT)
-    ] = None
-
-
 @grouped
 def separate(
     data: Data,
@@ -72,7 +59,7 @@ def separate(
     proof = document.proof
     check_place(proof, *data)
     source = open_data(data, reading, screen)
-    offset, limit = planes.with_offset, deciding.time_limit
+    offset, limit = planes.has_offset, deciding.time_limit
     X: Any
     y: Any
     if place:
@@ -94,7 +81,7 @@ def separate(
         best, lacks = _largest_margin(X, y, offset, deciding, seconds)
     if proof is not None and verdict.kind != "unknown":
         about = place.fingerprint(verdict, source) if place else None
-        _write(verdict, X, y, about, source, document)
+        document.write(verdict, X, y, source, about, {"command": "separate"})
     facts = {
         "command": "separate",
         "data": data,
@@ -166,24 +153,6 @@ def _largest_margin(X: Any, y: Any, offset: bool, deciding: Deciding, spent: flo
         return None, "positive, but too small to be found in double precision"
     except OutOfTime:
         return None, "positive; a longer --time-limit may find it"
-
-
-def _write(verdict: Any, X: Any, y: Any, about: Any, source: Any, document: Document) -> None:
-    """Write the proof in one step."""
-    from linsep.data.atomic import replacing
-    from linsep.prove.documents import about_data, written
-    from linsep.prove.exact_text import reading_of
-
-    if about is None:
-        verdict, about = about_data(verdict, X, y)
-    files = [os.path.basename(file.name) for file in source.files]
-    options = {"command": "separate", "fit_intercept": str(verdict.fit_intercept), "values": verdict.values}
-    text = written(
-        verdict, {**about, "files": files, "reading": reading_of(source)}, note=document.note, options=options
-    )
-    assert document.proof is not None
-    with replacing(document.proof) as file:
-        file.write(text.encode())
 
 
 def _contradiction(verdict: Any, y: Any) -> list[dict[str, Any]] | None:

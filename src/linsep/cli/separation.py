@@ -85,7 +85,7 @@ class TableOptions:
         typer.Option(help="By default what the name says.", rich_help_panel=READING),
     ] = None
     delimiter: Annotated[
-        str | None, typer.Option(metavar="CHARACTER", help="Of CSV, by default found out.", rich_help_panel=READING)
+        str | None, typer.Option(metavar="CHARACTER", help="Delimiter; detected by default.", rich_help_panel=READING)
     ] = None
     ignore: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN", help="Leave a column out.", rich_help_panel=READING)

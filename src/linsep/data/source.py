@@ -107,7 +107,7 @@ class Source(ABC):
     seen : dict of int to set of str, or None
         For ``invert=True``: the names that were hashed to each feature so far.
     positive : label or None
-        The label to be learnt as +1, as it appears in `y`.
+        The label to be learned as +1, as it appears in `y`.
 
     Examples
     --------

@@ -230,7 +230,7 @@ def scaled_weights(weights: Weights, scaling: Scaler) -> Weights:
 
 
 def windows(blocks: Iterable[Block]) -> Iterator[Block]:
-    """Yield the rows of some blocks in windows: they end after so many rows, or so many stored numbers."""
+    """Yield the rows of some blocks in windows, which end at a number of rows or of stored numbers."""
     parts: list[Block] = []
     rows = cells = 0
     for block in blocks:

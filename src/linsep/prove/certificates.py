@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -195,9 +194,3 @@ def exact_weights(search: Search, node: Node) -> tuple[list[int], list[int]]:
     else:
         units = [0] * len(units)
     return [number for number, _ in kept], units
-
-
-def exact_bound(search: Search, node: Node) -> float:
-    """Return what a node's packing really proves."""
-    _, units = exact_weights(search, node)
-    return node.spent + math.fsum(units) / (1 << BITS)

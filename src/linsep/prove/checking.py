@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,14 +14,15 @@ import scipy.sparse as sp
 
 from linsep.clock import Clock
 from linsep.problem import Array, Dense, Floats
-from linsep.prove import linsep_check
+from linsep.prove import check_fewest, linsep_check
 from linsep.prove.claims import OVERLAP, QUASI, SEPARABLE, Data, Refutation, Verdict
 from linsep.prove.documents import claim_of, opened
 from linsep.prove.fast_check import holds
-from linsep.prove.fewest_document import fewest_opened
+from linsep.prove.fewest_document import fewest_claim
 from linsep.prove.fingerprints import Fingerprint, first_fingerprints
 from linsep.prove.given_numbers import Held, held, is_exact, rational_rows, unrounded
 from linsep.prove.plain import Fails, Malformed, check_verdict
+from linsep.prove.plain_fewest import check_fewest as check_plainly
 from linsep.prove.rationals import Rationals, holds_rationally
 from linsep.prove.shorter import shorter
 
@@ -109,11 +111,7 @@ def verify(proof: Any, X: Any, y: Any, *, plain: bool = False) -> bool:
         if (content := separation_opened(text)) is not None:
             table, columns = design_of(X, y)
             return bool(check_separation_document(content, table, columns, plain=plain).holds)
-    if (fewest := fewest_opened(text)) is None:
-        return check_document(text, X, y, plain=plain).holds
-    found = table_of(X, y, fewest[0].classes, spelled=True)
-    same = found is not None and found.fingerprint("binary") == fewest[1]
-    return same and fewest[0].check(X, y, plain=plain)
+    return check_document(text, X, y, plain=plain).holds
 
 
 def text_of(proof: Any) -> str:
@@ -163,7 +161,7 @@ def check_document(text: str, X: Any, y: Any, *, plain: bool) -> Outcome:
         return Outcome(
             False, "these are not the data it was written for: a value or label differs, or the order of the rows"
         )
-    outcome = _fast(verdict, found)
+    outcome = _fast(verdict, found) if isinstance(verdict, Verdict) else _fewest(verdict, found)
     return outcome._replace(checked=("the fingerprint is that of these data", *outcome.checked))
 
 
@@ -196,25 +194,81 @@ def _fast(verdict: Verdict, found: Table) -> Outcome:
     return Outcome(True, "", tuple(lines))
 
 
-def shortened(verdict: Verdict, found: Table) -> Verdict:
-    """Return a verdict with a shorter plane, if one holds."""
+def check_errors_claim(fewest: Any, X: Any, y: Any, *, plain: bool) -> Outcome:
+    """Check a result about the fewest errors that is not bound to a fingerprint."""
+    found = table_of(X, y, fewest.classes)
+    if found is None or found.X.shape[1] != fewest.n_features:
+        return Outcome(False, "the classes, or the numbers of rows or features, differ")
+    if not plain:
+        return _fewest(fewest, found)
+    why = check_plainly(list(found.rows(fewest.values)), found.codes.tolist(), fewest_claim(fewest))
+    return Outcome(not why, why)
+
+
+def _counted(fewest: Any, found: Table) -> Array:
+    """Return how much every row counts."""
+    return np.ones(len(found.codes), dtype=np.int64) if fewest.weights is None else np.asarray(fewest.weights)
+
+
+def _fewest(fewest: Any, found: Table) -> Outcome:
+    """Check the fewest errors of any plane with compiled code; plainly, if 64 bits do not hold the numbers."""
+    inside, n = held(found.X, fewest.values, offset=fewest.fit_intercept), len(found.codes)
+    if inside is None:
+        why = check_plainly(list(found.rows(fewest.values)), found.codes.tolist(), fewest_claim(fewest))
+    else:
+        data = Data(inside.rows, found.codes, fewest.n_features, len(fewest.classes), fewest.fit_intercept)
+        right = check_fewest.holds(replace(fewest, plane=inside.inside(fewest.plane)), data, _counted(fewest, found))
+        why = "" if right else "the proof does not prove these bounds for these data"
+    lines = (
+        f"{n} rows of {fewest.n_features} features in {len(fewest.classes)} classes",
+        f"every row is strictly on its side of the plane given, but for {len(fewest.rows)}",
+        f"{len(fewest.certificate.refutations)} refutations add up to zero; no case leaves fewer errors",
+    )
+    return Outcome(not why, why, lines if not why else ())
+
+
+def shortened(verdict: Any, found: Table) -> Any:
+    """Return a verdict, or a result about the fewest errors, with a shorter plane, if one holds."""
     stored = found.stored()
-
-    def heights(w: Floats) -> Floats:
-        assert stored is not None
-        rows = stored.rows
-        with np.errstate(over="ignore", invalid="ignore"):
-            if isinstance(rows, Dense):
-                return np.asarray(rows.data @ w, dtype=np.float64)
-            signed = np.dtype(f"i{rows.indices.dtype.itemsize}")
-            parts = (rows.data, rows.indices.view(signed), rows.indptr.view(signed))
-            return np.asarray(sp.csr_array(parts, shape=found.X.shape) @ w, dtype=np.float64)
-
     if stored is None:
         return verdict
+    if not isinstance(verdict, Verdict):
+        return _shortened_errors(verdict, found, stored)
     if verdict.kind == QUASI and verdict.refutation is not None and len(verdict.refutation.rows) > 2:
         verdict = _with_two_rows(verdict, found)
-    return shorter(verdict, found.codes, heights, lambda other: _fast(other, found).holds)
+    return shorter(verdict, found.codes, partial(_heights, stored), lambda other: _fast(other, found).holds)
+
+
+def _heights(stored: Held, w: Floats) -> Floats:
+    """Return w·x of every row, as far as floats tell."""
+    rows = stored.rows
+    with np.errstate(over="ignore", invalid="ignore"):
+        if isinstance(rows, Dense):
+            return np.asarray(rows.data @ w, dtype=np.float64)
+        signed = np.dtype(f"i{rows.indices.dtype.itemsize}")
+        parts = (rows.data, rows.indices.view(signed), rows.indptr.view(signed))
+        return np.asarray(sp.csr_array(parts, shape=stored.shape) @ w, dtype=np.float64)
+
+
+def _shortened_errors(fewest: Any, found: Table, stored: Held) -> Any:
+    """Return a result about the fewest errors with a shorter plane that has the same rows wrong."""
+    weights = _counted(fewest, found)
+    right = weights > 0
+    right[fewest.rows] = False
+    if len(np.unique(found.codes[right])) < len(fewest.classes):
+        return fewest
+    inside = held(found.X, fewest.values, offset=fewest.fit_intercept)
+    if inside is None:
+        return fewest
+    data = Data(inside.rows, found.codes, fewest.n_features, len(fewest.classes), fewest.fit_intercept)
+
+    def same(other: Verdict) -> bool:
+        assert other.separator is not None
+        return check_fewest.upper_holds(inside.inside(other.separator), fewest.rows, fewest.upper, data, weights)
+
+    of_others = Verdict(SEPARABLE, fewest.plane, None, fewest.classes, fewest.n_features, fewest.fit_intercept)
+    short = shorter(of_others, found.codes[right], lambda w: _heights(stored, w)[right], same)
+    return replace(fewest, plane=short.separator)
 
 
 def _with_two_rows(verdict: Verdict, found: Table) -> Verdict:

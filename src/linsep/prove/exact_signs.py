@@ -31,9 +31,9 @@ class Row(NamedTuple):
     shift: int
 
 
-def exact_rows(rows: Rows, which: Array, constant: int | None) -> list[Row]:
-    """Return some rows in integers, with a 1 in column ``constant`` if there is one."""
-    last = [] if constant is None else [constant]
+def exact_rows(rows: Rows, which: Array, offset_column: int | None) -> list[Row]:
+    """Return some rows in integers, with a 1 in column ``offset_column`` if there is one."""
+    last = [] if offset_column is None else [offset_column]
     if isinstance(rows, Dense):
         cells, d = rows.data[which].ravel(), rows.data.shape[1]
         columns = [[*range(d), *last]] * len(which)

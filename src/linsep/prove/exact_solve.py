@@ -108,7 +108,7 @@ def _integers(M: Floats) -> tuple[Floats, Array, int] | None:
 
 
 def _rational(digits: Array, leading: Array, beta: int, clock: Clock) -> tuple[list[fmpz], fmpz] | None:
-    """Return the fractions of a common denominator, half as long as the numbers of so many digits they are near to."""
+    """Return the fractions of a common denominator, half as long as the numbers they are near to."""
     n, rounds = digits.shape
     bits = beta * rounds
     parts = digits.view(np.uint8).reshape(n, rounds, 8)[:, :, : beta // 8].reshape(n, -1)

@@ -185,7 +185,7 @@ def _heights(case: Case, w: Floats) -> Floats:
     W = np.vstack((np.zeros(view.block), w.reshape(data.classes - 1, view.block)))
     b = W[:, data.n_features] * view.constant if data.offset else np.zeros(len(W))
     V = W[:, : data.n_features]
-    S = scores(data.rows, np.ascontiguousarray(V * view.unit), b - V @ view.centre)
+    S = scores(data.rows, np.ascontiguousarray(V * view.unit), b - V @ view.center)
     own = S[np.arange(len(S)), data.y]
     return np.asarray((own[:, None] - S) / view.row_sizes()[:, None])
 

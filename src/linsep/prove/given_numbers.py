@@ -96,7 +96,7 @@ def unrounded(X: Any) -> Any:
         if X.dtype == np.longdouble and not (X.data.astype(np.float64) == X.data).all():
             raise ValueError("X has long doubles that double precision would round: give them as an array of fractions")
         return X
-    if hasattr(X, "columns") and (hasattr(X, "iloc") or hasattr(X, "to_series")):
+    if hasattr(X, "columns") and any(hasattr(X, name) for name in ("iloc", "to_series", "column_names")):
         return _from_frame(X)
     try:
         A = np.asarray(X)
@@ -123,7 +123,8 @@ def _refuse(kind: np.dtype[Any]) -> None:
 
 def _from_frame(X: Any) -> Any:
     """Return a frame itself, or its numbers where one type for all columns would round some."""
-    columns = [np.asarray(X.iloc[:, j] if hasattr(X, "iloc") else X.to_series(j)) for j in range(X.shape[1])]
+    nth = X.to_series if hasattr(X, "to_series") else X.column if hasattr(X, "column_names") else None
+    columns = [np.asarray(X.iloc[:, j] if nth is None else nth(j)) for j in range(X.shape[1])]
     for column in columns:
         _refuse(column.dtype)
     if not columns or not any(column.dtype.kind == "O" for column in columns):

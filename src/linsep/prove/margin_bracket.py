@@ -235,7 +235,7 @@ def _circulation(hull: Hull, pairs: Array, a: Any) -> Any:
     for k in np.argsort(a.astype(np.float64)):
         strongest[min(own[k], rival[k]), max(own[k], rival[k])] = int(k)
     # a forest by way of the strongest pairs first; leaves pass their excess on towards the root
-    neighbours: dict[int, list[tuple[int, int]]] = {c: [] for c in range(hull.blocks)}
+    neighbors: dict[int, list[tuple[int, int]]] = {c: [] for c in range(hull.blocks)}
     parent = list(range(hull.blocks))
 
     def find(c: int) -> int:
@@ -246,19 +246,19 @@ def _circulation(hull: Hull, pairs: Array, a: Any) -> Any:
     for (c, e), k in sorted(strongest.items(), key=lambda pair: -a[pair[1]]):
         if find(c) != find(e):
             parent[find(c)] = find(e)
-            neighbours[c].append((e, k))
-            neighbours[e].append((c, k))
-    leaves = [c for c in neighbours if len(neighbours[c]) == 1]
+            neighbors[c].append((e, k))
+            neighbors[e].append((c, k))
+    leaves = [c for c in neighbors if len(neighbors[c]) == 1]
     while leaves:
         c = leaves.pop()
-        if not neighbours[c]:
+        if not neighbors[c]:
             continue
-        e, k = neighbours[c].pop()
-        neighbours[e].remove((c, k))
+        e, k = neighbors[c].pop()
+        neighbors[e].remove((c, k))
         change = -excess[c] if own[k] == c else excess[c]
         a[k] += change
         excess[e] += excess[c]
         excess[c] = 0
-        if len(neighbours[e]) == 1:
+        if len(neighbors[e]) == 1:
             leaves.append(e)
     return a

@@ -166,7 +166,7 @@ def largest_margin(X: Any, y: Any, *, form: str = "affine", gap: float = 1e-6, c
         raise ParameterError("form", form, f"one of {_FORMS}")
     if not (isinstance(gap, float | int) and 0 < gap < 1):
         raise ParameterError("gap", gap, "between 0 and 1")
-    X = as_matrix(X)
+    X = as_matrix(X, exact=True)
     labels = class_labels(y)
     check_same_length(X, labels)
     classes, codes = at_least_two_classes(labels)
@@ -319,7 +319,7 @@ def _search(hull: Hull, gap: float, solve: Solver, clock: Clock) -> Found:
         below = np.flatnonzero(looked.values * size < 1 - gap / 4)
         fresh = np.setdiff1d(looked.pairs[below], pool)
         if len(fresh) == 0 and tol <= gap / 16:
-            return Found(*_centred(hull, W, offsets, looked.values), pairs, multipliers)
+            return Found(*_centered(hull, W, offsets, looked.values), pairs, multipliers)
         # no use in solving much better than the set is known; but if it is known, as well as can be
         tol = 0.1 * float(max(0.0, 1 - looked.values.min() * size)) if len(fresh) else 0.0
         step = max(1000, min(2 * hull.size, len(pool) // 2))
@@ -390,7 +390,7 @@ def _first_pairs(hull: Hull) -> Array:
     return rows * hull.blocks + rival
 
 
-def _centred(hull: Hull, W: Floats, b: Floats, values: Floats) -> tuple[Floats, Floats]:
+def _centered(hull: Hull, W: Floats, b: Floats, values: Floats) -> tuple[Floats, Floats]:
     """Move the plane to the middle between the two classes, where it may be moved."""
     if hull.form != "affine" or hull.blocks > 1:
         return W, b

@@ -1,4 +1,4 @@
-"""The mistake bound: (R/γ)², with first weights, an update margin and many classes, never rounded downwards.
+"""The mistake bound: (R/γ)², with first weights, an update margin and more than two classes, never rounded downwards.
 
 With u a plane of margin γ, after k mistakes (Novikoff 1962) ``w_k·u >= w_0·u + k η γ``: every mistake is progress
 towards u. And ``‖w_k‖² <= ‖w_0‖² + k (η² Q + 2 η m)``, Q the largest squared norm of an update and m the update margin:
@@ -149,7 +149,7 @@ def mistake_bound(
     margin = _margin(X, y, form, gap, clock) if margin is None else margin
     if margin.form != form:
         raise ValueError(f"the bound needs the margin in the {form} form, got {margin.form!r}")
-    rows = to_rows(as_matrix(X))
+    rows = to_rows(as_matrix(X, exact=True))
     machines = len(np.atleast_2d(margin.w))
     low, high = squared_radius(rows)
     low_update, high_update = (square + fit_intercept for square in (low, high))

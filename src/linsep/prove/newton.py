@@ -1,6 +1,6 @@
 """A plane above all rows of a working set, or a contradiction among them, by Newton's method.
 
-Problem: minimise ``Σ max(0, 1 - z_i·w)²`` over ``w``. If some plane has all rows strictly above it, the least value is
+Problem: minimize ``Σ max(0, 1 - z_i·w)²`` over ``w``. If some plane has all rows strictly above it, the least value is
 0 and every row ends at a height of 1 at least; if not, then at the minimum ``Σ s_i z_i = 0`` where ``s_i >= 0`` are the
 slacks, so that the rows below 1 contradict each other. The function is a quadratic one between changes of the set of
 rows below 1, each step goes to the minimum along the way to that of the present quadratic, and few are needed.
@@ -23,7 +23,7 @@ from linsep.clock import Clock
 from linsep.problem import Array, Floats
 
 _RIDGE = 1e-12  # of the mean square of the rows below 1: keeps the weights finite where few rows are
-_PACE = 5.5e-11  # seconds that normal equations take for every row, column, and column again
+PACE = 5.5e-11  # seconds that normal equations take for every row, column, and column again
 _ELIMINATION = 4e-10  # and elimination, for every column three times
 _EXCHANGE = 1e-9  # and to take out a row, for every column twice
 _PIECE = 5_000_000  # of these between two looks at the clock
@@ -50,7 +50,7 @@ def fit(Z: Floats, w: Floats, *, enough: float, steps: int, clock: Clock) -> Fit
     for number in range(steps):
         if heights.min() > enough:
             return Fit(w, heights, True)
-        clock.check(_PACE * len(below) * Z.shape[1] ** 2)
+        clock.check(PACE * len(below) * Z.shape[1] ** 2)
         A = Z if len(below) == len(Z) else Z[below]
         H = A.T @ A
         size = float(np.trace(H)) / max(1, len(H))

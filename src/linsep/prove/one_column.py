@@ -68,7 +68,7 @@ def peeled(data: Data, clock: Clock) -> Peeled:
     gone: list[Array] = []
     left, rest = np.arange(len(data.y)), data
     for _ in range(PEELINGS):
-        clock.check(2e-9 * rest.rows.data.size)
+        clock.check((2e-9 if isinstance(rest.rows, Dense) else 1e-8) * rest.rows.data.size)
         if len(np.unique(rest.y)) < 2:
             break
         columns, upper, thresholds, _ = _fit(_ranges(rest, np.arange(data.n_features)), rest)

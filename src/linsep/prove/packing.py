@@ -1,4 +1,4 @@
-"""The packing programme: how much weight fits on known refutations when no row may carry more than its copies.
+"""The packing program: how much weight fits on known refutations when no row may carry more than its copies.
 
 ``max Σ u`` with ``Σ_{I ∋ i} u_I ≤ c_i``, solved as its dual, the fractional cover ``min Σ c_i y_i`` with
 ``Σ_{i ∈ I} y_i ≥ 1``: refutations come as new rows and the dual simplex of HiGHS goes on from where it was
@@ -58,11 +58,6 @@ class Cover:
         top = np.full(len(sets), highspy.kHighsInf)
         self.solver.addRows(len(sets), np.ones(len(sets)), top, len(indices), starts, indices, np.ones(len(indices)))
         self.rows += len(sets)
-
-    def drop(self, which: Array) -> None:
-        """Remove refutations by their numbers; the others move up."""
-        self.solver.deleteRows(len(which), which.astype(np.int32))
-        self.rows -= len(which)
 
     def solve(self, seconds: float) -> tuple[Floats, Floats] | None:
         """Return the cover ``y`` and the packing ``u``; None if the solver gave up or took too long."""

@@ -18,7 +18,7 @@ from flint import fmpz_mat
 
 from linsep.problem import Array, Rows
 from linsep.prove import algebra
-from linsep.prove.claims import OVERLAP, QUASI, SEPARABLE, Refutation, Verdict
+from linsep.prove.claims import NOT_SEPARABLE, OVERLAP, QUASI, SEPARABLE, Refutation, Verdict
 from linsep.prove.exact_signs import difference, signs
 from linsep.prove.given_numbers import as_rows, rational_rows
 from linsep.prove.plain import Fails, Malformed, check_refutation, lead, whole
@@ -61,7 +61,9 @@ def _nearest(value: Any) -> float:
 def holds_rationally(verdict: Verdict, rows: Rationals, codes: Array) -> bool:
     """Return whether the parts that a verdict of its kind needs are there and right."""
     plane, refutation = verdict.separator, verdict.refutation
-    if (plane is None) != (verdict.kind == OVERLAP) or (refutation is None) != (verdict.kind == SEPARABLE):
+    if (plane is None) != (verdict.kind in (OVERLAP, NOT_SEPARABLE)) or (refutation is None) != (
+        verdict.kind == SEPARABLE
+    ):
         return False
     if plane is not None and not _separates(verdict, rows, codes):
         return False

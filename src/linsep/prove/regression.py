@@ -96,12 +96,12 @@ def decide(given: Given) -> Any:
             from linsep.prove.fixed_effects import absorbed
 
             return absorbed(given)
-        model, exact = modelled(given)
+        model, exact = modeled(given)
         face = reduce(model.system, model.order)
         return Separation(given, model, face, _notes(given, exact, face))
 
 
-def modelled(given: Given) -> tuple[Model, Cells]:
+def modeled(given: Given) -> tuple[Model, Cells]:
     """Return the rows of the model that is given, and its design in exact cells."""
     exact = cells(given.X, given.values, list(given.names))
     offset = given.offset and given.family not in WITHOUT_INTERCEPT
@@ -120,7 +120,7 @@ def _notes(given: Given, exact: Cells, face: Face) -> list[str]:
     notes = list(given.notes)
     other = _other_values(given, exact)
     if other is not None:
-        model, _ = modelled(replace(given, values=other))
+        model, _ = modeled(replace(given, values=other))
         found = reduce(model.system, model.order)
         here, there = (f.separated[model.system.ids] for f in (face, found))
         if len(found.columns) != len(face.columns) or here.any() != there.any() or here.all() != there.all():

@@ -198,8 +198,8 @@ def _matrix(X: Any, names: Any) -> tuple[Any, list[str]]:
 
 def _plain_array(X: Any) -> Array:
     """Return numbers, or objects that are to be numbers, in two dimensions."""
-    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
-        raise DataError("", "X has masked cells; drop the rows or fill the gaps")
+    if isinstance(X, np.ma.MaskedArray):
+        raise DataError("", "X is a masked array, in which some cells have no value: fill them first")
     try:
         matrix = np.asarray(X)
     except ValueError:

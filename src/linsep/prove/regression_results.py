@@ -447,14 +447,13 @@ class Separation:
         import pandas as pd
 
         shown = self.listed
-        return pd.DataFrame(
-            {
-                "name": self.names[:shown],
-                "status": self.statuses[:shown],
-                "direction": [str(value) for value in self.direction[:shown]],
-                "rows": [list(each.rows) for each in self.coefficients],
-            }
-        )
+        columns = {
+            "name": self.names[:shown],
+            "status": self.statuses[:shown],
+            "direction": [str(value) for value in self.direction[:shown]],
+            "rows": [list(each.rows) for each in self.coefficients],
+        }
+        return pd.DataFrame(columns)
 
     def summary(self) -> str:
         """Return what was found as a table and sentences.

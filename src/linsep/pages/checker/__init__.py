@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from linsep.prove.claims import Verdict
 from linsep.prove.documents import to_json
 
-_MODULES = ("exact", "document", "regression", "check", "table", "panel")  # each uses those before
+_MODULES = ("exact", "document", "errors", "regression", "check", "table", "panel")  # each uses those before
 _LARGEST = 1 << 20  # characters of rows that a page carries
 _EXACT = 2**53  # floats hold integers up to here
 

@@ -1,4 +1,4 @@
-"""What a report tells: everything is found out here, nothing is written."""
+"""What a report tells: everything is computed here, nothing is written."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def study(X: Any, y: Any, **asked: Any) -> Study:
     if not 0 < options.test_size < 1:
         raise ParameterError("test_size", options.test_size, "between 0 and 1")
     names = options.feature_names if options.feature_names is not None else getattr(X, "columns", None)
-    X, y = as_matrix(X), class_labels(y)
+    X, y = as_matrix(X, exact=True), class_labels(y)
     if sp.issparse(X) and not X.has_canonical_format:  # once, not in every function that is called below
         X = X.copy()
         X.sum_duplicates()
