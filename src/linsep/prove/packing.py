@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import highspy
 import numpy as np
 
 from linsep.problem import Array, Floats
@@ -32,6 +31,8 @@ class Cover:
     """The fractional cover of refutations, each given as the items it uses, and the packing that is its dual."""
 
     def __init__(self, cost: Array) -> None:
+        import highspy
+
         self.solver = highspy.Highs()
         for name, value in _OPTIONS.items():
             self.solver.setOptionValue(name, value)
@@ -50,6 +51,8 @@ class Cover:
 
     def add(self, sets: Sequence[Array]) -> None:
         """Add refutations."""
+        import highspy
+
         if not sets:
             return
         lengths = np.array([len(each) for each in sets])
@@ -61,6 +64,8 @@ class Cover:
 
     def solve(self, seconds: float) -> tuple[Floats, Floats] | None:
         """Return the cover ``y`` and the packing ``u``; None if the solver gave up or took too long."""
+        import highspy
+
         if self.rows == 0:
             return np.zeros(self.solver.getNumCol()), np.zeros(0)
         for _ in range(2):
