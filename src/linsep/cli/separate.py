@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
 from linsep.cli.cluster_options import Picked, Place
 from linsep.cli.documents import Document
 from linsep.cli.inputs import check_place, kinds, kinds_line, open_data
-from linsep.cli.options import DECIDING, Data, Planes, Reading, Screen, flag, grouped
+from linsep.cli.options import DECIDING, Data, Planes, Reading, Screen, Values, flag, grouped
 from linsep.cli.screen import count, facts_table, headline, meter, plain_text, result
 from linsep.wording import verdict_meaning
 
@@ -29,13 +29,7 @@ class Deciding:
     time_limit: Annotated[
         float | None, typer.Option(metavar="SECONDS", min=0, help="Give up after so long.", rich_help_panel=DECIDING)
     ] = None
-    values: Annotated[
-        Literal["decimal", "binary"] | None,
-        typer.Option(
-            help="Numbers are the decimals that a text shows, its default, or the nearest doubles.",
-            rich_help_panel=DECIDING,
-        ),
-    ] = None
+    values: Values = None
 
 
 @grouped
