@@ -51,7 +51,9 @@ class Study:
     model: Perceptron = field(repr=False)
     trail: Trail = field(repr=False)
     verdict: Verdict
+    reading: dict[str, Any] | None = field(default=None, repr=False)  # how a file became these rows, if one did
     document: str | None = field(default=None, repr=False)  # the proof of the verdict, if it has one
+    documents: dict[str, str] = field(default_factory=dict, repr=False)  # the proofs that can be checked on the page
     table: dict[str, Any] | None = field(default=None, repr=False)  # rows and labels for the checker on the page
     fewest: Fewest | None = field(default=None, repr=False)  # of rows that no plane separates
     margin: Margin | None = None  # augmented, or origin without offset: the one of the theorem
@@ -83,6 +85,7 @@ class Options:
     test_size: float = 0.2
     time_limit: float = 60.0
     random_state: int = 0
+    reading: dict[str, Any] | None = None
 
 
 def study(X: Any, y: Any, **asked: Any) -> Study:
@@ -114,7 +117,8 @@ def study(X: Any, y: Any, **asked: Any) -> Study:
         sizes=np.bincount(codes).tolist(), name=_names(names), fit_intercept=offset, delta=options.delta, X=X, y=y,
         model=model, trail=retrace(model, X, y), verdict=verdict, seconds=seconds,
     )  # fmt: skip
-    found.document = proof_of(verdict, X, y)
+    found.reading = options.reading
+    found.document = proof_of(verdict, X, y, options.reading)
     found.table = None if found.document is None else table_of(X, y)
     if verdict.kind == SEPARABLE:
         _study_margins(found, clock)
