@@ -65,11 +65,11 @@ def report(data: Data, planes: Planes, about: Study, html: Html, *, screen: Scre
     started = time.perf_counter()
     check_place(html.out, *data)
     source = open_data(data, reading, screen)
-    X, y = exact_table(source, default_values(source))
+    values = default_values(source)
+    X, y = exact_table(source, values)
     names = list(source.names) if source.names is not None and len(source.names) == X.shape[1] else None
-    found = study(
-        X, y, fit_intercept=planes.with_offset, feature_names=names, reading=reading_of(source), **asdict(about)
-    )
+    options = {"feature_names": names, "reading": reading_of(source), "values": values, **asdict(about)}
+    found = study(X, y, fit_intercept=planes.with_offset, **options)
     written = page(found, html.title or os.path.basename(source.files[0].name))
     with replacing(html.out) as file:
         file.write(written.encode())

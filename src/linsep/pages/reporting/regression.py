@@ -37,7 +37,9 @@ def regression(found: Study) -> str:
         return section("regression", "Logistic regression", *parts, paragraph(said))
     names = [found.name(j) for j in range(found.features)]
     with found.timed("separation"):
-        result = separation(found.X, found.y, names=names, fit_intercept=found.fit_intercept)
+        result = separation(
+            found.X, found.y, names=names, fit_intercept=found.fit_intercept, values=found.verdict.values
+        )
         rows = [
             [escape(name), f"<b>{status}</b>" if status.endswith("inf") else status, _listed(proving)]
             for name, status, proving in result.coefficients[:_SHOWN]
