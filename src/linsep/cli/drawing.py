@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import io
+import os
 import warnings
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 from linsep.cli.inputs import blocks, open_like
 from linsep.cli.options import ReadingAgain, Screen
 from linsep.cli.screen import count, facts_table, headline, result
+from linsep.data.places import is_url
 
 
 def draw(
@@ -28,8 +29,8 @@ def draw(
     import matplotlib as mpl
 
     mpl.use("Agg")  # files only: no window, no screen needed
-    folder = Path(out)
-    if folder.exists() and not folder.is_dir():
+    folder = out.rstrip("/") or "/"
+    if not is_url(out) and os.path.exists(out) and not os.path.isdir(out):
         raise ValueError(f"{out}: is a file, not a folder")
     X, y = _rows(model, data, reading)
     written: list[str] = []
@@ -42,17 +43,17 @@ def draw(
             except ValueError as error:  # not all models and rows have all figures: say why
                 left_out[name] = str(error)
                 continue
-            path = folder / (f"{name}.{image}" if name != "run" else "run.gif")
+            path = f"{folder}/{name}.{image}" if name != "run" else f"{folder}/run.gif"
             if name != "run":
                 _write(drawn.figure_, path, image)
-            written.append(str(path))
+            written.append(path)
     if not written:
         raise ValueError(next(iter(left_out.values())))
     facts = {"command": "show", "data": data, "rows": X.shape[0], "figures": written, "left_out": left_out}
 
     def show(console: Any) -> None:
         console.print(headline(out, f": {count(len(written), 'figure')}"))
-        lines = {Path(path).name: "written" for path in written}
+        lines = {os.path.basename(path): "written" for path in written}
         console.print(facts_table(lines | {name: f"left out: {reason}" for name, reason in left_out.items()}))
 
     result(facts, screen, show)
@@ -72,7 +73,7 @@ def _rows(model: Any, data: list[str], reading: ReadingAgain) -> tuple[Any, Any]
 
 
 def _figures(
-    model: Any, X: Any, y: Any, folder: Path, style: str, animate: bool
+    model: Any, X: Any, y: Any, folder: str, style: str, animate: bool
 ) -> Iterator[tuple[str, Callable[[], Any]]]:
     """Yield the name of every figure and a function that draws it."""
     import linsep
@@ -112,7 +113,7 @@ def _figures(
     yield "theorem", theorem
     yield "bracket", bracket
     if animate:
-        yield "run", lambda: _film(linsep.animate(model, X, y, folder / "run.gif", style=style))
+        yield "run", lambda: _film(linsep.animate(model, X, y, f"{folder}/run.gif", style=style))
 
 
 def _film(film: Any) -> Any:
@@ -123,13 +124,14 @@ def _film(film: Any) -> Any:
     return film
 
 
-def _write(figure: Any, path: Path, image: str) -> None:
+def _write(figure: Any, path: str, image: str) -> None:
     """Write a figure whole or not at all, and close it."""
     import matplotlib.pyplot as plt
 
     from linsep.data.atomic import replacing
 
-    path.parent.mkdir(parents=True, exist_ok=True)
+    if not is_url(path):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
     buffer = io.BytesIO()
     figure.savefig(buffer, format=image, dpi=150)
     plt.close(figure)

@@ -10,6 +10,8 @@ from linsep.cli.inputs import all_at_once, check_place, open_data
 from linsep.cli.options import OUTPUT, Data, Reading, Screen, flag, grouped
 from linsep.cli.screen import count, facts_table, headline, result
 from linsep.cli.separation import separation_document, verify_separation
+from linsep.data.atomic import replacing
+from linsep.data.places import is_url
 from linsep.wording import verdict_meaning
 
 if TYPE_CHECKING:
@@ -68,8 +70,8 @@ def verify(
     source = open_data(data, reading, screen, **others)
     outcome, shape = _outcome(text, content, source, plain)
     if checker is not None:
-        with open(checker, "w", encoding="utf-8") as file:
-            file.write(program())
+        with replacing(checker) as file:
+            file.write(program().encode())
     meaning = verdict_meaning(verdict.kind, verdict.fit_intercept)
     facts = {
         "command": "verify",
@@ -126,7 +128,7 @@ def _outcome(text: str, content: dict[str, Any], source: Source, plain: bool) ->
     readable = reading is not None and not any("hashed" in column for column in reading["columns"])
     if source.layout is not None and source.layout.words and not source.layout.levels:
         readable = False  # which words there are shows when they are read
-    if not plain or not readable or any(path is None or path.endswith(".zst") for path in paths):
+    if not plain or not readable or any(path is None or is_url(path) or path.endswith(".zst") for path in paths):
         X, y = exact_table(source, content["values"])
         return check_document(text, X, y, plain=plain), X.shape
     content = {**content, "data": {**content["data"], "reading": reading}}

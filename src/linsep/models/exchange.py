@@ -13,6 +13,7 @@ import numpy as np
 
 from linsep.data.atomic import replacing
 from linsep.data.layout import Layout
+from linsep.data.places import masked, open_bytes, size
 from linsep.errors import DataError, DataNote, ParameterError
 from linsep.problem import Array, Floats
 
@@ -150,13 +151,13 @@ def from_liblinear(path: Path) -> Perceptron:
     >>> model.coef_, model.classes_
     (array([[ 0.5, -2. ]]), array([-1,  1]))
     """
-    with open(path, "rb") as file:
+    with open_bytes(path) as file:
         try:
             facts = _header(file)
-            labels, W, b = _weights(file, facts, os.fstat(file.fileno()).st_size)
+            labels, W, b = _weights(file, facts, size(path))
         except (ValueError, KeyError, OverflowError) as error:
             reason = f"its header has no {error}" if isinstance(error, KeyError) else str(error)
-            raise DataError(str(path), f"not LIBLINEAR model text: {reason}") from None
+            raise DataError(masked(str(path)), f"not LIBLINEAR model text: {reason}") from None
     from linsep.models.perceptron import Perceptron  # loads scikit-learn
 
     model = Perceptron(fit_intercept=float(facts["bias"]) >= 0)

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from linsep.clock import Clock
+from linsep.data.places import open_bytes
 from linsep.problem import Array, Dense, Floats
 from linsep.prove import linsep_check
 from linsep.prove.claims import OVERLAP, QUASI, SEPARABLE, Data, Refutation, Verdict
@@ -113,7 +114,7 @@ def text_of(proof: Any) -> str:
     """Return the text of a proof that is given as its text or its path."""
     if isinstance(proof, str) and proof.lstrip().startswith("{"):
         return proof
-    with open(os.fspath(proof), "rb") as file:
+    with open_bytes(os.fspath(proof)) as file:
         content = file.read(linsep_check.LARGEST + 1)
     try:
         return content.decode()
