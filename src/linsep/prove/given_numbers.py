@@ -10,7 +10,7 @@ integers, and a plane is carried over exactly.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -191,8 +191,9 @@ def held(X: Any, values: str, *, offset: bool) -> Held | None:
 
 def _in_integers(X: Array, offset: bool) -> Held | None:
     """Return decimals as integers, None if 64 bits do not suffice."""
-    columns = [[decimal(value) for value in column] for column in X.T.astype(np.float64).tolist()]
-    return _from_fractions(columns, X.shape, offset)
+    values, places = zip(*(np.unique(column, return_inverse=True) for column in X.T.astype(np.float64)), strict=True)
+    columns = [[decimal(value) for value in column.tolist()] for column in values]  # each number once
+    return _from_fractions(columns, X.shape, offset, places)
 
 
 def _as_decimals(cells: Array, columns: Array | None, d: int) -> tuple[Array, Array] | None:
@@ -220,8 +221,13 @@ def _as_decimals(cells: Array, columns: Array | None, d: int) -> tuple[Array, Ar
     return whole, places
 
 
-def _from_fractions(columns: list[list[Any]], shape: tuple[int, int], offset: bool) -> Held | None:
-    """Return columns of fractions as floats or integers, whichever holds them all after shift and scale."""
+def _from_fractions(
+    columns: list[list[Any]], shape: tuple[int, int], offset: bool, places: Sequence[Array] | None = None
+) -> Held | None:
+    """Return columns of fractions as floats or integers, whichever holds them all after shift and scale.
+
+    ``places`` say for every row which number of each column it has; by default each has its own.
+    """
     whole, scales, shifts = [], [], []
     for column in columns:
         scale = math.lcm(*(Fraction(value).denominator for value in column))
@@ -233,7 +239,11 @@ def _from_fractions(columns: list[list[Any]], shape: tuple[int, int], offset: bo
     largest = max((max(map(abs, column), default=0) for column in whole), default=0)
     if largest >= 2**63:
         return None
-    table = np.array(whole, dtype=np.float64 if largest < _EXACT else np.int64).T
+    kind = np.float64 if largest < _EXACT else np.int64
+    numbers_of = [np.array(column, dtype=kind) for column in whole]
+    if places is not None:
+        numbers_of = [column[place] for column, place in zip(numbers_of, places, strict=True)]
+    table = np.array(numbers_of, dtype=kind).T
     return Held(as_rows(np.ascontiguousarray(table.reshape(shape))), shape, tuple(scales), tuple(shifts))
 
 

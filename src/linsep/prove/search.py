@@ -251,7 +251,7 @@ NEAR_CLASSES = 300  # those with the most rows, in which a contradiction is like
 
 
 def nearest_classes(data: Data) -> list[tuple[int, int]]:
-    """Return pairs of classes, first those of many rows whose means are near to each other, in sizes of the columns."""
+    """Return pairs of classes: in turns the one of nearest means, and one of near means and many rows."""
     sizes = np.bincount(data.y, minlength=data.classes)
     present = np.sort(np.argsort(-sizes, kind="stable")[: min(NEAR_CLASSES, int((sizes > 0).sum()))]).tolist()
     rng = np.random.default_rng(0)
@@ -260,11 +260,11 @@ def nearest_classes(data: Data) -> list[tuple[int, int]]:
         members = np.flatnonzero(data.y == c)
         some = np.sort(rng.choice(members, 200, replace=False)) if len(members) > 200 else members
         means.append(to_floats(data.rows, some, data.n_features).mean(axis=0))
-    scaled = np.stack(means) / np.maximum(np.std(means, axis=0), 1e-300)
     i, j = np.tril_indices(len(present), -1)
-    apart = [float(np.linalg.norm(scaled[a] - scaled[b])) for a, b in zip(i.tolist(), j.tolist(), strict=True)]
-    apart /= np.minimum(sizes[present][i], sizes[present][j])
-    return [(present[j[k]], present[i[k]]) for k in np.argsort(apart, kind="stable").tolist()]
+    apart = np.array([np.linalg.norm(means[a] - means[b]) for a, b in zip(i.tolist(), j.tolist(), strict=True)])
+    crowded = apart / np.minimum(sizes[present][i], sizes[present][j])
+    orders = np.stack((np.argsort(apart, kind="stable"), np.argsort(crowded, kind="stable")), axis=1)
+    return [(present[j[k]], present[i[k]]) for k in dict.fromkeys(orders.ravel().tolist())]
 
 
 # ---------------------------------------------------------------------------------------------------------------
