@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
+import os
 import time
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
-from linsep.cli.inputs import all_at_once, check_place, open_data
+from linsep.cli.inputs import check_place, open_data
 from linsep.cli.options import DECIDING, OUTPUT, Data, Planes, Reading, Screen, grouped
 from linsep.cli.screen import count, facts_table, headline, meter, plain_text, result
 
@@ -24,6 +25,13 @@ def errors(
         float,
         typer.Option(metavar="SECONDS", min=0, help="Return what is known after so long.", rich_help_panel=DECIDING),
     ] = 10.0,
+    values: Annotated[
+        Literal["decimal", "binary"] | None,
+        typer.Option(
+            help="Numbers are the decimals that a text shows, its default, or the nearest doubles.",
+            rich_help_panel=DECIDING,
+        ),
+    ] = None,
     max_nodes: Annotated[
         int | None,
         typer.Option(metavar="N", min=1, help="Look at so many cases at most.", rich_help_panel=DECIDING),
@@ -58,12 +66,14 @@ def errors(
     The exit code is 0 if the number of errors is proved to be the least, 0 errors included, and 1 if the bracket is
     open when the time is up. Ctrl-C ends the search early and shows what is known.
     """
+    from linsep.prove.exact_text import default_values, exact_table
     from linsep.prove.fewest import fewest_errors
 
     for path in (out, relabel, proof):
         check_place(path, *data)
     source = open_data(data, reading, screen)
-    X, y = all_at_once(source)
+    meant = values or default_values(source)
+    X, y = exact_table(source, meant)
     started = time.perf_counter()
     with meter("searching", screen) as watching:
 
@@ -78,11 +88,12 @@ def errors(
             max_nodes=max_nodes,
             max_proof_mb=max_proof_mb,
             progress=progress,
+            values=meant,
         )
     seconds = time.perf_counter() - started
     labels = _other_labels(found, X)
     if proof is not None:
-        _write_proof(proof, found, X, y)
+        _write_proof(proof, found, X, y, source)
     if out is not None:
         _rewrite(out, source, X, y, {int(row): None for row in found.rows.tolist()})
     if relabel is not None:
@@ -119,6 +130,7 @@ def _facts(found: Any, X: Any, y: Any, labels: list[Any]) -> dict[str, Any]:
         "features": X.shape[1],
         "classes": list(found.classes),
         "fit_intercept": found.fit_intercept,
+        "values": found.values,
         "lower": found.lower,
         "upper": found.upper,
         "proved": found.proved,
@@ -158,13 +170,18 @@ def _other_labels(found: Any, X: Any) -> list[Any]:
     return [found.classes[c] for c in scores.argmax(axis=1).tolist()]
 
 
-def _write_proof(path: str, found: Any, X: Any, y: Any) -> None:
+def _write_proof(path: str, found: Any, X: Any, y: Any, source: Any) -> None:
     """Write the certificate in one step."""
     from linsep.data.atomic import replacing
-    from linsep.prove.documents import to_json
+    from linsep.prove.documents import about_data, written
+    from linsep.prove.exact_text import reading_of
 
+    found, about = about_data(found, X, y)
+    files = [os.path.basename(file.name) for file in source.files]
+    options = {"command": "errors", "fit_intercept": str(found.fit_intercept), "values": found.values}
+    text = written(found, {**about, "files": files, "reading": reading_of(source)}, options=options)
     with replacing(path) as file:
-        file.write(to_json(found, X, y).encode())
+        file.write(text.encode())
 
 
 def _rewrite(path: str, source: Any, X: Any, y: Any, changes: dict[int, Any]) -> None:

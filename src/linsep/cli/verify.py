@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from linsep.cli.inputs import all_at_once, check_place, open_data
+from linsep.cli.inputs import check_place, open_data
 from linsep.cli.options import OUTPUT, Data, Reading, Screen, flag, grouped
 from linsep.cli.screen import count, facts_table, headline, result
 from linsep.cli.separation import separation_document, verify_separation
-from linsep.wording import verdict_meaning
 
 if TYPE_CHECKING:
     from linsep.data.source import Source
@@ -25,7 +24,8 @@ _VALUES = {
 @grouped
 def verify(
     proof: Annotated[
-        str, typer.Argument(metavar="PROOF", help="A file that separate or separation wrote.", show_default=False)
+        str,
+        typer.Argument(metavar="PROOF", help="A file that separate or errors wrote.", show_default=False),
     ],
     data: Data,
     plain: Annotated[
@@ -48,7 +48,6 @@ def verify(
     from linsep.prove.checking import text_of
     from linsep.prove.documents import opened
     from linsep.prove.exact_text import layout_of
-    from linsep.prove.fewest_document import fewest_opened
     from linsep.prove.standalone import program
 
     check_place(checker, proof, *data)
@@ -56,8 +55,6 @@ def verify(
         text = text_of(proof)
         if (other := separation_document(text)) is not None:
             verify_separation(proof, other, data, screen)
-        if (fewest := fewest_opened(text)) is not None:
-            _verify_fewest(proof, text, fewest[0], all_at_once(open_data(data, reading, screen)), screen)
         verdict, content = opened(text)
     except ValueError as error:
         raise ValueError(f"{proof}: {error}") from None
@@ -70,7 +67,7 @@ def verify(
     if checker is not None:
         with open(checker, "w", encoding="utf-8") as file:
             file.write(program())
-    meaning = verdict_meaning(verdict.kind, verdict.fit_intercept)
+    meaning = content["meaning"]
     facts = {
         "command": "verify",
         "proof": proof,
@@ -100,18 +97,6 @@ def verify(
 
     result(facts, screen, show)
     raise typer.Exit(0 if outcome.holds else 1)
-
-
-def _verify_fewest(proof: str, text: str, fewest: Any, rows: tuple[Any, Any], screen: Screen) -> NoReturn:
-    """Check a proof of the fewest errors, say so and exit."""
-    from linsep.prove.checking import verify as check
-
-    holds = check(text, *rows)
-    meaning = f"at least {fewest.lower:,} and at most {fewest.upper:,} rows are wrong under any plane"
-    facts = {"command": "verify", "proof": proof, "verdict": fewest.kind, "meaning": meaning, "holds": holds}
-    said = f"the proof holds: {fewest.kind}, {meaning}" if holds else "the proof does not hold for these data"
-    result(facts, screen, lambda console: console.print(headline(said)))
-    raise typer.Exit(0 if holds else 1)
 
 
 def _outcome(text: str, content: dict[str, Any], source: Source, plain: bool) -> tuple[Outcome, tuple[int, int]]:

@@ -6,6 +6,7 @@ turned into integers once for all refutations that use them.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from flint import fmpz_mat
 from linsep.problem import Array
 from linsep.prove.claims import Data, Separator
 from linsep.prove.exact_signs import Row, difference, exact_rows, signs
+from linsep.prove.plain_fewest import DEEPEST, UNIT
 
 Claim = Any  # a Fewest: lower, upper, rows, plane, weights, certificate
 
@@ -56,7 +58,7 @@ def lower_holds(proof: Any, lower: int, data: Data, weights: Array, right: tuple
         tables = _Tables(proof, data, weights)
         K = frozenset(tables.group(i) for i in right)
         return tables.cancel() and all(
-            tables.leaf(leaf, right_here, wrong, lower) for leaf, right_here, wrong in tables.leaves(proof.tree, K)
+            tables.leaf(word, rest, right_here, wrong, lower) for word, rest, right_here, wrong in tables.leaves(K)
         )
     except (_Malformed, IndexError, TypeError, ValueError):
         return False
@@ -71,7 +73,9 @@ class _Tables:
 
     def __init__(self, proof: Any, data: Data, weights: Array) -> None:
         self.proof, self.data, self.weights = proof, data, weights
-        used = {i for each in proof.refutations for i in each.rows} | set(_split_rows(proof.tree))
+        used = {i for each in proof.refutations for i in each.rows} | {
+            rest[0] for word, *rest in proof.tree if word == "split"
+        }
         if used and not (min(used) >= 0 and max(used) < len(data.y)):
             raise _Malformed
         self.rows = (
@@ -158,37 +162,37 @@ class _Tables:
                 return False
         return True
 
-    def leaves(self, tree: Any, K: frozenset[int]) -> Any:
+    def leaves(self, K: frozenset[int]) -> Iterator[tuple[str, Any, frozenset[int], frozenset[int]]]:
         """Yield every leaf with the groups held right and wrong on the way to it."""
-        stack = [(tree, K, frozenset[int]())]
-        while stack:
-            here, right, wrong = stack.pop()
-            if isinstance(here, list) and here and type(here[0]) is int:
-                if len(here) != 3:
-                    raise _Malformed
-                g = self.group(here[0])
-                if g in right or g in wrong:
-                    raise _Malformed
-                stack += [(here[1], right | {g}, wrong), (here[2], right, wrong | {g})]
-            else:
-                yield here, right, wrong
+        waiting = [(K, frozenset[int]())]
+        for word, *rest in self.proof.tree:
+            right, wrong = waiting.pop()
+            if word != "split":
+                yield word, rest, right, wrong
+                continue
+            g = self.group(rest[0])
+            if len(rest) != 1 or g in right or g in wrong or len(right) + len(wrong) >= DEEPEST:
+                raise _Malformed
+            waiting += [(right, wrong | {g}), (right | {g}, wrong)]
+        if waiting:
+            raise _Malformed
 
-    def leaf(self, leaf: Any, K: frozenset[int], R: frozenset[int], lower: int) -> bool:
+    def leaf(self, word: str, rest: Any, K: frozenset[int], R: frozenset[int], lower: int) -> bool:
         """Return whether no case is left in a leaf, or its packing reaches the bound."""
-        if type(leaf) is int:
-            P, N = self._side(leaf)
+        if word == "dead":
+            P, N = self._side(*rest)
             return N <= R and P <= K
-        bits = self.proof.bits
         used = [pair for pair in self.proof.common if self._usable(pair[0], K, R)]
         load: dict[int, int] = {}
-        total = sum(self.capacity[g] for g in R) << bits
-        for k, units in [*used, *leaf]:
+        total = sum(self.capacity[g] for g in R) * UNIT
+        for k, units in [*used, *rest]:
             if not self._usable(k, K, R) or type(units) is not int or units < 0:
                 return False
             total += units
             for g in self._side(k)[0] - K:
                 load[g] = load.get(g, 0) + units
-        return total > (lower - 1) << bits and all(units <= self.capacity[g] << bits for g, units in load.items())
+        fits = all(units <= self.capacity[g] * UNIT for g, units in load.items())
+        return word == "packing" and fits and total > (lower - 1) * UNIT
 
     def _side(self, k: int) -> tuple[frozenset[int], frozenset[int]]:
         if type(k) is not int or not 0 <= k < len(self.sides):
@@ -236,14 +240,3 @@ def _heights(data: Data, probe: Array) -> Array:
     lengths: Array = np.diff(data.rows.indptr.astype(np.int64))
     np.add.at(total, np.repeat(np.arange(len(data.y)), lengths), data.rows.data * probe[data.rows.indices])
     return total
-
-
-def _split_rows(tree: Any) -> list[int]:
-    """Return the rows that a tree splits on."""
-    found, stack = [], [tree]
-    while stack:
-        here = stack.pop()
-        if isinstance(here, list) and here and type(here[0]) is int:
-            found.append(here[0])
-            stack += here[1:]
-    return found

@@ -17,6 +17,7 @@ import numpy as np
 
 from linsep.prove import linsep_check, schema
 from linsep.prove.claims import Refutation, Separator, Verdict
+from linsep.prove.fewest_document import fewest_claim, fewest_from
 from linsep.prove.given_numbers import exact_array, is_float
 from linsep.prove.plain import MEANING, number, whole
 
@@ -28,7 +29,7 @@ def to_json(verdict: Any, X: Any, y: Any, *, note: str | None = None, short: boo
 
     Parameters
     ----------
-    verdict : Verdict
+    verdict : Verdict or Fewest
     X : array-like or sparse matrix of shape (n, d)
     y : array-like of shape (n,)
     note : str, optional
@@ -48,15 +49,11 @@ def to_json(verdict: Any, X: Any, y: Any, *, note: str | None = None, short: boo
     >>> json.loads(text)["kind"], json.loads(text)["refutation"]["multipliers"]
     ('quasi', ['1', '1'])
     """
-    if verdict.kind == "fewest-errors":
-        from linsep.prove.fewest_document import fewest_written
-
-        return fewest_written(verdict, X, y)
     verdict, about = about_data(verdict, X, y, short=short)
     return written(verdict, about, note=note)
 
 
-def about_data(verdict: Verdict, X: Any, y: Any, *, short: bool = True) -> tuple[Verdict, dict[str, Any]]:
+def about_data(verdict: Any, X: Any, y: Any, *, short: bool = True) -> tuple[Any, dict[str, Any]]:
     """Return a verdict, perhaps with a shorter proof, and the fingerprint of the data that it is about."""
     from linsep.prove.checking import shortened, table_of
 
@@ -65,24 +62,26 @@ def about_data(verdict: Verdict, X: Any, y: Any, *, short: bool = True) -> tuple
         raise ValueError("these are not the data of the verdict: labels or numbers of features differ")
     for label in verdict.classes:
         _plain(label)
+    short = short and isinstance(verdict, Verdict)
     return shortened(verdict, found) if short else verdict, found.fingerprint(verdict.values)
 
 
 def written(
-    verdict: Verdict, about: dict[str, Any], *, note: str | None = None, options: dict[str, str] | None = None
+    verdict: Any, about: dict[str, Any], *, note: str | None = None, options: dict[str, str] | None = None
 ) -> str:
     """Return a verdict with its proof as a JSON document about data with this fingerprint."""
     from linsep import __version__
 
-    if verdict.kind not in MEANING:
+    if verdict.kind not in linsep_check.KINDS:
         raise ValueError(f"the verdict {verdict.kind!r} has no proof to be written")
+    claim = claim_of(verdict) if isinstance(verdict, Verdict) else fewest_claim(verdict)
     made = {
         "by": f"linsep {__version__}",
         "time": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "options": options or {},
-        "note": note,
+        "note": note or getattr(verdict, "note", None) or None,
     }
-    content = {"format": _SECOND, **claim_of(verdict), "data": {"reading": None, **about}, "made": made}
+    content = {"format": _SECOND, **claim, "data": {"reading": None, **about}, "made": made}
     if len({linsep_check.label_text(label) for label in verdict.classes}) < len(verdict.classes):
         raise ValueError("two classes are spelled the same: a proof file cannot tell them apart")
     content["digest"] = linsep_check.digest_of(content)
@@ -118,8 +117,7 @@ def claim_of(verdict: Verdict) -> dict[str, Any]:
         "refutation": None,
     }
     if plane is not None:
-        W, b = plane.exactly()
-        claim["separator"] = {"w": [[_written(v) for v in w] for w in W], "b": [_written(v) for v in b]}
+        claim["separator"] = plane_written(plane)
     if refutation is not None:
         claim["refutation"] = {
             "rows": refutation.rows.tolist(),
@@ -127,6 +125,12 @@ def claim_of(verdict: Verdict) -> dict[str, Any]:
             "multipliers": [_written(value) for value in refutation.multipliers],
         }
     return claim
+
+
+def plane_written(plane: Separator) -> dict[str, Any]:
+    """Return the weights of a plane as a document has them."""
+    W, b = plane.exactly()
+    return {"w": [[_written(v) for v in w] for w in W], "b": [_written(v) for v in b]}
 
 
 def from_json(text: str) -> tuple[Any, dict[str, Any]]:
@@ -138,7 +142,8 @@ def from_json(text: str) -> tuple[Any, dict[str, Any]]:
 
     Returns
     -------
-    verdict : Verdict
+    verdict : Verdict or Fewest
+        Of a Fewest the depths are not known here: they are NaN.
     fingerprint : dict
 
     Raises
@@ -154,37 +159,37 @@ def from_json(text: str) -> tuple[Any, dict[str, Any]]:
     >>> verdict.kind, fingerprint["n_rows"]
     ('separable', 3)
     """
-    from linsep.prove.fewest_document import fewest_opened
-
-    if (fewest := fewest_opened(text)) is not None:
-        return fewest
     verdict, content = opened(text)
     return verdict, {name: content["data"][name] for name in ("n_rows", "n_features", "sha256")}
 
 
-def opened(text: str) -> tuple[Verdict, dict[str, Any]]:
-    """Return the verdict in a document, and all of its content in the words of format 2."""
+def opened(text: str) -> tuple[Any, dict[str, Any]]:
+    """Return the verdict or the fewest errors in a document, and all of its content in the words of format 2."""
     try:
         content = linsep_check.load(text)
         schema.validate(content)
-        classes = content["classes"]
-        plane, refutation = content["separator"], content["refutation"]
-        verdict = Verdict(
-            content["kind"],
-            None if plane is None else _plane(plane, len(classes), content["n_features"]),
-            None if refutation is None else _refutation(refutation),
-            tuple(classes),
-            content["n_features"],
-            content["fit_intercept"],
-            (-math.inf, math.inf),
-            content["values"],
-        )
+        claim = _verdict(content) if content["kind"] in MEANING else fewest_from(content)
     except ValueError as error:
         raise ValueError(f"this is not a valid proof: {error}") from None
-    return verdict, content
+    return claim, content
 
 
-def _plane(plane: dict[str, Any], classes: int, n_features: int) -> Separator:
+def _verdict(content: dict[str, Any]) -> Verdict:
+    plane, refutation = content["separator"], content["refutation"]
+    return Verdict(
+        content["kind"],
+        None if plane is None else plane_from(plane, len(content["classes"]), content["n_features"]),
+        None if refutation is None else _refutation(refutation),
+        tuple(content["classes"]),
+        content["n_features"],
+        content["fit_intercept"],
+        (-math.inf, math.inf),
+        content["values"],
+    )
+
+
+def plane_from(plane: dict[str, Any], classes: int, n_features: int) -> Separator:
+    """Return the plane that weights of a document are."""
     W, b = plane["w"], plane["b"]
     given = 1 if classes == 2 else classes
     if len(W) != given or len(b) != given or any(len(w) != n_features for w in W):

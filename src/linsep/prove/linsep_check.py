@@ -25,6 +25,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from linsep.prove.plain import MEANING, Fails, Malformed, Row, check_verdict, part
+from linsep.prove.plain_fewest import FEWEST_FIELDS, FEWEST_MEANING, check_fewest
 
 LARGEST = 1 << 26  # bytes of a document
 COMMON = {"format", "kind", "meaning", "fit_intercept", "classes", "n_features", "values", "data", "made", "digest"}
@@ -41,6 +42,7 @@ class Kind(NamedTuple):
 
 
 KINDS = {kind: Kind({"separator", "refutation"}, check_verdict, sentence) for kind, sentence in MEANING.items()}
+KINDS["fewest-errors"] = Kind(FEWEST_FIELDS, check_fewest, FEWEST_MEANING)
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -72,7 +74,7 @@ def load(text: str) -> dict[str, Any]:
     if odd := set(content) ^ (COMMON | kind.fields):
         raise Malformed(f"a field is missing, or not one of a proof: {min(odd)[:40]!r}")
     through = "" if part(content, "fit_intercept", bool) else " through the origin"
-    if part(content, "meaning", str) != kind.meaning.format(through):
+    if part(content, "meaning", str) != kind.meaning.format(through, **content):
         raise Malformed("its sentence is not what it proves")
     if part(content, "values", str) not in ("binary", "decimal"):
         raise Malformed("values must be 'binary' or 'decimal'")

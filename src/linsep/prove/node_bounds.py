@@ -77,7 +77,7 @@ class Bounding:
         if node is search.root and not self.active:
             self._first_refutations()
         line_search.scores(self.A, node.w, scores := np.empty(len(self.A)))
-        wrong = (scores.reshape(-1, self.V) <= 0).any(axis=1)
+        wrong: Array = np.asarray((scores.reshape(-1, self.V) <= 0).any(axis=1))
         self.cover.favor(wrong)  # a refutation of a tight packing has one wrong row
         before, effort = 0.0, 0.0
         while True:

@@ -1,8 +1,9 @@
 // The check of a verdict: every inequality and every sum again, in whole numbers. From the definitions in the mathematics
 // of linsep: scores Θ^c·x + b_c, a refutation as positive multipliers of (row, rival) that cancel, and spans.
 
-import { Fails, Malformed, Sha256, fraction, gcd, hex, isWholeText, nearest, quote, show, utf8, whole, wholeRow } from "./exact.js";
+import { Fails, Malformed, Sha256, dot, fraction, gcd, hex, isWholeText, nearest, quote, show, utf8, whole, wholeRow } from "./exact.js";
 import { labelText, open } from "./document.js";
+import { checkFewest } from "./fewest.js";
 
 const PRIMES = [67_108_859, 67_108_837, 67_108_819]; // products of two remainders stay below 2^53
 
@@ -35,7 +36,8 @@ export async function checkProof(source, table, told = () => {}, seconds = 60) {
     await patience.ask();
     tell("The data", await (claim.first ? firstFingerprint(claim, table, codes, patience) : fingerprint(claim, table, patience)));
     const exact = (i) => withOffset(claim, table.cells(i));
-    if (claim.plane) tell(...await checkPlane(claim, table, codes, exact, patience));
+    if (claim.fewest) for (const step of await checkFewest(claim, codes, exact, patience)) tell(...step);
+    else if (claim.plane) tell(...await checkPlane(claim, table, codes, exact, patience));
     if (claim.refutation) tell(...checkSum(claim, codes, exact, table));
     if (claim.kind === "overlap") tell(...await checkSpan(claim, codes, exact, patience));
     return { holds: true, kind: claim.kind, meaning: claim.meaning, steps };
@@ -124,7 +126,6 @@ function withOffset(claim, cells) { // (x, 1), or x through the origin, as whole
   const { cells: values, scale } = wholeRow(cells, claim.values);
   return { cells: claim.offset ? [...values, scale] : values, scale };
 }
-const dot = (u, v) => u.reduce((sum, a, j) => (a && v[j] ? sum + a * v[j] : sum), 0n);
 
 async function checkPlane(claim, table, codes, exact, patience) {
   const strictly = claim.kind === "separable", d = claim.features;

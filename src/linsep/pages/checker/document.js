@@ -118,18 +118,18 @@ export const strip = (text) => text.replace(ENDS, "");
 
 // ------------------------------------------------------------------------------------------------------------- the fields
 
+const LARGEST_WHOLE = Number.MAX_SAFE_INTEGER;
 export const text = (v) => typeof v === "string", flag = (v) => typeof v === "boolean", list = (v) => Array.isArray(v);
 const object = (v) => v instanceof Map;
-const count = (v) => v instanceof Numeral && v.isWhole && v.value >= 0 && v.value <= Number.MAX_SAFE_INTEGER;
+const count = (v) => v instanceof Numeral && v.isWhole && v.value >= 0 && v.value <= LARGEST_WHOLE;
 const maybe = (kind) => (v) => v === null || kind(v);
 const sealed = (v) => text(v) && /^[0-9a-f]{64}$/.test(v), texts = (v) => list(v) && v.every(text);
 const FIELDS = {
   data: { n_rows: count, n_features: count, sha256: sealed, reading: maybe(object), files: texts },
   made: { by: text, time: text, options: (v) => object(v) && [...v.values()].every(text), note: maybe(text) },
-  document: {
-    format: text, kind: text, meaning: text, fit_intercept: flag, classes: list, n_features: count, values: text,
-    separator: maybe(object), refutation: maybe(object), data: object, made: object, digest: text,
-  },
+  document: { format: text, kind: text, meaning: text, fit_intercept: flag, classes: list, n_features: count, values: text, data: object, made: object, digest: text },
+  verdict: { separator: maybe(object), refutation: maybe(object) },
+  fewest: { lower: count, upper: count, wrong: list, weights: maybe(list), separator: object, refutations: list, common: list, tree: list },
   separator: { w: list, b: list },
   refutation: { rows: list, rivals: list, multipliers: list },
 };
@@ -137,6 +137,7 @@ export const MEANINGS = Object.assign(Object.create(null), { // nothing else has
   separable: (through) => `a plane${through} has every row strictly on its side`,
   quasi: (through) => `no plane${through} has every row strictly on its side, but one has none on the wrong side`,
   overlap: (through) => `every plane${through} has rows on the wrong side, or all rows on it`,
+  "fewest-errors": (through, claim) => `the fewest errors of any plane${through} are between ${claim?.lower.value} and ${claim?.upper.value}`,
 });
 
 export function fields(of, kinds, what, optional = []) {
@@ -168,18 +169,19 @@ export function open(source) {
   if (found.get("digest") !== digest) throw new Malformed("it was altered: its digest does not fit its content");
   if (format === "linsep proof 1") found = renewed(found);
   if (!Object.hasOwn(MEANINGS, found.get("kind"))) throw new Malformed(`this page does not check proofs of the kind ${quote(found.get("kind"))}`);
-  const claim = fields(found, FIELDS.document, "the proof"), about = fields(claim.data, FIELDS.data, "data", ["files"]), names = classes(claim);
+  const counted = found.get("kind") === "fewest-errors";
+  const claim = fields(found, { ...FIELDS.document, ...(counted ? FIELDS.fewest : FIELDS.verdict) }, "the proof"), about = fields(claim.data, FIELDS.data, "data", ["files"]), names = classes(claim);
   fields(claim.made, FIELDS.made, "made");
-  if (claim.meaning !== MEANINGS[claim.kind](claim.fit_intercept ? "" : " through the origin")) throw new Malformed("its sentence is not what it proves");
+  if (claim.meaning !== MEANINGS[claim.kind](claim.fit_intercept ? "" : " through the origin", claim)) throw new Malformed("its sentence is not what it proves");
   if (claim.values !== "binary" && claim.values !== "decimal") throw new Malformed("values must be “binary” or “decimal”");
-  if ((claim.separator === null) !== (claim.kind === "overlap") || (claim.refutation === null) !== (claim.kind === "separable")) {
+  if (!counted && ((claim.separator === null) !== (claim.kind === "overlap") || (claim.refutation === null) !== (claim.kind === "separable"))) {
     throw new Malformed(`the proof of ${quote(claim.kind)} has not the parts that it needs, or others`);
   }
   const features = claim.n_features.value;
   if (about.n_features.value !== features) throw new Malformed("it names two numbers of features");
   return {
     digest, first: format === "linsep proof 1", kind: claim.kind, meaning: claim.meaning, offset: claim.fit_intercept, classes: names, features, values: claim.values,
-    plane: claim.separator && plane(claim.separator, names.length, features), refutation: claim.refutation && refutation(claim.refutation),
+    plane: claim.separator && plane(claim.separator, names.length, features), refutation: claim.refutation && refutation(claim.refutation), fewest: counted ? fewest(claim, names.length) : null,
     rows: about.n_rows.value, sha256: about.sha256, reading: about.reading,
   };
 }
@@ -208,4 +210,34 @@ function refutation(given) {
     throw new Malformed("a refutation must name a row and a rival for each of its multipliers, at least one");
   }
   return { rows: counts(rows, "rows"), rivals: counts(rivals, "rivals"), multipliers: numbers(multipliers) };
+}
+
+// The parts of a proof of the fewest errors: row numbers, whole multipliers, weights in units of 2^-20.
+function fewest({ lower, upper, wrong, weights, refutations, common, tree }, classes) {
+  const length = classes === 2 ? 2 : 3, table = refutations.map((entry) => {
+    if (!list(entry) || entry.length !== length || !entry.every(list)) throw new Malformed("a refutation of the proof has not the parts that it must have");
+    const rows = counts(entry[0], "rows"), rivals = classes > 2 ? counts(entry[1], "rivals") : null, multipliers = entry.at(-1).map(multiplier);
+    if (!rows.length || rows.length !== multipliers.length || (rivals && rivals.length !== rows.length)) throw new Malformed("a refutation must have a row for each of its multipliers, at least one");
+    if (rivals && (rivals.some((c) => c >= classes) || multipliers.some((m) => m < 0n))) throw new Malformed("a refutation names a class that there is not, or a multiplier is negative");
+    return { rows, rivals, multipliers };
+  });
+  const refuted = (k) => { if (!count(k) || k.value >= table.length) throw new Malformed("a refutation is named that there is not"); return k.value; };
+  const pair = (entry) => {
+    if (!list(entry) || entry.length !== 2 || !count(entry[1])) throw new Malformed("a packing must hold pairs: a refutation and its weight");
+    return { k: refuted(entry[0]), units: BigInt(entry[1].value) };
+  };
+  const nodes = tree.map((entry) => {
+    const [word, ...rest] = list(entry) ? entry : [];
+    if (word === "split" && rest.length === 1) return { word, row: counts(rest, "rows")[0] };
+    if (word === "dead" && rest.length === 1) return { word, k: refuted(rest[0]) };
+    if (word === "packing") return { word, pairs: rest.map(pair) };
+    throw new Malformed("a node of the tree must be a split, dead or a packing");
+  });
+  return { lower: lower.value, upper: upper.value, wrong: counts(wrong, "wrong rows"), weights: weights && counts(weights, "weights"), table, common: common.map(pair), nodes };
+}
+function multiplier(given) {
+  const short = given instanceof Numeral && given.isWhole && Math.abs(given.value) <= LARGEST_WHOLE;
+  const { top, bottom } = short ? { top: BigInt(given.text), bottom: 1n } : number(given);
+  if (top === 0n || top % bottom) throw new Malformed("a multiplier must be a whole number other than 0");
+  return top / bottom;
 }
