@@ -85,12 +85,15 @@ class Bounding:
             if node.dead is not None:
                 return True
             value = self._solve()
+            if value is None:  # the solver gave up: what is proved so far holds
+                return False
             if node.spent + value > search.target - 1 + EPS:
                 return True
             if value - before > _GAIN * max(1.0, value):
                 before, effort = value, 0.0
             if effort > _PATIENCE:
                 return False
+            search.wander()
             asked = self.asked
             if not (self._from_pool() or self._priced() or self._settled()):
                 return False
@@ -152,13 +155,12 @@ class Bounding:
         self.members.update(new)
         return len(new)
 
-    def _solve(self) -> float:
-        """Solve the packing programme, note its bound, and return it."""
+    def _solve(self) -> float | None:
+        """Solve the packing programme, note its bound, and return it; None if that could not be done."""
         clock, node = self.search.clock, self.node
-        found = self.cover.solve(clock.spare)
+        found = self.cover.solve(clock)
         if found is None:
-            clock.check()
-            raise ArithmeticError("the packing programme could not be solved: please report these data")
+            return None
         node.y, u = found
         value = float(u.sum())
         if node.spent + value >= node.bound or not node.packing:
