@@ -29,9 +29,9 @@ from linsep.prove.search import decide
 
 EPS = 1e-4  # how far a packing must be above the bound it proves: dyadic weights lose less
 _STEPS = 1500  # line searches to begin with, where they cost little
-_STARTS = 3  # more planes to begin with, there
+_STARTS = 1  # more planes to begin with, there
 _WORK = 3e7  # cells that line searches may look at in one go
-_ROUND_WORK = 1.5e5  # in each round of the packing programme
+_ROUND_WORK = 3e5  # in each round of the packing programme
 _DEPTH = 400  # splits on the way to a node, at most
 
 

@@ -20,6 +20,7 @@ from linsep.prove.fewest_search import EPS, Node, Search
 from linsep.prove.packing import Cover
 
 _LOOSE = 0.3  # refutations covered by so much more than 1 are not passed on
+_DROP = 0.3  # the share of such refutations at which they are taken out of the programme
 _SMOOTH = 0.7  # the share of earlier prices in those that new refutations are found at
 _NOISE = 0.01  # added to prices
 _MOST = 400  # programmes of one round
@@ -93,6 +94,7 @@ class Bounding:
                 before, effort = value, 0.0
             if effort > _PATIENCE:
                 return False
+            self._drop_loose()
             search.wander()
             asked = self.asked
             if not (self._from_pool() or self._priced() or self._settled()):
@@ -169,6 +171,16 @@ class Bounding:
             exact = sum(k not in self.pool.exact for k, _ in node.packing)
             clock.reserve = 1.2 * self.search.pace * exact + self.search.closing
         return value
+
+    def _drop_loose(self) -> None:
+        """Take refutations out of the programme that the cover has more than covered; they come back from the pool."""
+        covered = self.pool.covered(self.node.y, self.state)[self.active]
+        loose = np.flatnonzero(covered > 1 + _LOOSE)
+        if len(loose) > _DROP * len(self.active):
+            self.cover.drop(loose)
+            gone = set(loose.tolist())
+            self.members.difference_update(self.active[p] for p in gone)
+            self.active = [k for p, k in enumerate(self.active) if p not in gone]
 
     def _from_pool(self) -> int:
         """Add refutations found elsewhere that the cover lacks."""

@@ -63,6 +63,17 @@ class Cover:
         self.solver.addRows(len(sets), np.ones(len(sets)), top, len(indices), starts, indices, np.ones(len(indices)))
         self.rows += len(sets)
 
+    def drop(self, which: Array) -> None:
+        """Remove refutations by their numbers, the others move up; the next programme goes on without them."""
+        basis = self.solver.getBasis()
+        keep = np.ones(self.rows, dtype=bool)
+        keep[which] = False
+        status = basis.row_status
+        basis.row_status = [status[k] for k in np.flatnonzero(keep).tolist()]
+        self.solver.deleteRows(len(which), which.astype(np.int32))
+        self.solver.setBasis(basis)
+        self.rows -= len(which)
+
     def solve(self, clock: Budget) -> tuple[Floats, Floats] | None:
         """Return the cover ``y`` and the packing ``u``; None if the solver gave up.
 
