@@ -13,7 +13,12 @@ import pytest
 import scipy.sparse as sp
 
 import linsep
+from linsep.cli import main
 from linsep.pages import checker
+from test_separation import FAMILIES
+from test_separation_proofs import answer as separation_answer
+from test_separation_proofs import forgeries
+from test_separation_proofs import proofs as separation_proofs
 
 playwright = pytest.importorskip("playwright.sync_api", reason="Playwright for Python is not installed")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -147,10 +152,10 @@ def forged(text, rng):
     return sealed(content)
 
 
-def believed(text, X, y, plain=False):
+def believed(text, X, y):
     """Say whether Python accepts a document."""
     try:
-        return linsep.verify(text, X, y, plain=plain)
+        return linsep.verify(text, X, y)
     except (ValueError, OSError):  # what does not begin as a document is taken for a path
         return False
 
@@ -164,90 +169,6 @@ def test_forged_proofs(page, proofs):
     assert 0 < sum(wanted) < 0.4 * len(cases)  # some changes change nothing
     for (holds, reason, _), case, want in zip(checked(page, cases), cases, wanted, strict=True):
         assert holds == want, (reason, case)
-
-
-@pytest.fixture(scope="module")
-def counted():
-    """Return (document, X, y) of proofs of the fewest errors: duplicates, weights, three classes, trees of cases."""
-    found = []
-    rng = np.random.default_rng(11)
-    for t in range(40):
-        classes = 3 if t % 4 == 3 else 2
-        n, d = int(rng.integers(5, 9 if classes == 3 else 25)), int(rng.integers(1, 4))
-        X = rng.integers(-2, 3, (n, d)) if t % 3 else rng.standard_normal((n, d))
-        y = np.append(rng.integers(0, classes, n - classes), range(classes))
-        weights = {"sample_weight": rng.integers(0, 3, n)} if t % 5 == 1 else {}
-        values = "decimal" if t % 2 else "binary"
-        fewest = linsep.fewest_errors(X * 0.1, y, fit_intercept=t % 7 > 0, values=values, **weights)
-        found.append((linsep.to_json(fewest, X * 0.1, y), X * 0.1, y))
-    X = rng.standard_normal((60, 5))
-    y = (X[:, 0] + 1.5 * rng.standard_normal(60) > 0).astype(int)
-    found.append((linsep.to_json(linsep.fewest_errors(X, y, max_nodes=9), X, y), X, y))
-    assert any('["split"' in text for text, *_ in found)
-    return found
-
-
-def test_fewest_errors_that_hold(page, counted):
-    for holds, reason, steps in checked(page, counted):
-        assert holds, reason
-        assert [step.split(":")[0] for step in steps[2:]] == ["The plane", "The cases"]
-    for text, X, y in counted:
-        assert linsep.verify(text, X, y)
-        assert linsep.verify(text, X, y, plain=True)
-
-
-def miscounted(text, rng):
-    """Return a proof of the fewest errors in which one thing was changed, with a digest that fits again."""
-    content = json.loads(text)
-    tree, table = content["tree"], content["refutations"]
-    packings = [entry for entry in tree if entry[0] == "packing" and len(entry) > 1]
-    changes = {
-        "lower": lambda: content.update(lower=content["lower"] + 1),
-        "both": lambda: content.update(lower=content["lower"] + 1, upper=content["upper"] + 1),
-        "upper": lambda: content.update(upper=content["upper"] + rng.choice((-1, 1))),
-        "negative": lambda: content.update(lower=-1),
-        "less": lambda: content.update(lower=max(0, content["lower"] - 1)),
-        "wrong": lambda: content["wrong"].pop(),
-        "twice": lambda: content["wrong"].append(content["wrong"][0]),
-        "other row": lambda: content["wrong"].__setitem__(0, rng.randrange(9)),
-        "weights": lambda: content.update(weights=[2] * content["data"]["n_rows"]),
-        "offset": lambda: content.update(fit_intercept=not content["fit_intercept"]),
-        "values": lambda: content.update(values={"binary": "decimal", "decimal": "binary"}[content["values"]]),
-        "multiplier": lambda: rng.choice(table)[-1].__setitem__(0, rng.choice((0, 1, -1, 7, "1/2", "0x3", 0.5))),
-        "row": lambda: rng.choice(table)[0].__setitem__(0, rng.choice((0, 1, 10**6, -1, "0"))),
-        "class": lambda: rng.choice(table)[1].__setitem__(0, rng.choice((0, 1, 2, 3))),
-        "short": lambda: rng.choice(table).pop(),
-        "units": lambda: rng.choice(packings)[1].__setitem__(1, rng.choice((0, 1, 1 << 19, 1 << 20, 1 << 22, -1))),
-        "place": lambda: rng.choice(packings)[1].__setitem__(0, rng.choice((0, 1, 10**6))),
-        "common": lambda: content["common"][0].__setitem__(1, rng.choice((0, 1 << 20, 1 << 22))),
-        "more common": lambda: content["common"].append([0, rng.choice((0, 1 << 20))]),
-        "cut": lambda: tree.pop(),
-        "more": lambda: tree.append(["packing"]),
-        "split": lambda: tree.__setitem__(0, ["split", rng.randrange(9)]),
-        "dead": lambda: tree.__setitem__(-1, ["dead", rng.choice((0, 1))]),
-        "word": lambda: tree.__setitem__(-1, ["done"]),
-        "weight": lambda: content["separator"]["w"][0].__setitem__(0, rng.choice(("0", "1", "-2"))),
-    }
-    try:
-        changes[rng.choice(sorted(changes))]()
-    except (KeyError, IndexError):
-        return None
-    through = "" if content["fit_intercept"] else " through the origin"
-    bounds = f"between {content['lower']} and {content['upper']}"
-    content["meaning"] = f"the fewest errors of any plane{through} are {bounds}"
-    return sealed(content)
-
-
-def test_forged_fewest_errors(page, counted):
-    rng = random.Random(4)
-    cases = [(miscounted(text, rng), X, y) for text, X, y in counted for _ in range(25)]
-    cases = [case for case in cases if case[0] is not None]
-    assert len(cases) > 500
-    wanted = [believed(*case) for case in cases]
-    assert 0 < sum(wanted) < 0.4 * len(cases)  # some claim less, or change nothing
-    for (holds, reason, _), case, want in zip(checked(page, cases), cases, wanted, strict=True):
-        assert holds == want, (reason, case)
-        assert believed(*case, plain=True) == want, case
 
 
 def test_changed_data(page, proofs):
@@ -442,3 +363,44 @@ def test_what_has_no_document_has_no_button():
     X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.empty(4, dtype=object)
     y[:] = [(1, 2), (1, 2), (3, 4), (3, 4)]  # labels that JSON cannot hold
     assert checker.proof_of(linsep.separate(X, y), X, y) is None
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Separation in regression models
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_proofs_of_separation_and_forged_ones(page, family):
+    cases = []
+    for text, X, y in separation_proofs(family, 8):
+        cases.append((text, X, y))
+        cases += [(changed, X, y) for _, changed in list(forgeries(text))[:: 1 if len(cases) < 200 else 9]]
+    said = page.evaluate(CHECK, [{"document": text, "table": checker.table_of(X, y)} for text, X, y in cases])
+    held = 0
+    for (holds, reason, steps), (text, X, y) in zip(said, cases, strict=True):
+        assert holds == bool(separation_answer(text, X, y, plain=True)), (reason, text)
+        assert not holds or [step.split(":")[0] for step in steps][-2:] == ["The rest", "The coefficients"]
+        held += holds
+    assert held >= 8
+
+
+def test_a_dropped_file_is_read_as_the_proof_of_a_model_says(page, tmp_path):
+    lines = ["y,a,b,c,w", "1,0.1, north ,3,1", "0,0.7,south,2,2", "1,NA,south,1,1", "0,0.3,north,1,0"]
+    (tmp_path / "t.csv").write_text("\n".join([*lines, "1,1.1,south,2,1", "0,0.2,north,3,1", "1,0.9,north,1,1"]))
+    for values in ("decimal", "binary"):
+        options = ["--formula", "y ~ a*b + a:w + C(c)", "--weights", "w", "--missing", "drop", "--values", values]
+        with pytest.raises(SystemExit):
+            main(["separation", str(tmp_path / "t.csv"), *options, "--proof", str(tmp_path / "p.json"), "--quiet"])
+        document = (tmp_path / "p.json").read_text()
+        inside = checker.script().replace("return { checkProof,", "return { csvTable, open, checkProof,")
+        page.add_script_tag(content=inside.replace("const linsepChecker", "window.readsModels", 1))
+        for data in ((tmp_path / "t.csv").read_text(), (tmp_path / "t.csv").read_text().replace("0.7", "0.8")):
+            found = page.evaluate(
+                """async ([source, data]) => {
+                  const { checkProof, csvTable, open } = readsModels, bytes = new TextEncoder().encode(data);
+                  const { holds, reason } = await checkProof(source, csvTable(open(source), [bytes]));
+                  return [holds, reason ?? ""];
+                }""",
+                [document, data],
+            )
+            assert found[0] == ("0.7" in data), found[1]

@@ -273,7 +273,7 @@ def test_the_schema_is_one():
 def test_the_examples_of_the_page_hold(tmp_path, checker):
     page = (Path(__file__).parent.parent / "docs" / "proof-format.md").read_text()
     examples = re.findall(r"```text\n(.*?)```\n\n```json\n(.*?)```", page, re.S)
-    assert len(examples) == 4
+    assert len(examples) == 3
     for text, proof in examples:
         (tmp_path / "data.csv").write_text(text)
         (tmp_path / "proof.json").write_text(proof)

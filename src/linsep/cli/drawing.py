@@ -5,38 +5,41 @@ from __future__ import annotations
 import io
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+import typer
 
 from linsep.cli.inputs import blocks, open_like
-from linsep.cli.options import ReadingAgain, Screen
+from linsep.cli.options import ReadingAgain, Screen, flag
 from linsep.cli.screen import count, facts_table, headline, result
 
 
-def draw(
-    model: Any,
-    data: list[str],
-    out: str,
-    screen: Screen,
-    reading: ReadingAgain,
-    *,
-    image: str,
-    style: str,
-    animate: bool,
-) -> None:
+@dataclass(frozen=True)
+class Pictures:
+    """Which figures to write, and where."""
+
+    out: Annotated[str, typer.Option("--out", "-o", metavar="DIR", help="Folder for the figures.")] = "figures"
+    image: Annotated[Literal["png", "svg", "pdf"], typer.Option(help="Kind of the figures.")] = "png"
+    style: Annotated[Literal["light", "dark"], typer.Option(help="Of the figures.")] = "light"
+    animate: Annotated[bool, flag("--animate", "Write the run as run.gif, too.")] = False
+
+
+def draw(model: Any, data: list[str], reading: ReadingAgain, screen: Screen, pictures: Pictures) -> None:
     """Write the figures of a model among some rows into a folder, and say which."""
     import matplotlib as mpl
 
     mpl.use("Agg")  # files only: no window, no screen needed
-    folder = Path(out)
+    folder, image = Path(pictures.out), pictures.image
     if folder.exists() and not folder.is_dir():
-        raise ValueError(f"{out}: is a file, not a folder")
+        raise ValueError(f"{pictures.out}: is a file, not a folder")
     X, y = _rows(model, data, reading)
     written: list[str] = []
     left_out: dict[str, str] = {}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")  # they are in its order
-        for name, figure in _figures(model, X, y, folder, style, animate):
+        for name, figure in _figures(model, X, y, folder, pictures.style, pictures.animate):
             try:
                 drawn = figure()
             except ValueError as error:  # not all models and rows have all figures: say why
@@ -51,7 +54,7 @@ def draw(
     facts = {"command": "show", "data": data, "rows": X.shape[0], "figures": written, "left_out": left_out}
 
     def show(console: Any) -> None:
-        console.print(headline(out, f": {count(len(written), 'figure')}"))
+        console.print(headline(pictures.out, f": {count(len(written), 'figure')}"))
         lines = {Path(path).name: "written" for path in written}
         console.print(facts_table(lines | {name: f"left out: {reason}" for name, reason in left_out.items()}))
 
@@ -94,7 +97,7 @@ def _figures(
         margin, _ = theorem_margin(model, trail, X, y)
         if margin is None:
             raise ValueError(
-                "the largest margin of so many features is not searched for, and the run did not end separated"
+                "linsep does not search for the largest margin of this many features, and the run did not end separated"
             )
         return linsep.TheoremDisplay(audit_trail(model, trail, X, y, margin=margin)).plot(style=style)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -9,7 +10,7 @@ import typer
 from linsep.cli.inputs import check_place, open_data
 from linsep.cli.options import OUTPUT, Data, Reading, Screen, flag, grouped
 from linsep.cli.screen import count, facts_table, headline, result
-from linsep.cli.separation import separation_document, verify_separation
+from linsep.cli.separation import verify_separation
 
 if TYPE_CHECKING:
     from linsep.data.source import Source
@@ -21,22 +22,29 @@ _VALUES = {
 }
 
 
-@grouped
-def verify(
-    proof: Annotated[
-        str,
-        typer.Argument(metavar="PROOF", help="A file that separate or errors wrote.", show_default=False),
-    ],
-    data: Data,
+@dataclass(frozen=True)
+class Check:
+    """Which code is to be trusted."""
+
     plain: Annotated[
         bool, flag("--plain", "Check with one page of plain integers alone: slower, and nothing else to trust.")
-    ] = False,
+    ] = False
     checker: Annotated[
         str | None,
         typer.Option(
             metavar="OUT", help="Write the plain check as a Python program that needs nothing.", rich_help_panel=OUTPUT
         ),
-    ] = None,
+    ] = None
+
+
+@grouped
+def verify(
+    proof: Annotated[
+        str,
+        typer.Argument(metavar="PROOF", help="A file that separate, errors or separation wrote.", show_default=False),
+    ],
+    data: Data,
+    check: Check,
     *,
     screen: Screen,
     reading: Reading,
@@ -47,56 +55,72 @@ def verify(
     """
     from linsep.prove.checking import text_of
     from linsep.prove.documents import opened
-    from linsep.prove.exact_text import layout_of
-    from linsep.prove.standalone import program
+    from linsep.prove.regression_documents import separation_opened
 
-    check_place(checker, proof, *data)
+    check_place(check.checker, proof, *data)
     try:
         text = text_of(proof)
-        if (other := separation_document(text)) is not None:
-            verify_separation(proof, other, data, screen)
+        if (other := separation_opened(text)) is not None:
+            _write_checker(check.checker)
+            verify_separation(proof, other, data, check.plain, screen)
         verdict, content = opened(text)
     except ValueError as error:
         raise ValueError(f"{proof}: {error}") from None
-    how = content["data"].get("reading")
-    asked = any((reading.target, reading.ignore, reading.categorical, reading.text))
-    layout = None if how is None or asked else layout_of(how)
-    others = {} if layout is None else {"layout": layout, "target": layout.target, "missing": how["missing"]}
-    source = open_data(data, reading, screen, **others)
-    outcome, shape = _outcome(text, content, source, plain)
-    if checker is not None:
-        with open(checker, "w", encoding="utf-8") as file:
-            file.write(program())
-    meaning = content["meaning"]
+    source = open_data(data, reading, screen, **_as_written(content["data"].get("reading"), reading))
+    outcome, shape = _outcome(text, content, source, check.plain)
+    _write_checker(check.checker)
     facts = {
         "command": "verify",
         "proof": proof,
         "data": data,
         "verdict": verdict.kind,
-        "meaning": meaning,
+        "meaning": content["meaning"],
         "fit_intercept": verdict.fit_intercept,
         "values": verdict.values,
         "holds": outcome.holds,
         "why": outcome.why or None,
-        "plain": plain,
+        "plain": check.plain,
         "checked": list(outcome.checked),
-        "made": content["made"] or None,
+        "made": content["made"] if content["made"]["by"] else None,
     }
 
     def show(console: Any) -> None:
         if outcome.holds:
-            console.print(headline(f"the proof holds: {verdict.kind}, {meaning}"))
+            console.print(headline(f"the proof holds: {verdict.kind}, {facts['meaning']}"))
             console.print(facts_table(_lines(content, outcome, source, shape)))
         else:
-            about = content["data"]
             console.print(headline("the proof does not hold for these data"))
-            console.print(
-                f"It was written for {about['n_rows']} rows of {about['n_features']} features; these are {shape[0]} "
-                f"of {shape[1]}. It fails because {outcome.why}."
-            )
+            console.print(_why_not(content["data"], outcome, shape))
 
     result(facts, screen, show)
     raise typer.Exit(0 if outcome.holds else 1)
+
+
+def _why_not(about: dict[str, Any], outcome: Outcome, shape: tuple[int, int]) -> str:
+    """Return why a proof fails, and for which data it was written."""
+    return (
+        f"It was written for {about['n_rows']} rows of {about['n_features']} features; these are {shape[0]} of "
+        f"{shape[1]}. It fails because {outcome.why}."
+    )
+
+
+def _write_checker(path: str | None) -> None:
+    """Write the plain check as one program."""
+    from linsep.prove.standalone import program
+
+    if path is not None:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(program())
+
+
+def _as_written(how: dict[str, Any] | None, reading: Reading) -> dict[str, Any]:
+    """Return how the proof says that its data are read, nothing if the user says how."""
+    from linsep.prove.exact_text import layout_of
+
+    if how is None or any((reading.target, reading.ignore, reading.categorical, reading.text)):
+        return {}
+    layout = layout_of(how)
+    return {} if layout is None else {"layout": layout, "target": layout.target, "missing": how["missing"]}
 
 
 def _outcome(text: str, content: dict[str, Any], source: Source, plain: bool) -> tuple[Outcome, tuple[int, int]]:
@@ -134,6 +158,6 @@ def _lines(content: dict[str, Any], outcome: Outcome, source: Source, shape: tup
         lines["checked" if k == 0 else " " * k] = line
     lines["not checked"] = "who made the proof and when; what the columns mean; whether the table is the right one"
     made = content["made"]
-    if made:
+    if made["by"]:
         lines["made"] = f"by {made['by']}, {made['time']}" + (f": {made['note']}" if made["note"] else "")
     return lines

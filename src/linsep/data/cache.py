@@ -100,7 +100,7 @@ class BlockCache:
         return place
 
     def finish(self, size: int) -> None:
-        """Know that all blocks are there, of so many bytes of files."""
+        """Note that all blocks are there, and the size of the files."""
         self.size = size
         if self._file is not None and self._length:
             self._file.flush()

@@ -31,7 +31,7 @@ LABEL, UNWANTED = -1, -2
 
 @compiled
 def measure(text):
-    """Count lines and colons: there are at most so many rows and stored values."""
+    """Count lines and colons: upper bounds on rows and stored values."""
     lines, colons = 0, 0
     for i in range(len(text)):
         lines += text[i] == 10
@@ -146,7 +146,7 @@ def _number(text, p, delimiter):
 
 
 @compiled
-def walk_libsvm(text, base, labelled, largest, numbers, kinds, starts, indptr, indices, values, late, late_starts):
+def walk_libsvm(text, base, labeled, largest, numbers, kinds, starts, indptr, indices, values, late, late_starts):
     """Walk over the text once, row by row; stop at the first thing that is wrong and say what and where."""
     p, stop = np.uint64(0), np.uint64(len(text))
     row, stored, postponed = np.uint64(0), np.uint64(0), np.uint64(0)
@@ -174,7 +174,7 @@ def walk_libsvm(text, base, labelled, largest, numbers, kinds, starts, indptr, i
             while q < p and text[q] != 58:
                 q += _ONE
             if q < p:  # the first token is index:value already
-                if labelled:
+                if labeled:
                     code = NO_LABEL
                     break
                 p = place

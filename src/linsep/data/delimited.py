@@ -303,7 +303,7 @@ class DelimitedSource(TableSource):
         return (self._all if self._header else None), self._target, cells()
 
     def _texts(self, file: File, skip: int) -> Iterator[memoryview]:
-        """Yield whole rows without the header, which takes so many lines; buffers are used again, see `pieces`."""
+        """Yield whole rows without the lines of the header; buffers are used again, see `pieces`."""
         delimiter = ord(self._delimiter)
 
         def cut(buffer: bytearray, filled: int) -> int:

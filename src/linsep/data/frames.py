@@ -23,8 +23,8 @@ _SURE = 16  # characters, of which at most 15 are digits of a number that a floa
 class Frame:
     """Columns by name: arrays of numbers, of ``Decimal`` where floats are too short, or of words."""
 
-    def __init__(self, columns: dict[str, Array], gaps: dict[str, Array], text: bool) -> None:
-        self._columns, self.gaps, self.text = columns, gaps, text
+    def __init__(self, columns: dict[str, Array], gaps: dict[str, Array], text: bool, delimiter: str = ",") -> None:
+        self._columns, self.gaps, self.text, self.delimiter = columns, gaps, text, delimiter
 
     @property
     def columns(self) -> list[str]:
@@ -118,7 +118,7 @@ def _from_text(path: str, delimiter: str | None) -> Frame:
     columns, gaps = {}, {}
     for name in names:
         columns[name], gaps[name] = _column(found[name].combine_chunks())
-    return Frame(columns, gaps, True)
+    return Frame(columns, gaps, True, delimiter)
 
 
 def _column(cells: Any) -> tuple[Array, Array]:

@@ -82,7 +82,7 @@ def read(
     target : str or int, optional
         Column with the labels, by name or number from 0; the last one by default. LIBSVM has its own place for it.
     positive : label, optional
-        The label to be learnt as +1; an iteration in which it does not occur ends with an error.
+        The label to be learned as +1; an iteration in which it does not occur ends with an error.
     delimiter : str, optional
         Of CSV; by default what cuts the first lines into equally many cells.
     header : bool, optional

@@ -107,7 +107,7 @@ class Source(ABC):
     seen : dict of int to set of str, or None
         For ``invert=True``: the names that were hashed to each feature so far.
     positive : label or None
-        The label to be learnt as +1, as it appears in `y`.
+        The label to be learned as +1, as it appears in `y`.
 
     Examples
     --------
@@ -235,7 +235,7 @@ class Source(ABC):
             for X, y in self._read(file):
                 if X.shape[0] == 0:
                     continue
-                if first_row == 0 and y is not None and self.options.target is None and self.options.layout is None:
+                if y is not None and self.options.target is None and self.options.layout is None:
                     what = measured(y)
                     if what is not None:
                         raise ReadError(file.name, what)

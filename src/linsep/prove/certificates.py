@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from linsep.prove.fewest_search import Node, Search
-from linsep.prove.items import Items
 from linsep.prove.packing import BITS
 
-Tree = list[Any]  # a node, then the case that its row is right, then the case that it is wrong, each as a tree
+if TYPE_CHECKING:
+    from linsep.prove.fewest_search import Node, Search
+    from linsep.prove.items import Items
+
+Tree = Any  # a dead leaf is the number of a refutation; a packing leaf a list of [refutation, units] pairs; an inner
+# node is [row, case that it is right, case that it is wrong]
 
 
 @dataclass(frozen=True)
@@ -31,23 +33,32 @@ class Proof:
     refutations : tuple of Combination
     common : tuple of (int, int)
         Refutations and weights that belong to every packing of the tree in which they may be used.
-    tree : list of lists
-        ``["split", row]`` is followed by the case that the row is right and the case that it is wrong; ``["dead", k]``
-        is a leaf in which refutation ``k`` leaves no case; ``["packing", [k, units], …]`` one with weights on
-        refutations, in units of ``2**-20``.
+    tree : nested lists
+        A number is a leaf in which this refutation leaves no case; a list of pairs is a packing, weights in units of
+        ``2**-bits``; ``[row, right, wrong]`` splits a case.
+    bits : int
     """
 
     refutations: tuple[Combination, ...]
     common: tuple[tuple[int, int], ...]
     tree: Tree
-
-    @property
-    def cases(self) -> int:
-        """How many leaves the tree has."""
-        return sum(entry[0] != "split" for entry in self.tree)
+    bits: int = BITS
 
     def __repr__(self) -> str:
-        return f"Proof({len(self.refutations)} refutations, {self.cases} {'case' if self.cases == 1 else 'cases'})"
+        leaves = count_leaves(self.tree)
+        return f"Proof({len(self.refutations)} refutations, {leaves} {'case' if leaves == 1 else 'cases'})"
+
+
+def count_leaves(tree: Tree) -> int:
+    """Return how many leaves a tree has."""
+    total, stack = 0, [tree]
+    while stack:
+        here = stack.pop()
+        if isinstance(here, list) and here and isinstance(here[0], int):
+            stack += here[1:]
+        else:
+            total += 1
+    return total
 
 
 class Unproved(Exception):  # noqa: N818, the search goes on
@@ -72,39 +83,33 @@ class Writer:
 
     def proof(self) -> Proof:
         """Return the proof; raise Unproved where floats promised too much."""
-        return self._ordered(self._tree(self.search.root))
+        tree = self._tree(self.search.root)
+        return self._ordered(tree)
 
-    def _tree(self, root: Node) -> Tree:
-        """Return the nodes in the order of a proof; a node whose packing reaches the bound needs no children."""
-        entries: Tree = []
-        stack = [root]
-        while stack:
-            node = stack.pop()
-            if node.dead is not None:
-                entries.append(["dead", self._number(node, node.dead)])
-            elif node.spent + sum(u for _, u in node.packing) > self.lower - 1 or not node.children:
-                entries.append(self._packing(node))
-            else:
-                entries.append(["split", int(self.items.rows[node.split])])
-                stack += reversed(node.children)
-        return entries
+    def _tree(self, node: Node) -> Tree:
+        if node.dead is not None:
+            return self._number(node, node.dead)
+        if node.spent + sum(u for _, u in node.packing) > self.lower - 1 or not node.children:
+            return self._packing(node)
+        row = int(self.items.rows[node.split])
+        return [row, *(self._tree(child) for child in node.children)]
 
-    def _packing(self, node: Node) -> list[Any]:
+    def _packing(self, node: Node) -> Tree:
         """Return as much of a packing as the bound needs, the largest weights first."""
         need = (self.lower - 1 - node.spent) << BITS
         if need < 0:
-            return ["packing"]
+            return []
         numbers, u = exact_weights(self.search, node)
         if sum(u) <= need:
             raise Unproved(node)
-        chosen: list[Any] = ["packing"]
+        chosen: list[list[int]] = []
         total = 0
         for number, units in sorted(zip(numbers, u, strict=True), key=lambda pair: (-pair[1], pair[0])):
             if total > need:
                 break
             plus = self._true_items(number)
             if all(node.state[k] > 0 for k in plus):
-                return ["dead", self._number(node, number)]
+                return self._number(node, number)
             chosen.append([self._number(node, number), units])
             total += units
         return chosen
@@ -130,29 +135,32 @@ class Writer:
     def _ordered(self, tree: Tree) -> Proof:
         """Give the refutations used most the smallest numbers."""
         uses = [0] * len(self.refutations)
-        for word, *rest in tree:
-            for k in _named(word, rest):
-                uses[k] += 1
+        stack = [tree]
+        while stack:
+            here = stack.pop()
+            if isinstance(here, int):
+                uses[here] += 1
+            elif here and isinstance(here[0], int):
+                stack += here[1:]
+            else:
+                for k, _ in here:
+                    uses[k] += 1
         order = sorted(range(len(uses)), key=lambda k: (-uses[k], k))
         new = {k: place for place, k in enumerate(order)}
         return Proof(
             tuple(self.refutations[k] for k in order),
             tuple((new[k], units) for k, units in self.common),
-            [_renamed(entry, new) for entry in tree],
+            _renamed(tree, new),
         )
 
 
-def _named(word: str, rest: list[Any]) -> list[int]:
-    """Return the refutations that a node of the tree names."""
-    return [] if word == "split" else rest if word == "dead" else [k for k, _ in rest]
-
-
-def _renamed(entry: list[Any], new: dict[int, int]) -> list[Any]:
-    """Return a node of the tree with other numbers of refutations."""
-    word, *rest = entry
-    if word == "packing":
-        return [word, *([new[k], units] for k, units in rest)]
-    return [word, new[rest[0]]] if word == "dead" else entry
+def _renamed(tree: Tree, new: dict[int, int]) -> Tree:
+    """Return the tree with other numbers of refutations."""
+    if isinstance(tree, int):
+        return new[tree]
+    if tree and isinstance(tree[0], int):
+        return [tree[0], _renamed(tree[1], new), _renamed(tree[2], new)]
+    return [[new[k], units] for k, units in tree]
 
 
 def combination(items: Items, ids: list[int], multipliers: list[int]) -> Combination:
@@ -188,9 +196,3 @@ def exact_weights(search: Search, node: Node) -> tuple[list[int], list[int]]:
     else:
         units = [0] * len(units)
     return [number for number, _ in kept], units
-
-
-def exact_bound(search: Search, node: Node) -> float:
-    """Return what a node's packing really proves."""
-    _, units = exact_weights(search, node)
-    return node.spent + math.fsum(units) / (1 << BITS)

@@ -6,7 +6,6 @@ turned into integers once for all refutations that use them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ from flint import fmpz_mat
 from linsep.problem import Array
 from linsep.prove.claims import Data, Separator
 from linsep.prove.exact_signs import Row, difference, exact_rows, signs
-from linsep.prove.plain_fewest import DEEPEST, UNIT
 
 Claim = Any  # a Fewest: lower, upper, rows, plane, weights, certificate
 
@@ -24,13 +22,13 @@ def holds(claim: Claim, data: Data, weights: Array) -> bool:
     """Return whether a claim about the fewest errors holds for these data."""
     if not 0 <= claim.lower <= claim.upper or len(weights) != len(data.y) or (weights < 0).any():
         return False
-    return _upper(claim.plane, claim.rows, claim.upper, data, weights) and lower_holds(
+    return upper_holds(claim.plane, claim.rows, claim.upper, data, weights) and lower_holds(
         claim.certificate, claim.lower, data, weights
     )
 
 
-def _upper(plane: Separator, rows: Array, upper: int, data: Data, weights: Array) -> bool:
-    """Return whether the plane has all rows right but those listed, and they weigh ``upper``."""
+def upper_holds(plane: Separator, rows: Array, upper: int, data: Data, weights: Array) -> bool:
+    """Return whether a plane has all rows right but those listed, and they weigh ``upper``."""
     W, b = plane.per_class()
     if W.shape != (data.classes, data.n_features) or b.shape != (data.classes,) or (b.any() and not data.offset):
         return False
@@ -58,7 +56,7 @@ def lower_holds(proof: Any, lower: int, data: Data, weights: Array, right: tuple
         tables = _Tables(proof, data, weights)
         K = frozenset(tables.group(i) for i in right)
         return tables.cancel() and all(
-            tables.leaf(word, rest, right_here, wrong, lower) for word, rest, right_here, wrong in tables.leaves(K)
+            tables.leaf(leaf, right_here, wrong, lower) for leaf, right_here, wrong in tables.leaves(proof.tree, K)
         )
     except (_Malformed, IndexError, TypeError, ValueError):
         return False
@@ -73,16 +71,14 @@ class _Tables:
 
     def __init__(self, proof: Any, data: Data, weights: Array) -> None:
         self.proof, self.data, self.weights = proof, data, weights
-        used = {i for each in proof.refutations for i in each.rows} | {
-            rest[0] for word, *rest in proof.tree if word == "split"
-        }
+        used = {i for each in proof.refutations for i in each.rows} | set(_split_rows(proof.tree))
         if used and not (min(used) >= 0 and max(used) < len(data.y)):
             raise _Malformed
         self.rows = (
             dict(
                 zip(
                     sorted(used),
-                    exact_rows(data.rows, np.array(sorted(used), dtype=np.intp), data.constant),
+                    exact_rows(data.rows, np.array(sorted(used), dtype=np.intp), data.offset_column),
                     strict=True,
                 )
             )
@@ -95,7 +91,7 @@ class _Tables:
     def group(self, i: int) -> int:
         """Return the group of equal rows of one class that a row is in."""
         if i not in self.member:
-            (row,) = exact_rows(self.data.rows, np.array([i], dtype=np.intp), self.data.constant)
+            (row,) = exact_rows(self.data.rows, np.array([i], dtype=np.intp), self.data.offset_column)
             self.rows[i] = row
             self._groups()
         return self.member[i]
@@ -115,7 +111,7 @@ class _Tables:
         alike = np.flatnonzero(known[at] == heights) if len(known) else np.zeros(0, dtype=np.intp)
         for start in range(0, len(alike), 4096):
             which = alike[start : start + 4096]
-            for i, row in zip(which.tolist(), exact_rows(data.rows, which, data.constant), strict=True):
+            for i, row in zip(which.tolist(), exact_rows(data.rows, which, data.offset_column), strict=True):
                 g = first.get(_key(row, int(data.y[i])))
                 if g is not None:
                     self.capacity[g] += int(self.weights[i])
@@ -162,37 +158,37 @@ class _Tables:
                 return False
         return True
 
-    def leaves(self, K: frozenset[int]) -> Iterator[tuple[str, Any, frozenset[int], frozenset[int]]]:
+    def leaves(self, tree: Any, K: frozenset[int]) -> Any:
         """Yield every leaf with the groups held right and wrong on the way to it."""
-        waiting = [(K, frozenset[int]())]
-        for word, *rest in self.proof.tree:
-            right, wrong = waiting.pop()
-            if word != "split":
-                yield word, rest, right, wrong
-                continue
-            g = self.group(rest[0])
-            if len(rest) != 1 or g in right or g in wrong or len(right) + len(wrong) >= DEEPEST:
-                raise _Malformed
-            waiting += [(right, wrong | {g}), (right | {g}, wrong)]
-        if waiting:
-            raise _Malformed
+        stack = [(tree, K, frozenset[int]())]
+        while stack:
+            here, right, wrong = stack.pop()
+            if isinstance(here, list) and here and type(here[0]) is int:
+                if len(here) != 3:
+                    raise _Malformed
+                g = self.group(here[0])
+                if g in right or g in wrong:
+                    raise _Malformed
+                stack += [(here[1], right | {g}, wrong), (here[2], right, wrong | {g})]
+            else:
+                yield here, right, wrong
 
-    def leaf(self, word: str, rest: Any, K: frozenset[int], R: frozenset[int], lower: int) -> bool:
+    def leaf(self, leaf: Any, K: frozenset[int], R: frozenset[int], lower: int) -> bool:
         """Return whether no case is left in a leaf, or its packing reaches the bound."""
-        if word == "dead":
-            P, N = self._side(*rest)
+        if type(leaf) is int:
+            P, N = self._side(leaf)
             return N <= R and P <= K
+        bits = self.proof.bits
         used = [pair for pair in self.proof.common if self._usable(pair[0], K, R)]
         load: dict[int, int] = {}
-        total = sum(self.capacity[g] for g in R) * UNIT
-        for k, units in [*used, *rest]:
+        total = sum(self.capacity[g] for g in R) << bits
+        for k, units in [*used, *leaf]:
             if not self._usable(k, K, R) or type(units) is not int or units < 0:
                 return False
             total += units
             for g in self._side(k)[0] - K:
                 load[g] = load.get(g, 0) + units
-        fits = all(units <= self.capacity[g] * UNIT for g, units in load.items())
-        return word == "packing" and fits and total > (lower - 1) * UNIT
+        return total > (lower - 1) << bits and all(units <= self.capacity[g] << bits for g, units in load.items())
 
     def _side(self, k: int) -> tuple[frozenset[int], frozenset[int]]:
         if type(k) is not int or not 0 <= k < len(self.sides):
@@ -240,3 +236,14 @@ def _heights(data: Data, probe: Array) -> Array:
     lengths: Array = np.diff(data.rows.indptr.astype(np.int64))
     np.add.at(total, np.repeat(np.arange(len(data.y)), lengths), data.rows.data * probe[data.rows.indices])
     return total
+
+
+def _split_rows(tree: Any) -> list[int]:
+    """Return the rows that a tree splits on."""
+    found, stack = [], [tree]
+    while stack:
+        here = stack.pop()
+        if isinstance(here, list) and here and type(here[0]) is int:
+            found.append(here[0])
+            stack += here[1:]
+    return found

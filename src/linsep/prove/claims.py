@@ -28,6 +28,7 @@ import numpy as np
 from linsep.problem import Array, Rows
 
 SEPARABLE, QUASI, OVERLAP, UNKNOWN = "separable", "quasi", "overlap", "unknown"
+NOT_SEPARABLE = "not-separable"  # a refutation alone: "quasi" or "overlap", which of them is left open
 
 
 class Data(NamedTuple):
@@ -40,7 +41,7 @@ class Data(NamedTuple):
     offset: bool
 
     @property
-    def constant(self) -> int | None:
+    def offset_column(self) -> int | None:
         """The column of the constant 1 that the offset multiplies, if there is one."""
         return self.n_features if self.offset else None
 
@@ -141,13 +142,14 @@ class Verdict:
 
     Attributes
     ----------
-    kind : {"separable", "quasi", "overlap", "unknown"}
+    kind : {"separable", "quasi", "overlap", "unknown", "not-separable"}
         "quasi": not separable, but a plane has all rows on the right side or on it, and some not on it. "unknown"
-        only when a time limit was given and spent.
+        only when a time limit was given and spent. "not-separable", "quasi" or "overlap", is never that of
+        ``separate``: a run of training asks no further.
     separator : Separator or None
         For "separable" and "quasi".
     refutation : Refutation or None
-        For "quasi" and "overlap".
+        For "quasi", "overlap" and "not-separable".
     classes : tuple
         Labels; of two, the second is the positive one.
     n_features : int

@@ -17,11 +17,12 @@ import numpy as np
 
 from linsep.prove import linsep_check, schema
 from linsep.prove.claims import Refutation, Separator, Verdict
-from linsep.prove.fewest_document import fewest_claim, fewest_from
+from linsep.prove.fewest_document import fewest_from_json, fewest_to_json
 from linsep.prove.given_numbers import exact_array, is_float
 from linsep.prove.plain import MEANING, number, whole
 
 _SECOND = "linsep proof 2"
+_CUT = "lower bound"  # an option of a document: where the proof of a lower bound was cut short
 
 
 def to_json(verdict: Any, X: Any, y: Any, *, note: str | None = None, short: bool = True) -> str:
@@ -49,6 +50,10 @@ def to_json(verdict: Any, X: Any, y: Any, *, note: str | None = None, short: boo
     >>> json.loads(text)["kind"], json.loads(text)["refutation"]["multipliers"]
     ('quasi', ['1', '1'])
     """
+    if hasattr(verdict, "to_json"):  # a separation, which has its data
+        if not verdict.check(X, y):
+            raise ValueError("these are not the data of the result")
+        return str(verdict.to_json(note=note))
     verdict, about = about_data(verdict, X, y, short=short)
     return written(verdict, about, note=note)
 
@@ -62,7 +67,6 @@ def about_data(verdict: Any, X: Any, y: Any, *, short: bool = True) -> tuple[Any
         raise ValueError("these are not the data of the verdict: labels or numbers of features differ")
     for label in verdict.classes:
         _plain(label)
-    short = short and isinstance(verdict, Verdict)
     return shortened(verdict, found) if short else verdict, found.fingerprint(verdict.values)
 
 
@@ -74,21 +78,20 @@ def written(
 
     if verdict.kind not in linsep_check.KINDS:
         raise ValueError(f"the verdict {verdict.kind!r} has no proof to be written")
-    claim = claim_of(verdict) if isinstance(verdict, Verdict) else fewest_claim(verdict)
     made = {
         "by": f"linsep {__version__}",
         "time": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "options": options or {},
-        "note": note or getattr(verdict, "note", None) or None,
+        "options": (options or {}) | ({_CUT: verdict.note} if getattr(verdict, "note", "") else {}),
+        "note": note,
     }
-    content = {"format": _SECOND, **claim, "data": {"reading": None, **about}, "made": made}
+    content = {"format": _SECOND, **claim_of(verdict), "data": {"reading": None, **about}, "made": made}
     if len({linsep_check.label_text(label) for label in verdict.classes}) < len(verdict.classes):
         raise ValueError("two classes are spelled the same: a proof file cannot tell them apart")
     content["digest"] = linsep_check.digest_of(content)
-    return _laid_out(content)
+    return laid_out(content)
 
 
-def _laid_out(content: dict[str, Any]) -> str:
+def laid_out(content: dict[str, Any]) -> str:
     """Return JSON with a line for each field, and for each field of an object in it."""
     lines = []
     for name, value in content.items():
@@ -102,8 +105,10 @@ def _laid_out(content: dict[str, Any]) -> str:
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-def claim_of(verdict: Verdict) -> dict[str, Any]:
+def claim_of(verdict: Any) -> dict[str, Any]:
     """Return what a document says about a verdict, without the data."""
+    if verdict.kind not in MEANING:
+        return fewest_to_json(verdict)
     through = "" if verdict.fit_intercept else " through the origin"
     plane, refutation = verdict.separator, verdict.refutation
     claim: dict[str, Any] = {
@@ -117,20 +122,15 @@ def claim_of(verdict: Verdict) -> dict[str, Any]:
         "refutation": None,
     }
     if plane is not None:
-        claim["separator"] = plane_written(plane)
+        W, b = plane.exactly()
+        claim["separator"] = {"w": [[number_written(v) for v in w] for w in W], "b": [number_written(v) for v in b]}
     if refutation is not None:
         claim["refutation"] = {
             "rows": refutation.rows.tolist(),
             "rivals": refutation.rivals.tolist(),
-            "multipliers": [_written(value) for value in refutation.multipliers],
+            "multipliers": [number_written(value) for value in refutation.multipliers],
         }
     return claim
-
-
-def plane_written(plane: Separator) -> dict[str, Any]:
-    """Return the weights of a plane as a document has them."""
-    W, b = plane.exactly()
-    return {"w": [[_written(v) for v in w] for w in W], "b": [_written(v) for v in b]}
 
 
 def from_json(text: str) -> tuple[Any, dict[str, Any]]:
@@ -143,7 +143,6 @@ def from_json(text: str) -> tuple[Any, dict[str, Any]]:
     Returns
     -------
     verdict : Verdict or Fewest
-        Of a Fewest the depths are not known here: they are NaN.
     fingerprint : dict
 
     Raises
@@ -159,37 +158,39 @@ def from_json(text: str) -> tuple[Any, dict[str, Any]]:
     >>> verdict.kind, fingerprint["n_rows"]
     ('separable', 3)
     """
+    from linsep.prove.regression_documents import separation_opened
+
+    if (content := separation_opened(text)) is not None:
+        raise ValueError(f"a proof of separation ({content['claim']}) is checked with verify, not read back")
     verdict, content = opened(text)
     return verdict, {name: content["data"][name] for name in ("n_rows", "n_features", "sha256")}
 
 
 def opened(text: str) -> tuple[Any, dict[str, Any]]:
-    """Return the verdict or the fewest errors in a document, and all of its content in the words of format 2."""
+    """Return the verdict in a document, and all of its content in the words of format 2."""
     try:
         content = linsep_check.load(text)
         schema.validate(content)
-        claim = _verdict(content) if content["kind"] in MEANING else fewest_from(content)
+        if content["kind"] not in MEANING:
+            return fewest_from_json(content, content["made"]["options"].get(_CUT, "")), content
+        classes = content["classes"]
+        plane, refutation = content["separator"], content["refutation"]
+        verdict = Verdict(
+            content["kind"],
+            None if plane is None else _plane(plane, len(classes), content["n_features"]),
+            None if refutation is None else _refutation(refutation),
+            tuple(classes),
+            content["n_features"],
+            content["fit_intercept"],
+            (-math.inf, math.inf),
+            content["values"],
+        )
     except ValueError as error:
         raise ValueError(f"this is not a valid proof: {error}") from None
-    return claim, content
+    return verdict, content
 
 
-def _verdict(content: dict[str, Any]) -> Verdict:
-    plane, refutation = content["separator"], content["refutation"]
-    return Verdict(
-        content["kind"],
-        None if plane is None else plane_from(plane, len(content["classes"]), content["n_features"]),
-        None if refutation is None else _refutation(refutation),
-        tuple(content["classes"]),
-        content["n_features"],
-        content["fit_intercept"],
-        (-math.inf, math.inf),
-        content["values"],
-    )
-
-
-def plane_from(plane: dict[str, Any], classes: int, n_features: int) -> Separator:
-    """Return the plane that weights of a document are."""
+def _plane(plane: dict[str, Any], classes: int, n_features: int) -> Separator:
     W, b = plane["w"], plane["b"]
     given = 1 if classes == 2 else classes
     if len(W) != given or len(b) != given or any(len(w) != n_features for w in W):
@@ -219,7 +220,7 @@ def _plain(label: Any) -> None:
         raise ValueError(f"a proof file can hold labels that are text or numbers, not {label!r}")
 
 
-def _written(value: Fraction) -> str:
+def number_written(value: Fraction) -> str:
     """Return a number so that it reads back exactly: as a short decimal, a float in hexadecimal, or a fraction."""
     p, q = value.as_integer_ratio()
     if q == 1 and abs(p) < 10**17:

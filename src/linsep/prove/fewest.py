@@ -13,21 +13,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from linsep.data.conversions import to_floats
 from linsep.data.labels import at_least_two_classes, check_same_length, class_labels
 from linsep.data.matrices import as_matrix, refuse_not_finite
 from linsep.data.threads import quiet_algebra
-from linsep.errors import ParameterError
+from linsep.errors import DataError, ParameterError
 from linsep.problem import Array
 from linsep.prove import check_fewest
 from linsep.prove.certificates import Proof, Unproved, Writer
-from linsep.prove.checking import Given, Outcome, Table, table_of
+from linsep.prove.checking import check_errors_claim, table_of
 from linsep.prove.claims import Data, Separator
-from linsep.prove.fewest_document import fewest_claim, fewest_size
+from linsep.prove.fewest_document import fewest_size
 from linsep.prove.fewest_search import Budget, Search, wrong_rows
-from linsep.prove.given_numbers import BINARY, DECIMAL, held, is_exact, unrounded
+from linsep.prove.given_numbers import BINARY, DECIMAL, Held, as_rows, held, is_exact, unrounded
 from linsep.prove.items import make_items
-from linsep.prove.plain import Fails, Malformed
-from linsep.prove.plain_fewest import check_fewest as check_fewest_plainly
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +54,7 @@ class Fewest:
     note : str
         Says where the proof was cut short.
     values : {"binary", "decimal"}
-        How floats are meant: as the numbers they store, or as the shortest decimals that read back as them.
+        Whether floats were taken as the numbers they store, or as the decimals that they were read from.
 
     Examples
     --------
@@ -76,7 +75,7 @@ class Fewest:
     fit_intercept: bool
     weights: Array | None = None
     note: str = ""
-    values: str = BINARY
+    values: str = "binary"
 
     kind: ClassVar[str] = "fewest-errors"
 
@@ -139,41 +138,7 @@ class Fewest:
         >>> linsep.fewest_errors(X, y).check(X, y)
         True
         """
-        found = table_of(X, y, self.classes)
-        if found is None or found.X.shape[1] != self.n_features:
-            return False
-        if not plain:
-            return self.outcome(found).holds
-        try:
-            check_fewest_plainly(fewest_claim(self), Given(found.X, self.values), found.codes.tolist())
-        except (Fails, Malformed):
-            return False
-        return True
-
-    def outcome(self, found: Table) -> Outcome:
-        """Return the outcome of the fast check for a table of these classes."""
-        inside = self._inside(found)
-        weights = _weights(self.weights, len(found.codes))
-        try:
-            right = inside is not None and check_fewest.holds(replace(self, plane=inside[1]), inside[0], weights)
-        except (OverflowError, TypeError, AttributeError):
-            right = False
-        if not right:
-            return Outcome(False, "the proof does not prove these bounds for these data")
-        proof = self.certificate
-        return Outcome(True, "", (
-            f"rows that the plane has not right: {len(self.rows)}, of weight {self.upper}",
-            f"refutations, all of which add up to zero: {len(proof.refutations)}",
-            f"cases, each with at least {self.lower} of weight wrong: {proof.cases}",
-        ))  # fmt: skip
-
-    def _inside(self, found: Table) -> tuple[Data, Separator] | None:
-        """Return the data as compiled code computes with them, and the plane for these; None if it cannot."""
-        inside = held(found.X, self.values, offset=self.fit_intercept)
-        if inside is None:
-            return None
-        data = Data(inside.rows, found.codes, found.X.shape[1], len(self.classes), self.fit_intercept)
-        return data, inside.inside(self.plane)
+        return check_errors_claim(self, X, y, plain=plain).holds
 
     def certain(self, X: Any, y: Any, *, time_limit: float | None = None) -> Array:
         """Return rows that are wrong in every smallest set of rows whose removal leaves the rest separable.
@@ -199,10 +164,10 @@ class Fewest:
         array([4])
         """
         table = table_of(X, y, self.classes)
-        inside = None if table is None or table.X.shape[1] != self.n_features else self._inside(table)
-        if inside is None or not self.proved:
+        if table is None or table.X.shape[1] != self.n_features or not self.proved:
             return np.zeros(0, dtype=np.intp)
-        data, clock = inside[0], Budget(time_limit)
+        data = _held(table.X, self.values, table.codes, len(self.classes), self.fit_intercept)[0]
+        clock = Budget(time_limit)
         with quiet_algebra(), _stoppable(clock):
             found = _certain(self, data, _weights(self.weights, len(data.y)), clock)
         return np.array(found, dtype=np.intp)
@@ -235,7 +200,7 @@ def fewest_errors(
     time_limit : float, default=None
         Seconds after which to return the bounds known by then. Ctrl-C returns them, too.
     sample_weight : array-like of shape (n,), default=None
-        Whole numbers that count a row as so many; 0 leaves it out.
+        Integers: how often each row counts; 0 leaves it out.
     max_nodes : int, default=None
         Cases to look at, at most; the result then does not depend on the speed of the machine.
     max_proof_mb : float, default=None
@@ -244,8 +209,7 @@ def fewest_errors(
     progress : callable, default=None
         Called with the bounds, as ``lower`` and ``upper``, at most ten times a second.
     values : {"binary", "decimal"}, default="binary"
-        How floats are meant: as the numbers that they store, or as the shortest decimals that read back as them. Proofs
-        about short decimals are shorter.
+        Whether a float is the number it stores, or the shortest decimal that reads back as it.
 
     Returns
     -------
@@ -261,7 +225,7 @@ def fewest_errors(
     """
     for name, value in (("time_limit", time_limit), ("max_nodes", max_nodes), ("max_proof_mb", max_proof_mb)):
         if value is not None and not value >= 0:
-            raise ValueError(f"{name} must be a number not below 0, got {value!r}")
+            raise ParameterError(name, value, "a number not below 0")
     if values not in (BINARY, DECIMAL):
         raise ParameterError("values", values, "'binary' or 'decimal'")
     X = unrounded(X)
@@ -269,23 +233,30 @@ def fewest_errors(
     y = class_labels(y)
     check_same_length(X, y)
     classes, codes = at_least_two_classes(y)
+    data, inside = _held(X, values, codes, len(classes), bool(fit_intercept))
     weights = None if sample_weight is None else whole_weights(sample_weight, len(codes))
-    if X.dtype.kind == "f" and values == DECIMAL and not np.isfinite(X.data if hasattr(X, "indptr") else X).all():
-        refuse_not_finite(X, np.zeros(0))
     clock = Budget(time_limit, max_nodes, progress)
-    inside = held(X, values, offset=bool(fit_intercept))
-    if inside is None:
-        raise ValueError("X has numbers of more digits than 64 bits hold: give values='binary', or fewer digits")
-    data = Data(inside.rows, codes.astype(np.intp), X.shape[1], len(classes), bool(fit_intercept))
     try:
         with quiet_algebra(), _stoppable(clock):
             found = _solve(data, tuple(classes.tolist()), weights, clock, max_proof_mb)
     except FloatingPointError:
         refuse_not_finite(X, np.zeros(0))
+    if inside.scale is None:
+        return replace(found, values=values)
     plane = inside.outside(found.plane)
-    depths = _depths(X, data.y, found.rows, plane)
+    depths = _depths(data._replace(rows=as_rows(X.astype(np.float64))), found.rows, plane)
     order = np.lexsort((found.rows, -depths))
-    return replace(found, plane=plane, rows=found.rows[order], depths=depths[order], values=values)
+    return replace(found, values=values, plane=plane, rows=found.rows[order], depths=depths[order])
+
+
+def _held(X: Any, values: str, codes: Array, classes: int, offset: bool) -> tuple[Data, Held]:
+    """Return the rows to search with, and how they hold the numbers of X."""
+    if values == DECIMAL and X.dtype.kind == "f" and not np.isfinite(X.data if hasattr(X, "indptr") else X).all():
+        refuse_not_finite(X, np.zeros(0))
+    inside = held(X, values, offset=offset)
+    if inside is None:
+        raise DataError("", "X has numbers of more digits than 64 bits hold: the fewest errors are not searched for")
+    return Data(inside.rows, codes.astype(np.intp), X.shape[1], classes, offset), inside
 
 
 def whole_weights(given: Any, n: int) -> Array:
@@ -317,8 +288,10 @@ def _solve(
     search.run()
     proof, lower = _proved(search)
     plane, wrong = _beside_contradictions(data, each, search.plane, items.base + search.upper)
+    depths = _depths(data, wrong, plane)
+    order = np.lexsort((wrong, -depths))
     found = Fewest(
-        items.base + lower, int(each[wrong].sum()), wrong, np.zeros(len(wrong)), plane, proof,
+        items.base + lower, int(each[wrong].sum()), wrong[order], depths[order], plane, proof,
         classes, data.n_features, data.offset, weights,
     )  # fmt: skip
     if max_proof_mb is not None:
@@ -386,20 +359,21 @@ def _capped(found: Fewest, search: Search, lower: int, most: float) -> Fewest:
     return replace(best, note=note)
 
 
-def _depths(X: Any, y: Array, rows: Array, plane: Separator) -> Array:
+def _depths(data: Data, rows: Array, plane: Separator) -> Array:
     """Return how far rows lie on the wrong side, as floats see it."""
+    if len(rows) == 0:
+        return np.zeros(0)
     W, b = plane.per_class()
     W, b = W.astype(float), b.astype(float)
-    depths = np.zeros(len(rows))
+    depths = np.empty(len(rows))
     for start in range(0, len(rows), 4096):
         which = rows[start : start + 4096]
-        part, at = X[which], np.arange(len(which))
-        scores = np.asarray(part.toarray() if hasattr(part, "indptr") else part, dtype=np.float64) @ W.T + b
-        own = scores[at, y[which]]
-        scores[at, y[which]] = -np.inf
+        scores = to_floats(data.rows, which, data.n_features) @ W.T + b
+        own = scores[np.arange(len(which)), data.y[which]]
+        scores[np.arange(len(which)), data.y[which]] = -np.inf
         rival = scores.argmax(axis=1)
-        gap = scores[at, rival] - own
-        size = np.linalg.norm(W[rival] - W[y[which]], axis=1)
+        gap = scores[np.arange(len(which)), rival] - own
+        size = np.linalg.norm(W[rival] - W[data.y[which]], axis=1)
         depths[start : start + 4096] = np.maximum(gap / np.where(size > 0, size, 1.0), 0.0)
     return depths
 

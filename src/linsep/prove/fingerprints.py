@@ -25,8 +25,7 @@ class Fingerprint:
 
     def __init__(self, n_features: int, classes: tuple[Any, ...]) -> None:
         self.n_features, self.rows = n_features, 0
-        texts = [label_text(label).encode() for label in classes]
-        self._labels = [struct.pack("<q", len(text)) + text for text in texts]
+        self._labels = [_spelled(label) for label in classes]
         self._names, self._counts, self._cells, self._rest = (hashlib.sha256() for _ in range(4))
 
     def add(self, rows: Rows, y: Array) -> None:
@@ -80,6 +79,12 @@ class Fingerprint:
         parts = (self._names, self._counts, self._cells, self._rest)
         name = hashlib.sha256(b"".join(part.digest() for part in parts)).hexdigest()
         return {"n_rows": self.rows, "n_features": self.n_features, "sha256": name}
+
+
+def _spelled(label: Any) -> bytes:
+    """Return a label, or all parts of one, with lengths before them."""
+    texts = [label_text(each).encode() for each in (label if isinstance(label, tuple) else (label,))]
+    return b"".join(struct.pack("<q", len(text)) + text for text in texts)
 
 
 def _nonzero(rows: Rows) -> tuple[Array, Array, Array]:

@@ -16,8 +16,8 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
+from linsep.data.sparse import csr_array, is_sparse
 from linsep.problem import Array, Dense, Rows, Sparse
 from linsep.prove.claims import Separator
 
@@ -91,12 +91,12 @@ def unrounded(X: Any) -> Any:
     """Return ``X`` itself, or an array of Python numbers where NumPy would round some; refuse what is no number."""
     if isinstance(X, np.ma.MaskedArray):
         raise ValueError("X is a masked array: fill its gaps first, as X.filled(0) does")
-    if sp.issparse(X):
+    if is_sparse(X):
         _refuse(X.data.dtype)
         if X.dtype == np.longdouble and not (X.data.astype(np.float64) == X.data).all():
             raise ValueError("X has long doubles that double precision would round: give them as an array of fractions")
         return X
-    if hasattr(X, "columns") and (hasattr(X, "iloc") or hasattr(X, "to_series")):
+    if hasattr(X, "columns") and any(hasattr(X, name) for name in ("iloc", "to_series", "column_names")):
         return _from_frame(X)
     try:
         A = np.asarray(X)
@@ -123,7 +123,8 @@ def _refuse(kind: np.dtype[Any]) -> None:
 
 def _from_frame(X: Any) -> Any:
     """Return a frame itself, or its numbers where one type for all columns would round some."""
-    columns = [np.asarray(X.iloc[:, j] if hasattr(X, "iloc") else X.to_series(j)) for j in range(X.shape[1])]
+    nth = X.to_series if hasattr(X, "to_series") else X.column if hasattr(X, "column_names") else None
+    columns = [np.asarray(X.iloc[:, j] if nth is None else nth(j)) for j in range(X.shape[1])]
     for column in columns:
         _refuse(column.dtype)
     if not columns or not any(column.dtype.kind == "O" for column in columns):
@@ -171,22 +172,22 @@ def number(cell: Any) -> int | Fraction:
 
 def held(X: Any, values: str, *, offset: bool) -> Held | None:
     """Return a validated array or CSR matrix as rows that hold its values, None if 64 bits do not suffice."""
-    if not sp.issparse(X) and X.dtype == object:
+    if not is_sparse(X) and X.dtype == object:
         return _from_fractions([list(column) for column in X.T.tolist()], X.shape, offset)
-    if sp.issparse(X) and not X.has_canonical_format:
+    if is_sparse(X) and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
     if values == BINARY or X.dtype.kind != "f":
         return Held(as_rows(X), X.shape)
-    found = _as_decimals(X.data if sp.issparse(X) else X, X.indices if sp.issparse(X) else None, X.shape[1])
+    found = _as_decimals(X.data if is_sparse(X) else X, X.indices if is_sparse(X) else None, X.shape[1])
     if found is not None:
         whole, places = found
         if not places.any():
             return Held(as_rows(X), X.shape)
-        table = sp.csr_array((whole, X.indices, X.indptr), shape=X.shape) if sp.issparse(X) else whole
+        table = csr_array((whole, X.indices, X.indptr), X.shape) if is_sparse(X) else whole
         scale = tuple(Fraction(10**k) for k in places.tolist())
         return Held(as_rows(table), X.shape, scale, (Fraction(0),) * X.shape[1])
-    return None if sp.issparse(X) or _in_integers(X[:64], offset) is None else _in_integers(X, offset)
+    return None if is_sparse(X) or _in_integers(X[:64], offset) is None else _in_integers(X, offset)
 
 
 def _in_integers(X: Array, offset: bool) -> Held | None:
@@ -239,7 +240,7 @@ def _from_fractions(columns: list[list[Any]], shape: tuple[int, int], offset: bo
 
 def as_rows(X: Any) -> Rows:
     """Return an array or canonical CSR matrix of real numbers as rows, without a copy wherever its type allows."""
-    if sp.issparse(X):
+    if is_sparse(X):
         unsigned = np.dtype(f"u{X.indices.dtype.itemsize}")
         return Sparse(_native(X.data), X.indices.view(unsigned), X.indptr.view(unsigned))
     return Dense(_native(X))
@@ -271,7 +272,7 @@ def rational_rows(X: Any, values: str) -> Iterator[list[Any]]:
     """Yield the rows of a validated array or CSR matrix as exact Python numbers."""
     exact = decimal if values == DECIMAL else Fraction
     for i in range(X.shape[0]):
-        row = X[[i]].toarray()[0] if sp.issparse(X) else X[i]
+        row = X[[i]].toarray()[0] if is_sparse(X) else X[i]
         if row.dtype.kind == "f":
             if not np.isfinite(row).all():
                 raise ValueError(f"X contains NaN or infinity at row {i}, column {int(np.argmin(np.isfinite(row)))}")

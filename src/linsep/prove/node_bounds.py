@@ -1,4 +1,4 @@
-"""The bound of one node: a packing programme that grows by the cheapest refutations it does not yet cover.
+"""The bound of one node: a packing program that grows by the cheapest refutations it does not yet cover.
 
 For every inequality that the node's plane has wrong, the cheapest refutation through it and otherwise right ones
 (``simplex``), at the prices of the present cover: it has exactly one wrong row, as those of a tight packing must. The
@@ -20,10 +20,10 @@ from linsep.prove.fewest_search import EPS, Node, Search
 from linsep.prove.packing import Cover
 
 _LOOSE = 0.3  # refutations covered by so much more than 1 are not passed on
-_DROP = 0.3  # the share of such refutations at which they are taken out of the programme
+_DROP = 0.3  # the share of such refutations at which they are taken out of the program
 _SMOOTH = 0.7  # the share of earlier prices in those that new refutations are found at
 _NOISE = 0.01  # added to prices
-_MOST = 400  # programmes of one round
+_MOST = 400  # programs of one round
 _FREE = 30  # of them through rows that are right but priced
 _PATIENCE = 6.0  # rounds that must gain something together; one asks for a refutation through every wrong row
 _GAIN = 0.002  # of the bound
@@ -47,9 +47,9 @@ class Bounding:
         # one of several inequalities of a wrong item fails, nobody knows which
         self.barred = self.held < 0 if self.V > 1 else np.zeros(len(self.held), dtype=bool)
         self.cover = Cover(search.items.cost)
-        self.active: list[int] = []  # refutations in the programme
+        self.active: list[int] = []  # refutations in the program
         self.members: set[int] = set()
-        self.asked = 0  # linear programmes solved
+        self.asked = 0  # linear programs solved
         self.prices = node.y.copy()
 
     def run(self) -> bool:
@@ -142,7 +142,7 @@ class Bounding:
         return cost
 
     def _enlist(self, numbers: Any) -> int:
-        """Add refutations to the programme; return how many were new to it."""
+        """Add refutations to the program; return how many were new to it."""
         new = [int(k) for k in numbers if int(k) not in self.members]
         sets = []
         for k in new:
@@ -158,7 +158,7 @@ class Bounding:
         return len(new)
 
     def _solve(self) -> float | None:
-        """Solve the packing programme, note its bound, and return it; None if that could not be done."""
+        """Solve the packing program, note its bound, and return it; None if that could not be done."""
         clock, node = self.search.clock, self.node
         found = self.cover.solve(clock)
         if found is None:
@@ -173,7 +173,7 @@ class Bounding:
         return value
 
     def _drop_loose(self) -> None:
-        """Take refutations out of the programme that the cover has more than covered; they come back from the pool."""
+        """Take refutations out of the program that the cover has more than covered; they come back from the pool."""
         covered = self.pool.covered(self.node.y, self.state)[self.active]
         loose = np.flatnonzero(covered > 1 + _LOOSE)
         if len(loose) > _DROP * len(self.active):
@@ -255,7 +255,7 @@ class Bounding:
         return None if number is None or self.pool.exact.get(number, ()) is None else number
 
     def _put_back(self, pi: Floats) -> bool:
-        """Try the prices of a programme without solution as a plane, mixed with the one at hand; return if it helps."""
+        """Try the prices of a program without solution as a plane, mixed with the one at hand; return if it helps."""
         node, search = self.node, self.search
         size, other = float(np.abs(node.w).max()), float(np.abs(pi).max())
         if not (size > 0 and other > 0):

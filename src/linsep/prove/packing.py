@@ -1,4 +1,4 @@
-"""The packing programme: how much weight fits on known refutations when no row may carry more than its copies.
+"""The packing program: how much weight fits on known refutations when no row may carry more than its copies.
 
 ``max Σ u`` with ``Σ_{I ∋ i} u_I ≤ c_i``, solved as its dual, the fractional cover ``min Σ c_i y_i`` with
 ``Σ_{i ∈ I} y_i ≥ 1``: refutations come as new rows and the dual simplex of HiGHS goes on from where it was
@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import highspy
 import numpy as np
 
 from linsep.problem import Array, Floats
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 BITS = 20  # weights of a packing are multiples of 2**-BITS
 
 _PERTURBED = 1e-5  # costs, by so much at most, relatively
-_SLICE = 5.0  # seconds after which a long programme is interrupted to see whether it should go on
+_SLICE = 5.0  # seconds after which a long program is interrupted to see whether it should go on
 _OPTIONS: dict[str, Any] = {
     "output_flag": False,
     "threads": 1,
@@ -36,6 +35,8 @@ class Cover:
     """The fractional cover of refutations, each given as the items it uses, and the packing that is its dual."""
 
     def __init__(self, cost: Array) -> None:
+        import highspy
+
         self.solver = highspy.Highs()
         for name, value in _OPTIONS.items():
             self.solver.setOptionValue(name, value)
@@ -54,6 +55,8 @@ class Cover:
 
     def add(self, sets: Sequence[Array]) -> None:
         """Add refutations."""
+        import highspy
+
         if not sets:
             return
         lengths = np.array([len(each) for each in sets])
@@ -64,7 +67,7 @@ class Cover:
         self.rows += len(sets)
 
     def drop(self, which: Array) -> None:
-        """Remove refutations by their numbers, the others move up; the next programme goes on without them."""
+        """Remove refutations by their numbers, the others move up; the next program goes on without them."""
         basis = self.solver.getBasis()
         keep = np.ones(self.rows, dtype=bool)
         keep[which] = False
@@ -79,6 +82,8 @@ class Cover:
 
         Raises OutOfTime or Cancelled.
         """
+        import highspy
+
         if self.rows == 0:
             return np.zeros(self.solver.getNumCol()), np.zeros(0)
         tries = 2

@@ -13,12 +13,12 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from flint import fmpz_mat
 
+from linsep.data.sparse import is_sparse
 from linsep.problem import Array, Rows
 from linsep.prove import algebra
-from linsep.prove.claims import OVERLAP, QUASI, SEPARABLE, Refutation, Verdict
+from linsep.prove.claims import NOT_SEPARABLE, OVERLAP, QUASI, SEPARABLE, Refutation, Verdict
 from linsep.prove.exact_signs import difference, signs
 from linsep.prove.given_numbers import as_rows, rational_rows
 from linsep.prove.plain import Fails, Malformed, check_refutation, lead, whole
@@ -32,7 +32,7 @@ class Rationals(Sequence[tuple[list[int], int]]):
     def __init__(self, X: Any, values: str, offset: bool) -> None:
         self.X, self.values, self.offset = X, values, offset
         self.rough = False  # the doubles are not near enough
-        if not sp.issparse(X) and X.dtype == object:
+        if not is_sparse(X) and X.dtype == object:
             X = np.array([[_nearest(value) for value in row] for row in X.tolist()])
         self.near: Rows = as_rows(X)
         cells = np.abs(self.near.data)
@@ -61,7 +61,9 @@ def _nearest(value: Any) -> float:
 def holds_rationally(verdict: Verdict, rows: Rationals, codes: Array) -> bool:
     """Return whether the parts that a verdict of its kind needs are there and right."""
     plane, refutation = verdict.separator, verdict.refutation
-    if (plane is None) != (verdict.kind == OVERLAP) or (refutation is None) != (verdict.kind == SEPARABLE):
+    if (plane is None) != (verdict.kind in (OVERLAP, NOT_SEPARABLE)) or (refutation is None) != (
+        verdict.kind == SEPARABLE
+    ):
         return False
     if plane is not None and not _separates(verdict, rows, codes):
         return False

@@ -66,7 +66,7 @@ def separate(
     True
     """
     if time_limit is not None and not time_limit >= 0:
-        raise ValueError(f"time_limit must be a number of seconds not below 0, got {time_limit!r}")
+        raise ParameterError("time_limit", time_limit, "a number of seconds not below 0")
     if values not in (BINARY, DECIMAL):
         raise ParameterError("values", values, "'binary' or 'decimal'")
     X = unrounded(X)

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from linsep.prove.claims import Verdict
 from linsep.prove.documents import to_json
 
-_MODULES = ("exact", "document", "fewest", "check", "table", "panel")  # each uses those before
+_MODULES = ("exact", "document", "errors", "regression", "check", "table", "panel")  # each uses those before
 _LARGEST = 1 << 20  # characters of rows that a page carries
 _EXACT = 2**53  # floats hold integers up to here
 
@@ -31,8 +32,8 @@ def script() -> str:
     )
 
 
-def proof_of(verdict: Any, X: Any, y: Any) -> str | None:
-    """Return the proof of a verdict or of the fewest errors as a document, None if there is none for a page."""
+def proof_of(verdict: Verdict, X: Any, y: Any) -> str | None:
+    """Return the proof of a verdict as a document, None if there is none that a page can carry."""
     try:
         document = to_json(verdict, X, y)
     except ValueError:  # nothing is proved, or JSON cannot hold its labels

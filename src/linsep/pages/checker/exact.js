@@ -169,4 +169,3 @@ export class Sha256 {
 }
 export const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 export const utf8 = (text) => new TextEncoder().encode(text);
-export const dot = (u, v) => u.reduce((sum, a, j) => (a && v[j] ? sum + a * v[j] : sum), 0n);

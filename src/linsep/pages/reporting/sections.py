@@ -261,7 +261,7 @@ def bound(found: Study) -> str:
     if not found.searched:
         parts.append(
             paragraph(
-                "For rows of so many features the largest margin is not searched for here; its bounds come from the "
+                "With this many features the report does not search for the largest margin; its bounds come from the "
                 "run: <code>linsep.largest_margin</code> finds it more exactly."
             )
         )
