@@ -64,7 +64,7 @@ def predict(model: Model, data: Data, table: Table, *, screen: Screen, reading: 
         raise ValueError(f"--distance is the one to a plane, which a {type(fitted).__name__} has not")
     source = open_like(fitted, data, reading, labels=False)
     methods = tuple(asked.values())
-    if place:
+    if place.elsewhere:
         answers = place.predictions(fitted, source, methods)
     else:
         answers = (tuple(getattr(fitted, method)(X) for method in methods) for X, _ in blocks(fitted, source))

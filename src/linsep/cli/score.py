@@ -42,9 +42,9 @@ def score(model: Model, data: Data, judging: Judging, *, screen: Screen, reading
     source = open_like(fitted, data, reading)
     pairs: Counter[tuple[Any, Any]] = Counter()
     with meter("scoring", screen) as watching:
-        if place:
+        if place.elsewhere:
             pairs = place.confusion(fitted, source)
-        for X, y in () if place else blocks(fitted, source):
+        for X, y in () if place.elsewhere else blocks(fitted, source):
             pairs.update(zip(y.tolist(), fitted.predict(X).tolist(), strict=True))
             watching.rows += X.shape[0]
             watching.bytes = source.position
