@@ -10,17 +10,20 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from linsep.clock import Clock
-from linsep.problem import Array, Dense, Floats
+from linsep.data.places import open_bytes
+from linsep.data.scratch import IN_MEMORY
+from linsep.data.source import Source
+from linsep.data.sparse import is_sparse, to_scipy
+from linsep.problem import Array, Floats
 from linsep.prove import check_fewest, linsep_check
 from linsep.prove.claims import OVERLAP, QUASI, SEPARABLE, Data, Refutation, Verdict
 from linsep.prove.documents import claim_of, opened
 from linsep.prove.fast_check import holds
 from linsep.prove.fewest_document import fewest_claim
 from linsep.prove.fingerprints import Fingerprint, first_fingerprints
-from linsep.prove.given_numbers import Held, held, is_exact, rational_rows, unrounded
+from linsep.prove.given_numbers import BINARY, DECIMAL, Held, held, is_exact, rational_rows, unrounded
 from linsep.prove.plain import Fails, Malformed, check_verdict
 from linsep.prove.plain_fewest import check_fewest as check_plainly
 from linsep.prove.rationals import Rationals, holds_rationally
@@ -68,16 +71,17 @@ class Table(NamedTuple):
         return None if self.X.dtype == object else held(self.X, "binary", offset=True)
 
 
-def verify(proof: Any, X: Any, y: Any, *, plain: bool = False) -> bool:
+def verify(proof: Any, X: Any, y: Any = None, *, plain: bool = False) -> bool:
     """Return whether a proof holds for these data, in exact arithmetic.
 
     Parameters
     ----------
     proof : Verdict, Fewest, path or str
         A verdict, a result of ``fewest_errors``, the path of a proof file, or its text.
-    X : array-like or sparse matrix of shape (n, d)
+    X : array-like or sparse matrix of shape (n, d), or Source
     y : array-like of shape (n,)
-        Of a proof of separation whose response has several columns (its field ``response``), all of these.
+        None for a source, which has its own. Of a proof of separation whose response has several columns (its field
+        ``response``), all of these.
     plain : bool, default=False
         Check with the page of plain integers alone: slower, with nothing compiled and no library to trust.
 
@@ -101,8 +105,10 @@ def verify(proof: Any, X: Any, y: Any, *, plain: bool = False) -> bool:
     True
     """
     if isinstance(proof, Verdict):
+        X, y = table_from(X, y, proof.values)
         return check_claim(proof, X, y, plain=plain).holds
     if hasattr(proof, "check"):
+        X, y = table_from(X, y, getattr(proof, "values", BINARY))
         return bool(proof.check(X, y, plain=plain))
     text = text_of(proof)
     if '"separation"' in text:
@@ -111,6 +117,8 @@ def verify(proof: Any, X: Any, y: Any, *, plain: bool = False) -> bool:
         if (content := separation_opened(text)) is not None:
             table, columns = design_of(X, y)
             return bool(check_separation_document(content, table, columns, plain=plain).holds)
+    if isinstance(X, Source):
+        X, y = table_from(X, y, opened(text)[1].get("values", BINARY))
     return check_document(text, X, y, plain=plain).holds
 
 
@@ -118,7 +126,7 @@ def text_of(proof: Any) -> str:
     """Return the text of a proof that is given as its text or its path."""
     if isinstance(proof, str) and proof.lstrip().startswith("{"):
         return proof
-    with open(os.fspath(proof), "rb") as file:
+    with open_bytes(os.fspath(proof)) as file:
         content = file.read(linsep_check.LARGEST + 1)
     try:
         return content.decode()
@@ -167,7 +175,9 @@ def check_document(text: str, X: Any, y: Any, *, plain: bool) -> Outcome:
 
 def _fast(verdict: Verdict, found: Table) -> Outcome:
     """Check with compiled code, on integers or, if 64 bits do not hold the numbers, next to them."""
-    inside = held(found.X, verdict.values, offset=verdict.fit_intercept)
+    inside = None  # a plane is checked next to the doubles, without a copy of many rows
+    if not (verdict.kind == SEPARABLE and verdict.values == DECIMAL and _many(found.X)):
+        inside = held(found.X, verdict.values, offset=verdict.fit_intercept)
     plane, n, classes = verdict.separator, len(found.codes), len(verdict.classes)
     try:
         if inside is None:
@@ -192,6 +202,22 @@ def _fast(verdict: Verdict, found: Table) -> Outcome:
     if verdict.kind == OVERLAP:
         lines.append("they span the leads of all rows")
     return Outcome(True, "", tuple(lines))
+
+
+def _many(X: Any) -> bool:
+    """Say whether there are so many numbers that a copy of them had better not be made."""
+    return X.dtype.kind == "f" and bool((X.data if is_sparse(X) else X).nbytes > IN_MEMORY)
+
+
+def table_from(X: Any, y: Any, values: str) -> tuple[Any, Any]:
+    """Return data as they are given, or all rows and labels of a source, the numbers as they are meant."""
+    if not isinstance(X, Source):
+        return X, y
+    if y is not None:
+        raise ValueError("a source has its own labels: give no others")
+    from linsep.prove.exact_text import exact_table  # which loads pyarrow
+
+    return exact_table(X, values)
 
 
 def check_errors_claim(fewest: Any, X: Any, y: Any, *, plain: bool) -> Outcome:
@@ -241,13 +267,8 @@ def shortened(verdict: Any, found: Table) -> Any:
 
 def _heights(stored: Held, w: Floats) -> Floats:
     """Return w·x of every row, as far as floats tell."""
-    rows = stored.rows
     with np.errstate(over="ignore", invalid="ignore"):
-        if isinstance(rows, Dense):
-            return np.asarray(rows.data @ w, dtype=np.float64)
-        signed = np.dtype(f"i{rows.indices.dtype.itemsize}")
-        parts = (rows.data, rows.indices.view(signed), rows.indptr.view(signed))
-        return np.asarray(sp.csr_array(parts, shape=stored.shape) @ w, dtype=np.float64)
+        return np.asarray(to_scipy(stored.rows, stored.shape[1]) @ w, dtype=np.float64)
 
 
 def _shortened_errors(fewest: Any, found: Table, stored: Held) -> Any:
@@ -275,7 +296,9 @@ def _with_two_rows(verdict: Verdict, found: Table) -> Verdict:
     """Return the shortest refutation there is, one row with two labels, if the data have such."""
     from linsep.prove.reducing import reduced
 
-    inside = held(found.X, verdict.values, offset=verdict.fit_intercept)
+    inside = None  # a plane is checked next to the doubles, without a copy of many rows
+    if not (verdict.kind == SEPARABLE and verdict.values == DECIMAL and _many(found.X)):
+        inside = held(found.X, verdict.values, offset=verdict.fit_intercept)
     if inside is None:
         return verdict
     data = Data(inside.rows, found.codes, verdict.n_features, len(verdict.classes), verdict.fit_intercept)
@@ -309,7 +332,7 @@ def table_of(X: Any, y: Any, classes: tuple[Any, ...], *, spelled: bool = False)
     a file has, if they are spelled the same.
     """
     X = unrounded(X)
-    if sp.issparse(X):
+    if is_sparse(X):
         X = X.tocsr()
         if not X.has_canonical_format:
             X = X.copy()
@@ -329,8 +352,14 @@ def table_of(X: Any, y: Any, classes: tuple[Any, ...], *, spelled: bool = False)
 def design_of(X: Any, y: Any) -> tuple[Any, list[list[Any]]]:
     """Return a design and the columns of its response, exactly as they are given."""
     X = unrounded(X)
-    matrix = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
-    if not sp.issparse(matrix) and matrix.dtype.kind not in "biuf":
+    matrix: Any
+    if is_sparse(X):
+        import scipy.sparse as sp
+
+        matrix = sp.csr_array(X)
+    else:
+        matrix = np.asarray(X)
+    if not is_sparse(matrix) and matrix.dtype.kind not in "biuf":
         matrix = matrix.astype(object)
     y = np.asarray(y)
     return matrix, [y.tolist()] if y.ndim == 1 else [column.tolist() for column in y.T]
@@ -370,7 +399,7 @@ def _codes(labels: Any, classes: tuple[Any, ...], spelled: bool) -> Array | None
 
 def _finite(X: Any) -> None:
     """Refuse NaN and infinity, wherever they are."""
-    values = X.data if sp.issparse(X) else X
+    values = X.data if is_sparse(X) else X
     if values.dtype.kind != "f":
         return
     for start in range(0, len(values), 1 << 16):
@@ -378,6 +407,6 @@ def _finite(X: Any) -> None:
         if bad.any():
             place = np.argwhere(bad)[0]
             i, j = start + int(place[0]), int(place[-1])
-            if sp.issparse(X):
+            if is_sparse(X):
                 i, j = int(np.searchsorted(X.indptr, i, side="right")) - 1, int(X.indices[i])
             raise ValueError(f"X contains NaN or infinity at row {i}, column {j}")

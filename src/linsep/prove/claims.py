@@ -191,13 +191,14 @@ class Verdict:
         )
         return notebook_html(f"{self.kind}: {meaning}", proof, rows)
 
-    def check(self, X: Any, y: Any, *, plain: bool = False) -> bool:
+    def check(self, X: Any, y: Any = None, *, plain: bool = False) -> bool:
         """Return whether the proof holds for these data, in exact arithmetic.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n, d)
+        X : array-like or sparse matrix of shape (n, d), or Source
         y : array-like of shape (n,)
+            None for a source, which has its own.
         plain : bool, default=False
             Check with the page of plain integers alone: slower, with nothing compiled and no library to trust.
 

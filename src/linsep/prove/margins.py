@@ -14,7 +14,6 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from linsep.clock import Clock, OutOfTime
 from linsep.data.labels import at_least_two_classes, check_same_length, class_labels
@@ -170,7 +169,7 @@ def largest_margin(X: Any, y: Any, *, form: str = "affine", gap: float = 1e-6, c
     labels = class_labels(y)
     check_same_length(X, labels)
     classes, codes = at_least_two_classes(labels)
-    data = Data(to_rows(X), codes.astype(np.intp), X.shape[1], len(classes), form != "origin")
+    data = Data(to_rows(X), codes.astype(np.intp, copy=False), X.shape[1], len(classes), form != "origin")
     try:
         margin = replace(of_data(data, form, gap, clock), classes=classes)
     except FloatingPointError:
@@ -200,7 +199,10 @@ class _InRange(NamedTuple):
     def norms(self, d: int) -> Floats:
         """Return more than the norm of any row as given: squares round, and those of tiny values underflow."""
         with np.errstate(over="ignore"):
-            return np.ldexp(np.sqrt(self.squares) * (1 + 1e-6) + math.sqrt(d) * 2.0**-500, self.exponent)
+            sizes: Floats = np.sqrt(self.squares)
+            sizes *= 1 + 1e-6
+            sizes += math.sqrt(d) * 2.0**-500
+            return np.ldexp(sizes, self.exponent, out=sizes)
 
 
 def _in_range(rows: Rows) -> _InRange:
@@ -317,7 +319,7 @@ def _search(hull: Hull, gap: float, solve: Solver, clock: Clock) -> Found:
         W, offsets = hull.weights(v / size, b / size)
         looked = hull.heights(W, offsets)
         below = np.flatnonzero(looked.values * size < 1 - gap / 4)
-        fresh = np.setdiff1d(looked.pairs[below], pool)
+        fresh = np.setdiff1d(looked.pairs(below, hull.data.classes), pool)
         if len(fresh) == 0 and tol <= gap / 16:
             return Found(*_centered(hull, W, offsets, looked.values), pairs, multipliers)
         # no use in solving much better than the set is known; but if it is known, as well as can be
@@ -363,6 +365,8 @@ def _by_nearest_point(hull: Hull, clock: Clock) -> Solver:
 
 def _by_lagrangian(hull: Hull, clock: Clock) -> Solver:
     """Solve by an augmented Lagrangian, with the working set in sparse rows: for very many coordinates."""
+    import scipy.sparse as sp
+
     Z, plane = hull.sparse_vectors(np.empty(0, np.intp)), None
 
     def solve(pool: Array, fresh: Array, tol: float) -> tuple[Floats, float, Floats]:  # noqa: ARG001
