@@ -11,8 +11,9 @@ import typer
 from linsep.cli.cluster_options import Place, mixing_facts, mixing_lines
 from linsep.cli.inputs import check_place, kinds, kinds_line, open_data
 from linsep.cli.options import OUTPUT, READING, Data, Planes, Reading, Screen, flag, grouped
+from linsep.cli.run_proofs import proof_facts, proof_line, said_of_proof, write_proof
 from linsep.cli.screen import Meter, count, facts_table, headline, meter, result
-from linsep.wording import STOPPED
+from linsep.wording import STOPPED, outlook_words
 
 if TYPE_CHECKING:
     from linsep.data.source import Source
@@ -81,6 +82,9 @@ class Learning(Planes):
         float | None,
         typer.Option(metavar="MARGIN", help="Stop when no plane can have this margin.", rich_help_panel=_STOPPING),
     ] = None
+    prove: Annotated[
+        bool, flag("--prove/--no-prove", "Stop when it is proved that no plane separates the rows.", _STOPPING)
+    ] = True
 
     scale: Annotated[
         Literal["none", "unit", "standard"],
@@ -111,6 +115,10 @@ class Learned:
         str, typer.Option("--model", "-m", metavar="OUT", help="File for the model.", rich_help_panel=OUTPUT)
     ] = "model.linsep"
     invert: Annotated[bool, flag("--invert", "Keep the names of hashed features.", OUTPUT)] = False
+    proof: Annotated[
+        str | None,
+        typer.Option(metavar="OUT", help="File for the proof that no plane separates.", rich_help_panel=OUTPUT),
+    ] = None
     positive: Annotated[
         str | None, typer.Option(metavar="LABEL", help="The label to learn as +1.", rich_help_panel=READING)
     ] = None
@@ -156,7 +164,7 @@ def fit(
 
     learner, scale, positive = learning.learner(), learning.scale, learned.positive
     source = open_data(data, reading, screen, positive=positive, invert=learned.invert)
-    for path in (learned.model, saving.checkpoint):
+    for path in (learned.model, saving.checkpoint, learned.proof):
         check_place(path, *data)
     with meter("learning", screen) as watching:
         if learning.order is None:
@@ -169,7 +177,8 @@ def fit(
             _hold(learner, source)
         seconds = watching.seconds
     save(learner, learned.model)
-    about = {"data": data, "model": learned.model, "scale": scale, "seconds": seconds}
+    write_proof(learner, source, learned.proof)
+    about = {"data": data, "model": learned.model, "scale": scale, "seconds": seconds, "proof": learned.proof}
     facts = _facts(learner, source, about)
     result(facts, screen, lambda console: _display(console, learner, source, facts))
 
@@ -197,6 +206,7 @@ def _facts(learner: Any, source: Source, about: dict[str, Any]) -> dict[str, Any
         "radius": learner.radius_,
         "seconds": about["seconds"],
         "megabytes_per_second": size / passing / 1e6 if passing > 0 else None,
+        **proof_facts(learner, about["proof"]),
         **mixing_facts(learner),
     }
 
@@ -220,6 +230,7 @@ def _display(console: Any, learner: Any, source: Source, facts: dict[str, Any]) 
         "time": f"{facts['seconds']:.2f} s" + (f", {speed:,.1f} MB/s" if large and speed else ""),
     }
     lines |= mixing_lines(learner)
+    lines["proof"] = proof_line(facts)
     if facts["scale"] != "none":
         lines["scale"] = f"{facts['scale']} in training; weights, margin and R are in the units of the file"
     files = source.files
@@ -243,9 +254,14 @@ def _stream(learner: Any, source: Source, watching: Meter, **how: Any) -> None:
         watching.rows = before[1] + visited
         position = source.position
         watching.bytes = number * (size or 0) + position
-        watching.show(position, size, f"pass {number + 1}/{learner.max_iter:,}  {mistakes:,} mistakes")
+        watching.show(position, size, f"pass {number + 1}/{learner.max_iter:,}  {mistakes:,} mistakes{said[0]}")
 
-    fit_source(learner, source, watch=watch, **how)
+    said = [""]  # what is known of a run once it is proved that some plane separates the rows
+
+    def outlook(allowed: float, margin: float) -> None:
+        said[0] = outlook_words(allowed, margin)
+
+    fit_source(learner, source, watch=watch, outlook=outlook, **how)
 
 
 def _hold(learner: Any, source: Source) -> None:
@@ -254,7 +270,9 @@ def _hold(learner: Any, source: Source) -> None:
 
     X, y = source.to_arrays()
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=r"max_(iter|updates)=\d+ ended the run")  # the report says it
+        warnings.filterwarnings(
+            "ignore", message=r"max_(iter|updates)=\d+ ended the run|stopped: "
+        )  # the report says it
         remember(learner.fit(X, y), source)
 
 
@@ -278,6 +296,8 @@ def _advice(reason: str, wrong: int, learner: Any) -> list[str]:
         return [
             f"No plane keeps a margin of {learner.target_margin:g} from these rows: that is proved by the mistakes."
         ]
+    if reason == "not_separable":
+        return [said_of_proof(learner)]
     if reason in ("max_iter", "max_updates"):
         option = "--" + reason.replace("_", "-")
         return [
