@@ -21,6 +21,13 @@ Data = Annotated[
         show_default=False,
     ),
 ]
+Values = Annotated[
+    Literal["decimal", "binary"] | None,
+    typer.Option(
+        help="Numbers are the decimals that a text shows, its default, or the nearest doubles.",
+        rich_help_panel=DECIDING,
+    ),
+]
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="A model that fit or convert wrote.", show_default=False)]
 
 

@@ -17,7 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
+from linsep.data.arrow_arrays import numbers, words
 from linsep.data.atomic import replacing
+from linsep.data.places import masked
 from linsep.errors import DataError
 from linsep.problem import Array, Floats
 
@@ -56,7 +58,7 @@ def format_of(path: Path, wanted: str | None = None, allowed: Sequence[str] = FO
     >>> format_of("rows.svm.gz"), format_of("-")
     ('libsvm', 'csv')
     """
-    name = os.path.basename(os.fspath(path)).lower()
+    name = os.path.basename(masked(os.fspath(path))).lower()
     stem, ending = os.path.splitext(name)
     packed = ending in _CODECS
     if packed:
@@ -64,9 +66,9 @@ def format_of(path: Path, wanted: str | None = None, allowed: Sequence[str] = FO
     form = wanted or ("csv" if name == "-" else _ENDINGS.get(ending.lstrip(".")))
     if form is None or form not in allowed:
         what = f"{ending or name!r} is not" if form is None else f"{form} is not"
-        raise DataError(str(path), f"{what} a format to write here: {', '.join(allowed)}")
+        raise DataError(masked(str(path)), f"{what} a format to write here: {', '.join(allowed)}")
     if packed and form not in _TEXT:
-        raise DataError(str(path), f"{form} is not written compressed as a whole, it has its own ways")
+        raise DataError(masked(str(path)), f"{form} is not written compressed as a whole, it has its own ways")
     return form
 
 
@@ -94,7 +96,7 @@ def _sink(path: Path) -> Iterator[Any]:
         yield _Open(sys.stdout.buffer)
         sys.stdout.buffer.flush()
         return
-    codec = _CODECS.get(os.path.splitext(os.fspath(path))[1].lower())
+    codec = _CODECS.get(os.path.splitext(masked(os.fspath(path)))[1].lower())
     with replacing(path) as file:
         if codec is None:
             yield _Open(file)
@@ -139,8 +141,8 @@ def columns(path: Path, form: str) -> Iterator[WriteColumns]:
 def _column(array: Array) -> pa.Array:
     """Return values as a column; labels of several types become words."""
     if array.dtype == object or array.dtype.kind in "US":
-        return pa.array([item if isinstance(item, str) else str(item) for item in array.tolist()], pa.string())
-    return pa.array(array)
+        return words([item if isinstance(item, str) else str(item) for item in array.tolist()])
+    return numbers(array)
 
 
 def _table(file: Any, form: str, schema: pa.Schema) -> Any:
@@ -171,9 +173,9 @@ class _Delimited:
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
         """Write some rows."""
-        words = [column for column in batch.columns if pa.types.is_string(column.type)]
+        texts = [column for column in batch.columns if pa.types.is_string(column.type)]
         special = f'[{self._delimiter}"\\r\\n]'
-        quoted = any(pc.any(pc.match_substring_regex(column, special)).as_py() for column in words)
+        quoted = any(pc.any(pc.match_substring_regex(column, special)).as_py() for column in texts)
         style = pa.csv.WriteOptions(
             include_header=False, delimiter=self._delimiter, quoting_style="needed" if quoted else "none"
         )
@@ -239,7 +241,7 @@ def _write_libsvm(file: Any, X: Floats, y: Array) -> None:
 
 def _words(values: Array) -> pa.Array:
     """Return numbers as words that read as the same numbers."""
-    return pc.cast(pa.array(values), pa.large_string())
+    return pc.cast(numbers(values), pa.large_string())
 
 
 def _word(text: str) -> pa.Scalar:

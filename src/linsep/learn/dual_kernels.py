@@ -7,9 +7,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-compiled = njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+from linsep import compiling
+
+compiled = compiling.compiled(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 
 
 @compiled

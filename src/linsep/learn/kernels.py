@@ -15,13 +15,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
+from linsep import compiling
 from linsep.problem import Dense, Sparse
 
-compiled = njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+compiled = compiling.compiled(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 
 
 class Rule(NamedTuple):

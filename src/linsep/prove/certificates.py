@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from linsep.prove.fewest_search import Node, Search
-from linsep.prove.items import Items
 from linsep.prove.packing import BITS
+
+if TYPE_CHECKING:
+    from linsep.prove.fewest_search import Node, Search
+    from linsep.prove.items import Items
 
 Tree = Any  # a dead leaf is the number of a refutation; a packing leaf a list of [refutation, units] pairs; an inner
 # node is [row, case that it is right, case that it is wrong]

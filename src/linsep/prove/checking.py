@@ -10,12 +10,13 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from linsep.clock import Clock
+from linsep.data.places import open_bytes
 from linsep.data.scratch import IN_MEMORY
 from linsep.data.source import Source
-from linsep.problem import Array, Dense, Floats
+from linsep.data.sparse import is_sparse, to_scipy
+from linsep.problem import Array, Floats
 from linsep.prove import check_fewest, linsep_check
 from linsep.prove.claims import OVERLAP, QUASI, SEPARABLE, Data, Refutation, Verdict
 from linsep.prove.documents import claim_of, opened
@@ -125,7 +126,7 @@ def text_of(proof: Any) -> str:
     """Return the text of a proof that is given as its text or its path."""
     if isinstance(proof, str) and proof.lstrip().startswith("{"):
         return proof
-    with open(os.fspath(proof), "rb") as file:
+    with open_bytes(os.fspath(proof)) as file:
         content = file.read(linsep_check.LARGEST + 1)
     try:
         return content.decode()
@@ -205,7 +206,7 @@ def _fast(verdict: Verdict, found: Table) -> Outcome:
 
 def _many(X: Any) -> bool:
     """Say whether there are so many numbers that a copy of them had better not be made."""
-    return X.dtype.kind == "f" and bool((X.data if sp.issparse(X) else X).nbytes > IN_MEMORY)
+    return X.dtype.kind == "f" and bool((X.data if is_sparse(X) else X).nbytes > IN_MEMORY)
 
 
 def table_from(X: Any, y: Any, values: str) -> tuple[Any, Any]:
@@ -266,13 +267,8 @@ def shortened(verdict: Any, found: Table) -> Any:
 
 def _heights(stored: Held, w: Floats) -> Floats:
     """Return w·x of every row, as far as floats tell."""
-    rows = stored.rows
     with np.errstate(over="ignore", invalid="ignore"):
-        if isinstance(rows, Dense):
-            return np.asarray(rows.data @ w, dtype=np.float64)
-        signed = np.dtype(f"i{rows.indices.dtype.itemsize}")
-        parts = (rows.data, rows.indices.view(signed), rows.indptr.view(signed))
-        return np.asarray(sp.csr_array(parts, shape=stored.shape) @ w, dtype=np.float64)
+        return np.asarray(to_scipy(stored.rows, stored.shape[1]) @ w, dtype=np.float64)
 
 
 def _shortened_errors(fewest: Any, found: Table, stored: Held) -> Any:
@@ -336,7 +332,7 @@ def table_of(X: Any, y: Any, classes: tuple[Any, ...], *, spelled: bool = False)
     a file has, if they are spelled the same.
     """
     X = unrounded(X)
-    if sp.issparse(X):
+    if is_sparse(X):
         X = X.tocsr()
         if not X.has_canonical_format:
             X = X.copy()
@@ -356,8 +352,14 @@ def table_of(X: Any, y: Any, classes: tuple[Any, ...], *, spelled: bool = False)
 def design_of(X: Any, y: Any) -> tuple[Any, list[list[Any]]]:
     """Return a design and the columns of its response, exactly as they are given."""
     X = unrounded(X)
-    matrix = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
-    if not sp.issparse(matrix) and matrix.dtype.kind not in "biuf":
+    matrix: Any
+    if is_sparse(X):
+        import scipy.sparse as sp
+
+        matrix = sp.csr_array(X)
+    else:
+        matrix = np.asarray(X)
+    if not is_sparse(matrix) and matrix.dtype.kind not in "biuf":
         matrix = matrix.astype(object)
     y = np.asarray(y)
     return matrix, [y.tolist()] if y.ndim == 1 else [column.tolist() for column in y.T]
@@ -397,7 +399,7 @@ def _codes(labels: Any, classes: tuple[Any, ...], spelled: bool) -> Array | None
 
 def _finite(X: Any) -> None:
     """Refuse NaN and infinity, wherever they are."""
-    values = X.data if sp.issparse(X) else X
+    values = X.data if is_sparse(X) else X
     if values.dtype.kind != "f":
         return
     for start in range(0, len(values), 1 << 16):
@@ -405,6 +407,6 @@ def _finite(X: Any) -> None:
         if bad.any():
             place = np.argwhere(bad)[0]
             i, j = start + int(place[0]), int(place[-1])
-            if sp.issparse(X):
+            if is_sparse(X):
                 i, j = int(np.searchsorted(X.indptr, i, side="right")) - 1, int(X.indices[i])
             raise ValueError(f"X contains NaN or infinity at row {i}, column {j}")

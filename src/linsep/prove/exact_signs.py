@@ -13,8 +13,8 @@ from operator import mul
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from linsep.compiling import compiled
 from linsep.data.threads import in_parallel
 from linsep.problem import Array, Dense, Rows, count, take
 from linsep.prove.limbs import integer_cells, sum_signs
@@ -153,8 +153,8 @@ def _floats(w: Array, whole: list[int]) -> tuple[Array | None, bool]:
 # the row stays in doubt.
 
 _DOUBT = 2
-_any_order = njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
-_in_order = njit(cache=True, nogil=True, error_model="numpy")
+_any_order = compiled(error_model="numpy", fastmath={"reassoc", "contract"})
+_in_order = compiled(error_model="numpy")
 
 
 @_any_order

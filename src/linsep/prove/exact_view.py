@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from flint import fmpz_mat
-from scipy.linalg import qr, solve_triangular
 
 from linsep.clock import Clock
 from linsep.problem import Array, Floats
@@ -101,6 +100,8 @@ class ExactView:
 
     def whitened(self, Z: Floats) -> ExactView:
         """Return a view in whose unknowns the columns of ``Z``, as this one gathers them, are about orthonormal."""
+        from scipy.linalg import qr, solve_triangular
+
         assert self.column_exponents is not None
         R, order = qr(Z, mode="r", pivoting=True)
         r = min(R.shape)

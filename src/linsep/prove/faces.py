@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from flint import fmpz_mat
-from scipy.linalg import qr
 
 from linsep.clock import Clock
 from linsep.learn.surveys import scores
@@ -136,6 +135,8 @@ class _Face(NamedTuple):
 
 def _by_floats(case: Case, found: Exact, first: Refutation, clock: Clock) -> Certificate | None:
     """Go down the levels in floats, then prove what was found."""
+    from scipy.linalg import qr
+
     if case.view.dimension > FLOAT_UNKNOWNS or case.view.misled or not case.limits.float_searches:
         return None
     rows = case.view.gather(found.pairs)

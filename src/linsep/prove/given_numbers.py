@@ -16,10 +16,10 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from linsep.data.matrices import refuse_not_finite
 from linsep.data.scratch import scratch
+from linsep.data.sparse import csr_array, is_sparse
 from linsep.problem import Array, Dense, Rows, Sparse
 from linsep.prove.claims import Separator
 from linsep.prove.decimals import as_decimals
@@ -95,7 +95,7 @@ def unrounded(X: Any) -> Any:
     """Return ``X`` itself, or an array of Python numbers where NumPy would round some; refuse what is no number."""
     if isinstance(X, np.ma.MaskedArray):
         raise ValueError("X is a masked array: fill its gaps first, as X.filled(0) does")
-    if sp.issparse(X):
+    if is_sparse(X):
         _refuse(X.data.dtype)
         if X.dtype == np.longdouble and not (X.data.astype(np.float64) == X.data).all():
             raise ValueError("X has long doubles that double precision would round: give them as an array of fractions")
@@ -176,24 +176,24 @@ def number(cell: Any) -> int | Fraction:
 
 def held(X: Any, values: str, *, offset: bool) -> Held | None:
     """Return a validated array or CSR matrix as rows that hold its values, None if 64 bits do not suffice."""
-    if not sp.issparse(X) and X.dtype == object:
+    if not is_sparse(X) and X.dtype == object:
         return _in_integers(X, offset)
-    if sp.issparse(X) and not X.has_canonical_format:
+    if is_sparse(X) and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
     if values == BINARY or X.dtype.kind != "f":
         return Held(as_rows(X), X.shape)
-    found = as_decimals(X.data if sp.issparse(X) else X, X.indices if sp.issparse(X) else None, X.shape[1])
+    found = as_decimals(X.data if is_sparse(X) else X, X.indices if is_sparse(X) else None, X.shape[1])
     if found is not None:
         whole, places = found
         if not places.any():
             return Held(as_rows(X), X.shape)
-        table = sp.csr_array((whole, X.indices, X.indptr), shape=X.shape) if sp.issparse(X) else whole
+        table = csr_array((whole, X.indices, X.indptr), X.shape) if is_sparse(X) else whole
         scale = tuple(Fraction(10**k) for k in places.tolist())
         return Held(as_rows(table), X.shape, scale, (Fraction(0),) * X.shape[1])
-    if not all_finite(X.data if sp.issparse(X) else X):
+    if not all_finite(X.data if is_sparse(X) else X):
         refuse_not_finite(X, np.zeros(0))
-    return None if sp.issparse(X) or _in_integers(X[:64], offset) is None else _in_integers(X, offset)
+    return None if is_sparse(X) or _in_integers(X[:64], offset) is None else _in_integers(X, offset)
 
 
 def all_finite(values: Array) -> bool:
@@ -229,14 +229,19 @@ def _in_integers(X: Array, offset: bool) -> Held | None:
 
 def _fractions(column: Array) -> Iterator[tuple[int, list[Fraction]]]:
     """Yield the numbers of a column, a stretch at a time, and where it begins."""
-    exact: Any = Fraction if column.dtype == object else decimal
     for start in range(0, len(column), _STRETCH):
-        yield start, [exact(value) for value in column[start : start + _STRETCH].tolist()]
+        part = column[start : start + _STRETCH]
+        if column.dtype == object:
+            yield start, [Fraction(value) for value in part.tolist()]
+        else:
+            values, places = np.unique(part, return_inverse=True)
+            found = [decimal(value) for value in values.tolist()]  # each number once
+            yield start, [found[k] for k in places.tolist()]
 
 
 def as_rows(X: Any) -> Rows:
     """Return an array or canonical CSR matrix of real numbers as rows, without a copy wherever its type allows."""
-    if sp.issparse(X):
+    if is_sparse(X):
         unsigned = np.dtype(f"u{X.indices.dtype.itemsize}")
         return Sparse(_native(X.data), X.indices.view(unsigned), X.indptr.view(unsigned))
     return Dense(_native(X))
@@ -268,7 +273,7 @@ def rational_rows(X: Any, values: str) -> Iterator[list[Any]]:
     """Yield the rows of a validated array or CSR matrix as exact Python numbers."""
     exact = decimal if values == DECIMAL else Fraction
     for i in range(X.shape[0]):
-        row = X[[i]].toarray()[0] if sp.issparse(X) else X[i]
+        row = X[[i]].toarray()[0] if is_sparse(X) else X[i]
         if row.dtype.kind == "f":
             if not np.isfinite(row).all():
                 raise ValueError(f"X contains NaN or infinity at row {i}, column {int(np.argmin(np.isfinite(row)))}")

@@ -6,10 +6,9 @@ so cheap that they count for nothing (affine, more than two classes).
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from linsep.data.conversions import to_floats, to_scipy
 from linsep.learn.surveys import scores
@@ -62,8 +61,10 @@ class Hull(NamedTuple):
         Z = kesler.differences(x, marks)
         return np.hstack((Z, self.unit * marks)) if self.unit else Z
 
-    def sparse_vectors(self, pairs: Array) -> sp.csr_array:
+    def sparse_vectors(self, pairs: Array) -> Any:
         """Return pairs as rows of a sparse matrix, shape (pairs, size)."""
+        import scipy.sparse as sp
+
         x = to_scipy(take(self.rows, pairs // self.data.classes), self.data.n_features)
         marks = self.marks(pairs).astype(np.float64)
         blocks = [sp.diags_array(marks[:, c]) @ x for c in range(self.blocks)]

@@ -14,7 +14,6 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from linsep.clock import Clock, OutOfTime
 from linsep.data.labels import at_least_two_classes, check_same_length, class_labels
@@ -27,6 +26,7 @@ from linsep.prove.claims import Data
 from linsep.prove.lagrangian import widest
 from linsep.prove.margin_rows import Hull
 from linsep.prove.nearest_point import nearest_point
+from linsep.prove.notebook_tables import notebook_html
 from linsep.prove.search import decide
 
 _BUILD_PACE = 1e-8  # seconds for every number of a working set in sparse rows
@@ -94,6 +94,17 @@ class Margin:
             f"Margin({self.lower:.12g} <= margin <= {self.upper:.12g}, form={self.form!r}, "
             f"gap={self.gap:.1e}, support={len(np.unique(self.rows))} rows)"
         )
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("at least", f"{self.lower:.12g}"),
+            ("at most", f"{self.upper:.12g}"),
+            ("gap", f"{self.gap:.1e}"),
+            ("form", self.form),
+            ("support", f"{len(np.unique(self.rows)):,} rows"),
+        ]
+        proof = "Both bounds are certified: the plane has the lower one, the rows and multipliers prove the upper one."
+        return notebook_html(f"The largest margin is about {self.lower:.6g}", proof, rows)
 
 
 # (working set, what is new in it, tolerance) -> vector of the plane, offset, multipliers of the set
@@ -354,6 +365,8 @@ def _by_nearest_point(hull: Hull, clock: Clock) -> Solver:
 
 def _by_lagrangian(hull: Hull, clock: Clock) -> Solver:
     """Solve by an augmented Lagrangian, with the working set in sparse rows: for very many coordinates."""
+    import scipy.sparse as sp
+
     Z, plane = hull.sparse_vectors(np.empty(0, np.intp)), None
 
     def solve(pool: Array, fresh: Array, tol: float) -> tuple[Floats, float, Floats]:  # noqa: ARG001

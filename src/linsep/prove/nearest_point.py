@@ -18,12 +18,12 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from linsep import compiling
 from linsep.clock import Clock
 from linsep.problem import Array, Floats
 
-compiled = njit(cache=True, nogil=True, error_model="numpy")
+compiled = compiling.compiled(error_model="numpy")
 
 _EPS = 2.0**-52
 _STALLS = 30  # additions in a row that may fail to shorten the point before rounding is taken to be the reason

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from linsep.clock import Clock
+from linsep.compiling import compiled
 from linsep.data.scratch import some_rows
 from linsep.problem import Array, Dense, Floats, Sparse, take
 from linsep.prove.claims import Data, Separator
@@ -152,7 +152,7 @@ def _ranges(data: Data, columns: Array) -> tuple[Floats, Floats]:
     return np.min([low for low, _ in tables], axis=0), np.max([high for _, high in tables], axis=0)
 
 
-_compiled = njit(cache=True, nogil=True, error_model="numpy")
+_compiled = compiled(error_model="numpy")
 
 
 @_compiled

@@ -13,9 +13,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from flint import fmpz_mat, nmod_mat
 
+from linsep.data.sparse import is_sparse
 from linsep.data.threads import in_parallel
 from linsep.problem import Array, Rows
 from linsep.prove import algebra
@@ -34,7 +34,7 @@ class Rationals(Sequence[tuple[list[int], int]]):
     def __init__(self, X: Any, values: str, offset: bool) -> None:
         self.X, self.values, self.offset = X, values, offset
         self.rough = False  # the doubles are not near enough
-        if not sp.issparse(X) and X.dtype == object:
+        if not is_sparse(X) and X.dtype == object:
             X = np.array([[_nearest(value) for value in row] for row in X.tolist()])
         self.near: Rows = as_rows(X)
         cells = self.near.data
@@ -119,7 +119,7 @@ def carried_over(
 
     ``quick``: or if every row would have to be looked at as one of fractions.
     """
-    if verdict.kind == QUASI or (quick and verdict.kind == OVERLAP and sp.issparse(rows.X)):
+    if verdict.kind == QUASI or (quick and verdict.kind == OVERLAP and is_sparse(rows.X)):
         return None
     if verdict.refutation is not None:
         found = verdict.refutation

@@ -13,9 +13,9 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from linsep.clock import Clock
+from linsep.compiling import compiled
 from linsep.data.scratch import renumbered, some_columns, some_rows
 from linsep.problem import Array, Dense, Rows, Sparse, take
 from linsep.prove.case import Certificate
@@ -192,7 +192,7 @@ def fingerprints(rows: Rows, n_features: int) -> Array:
     return keys
 
 
-_compiled = njit(cache=True, nogil=True, error_model="numpy")
+_compiled = compiled(error_model="numpy")
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # the golden ratio, as in Knuth's multiplicative hashing
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from linsep.clock import Cancelled, Clock, OutOfTime
 from linsep.data.threads import quiet_algebra
+from linsep.learn.surveys import squared_norms
 from linsep.problem import Array, Sparse, take
 from linsep.prove import faces, newton
 from linsep.prove.case import Case, Contradiction, Plane
@@ -318,6 +319,10 @@ class Search:
 
 def of_two(data: Data, clock: Clock, mistakes: Array) -> faces.Exact | Separator | None:
     """Search two classes, without the rows that a plane of one column has strictly on their side."""
+    if not data.offset:  # a row of zeros is on every plane
+        zeros = np.flatnonzero(squared_norms(data.rows) == 0)
+        if len(zeros):
+            return faces.Exact(zeros[:1] * 2 + 1 - data.y[zeros[:1]], [1])
     known = reduced(data, clock)
     peelings = peeled(known.data, clock)
     left, y = peelings.left, known.data.y[peelings.left]

@@ -14,15 +14,15 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from linsep.compiling import compiled
 from linsep.data.conversions import to_floats
 from linsep.data.threads import in_parallel
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
 from linsep.prove import kesler
 from linsep.prove.claims import Data, Separator
 
-_compiled = njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+_compiled = compiled(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 _SAMPLE = 512
 _NEAR = 2.0**16  # times its spread: a center so far out may be left to rounding when rows are only looked at
 _ORDINARY = 900  # powers of two that leave room for weights
@@ -115,11 +115,12 @@ class ScaledView:
         def work(part: Dense, _start: int, _stop: int) -> None:
             x = part.data
             if x.dtype.kind == "f":  # the bits of a float, but for its sign, are a number that grows with it
-                x = x.view(np.dtype(f"i{x.dtype.itemsize}"))
-            top = np.zeros(data.n_features, dtype=x.dtype if part.data.dtype.kind == "f" else np.float64)
-            tallest: Any = _top_bits if part.data.dtype.kind == "f" else _tops
-            tallest(x, top)
-            tops.append(top)
+                bits = np.dtype(f"i{x.dtype.itemsize}")
+                tops.append(np.zeros(data.n_features, dtype=bits))
+                _top_bits(x.view(bits), np.iinfo(bits).max, tops[-1])
+            else:
+                tops.append(np.zeros(data.n_features))
+                _tops(x, tops[-1])
 
         in_chunks(data.rows, len(data.y), data.n_features, work)
         top = np.max(tops, axis=0)
@@ -291,9 +292,11 @@ def _tops(data, top):
 
 
 @_compiled
-def _top_bits(bits, top):
-    """Put the largest absolute value of each column of floats into ``top``, both as bits; NaN is above infinity."""
-    mask = np.iinfo(bits.dtype).max
+def _top_bits(bits, mask, top):
+    """Put the largest absolute value of each column of floats into ``top``, both as bits; NaN is above infinity.
+
+    The mask is all bits but the sign.
+    """
     for i in range(bits.shape[0]):
         for j in range(top.size):
             top[j] = max(top[j], bits[i, j] & mask)
@@ -316,7 +319,9 @@ def _gather(data, which, own, rival, view, block, Z):
             q += constant * constant
         size = math.sqrt(q)
         if not 1e-140 < size < 1e140:  # squares are out of range
-            size = np.abs(t).max()
+            size = 0.0
+            for j in range(block):
+                size = max(size, abs(t[j]))
         factor = math.ldexp(1.0, -max(min(math.frexp(size)[1], 1000), -1000))
         if own[k] > 0:
             start = (own[k] - 1) * block
@@ -432,7 +437,7 @@ def _sweep_sparse(rows, y, W, b, view, scores, rivals):
             rivals[i] = rival
 
 
-_in_order = njit(cache=True, nogil=True, error_model="numpy")  # equal rows must give equal sums
+_in_order = compiled(error_model="numpy")  # equal rows must give equal sums
 
 
 @_in_order
