@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 import linsep
 from linsep import Perceptron, load, save, teacher
 from linsep.cli import app, fit
-from linsep.prove.error_bounds import clopper_pearson
+from linsep.prove.intervals import clopper_pearson
 
 COMMANDS = ["fit", "predict", "score", "show", "report", "convert", "generate"]
 
@@ -670,3 +670,10 @@ def test_a_terminal_without_unicode_gets_plain_characters(tmp_path):
         )
         assert (done.returncode, done.stderr) == (0, b"")
         assert done.stdout.isascii()
+    (tmp_path / "twice.csv").write_text("x,y\n1,a\n1,b\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "linsep", "separate", "twice.csv"], cwd=tmp_path, env=environment, capture_output=True
+    )
+    assert done.returncode == 1
+    assert b"\\u" not in done.stdout  # the table is drawn with other lines, not with escapes
+    assert b"| 0   | a" in done.stdout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,7 @@ ROOT = Path(__file__).parent.parent / "src" / "linsep"
 FILES = sorted(ROOT.rglob("*.py"))
 MOST_LINES, MOST_CODE, MOST_PARAMETERS, TRUSTED_LINES = 500, 60, 7, 250
 PARSERS = {("data/compiled_parsers.py", "walk_libsvm")}  # compiled text parsers: one loop over bytes, one state
-TRUSTED = ("plain.py", "plain_fewest.py", "plain_regression.py")  # checks that import nothing but the standard library
+TRUSTED = ("plain.py", "plain_fewest.py", "plain_regression.py")  # checks: the standard library, and the first of them
 
 
 def name_of(file: Path) -> str:
@@ -49,22 +50,21 @@ def parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
 
 
 def public() -> set[tuple[str, str]]:
-    """Return the public functions and classes, each as a file and a name."""
+    """Return the public functions and classes, each as a package and a name."""
     found = set()
     for listing in (ROOT / "__init__.pyi", ROOT / "cluster" / "__init__.py"):
         for node in ast.parse(listing.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.ImportFrom) and node.module != "linsep":
                 assert node.module is not None
-                home = ROOT / Path(*node.module.split(".")[1:])
-                home = home / "__init__.py" if home.is_dir() else home.with_suffix(".py")
-                found |= {(name_of(home), each.name) for each in node.names}
+                found |= {(node.module.split(".")[1], each.name) for each in node.names}
     return found
 
 
 def is_public(file: str, name: str, names: set[tuple[str, str]]) -> bool:
     """Say whether users call a function: it is public, or the constructor or a method without _ of a public class."""
     owner, _, method = name.partition(".")
-    return (file, owner) in names and (not method or method == "__init__" or not method.startswith("_"))
+    package = file.partition("/")[0].removesuffix(".py")
+    return (package, owner) in names and (not method or method == "__init__" or not method.startswith("_"))
 
 
 @pytest.mark.parametrize("file", FILES, ids=name_of)
@@ -89,7 +89,7 @@ def test_exceptions_are_needed():
 
 @pytest.mark.parametrize("name", TRUSTED)
 def test_trusted_files(name):
-    """The checks that have to be read to be believed are short, and nothing of linsep stands behind them."""
+    """The checks that have to be read to be believed are short, and nothing but the first stands behind the others."""
     text = (ROOT / "prove" / name).read_text(encoding="utf-8")
     if name == "plain.py":
         assert text.count("\n") <= TRUSTED_LINES
@@ -99,7 +99,8 @@ def test_trusted_files(name):
             assert node.level == 0
             assert node.module is not None
             modules = [node.module]
-        assert {module.partition(".")[0] for module in modules} <= sys.stdlib_module_names
+        others = {module for module in modules if module.partition(".")[0] not in sys.stdlib_module_names}
+        assert others <= (set() if name == "plain.py" else {"linsep.prove.plain"})
 
 
 def test_no_tricks_with_modules():
@@ -118,7 +119,6 @@ def test_no_tricks_with_modules():
 
 
 RUN = 6  # lines in a row that must not stand twice
-APART = {"prove/check_regression.py", "prove/plain_regression.py"}  # two checks of one table, each to be read alone
 
 
 def code(text: str) -> list[str]:
@@ -148,4 +148,63 @@ def test_no_block_stands_twice():
         assert len(set(blocks)) == len(blocks), f"{name} repeats itself"
         for block in blocks:
             other = seen.setdefault(block, name)
-            assert other == name or {other, name} == APART, f"{name} and {other}: {block}"
+            assert other == name, f"{name} and {other}: {block}"
+
+
+def test_files_that_the_makefile_and_the_recipes_name():
+    project = ROOT.parent.parent
+    loops = (project / "Makefile").read_text(encoding="utf-8").replace("\\\n", " ")
+    listed = next(line for line in loops.splitlines() if line.startswith("LOOPS := ")).split()[2:]
+    assert listed
+    for name in listed:
+        assert (project / "tests" / f"test_{name}.py").is_file(), name
+    recipes = (project / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = [path for path in re.findall(r"`((?:src|tests|docs|benchmarks)/[\w./<>]+)`", recipes) if "<" not in path]
+    assert len(named) > 10
+    for path in [*named, *re.findall(r"pytest (tests/\S+)", recipes)]:
+        assert (project / path).exists(), path
+
+
+def imported(module: str) -> set[str]:
+    """Return the modules of linsep that are loaded with one, itself left out."""
+    found: set[str] = set()
+    waiting = [module]
+    while waiting:
+        here = waiting.pop()
+        found.add(here)
+        file = ROOT / f"{here}.py"
+        for node in ast.parse(file.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ImportFrom) and node.module is not None and node.module.startswith("linsep."):
+                base = node.module.removeprefix("linsep.").replace(".", "/")
+                parts = {f"{base}/{each.name}" for each in node.names} if (ROOT / base).is_dir() else {base}
+                waiting += [each for each in parts if each not in found]
+    return found - {module}
+
+
+def test_checks_import_what_the_design_says():
+    text = (ROOT.parent.parent / "docs" / "design.md").read_text(encoding="utf-8")
+    plain, fast = (
+        next(line for line in text.splitlines() if line.startswith(f"| `verify({way}")) for way in ("…, plain", "…)`")
+    )
+    for check in ("prove/plain", "prove/linsep_check", "prove/plain_fewest", "prove/plain_regression"):
+        assert all(f"`{each}.py`" in plain for each in {check} | imported(check))
+    for check in ("prove/fast_check", "prove/check_fewest"):
+        assert all(f"`{each}.py`" in fast for each in {check} | imported(check))
+
+
+def test_the_walk_names_functions_that_exist():
+    text = (ROOT.parent.parent / "docs" / "design.md").read_text(encoding="utf-8")
+    walk = text[text.index("## One row") : text.index("## What has to be trusted")]
+    file, named = "", 0
+    for word in re.findall(r"`([^`]+)`", walk):
+        if word.endswith(".py"):
+            file = word
+            continue
+        if not file or not re.fullmatch(r"[A-Za-z_][\w.]*", word):
+            continue
+        body = ast.parse((ROOT / file).read_text(encoding="utf-8")).body
+        classes = {node.name for node in body if isinstance(node, ast.ClassDef)}
+        if word not in ("data", "learn", "Fitted"):
+            assert word in classes | {name for name, _ in functions(body)}, f"{file} has no {word}"
+            named += 1
+    assert named > 25

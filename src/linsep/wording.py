@@ -11,7 +11,7 @@ STOPPED = {
     "loss_plateau": "the loss does not go down any more",
     "validation": "the error on held-out rows does not improve any more",
     "not_separable": "it is proved that no plane separates the rows",
-    "margin_refuted": "so many mistakes prove that no plane has the target margin",
+    "margin_refuted": "the number of mistakes proves that no plane has the target margin",
 }
 
 
@@ -68,7 +68,7 @@ def update_length(offset: bool, multiclass: bool) -> str:
 def bound_in_numbers(formula: str, *, radius: float, margin: float, limit: float) -> str:
     """Return a formula in R and γ for the mistake bound from zero weights, with its numbers, and its value.
 
-    So many digits are written that the numbers give the value to the digits that it has.
+    Enough digits are written for the numbers to give the value to all of its digits.
     """
     digits = max(6, math.floor(math.log10(max(limit, 1.0))) + 5)
     filled = formula.replace("2R", "2·R").replace("R", f"{radius:.{digits}g}").replace("γ", f"{margin:.{digits}g}")

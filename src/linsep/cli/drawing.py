@@ -97,7 +97,7 @@ def _figures(
         margin, _ = theorem_margin(model, trail, X, y)
         if margin is None:
             raise ValueError(
-                "the largest margin of so many features is not searched for, and the run did not end separated"
+                "linsep does not search for the largest margin of this many features, and the run did not end separated"
             )
         return linsep.TheoremDisplay(audit_trail(model, trail, X, y, margin=margin)).plot(style=style)
 

@@ -9,8 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from linsep.cli.inputs import all_at_once, check_place, open_data
-from linsep.cli.options import DECIDING, OUTPUT, Data, Planes, Reading, Screen, grouped
+from linsep.cli.documents import Document
+from linsep.cli.inputs import check_place, open_data
+from linsep.cli.options import DECIDING, OUTPUT, Data, Planes, Reading, Screen, Values, grouped
 from linsep.cli.screen import count, facts_table, headline, meter, plain_text, result
 
 _SHOWN = 20  # rows of the table on the screen
@@ -19,7 +20,7 @@ _COLUMNS = 6  # features of a row that are shown
 
 @dataclass(frozen=True)
 class Effort:
-    """When to stop the search."""
+    """When to stop the search, and for which numbers it is."""
 
     time_limit: Annotated[
         float,
@@ -27,13 +28,14 @@ class Effort:
     ] = 10.0
     max_nodes: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, help="Look at so many cases at most.", rich_help_panel=DECIDING),
+        typer.Option(metavar="N", min=1, help="Largest number of cases to split into.", rich_help_panel=DECIDING),
     ] = None
+    values: Values = None
 
 
 @dataclass(frozen=True)
 class Files:
-    """Files to write: the data mended in one way or the other, and the proof."""
+    """Files to write: the data mended in one way or the other; and how long a proof may be."""
 
     out: Annotated[
         str | None,
@@ -49,9 +51,6 @@ class Files:
             rich_help_panel=OUTPUT,
         ),
     ] = None
-    proof: Annotated[
-        str | None, typer.Option(metavar="OUT", help="Write the proof to this JSON file.", rich_help_panel=OUTPUT)
-    ] = None
     max_proof_mb: Annotated[
         float | None,
         typer.Option(metavar="MB", min=0, help="Prove less where the proof would be longer.", rich_help_panel=OUTPUT),
@@ -59,18 +58,22 @@ class Files:
 
 
 @grouped
-def errors(data: Data, planes: Planes, effort: Effort, files: Files, *, screen: Screen, reading: Reading) -> None:
+def errors(
+    data: Data, planes: Planes, effort: Effort, files: Files, *, document: Document, screen: Screen, reading: Reading
+) -> None:
     """Find the plane with the fewest errors, and prove how far from the best it can be.
 
     The exit code is 0 if the number of errors is proved to be the least, 0 errors included, and 1 if the bracket is
     open when the time is up. Ctrl-C ends the search early and shows what is known.
     """
+    from linsep.prove.exact_text import default_values, exact_table
     from linsep.prove.fewest import fewest_errors
 
-    for path in (files.out, files.relabel, files.proof):
+    for path in (files.out, files.relabel, document.proof):
         check_place(path, *data)
     source = open_data(data, reading, screen)
-    X, y = all_at_once(source)
+    meant = effort.values or default_values(source)
+    X, y = exact_table(source, meant)
     started = time.perf_counter()
     with meter("searching", screen) as watching:
 
@@ -80,23 +83,24 @@ def errors(data: Data, planes: Planes, effort: Effort, files: Files, *, screen: 
         found = fewest_errors(
             X,
             y,
-            fit_intercept=planes.with_offset,
+            fit_intercept=planes.has_offset,
             time_limit=effort.time_limit,
             max_nodes=effort.max_nodes,
             max_proof_mb=files.max_proof_mb,
             progress=progress,
+            values=meant,
         )
     seconds = time.perf_counter() - started
     labels = _other_labels(found, X)
-    if files.proof is not None:
-        _write_proof(files.proof, found, X, y)
+    if document.proof is not None:
+        document.write(found, X, y, source, None, {"command": "errors"})
     if files.out is not None:
         _rewrite(files.out, source, X, y, {int(row): None for row in found.rows.tolist()})
     if files.relabel is not None:
         _rewrite(files.relabel, source, X, y, dict(zip(found.rows.tolist(), labels, strict=True)))
     facts = _facts(found, X, y, labels) | {
         "command": "errors", "data": data, "seconds": seconds, "out": files.out, "relabel": files.relabel,
-        "proof": files.proof,
+        "proof": document.proof,
     }  # fmt: skip
 
     def show(console: Any) -> None:
@@ -127,6 +131,7 @@ def _facts(found: Any, X: Any, y: Any, labels: list[Any]) -> dict[str, Any]:
         "features": X.shape[1],
         "classes": list(found.classes),
         "fit_intercept": found.fit_intercept,
+        "values": found.values,
         "lower": found.lower,
         "upper": found.upper,
         "proved": found.proved,
@@ -164,15 +169,6 @@ def _other_labels(found: Any, X: Any) -> list[Any]:
     part = part.toarray() if hasattr(part, "toarray") else np.asarray(part)
     scores = part.astype(float) @ W.astype(float).T + b.astype(float)
     return [found.classes[c] for c in scores.argmax(axis=1).tolist()]
-
-
-def _write_proof(path: str, found: Any, X: Any, y: Any) -> None:
-    """Write the certificate in one step."""
-    from linsep.data.atomic import replacing
-    from linsep.prove.documents import to_json
-
-    with replacing(path) as file:
-        file.write(to_json(found, X, y).encode())
 
 
 def _rewrite(path: str, source: Any, X: Any, y: Any, changes: dict[int, Any]) -> None:

@@ -45,7 +45,7 @@ def generate(
     *,
     screen: Screen,
 ) -> None:
-    """Draw points labelled -1 and +1 by a hidden plane, and write them to a file.
+    """Draw points labeled -1 and +1 by a hidden plane, and write them to a file.
 
     The format is that of the name: .csv, .tsv, .parquet, .arrow, .svm, .npy, .npz; the text ones also with .gz or .zst.
     The label is the last column, named y; the features are x1, x2 and so on. Rows are drawn some at a time, so the file

@@ -1,4 +1,4 @@
-"""Files as commands take them, and what a model remembers of the data that it learnt from."""
+"""Files as commands take them, and what a model remembers of the data that it learned from."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def kinds_line(found: dict[str, list[str]]) -> str:
 
 
 def open_like(model: Any, paths: list[str], reading: ReadingAgain, *, labels: bool = True) -> Source:
-    """Open data to be read as those that the model learnt from: the same columns, whatever their order now."""
+    """Open data to be read as those that the model learned from: the same columns, whatever their order now."""
     from linsep.data.layout import NUMBER, Layout
     from linsep.data.opening import options_like, read
 

@@ -9,14 +9,14 @@ from typing import Annotated, Any
 
 import typer
 
-from linsep.cli.inputs import all_at_once, check_place, kinds, kinds_line, open_data
+from linsep.cli.inputs import check_place, kinds, kinds_line, open_data
 from linsep.cli.options import DECIDING, OUTPUT, Data, Planes, Reading, Screen, grouped
 from linsep.cli.screen import count, facts_table, headline, result
 
 
 @dataclass(frozen=True)
 class Study:
-    """What is found out about the data, and how long it may take."""
+    """What to report about the data, and how long it may take."""
 
     delta: Annotated[
         float, typer.Option(help="Probability with which a bound on the error may fail.", rich_help_panel=DECIDING)
@@ -59,14 +59,17 @@ def report(data: Data, planes: Planes, about: Study, html: Html, *, screen: Scre
     from linsep.data.atomic import replacing
     from linsep.pages.reporting.page import page
     from linsep.pages.reporting.study import study
+    from linsep.prove.exact_text import default_values, exact_table, reading_of
 
     mpl.use("Agg")  # files only: no window, no screen needed
     started = time.perf_counter()
     check_place(html.out, *data)
     source = open_data(data, reading, screen)
-    X, y = all_at_once(source)
+    values = default_values(source)
+    X, y = exact_table(source, values)
     names = list(source.names) if source.names is not None and len(source.names) == X.shape[1] else None
-    found = study(X, y, fit_intercept=planes.with_offset, feature_names=names, **asdict(about))
+    options = {"feature_names": names, "reading": reading_of(source), "values": values, **asdict(about)}
+    found = study(X, y, fit_intercept=planes.has_offset, **options)
     written = page(found, html.title or os.path.basename(source.files[0].name))
     with replacing(html.out) as file:
         file.write(written.encode())
@@ -105,7 +108,7 @@ def _lines(found: Any, facts: dict[str, Any], delta: float) -> dict[str, str]:
         "rows": f"{found.rows:,} of {count(found.features, 'feature')}, {count(len(found.classes), 'class')}",
         "columns": kinds_line(facts["columns"]),
         "verdict": found.verdict.kind,
-        "run": f"{count(found.model.mistakes_, 'mistake')}, stopped by {found.model.stop_reason_}",
+        "run": f"{count(found.model.mistakes_, 'mistake')}, stopped: {found.model.stop_reason_}",
     }
     if found.bound is not None:
         lines["bound"] = f"at most {found.bound.mistakes:,.0f} mistakes"

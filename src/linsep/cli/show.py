@@ -26,8 +26,8 @@ def show(
 ) -> None:
     """Show a model: what it is, how its run ended, and its strongest weights; with DATA, write figures.
 
-    DATA are read as those that the model learnt from. If they are the very rows, the figures show its run as well: pass
-    by pass, and mistake by mistake beside the bound of the theorem.
+    DATA are read as those that the model learned from. If they are the very rows, the figures show its run as well:
+    pass by pass, and mistake by mistake beside the bound of the theorem.
     """
     import numpy as np
 
@@ -65,7 +65,7 @@ def show(
 
 
 def _lines(fitted: Any, weights: int) -> dict[str, str]:
-    """Return what is to be said of a model, line by line; so many of its features have a weight."""
+    """Return the lines about a model, of which ``weights`` features have a weight."""
     labels, stopped = fitted.classes_.tolist(), getattr(fitted, "stop_reason_", None)
     defaults = type(fitted)().get_params()
     changed = (f"{key}={value}" for key, value in fitted.get_params().items() if value != defaults[key])
@@ -76,7 +76,7 @@ def _lines(fitted: Any, weights: int) -> dict[str, str]:
     }
     if stopped:
         passes, mistakes = count(fitted.n_iter_, "pass"), count(fitted.mistakes_, "mistake")
-        lines["run"] = f"{passes}, {mistakes}, stopped by {stopped}"
+        lines["run"] = f"{passes}, {mistakes}, stopped: {stopped}"
         if hasattr(fitted, "radius_"):
             lines["margin"] = f"{fitted.margin_:.6g}, radius R {fitted.radius_:.6g}"
     elif hasattr(fitted, "margin_lower_"):

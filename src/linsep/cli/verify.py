@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from linsep.cli.inputs import all_at_once, check_place, open_data
+from linsep.cli.inputs import check_place, open_data
 from linsep.cli.options import OUTPUT, Data, Reading, Screen, flag, grouped
 from linsep.cli.screen import count, facts_table, headline, result
 from linsep.cli.separation import verify_separation
-from linsep.wording import verdict_meaning
 
 if TYPE_CHECKING:
     from linsep.data.source import Source
@@ -41,7 +40,8 @@ class Check:
 @grouped
 def verify(
     proof: Annotated[
-        str, typer.Argument(metavar="PROOF", help="A file that separate or separation wrote.", show_default=False)
+        str,
+        typer.Argument(metavar="PROOF", help="A file that separate, errors or separation wrote.", show_default=False),
     ],
     data: Data,
     check: Check,
@@ -55,7 +55,6 @@ def verify(
     """
     from linsep.prove.checking import text_of
     from linsep.prove.documents import opened
-    from linsep.prove.fewest_document import fewest_opened
     from linsep.prove.regression_documents import separation_opened
 
     check_place(check.checker, proof, *data)
@@ -64,8 +63,6 @@ def verify(
         if (other := separation_opened(text)) is not None:
             _write_checker(check.checker)
             verify_separation(proof, other, data, check.plain, screen)
-        if (fewest := fewest_opened(text)) is not None:
-            _verify_fewest(proof, text, fewest[0], all_at_once(open_data(data, reading, screen)), screen)
         verdict, content = opened(text)
     except ValueError as error:
         raise ValueError(f"{proof}: {error}") from None
@@ -77,14 +74,14 @@ def verify(
         "proof": proof,
         "data": data,
         "verdict": verdict.kind,
-        "meaning": verdict_meaning(verdict.kind, verdict.fit_intercept),
+        "meaning": content["meaning"],
         "fit_intercept": verdict.fit_intercept,
         "values": verdict.values,
         "holds": outcome.holds,
         "why": outcome.why or None,
         "plain": check.plain,
         "checked": list(outcome.checked),
-        "made": content["made"] or None,
+        "made": content["made"] if content["made"]["by"] else None,
     }
 
     def show(console: Any) -> None:
@@ -114,18 +111,6 @@ def _write_checker(path: str | None) -> None:
     if path is not None:
         with open(path, "w", encoding="utf-8") as file:
             file.write(program())
-
-
-def _verify_fewest(proof: str, text: str, fewest: Any, rows: tuple[Any, Any], screen: Screen) -> NoReturn:
-    """Check a proof of the fewest errors, say so and exit."""
-    from linsep.prove.checking import verify as holds_for
-
-    holds = holds_for(text, *rows)
-    meaning = f"at least {fewest.lower:,} and at most {fewest.upper:,} rows are wrong under any plane"
-    facts = {"command": "verify", "proof": proof, "verdict": fewest.kind, "meaning": meaning, "holds": holds}
-    said = f"the proof holds: {fewest.kind}, {meaning}" if holds else "the proof does not hold for these data"
-    result(facts, screen, lambda console: console.print(headline(said)))
-    raise typer.Exit(0 if holds else 1)
 
 
 def _as_written(how: dict[str, Any] | None, reading: Reading) -> dict[str, Any]:
@@ -173,6 +158,6 @@ def _lines(content: dict[str, Any], outcome: Outcome, source: Source, shape: tup
         lines["checked" if k == 0 else " " * k] = line
     lines["not checked"] = "who made the proof and when; what the columns mean; whether the table is the right one"
     made = content["made"]
-    if made:
+    if made["by"]:
         lines["made"] = f"by {made['by']}, {made['time']}" + (f": {made['note']}" if made["note"] else "")
     return lines

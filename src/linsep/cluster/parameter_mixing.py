@@ -1,7 +1,7 @@
 """Iterative parameter mixing (McDonald, Hall & Mann 2010): every shard makes a pass from the shared weights, then mix.
 
 In round n shard i starts from the shared weights w, makes k_i mistakes, and ends with w_i. The next shared weights are
-``w + Σ μ_i (w_i - w)`` with ``μ_i = k_i / Σ k``. A round in which no shard makes a mistake has looked at all rows with
+``w + Σ μ_i (w_i - w)`` with ``μ_i = k_i / Σ k``. A round in which no shard makes a mistake has visited all rows with
 one and the same w: the run is ``separated``. With one shard all this is the ordinary perceptron, to the bit.
 
 The mistake bound. Let u be a unit vector with ``y u·x >= γ`` for all rows, ``‖x‖ <= R``, w = 0 at first, and all steps
@@ -93,7 +93,7 @@ def fit(
     scale : {"none", "unit", "standard"}
         As in `fit_source`.
     checkpoint : path, optional
-        Write there, every so many seconds and when the cluster is lost, what it takes to go on after an interruption.
+        Write a checkpoint there at this interval in seconds, and when the cluster is lost.
     every : float
         Seconds between two checkpoints.
     resume : bool
@@ -102,7 +102,7 @@ def fit(
     evaluate : bool
         Have a last look at all rows, for radius, margin and training errors.
     watch : callable, optional
-        Told of every shard that has made its pass: round, rows looked at in it, mistakes so far, loss of the round.
+        Told of every shard that has made its pass: round, rows visited in it, mistakes so far, loss of the round.
 
     Returns
     -------
@@ -115,7 +115,7 @@ def fit(
     Raises
     ------
     ClusterError
-        If the cluster is lost; what was learnt until then is in the checkpoint.
+        If the cluster is lost; what was learned until then is in the checkpoint.
 
     Notes
     -----
@@ -320,7 +320,7 @@ class Rounds(Passes):
     # Ends
 
     def survey(self, state: State, stop: Stop) -> Survey:
-        """Have all shards visit their rows with the plane that is handed over, in the units of the files."""
+        """Have all shards visit their rows with the plane that is returned, in the units of the files."""
         self.mixing = self._mixing(state)
         if not (self.hooks.evaluate or stop is Stop.SEPARATED):
             return UNKNOWN
@@ -403,17 +403,17 @@ class Mix:
             weights = Weights(self.W, self.b)
         if isinstance(keeper, Average):
             after = Average()
-            after.A, after.a, after.looked = _sums(keeper, self.W, self.b)
-            after.looked += answer.visited
+            after.A, after.a, after.visited = _sums(keeper, self.W, self.b)
+            after.visited += answer.visited
             if answer.mistakes:
                 after.A[:, answer.columns], after.a = answer.A, answer.a
             return weights, after
         return weights, keeper
 
-    def mixed(self, keeper: Keeper, looked: int) -> tuple[Weights, Keeper]:
-        """Return the mixed weights, and the average of everything that was looked at with.
+    def mixed(self, keeper: Keeper, visited: int) -> tuple[Weights, Keeper]:
+        """Return the mixed weights, and the average of all hypotheses that rows were visited with.
 
-        The average ``w - A/T`` is kept by its A. T looks so far, T_i of shard i, and T' in the end: all hypotheses add
+        The average ``w - A/T`` is kept by its A. T visits so far, T_i of shard i, and T' in the end: all hypotheses add
         up to ``(T w - A) + Σ (T_i w_i - A_i) = T' w' - A'``, and so ``A' = A + T' (w' - w) + Σ (A_i - T_i (w_i - w))``.
         """
         share = max(1, self.mistakes)
@@ -421,17 +421,17 @@ class Mix:
         weights = Weights(self.W + moved, self.b + shifted)
         if isinstance(keeper, Average):
             after = Average()
-            after.A, after.a, after.looked = _sums(keeper, self.W, self.b)
-            after.looked += looked
+            after.A, after.a, after.visited = _sums(keeper, self.W, self.b)
+            after.visited += visited
             if self.mistakes:
-                after.A += after.looked * moved + self.E
-                after.a += after.looked * shifted + self.e
+                after.A += after.visited * moved + self.E
+                after.a += after.visited * shifted + self.e
             return weights, after
         return weights, keeper
 
 
 def _sums(keeper: Average, W: Floats, b: Floats) -> tuple[Floats, Floats, int]:
-    """Return a copy of the sums of an average, for these weights; before the first look there are none."""
+    """Return a copy of the sums of an average, for these weights; before the first visit there are none."""
     if keeper.A.shape != W.shape:
-        return np.zeros(W.shape), np.zeros(b.shape), keeper.looked
-    return keeper.A.copy(), keeper.a.copy(), keeper.looked
+        return np.zeros(W.shape), np.zeros(b.shape), keeper.visited
+    return keeper.A.copy(), keeper.a.copy(), keeper.visited

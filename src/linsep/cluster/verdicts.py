@@ -73,10 +73,10 @@ class Stock(NamedTuple):
 
 
 class Some(NamedTuple):
-    """Rows that a shard hands over."""
+    """Rows that a shard returns."""
 
     unmet: int  # rows that the proof does not cover
-    numbers: Array  # of the rows handed over, in all the data
+    numbers: Array  # of the rows returned, in all the data
     rows: Rows
     y: Array
 
@@ -158,7 +158,7 @@ def used_columns(stock: Stock, _: None) -> Array:
 
 
 def unmet(stock: Stock, doubt: Doubt) -> Some:
-    """Look for rows that a plane is wrong on; hand over the worst of them, and of those next to it."""
+    """Look for rows that a plane is wrong on; return the worst of them, and of those next to it."""
     data = stock.data
     wrong = np.flatnonzero(_sides(doubt.plane, data) < (1 if doubt.strictly else 0))
     view = copy(doubt.view)
@@ -170,7 +170,7 @@ def unmet(stock: Stock, doubt: Doubt) -> Some:
 
 
 def outside(stock: Stock, told: tuple[list[Array], int]) -> Some:
-    """Look for rows that are not orthogonal to all of these vectors; hand over some."""
+    """Look for rows that are not orthogonal to all of these vectors; return some."""
     normals, most = told
     everyone = np.arange(len(stock.data.y))
     off = np.zeros(len(everyone), dtype=bool)
@@ -181,7 +181,7 @@ def outside(stock: Stock, told: tuple[list[Array], int]) -> Some:
 
 
 def beyond(stock: Stock, told: tuple[Array, int]) -> Some:
-    """Look for rows with values in any of these columns; hand over some that together have values in all of them."""
+    """Look for rows with values in any of these columns; return some that together have values in all of them."""
     wanted, most = told
     rows, missing = stock.data.rows, wanted.copy()
     which: list[int] = []
@@ -322,7 +322,7 @@ def decide(
             watch(number, before, uncovered)
         if uncovered == 0:
             return working.decision(verdict, sum(sizes), verdict.bracket)
-    raise AssertionError("there are not so many rows")
+    raise AssertionError("there are fewer rows")
 
 
 class _Working:
@@ -417,4 +417,4 @@ def _seen(plane: Separator, view: ScaledView) -> Floats:
     V: Floats = np.ldexp(W, -view.shift)
     if not view.data.offset:
         return V.ravel()
-    return np.column_stack((V, (b + V @ view.centre) / view.constant)).ravel()
+    return np.column_stack((V, (b + V @ view.center) / view.constant)).ravel()

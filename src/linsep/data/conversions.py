@@ -1,4 +1,4 @@
-"""Rows as float64 arrays and as SciPy matrices; ``encoding.to_rows`` goes the other way."""
+"""Rows as float64 arrays and as SciPy matrices; ``matrices.to_rows`` goes the other way."""
 
 from __future__ import annotations
 

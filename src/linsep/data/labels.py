@@ -157,7 +157,7 @@ def example_weights(X: Any, sample_weight: Any, class_weight: Any, classes: Arra
 
 
 def class_factors(class_weight: Any, classes: Array, counts: Array) -> Floats:
-    """Return the weight of every class, of which there are so many rows each."""
+    """Return the weight of every class, given the rows of each."""
     if class_weight is None:
         return np.ones(len(classes))
     if class_weight == "balanced":

@@ -27,7 +27,7 @@ def csr_array(parts: tuple[Array, Array, Array], shape: tuple[int, int], *, cano
 
 
 def stack(matrices: list[Any], n_features: int) -> Any:
-    """Return the rows of CSR arrays with columns in order as one, of so many features."""
+    """Return the rows of CSR arrays with columns in order as one array with ``n_features`` features."""
     import scipy.sparse as sp
 
     wide = [csr_array((X.data, X.indices, X.indptr), (X.shape[0], n_features)) for X in matrices]

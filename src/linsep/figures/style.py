@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -135,7 +136,7 @@ def below(ax: Axes, columns: int = 2, *, space: float = 0.16) -> None:
 def draw_classes(
     ax: Axes, points: Floats, groups: Array, labels: tuple[Any, ...], palette: Palette, *, size: Any = 24.0, **look: Any
 ) -> None:
-    """Draw points in the colors and shapes of their classes; of very many classes some are in the legend."""
+    """Draw points in the colors and shapes of their classes; the legend has a choice of very many."""
     sizes, look = np.broadcast_to(size, len(points)), {"linewidth": 0, "zorder": 3} | look
     for c, (label, mark) in enumerate(zip(labels, palette.marks(labels), strict=True)):
         own = groups == c
@@ -165,7 +166,7 @@ def logarithmic(axis: Axis) -> None:
 
 def short(number: float, large: float = 1e7) -> str:
     """Return a positive number to three digits as it is read best, large ones with a power of ten."""
-    if not np.isfinite(number):
+    if not math.isfinite(number):
         return "∞"
     if number == 0 or 1e-4 <= number < large:
         return f"{number:,.0f}" if number >= 1000 else f"{number:.3g}"

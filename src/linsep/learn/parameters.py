@@ -37,7 +37,7 @@ class Parameters:
     once: bool = False  # whether the rows are gone after a pass, so that nothing can be evaluated on them
 
     def kernel(self, machines: int) -> Kernel:
-        """Return the compiled loop for so many weight vectors."""
+        """Return the compiled loop for this number of weight vectors."""
         several: Kernel = kernels.one_vs_rest if self.separate(machines) else kernels.argmax
         return kernels.two_classes if machines == 1 else several
 
@@ -46,7 +46,7 @@ class Parameters:
         return machines > 1 and self.multi_class == "ovr"
 
     def rule_for(self, machines: int) -> AnyRule:
-        """Return the rule for so many weight vectors: where classes are compared, ties have a side of their own."""
+        """Return the rule for a number of weight vectors: where classes are compared, ties have a side of their own."""
         compared = machines > 1 and not self.separate(machines)
         return self.rule._replace(on_plane=1.0) if compared and isinstance(self.rule, Prediction) else self.rule
 

@@ -91,7 +91,7 @@ class Ledger:
 
     @classmethod
     def from_state(cls, state: dict[str, Any], machines: int) -> Ledger:
-        """Return the ledger that was saved, of so many machines; refuse anything else."""
+        """Return the ledger that was saved; refuse one for another number of machines."""
         passes, trace, numbers, loss, spent = (state[key] for key in ("passes", "trace", "numbers", "loss", "spent"))
         entries = Pass.from_table(passes)
         right = trace.ndim == 1 and trace.dtype in (np.uint32, np.uint64) and numbers.shape in ((3,), (4,))
@@ -179,7 +179,7 @@ class Passes:
         """Make one pass: train the weights in place, and record it."""
         ledger = state.ledger
         started, spent = time.perf_counter(), ledger.seconds
-        # in a clean pass the weights that are handed over are there already: no other visit is needed
+        # in a clean pass the weights that are returned are there already: no other visit is needed
         self._clean = [] if ledger.passes and ledger.blocks == 0 and state.keeper.is_last else None
         limit, visited, rows = self._limit(ledger), 0, 0
         for number, batch in enumerate(self.problem.batches):
@@ -294,7 +294,7 @@ class Passes:
         return total(counts)
 
     def survey(self, state: State, stop: Stop) -> Survey:
-        """Return what the plane that is handed over makes of the rows in the units of the user."""
+        """Return what the plane that is returned makes of the rows in the units of the user."""
         if stop is Stop.SEPARATED and self._clean:
             return together(self._clean)
         if not self.hooks.evaluate:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -183,15 +184,27 @@ def array_problem(
 
 
 class SourceBatches:
-    """The batches of a source: read in a thread of their own, ahead of the training, and never all at once."""
+    """The batches of a source: read in a thread of their own, ahead of the training, and never all at once.
+
+    A source of one batch, which has been in memory as a whole, stays there.
+    """
 
     def __init__(self, source: Source, recipe: Recipe) -> None:
         self.source, self.recipe = source, recipe
+        self._whole: Batch | None = None
 
     def __iter__(self) -> Iterator[Batch]:
-        if self.recipe.parameters.order != "shuffled":
-            return map(self.recipe.block, ahead(self.source))
-        return map(self.recipe.block, ahead(windows(self.source), depth=1, owner=self.source))
+        if self._whole is not None:
+            yield self._whole
+            return
+        shuffled = self.recipe.parameters.order == "shuffled"
+        blocks = ahead(windows(self.source), depth=1, owner=self.source) if shuffled else ahead(self.source)
+        number, batch = 0, None
+        with closing(blocks):  # at once, also where an error holds on to this frame
+            for number, block in enumerate(blocks, 1):  # noqa: B007 - how many there were
+                batch = self.recipe.block(block)
+                yield batch
+        self._whole = batch if number == 1 else None
 
 
 def source_problem(
@@ -230,7 +243,7 @@ def scaled_weights(weights: Weights, scaling: Scaler) -> Weights:
 
 
 def windows(blocks: Iterable[Block]) -> Iterator[Block]:
-    """Yield the rows of some blocks in windows: they end after so many rows, or so many stored numbers."""
+    """Yield the rows of some blocks in windows, which end at a number of rows or of stored numbers."""
     parts: list[Block] = []
     rows = cells = 0
     for block in blocks:

@@ -30,7 +30,7 @@ class Vote(Keeper):
 
     def __init__(self, alone: bool = False) -> None:
         self.alone = alone  # whether every weight vector is a machine of its own
-        self.looked = 0
+        self.visited = 0
         self.start: Weights | None = None  # of the run, unless zero
         self.machines = 1
         self.rows: list[Rows] = []  # that erred, each once
@@ -45,7 +45,7 @@ class Vote(Keeper):
 
     def before(self, rule: AnyRule, weights: Weights) -> AnyRule:
         """Remember the first weights, unless they are zero."""
-        if self.looked == 0 and self.start is None and (weights.W.any() or weights.b.any()):
+        if self.visited == 0 and self.start is None and (weights.W.any() or weights.b.any()):
             self.start = weights.copy()
         self.machines = len(weights.b)
         return rule
@@ -62,8 +62,8 @@ class Vote(Keeper):
             self._keep(piece, local[first[new]], erred[new])
             places = self.places[np.searchsorted(self.ids, ids)].astype(np.uint64)
             self.trace.append(places * m + piece.mistakes % m)
-            self.looks.append(looks + self.looked)
-        self.looked += piece.visited
+            self.looks.append(looks + self.visited)
+        self.visited += piece.visited
 
     def _keep(self, piece: Piece, local: Array, ids: Array) -> None:
         """Keep some rows of a piece under their numbers."""
@@ -122,13 +122,13 @@ class Vote(Keeper):
         which, concerned = (trace // m).astype(np.intp), (trace % m).astype(np.intp)
         own, steps = _join(self.codes).astype(np.intp)[which], steps[which].astype(np.float64)
         if self.machines > 1 and not self.alone:
-            moves, spans = np.column_stack((which, own, concerned)), _spans(looks, self.looked)
+            moves, spans = np.column_stack((which, own, concerned)), _spans(looks, self.visited)
             return lambda K, S, V: dual_kernels.vote_argmax(K, moves, steps, spans, S, V)
         jobs = []
         for c in range(self.machines):
             mine = concerned == c
             signs = np.where(own[mine] == (1 if self.machines == 1 else c), 1.0, -1.0)
-            jobs.append((which[mine], signs * steps[mine], _spans(looks[mine], self.looked)))
+            jobs.append((which[mine], signs * steps[mine], _spans(looks[mine], self.visited)))
 
         def each(K: Floats, S: Floats, V: Floats) -> None:
             for c, job in enumerate(jobs):
@@ -200,7 +200,7 @@ class Vote(Keeper):
     def state(self) -> Arrays:
         """Return the rows that erred, the mistakes in order, and the first weights."""
         self._erred(max([_width(part) for part in self.rows], default=0))
-        arrays = {"numbers": np.array([self.alone, self.looked, self.machines, self.rows_kept])}
+        arrays = {"numbers": np.array([self.alone, self.visited, self.machines, self.rows_kept])}
         arrays |= {"ids": self.ids, "places": self.places}
         arrays |= {name: _join(getattr(self, name)) for name in _LISTS}
         for rows in self.rows:
@@ -212,9 +212,9 @@ class Vote(Keeper):
     @classmethod
     def from_state(cls, arrays: Arrays, like: Weights) -> Self:
         """Return the keeper that was written as these arrays."""
-        alone, looked, machines, rows_kept = whole_numbers(arrays["numbers"], 4)
+        alone, visited, machines, rows_kept = whole_numbers(arrays["numbers"], 4)
         self = cls(bool(alone))
-        self.looked, self.machines, self.rows_kept = looked, machines, rows_kept
+        self.visited, self.machines, self.rows_kept = visited, machines, rows_kept
         self.ids, self.places = arrays["ids"], arrays["places"]
         for name in _LISTS:
             setattr(self, name, [arrays[name]])
@@ -224,7 +224,7 @@ class Vote(Keeper):
             self.rows = [Dense(arrays["rows_data"])]
         if "start_W" in arrays:
             self.start = fitting(arrays["start_W"], arrays["start_b"], like)
-        if machines != len(like.b) and looked:
+        if machines != len(like.b) and visited:
             raise ValueError("the number of machines of its vote")
         self._check_rows(like.W.shape[1])
         self._check_mistakes()
@@ -260,7 +260,7 @@ class Vote(Keeper):
         right = right and bool(np.isfinite(steps).all() and np.isfinite(offsets).all())
         right = right and numbers[0].shape == numbers[1].shape in ((0,), (rows,))
         right = right and bool(((numbers[1] >= 0) & (numbers[1] < rows)).all() and (np.diff(numbers[0]) > 0).all())
-        visits = np.concatenate(([0], looks, [self.looked])).astype(np.float64)
+        visits = np.concatenate(([0], looks, [self.visited])).astype(np.float64)
         if not (right and bool((np.diff(visits) >= 0).all())):
             raise ValueError("mistakes of its vote")
 
@@ -280,9 +280,9 @@ def _join(parts: list[Array]) -> Array:
     return parts[0]
 
 
-def _spans(looks: Array, looked: int) -> Floats:
-    """Return how many looks left behind each hypothesis, the first and the last included."""
-    return np.diff(np.concatenate(([0], looks, [looked]))).astype(np.float64)
+def _spans(looks: Array, visited: int) -> Floats:
+    """Return how many visits left behind each hypothesis, the first and the last included."""
+    return np.diff(np.concatenate(([0], looks, [visited]))).astype(np.float64)
 
 
 def _width(rows: Rows) -> int:

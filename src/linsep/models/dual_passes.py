@@ -1,6 +1,6 @@
-"""Passes in dual form: what is learnt is how often each row erred, so that rows meet in a kernel only.
+"""Passes in dual form: what is learned is how often each row erred, so that rows meet in a kernel only.
 
-The scores of all rows are kept up to date. Rows are looked at block by block: within one, every mistake corrects the
+The scores of all rows are kept up to date. Rows are visited block by block: within one, every mistake corrects the
 scores of the rows that follow; the scores of all others are corrected for many mistakes at once, which is one product.
 """
 
@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 from linsep.learn import dual_kernels
 from linsep.problem import Array, Floats, Stop
 
-_BLOCK = 256  # rows that are looked at with kernel values of their own
+_BLOCK = 256  # rows that are visited with kernel values of their own
 _PENDING = 64  # support rows whose factors have changed since all scores were: fewer would make a slow product
 _PART = 2500  # rows whose scores one thread corrects at a time: not by the number of cores, which must not show
 

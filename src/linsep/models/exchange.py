@@ -69,15 +69,15 @@ def to_liblinear(model: Any, path: Path) -> None:
             labels = labels[::-1]
         else:
             W, b = -W, -b
-    with_offset = bool(b.any()) or getattr(model, "fit_intercept", False)
-    table = np.vstack([W.T, b]) if with_offset else W.T
+    offset = bool(b.any()) or getattr(model, "fit_intercept", False)
+    table = np.vstack([W.T, b]) if offset else W.T
     _feature_names(model)
     header = [
         "solver_type L2R_L1LOSS_SVC_DUAL",  # of LIBLINEAR's losses the nearest to the perceptron's
         f"nr_class {len(labels)}",
         f"label {' '.join(map(str, labels))}",
         f"nr_feature {W.shape[1]}",
-        f"bias {1 if with_offset else -1}",
+        f"bias {1 if offset else -1}",
         "w",
     ]
     with replacing(path) as file:
@@ -127,7 +127,7 @@ def from_liblinear(path: Path) -> Perceptron:
     Returns
     -------
     model : Perceptron
-        It has weights and labels but no run: nothing was learnt here yet.
+        It has weights and labels but no run: nothing was learned here yet.
 
     Raises
     ------
@@ -172,7 +172,7 @@ def read_liblinear(path: Path, kind: Any) -> Any:
             W, b, model.on_plane = -W, -b, 1
         labels = np.sort(labels)
     model.classes_, model.coef_, model.intercept_, model.n_features_in_ = labels, W, b, W.shape[1]
-    model.radius_, model.margin_ = 0.0, math.nan  # of the rows learnt from, of which there are none yet
+    model.radius_, model.margin_ = 0.0, math.nan  # of the rows learned from, of which there are none yet
     model._seed, model._stretches, model._rows_seen = 0, [], 0
     return model
 

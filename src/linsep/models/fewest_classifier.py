@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from linsep.data.labels import at_least_two_classes
+from linsep.data.matrices import refuse_rounding
 from linsep.learn.state_files import must
 from linsep.models.linear import Linear
 from linsep.problem import Array
@@ -76,12 +77,13 @@ class FewestErrorsClassifier(Linear):
         X : array-like or sparse matrix of shape (n, d)
         y : array-like of shape (n,)
         sample_weight : array-like of shape (n,), default=None
-            Whole numbers that count a row as so many.
+            Integers: how often each row counts.
 
         Returns
         -------
         self : FewestErrorsClassifier
         """
+        refuse_rounding(X)
         X, y = self._rows_and_labels(X, y, reset=True)
         classes, _ = at_least_two_classes(y)
         found = fewest_errors(

@@ -22,7 +22,7 @@ class KernelPerceptron(Learner):
     """The perceptron with a kernel: planes in a space of features that are never computed.
 
     The weights are a sum of rows that erred, so a score is a sum of kernel values ``Σ alpha_i y_i k(x_i, x)``, and all
-    that is learnt is how often each row erred. There is no offset: a kernel with a constant part has one.
+    that is learned is how often each row erred. There is no offset: a kernel with a constant part has one.
 
     Parameters
     ----------
@@ -36,11 +36,11 @@ class KernelPerceptron(Learner):
     coef0 : float, default=1.0
         Of the polynomial; 0 leaves products of exactly ``degree`` features.
     shuffle : bool, default=True
-        Whether every pass looks at the rows in a fresh random order, or in the order given.
+        Whether every pass visits the rows in a fresh random order, or in the order given.
     max_iter : int, default=1000
         Largest number of passes.
     keep : {"last", "average", "vote"}, default="last"
-        Which hypothesis to hand over, as for `Perceptron`.
+        Which hypothesis to return, as for `Perceptron`.
     multi_class : {"argmax", "ovr"}, default="argmax"
         More than two classes: one machine that compares all classes, or one binary machine per class.
     on_plane : {-1, 1}, default=-1
@@ -63,7 +63,7 @@ class KernelPerceptron(Learner):
         These rows; none for a precomputed kernel.
     dual_coef_ : ndarray of shape (1, support) or (classes, support)
         The factor of each: for "last" its mistakes with the sign of its label, for "average" the mean of these over
-        all looks; for "vote" those of the last hypothesis.
+        all visits; for "vote" those of the last hypothesis.
     classes_ : ndarray of shape (classes,)
     n_iter_, mistakes_, stop_reason_
         Passes and mistakes made, and why the run ended: "separated" or "max_iter".
@@ -139,7 +139,7 @@ class KernelPerceptron(Learner):
         X : array-like or sparse matrix of shape (n, d), or (n, n) for a precomputed kernel
         y : array-like of shape (n,)
         sample_weight : array-like of shape (n,), default=None
-            Factors of the steps; a row of weight 0 is not looked at.
+            Factors of the steps; a row of weight 0 is not visited.
 
         Returns
         -------
@@ -202,7 +202,7 @@ class KernelPerceptron(Learner):
         self._support: Any = sp.csr_array(X[:0]) if sp.issparse(X) else X[:0].copy()
         self._codes, self._steps = np.empty(0, np.int64), np.empty(0)  # of the support rows
         self.support_ = np.empty(0, np.int64)
-        # mistakes in order, of which every hypothesis is a sum: support row, weight vector concerned, looks before
+        # mistakes in order, of which every hypothesis is a sum: support row, weight vector concerned, visits before
         self._place, self._machine, self._look = (np.empty(0, np.int64) for _ in range(3))
         self._looked = self._rows_seen = 0
         self.trace_ = np.empty(0, np.int64)
@@ -227,7 +227,7 @@ class KernelPerceptron(Learner):
             self._place, self._look = np.repeat(self._place, 2), np.repeat(self._look, 2)
 
     def _learn(self, X: Any, codes: Array, weight: Floats, max_iter: int) -> None:
-        """Go on with so many passes over some rows, which join the support rows there are as they err."""
+        """Make more passes over some rows, which join the support rows as they err."""
         old, passes_before = self._support.shape[0], len(self._passes)
         pool = X if old == 0 else _stack(self._support, X)
         run = Run(
@@ -271,7 +271,7 @@ class KernelPerceptron(Learner):
         return Machines(1, True, classes - 1)
 
     def _capacity(self, columns: int) -> int:
-        """Return how many rows the cache holds, of so many kernel values each."""
+        """Return how many rows the cache holds, each with this number of kernel values."""
         return int(self.cache_size * 2**17) // max(1, columns)
 
     # -----------------------------------------------------------------------------------------------------------
@@ -318,7 +318,7 @@ class KernelPerceptron(Learner):
     def _vote(self) -> Vote:
         """Return all hypotheses, each with its votes."""
         vote = Vote(self.multi_class == "ovr")
-        vote.machines, vote.looked = len(self.dual_coef_), self._looked
+        vote.machines, vote.visited = len(self.dual_coef_), self._looked
         vote.codes = [np.ones_like(self._codes) if len(self.classes_) == 1 else self._codes]
         vote.steps, vote.looks = [self._steps], [self._look]
         vote.trace = [(self._place * vote.machines + self._machine).astype(np.uint64)]

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from linsep.data.labels import at_least_two_classes
-from linsep.data.matrices import to_rows
+from linsep.data.matrices import refuse_rounding, to_rows
 from linsep.errors import NotSeparable, ParameterError
 from linsep.learn.state_files import must
 from linsep.models.linear import Linear
@@ -116,6 +116,7 @@ class MaxMarginClassifier(Linear):
             raise ParameterError("gap", gap, "between 0 and 1")
         if self.on_overlap not in ("raise", "drop"):
             raise ParameterError("on_overlap", self.on_overlap, "'raise' or 'drop'")
+        refuse_rounding(X)
         X, y = self._rows_and_labels(X, y, reset=True)
         classes, codes = at_least_two_classes(y)
         try:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, Self
 import numpy as np
 
 from linsep.data.labels import at_least_two_classes, class_codes, example_weights
-from linsep.data.matrices import refuse_not_finite
+from linsep.data.matrices import refuse_not_finite, refuse_rounding
 from linsep.data.sparse import is_sparse
 from linsep.errors import DataError, ParameterError
 from linsep.learn import driver
@@ -153,6 +153,8 @@ class Online(Linear, ABC):
         self : the classifier
         """
         self._check_parameters()
+        if getattr(self, "prove", False) or getattr(self, "target_margin", None) is not None:  # a proof is about X
+            refuse_rounding(X)
         X, y = self._rows_and_labels(X, y, reset=True)
         classes, y = at_least_two_classes(y)
         start = Weights(*self._first_weights(X.shape[1], classes, coef_init, intercept_init))
@@ -263,7 +265,7 @@ class Online(Linear, ABC):
         return W, b
 
     def _last_weights(self) -> tuple[Floats, Floats]:
-        """Return the weights and offsets to go on from, whichever ones were handed over."""
+        """Return the weights and offsets to go on from, whichever ones were returned."""
         W, b = self.__dict__.get("_last", (self.coef_, self.intercept_))
         return W, b
 
@@ -454,5 +456,5 @@ def whole(value: Any) -> bool:
 
 
 def _machines(classes: Array) -> int:
-    """Return how many weight vectors so many classes have."""
+    """Return the number of weight vectors for a number of classes."""
     return 1 if len(classes) <= 2 else len(classes)

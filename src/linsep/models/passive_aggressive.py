@@ -43,7 +43,7 @@ class PassiveAggressive(Online):
     validation_fraction : float, default=0.1
         Share of the rows to hold out.
     keep : {"last", "best", "average"}, default="last"
-        Which hypothesis the run hands over, as for `Perceptron`.
+        Which hypothesis the run returns, as for `Perceptron`.
     multi_class : {"argmax", "ovr"}, default="argmax"
         More than two classes: the true class and its highest rival move apart, or one binary machine per class.
     on_plane : {-1, 1}, default=-1

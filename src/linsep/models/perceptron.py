@@ -46,7 +46,7 @@ class Perceptron(Online):
         If given, stop as soon as the number of mistakes proves that no plane has this margin. With an offset it is
         the margin of the points ``(x, 1)``.
     keep : {"last", "best", "average", "vote"}, default="last"
-        Which hypothesis the run hands over: the last weights; those with the fewest training errors among the ones
+        Which hypothesis the run returns: the last weights; those with the fewest training errors among the ones
         that were evaluated, one of each pass (the pocket); their mean over all examples looked at; or all of them,
         each with one vote for every example after which it was there. ``partial_fit`` always goes on from the last.
     update_margin : float, default=0.0

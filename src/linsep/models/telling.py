@@ -12,6 +12,8 @@ from linsep.models.proving import Outlook
 from linsep.problem import Stop
 from linsep.wording import outlook_words, refuted_words
 
+_UNDERFLOW = 2.0**-960  # scores below this are sums of products some of which doubles do not hold
+
 
 class Told(NamedTuple):
     """Who is told of the progress of a run, if anybody."""
@@ -53,6 +55,11 @@ def advice_after(model: Any, fitted: Fitted) -> str:
         return ""
     budget = f"{run.stop}={model.max_iter if run.stop is Stop.MAX_ITER else model.max_updates}"
     last = run.passes[-1].mistakes
+    if getattr(model, "eta0", 1.0) * max(model.radius_, float(model.fit_intercept)) ** 2 < _UNDERFLOW:
+        return (
+            f"{budget} ended the run. The scores of the rows underflow: they are products of numbers so small that "
+            "doubles lose them, and no run can tell the sides. Scale X or eta0 up."
+        )
     return (
         f"{budget} ended the run while the last pass still made {last} mistake{'s' * (last != 1)}; "
         f"{seen.wrong} of {seen.rows} rows are on the wrong side. If some plane separates the data, a larger "

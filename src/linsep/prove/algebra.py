@@ -170,26 +170,26 @@ def nearest(A: Any, start: list[int], weights: Floats, clock: Clock) -> tuple[An
     begin with and their weights.
     """
     G = A * A.transpose()
-    S, lam = _independent(A, start, weights)
+    S, multipliers = _independent(A, start, weights)
     while True:
-        S, lam, mu, origin = _corral(G, S, lam, clock)
+        S, multipliers, mu, origin = _corral(G, S, multipliers, clock)
         if origin:
-            return None, _positive(S, whole(lam))
+            return None, _positive(S, whole(multipliers))
         x = _combined(A, S, mu)
         heights = [row[0] for row in (A * x.transpose()).tolist()]
         lowest = min(range(len(heights)), key=heights.__getitem__)
         if heights[lowest] > 0:
             return x, None
         S.append(lowest)
-        lam.append(fmpq(0))
+        multipliers.append(fmpq(0))
 
 
 def lowest_point(A: Any, weights: Floats, clock: Clock) -> tuple[Any, Dependency | None]:
     """Return the lowest point of the hull of a corral within the rows of ``A``, or a dependency if it is the origin."""
-    S, lam = _independent(A, list(range(A.nrows())), weights)
-    S, lam, mu, origin = _corral(A * A.transpose(), S, lam, clock)
+    S, multipliers = _independent(A, list(range(A.nrows())), weights)
+    S, multipliers, mu, origin = _corral(A * A.transpose(), S, multipliers, clock)
     if origin:
-        return None, _positive(S, whole(lam))
+        return None, _positive(S, whole(multipliers))
     return _combined(A, S, mu), None
 
 
@@ -205,12 +205,12 @@ def _independent(A: Any, start: list[int], weights: Floats) -> tuple[list[int], 
     keep = leading(*nmod_mat(fmpz_mat([table[i] for i in start]), PRIME).transpose().rref()) if start else []
     if not keep:
         return [0], [fmpq(1)]
-    lam = [fmpq(1 + int(weights[k] * 2**60), 1) for k in keep]
-    total = sum(lam, fmpq(0))
-    return [start[k] for k in keep], [value / total for value in lam]
+    multipliers = [fmpq(1 + int(weights[k] * 2**60), 1) for k in keep]
+    total = sum(multipliers, fmpq(0))
+    return [start[k] for k in keep], [value / total for value in multipliers]
 
 
-def _corral(G: Any, S: list[int], lam: list[Any], clock: Clock) -> tuple[list[int], list[Any], list[Any], bool]:
+def _corral(G: Any, S: list[int], multipliers: list[Any], clock: Clock) -> tuple[list[int], list[Any], list[Any], bool]:
     """Walk to the lowest point of the affine hull of ``S``, dropping rows whose weight reaches zero on the way.
 
     Returns the rows, their weights, the solution of ``G mu = 1`` on them, and whether the point is the origin.
@@ -227,15 +227,15 @@ def _corral(G: Any, S: list[int], lam: list[Any], clock: Clock) -> tuple[list[in
             mu = [fmpq(basis[k, 0]) for k in range(len(S))]
             origin = True
         total = sum(mu, fmpq(0))
-        alpha = [value / total for value in mu]
+        wanted = [value / total for value in mu]
         worst, theta = -1, fmpq(1)
-        for k, value in enumerate(alpha):
+        for k, value in enumerate(wanted):
             if value < 0 or (value == 0 and not origin):
-                reach = lam[k] / (lam[k] - value) if lam[k] != value else fmpq(0)
+                reach = multipliers[k] / (multipliers[k] - value) if multipliers[k] != value else fmpq(0)
                 if worst < 0 or reach < theta:
                     worst, theta = k, reach
         if worst < 0:
-            return S, alpha, mu, origin
-        lam = [a + theta * (c - a) for a, c in zip(lam, alpha, strict=True)]
+            return S, wanted, mu, origin
+        multipliers = [a + theta * (c - a) for a, c in zip(multipliers, wanted, strict=True)]
         keep = [k for k in range(len(S)) if k != worst]
-        S, lam = [S[k] for k in keep], [lam[k] for k in keep]
+        S, multipliers = [S[k] for k in keep], [multipliers[k] for k in keep]

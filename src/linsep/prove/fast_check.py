@@ -103,7 +103,7 @@ def combined(refutation: Refutation, data: Data) -> tuple[Any, list[int]]:
     The columns are the weights and offsets that occur, for each class but 0: adding one vector to the weights of all
     classes has no effect, so that without loss of generality those of class 0 are zero.
     """
-    rows = exact_rows(data.rows, refutation.rows, data.constant)
+    rows = exact_rows(data.rows, refutation.rows, data.offset_column)
     dense, owns = isinstance(data.rows, Dense), data.y[refutation.rows].tolist()
     used = range(data.n_features + data.offset) if dense else sorted({j for row in rows for j in row.columns})
     place = {column: position for position, column in enumerate(used)}
@@ -186,7 +186,7 @@ def integer_matrix(data: Data, which: list[int], columns: list[int]) -> Any:
     """Return some rows, each times a power of two, as integers in some columns, which hold all that is not 0."""
     matrix = flint.fmpz_mat(len(which), len(columns))
     place = {column: position for position, column in enumerate(columns)}
-    for k, row in enumerate(exact_rows(data.rows, np.array(which), data.constant)):
+    for k, row in enumerate(exact_rows(data.rows, np.array(which), data.offset_column)):
         for j, value in zip(row.columns, row.values, strict=True):
             if value:
                 matrix[k, place[j]] = value

@@ -58,7 +58,7 @@ class Budget(Clock):
         return self.left - self.reserve
 
     def check(self, seconds: float = 0.0) -> None:
-        """Raise unless there is time for a step of so many seconds, and for the proof after it."""
+        """Raise unless there is time for a step of this length, and for the proof after it."""
         super().check(seconds + self.reserve)
 
 
@@ -95,7 +95,7 @@ class Search:
         m = len(items.cost)
         self.root = Node(np.zeros(m, dtype=np.int8), self.w, np.zeros(m), np.zeros(0, dtype=np.intp))
         self.open: list[tuple[float, int, Node]] = [(0.0, 0, self.root)]
-        self.bases: dict[tuple[int, int], Array] = {}  # where the programme through a row ended last
+        self.bases: dict[tuple[int, int], Array] = {}  # where the program through a row ended last
         self.pace = 1e-4 * items.Z.shape[1]  # seconds to make a refutation exact, about
         self.closing = 0.02 + 2e-8 * items.Z.size  # seconds to write and check what is known, about
         self._begun = False

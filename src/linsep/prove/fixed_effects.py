@@ -45,7 +45,7 @@ _POOL = 8  # cycles for every unknown to begin with
 def absorbed(given: Given) -> Any:
     """Decide a model with absorbed factors."""
     from linsep.prove.absorbed import AbsorbedSeparation
-    from linsep.prove.regression import modelled
+    from linsep.prove.regression import modeled
     from linsep.prove.regression_results import Separation
 
     if given.family == "multinomial":
@@ -53,7 +53,7 @@ def absorbed(given: Given) -> Any:
     levels = sum(len(np.unique(codes[given.which])) for _, codes, _ in given.absorb)
     if levels <= _LEVELS or given.family not in _FAMILIES:
         wide = with_columns(given, given.absorb)
-        model, _ = modelled(wide)
+        model, _ = modeled(wide)
         listed = len(model.names) - (len(wide.names) - len(given.names))
         face = reduce(model.system, model.order[listed:] + model.order[:listed])  # columns may depend on factors
         return Separation(wide, model, face, list(given.notes), listed=listed)

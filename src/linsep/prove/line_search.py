@@ -104,7 +104,7 @@ def _best_step(at: Any, change: Any, m: int, always: int, reach: float) -> Any:
 
 @_compiled
 def _reach(s: Any, t: Any) -> float:
-    """Return a step that only so many break points are within, as a sample shows; infinite for few rows."""
+    """Return a step with only a few break points within, as a sample shows; infinite for few rows."""
     n = s.size
     if n <= _SORTED:
         return np.inf
@@ -176,7 +176,7 @@ def _list_wrong(s: Any, wrong: Any) -> int:
 
 @_compiled
 def improve(Z: Any, cost: Any, V: int, w: Any, steps: int, seed: int) -> int:
-    """Lower the cost of wrong items by so many line searches; the best plane found goes into ``w``.
+    """Lower the cost of wrong items by ``steps`` line searches; the best plane found goes into ``w``.
 
     Returns the cost of the wrong items under it, as floats see them.
     """

@@ -25,6 +25,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from linsep.prove.plain import MEANING, Fails, Malformed, Row, check_verdict, part
+from linsep.prove.plain_fewest import ERRORS_FIELDS, check_errors, meaning_of_errors
 from linsep.prove.plain_regression import (
     SEPARATION_FIELDS,
     check_separation,
@@ -35,6 +36,7 @@ from linsep.prove.plain_regression import (
 
 LARGEST = 1 << 26  # bytes of a document
 COMMON = {"format", "kind", "meaning", "fit_intercept", "classes", "n_features", "values", "data", "made", "digest"}
+READING = {"columns", "target", "delimiter", "header", "missing", "point", "gaps", "encoding"}
 GAPS = ("", "?", "NA", "N/A", "n/a", "na", "#N/A", "NaN", "nan", "-nan", "-NaN", "NULL", "null", "None")
 CELL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")
 
@@ -53,6 +55,7 @@ def meaning_of_verdict(content: dict[str, Any]) -> str:
 
 
 KINDS = {kind: Kind({"separator", "refutation"}, check_verdict, meaning_of_verdict) for kind in MEANING}
+KINDS["fewest-errors"] = Kind(ERRORS_FIELDS, check_errors, meaning_of_errors)
 KINDS["separation"] = Kind(SEPARATION_FIELDS, check_separation, meaning_of_separation)
 
 
@@ -98,6 +101,7 @@ def load(text: str) -> dict[str, Any]:
     if part(about, "n_features", int) != part(content, "n_features", int):
         raise Malformed("two numbers of features")
     part(about, "n_rows", int), part(about, "sha256", str), part(content, "made", dict)
+    form_of_data(about, content["made"])
     if content["kind"] == "separation":
         form_of_separation(content)
         spelled = [label_text(label) for label in labels]
@@ -105,6 +109,26 @@ def load(text: str) -> dict[str, Any]:
         if [each["name"] for each in content["coefficients"]] != own:
             raise Malformed("the coefficients are not named as those of the model")
     return content
+
+
+def form_of_data(about: dict[str, Any], made: dict[str, Any]) -> None:
+    """Refuse a document that does not say in the right form what its data are, and who made it."""
+    if set(about) - {"files"} != {"n_rows", "n_features", "sha256", "reading"} or not are_texts(about.get("files", [])):
+        raise Malformed("data has not the fields that it must have")
+    if not re.fullmatch("[0-9a-f]{64}", about["sha256"]) or not min(about["n_rows"], about["n_features"]) >= 0:
+        raise Malformed("the numbers of the data, or their fingerprint, are not what they should be")
+    how = about["reading"]
+    if how is not None and (type(how) is not dict or set(how) - {"others"} != READING or not are_texts(how["gaps"])):
+        raise Malformed("the reading of the data is not told in full")
+    if set(made) != {"by", "time", "options", "note"} or not are_texts([made["by"], made["time"], made["note"] or ""]):
+        raise Malformed("it does not say in the right form who made it")
+    if not are_texts(list(part(made, "options", dict).values())) or made["note"] not in (None, made["note"] or ""):
+        raise Malformed("options must be texts")
+
+
+def are_texts(values: Any) -> bool:
+    """Say whether something is a list of texts."""
+    return type(values) is list and all(type(value) is str for value in values)
 
 
 def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -143,7 +167,10 @@ def renewed(old: dict[str, Any]) -> dict[str, Any]:
     if isinstance(refutation, dict):
         refutation = {{"weights": "multipliers"}.get(name, name): value for name, value in refutation.items()}
     content = {name: value for name, value in old.items() if name not in ("verdict", "bracket")}
-    content |= {"kind": kind, "refutation": refutation, "values": "binary", "made": {}}
+    content |= {"kind": kind, "refutation": refutation, "values": "binary"}
+    content |= {"made": {"by": "", "time": "", "options": {}, "note": None}}
+    if isinstance(content.get("data"), dict):
+        content["data"] = {**content["data"], "reading": None}
     return content | {"meaning": MEANING.get(kind, "").format(through)}
 
 

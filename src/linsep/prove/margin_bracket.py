@@ -64,9 +64,9 @@ def rounded(value: Fraction, *, up: bool) -> float:
 def lower(hull: Hull, W: Floats, b: Floats, norms: Floats, target: float, clock: Clock) -> float:
     """Return a lower bound on the margin of the plane: good to ``target`` if doubles are, else by way of integers."""
     square = _squared(W) + (_squared(b) if hull.form == "augmented" else 0)
-    h = hull.heights(W, b).values
+    sure = hull.heights(W, b).values
     with np.errstate(over="ignore", invalid="ignore"):
-        sure = h - _errors(hull, W, b, norms)
+        sure -= _errors(hull, W, b, norms)
     sure[~np.isfinite(sure)] = -np.inf
     least = float(sure.min())
     if least <= 0 or least < target * root(square, up=True):
@@ -117,9 +117,11 @@ def _errors(hull: Hull, W: Floats, b: Floats, norms: Floats) -> Floats:
     terms = hull.data.n_features if isinstance(hull.rows, Dense) else int(np.diff(hull.rows.indptr).max(initial=0))
     scale = float(np.abs(W).max(initial=0.0)) or 1.0
     largest = scale * float(np.sqrt(np.square(W / scale).sum(axis=1)).max())
-    size = largest * norms + float(np.abs(b).max())
-    factor = (terms + 8) * _UNIT * (1 + 1e-6) * (2 if hull.blocks > 1 else 1)
-    return np.asarray(factor * size + 2 * (terms + 8) * _TINY)
+    bounds: Floats = largest * norms
+    bounds += float(np.abs(b).max())
+    bounds *= (terms + 8) * _UNIT * (1 + 1e-6) * (2 if hull.blocks > 1 else 1)
+    bounds += 2 * (terms + 8) * _TINY
+    return bounds
 
 
 def _least_exactly(hull: Hull, W: Floats, b: Floats, sure: Floats, clock: Clock) -> Fraction:
@@ -235,7 +237,7 @@ def _circulation(hull: Hull, pairs: Array, a: Any) -> Any:
     for k in np.argsort(a.astype(np.float64)):
         strongest[min(own[k], rival[k]), max(own[k], rival[k])] = int(k)
     # a forest by way of the strongest pairs first; leaves pass their excess on towards the root
-    neighbours: dict[int, list[tuple[int, int]]] = {c: [] for c in range(hull.blocks)}
+    neighbors: dict[int, list[tuple[int, int]]] = {c: [] for c in range(hull.blocks)}
     parent = list(range(hull.blocks))
 
     def find(c: int) -> int:
@@ -246,19 +248,19 @@ def _circulation(hull: Hull, pairs: Array, a: Any) -> Any:
     for (c, e), k in sorted(strongest.items(), key=lambda pair: -a[pair[1]]):
         if find(c) != find(e):
             parent[find(c)] = find(e)
-            neighbours[c].append((e, k))
-            neighbours[e].append((c, k))
-    leaves = [c for c in neighbours if len(neighbours[c]) == 1]
+            neighbors[c].append((e, k))
+            neighbors[e].append((c, k))
+    leaves = [c for c in neighbors if len(neighbors[c]) == 1]
     while leaves:
         c = leaves.pop()
-        if not neighbours[c]:
+        if not neighbors[c]:
             continue
-        e, k = neighbours[c].pop()
-        neighbours[e].remove((c, k))
+        e, k = neighbors[c].pop()
+        neighbors[e].remove((c, k))
         change = -excess[c] if own[k] == c else excess[c]
         a[k] += change
         excess[e] += excess[c]
         excess[c] = 0
-        if len(neighbours[e]) == 1:
+        if len(neighbors[e]) == 1:
             leaves.append(e)
     return a

@@ -14,7 +14,6 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from linsep.clock import Clock, OutOfTime
 from linsep.data.labels import at_least_two_classes, check_same_length, class_labels
@@ -27,6 +26,7 @@ from linsep.prove.claims import Data
 from linsep.prove.lagrangian import widest
 from linsep.prove.margin_rows import Hull
 from linsep.prove.nearest_point import nearest_point
+from linsep.prove.notebook_tables import notebook_html
 from linsep.prove.search import decide
 
 _BUILD_PACE = 1e-8  # seconds for every number of a working set in sparse rows
@@ -95,6 +95,17 @@ class Margin:
             f"gap={self.gap:.1e}, support={len(np.unique(self.rows))} rows)"
         )
 
+    def _repr_html_(self) -> str:
+        rows = [
+            ("at least", f"{self.lower:.12g}"),
+            ("at most", f"{self.upper:.12g}"),
+            ("gap", f"{self.gap:.1e}"),
+            ("form", self.form),
+            ("support", f"{len(np.unique(self.rows)):,} rows"),
+        ]
+        proof = "Both bounds are certified: the plane has the lower one, the rows and multipliers prove the upper one."
+        return notebook_html(f"The largest margin is about {self.lower:.6g}", proof, rows)
+
 
 # (working set, what is new in it, tolerance) -> vector of the plane, offset, multipliers of the set
 Solver = Callable[[Array, Array, float], tuple[Floats, float, Floats]]
@@ -154,11 +165,11 @@ def largest_margin(X: Any, y: Any, *, form: str = "affine", gap: float = 1e-6, c
         raise ParameterError("form", form, f"one of {_FORMS}")
     if not (isinstance(gap, float | int) and 0 < gap < 1):
         raise ParameterError("gap", gap, "between 0 and 1")
-    X = as_matrix(X)
+    X = as_matrix(X, exact=True)
     labels = class_labels(y)
     check_same_length(X, labels)
     classes, codes = at_least_two_classes(labels)
-    data = Data(to_rows(X), codes.astype(np.intp), X.shape[1], len(classes), form != "origin")
+    data = Data(to_rows(X), codes.astype(np.intp, copy=False), X.shape[1], len(classes), form != "origin")
     try:
         margin = replace(of_data(data, form, gap, clock), classes=classes)
     except FloatingPointError:
@@ -188,7 +199,10 @@ class _InRange(NamedTuple):
     def norms(self, d: int) -> Floats:
         """Return more than the norm of any row as given: squares round, and those of tiny values underflow."""
         with np.errstate(over="ignore"):
-            return np.ldexp(np.sqrt(self.squares) * (1 + 1e-6) + math.sqrt(d) * 2.0**-500, self.exponent)
+            sizes: Floats = np.sqrt(self.squares)
+            sizes *= 1 + 1e-6
+            sizes += math.sqrt(d) * 2.0**-500
+            return np.ldexp(sizes, self.exponent, out=sizes)
 
 
 def _in_range(rows: Rows) -> _InRange:
@@ -305,9 +319,9 @@ def _search(hull: Hull, gap: float, solve: Solver, clock: Clock) -> Found:
         W, offsets = hull.weights(v / size, b / size)
         looked = hull.heights(W, offsets)
         below = np.flatnonzero(looked.values * size < 1 - gap / 4)
-        fresh = np.setdiff1d(looked.pairs[below], pool)
+        fresh = np.setdiff1d(looked.pairs(below, hull.data.classes), pool)
         if len(fresh) == 0 and tol <= gap / 16:
-            return Found(*_centred(hull, W, offsets, looked.values), pairs, multipliers)
+            return Found(*_centered(hull, W, offsets, looked.values), pairs, multipliers)
         # no use in solving much better than the set is known; but if it is known, as well as can be
         tol = 0.1 * float(max(0.0, 1 - looked.values.min() * size)) if len(fresh) else 0.0
         step = max(1000, min(2 * hull.size, len(pool) // 2))
@@ -351,6 +365,8 @@ def _by_nearest_point(hull: Hull, clock: Clock) -> Solver:
 
 def _by_lagrangian(hull: Hull, clock: Clock) -> Solver:
     """Solve by an augmented Lagrangian, with the working set in sparse rows: for very many coordinates."""
+    import scipy.sparse as sp
+
     Z, plane = hull.sparse_vectors(np.empty(0, np.intp)), None
 
     def solve(pool: Array, fresh: Array, tol: float) -> tuple[Floats, float, Floats]:  # noqa: ARG001
@@ -378,7 +394,7 @@ def _first_pairs(hull: Hull) -> Array:
     return rows * hull.blocks + rival
 
 
-def _centred(hull: Hull, W: Floats, b: Floats, values: Floats) -> tuple[Floats, Floats]:
+def _centered(hull: Hull, W: Floats, b: Floats, values: Floats) -> tuple[Floats, Floats]:
     """Move the plane to the middle between the two classes, where it may be moved."""
     if hull.form != "affine" or hull.blocks > 1:
         return W, b

@@ -11,8 +11,8 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from linsep.compiling import compiled
 from linsep.problem import Array, Dense
 from linsep.prove.claims import Data
 
@@ -43,7 +43,7 @@ def _powers(prime: int) -> Array:
     return np.array([pow(2, e, prime) for e in range(_LOWEST, 1040)], dtype=np.int64)
 
 
-_compiled = njit(cache=True, nogil=True, error_model="numpy")
+_compiled = compiled(error_model="numpy")
 
 
 @_compiled

@@ -1,6 +1,6 @@
-"""The point of a convex hull nearest to the origin: Wolfe's algorithm with an updated QR factorisation.
+"""The point of a convex hull nearest to the origin: Wolfe's algorithm with an updated QR factorization.
 
-Problem: minimise ``‖Σ λ_i z_i‖`` over ``λ >= 0, Σ λ_i = 1``, where ``z_i`` are the rows of ``Z``. With two groups of
+Problem: minimize ``‖Σ λ_i z_i‖`` over ``λ >= 0, Σ λ_i = 1``, where ``z_i`` are the rows of ``Z``. With two groups of
 rows the weights of each group sum to one half: the shortest line between two hulls when ``z_i = ±x_i``.
 
 A *corral* is a set of affinely independent rows whose affine minimum has all weights positive. The outer loop adds the
@@ -8,7 +8,7 @@ row that lies farthest below the plane through the point; the inner loop goes ba
 ``A`` the columns ``(c e_g, z)`` of the corral's rows, ``g`` the group and ``c`` near the size of a row, affine
 independence is linear independence of ``A = Q R``; a row comes in by Gram-Schmidt, twice, and goes out by rotations.
 
-After Wolfe (1976), *Finding the nearest point in a polytope*, Mathematical Programming 11; the factorisation after
+After Wolfe (1976), *Finding the nearest point in a polytope*, Mathematical Programming 11; the factorization after
 Daniel, Gragg, Kaufman & Stewart (1976), Mathematics of Computation 30.
 """
 
@@ -18,12 +18,12 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from linsep import compiling
 from linsep.clock import Clock
 from linsep.problem import Array, Floats
 
-compiled = njit(cache=True, nogil=True, error_model="numpy")
+compiled = compiling.compiled(error_model="numpy")
 
 _EPS = 2.0**-52
 _STALLS = 30  # additions in a row that may fail to shorten the point before rounding is taken to be the reason
@@ -183,7 +183,7 @@ def _first_rows(Z: Floats, squares: Floats, sign: Floats, p: int) -> tuple[Array
 
 
 def _corral(Z: Floats, sign: Floats, p: int, c: float, rows: Array, weights: Floats) -> tuple[_Corral, int]:
-    """Factorise the rows to start from, leaving out those that depend on the ones before."""
+    """Factorize the rows to start from, leaving out those that depend on the ones before."""
     K = min(len(Z), Z.shape[1] + p)
     corral = _Corral(np.zeros((K, p + Z.shape[1])), np.zeros((K, K)), np.zeros(K, np.intp), np.zeros(K))
     k = 0
@@ -198,7 +198,7 @@ def _corral(Z: Floats, sign: Floats, p: int, c: float, rows: Array, weights: Flo
 
 
 # ---------------------------------------------------------------------------------------------------------------
-# The factorisation
+# The factorization
 
 
 @compiled
@@ -212,7 +212,7 @@ def _column(Z: Any, sign: Any, p: int, c: float, i: int) -> Any:
 
 @compiled
 def _insert(corral: Any, k: int, a: Any) -> bool:
-    """Append column ``a`` to the factorisation of k columns, unless it depends on them."""
+    """Append column ``a`` to the factorization of k columns, unless it depends on them."""
     Q, R = corral.Q, corral.R
     if k == Q.shape[0]:
         return False

@@ -1,4 +1,4 @@
-"""The bound of one node: a packing programme that grows by the cheapest refutations it does not yet cover.
+"""The bound of one node: a packing program that grows by the cheapest refutations it does not yet cover.
 
 For every inequality that the node's plane has wrong, the cheapest refutation through it and otherwise right ones
 (``simplex``), at the prices of the present cover: it has exactly one wrong row, as those of a tight packing must. The
@@ -22,7 +22,7 @@ from linsep.prove.packing import Cover
 _LOOSE = 0.3  # refutations covered by so much more than 1 are not passed on
 _SMOOTH = 0.7  # the share of earlier prices in those that new refutations are found at
 _NOISE = 0.01  # added to prices
-_MOST = 400  # programmes of one round
+_MOST = 400  # programs of one round
 _FREE = 30  # of them through rows that are right but priced
 _PATIENCE = 6.0  # rounds that must gain something together; one asks for a refutation through every wrong row
 _GAIN = 0.002  # of the bound
@@ -46,7 +46,7 @@ class Bounding:
         # one of several inequalities of a wrong item fails, nobody knows which
         self.barred = self.held < 0 if self.V > 1 else np.zeros(len(self.held), dtype=bool)
         self.cover = Cover(search.items.cost)
-        self.active: list[int] = []  # refutations in the programme
+        self.active: list[int] = []  # refutations in the program
         self.members: set[int] = set()
         self.asked = 0  # linear programmes solved
         self.prices = node.y.copy()
@@ -137,7 +137,7 @@ class Bounding:
         return cost
 
     def _enlist(self, numbers: Any) -> int:
-        """Add refutations to the programme; return how many were new to it."""
+        """Add refutations to the program; return how many were new to it."""
         new = [int(k) for k in numbers if int(k) not in self.members]
         sets = []
         for k in new:
@@ -153,12 +153,12 @@ class Bounding:
         return len(new)
 
     def _solve(self) -> float:
-        """Solve the packing programme, note its bound, and return it."""
+        """Solve the packing program, note its bound, and return it."""
         clock, node = self.search.clock, self.node
         found = self.cover.solve(clock.spare)
         if found is None:
             clock.check()
-            raise ArithmeticError("the packing programme could not be solved: please report these data")
+            raise ArithmeticError("the packing program could not be solved: please report these data")
         node.y, u = found
         value = float(u.sum())
         if node.spent + value >= node.bound or not node.packing:
@@ -241,7 +241,7 @@ class Bounding:
         return None if number is None or self.pool.exact.get(number, ()) is None else number
 
     def _put_back(self, pi: Floats) -> bool:
-        """Try the prices of a programme without solution as a plane, mixed with the one at hand; return if it helps."""
+        """Try the prices of a program without solution as a plane, mixed with the one at hand; return if it helps."""
         node, search = self.node, self.search
         size, other = float(np.abs(node.w).max()), float(np.abs(pi).max())
         if not (size > 0 and other > 0):

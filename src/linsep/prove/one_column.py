@@ -10,9 +10,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from linsep.clock import Clock
+from linsep.compiling import compiled
+from linsep.data.scratch import some_rows
 from linsep.problem import Array, Dense, Floats, Sparse, take
 from linsep.prove.claims import Data, Separator
 from linsep.prove.reducing import SAMPLE
@@ -85,7 +86,7 @@ def peeled(data: Data, clock: Clock) -> Peeled:
         planes.append(plane)
         gone.append(left[~on])
         left = left[on]
-        rest = data._replace(rows=take(data.rows, left), y=data.y[left])
+        rest = data._replace(rows=some_rows(data.rows, left), y=data.y[left])
     return Peeled(planes, gone, left)
 
 
@@ -94,7 +95,7 @@ def with_peelings(data: Data, found: Peeled, plane: Separator) -> Separator:
     """Return a plane that separates all rows, given one that does so with those that were left."""
     w, b = plane.w.astype(np.float64), float(plane.b)
     for peeling, gone in zip(reversed(found.planes), reversed(found.gone), strict=True):
-        part = data._replace(rows=take(data.rows, gone), y=data.y[gone])
+        part = data._replace(rows=some_rows(data.rows, gone), y=data.y[gone])
         sign = 2.0 * part.y - 1
         ahead, behind = sign * (sums(part, peeling.w) + peeling.b), sign * (sums(part, w) + b)
         times = 2.0 ** np.ceil(np.log2(max(1.0, 2 * float((-behind / ahead).max()))))
@@ -151,7 +152,7 @@ def _ranges(data: Data, columns: Array) -> tuple[Floats, Floats]:
     return np.min([low for low, _ in tables], axis=0), np.max([high for _, high in tables], axis=0)
 
 
-_compiled = njit(cache=True, nogil=True, error_model="numpy")
+_compiled = compiled(error_model="numpy")
 
 
 @_compiled

@@ -1,4 +1,4 @@
-"""The packing programme: how much weight fits on known refutations when no row may carry more than its copies.
+"""The packing program: how much weight fits on known refutations when no row may carry more than its copies.
 
 ``max Σ u`` with ``Σ_{I ∋ i} u_I ≤ c_i``, solved as its dual, the fractional cover ``min Σ c_i y_i`` with
 ``Σ_{i ∈ I} y_i ≥ 1``: refutations come as new rows and the dual simplex of HiGHS goes on from where it was
@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import highspy
 import numpy as np
 
 from linsep.problem import Array, Floats
@@ -32,6 +31,8 @@ class Cover:
     """The fractional cover of refutations, each given as the items it uses, and the packing that is its dual."""
 
     def __init__(self, cost: Array) -> None:
+        import highspy
+
         self.solver = highspy.Highs()
         for name, value in _OPTIONS.items():
             self.solver.setOptionValue(name, value)
@@ -50,6 +51,8 @@ class Cover:
 
     def add(self, sets: Sequence[Array]) -> None:
         """Add refutations."""
+        import highspy
+
         if not sets:
             return
         lengths = np.array([len(each) for each in sets])
@@ -59,13 +62,10 @@ class Cover:
         self.solver.addRows(len(sets), np.ones(len(sets)), top, len(indices), starts, indices, np.ones(len(indices)))
         self.rows += len(sets)
 
-    def drop(self, which: Array) -> None:
-        """Remove refutations by their numbers; the others move up."""
-        self.solver.deleteRows(len(which), which.astype(np.int32))
-        self.rows -= len(which)
-
     def solve(self, seconds: float) -> tuple[Floats, Floats] | None:
         """Return the cover ``y`` and the packing ``u``; None if the solver gave up or took too long."""
+        import highspy
+
         if self.rows == 0:
             return np.zeros(self.solver.getNumCol()), np.zeros(0)
         for _ in range(2):

@@ -18,6 +18,7 @@ from linsep.prove.regression_results import COMPLETE, OVERLAP, QUASI, Separation
 
 _WIDE = 12_000  # unknowns; an exact basis of more takes gigabytes
 _LOOK = 64  # rows that show whether floats are short decimals
+_BLOCK = 4096  # rows that are looked at together
 
 
 def separation(
@@ -95,12 +96,12 @@ def decide(given: Given) -> Any:
             from linsep.prove.fixed_effects import absorbed
 
             return absorbed(given)
-        model, exact = modelled(given)
+        model, exact = modeled(given)
         face = reduce(model.system, model.order)
         return Separation(given, model, face, _notes(given, exact, face))
 
 
-def modelled(given: Given) -> tuple[Model, Cells]:
+def modeled(given: Given) -> tuple[Model, Cells]:
     """Return the rows of the model that is given, and its design in exact cells."""
     exact = cells(given.X, given.values, list(given.names))
     offset = given.offset and given.family not in WITHOUT_INTERCEPT
@@ -119,7 +120,7 @@ def _notes(given: Given, exact: Cells, face: Face) -> list[str]:
     notes = list(given.notes)
     other = _other_values(given, exact)
     if other is not None:
-        model, _ = modelled(replace(given, values=other))
+        model, _ = modeled(replace(given, values=other))
         found = reduce(model.system, model.order)
         here, there = (f.separated[model.system.ids] for f in (face, found))
         if len(found.columns) != len(face.columns) or here.any() != there.any() or here.all() != there.all():
@@ -140,6 +141,8 @@ def _other_values(given: Given, exact: Cells) -> str | None:
         return None if is_binary(exact, X) else BINARY
     if X.dtype != np.float64 or any(short_decimals(X[:_LOOK, j]) is None for j in range(X.shape[1])):
         return None
+    if all((part == np.rint(part)).all() for part in np.split(X, range(_BLOCK, len(X), _BLOCK))):
+        return None  # whole numbers are the same either way
     decimals = [short_decimals(X[:, j]) for j in range(X.shape[1])]
     if any(each is None for each in decimals):
         return None

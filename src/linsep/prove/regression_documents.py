@@ -205,7 +205,7 @@ def check_separation_document(content: dict[str, Any], X: Any, columns: list[lis
 def check_claims(content: dict[str, Any], X: Any, columns: list[list[Any]], *, plain: bool) -> Any:
     """Check what is claimed of a design and its response."""
     from linsep.prove.checking import Outcome
-    from linsep.prove.regression import modelled
+    from linsep.prove.regression import modeled
 
     try:
         if X.shape[1] != content["n_features"]:
@@ -214,7 +214,7 @@ def check_claims(content: dict[str, Any], X: Any, columns: list[list[Any]], *, p
         if plain:
             rows = exact_table(X, content["values"], content["names"])
             return Outcome(True, "", tuple(check_separation(content, rows, answers)))
-        model, _ = modelled(_given(content, X, answers))
+        model, _ = modeled(_given(content, X, answers))
     except (Fails, ValueError) as error:
         return Outcome(False, str(error))
     if not check_regression.holds(model, content):

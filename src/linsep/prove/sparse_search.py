@@ -10,11 +10,9 @@ from typing import Any
 
 import numpy as np
 from flint import fmpq, fmpz_mat
-from numba import njit
-from scipy import sparse as sp
-from scipy.linalg import qr
 
 from linsep.clock import Clock
+from linsep.compiling import compiled
 from linsep.data.conversions import to_scipy
 from linsep.problem import Array, Floats, Sparse, take
 from linsep.prove import algebra
@@ -66,6 +64,8 @@ class Descent:
 
 def contradiction(descent: Descent, most: int, clock: Clock) -> tuple[Array, Floats] | None:
     """Look for a contradiction among the rows of the largest multipliers."""
+    from scipy.linalg import qr
+
     view, data = descent.view, descent.view.data
     pull = descent.multipliers * np.sqrt(descent.sizes)
     which = np.sort(np.argsort(-pull, kind="stable")[: min(most, np.count_nonzero(descent.multipliers))])
@@ -93,6 +93,8 @@ def weak_plane(data: Data, face: Array, rng: np.random.Generator, clock: Clock) 
     With pivot columns J of the face A, weights w on the other columns F determine ``w_J = -A_J⁻¹ A_F w_F``; rows in the
     remaining unknowns are ``x_F - x_J A_J⁻¹ A_F``.
     """
+    import scipy.sparse as sp
+
     A, _, used = packed_rows(data, face, clock)
     clock.check(algebra.seconds(A) * (1 + A.ncols() / (1 + A.nrows())))
     rows, pivots = algebra.pivots(A)
@@ -133,7 +135,7 @@ def weak_plane(data: Data, face: Array, rng: np.random.Generator, clock: Clock) 
     return as_plane(data, exact(descent.w))
 
 
-_compiled = njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+_compiled = compiled(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 
 
 @_compiled

@@ -3,6 +3,7 @@
 
 import { Fails, Malformed, Sha256, fraction, gcd, hex, isWholeText, nearest, quote, show, utf8, whole, wholeRow } from "./exact.js";
 import { labelText, open } from "./document.js";
+import { checkErrors } from "./errors.js";
 import { checkSeparation } from "./regression.js";
 
 const PRIMES = [67_108_859, 67_108_837, 67_108_819]; // products of two remainders stay below 2^53
@@ -40,6 +41,10 @@ export async function checkProof(source, table, told = () => {}, seconds = 60) {
     await patience.ask();
     tell("The data", await (claim.first ? firstFingerprint(claim, table, codes, patience) : fingerprint(claim, table, patience)));
     const exact = (i) => withOffset(claim, table.cells(i));
+    if (claim.kind === "fewest-errors") {
+      await checkErrors(claim, table, codes, exact, patience, tell);
+      return { holds: true, kind: claim.kind, meaning: claim.meaning, steps };
+    }
     if (claim.plane) tell(...await checkPlane(claim, table, codes, exact, patience));
     if (claim.refutation) tell(...checkSum(claim, codes, exact, table));
     if (claim.kind === "overlap") tell(...await checkSpan(claim, codes, exact, patience));

@@ -6,7 +6,7 @@ const LARGEST = 1 << 26; // characters of a document
 const DEEPEST = 20;
 
 // A number of a document: its text decides whether it is whole.
-class Numeral {
+export class Numeral {
   constructor(text) {
     this.text = text;
     this.value = Number(text);
@@ -121,7 +121,7 @@ export const strip = (text) => text.replace(ENDS, "");
 export const text = (v) => typeof v === "string", flag = (v) => typeof v === "boolean", list = (v) => Array.isArray(v);
 export const object = (v) => v instanceof Map;
 export const count = (v) => v instanceof Numeral && v.isWhole && v.value >= 0 && v.value <= Number.MAX_SAFE_INTEGER;
-const maybe = (kind) => (v) => v === null || kind(v);
+export const maybe = (kind) => (v) => v === null || kind(v);
 const sealed = (v) => text(v) && /^[0-9a-f]{64}$/.test(v);
 export const texts = (v) => list(v) && v.every(text);
 export const FIELDS = {
@@ -140,6 +140,24 @@ export const MEANINGS = Object.assign(Object.create(null), { // nothing else has
   overlap: (through) => `every plane${through} has rows on the wrong side, or all rows on it`,
   "not-separable": (through) => `no plane${through} has every row strictly on its side`,
 });
+
+// The form of a reading, whether or not this page can read such columns.
+const READINGS = {
+  columns: list, target: text, delimiter: (v) => text(v) && /^[\t -!#-~]$/.test(v), header: flag, missing: (v) => ["error", "zero", "drop", "indicator"].includes(v),
+  point: (v) => v === "." || v === ",", gaps: texts, encoding: (v) => text(v) && Array.from(v).length <= 40,
+};
+export function formOfReading(about, model = false) {
+  const how = fields(about, FIELDS.data, "data", ["files"]);
+  if (how.reading === null) return how;
+  const { columns } = fields(how.reading, model ? { ...READINGS, others: texts } : READINGS, "reading");
+  const kind = (v) => text(v) && /^(number|boolean|percent|grouped:[^\n]|date:[^\n]+|category|text)$/u.test(v);
+  const plain = (column) => object(column) && fields(column, { column: text, kind, level: maybe(text), hashed: count, ...(model ? { equals: text } : {}) }, "a column", ["kind", "level", "hashed", "equals"]);
+  for (const column of columns) {
+    const factors = model && object(column) && column.has("product") ? fields(column, { product: list }, "a product").product : [column];
+    if (!factors.every(plain)) throw new Malformed("reading: a column is not what it should be");
+  }
+  return how;
+}
 
 export const OTHERS = Object.create(null); // by kind: how documents that are not about verdicts are opened
 
@@ -173,7 +191,7 @@ export function open(source) {
   if (format === "linsep proof 1") found = renewed(found);
   if (found.get("kind") in OTHERS) return OTHERS[found.get("kind")](found, digest);
   if (!Object.hasOwn(MEANINGS, found.get("kind"))) throw new Malformed(`this page does not check proofs of the kind ${quote(found.get("kind"))}`);
-  const claim = fields(found, FIELDS.document, "the proof"), about = fields(claim.data, FIELDS.data, "data", ["files"]), names = classes(claim);
+  const claim = fields(found, FIELDS.document, "the proof"), about = formOfReading(claim.data), names = classes(claim);
   fields(claim.made, FIELDS.made, "made");
   if (claim.meaning !== MEANINGS[claim.kind](claim.fit_intercept ? "" : " through the origin")) throw new Malformed("its sentence is not what it proves");
   if (claim.values !== "binary" && claim.values !== "decimal") throw new Malformed("values must be “binary” or “decimal”");
@@ -188,7 +206,7 @@ export function open(source) {
     rows: about.n_rows.value, sha256: about.sha256, reading: about.reading,
   };
 }
-function classes(claim) {
+export function classes(claim) {
   if (claim.classes.length < 2) throw new Malformed("classes must be two at least");
   return classNames(claim.classes);
 }
@@ -203,7 +221,7 @@ export function numbers(given) { // of one list, whose common denominator must n
   whole(found, WIDEST);
   return found;
 }
-function plane(given, classes, features) { // weights of every class with its offset last; of two classes the first has zeros
+export function plane(given, classes, features) { // weights of every class with its offset last; of two classes the first has zeros
   const { w, b } = fields(given, FIELDS.separator, "the separator"), expected = classes === 2 ? 1 : classes;
   if (w.length !== expected || b.length !== expected || !w.every((row) => list(row) && row.length === features)) {
     throw new Malformed("a separator must have one weight per feature and one offset, for each class (once for two)");

@@ -2,7 +2,7 @@
 // defines them, and what the document claims of them. From the page on the format of proofs; all in whole numbers.
 
 import { DECIMAL, Fails, Malformed, fraction, show, whole, wholeRow } from "./exact.js";
-import { FIELDS, OTHERS, classNames, count, counts, fields, flag, labelText, list, numbers, object, strip, text, texts } from "./document.js";
+import { FIELDS, OTHERS, classNames, count, counts, fields, flag, formOfReading, labelText, list, numbers, object, strip, text, texts } from "./document.js";
 import { dot, fingerprint, orthogonal, rankAtLeast } from "./check.js";
 
 const CLAIMS = Object.assign(Object.create(null), {
@@ -26,7 +26,7 @@ const shares = (family) => family === "binomial" || family === "log-binomial";
 // ------------------------------------------------------------------------------------------------------------ the document
 
 OTHERS.separation = (found, digest) => {
-  const claim = fields(found, SEPARATION, "the proof"), about = fields(claim.data, FIELDS.data, "data", ["files"]);
+  const claim = fields(found, SEPARATION, "the proof"), about = formOfReading(claim.data, true);
   fields(claim.made, FIELDS.made, "made");
   if (!(claim.claim in CLAIMS) || !(claim.family in RESPONSES)) throw new Malformed("the family or the claim is not known");
   if (claim.meaning !== CLAIMS[claim.claim]) throw new Malformed("its sentence is not what it proves");
