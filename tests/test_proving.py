@@ -87,7 +87,7 @@ def truth(X, y, offset):
     order=st.sampled_from([{}, {"shuffle": False}, {"order": "first"}, {"order": "worst"}]),
     mistake=st.sampled_from(["violation", "violation", "prediction"]),
 )
-@settings(deadline=None, max_examples=1000)
+@settings(deadline=None, max_examples=1000)  # fits of twelve rows
 def test_ends_as_the_rows_are(seed, classes, offset, margin, order, mistake):
     rng = np.random.default_rng(seed)
     n, d = int(rng.integers(classes + 1, 12)), int(rng.integers(1, 4))

@@ -12,13 +12,6 @@ import typer
 
 DECIDING, READING, OUTPUT = "Deciding", "Reading", "Output"  # panels of the help
 
-Values = Annotated[
-    Literal["decimal", "binary"] | None,
-    typer.Option(
-        help="Numbers are the decimals that a text shows, its default, or the nearest doubles.",
-        rich_help_panel=DECIDING,
-    ),
-]
 Data = Annotated[
     list[str],
     typer.Argument(

@@ -172,7 +172,7 @@ def _made(rounds: Rounds, state: State, saved: Checkpoint | None) -> Fitted:
         done = f"; {made} round{'s' * (made != 1)} had been made" if made else ""
         if made and saved is not None:
             rounds.hooks.save(state, ended=True)
-            done += f"; resume from {saved.path}"
+            done += f"; resume from {saved.name}"
         elif made:
             done += "; with a checkpoint the run could be gone on with"
         if isinstance(error, ClusterError):

@@ -9,17 +9,20 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
+
+from linsep.data.places import is_url, written_here
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """Open a file that takes the place of ``path`` when the block ends well, and leaves no trace when it does not.
 
     The bytes go to a new file in the same folder, are brought to the disk, and then take the name in one step. A
-    symbolic link is followed; what is not a regular file (a pipe, a terminal) is written to as it is.
+    symbolic link is followed; what is not a regular file (a pipe, a terminal) is written to as it is. What goes to a
+    URL is complete before any of it is sent.
 
     Examples
     --------
@@ -31,6 +34,10 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     ...     os.listdir(folder)
     ['note.txt']
     """
+    if is_url(path):
+        with written_here(path) as draft:
+            yield draft
+        return
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise IsADirectoryError(f"{path}: is a folder, not a file")
