@@ -87,15 +87,15 @@ def truth(X, y, offset):
     order=st.sampled_from([{}, {"shuffle": False}, {"order": "first"}, {"order": "worst"}]),
     mistake=st.sampled_from(["violation", "violation", "prediction"]),
 )
-@settings(deadline=None, max_examples=1000)  # fits of twelve rows
+@settings(deadline=None, max_examples=1000)
 def test_ends_as_the_rows_are(seed, classes, offset, margin, order, mistake):
     rng = np.random.default_rng(seed)
     n, d = int(rng.integers(classes + 1, 12)), int(rng.integers(1, 4))
     X = rng.integers(-3, 4, size=(n, d)).astype(rng.choice([np.int64, np.float64]))
     y = np.append(np.arange(classes), rng.integers(0, classes, n - classes))
     how = {"fit_intercept": offset, "mistake": mistake, "update_margin": margin * (mistake == "violation"), **order}
-    plain = quiet(Perceptron(prove=False, max_iter=320, **how), X, y)
-    model = quiet(Perceptron(max_iter=320, **how), X, y)
+    plain = quiet(Perceptron(prove=False, max_iter=41, **how), X, y)
+    model = quiet(Perceptron(max_iter=41, **how), X, y)
     stop = checked(model, X, y)
     separable = truth(X, y, offset) == "separable"
     assert not (separable and stop == "not_separable")
