@@ -66,8 +66,8 @@ def verify(
     how = content["data"].get("reading")
     asked = any((reading.target, reading.ignore, reading.categorical, reading.text))
     layout = None if how is None or asked else layout_of(how)
-    others = {} if layout is None else {"layout": layout, "target": layout.target, "missing": how["missing"]}
-    source = open_data(data, reading, screen, **others)
+    others = {} if layout is None else _as_written(how) | {"layout": layout, "target": layout.target}
+    source = open_data(data, reading, screen, **{name: others[name] for name in others if name not in reading.given()})
     outcome, shape = _outcome(text, content, source, plain)
     if checker is not None:
         with replacing(checker) as file:
@@ -102,6 +102,16 @@ def verify(
 
     result(facts, screen, show)
     raise typer.Exit(0 if outcome.holds else 1)
+
+
+def _as_written(how: dict[str, Any]) -> dict[str, Any]:
+    """Return the options by which a table is read as a proof says that it was."""
+    known: dict[str, Any] = {"missing": how["missing"]}
+    if how.get("point", ".") != ".":
+        known["decimal"] = how["point"]
+    if how.get("encoding", "utf-8") != "utf-8":
+        known["encoding"] = how["encoding"]
+    return known | ({"gaps": tuple(how["gaps"])} if "gaps" in how else {})
 
 
 def _verify_fewest(proof: str, text: str, fewest: Any, rows: tuple[Any, Any], screen: Screen) -> NoReturn:
