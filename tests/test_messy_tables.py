@@ -330,7 +330,6 @@ def test_labels_that_look_like_measurements() -> None:
     assert len(open_text("x,n\n" + "".join(f"{i % 3},{i % 60}\n" for i in range(900))).to_arrays()[1]) == 900
 
 
-@pytest.mark.parametrize("form", ["svm", "npy", "npz"])
 @pytest.mark.parametrize(("cells", "said"), [
     (['"1,249.50"', "12.25"], "numbers with fractions, such as 1249.5"),
     (["12.5%", "3%"], "numbers with fractions, such as 12.5"),
@@ -343,6 +342,7 @@ def test_labels_that_are_measurements_in_other_spellings(cells: list[str], said:
     assert len(set(open_text(text, target="v").to_arrays()[1].tolist())) == len(cells)
 
 
+@pytest.mark.parametrize("form", ["svm", "npy", "npz"])
 def test_labels_of_other_files(tmp_path: Path, form: str) -> None:
     path, y = tmp_path / f"t.{form}", np.array([0.5, 1.5, 0.5])
     if form == "svm":
