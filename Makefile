@@ -64,8 +64,8 @@ dist: .venv/dev
 	$(BIN)/python -m build
 
 # what is compiled cannot be watched line by line: the modules with compiled code run a second time, with the compiler off
-LOOPS := kernels hull libsvm columns read proof lifting separate margin bounds perceptron passive_aggressive family \
-	kernel_perceptron
+LOOPS := kernels nearest_point libsvm table_rows read fast_check exact_solve separate margin bounds perceptron \
+	passive_aggressive family kernel_perceptron
 coverage: .venv/dev
 	$(BIN)/python -m pytest -n 2 --cov --cov-report=
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 -m 'not compiled' $(LOOPS:%=tests/test_%.py) \

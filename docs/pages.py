@@ -41,8 +41,8 @@ def settled(text: str) -> str:
     return DIFFERS.sub("#", text)
 
 
-def run(text: str) -> str:
-    """Return a page with the outputs that its commands and its code have now."""
+def run(text: str, pictures: Path | None = None) -> str:
+    """Return a page with the outputs that its commands and its code have now; keep its pictures in a folder."""
     names: dict[str, Any] = {"__name__": "__main__"}  # a page is a program
     printed = ""
 
@@ -61,7 +61,11 @@ def run(text: str) -> str:
 
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), _calm():
         shutil.copytree(ROOT / "examples", "examples", ignore=shutil.ignore_patterns("__pycache__"))
-        return BLOCK.sub(block, text)
+        now = BLOCK.sub(block, text)
+        for picture in Path().glob("*.png") if pictures else ():
+            pictures.mkdir(exist_ok=True)
+            shutil.copy(picture, pictures)
+        return now
 
 
 def _commands(body: str) -> str:
@@ -140,7 +144,7 @@ def main(names: list[str]) -> None:
         text = page.read_text(encoding="utf-8")
         if not BLOCK.search(text):
             continue
-        now = run(text)
+        now = run(text, page.resolve().with_suffix("") if page.name == "gallery.md" else None)
         if settled(now) != settled(text):
             page.write_text(now, encoding="utf-8")
             print(f"{page}: written")

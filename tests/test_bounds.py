@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
+from sklearn.exceptions import ConvergenceWarning
 
 from linsep import (
     KernelPerceptron,
@@ -24,7 +25,7 @@ from linsep import (
     teacher,
     to_liblinear,
 )
-from linsep.prove.error_bounds import clopper_pearson
+from linsep.prove.intervals import clopper_pearson
 from oracle import argmax, dot, perceptron
 
 SQUARE = [[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1]
@@ -169,12 +170,17 @@ def test_a_margin_below_double_precision_bounds_nothing():
 def test_a_bound_says_when_doubles_may_exceed_it():
     X, y = [[1e-170, 0], [0, -1e-170]], [1, -1]
     bound = mistake_bound(X, y, fit_intercept=False)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with pytest.warns(ConvergenceWarning, match="scores of the rows underflow"):
         model = Perceptron(fit_intercept=False, shuffle=False, max_iter=100).fit(X, y)
     assert model.mistakes_ > bound.mistakes == 2
     assert not bound.covers_floats
     assert "rounding or underflow" in repr(bound)
+    assert "about exact arithmetic" in audit(model, X, y).violation
+
+
+def test_a_run_that_is_merely_unfinished_is_not_said_to_underflow():
+    with pytest.warns(ConvergenceWarning, match="linsep.separate tells which"):
+        Perceptron(max_iter=20).fit([[2**53], [2**53 + 1]], [0, 1])
 
 
 @given(st.integers(0, 10**6), st.integers(2, 6), st.sampled_from([1.0, 1e-3, 1e-100]), st.booleans())

@@ -1,19 +1,31 @@
 """The checker in the browser agrees with Python's on proofs that hold and on forged ones, and needs no network."""
 
+import base64
 import csv
 import hashlib
 import inspect
 import io
 import json
 import random
+import re
 import shutil
+import subprocess
+import sys
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import linsep
+from linsep.cli import main
 from linsep.pages import checker
+from test_separation import FAMILIES
+from test_separation_proofs import answer as separation_answer
+from test_separation_proofs import forgeries
+from test_separation_proofs import proofs as separation_proofs
 
 playwright = pytest.importorskip("playwright.sync_api", reason="Playwright for Python is not installed")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -316,6 +328,52 @@ def test_a_report_checks_its_own_proof(browser, reported):
     shown.context.close()
 
 
+def test_a_report_checks_all_its_proofs(browser, tmp_path):
+    """About a table with words, decimals, quotes and semicolons, carried by the page or dropped onto it."""
+    rows = ["size;color;kind", '0,1;red;"a;b"', '0,3;"dark ""blue""";c', "0,2;red;c", '0,25;red;"a;b"', "0,4;green;c"]
+    rows += ["0,1;red;c", '0,5;green;"a;b"', '0,6;"dark ""blue""";"a;b"']
+    data, path = tmp_path / "data.csv", tmp_path / "report.html"
+    data.write_text("\n".join(rows) + "\n")
+    with pytest.raises(SystemExit) as left:
+        main(["report", str(data), "--out", str(path), "--quiet"])
+    assert left.value.code == 0
+    page = path.read_text()
+    assert [*re.findall(r'id="linsep-proof-([^"]+)"', page)] == ["verdict", "fewest-errors", "separation"]
+    dropped = re.sub(r'<script type="application/json" id="linsep-data">.*?</script>', "", page, flags=re.S)
+    (tmp_path / "dropped.html").write_text(dropped)
+    (tmp_path / "other.csv").write_text(data.read_text().replace("0,25", "0,26"))
+    for name in ("report.html", "dropped.html"):
+        shown, said = opened(browser, tmp_path / name)
+        for host in shown.query_selector_all(".check"):
+            for file, holds in (("data.csv", "true"), ("other.csv", "false")):
+                if name == "dropped.html":
+                    host.query_selector("input[type=file]").set_input_files(tmp_path / file)
+                else:
+                    holds = "true"
+                    host.query_selector("[data-do=check]").click()
+                found = host.wait_for_selector(".check-verdict:is([data-holds=true], [data-holds=false])")
+                assert found.get_attribute("data-holds") == holds, found.text_content()
+                host.query_selector("[data-do=check]:not([disabled])")
+                found.evaluate("(node) => node.remove()")
+        assert said == []
+        shown.context.close()
+    with saved(page) as folder:  # what the page offers to take away
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", "linsep_check.py", "fewest-errors.json", str(data)],
+            cwd=folder, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@contextmanager
+def saved(page):
+    """Save the files that a page offers."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in re.findall(r'download="([^"]+)" href="data:[^;]+;base64,([^"]+)"', page):
+            (Path(folder) / name).write_bytes(base64.b64decode(text))
+        yield folder
+
+
 @pytest.mark.parametrize(("old", "new"), [
     ('"n_features": 2,', '"n_features": 3,'),  # the document was changed
     ('"lines": ["0 0"', '"lines": ["0 1"'),  # a cell
@@ -358,3 +416,44 @@ def test_what_has_no_document_has_no_button():
     X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.empty(4, dtype=object)
     y[:] = [(1, 2), (1, 2), (3, 4), (3, 4)]  # labels that JSON cannot hold
     assert checker.proof_of(linsep.separate(X, y), X, y) is None
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Separation in regression models
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_proofs_of_separation_and_forged_ones(page, family):
+    cases = []
+    for text, X, y in separation_proofs(family, 8):
+        cases.append((text, X, y))
+        cases += [(changed, X, y) for _, changed in list(forgeries(text))[:: 1 if len(cases) < 200 else 9]]
+    said = page.evaluate(CHECK, [{"document": text, "table": checker.table_of(X, y)} for text, X, y in cases])
+    held = 0
+    for (holds, reason, steps), (text, X, y) in zip(said, cases, strict=True):
+        assert holds == bool(separation_answer(text, X, y, plain=True)), (reason, text)
+        assert not holds or [step.split(":")[0] for step in steps][-2:] == ["The rest", "The coefficients"]
+        held += holds
+    assert held >= 8
+
+
+def test_a_dropped_file_is_read_as_the_proof_of_a_model_says(page, tmp_path):
+    lines = ["y,a,b,c,w", "1,0.1, north ,3,1", "0,0.7,south,2,2", "1,NA,south,1,1", "0,0.3,north,1,0"]
+    (tmp_path / "t.csv").write_text("\n".join([*lines, "1,1.1,south,2,1", "0,0.2,north,3,1", "1,0.9,north,1,1"]))
+    for values in ("decimal", "binary"):
+        options = ["--formula", "y ~ a*b + a:w + C(c)", "--weights", "w", "--missing", "drop", "--values", values]
+        with pytest.raises(SystemExit):
+            main(["separation", str(tmp_path / "t.csv"), *options, "--proof", str(tmp_path / "p.json"), "--quiet"])
+        document = (tmp_path / "p.json").read_text()
+        inside = checker.script().replace("return { checkProof,", "return { csvTable, open, checkProof,")
+        page.add_script_tag(content=inside.replace("const linsepChecker", "window.readsModels", 1))
+        for data in ((tmp_path / "t.csv").read_text(), (tmp_path / "t.csv").read_text().replace("0.7", "0.8")):
+            found = page.evaluate(
+                """async ([source, data]) => {
+                  const { checkProof, csvTable, open } = readsModels, bytes = new TextEncoder().encode(data);
+                  const { holds, reason } = await checkProof(source, csvTable(open(source), [bytes]));
+                  return [holds, reason ?? ""];
+                }""",
+                [document, data],
+            )
+            assert found[0] == ("0.7" in data), found[1]

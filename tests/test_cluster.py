@@ -228,7 +228,7 @@ def test_an_average_is_over_everything_looked_at(seed, shards, average):
     W, b = rng.integers(-5, 6, (2, 3)).astype(float), rng.integers(-5, 6, 2).astype(float)
     keeper = Average() if average else Keeper()
     if average:
-        keeper.A, keeper.a, keeper.looked = rng.integers(-9, 10, (2, 3)) * 1.0, rng.integers(-9, 10, 2) * 1.0, 7
+        keeper.A, keeper.a, keeper.visited = rng.integers(-9, 10, (2, 3)) * 1.0, rng.integers(-9, 10, 2) * 1.0, 7
     total = 7 * keeper.plane(Weights(W, b))[0] if average else None
     mix = Mix(W, b)
     looked, numerator, mistakes = 7, np.zeros((2, 3)), 0

@@ -9,6 +9,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from javascript import judged
 from linsep import separate, to_json
 from linsep.prove.checking import check_document
 from linsep.prove.linsep_check import digest_of, fingerprint
@@ -46,6 +47,15 @@ def independent(content, X, y):
         return False
 
 
+def made_is_told(made):
+    assert set(made) == {"by", "time", "options", "note"}
+    assert isinstance(made["by"], str)
+    assert isinstance(made["time"], str)
+    assert isinstance(made["options"], dict)
+    assert all(isinstance(option, str) for option in made["options"].values())
+    assert made["note"] is None or isinstance(made["note"], str)
+
+
 def _holds(content, X, y):
     kind, offset, classes = content["kind"], content["fit_intercept"], content["classes"]
     d, plane, refutation = content["n_features"], content["separator"], content["refutation"]
@@ -55,12 +65,7 @@ def _holds(content, X, y):
     assert type(classes) is list
     assert all(type(label) in (str, int, bool, float) for label in classes)
     assert content["values"] in ("binary", "decimal")
-    assert set(content["made"]) == {"by", "time", "options", "note"}
-    assert isinstance(content["made"]["by"], str)
-    assert isinstance(content["made"]["time"], str)
-    assert isinstance(content["made"]["options"], dict)
-    assert all(isinstance(option, str) for option in content["made"]["options"].values())
-    assert content["made"]["note"] is None or isinstance(content["made"]["note"], str)
+    made_is_told(content["made"])
     assert set(content) == {
         "format", "kind", "meaning", "fit_intercept", "classes", "n_features", "values", "separator", "refutation",
         "data", "made", "digest",
@@ -229,13 +234,15 @@ def test_all_checks_agree_on_forged_documents(name):
     genuine = json.loads(to_json(separate(X, y, fit_intercept=offset), X, y))
     assert independent(genuine, X, y)
     accepted = 0
-    for _ in range(1200):
-        content = forged(genuine, rng)
+    contents = [forged(genuine, rng) for _ in range(1200)]
+    for content in contents:
         content["digest"] = digest_of(content)
-        text = json.dumps(content)
+    texts = [json.dumps(content) for content in contents]
+    for content, text, (in_browser, _) in zip(contents, texts, judged(texts, X, y), strict=True):
         truth = independent(content, X, y)
         assert outcome(text, X, y, plain=False) == truth, text
         assert outcome(text, X, y, plain=True) == truth, text
+        assert in_browser == truth, text
         accepted += truth
     assert accepted < 600  # some forgeries are true, such as a plane that is another one
 

@@ -8,12 +8,27 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linsep import Refutation, Separator, Verdict, separate, to_json, verify
+from linsep import (
+    MaxMarginClassifier,
+    Perceptron,
+    Refutation,
+    Separator,
+    Verdict,
+    fewest_errors,
+    largest_margin,
+    mistake_bound,
+    report,
+    separate,
+    separation,
+    to_json,
+    verify,
+)
 from oracles import inequalities, kind
 
 BIG = 2**53
@@ -33,6 +48,7 @@ TWO = [0, 1]
         np.array([[1], [np.longdouble(1) + np.finfo(np.longdouble).eps]], dtype=np.longdouble),
         pd.DataFrame({"id": [BIG, BIG + 1], "x": [0.5, 0.5]}),
         pl.DataFrame({"id": [BIG, BIG + 1], "x": [0.5, 0.5]}),
+        pa.table({"id": [BIG, BIG + 1], "x": [0.5, 0.5]}),
         np.array([[2**64 - 2], [2**64 - 1]], dtype=np.uint64),
     ],
     ids=str,
@@ -163,3 +179,61 @@ def test_rows_of_a_refutation_are_whole_numbers():
         wrong = replace(right, refutation=Refutation(rows, found.multipliers, found.rivals))
         assert not wrong.check(X, y)
         assert not wrong.check(X, y, plain=True)
+
+
+LONG = [
+    [[10**30], [10**30 + 1]],
+    [[BIG, 0.5], [BIG + 1, 0.5]],
+    [[Fraction(1, 3)], [Fraction(1, 3) + Fraction(1, 10**40)]],
+    [[Decimal("0.1")], [Decimal("0.10000000000000000000001")]],
+    np.array([[1], [np.longdouble(1) + np.finfo(np.longdouble).eps]], dtype=np.longdouble),
+    pd.DataFrame({"id": [BIG, BIG + 1], "x": [0.5, 0.5]}),
+    pl.DataFrame({"id": [BIG, BIG + 1], "x": [0.5, 0.5]}),
+    pa.table({"id": [BIG, BIG + 1], "x": [0.5, 0.5]}),
+]
+
+
+@pytest.mark.parametrize("X", LONG, ids=str)
+@pytest.mark.parametrize(
+    "prove",
+    [
+        lambda X, y: Perceptron(target_margin=0.5).fit(X, y),
+        lambda X, y: MaxMarginClassifier().fit(X, y),
+        lambda X, y: largest_margin(X, y),
+        lambda X, y: mistake_bound(X, y),
+        lambda X, y: report(X, y),
+    ],
+    ids=["perceptron", "max-margin", "margin", "bound", "report"],
+)
+def test_nothing_is_proved_of_rounded_numbers(prove, X):
+    with pytest.raises(ValueError, match="would be rounded to double precision") as refused:
+        prove(X, TWO)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("X", LONG, ids=str)
+def test_the_fewest_errors_are_those_of_the_numbers_given(X):
+    found = fewest_errors(X, TWO)
+    assert (found.upper, found.check(X, TWO), found.check(X, TWO, plain=True)) == (0, True, True)
+
+
+def test_whole_numbers_of_64_bits_are_used_as_they_are():
+    X = np.array([[BIG], [BIG + 1]])
+    assert largest_margin(X, TWO).lower > 0.49
+    assert fewest_errors(X, TWO).upper == 0
+    assert "<html" in report(np.array([[BIG, 1], [BIG + 1, 1], [BIG + 5, 0]]), [0, 1, 1])
+
+
+def test_masked_cells_have_no_status():
+    with pytest.raises(ValueError, match="masked"):
+        separation(np.ma.masked_array([[1.0], [2.0]], mask=[[True], [False]]), TWO)
+
+
+def test_the_fewest_errors_of_decimals():
+    X, y = [[0.1, 0.2, 0.3], [0.2, 0.4, 0.6], [0.3, 0.3, 0.6]], [0, 1, 0]
+    for values in ("decimal", "binary"):  # in decimals x1 + x2 = x3, so that the rows are in a plane
+        verdict, found = separate(X, y, values=values), fewest_errors(X, y, values=values)
+        assert (found.upper == 0) == (verdict.kind == "separable")
+        assert verify(to_json(found, X, y), X, y)
+        assert verify(to_json(found, X, y), X, y, plain=True)
+        assert json.loads(to_json(found, X, y))["values"] == values

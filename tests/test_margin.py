@@ -11,8 +11,10 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 from sklearn.svm import SVC
 
 from exact_hull import squared_distance
-from linsep import NotSeparable, largest_margin, teacher
+from linsep import NotSeparable, largest_margin, mistake_bound, teacher
+from linsep.clock import Clock, OutOfTime
 from linsep.prove import margin_bracket
+from linsep.prove.nearest_point import nearest_point
 
 FORMS = ("affine", "origin", "augmented")
 
@@ -363,3 +365,49 @@ def test_roots_are_on_the_side_asked_for(value, exponent):
 def test_doubles_become_whole_numbers_exactly(values):
     numbers, exponent = margin_bracket.integers(values)
     assert [n * Fraction(2) ** exponent for n in numbers] == [Fraction(float(v)) for v in values]
+
+
+class CountingClock(Clock):
+    """A clock that counts how often it is asked, and has enough of it at some time."""
+
+    def __init__(self, most: float = math.inf) -> None:
+        super().__init__()
+        self.asked, self.most = 0, most
+
+    def check(self, seconds: float = 0.0) -> None:
+        self.asked += 1
+        if self.asked > self.most:
+            raise OutOfTime
+        super().check(seconds)
+
+
+def test_stretches_change_nothing():
+    """A search that asks a clock on its way finds the same point, to the bit."""
+    rng = np.random.default_rng(3)
+    Z = rng.normal(size=(60, 25)) + 0.7
+    group = rng.integers(0, 2, 60)
+    for kind in (None, group):
+        clock = CountingClock()
+        at_once, in_stretches = nearest_point(Z, kind), nearest_point(Z, kind, clock=clock)
+        assert clock.asked > 1
+        for one, other in zip(at_once, in_stretches, strict=True):
+            assert np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("form", ["affine", "origin", "augmented"])
+@pytest.mark.parametrize("classes", [2, 4])
+def test_a_clock_can_end_the_search_at_any_time(form, classes):
+    rng = np.random.default_rng(5)
+    y = np.arange(40) % classes
+    X = rng.normal(size=(40, 6)) + 8 * np.eye(classes, 6)[y]
+    whole = CountingClock()
+    expected = largest_margin(X, y, form=form, clock=whole)
+    assert whole.asked > 2
+    for most in range(whole.asked):
+        with pytest.raises(OutOfTime):
+            largest_margin(X, y, form=form, clock=CountingClock(most))
+        if form != "affine":
+            with pytest.raises(OutOfTime):
+                mistake_bound(X, y, fit_intercept=form == "augmented", clock=CountingClock(most))
+    again = largest_margin(X, y, form=form)
+    assert (again.lower, again.upper) == (expected.lower, expected.upper)

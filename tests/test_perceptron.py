@@ -83,6 +83,7 @@ def test_equals_the_textbook(order, seed, offset, eta, margin):
         order=None if order == "cyclic" else order,
         max_iter=40,
         update_margin=margin,
+        prove=False,
     )
     extra = {"coef_init": start} | ({"intercept_init": 2} if offset else {})
     quiet(model, X, y, **extra)
@@ -95,7 +96,7 @@ def test_equals_the_textbook(order, seed, offset, eta, margin):
 def test_argmax_equals_the_textbook(seed, offset, classes):
     X, y = integers(seed, classes=classes, low=-4, high=5)
     W, b, trace = oracle.argmax(X.tolist(), y.tolist(), classes, offset=offset, passes=30)
-    model = quiet(Perceptron(fit_intercept=offset, shuffle=False, max_iter=30), X, y)
+    model = quiet(Perceptron(fit_intercept=offset, shuffle=False, max_iter=30, prove=False), X, y)
     assert model.coef_.tolist() == W
     assert model.intercept_.tolist() == b
     assert model.trace_.tolist() == trace
@@ -105,10 +106,10 @@ def test_argmax_equals_the_textbook(seed, offset, classes):
 @given(seed=st.integers(0, 10**6))
 def test_one_against_rest_is_binary_perceptrons(order, seed):
     X, y = integers(seed, n=20, classes=3, low=-4, high=5)
-    together = quiet(Perceptron(multi_class="ovr", max_iter=20, **order), X, y)
+    together = quiet(Perceptron(multi_class="ovr", max_iter=20, prove=False, **order), X, y)
     counts = np.zeros(len(X), int)
     for c in range(3):
-        alone = quiet(Perceptron(max_iter=20, **order), X, y == c)
+        alone = quiet(Perceptron(max_iter=20, prove=False, **order), X, y == c)
         assert np.array_equal(alone.coef_[0], together.coef_[c])
         assert alone.intercept_[0] == together.intercept_[c]
         counts += alone.mistake_counts_
@@ -397,7 +398,7 @@ def test_spent_updates_warn():
     X, y = integers(1, classes=3)
     for order in ORDERS:
         for multi_class in ("argmax", "ovr"):
-            model = quiet(Perceptron(max_updates=11, multi_class=multi_class, **order), X, y)
+            model = quiet(Perceptron(max_updates=11, multi_class=multi_class, prove=False, **order), X, y)
             assert model.mistakes_ == 11
             assert model.stop_reason_ == "max_updates"
 
@@ -408,7 +409,7 @@ def test_loss_plateau_only_when_asked():
     loss = model.history_["loss"]
     best = np.minimum.accumulate(loss)
     assert (loss[-3:] >= best[-4] - 1e-3).all()
-    assert quiet(Perceptron(max_iter=200), *XOR).n_iter_ == 200  # never by default
+    assert quiet(Perceptron(max_iter=200, prove=False), *XOR).n_iter_ == 200  # never by default
 
 
 def test_validation_holds_rows_out():
@@ -499,7 +500,7 @@ def test_warm_start_goes_on():
         [-1, 1],
         [0.0, 1.0],
         [("a", 1), ("b", 2)],
-        [None, "x"],
+        [frozenset(), "x"],
         ["one", 1],
         [np.datetime64("2020-01-01"), np.datetime64("2021-01-01")],
     ],
@@ -513,6 +514,14 @@ def test_labels_of_any_hashable_type(labels):
     predicted = model.predict(X)
     assert all(label in labels for label in predicted)
     assert model.margin(X, given_labels) == model.margin_
+
+
+def test_the_worst_row_on_the_plane_is_one_that_is_predicted_wrong():
+    X, y = [[1, 0], [0, 1], [-1, 0], [0, -1]], [1, 1, -1, -1]  # at w = 0 all are on the plane, and 1 is predicted
+    model = Perceptron(fit_intercept=False, order="worst", mistake="prediction", on_plane=1).fit(X, y)
+    assert model.stop_reason_ == "separated"
+    assert model.trace_.tolist() == [2, 3]
+    assert model.coef_.tolist() == [[1.0, 1.0]]
 
 
 def test_feature_names():

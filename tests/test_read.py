@@ -10,6 +10,7 @@ import itertools
 import os
 import threading
 import warnings
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -588,6 +589,20 @@ def test_missing_values_of_arrays(tmp_path: Path, name: str) -> None:
             read(path, block_bytes=block_bytes).to_arrays()
         assert rows(read(path, missing="zero", block_bytes=block_bytes))[0] == [[1, 2], [0, 1], [1, 1]]
         assert rows(read(path, missing="drop", block_bytes=block_bytes)) == ([[1, 2], [1, 1]], [0, 1])
+
+
+def test_an_archive_of_next_to_nothing_does_not_become_gigabytes(tmp_path: Path) -> None:
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (50_000_000, 1)})
+    with zipfile.ZipFile(tmp_path / "x.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in ("X.npy", "y.npy"):
+            with archive.open(name, "w") as member:
+                member.write(header.getvalue())
+                for _ in range(400):
+                    member.write(bytes(10**6))
+    assert (tmp_path / "x.npz").stat().st_size < 10**6
+    with pytest.raises(ReadError, match="400,000,000 bytes from"):
+        read(tmp_path / "x.npz")
 
 
 def test_archives_that_do_not_fit_together(tmp_path: Path) -> None:

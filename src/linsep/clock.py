@@ -50,14 +50,14 @@ class Clock:
         return time.perf_counter() - self.started
 
     def check(self, seconds: float = 0.0) -> None:
-        """Raise unless there is time for a step of so many seconds."""
+        """Raise unless there is time for a step of this length."""
         if self._cancelled.is_set():
             raise Cancelled
         if self.deadline < math.inf and self.left < seconds:
             raise OutOfTime
 
     def sooner(self, seconds: float) -> Clock:
-        """Return the same clock with a deadline so many seconds earlier: for work after which something is left."""
+        """Return the same clock with an earlier deadline, for work that leaves something to do after it."""
         earlier = copy(self)
         earlier.deadline = self.deadline - seconds
         return earlier

@@ -13,6 +13,7 @@ from typing import Any
 from numba import njit
 from numba.core import event
 from numba.core.caching import FunctionCache, InTreeCacheLocator, UserProvidedCacheLocator
+from numba.core.runtime.nrt import rtsys
 
 _watch = event.TimingListener()
 event.register("numba:compile", _watch)
@@ -52,11 +53,19 @@ class _Cache(FunctionCache):
             _say_once(f"compiled code is kept in {self.cache_path}: the folder of the package cannot be written")
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Read compiled code, if it is there."""
+        """Read compiled code, if it is there.
+
+        Numba would first load all that it takes to compile, which is slower than most of our commands; finished code
+        needs its runtime only. What cannot be read in this way is left to Numba.
+        """
         try:
-            return super().load_overload(sig, target_context)
+            rtsys.initialize(target_context)
+            with self._guard_against_spurious_io_errors():
+                return self._load_overload(sig, target_context)
         except OSError:
             return None
+        except Exception:
+            return super().load_overload(sig, target_context)
 
 
 def _note(reason: str) -> None:

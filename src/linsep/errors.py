@@ -43,7 +43,28 @@ class ParameterError(ValueError):
         return self.words()
 
 
-class DataError(ValueError):
+class _Worded(Exception):  # noqa: N818
+    """A text about some data, with settings in it that each face spells in its own way."""
+
+    def __init__(self, where: str, what: str, *settings: tuple[Any, ...]) -> None:
+        super().__init__(where, what, *settings)
+        self.where, self.what = where, what
+        self.settings = tuple(Setting(*each) for each in settings)
+
+    def words(self, spell: Callable[[Setting], str] = str) -> str:
+        """Return the text, with parameters spelled by ``spell``."""
+        what, spelled = self.what, [spell(each) for each in self.settings]
+        if spelled and "{0}" not in what:
+            what += f" ({' or '.join(spelled)} allows it)"
+        for number, each in enumerate(spelled):
+            what = what.replace(f"{{{number}}}", each)
+        return f"{self.where}: {what}" if self.where else what
+
+    def __str__(self) -> str:
+        return self.words()
+
+
+class DataError(_Worded, ValueError):
     """Some data, or data and parameters together, cannot be used: where they are, and what is wrong with them.
 
     Attributes
@@ -54,28 +75,6 @@ class DataError(ValueError):
         May name settings as ``{0}``, ``{1}``; if it names none, the settings are what would allow the data.
     settings : tuple of Setting
     """
-
-    def __init__(self, where: str, what: str, *settings: tuple[Any, ...]) -> None:
-        super().__init__(where, what, *settings)
-        self.where, self.what = where, what
-        self.settings = tuple(Setting(*each) for each in settings)
-
-    def words(self, spell: Callable[[Setting], str] = str) -> str:
-        """Return the text, with parameters spelled by ``spell``."""
-        return _worded(self.where, self.what, self.settings, spell)
-
-    def __str__(self) -> str:
-        return self.words()
-
-
-def _worded(where: str, what: str, settings: tuple[Setting, ...], spell: Callable[[Setting], str]) -> str:
-    """Return the text of an error or a note, with parameters spelled by ``spell``."""
-    spelled = [spell(each) for each in settings]
-    if spelled and "{0}" not in what:
-        what += f" ({' or '.join(spelled)} allows it)"
-    for number, each in enumerate(spelled):
-        what = what.replace(f"{{{number}}}", each)
-    return f"{where}: {what}" if where else what
 
 
 class ReadError(DataError):
@@ -94,7 +93,7 @@ class ReadError(DataError):
     """
 
 
-class DataNote(UserWarning):
+class DataNote(_Worded, UserWarning):
     r"""A decision that was taken for the user while data were read: what was decided, and how to decide otherwise.
 
     Attributes
@@ -112,18 +111,6 @@ class DataNote(UserWarning):
     >>> print(notes[0].message)
     input: column 'id' is left out: it only counts the rows (keep_index=True takes it in)
     """
-
-    def __init__(self, where: str, what: str, *settings: tuple[Any, ...]) -> None:
-        super().__init__(where, what, *settings)
-        self.where, self.what = where, what
-        self.settings = tuple(Setting(*each) for each in settings)
-
-    def words(self, spell: Callable[[Setting], str] = str) -> str:
-        """Return the text, with parameters spelled by ``spell``."""
-        return _worded(self.where, self.what, self.settings, spell)
-
-    def __str__(self) -> str:
-        return self.words()
 
 
 class NotSeparable(ValueError):  # noqa: N818 (what is wrong, not that something is)

@@ -99,7 +99,7 @@ class Problem:
     factors: Floats  # (C,) weight of each class, which the steps have in them
     scaling: Any = None  # how rows were scaled; its ``undo`` brings weights into the units of the user
     held_out: Callable[[int, int], Array] | None = None  # says of rows from one number to another which are held out
-    features: Callable[[], slice] | None = None  # columns to hand over, known when all rows have been seen
+    features: Callable[[], slice] | None = None  # columns to return, known when all rows have been seen
     allowed: float = float("inf")  # mistakes that a plane of the target margin allows, for each separate machine
     in_memory: bool = True
 
@@ -139,7 +139,7 @@ class Weights:
 
     @classmethod
     def from_state(cls, state: dict[str, Any], machines: int) -> Weights:
-        """Return the weights that were saved, of so many machines; refuse anything else."""
+        """Return the weights that were saved; refuse those of another number of machines."""
         W, b = state["W"], state["b"]
         if not all(isinstance(array, np.ndarray) and array.dtype == np.float64 for array in (W, b)):
             raise ValueError("weights that are not float64")
@@ -193,6 +193,14 @@ class Pass(NamedTuple):
     loss: float  # each example's loss at the moment it was visited, summed
     validation_error: float  # NaN when nothing is held out
     seconds: float
+    proof_work: float = 0.0  # of a search for a proof after it, in the seconds that stand for such work everywhere
+
+    @staticmethod
+    def from_table(table: Array) -> list[Pass]:
+        """Return the passes of a saved table; before there were proofs it had a column less."""
+        if table.dtype != np.float64 or table.ndim != 2 or table.shape[1] not in (4, len(Pass._fields)):
+            raise ValueError("the passes of its run")
+        return [Pass(int(made), *rest) for made, *rest in table.tolist()]
 
 
 @dataclass(frozen=True)

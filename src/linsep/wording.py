@@ -11,7 +11,7 @@ STOPPED = {
     "loss_plateau": "the loss does not go down any more",
     "validation": "the error on held-out rows does not improve any more",
     "not_separable": "it is proved that no plane separates the rows",
-    "margin_refuted": "so many mistakes prove that no plane has the target margin",
+    "margin_refuted": "the number of mistakes proves that no plane has the target margin",
 }
 
 
@@ -24,6 +24,7 @@ def verdict_meaning(kind: str, fit_intercept: bool, multiclass: bool = False) ->
             "quasi": f"no {vectors} score the true class of every row strictly highest, but some never score another "
             "class higher",
             "overlap": f"whatever the {vectors}, another class scores higher on some row, or all scores are equal",
+            "not-separable": f"no {vectors} score the true class of every row strictly highest",
             "unknown": "the time limit came first",
         }[kind]
     through = "" if fit_intercept else " through the origin"
@@ -31,6 +32,7 @@ def verdict_meaning(kind: str, fit_intercept: bool, multiclass: bool = False) ->
         "separable": f"a plane{through} has every row strictly on its side",
         "quasi": f"no plane{through} has every row strictly on its side, but one has none on the wrong side",
         "overlap": f"every plane{through} has rows on the wrong side, or all rows on it",
+        "not-separable": f"no plane{through} has every row strictly on its side",
         "unknown": "the time limit came first",
     }[kind]
 
@@ -42,6 +44,7 @@ def verdict_title(kind: str, fit_intercept: bool) -> str:
         "separable": f"Separable{through}",
         "quasi": f"Only weakly separable{through}",
         "overlap": f"Not separable{through}",
+        "not-separable": f"Not separable{through}",
         "unknown": "Undecided",
     }[kind]
 
@@ -65,7 +68,7 @@ def update_length(offset: bool, multiclass: bool) -> str:
 def bound_in_numbers(formula: str, *, radius: float, margin: float, limit: float) -> str:
     """Return a formula in R and γ for the mistake bound from zero weights, with its numbers, and its value.
 
-    So many digits are written that the numbers give the value to the digits that it has.
+    Enough digits are written for the numbers to give the value to all of its digits.
     """
     digits = max(6, math.floor(math.log10(max(limit, 1.0))) + 5)
     filled = formula.replace("2R", "2·R").replace("R", f"{radius:.{digits}g}").replace("γ", f"{margin:.{digits}g}")
@@ -73,3 +76,15 @@ def bound_in_numbers(formula: str, *, radius: float, margin: float, limit: float
 
 
 INEXACT = "The bound is one on exact arithmetic: here rounding or underflow may lead to more mistakes."
+
+
+def refuted_words(rows: int, keep: str, machine: object = None) -> str:
+    """Return what a run has proved that ended because no plane separates its rows, and the next step to take."""
+    what = "these rows" if machine is None else f"class {machine!r} from the rest"
+    proved = f"stopped: no plane separates {what}, proved by {rows} {'of them' if machine is None else 'rows'}"
+    return proved if keep != "last" else f"{proved}; keep='average' usually predicts better on such data"
+
+
+def outlook_words(allowed: float, margin: float) -> str:
+    """Return what is known of a run on rows that some plane is proved to separate."""
+    return f" of at most {allowed:,.0f} (some plane separates the rows, γ <= {margin:.3g})"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+import time
 import warnings
 
 import typer
@@ -84,16 +85,18 @@ def main(arguments: list[str] | None = None) -> None:
     """Run a command and exit: what goes wrong is one line on standard error."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, interrupt)
-    alone = arguments is None  # the process is ours
+    alone, started = arguments is None, time.perf_counter()  # alone: the process is ours
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", DataNote)
             warnings.showwarning = notice
             code = app(arguments, prog_name="linsep", standalone_mode=False)
         sys.stdout.flush()
-        compiling = sys.modules.get("linsep.compiling")  # only a command that has loaded it can have compiled
-        if compiling is not None and compiling.seconds() > _LONG and alone and sys.stderr.isatty():
-            notice(f"{compiling.seconds():.0f} s went into compiling, once; linsep compile does it for all commands")
+        if alone and time.perf_counter() - started > _LONG and sys.stderr.isatty():
+            from linsep.compiling import seconds
+
+            if seconds() > _LONG:
+                notice(f"{seconds():.0f} s went into compiling, once; linsep compile does it for all commands")
     except BaseException as error:
         given = sys.argv[1:] if alone else arguments or []
         leave(*failure(error, given), alone=alone)

@@ -52,6 +52,15 @@ class Place:
         return "local" if self.cluster is None and self.workers is not None else self.cluster
 
     @property
+    def elsewhere(self) -> bool:
+        """Whether predictions are made on a cluster.
+
+        This process predicts on all cores, and other processes on this machine take seconds to start: they must be
+        asked for with ``--cluster local``.
+        """
+        return self.cluster is not None
+
+    @property
     def shard_bytes(self) -> int:
         """About how many bytes of a file a worker gets at a time."""
         return max(1, round(self.shard_mb * 1e6))
@@ -124,9 +133,9 @@ class Place:
 
     def fingerprint(self, verdict: Verdict, source: Source) -> dict[str, Any]:
         """Return the name of the data for a proof of the verdict; the rows are read here once more."""
-        from linsep.cluster.verdicts import fingerprint
+        from linsep.prove.exact_text import fingerprint_of
 
-        return fingerprint(source, verdict)
+        return fingerprint_of(source, verdict)
 
 
 class Picked(dict[int, Any]):

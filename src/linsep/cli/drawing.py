@@ -6,29 +6,33 @@ import io
 import os
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import typer
 
 from linsep.cli.inputs import blocks, open_like
-from linsep.cli.options import ReadingAgain, Screen
+from linsep.cli.options import ReadingAgain, Screen, flag
 from linsep.cli.screen import count, facts_table, headline, result
 from linsep.data.places import is_url
 
 
-def draw(
-    model: Any,
-    data: list[str],
-    out: str,
-    screen: Screen,
-    reading: ReadingAgain,
-    *,
-    image: str,
-    style: str,
-    animate: bool,
-) -> None:
+@dataclass(frozen=True)
+class Pictures:
+    """Which figures to write, and where."""
+
+    out: Annotated[str, typer.Option("--out", "-o", metavar="DIR", help="Folder for the figures.")] = "figures"
+    image: Annotated[Literal["png", "svg", "pdf"], typer.Option(help="Kind of the figures.")] = "png"
+    style: Annotated[Literal["light", "dark"], typer.Option(help="Of the figures.")] = "light"
+    animate: Annotated[bool, flag("--animate", "Write the run as run.gif, too.")] = False
+
+
+def draw(model: Any, data: list[str], reading: ReadingAgain, screen: Screen, pictures: Pictures) -> None:
     """Write the figures of a model among some rows into a folder, and say which."""
     import matplotlib as mpl
 
     mpl.use("Agg")  # files only: no window, no screen needed
+    out, image = pictures.out, pictures.image
     folder = out.rstrip("/") or "/"
     if not is_url(out) and os.path.exists(out) and not os.path.isdir(out):
         raise ValueError(f"{out}: is a file, not a folder")
@@ -37,7 +41,7 @@ def draw(
     left_out: dict[str, str] = {}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")  # they are in its order
-        for name, figure in _figures(model, X, y, folder, style, animate):
+        for name, figure in _figures(model, X, y, folder, pictures.style, pictures.animate):
             try:
                 drawn = figure()
             except ValueError as error:  # not all models and rows have all figures: say why
@@ -95,7 +99,7 @@ def _figures(
         margin, _ = theorem_margin(model, trail, X, y)
         if margin is None:
             raise ValueError(
-                "the largest margin of so many features is not searched for, and the run did not end separated"
+                "linsep does not search for the largest margin of this many features, and the run did not end separated"
             )
         return linsep.TheoremDisplay(audit_trail(model, trail, X, y, margin=margin)).plot(style=style)
 

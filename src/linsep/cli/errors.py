@@ -4,36 +4,45 @@ from __future__ import annotations
 
 import io
 import time
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
 
-from linsep.cli.inputs import all_at_once, check_place, open_data
-from linsep.cli.options import DECIDING, OUTPUT, Data, Planes, Reading, Screen, grouped
+from linsep.cli.documents import Document
+from linsep.cli.inputs import check_place, open_data
+from linsep.cli.options import DECIDING, OUTPUT, Data, Planes, Reading, Screen, Values, grouped
 from linsep.cli.screen import count, facts_table, headline, meter, plain_text, result
 
 _SHOWN = 20  # rows of the table on the screen
 _COLUMNS = 6  # features of a row that are shown
 
 
-@grouped
-def errors(
-    data: Data,
-    planes: Planes,
+@dataclass(frozen=True)
+class Effort:
+    """When to stop the search, and for which numbers it is."""
+
     time_limit: Annotated[
         float,
         typer.Option(metavar="SECONDS", min=0, help="Return what is known after so long.", rich_help_panel=DECIDING),
-    ] = 10.0,
+    ] = 10.0
     max_nodes: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, help="Look at so many cases at most.", rich_help_panel=DECIDING),
-    ] = None,
+        typer.Option(metavar="N", min=1, help="Largest number of cases to split into.", rich_help_panel=DECIDING),
+    ] = None
+    values: Values = None
+
+
+@dataclass(frozen=True)
+class Files:
+    """Files to write: the data mended in one way or the other; and how long a proof may be."""
+
     out: Annotated[
         str | None,
         typer.Option(
             "--out", "-o", metavar="OUT", help="Write the data without the wrong rows.", rich_help_panel=OUTPUT
         ),
-    ] = None,
+    ] = None
     relabel: Annotated[
         str | None,
         typer.Option(
@@ -41,54 +50,57 @@ def errors(
             help="Write the data with the wrong rows labeled as the plane has them.",
             rich_help_panel=OUTPUT,
         ),
-    ] = None,
-    proof: Annotated[
-        str | None, typer.Option(metavar="OUT", help="Write the proof to this JSON file.", rich_help_panel=OUTPUT)
-    ] = None,
+    ] = None
     max_proof_mb: Annotated[
         float | None,
         typer.Option(metavar="MB", min=0, help="Prove less where the proof would be longer.", rich_help_panel=OUTPUT),
-    ] = None,
-    *,
-    screen: Screen,
-    reading: Reading,
+    ] = None
+
+
+@grouped
+def errors(
+    data: Data, planes: Planes, effort: Effort, files: Files, *, document: Document, screen: Screen, reading: Reading
 ) -> None:
     """Find the plane with the fewest errors, and prove how far from the best it can be.
 
     The exit code is 0 if the number of errors is proved to be the least, 0 errors included, and 1 if the bracket is
     open when the time is up. Ctrl-C ends the search early and shows what is known.
     """
+    from linsep.prove.exact_text import default_values, exact_table
     from linsep.prove.fewest import fewest_errors
 
-    for path in (out, relabel, proof):
+    for path in (files.out, files.relabel, document.proof):
         check_place(path, *data)
     source = open_data(data, reading, screen)
-    X, y = all_at_once(source)
+    meant = effort.values or default_values(source)
+    X, y = exact_table(source, meant)
     started = time.perf_counter()
     with meter("searching", screen) as watching:
 
         def progress(lower: int, upper: int) -> None:
-            watching.show(watching.seconds, time_limit, f"between {lower:,} and {upper:,} errors")
+            watching.show(watching.seconds, effort.time_limit, f"between {lower:,} and {upper:,} errors")
 
         found = fewest_errors(
             X,
             y,
-            fit_intercept=planes.with_offset,
-            time_limit=time_limit,
-            max_nodes=max_nodes,
-            max_proof_mb=max_proof_mb,
+            fit_intercept=planes.has_offset,
+            time_limit=effort.time_limit,
+            max_nodes=effort.max_nodes,
+            max_proof_mb=files.max_proof_mb,
             progress=progress,
+            values=meant,
         )
     seconds = time.perf_counter() - started
     labels = _other_labels(found, X)
-    if proof is not None:
-        _write_proof(proof, found, X, y)
-    if out is not None:
-        _rewrite(out, source, X, y, {int(row): None for row in found.rows.tolist()})
-    if relabel is not None:
-        _rewrite(relabel, source, X, y, dict(zip(found.rows.tolist(), labels, strict=True)))
+    if document.proof is not None:
+        document.write(found, X, y, source, None, {"command": "errors"})
+    if files.out is not None:
+        _rewrite(files.out, source, X, y, {int(row): None for row in found.rows.tolist()})
+    if files.relabel is not None:
+        _rewrite(files.relabel, source, X, y, dict(zip(found.rows.tolist(), labels, strict=True)))
     facts = _facts(found, X, y, labels) | {
-        "command": "errors", "data": data, "seconds": seconds, "out": out, "relabel": relabel, "proof": proof,
+        "command": "errors", "data": data, "seconds": seconds, "out": files.out, "relabel": files.relabel,
+        "proof": document.proof,
     }  # fmt: skip
 
     def show(console: Any) -> None:
@@ -119,6 +131,7 @@ def _facts(found: Any, X: Any, y: Any, labels: list[Any]) -> dict[str, Any]:
         "features": X.shape[1],
         "classes": list(found.classes),
         "fit_intercept": found.fit_intercept,
+        "values": found.values,
         "lower": found.lower,
         "upper": found.upper,
         "proved": found.proved,
@@ -156,15 +169,6 @@ def _other_labels(found: Any, X: Any) -> list[Any]:
     part = part.toarray() if hasattr(part, "toarray") else np.asarray(part)
     scores = part.astype(float) @ W.astype(float).T + b.astype(float)
     return [found.classes[c] for c in scores.argmax(axis=1).tolist()]
-
-
-def _write_proof(path: str, found: Any, X: Any, y: Any) -> None:
-    """Write the certificate in one step."""
-    from linsep.data.atomic import replacing
-    from linsep.prove.documents import to_json
-
-    with replacing(path) as file:
-        file.write(to_json(found, X, y).encode())
 
 
 def _rewrite(path: str, source: Any, X: Any, y: Any, changes: dict[int, Any]) -> None:

@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-import inspect
 import os
-import re
 import shlex
 import sys
 import threading
@@ -95,20 +93,4 @@ def _words(error: Exception) -> str:
         return f"{error.filename}: {what}" if error.filename else what
     if isinstance(error, MemoryError):
         return f"not enough memory {error}"
-    return _as_options(str(error) or type(error).__name__)
-
-
-def _as_options(text: str) -> str:
-    """Name parameters of the library as they are typed here: ``missing='zero'`` is ``--missing zero``."""
-    from linsep.cli import app
-
-    commands = [each.callback for each in app.registered_commands if each.callback is not None]
-    names = {name for command in commands for name in inspect.signature(command).parameters}
-    for name in sorted(names, key=len, reverse=True):
-        dashed, here = name.replace("_", "-"), rf"(?<![\w./'\"-]){name}"
-        text = re.sub(rf"{here}='([^']*)'", lambda found: f"--{dashed} {shlex.quote(found[1])}", text)  # noqa: B023
-        text = re.sub(rf"{here}=False\b", f"--no-{dashed}", text)
-        text = re.sub(rf"{here}=(\d[\w.+-]*)", rf"--{dashed} \1", text)
-        if "_" in name or text.startswith(f"{name} must be "):  # what could be nothing but a parameter
-            text = re.sub(rf"{here}(?![\w./'\"=-])", f"--{dashed}", text)
-    return text
+    return str(error) or type(error).__name__

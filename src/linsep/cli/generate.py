@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any, Literal
 
 import typer
@@ -12,18 +12,32 @@ from linsep.cli.options import Screen, grouped
 from linsep.cli.screen import count, facts_table, headline, meter, result
 
 
+@dataclass(frozen=True)
+class Size:
+    """How many points in how many dimensions."""
+
+    n: Annotated[int, typer.Option("--n", "-n", metavar="N", min=2, help="Number of rows.")] = 1000
+    d: Annotated[int, typer.Option("--d", "-d", metavar="D", min=1, help="Number of features.")] = 10
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """The plane that labels the points, and how the points lie around it."""
+
+    margin: Annotated[float, typer.Option(help="Every point is at least this far from the plane.")] = 0.1
+    radius: Annotated[float, typer.Option(help="No point is farther than this from the origin.")] = 1.0
+    offset: Annotated[
+        str | None, typer.Option(metavar="NUMBER|random", help="Offset of the plane; by default it has none.")
+    ] = None
+    flip: Annotated[float, typer.Option(help="Share of the labels to turn round.")] = 0.0
+    random_state: Annotated[int, typer.Option(metavar="SEED", min=0, help="Seed of what is random.")] = 0
+
+
 @grouped
 def generate(
     out: Annotated[str, typer.Argument(metavar="OUT", help="File to write; - is standard output (CSV).")],
-    n: Annotated[int, typer.Option("--n", "-n", metavar="N", min=2, help="Number of rows.")] = 1000,
-    d: Annotated[int, typer.Option("--d", "-d", metavar="D", min=1, help="Number of features.")] = 10,
-    margin: Annotated[float, typer.Option(help="Every point is at least this far from the plane.")] = 0.1,
-    radius: Annotated[float, typer.Option(help="No point is farther than this from the origin.")] = 1.0,
-    offset: Annotated[
-        str | None, typer.Option(metavar="NUMBER|random", help="Offset of the plane; by default it has none.")
-    ] = None,
-    flip: Annotated[float, typer.Option(help="Share of the labels to turn round.")] = 0.0,
-    random_state: Annotated[int, typer.Option(metavar="SEED", min=0, help="Seed of what is random.")] = 0,
+    size: Size,
+    hidden: Hidden,
     format: Annotated[  # noqa: A002 - the word that users know
         Literal["csv", "tsv", "parquet", "arrow", "libsvm", "npy", "npz"] | None,
         typer.Option(help="By default what OUT ends in."),
@@ -31,7 +45,7 @@ def generate(
     *,
     screen: Screen,
 ) -> None:
-    """Draw points labelled -1 and +1 by a hidden plane, and write them to a file.
+    """Draw points labeled -1 and +1 by a hidden plane, and write them to a file.
 
     The format is that of the name: .csv, .tsv, .parquet, .arrow, .svm, .npy, .npz; the text ones also with .gz or .zst.
     The label is the last column, named y; the features are x1, x2 and so on. Rows are drawn some at a time, so the file
@@ -45,51 +59,57 @@ def generate(
         raise typer.BadParameter("--json prints to standard output: write the rows to a file")
     check_place(out)
     with meter("writing", screen) as watching:
-        b = True if offset == "random" else _number(offset)
-        drawn = lessons(n, d, margin=margin, radius=radius, offset=b, flip=flip, random_state=random_state)
+        drawn = lessons(size.n, size.d, **asdict(hidden) | {"offset": _offset(hidden.offset)})
         first = next(drawn)  # what is wrong with the numbers is said before a file is begun
-        with writing.rows(out, shape, n, d) as put:
+        with writing.rows(out, shape, size.n, size.d) as put:
             X, y, plane = first
             while True:
                 put(X, y)
                 watching.rows += len(X)
-                watching.show(watching.rows, n)
+                watching.show(watching.rows, size.n)
                 following = next(drawn, None)
                 if following is None:
                     break
                 X, y, _ = following
+    margin, radius = hidden.margin, hidden.radius
     facts = {
         "command": "generate",
         "out": out,
         "format": shape,
-        "rows": n,
-        "features": d,
+        "rows": size.n,
+        "features": size.d,
         "margin": margin,
         "radius": radius,
         "w": plane.w,
         "b": plane.b,
-        "mistake_bound": (radius / margin) ** 2 if margin > 0 and plane.b == 0 and flip == 0 else None,
+        "mistake_bound": (radius / margin) ** 2 if margin > 0 and plane.b == 0 and hidden.flip == 0 else None,
         "seconds": watching.seconds,
     }
 
     def show(console: Any) -> None:
-        lines = {
-            "rows": f"{n:,} of {count(d, 'feature')}",
-            "plane": f"{_vector(plane.w)}·x {'+' if plane.b >= 0 else '-'} {abs(plane.b):.4g} = 0",
-            "margin": f"{margin:g}, radius {radius:g}",
-        }
-        if facts["mistake_bound"]:
-            lines["bound"] = f"(R/γ)² = {facts['mistake_bound']:.6g} mistakes of the perceptron without offset, at most"
         console.print(headline(out))
-        console.print(facts_table(lines))
+        console.print(facts_table(_lines(facts)))
 
     result(facts, replace(screen, quiet=screen.quiet or out == "-"), show)
 
 
-def _number(text: str | None) -> float:
-    """Return the offset that was asked for, 0 for none."""
-    if text is None:
-        return 0.0
+def _lines(facts: dict[str, Any]) -> dict[str, str]:
+    """Return what is to be said of the data, line by line."""
+    b = facts["b"]
+    lines = {
+        "rows": f"{facts['rows']:,} of {count(facts['features'], 'feature')}",
+        "plane": f"{_vector(facts['w'])}·x {'+' if b >= 0 else '-'} {abs(b):.4g} = 0",
+        "margin": f"{facts['margin']:g}, radius {facts['radius']:g}",
+    }
+    if facts["mistake_bound"]:
+        lines["bound"] = f"(R/γ)² = {facts['mistake_bound']:.6g} mistakes of the perceptron without offset, at most"
+    return lines
+
+
+def _offset(text: str | None) -> float | bool:
+    """Return the offset that was asked for: 0 for none, True for a random one."""
+    if text is None or text == "random":
+        return text is not None
     try:
         return float(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Files as commands take them, and what a model remembers of the data that it learnt from."""
+"""Files as commands take them, and what a model remembers of the data that it learned from."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def kinds_line(found: dict[str, list[str]]) -> str:
 
 
 def open_like(model: Any, paths: list[str], reading: ReadingAgain, *, labels: bool = True) -> Source:
-    """Open data to be read as those that the model learnt from: the same columns, whatever their order now."""
+    """Open data to be read as those that the model learned from: the same columns, whatever their order now."""
     from linsep.data.layout import NUMBER, Layout
     from linsep.data.opening import options_like, read
 
@@ -102,12 +102,13 @@ def open_like(model: Any, paths: list[str], reading: ReadingAgain, *, labels: bo
 
 def open_model(path: str) -> Any:
     """Read a model of linsep or of LIBLINEAR, whichever it is."""
-    from linsep.models.exchange import from_liblinear
-    from linsep.models.files import load
+    from linsep.models.exchange import read_liblinear
+    from linsep.models.files import load_plain
+    from linsep.models.perceptron import Perceptron
 
     with open_bytes(path) as file:
         text = file.read(12) == b"solver_type "
-    return from_liblinear(path) if text else load(path)
+    return read_liblinear(path, Perceptron) if text else load_plain(path)
 
 
 def all_at_once(source: Source) -> tuple[Any, Any]:

@@ -21,6 +21,13 @@ Data = Annotated[
         show_default=False,
     ),
 ]
+Values = Annotated[
+    Literal["decimal", "binary"] | None,
+    typer.Option(
+        help="Numbers are the decimals that a text shows, its default, or the nearest doubles.",
+        rich_help_panel=DECIDING,
+    ),
+]
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="A model that fit or convert wrote.", show_default=False)]
 
 
@@ -82,7 +89,7 @@ class Screen:
 
 @dataclass(frozen=True)
 class ReadingAgain:
-    """How to read data for a model: as those that it learnt from, unless something else is said."""
+    """How to read data for a model: as those that it learned from, unless something else is said."""
 
     target: Annotated[
         str | None,
@@ -99,14 +106,14 @@ class ReadingAgain:
     delimiter: Annotated[
         str | None,
         typer.Option(
-            metavar="CHARACTER", help="Of CSV, by default found out; a tab is 'tab'.", rich_help_panel=READING
+            metavar="CHARACTER", help="Delimiter of CSV; detected by default; a tab is 'tab'.", rich_help_panel=READING
         ),
     ] = None
     header: Annotated[
-        bool | None, flag("--header/--no-header", "Whether CSV has names; by default found out.", READING)
+        bool | None, flag("--header/--no-header", "Whether CSV has names; detected by default.", READING)
     ] = None
     zero_based: Annotated[
-        bool | None, flag("--zero-based/--one-based", "First index of LIBSVM; by default found out.", READING)
+        bool | None, flag("--zero-based/--one-based", "First index of LIBSVM; detected by default.", READING)
     ] = None
     missing: Annotated[
         Literal["error", "zero", "drop", "indicator"] | None,
@@ -125,12 +132,12 @@ class ReadingAgain:
     ] = None
     decimal: Annotated[
         Literal[".", ","] | None,
-        typer.Option(metavar="SIGN", help="Before fractions in CSV; by default found out.", rich_help_panel=READING),
+        typer.Option(metavar="SIGN", help="Decimal sign in CSV; detected by default.", rich_help_panel=READING),
     ] = None
     thousands: Annotated[
         str | None,
         typer.Option(
-            metavar="SIGN", help="Between thousands in CSV, '' for none; by default found out.", rich_help_panel=READING
+            metavar="SIGN", help="Thousands separator in CSV, or ''; detected by default.", rich_help_panel=READING
         ),
     ] = None
 
@@ -175,6 +182,18 @@ class Reading(ReadingAgain):
         int | None,
         typer.Option(metavar="N", help="Refuse more features than this; 2^24.", rich_help_panel=READING),
     ] = None
+    cache: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHERE",
+            help="Where to keep rows that are needed again: auto (memory, then temporary files), none, or a folder.",
+            rich_help_panel=READING,
+        ),
+    ] = None
+    cache_mb: Annotated[
+        int | None,
+        typer.Option(metavar="MB", min=0, help="How much of them to keep in memory; 256.", rich_help_panel=READING),
+    ] = None
     explain: Annotated[bool, flag("--explain", "Show what becomes of every column, and stop.", READING)] = False
 
     def given(self) -> dict[str, Any]:
@@ -192,6 +211,6 @@ class Planes:
     offset: Annotated[bool | None, typer.Option("--offset/--no-offset", hidden=True)] = None  # the same, in fewer keys
 
     @property
-    def with_offset(self) -> bool:
+    def has_offset(self) -> bool:
         """Say whether planes may have an offset."""
         return self.fit_intercept if self.offset is None else self.offset

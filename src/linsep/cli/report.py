@@ -4,42 +4,52 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 
 import typer
 
-from linsep.cli.inputs import all_at_once, check_place, kinds, kinds_line, open_data
+from linsep.cli.inputs import check_place, kinds, kinds_line, open_data
 from linsep.cli.options import DECIDING, OUTPUT, Data, Planes, Reading, Screen, grouped
 from linsep.cli.screen import count, facts_table, headline, result
 
 
-@grouped
-def report(
-    data: Data,
-    planes: Planes,
+@dataclass(frozen=True)
+class Study:
+    """What to report about the data, and how long it may take."""
+
     delta: Annotated[
         float, typer.Option(help="Probability with which a bound on the error may fail.", rich_help_panel=DECIDING)
-    ] = 0.05,
+    ] = 0.05
     test_size: Annotated[
         float, typer.Option(help="Share of the rows held out to measure the error.", rich_help_panel=DECIDING)
-    ] = 0.2,
+    ] = 0.2
     time_limit: Annotated[
-        float, typer.Option(metavar="SECONDS", min=0, help="For the search for a proof.", rich_help_panel=DECIDING)
-    ] = 60.0,
+        float,
+        typer.Option(
+            metavar="SECONDS", min=0, help="For the proof, the margins and the fewest errors.", rich_help_panel=DECIDING
+        ),
+    ] = 60.0
     random_state: Annotated[
         int, typer.Option(metavar="SEED", min=0, help="Seed of what is random.", rich_help_panel=DECIDING)
-    ] = 0,
+    ] = 0
+
+
+@dataclass(frozen=True)
+class Html:
+    """The page to write."""
+
     out: Annotated[
         str, typer.Option("--out", "-o", metavar="OUT", help="HTML file to write.", rich_help_panel=OUTPUT)
-    ] = "report.html",
+    ] = "report.html"
     title: Annotated[
         str | None,
         typer.Option(metavar="TEXT", help="Of the page; by default the name of the file.", rich_help_panel=OUTPUT),
-    ] = None,
-    *,
-    screen: Screen,
-    reading: Reading,
-) -> None:
+    ] = None
+
+
+@grouped
+def report(data: Data, planes: Planes, about: Study, html: Html, *, screen: Screen, reading: Reading) -> None:
     """Write one HTML page about the data: verdict and proof, run and bound, margins, errors on new rows, figures.
 
     The page needs no network and no other file. The exit code is 0 whatever the verdict.
@@ -49,28 +59,37 @@ def report(
     from linsep.data.atomic import replacing
     from linsep.pages.reporting.page import page
     from linsep.pages.reporting.study import study
+    from linsep.prove.exact_text import default_values, exact_table, reading_of
 
     mpl.use("Agg")  # files only: no window, no screen needed
     started = time.perf_counter()
-    check_place(out, *data)
+    check_place(html.out, *data)
     source = open_data(data, reading, screen)
-    X, y = all_at_once(source)
+    values = default_values(source)
+    X, y = exact_table(source, values)
     names = list(source.names) if source.names is not None and len(source.names) == X.shape[1] else None
-    found = study(
-        X, y, fit_intercept=planes.with_offset, feature_names=names, delta=delta, test_size=test_size,
-        time_limit=time_limit, random_state=random_state,
-    )  # fmt: skip
-    html = page(found, title or os.path.basename(source.files[0].name))
-    with replacing(out) as file:
-        file.write(html.encode())
+    options = {"feature_names": names, "reading": reading_of(source), "values": values, **asdict(about)}
+    found = study(X, y, fit_intercept=planes.has_offset, **options)
+    written = page(found, html.title or os.path.basename(source.files[0].name))
+    with replacing(html.out) as file:
+        file.write(written.encode())
+    facts = {"command": "report", "data": data, "out": html.out, **_facts(found, kinds(source))}
+    facts["seconds"] = time.perf_counter() - started
+
+    def show(console: Any) -> None:
+        console.print(headline(html.out, f": {len(written) / 1024:,.0f} KB in {facts['seconds']:.2f} s"))
+        console.print(facts_table(_lines(found, facts, about.delta)))
+
+    result(facts, screen, show)
+
+
+def _facts(found: Any, columns: Any) -> dict[str, Any]:
+    """Return what the page says in numbers, for ``--json``."""
     held = None if found.unseen is None else found.unseen.held_out
-    facts: dict[str, Any] = {
-        "command": "report",
-        "data": data,
-        "out": out,
+    return {
         "rows": found.rows,
         "features": found.features,
-        "columns": kinds(source),
+        "columns": columns,
         "classes": found.classes,
         "verdict": found.verdict.kind,
         "stop_reason": found.model.stop_reason_,
@@ -80,21 +99,20 @@ def report(
         "margin_upper": None if found.margin is None else found.margin.upper,
         "audit": None if found.audit is None else found.audit.holds,
         "error_interval": None if held is None else [held.lower, held.value],
-        "seconds": time.perf_counter() - started,
     }
 
-    def show(console: Any) -> None:
-        lines = {
-            "rows": f"{found.rows:,} of {count(found.features, 'feature')}, {count(len(found.classes), 'class')}",
-            "columns": kinds_line(facts["columns"]),
-            "verdict": found.verdict.kind,
-            "run": f"{count(found.model.mistakes_, 'mistake')}, stopped by {found.model.stop_reason_}",
-        }
-        if found.bound is not None:
-            lines["bound"] = f"at most {found.bound.mistakes:,.0f} mistakes"
-        if held is not None:
-            lines["error"] = f"{held.lower:.2%} to {held.value:.2%} on new rows, at confidence {1 - delta:g}"
-        console.print(headline(out, f": {len(html) / 1024:,.0f} KB in {facts['seconds']:.2f} s"))
-        console.print(facts_table({name: line for name, line in lines.items() if line}))
 
-    result(facts, screen, show)
+def _lines(found: Any, facts: dict[str, Any], delta: float) -> dict[str, str]:
+    """Return what is to be said of the page, line by line."""
+    lines = {
+        "rows": f"{found.rows:,} of {count(found.features, 'feature')}, {count(len(found.classes), 'class')}",
+        "columns": kinds_line(facts["columns"]),
+        "verdict": found.verdict.kind,
+        "run": f"{count(found.model.mistakes_, 'mistake')}, stopped: {found.model.stop_reason_}",
+    }
+    if found.bound is not None:
+        lines["bound"] = f"at most {found.bound.mistakes:,.0f} mistakes"
+    if facts["error_interval"] is not None:
+        lower, upper = facts["error_interval"]
+        lines["error"] = f"{lower:.2%} to {upper:.2%} on new rows, at confidence {1 - delta:g}"
+    return {name: line for name, line in lines.items() if line}

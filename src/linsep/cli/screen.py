@@ -51,10 +51,23 @@ def result(facts: Mapping[str, Any], screen: Screen, show: Callable[[Any], None]
         if console.is_terminal:
             show(console)
             return
-        console = Plain(highlight=False, file=io.StringIO(), width=_ENDLESS, soft_wrap=True)
+        console = Plain(highlight=False, file=_Lines(encoding), width=_ENDLESS, soft_wrap=True)
         show(console)
         lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
         print("\n".join(clean(line.rstrip(), encoding) for line in lines))
+
+
+class _Lines(io.StringIO):
+    """Text that will be written in an encoding: tables are drawn with characters that it has."""
+
+    def __init__(self, encoding: str) -> None:
+        super().__init__()
+        self._written_as = encoding
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        """The name of the encoding."""
+        return self._written_as
 
 
 def clean(text: str, encoding: str = "utf-8") -> str:

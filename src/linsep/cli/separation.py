@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
+import re
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, NoReturn
 
 import typer
@@ -13,7 +13,6 @@ from linsep.cli.inputs import check_place
 from linsep.cli.options import DECIDING, OUTPUT, READING, Screen, flag, grouped
 from linsep.cli.screen import count, facts_table, headline, result
 
-_FORMAT = "linsep proof 1"
 _SHOWN = 40  # coefficients and rows on the screen
 
 
@@ -86,7 +85,7 @@ class TableOptions:
         typer.Option(help="By default what the name says.", rich_help_panel=READING),
     ] = None
     delimiter: Annotated[
-        str | None, typer.Option(metavar="CHARACTER", help="Of CSV, by default found out.", rich_help_panel=READING)
+        str | None, typer.Option(metavar="CHARACTER", help="Delimiter; detected by default.", rich_help_panel=READING)
     ] = None
     ignore: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN", help="Leave a column out.", rich_help_panel=READING)
@@ -115,14 +114,16 @@ def separation(
 
     The exit code is 0 if the maximum likelihood estimate exists, 1 if it does not, 2 for bad input.
     """
+    from linsep.prove.regression import decide
     from linsep.prove.regression_words import MEANING, sentences
 
     check_place(proof)
     started = time.perf_counter()
-    found, response = decided(data, model, table)
+    asked = Asked.of(data, model, table)
+    found, response = decide(asked.given), asked.response
     seconds = time.perf_counter() - started
     if proof is not None:
-        _write(proof, found, data, model, table)
+        _write(proof, found, asked, model)
     said = sentences(found, response)
     facts = {
         "command": "separation",
@@ -155,35 +156,66 @@ def separation(
     raise typer.Exit(0 if found.kind == "overlap" else 1)
 
 
-def decided(data: str, model: ModelOptions, table: TableOptions) -> tuple[Any, str]:
-    """Return what is found for a file, and the name of the response."""
-    from linsep.prove.regression import decide
+@dataclass(frozen=True)
+class Asked:
+    """A model that a file and options give, with the table that it is about."""
 
-    given, response = given_in(data, model, table)
-    return decide(given), response
+    given: Any
+    table: Any  # the rows and columns that are used
+    parts: list[str]  # columns of the response, of strata and of weights; none if a formula computes it
+    response: str
+    source: Any
+    missing: str
+
+    @classmethod
+    def of(cls, data: str, model: ModelOptions, table: TableOptions) -> Asked:
+        """Read a file as options say."""
+        from linsep.data.frames import read_frame
+
+        if (model.formula is None) == (model.target is None):
+            raise ValueError("say what the model is: either --formula or --target")
+        frame = read_frame(data, format=table.format, delimiter=table.delimiter)
+        values = model.values or ("decimal" if frame.text else None)
+        common = {"family": model.family, "values": values, "alias": model.alias, "fit_intercept": model.fit_intercept}
+        build = _by_target if model.formula is None else _by_formula
+        given, kept, parts, response = build(frame, model, table, common)
+        notes = [
+            f"column {name!r} has dates: they are days since 1970-01-01" for name in kept.dates if name in given.names
+        ]
+        given = replace(given, notes=(*given.notes, *notes))
+        return cls(given, kept, parts, response, frame, table.missing)
+
+    def reading(self, found: Any) -> dict[str, Any] | None:
+        """Return how others can make the rows of a proof from the file; None if a formula computes more."""
+        from linsep.prove.regression_reading import reading_of
+
+        return reading_of(found._given, self.table, self.parts, self.source, self.missing)
 
 
-def given_in(data: str, model: ModelOptions, table: TableOptions) -> tuple[Any, str]:
-    """Return the model that a file and options give, and the name of the response."""
-    from linsep.data.frames import read_frame
+def _by_formula(frame: Any, model: ModelOptions, table: TableOptions, common: dict[str, Any]) -> tuple[Any, ...]:
+    """Return the model of a formula, its table, the columns of its response, and what to call it."""
     from linsep.prove.regression_inputs import gather
 
-    if (model.formula is None) == (model.target is None):
-        raise ValueError("say what the model is: either --formula or --target")
-    frame = read_frame(data, format=table.format, delimiter=table.delimiter)
-    values = model.values or ("decimal" if frame.text else None)
-    common = {"family": model.family, "values": values, "alias": model.alias, "fit_intercept": model.fit_intercept}
-    if model.formula is None:
-        return _by_target(frame, model, table, common)
-    used = [name for name in frame.columns if name in model.formula]
-    others = [frame.named(each) for each in (*(model.absorb or ()), model.strata, model.weights) if each]
-    kept = frame.only(list(dict.fromkeys([*used, *others])) or frame.columns[:1], missing=table.missing)
-    options = {"strata": model.strata, "weights": model.weights, "absorb": model.absorb, **common}
-    return gather(model.formula, kept, options), model.formula.partition("~")[0].strip()
+    assert model.formula is not None
+    used = [each for each in frame.columns if re.search(rf"(?<![\w.]){re.escape(each)}(?![\w.])", model.formula)]
+    beside = [frame.named(each) for each in (model.strata, model.weights) if each]
+    absorb = [frame.named(each) for each in model.absorb or ()]
+    kept = frame.only([*used, *absorb, *beside], missing=table.missing, others=True)  # names of others may be near
+    options = {
+        "strata": frame.named(model.strata) if model.strata else None,
+        "weights": frame.named(model.weights) if model.weights else None,
+        "absorb": absorb or None,
+        **common,
+    }
+    left = model.formula.partition("~")[0].strip()
+    two = re.fullmatch(r"(?:cbind|Surv)\s*\(\s*([^,]+?)\s*,\s*([^,]+?)\s*\)", left)
+    own = list(two.groups()) if two else [left.strip("`")]
+    parts = [*own, *beside] if all(each in kept.columns for each in own) else []
+    return gather(model.formula, kept, options), kept, parts, left
 
 
-def _by_target(frame: Any, model: ModelOptions, table: TableOptions, common: dict[str, Any]) -> tuple[Any, str]:
-    """Return the model of a response and all other columns."""
+def _by_target(frame: Any, model: ModelOptions, table: TableOptions, common: dict[str, Any]) -> tuple[Any, ...]:
+    """Return the model of a response and all other columns, its table, the columns of its response, and its name."""
     import numpy as np
 
     from linsep.prove.regression_inputs import gather
@@ -191,19 +223,20 @@ def _by_target(frame: Any, model: ModelOptions, table: TableOptions, common: dic
     assert model.target is not None
     target = frame.named(model.target)
     second = [frame.named(each) for each in (model.event, model.failures) if each]
-    special = [frame.named(each) for each in (*(model.absorb or ()), model.strata, model.weights) if each]
+    beside = [frame.named(each) for each in (model.strata, model.weights) if each]
+    absorb = [frame.named(each) for each in model.absorb or ()]
     ignored = [frame.named(each) for each in table.ignore or ()]
-    features = [name for name in frame.columns if name not in (target, *second, *special, *ignored)]
-    kept = frame.only([target, *second, *special, *features], missing=table.missing)
+    features = [name for name in frame.columns if name not in (target, *second, *beside, *absorb, *ignored)]
+    kept = frame.only([target, *second, *beside, *absorb, *features], missing=table.missing)
     y = kept[target] if not second else np.column_stack([kept[target], kept[second[0]]])
     X = kept.only(features, missing="error") if features else np.zeros((len(kept), 0))
     options = {
         "strata": kept[frame.named(model.strata)] if model.strata else None,
         "weights": kept[frame.named(model.weights)] if model.weights else None,
-        "absorb": [(each, kept[frame.named(each)]) for each in model.absorb] if model.absorb else None,
+        "absorb": [(each, kept[each]) for each in absorb] or None,
         **common,
     }
-    return gather(X, y, options), target
+    return gather(X, y, options), kept, [target, *second, *beside], target
 
 
 def _statuses(found: Any) -> Any:
@@ -234,8 +267,8 @@ def _lines(found: Any, facts: dict[str, Any], rows: bool) -> dict[str, str]:
         lines["directions"] = f"the likelihood rises for ever in {count(found.dimension, 'direction')}"
     if rows:
         lines["separated"] = ", ".join(map(str, found.separated.tolist())) or "none"
-    for note in found.notes:
-        lines["note"] = note
+    if found.notes:
+        lines["note"] = "; ".join(found.notes)
     lines["time"] = f"{facts['seconds']:.2f} s, decided in exact arithmetic"
     if facts["proof"] is not None:
         lines["proof"] = f"{facts['proof']}; check it with: linsep verify {facts['proof']} {facts['data']}"
@@ -246,63 +279,68 @@ def _lines(found: Any, facts: dict[str, Any], rows: bool) -> dict[str, str]:
 # Proofs
 
 
-def _write(path: str, found: Any, data: str, model: ModelOptions, table: TableOptions) -> None:
+def _write(path: str, found: Any, asked: Asked, model: ModelOptions) -> None:
     """Write the proof in one step."""
-    from dataclasses import asdict
-
     from linsep.data.atomic import replacing
+    from linsep.prove.regression_documents import document
 
-    content = {"format": _FORMAT, **found.certificate(), "model": asdict(model), "table": asdict(table)}
-    del data  # a proof is about cells, not about where they were read
+    options = {"formula": model.formula} if model.formula else {"target": str(model.target)}
+    text = document(found, asked.reading(found), options)
     with replacing(path) as file:
-        file.write((json.dumps({**content, "digest": digest(content)}, indent=1) + "\n").encode())
+        file.write(text.encode())
 
 
-def digest(content: dict[str, Any]) -> str:
-    """Return the hash of a document."""
-    import hashlib
-
-    return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
-
-
-def separation_document(text: str) -> dict[str, Any] | None:
-    """Return the content of a proof of kind ``separation``; None if the text is something else."""
-    try:
-        content = json.loads(text)
-    except ValueError:
-        return None
-    return content if isinstance(content, dict) and content.get("kind") == "separation" else None
-
-
-def verify_separation(proof: str, content: dict[str, Any], data: list[str], screen: Screen) -> NoReturn:
+def verify_separation(proof: str, content: dict[str, Any], data: list[str], plain: bool, screen: Screen) -> NoReturn:
     """Say whether a proof of kind ``separation`` holds for the table in a file."""
-    from linsep.prove.regression_words import MEANING
-
     if len(data) > 1:
         raise ValueError("a proof of separation is about one file")
-    holds = document_holds(proof, content, data[0])
-    kind = content["claim"]
-    facts = {"command": "verify", "proof": proof, "data": data, "verdict": kind, "holds": holds}
+    outcome = _outcome(content, data[0], plain)
+    facts = {
+        "command": "verify",
+        "proof": proof,
+        "data": data,
+        "verdict": content["claim"],
+        "meaning": content["meaning"],
+        "values": content["values"],
+        "holds": outcome.holds,
+        "why": outcome.why or None,
+        "plain": plain,
+        "checked": list(outcome.checked),
+        "made": content["made"],
+    }
 
     def show(console: Any) -> None:
-        text = f"the proof holds: {MEANING[kind]}" if holds else "the proof does not hold for these data"
-        console.print(headline(text))
+        if outcome.holds:
+            console.print(headline(f"the proof holds: {content['meaning']}"))
+            for line in outcome.checked:
+                console.print(f"- {line}", markup=False)
+        else:
+            console.print(headline("the proof does not hold for these data"))
+            console.print(f"It fails because {outcome.why}.", markup=False)
 
     result(facts, screen, show)
-    raise typer.Exit(0 if holds else 1)
+    raise typer.Exit(0 if outcome.holds else 1)
 
 
-def document_holds(proof: str, content: dict[str, Any], data: str) -> bool:
-    """Return whether a document holds for a file."""
-    from linsep.prove.regression import checks
-    from linsep.prove.regression_documents import separation_from_json
+def _outcome(content: dict[str, Any], data: str, plain: bool) -> Any:
+    """Return the outcome of the check; the plain one reads CSV by itself."""
+    from linsep.data.frames import read_frame
+    from linsep.prove import linsep_check
+    from linsep.prove.checking import Outcome
+    from linsep.prove.plain import Fails
+    from linsep.prove.regression_documents import check_separation_document
+    from linsep.prove.regression_reading import read_back
 
-    parts = dict(content)
+    base = data.removesuffix(".gz").lower()
+    if plain and not base.endswith((".parquet", ".arrow", ".feather", ".zst")) and data != "-":
+        try:
+            return Outcome(True, "", tuple(linsep_check.check(content, *linsep_check.table(content, [data]))))
+        except Fails as error:
+            return Outcome(False, str(error))
+    how = content["data"]["reading"]
+    frame = read_frame(data, delimiter=how["delimiter"] if how and not base.endswith(".tsv") else None)
     try:
-        if parts.pop("digest", None) != digest(parts):
-            raise ValueError("it was altered: its digest does not fit its content")
-        separation_from_json(parts)
-        model, table = ModelOptions(**parts["model"]), TableOptions(**parts["table"])
-    except (TypeError, KeyError, ValueError, ZeroDivisionError) as error:
-        raise ValueError(f"{proof}: this is not a valid proof: {error}") from None
-    return checks(parts, given_in(data, model, table)[0], plain=False)
+        X, columns = read_back(content, frame)
+    except Fails as error:
+        return Outcome(False, str(error))
+    return check_separation_document(content, X, columns, plain=plain)

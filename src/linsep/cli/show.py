@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
+from linsep.cli.drawing import Pictures, draw
 from linsep.cli.inputs import feature_names, open_model
-from linsep.cli.options import Model, ReadingAgain, Screen, flag, grouped
+from linsep.cli.options import Model, ReadingAgain, Screen, grouped
 from linsep.cli.screen import count, facts_table, plain_text, result
 
 
@@ -17,27 +18,22 @@ def show(
     data: Annotated[
         list[str] | None, typer.Argument(metavar="DATA", help="Rows to draw the model among; see --out.")
     ] = None,
-    out: Annotated[str, typer.Option("--out", "-o", metavar="DIR", help="Folder for the figures.")] = "figures",
-    image: Annotated[Literal["png", "svg", "pdf"], typer.Option(help="Kind of the figures.")] = "png",
-    style: Annotated[Literal["light", "dark"], typer.Option(help="Of the figures.")] = "light",
-    animate: Annotated[bool, flag("--animate", "Write the run as run.gif, too.")] = False,
-    top: Annotated[int, typer.Option(metavar="N", min=1, help="How many weights to show, strongest first.")] = 20,
     *,
+    pictures: Pictures,
+    top: Annotated[int, typer.Option(metavar="N", min=1, help="How many weights to show, strongest first.")] = 20,
     screen: Screen,
     reading: ReadingAgain,
 ) -> None:
     """Show a model: what it is, how its run ended, and its strongest weights; with DATA, write figures.
 
-    DATA are read as those that the model learnt from. If they are the very rows, the figures show its run as well: pass
-    by pass, and mistake by mistake beside the bound of the theorem.
+    DATA are read as those that the model learned from. If they are the very rows, the figures show its run as well:
+    pass by pass, and mistake by mistake beside the bound of the theorem.
     """
     import numpy as np
 
     fitted = open_model(model)
     if data:
-        from linsep.cli.drawing import draw
-
-        draw(fitted, data, out, screen, reading, image=image, style=style, animate=animate)
+        draw(fitted, data, reading, screen, pictures)
         return
     W, b = getattr(fitted, "coef_", np.empty((1, 0))), getattr(fitted, "intercept_", np.empty(0))  # a kernel has none
     strength = np.abs(W).max(axis=0)
@@ -69,7 +65,7 @@ def show(
 
 
 def _lines(fitted: Any, weights: int) -> dict[str, str]:
-    """Return what is to be said of a model, line by line; so many of its features have a weight."""
+    """Return the lines about a model, of which ``weights`` features have a weight."""
     labels, stopped = fitted.classes_.tolist(), getattr(fitted, "stop_reason_", None)
     defaults = type(fitted)().get_params()
     changed = (f"{key}={value}" for key, value in fitted.get_params().items() if value != defaults[key])
@@ -80,7 +76,7 @@ def _lines(fitted: Any, weights: int) -> dict[str, str]:
     }
     if stopped:
         passes, mistakes = count(fitted.n_iter_, "pass"), count(fitted.mistakes_, "mistake")
-        lines["run"] = f"{passes}, {mistakes}, stopped by {stopped}"
+        lines["run"] = f"{passes}, {mistakes}, stopped: {stopped}"
         if hasattr(fitted, "radius_"):
             lines["margin"] = f"{fitted.margin_:.6g}, radius R {fitted.radius_:.6g}"
     elif hasattr(fitted, "margin_lower_"):

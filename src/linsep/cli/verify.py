@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from linsep.cli.inputs import all_at_once, check_place, open_data
+from linsep.cli.inputs import check_place, open_data
 from linsep.cli.options import OUTPUT, Data, Reading, Screen, flag, grouped
 from linsep.cli.screen import count, facts_table, headline, result
-from linsep.cli.separation import separation_document, verify_separation
+from linsep.cli.separation import verify_separation
 from linsep.data.atomic import replacing
 from linsep.data.places import is_url
-from linsep.wording import verdict_meaning
 
 if TYPE_CHECKING:
     from linsep.data.source import Source
@@ -24,21 +24,29 @@ _VALUES = {
 }
 
 
-@grouped
-def verify(
-    proof: Annotated[
-        str, typer.Argument(metavar="PROOF", help="A file that separate or separation wrote.", show_default=False)
-    ],
-    data: Data,
+@dataclass(frozen=True)
+class Check:
+    """Which code is to be trusted."""
+
     plain: Annotated[
         bool, flag("--plain", "Check with one page of plain integers alone: slower, and nothing else to trust.")
-    ] = False,
+    ] = False
     checker: Annotated[
         str | None,
         typer.Option(
             metavar="OUT", help="Write the plain check as a Python program that needs nothing.", rich_help_panel=OUTPUT
         ),
-    ] = None,
+    ] = None
+
+
+@grouped
+def verify(
+    proof: Annotated[
+        str,
+        typer.Argument(metavar="PROOF", help="A file that separate, errors or separation wrote.", show_default=False),
+    ],
+    data: Data,
+    check: Check,
     *,
     screen: Screen,
     reading: Reading,
@@ -49,81 +57,79 @@ def verify(
     """
     from linsep.prove.checking import text_of
     from linsep.prove.documents import opened
-    from linsep.prove.exact_text import layout_of
-    from linsep.prove.fewest_document import fewest_opened
-    from linsep.prove.standalone import program
+    from linsep.prove.regression_documents import separation_opened
 
-    check_place(checker, proof, *data)
+    check_place(check.checker, proof, *data)
     try:
         text = text_of(proof)
-        if (other := separation_document(text)) is not None:
-            verify_separation(proof, other, data, screen)
-        if (fewest := fewest_opened(text)) is not None:
-            _verify_fewest(proof, text, fewest[0], all_at_once(open_data(data, reading, screen)), screen)
+        if (other := separation_opened(text)) is not None:
+            _write_checker(check.checker)
+            verify_separation(proof, other, data, check.plain, screen)
         verdict, content = opened(text)
     except ValueError as error:
         raise ValueError(f"{proof}: {error}") from None
-    how = content["data"].get("reading")
-    asked = any((reading.target, reading.ignore, reading.categorical, reading.text))
-    layout = None if how is None or asked else layout_of(how)
-    others = {} if layout is None else _as_written(how) | {"layout": layout, "target": layout.target}
-    source = open_data(data, reading, screen, **{name: others[name] for name in others if name not in reading.given()})
-    outcome, shape = _outcome(text, content, source, plain)
-    if checker is not None:
-        with replacing(checker) as file:
-            file.write(program().encode())
-    meaning = verdict_meaning(verdict.kind, verdict.fit_intercept)
+    source = open_data(data, reading, screen, **_as_written(content["data"].get("reading"), reading))
+    outcome, shape = _outcome(text, content, source, check.plain)
+    _write_checker(check.checker)
     facts = {
         "command": "verify",
         "proof": proof,
         "data": data,
         "verdict": verdict.kind,
-        "meaning": meaning,
+        "meaning": content["meaning"],
         "fit_intercept": verdict.fit_intercept,
         "values": verdict.values,
         "holds": outcome.holds,
         "why": outcome.why or None,
-        "plain": plain,
+        "plain": check.plain,
         "checked": list(outcome.checked),
-        "made": content["made"] or None,
+        "made": content["made"] if content["made"]["by"] else None,
     }
 
     def show(console: Any) -> None:
         if outcome.holds:
-            console.print(headline(f"the proof holds: {verdict.kind}, {meaning}"))
+            console.print(headline(f"the proof holds: {verdict.kind}, {facts['meaning']}"))
             console.print(facts_table(_lines(content, outcome, source, shape)))
         else:
-            about = content["data"]
             console.print(headline("the proof does not hold for these data"))
-            console.print(
-                f"It was written for {about['n_rows']} rows of {about['n_features']} features; these are {shape[0]} "
-                f"of {shape[1]}. It fails because {outcome.why}."
-            )
+            console.print(_why_not(content["data"], outcome, shape))
 
     result(facts, screen, show)
     raise typer.Exit(0 if outcome.holds else 1)
 
 
-def _as_written(how: dict[str, Any]) -> dict[str, Any]:
-    """Return the options by which a table is read as a proof says that it was."""
-    known: dict[str, Any] = {"missing": how["missing"]}
+def _why_not(about: dict[str, Any], outcome: Outcome, shape: tuple[int, int]) -> str:
+    """Return why a proof fails, and for which data it was written."""
+    return (
+        f"It was written for {about['n_rows']} rows of {about['n_features']} features; these are {shape[0]} of "
+        f"{shape[1]}. It fails because {outcome.why}."
+    )
+
+
+def _write_checker(path: str | None) -> None:
+    """Write the plain check as one program."""
+    from linsep.prove.standalone import program
+
+    if path is not None:
+        with replacing(path) as file:
+            file.write(program().encode())
+
+
+def _as_written(how: dict[str, Any] | None, reading: Reading) -> dict[str, Any]:
+    """Return how the proof says that its data are read, nothing if the user says how."""
+    from linsep.prove.exact_text import layout_of
+
+    if how is None or any((reading.target, reading.ignore, reading.categorical, reading.text)):
+        return {}
+    layout = layout_of(how)
+    known: dict[str, Any] = {"layout": layout, "target": layout.target, "missing": how["missing"]}
     if how.get("point", ".") != ".":
         known["decimal"] = how["point"]
     if how.get("encoding", "utf-8") != "utf-8":
         known["encoding"] = how["encoding"]
-    return known | ({"gaps": tuple(how["gaps"])} if "gaps" in how else {})
-
-
-def _verify_fewest(proof: str, text: str, fewest: Any, rows: tuple[Any, Any], screen: Screen) -> NoReturn:
-    """Check a proof of the fewest errors, say so and exit."""
-    from linsep.prove.checking import verify as check
-
-    holds = check(text, *rows)
-    meaning = f"at least {fewest.lower:,} and at most {fewest.upper:,} rows are wrong under any plane"
-    facts = {"command": "verify", "proof": proof, "verdict": fewest.kind, "meaning": meaning, "holds": holds}
-    said = f"the proof holds: {fewest.kind}, {meaning}" if holds else "the proof does not hold for these data"
-    result(facts, screen, lambda console: console.print(headline(said)))
-    raise typer.Exit(0 if holds else 1)
+    if how.get("gaps"):
+        known["gaps"] = tuple(how["gaps"])
+    return {name: known[name] for name in known if name not in reading.given()}
 
 
 def _outcome(text: str, content: dict[str, Any], source: Source, plain: bool) -> tuple[Outcome, tuple[int, int]]:
@@ -161,6 +167,6 @@ def _lines(content: dict[str, Any], outcome: Outcome, source: Source, shape: tup
         lines["checked" if k == 0 else " " * k] = line
     lines["not checked"] = "who made the proof and when; what the columns mean; whether the table is the right one"
     made = content["made"]
-    if made:
+    if made["by"]:
         lines["made"] = f"by {made['by']}, {made['time']}" + (f": {made['note']}" if made["note"] else "")
     return lines

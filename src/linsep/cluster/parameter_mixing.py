@@ -1,7 +1,7 @@
 """Iterative parameter mixing (McDonald, Hall & Mann 2010): every shard makes a pass from the shared weights, then mix.
 
 In round n shard i starts from the shared weights w, makes k_i mistakes, and ends with w_i. The next shared weights are
-``w + Σ μ_i (w_i - w)`` with ``μ_i = k_i / Σ k``. A round in which no shard makes a mistake has looked at all rows with
+``w + Σ μ_i (w_i - w)`` with ``μ_i = k_i / Σ k``. A round in which no shard makes a mistake has visited all rows with
 one and the same w: the run is ``separated``. With one shard all this is the ordinary perceptron, to the bit.
 
 The mistake bound. Let u be a unit vector with ``y u·x >= γ`` for all rows, ``‖x‖ <= R``, w = 0 at first, and all steps
@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -37,6 +37,7 @@ from linsep.cluster.shard_passes import (
     learn,
     look,
     squares,
+    swept,
 )
 from linsep.cluster.workers import ClusterError, Farm, adapting, repeat
 from linsep.data.labels import class_factors
@@ -82,7 +83,7 @@ def fit(
     ----------
     model : Perceptron or PassiveAggressive
         Its parameters say how to train; it is fitted in place. ``keep`` is "last" or "average". ``max_updates`` is
-        shared out evenly among the shards in every round.
+        shared out evenly among the shards in every round. ``prove`` looks for a proof unless rows are scaled.
     source : Source
         What `read` returns, of files that all workers can open under the same paths.
     client : distributed.Client
@@ -92,7 +93,7 @@ def fit(
     scale : {"none", "unit", "standard"}
         As in `fit_source`.
     checkpoint : path, optional
-        Write there, every so many seconds and when the cluster is lost, what it takes to go on after an interruption.
+        Write a checkpoint there at this interval in seconds, and when the cluster is lost.
     every : float
         Seconds between two checkpoints.
     resume : bool
@@ -101,7 +102,7 @@ def fit(
     evaluate : bool
         Have a last look at all rows, for radius, margin and training errors.
     watch : callable, optional
-        Told of every shard that has made its pass: round, rows looked at in it, mistakes so far, loss of the round.
+        Told of every shard that has made its pass: round, rows visited in it, mistakes so far, loss of the round.
 
     Returns
     -------
@@ -114,7 +115,7 @@ def fit(
     Raises
     ------
     ClusterError
-        If the cluster is lost; what was learnt until then is in the checkpoint.
+        If the cluster is lost; what was learned until then is in the checkpoint.
 
     Notes
     -----
@@ -148,7 +149,9 @@ def fit(
         resumed = saved.load() if saved is not None and resume else None
         parameters = model._parameters(model._draw_seed() if resumed is None else resumed.seed)
         rounds = Rounds(farm, source, parameters, scale)
-        rounds.hooks = Hooks(watch, checkpoint=rounds.keeping(saved), evaluate=evaluate)
+        # workers have no rows but the scaled ones, which rounding has changed
+        prover = model._prover(parameters, asking=lambda _: rounds.ask) if scale == "none" else None
+        rounds.hooks = Hooks(watch, checkpoint=rounds.keeping(saved), prover=prover, evaluate=evaluate)
         fitted = _made(rounds, rounds.start(resumed), saved)
         adopted(model, source, fitted)
         model.mixing_ = rounds.mixing
@@ -276,6 +279,11 @@ class Rounds(Passes):
         ledger.close(error)
         self.farm.release()  # what was made of it is held now
 
+    def ask(self, function: Callable[..., Any], told: Any) -> Iterator[Any]:
+        """Yield what a function of ``sweeps`` answers for all rows, each shard for its own."""
+        for answers in self.ready.ask(swept, (function, told)):
+            yield from answers
+
     def _orders(self, state: State, alone: bool) -> Orders:
         """Return what a round starts from."""
         ledger, weights, parameters = state.ledger, state.weights, self.parameters
@@ -312,7 +320,7 @@ class Rounds(Passes):
     # Ends
 
     def survey(self, state: State, stop: Stop) -> Survey:
-        """Have all shards visit their rows with the plane that is handed over, in the units of the files."""
+        """Have all shards visit their rows with the plane that is returned, in the units of the files."""
         self.mixing = self._mixing(state)
         if not (self.hooks.evaluate or stop is Stop.SEPARATED):
             return UNKNOWN
@@ -395,17 +403,17 @@ class Mix:
             weights = Weights(self.W, self.b)
         if isinstance(keeper, Average):
             after = Average()
-            after.A, after.a, after.looked = _sums(keeper, self.W, self.b)
-            after.looked += answer.visited
+            after.A, after.a, after.visited = _sums(keeper, self.W, self.b)
+            after.visited += answer.visited
             if answer.mistakes:
                 after.A[:, answer.columns], after.a = answer.A, answer.a
             return weights, after
         return weights, keeper
 
-    def mixed(self, keeper: Keeper, looked: int) -> tuple[Weights, Keeper]:
-        """Return the mixed weights, and the average of everything that was looked at with.
+    def mixed(self, keeper: Keeper, visited: int) -> tuple[Weights, Keeper]:
+        """Return the mixed weights, and the average of all hypotheses that rows were visited with.
 
-        The average ``w - A/T`` is kept by its A. T looks so far, T_i of shard i, and T' in the end: all hypotheses add
+        The average ``w - A/T`` is kept by its A. T visits so far, T_i of shard i, and T' in the end: all hypotheses add
         up to ``(T w - A) + Σ (T_i w_i - A_i) = T' w' - A'``, and so ``A' = A + T' (w' - w) + Σ (A_i - T_i (w_i - w))``.
         """
         share = max(1, self.mistakes)
@@ -413,17 +421,17 @@ class Mix:
         weights = Weights(self.W + moved, self.b + shifted)
         if isinstance(keeper, Average):
             after = Average()
-            after.A, after.a, after.looked = _sums(keeper, self.W, self.b)
-            after.looked += looked
+            after.A, after.a, after.visited = _sums(keeper, self.W, self.b)
+            after.visited += visited
             if self.mistakes:
-                after.A += after.looked * moved + self.E
-                after.a += after.looked * shifted + self.e
+                after.A += after.visited * moved + self.E
+                after.a += after.visited * shifted + self.e
             return weights, after
         return weights, keeper
 
 
 def _sums(keeper: Average, W: Floats, b: Floats) -> tuple[Floats, Floats, int]:
-    """Return a copy of the sums of an average, for these weights; before the first look there are none."""
+    """Return a copy of the sums of an average, for these weights; before the first visit there are none."""
     if keeper.A.shape != W.shape:
-        return np.zeros(W.shape), np.zeros(b.shape), keeper.looked
-    return keeper.A.copy(), keeper.a.copy(), keeper.looked
+        return np.zeros(W.shape), np.zeros(b.shape), keeper.visited
+    return keeper.A.copy(), keeper.a.copy(), keeper.visited

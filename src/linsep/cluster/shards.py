@@ -91,7 +91,7 @@ def _placed(error: ReadError, file: File) -> ReadError:
 def cut(
     source: Source, shard_bytes: int, count: Callable[[list[Piece]], Iterable[int]] | None = None
 ) -> tuple[Source, list[Shard]]:
-    r"""Cut a source into shards of at most about so many bytes, in the order of its rows.
+    r"""Cut a source into shards of about a given size, in the order of its rows.
 
     Parameters
     ----------

@@ -30,14 +30,12 @@ from linsep.cluster.workers import Farm, Raw, adapting, repeat
 from linsep.data.conversions import to_floats
 from linsep.data.labels import class_codes, class_labels, one_class_only
 from linsep.data.matrices import to_rows
-from linsep.data.read_ahead import ahead
 from linsep.data.source import Source
 from linsep.learn.problems import classes_among
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
 from linsep.prove.claims import Data, Refutation, Separator, Verdict
 from linsep.prove.exact_signs import difference, signs
 from linsep.prove.fast_check import PRIME, integer_matrix
-from linsep.prove.fingerprints import Fingerprint
 from linsep.prove.scaled import ScaledView, lowest
 from linsep.prove.search import decide as search
 
@@ -75,10 +73,10 @@ class Stock(NamedTuple):
 
 
 class Some(NamedTuple):
-    """Rows that a shard hands over."""
+    """Rows that a shard returns."""
 
     unmet: int  # rows that the proof does not cover
-    numbers: Array  # of the rows handed over, in all the data
+    numbers: Array  # of the rows returned, in all the data
     rows: Rows
     y: Array
 
@@ -160,7 +158,7 @@ def used_columns(stock: Stock, _: None) -> Array:
 
 
 def unmet(stock: Stock, doubt: Doubt) -> Some:
-    """Look for rows that a plane is wrong on; hand over the worst of them, and of those next to it."""
+    """Look for rows that a plane is wrong on; return the worst of them, and of those next to it."""
     data = stock.data
     wrong = np.flatnonzero(_sides(doubt.plane, data) < (1 if doubt.strictly else 0))
     view = copy(doubt.view)
@@ -172,7 +170,7 @@ def unmet(stock: Stock, doubt: Doubt) -> Some:
 
 
 def outside(stock: Stock, told: tuple[list[Array], int]) -> Some:
-    """Look for rows that are not orthogonal to all of these vectors; hand over some."""
+    """Look for rows that are not orthogonal to all of these vectors; return some."""
     normals, most = told
     everyone = np.arange(len(stock.data.y))
     off = np.zeros(len(everyone), dtype=bool)
@@ -183,7 +181,7 @@ def outside(stock: Stock, told: tuple[list[Array], int]) -> Some:
 
 
 def beyond(stock: Stock, told: tuple[Array, int]) -> Some:
-    """Look for rows with values in any of these columns; hand over some that together have values in all of them."""
+    """Look for rows with values in any of these columns; return some that together have values in all of them."""
     wanted, most = told
     rows, missing = stock.data.rows, wanted.copy()
     which: list[int] = []
@@ -324,7 +322,7 @@ def decide(
             watch(number, before, uncovered)
         if uncovered == 0:
             return working.decision(verdict, sum(sizes), verdict.bracket)
-    raise AssertionError("there are not so many rows")
+    raise AssertionError("there are fewer rows")
 
 
 class _Working:
@@ -419,17 +417,4 @@ def _seen(plane: Separator, view: ScaledView) -> Floats:
     V: Floats = np.ldexp(W, -view.shift)
     if not view.data.offset:
         return V.ravel()
-    return np.column_stack((V, (b + V @ view.centre) / view.constant)).ravel()
-
-
-def fingerprint(source: Source, verdict: Verdict) -> dict[str, Any]:
-    """Return the fingerprint of all rows, for the file of a proof; they are read here, one block at a time."""
-    classes = np.array(verdict.classes, dtype=object)
-    hashed = Fingerprint(verdict.n_features, verdict.classes)
-    for block in ahead(source):
-        X = block.X
-        assert block.y is not None
-        if hasattr(X, "indptr") and source.features.start:
-            X = X[:, source.features.start :]
-        hashed.add(to_rows(X), class_codes(block.y, classes))
-    return hashed.result()
+    return np.column_stack((V, (b + V @ view.center) / view.constant)).ravel()

@@ -1,7 +1,8 @@
-"""Arrow arrays to NumPy arrays: pyarrow's own way loads pandas wherever it is installed, which takes half a second."""
+"""Arrow arrays to NumPy and back; pyarrow's own way loads pandas wherever it is installed, in half a second."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +11,28 @@ from linsep.problem import Array
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+def numbers(values: Array) -> pa.Array:
+    """Return numbers as a column, not copied if they lie in order."""
+    import pyarrow as pa
+
+    values = np.ascontiguousarray(values)
+    if values.dtype.kind not in "iuf" or not values.dtype.isnative:
+        return pa.array(values)
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])
+
+
+def words(values: Sequence[str]) -> pa.Array:
+    """Return words as a column."""
+    import pyarrow as pa
+
+    parts = [word.encode() for word in values]
+    ends = np.concatenate(([0], np.cumsum([len(part) for part in parts], dtype=np.int64)))
+    if ends[-1] >= 2**31:  # more than a column of 32-bit offsets can hold
+        return pa.array(values, pa.string())
+    buffers = [None, pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(b"".join(parts))]
+    return pa.Array.from_buffers(pa.string(), len(parts), buffers)
 
 
 def numpy_view(array: pa.Array) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import stat
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import IO
 
 from linsep.data.places import is_url, written_here
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextmanager
@@ -39,7 +42,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     if target.is_dir():
         raise IsADirectoryError(f"{path}: is a folder, not a file")
     if target.exists() and not target.is_file():
-        with open(target, "wb") as file:
+        with _named(path), open(target, "wb") as file:
             yield file
         return
     part = target.with_name(f".{target.name[:200]}.{secrets.token_hex(6)}.part")
@@ -48,7 +51,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     except FileNotFoundError:
         raise FileNotFoundError(f"{path}: there is no folder {os.path.dirname(path)}") from None
     try:
-        with file:
+        with _named(path), file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -64,3 +67,14 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+@contextmanager
+def _named(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Have an error tell which file there is no room for: a write knows no name."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _FULL and error.filename is None:
+            error.filename = os.fspath(path)
+        raise

@@ -307,7 +307,7 @@ def pieces(
 ) -> Iterator[memoryview]:
     """Yield whole lines, about ``size`` bytes at a time.
 
-    Each piece ends in a newline, and lies in one of so many buffers: the one after so many others overwrites it.
+    Each piece ends in a newline and lies in one of ``buffers`` buffers, which are used in turn.
     """
     with file.open(last=last) as stream:
         buffer = bytearray(size + 1)

@@ -31,7 +31,7 @@ LABEL, UNWANTED = -1, -2
 
 @compiled
 def measure(text):
-    """Count lines and colons: there are at most so many rows and stored values."""
+    """Count lines and colons: upper bounds on rows and stored values."""
     lines, colons = 0, 0
     for i in range(len(text)):
         lines += text[i] == 10
@@ -146,12 +146,12 @@ def _number(text, p, delimiter):
 
 
 @compiled
-def walk_libsvm(text, base, labelled, largest, numbers, kinds, starts, indptr, indices, values, late, late_starts):
+def walk_libsvm(text, base, labeled, largest, numbers, kinds, starts, indptr, indices, values, late, late_starts):
     """Walk over the text once, row by row; stop at the first thing that is wrong and say what and where."""
     p, stop = np.uint64(0), np.uint64(len(text))
     row, stored, postponed = np.uint64(0), np.uint64(0), np.uint64(0)
     base, largest = np.uint64(base), np.uint64(largest)
-    widest = np.uint64(0)  # columns seen
+    widest, longest = np.uint64(0), np.uint64(0)  # columns seen, and characters of a number
     zero, qid, unsorted = False, False, False
     code = FINE
     place = p
@@ -174,7 +174,7 @@ def walk_libsvm(text, base, labelled, largest, numbers, kinds, starts, indptr, i
             while q < p and text[q] != 58:
                 q += _ONE
             if q < p:  # the first token is index:value already
-                if labelled:
+                if labeled:
                     code = NO_LABEL
                     break
                 p = place
@@ -227,6 +227,7 @@ def walk_libsvm(text, base, labelled, largest, numbers, kinds, starts, indptr, i
                     late[postponed] = stored
                     late_starts[postponed] = start
                     postponed += _ONE
+            longest = max(longest, p - start)
             column = j - base
             indices[stored] = column
             stored += _ONE
@@ -239,7 +240,7 @@ def walk_libsvm(text, base, labelled, largest, numbers, kinds, starts, indptr, i
         p += _ONE
         row += _ONE
         indptr[row] = stored
-    found = (np.int64(row), np.int64(stored), np.int64(postponed), np.int64(widest))
+    found = (np.int64(row), np.int64(stored), np.int64(postponed), np.int64(widest), np.int64(longest))
     return code, np.int64(place), found, zero, qid, unsorted
 
 
@@ -273,9 +274,9 @@ def gather(text, starts):
 
 @compiled
 def walk_table(text, delimiter, places, X, label, late, bounds):
-    """Walk over a table once; return how many rows are plain from the first one on, and how many numbers come late."""
+    """Walk over a table once; return how many rows are plain, how many numbers late, and how long the longest is."""
     p, stop = np.uint64(0), np.uint64(len(text))
-    row, postponed = 0, 0
+    row, postponed, longest = 0, 0, np.uint64(0)
     last = len(places) - 1
     while p < stop:
         for j in range(last + 1):
@@ -293,7 +294,7 @@ def walk_table(text, delimiter, places, X, label, late, bounds):
                     X[row, place] = -value if minus else value
                 else:
                     if point == start + minus:
-                        return row, postponed
+                        return row, postponed, longest
                     if exact:
                         value, exact = _long_quotient(m, p - point - _ONE)
                         X[row, place] = -value if minus else value
@@ -303,20 +304,21 @@ def walk_table(text, delimiter, places, X, label, late, bounds):
                         late[postponed] = row * X.shape[1] + place
                         bounds[postponed, 0], bounds[postponed, 1] = start, p
                         postponed += 1
+                longest = max(longest, p - start)
             else:
                 while text[p] != delimiter and text[p] != 10 and text[p] != 13:
                     if text[p] == 34 or text[p] > 127:
-                        return row, postponed
+                        return row, postponed, longest
                     p += _ONE
                 if place == LABEL:
                     label[row, 0], label[row, 1] = start, p
             if text[p] == 13 and p + _ONE < stop:
                 p += _ONE
             if text[p] != (delimiter if j < last else 10) or p == start:
-                return row, postponed
+                return row, postponed, longest
             p += _ONE
         row += 1
-    return row, postponed
+    return row, postponed, longest
 
 
 @compiled

@@ -1,9 +1,10 @@
-"""Rows as float64 arrays and as SciPy matrices; ``encoding.to_rows`` goes the other way."""
+"""Rows as float64 arrays and as SciPy matrices; ``matrices.to_rows`` goes the other way."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-import scipy.sparse as sp
 
 from linsep.problem import Array, Dense, Floats, Rows, take
 
@@ -18,8 +19,10 @@ def to_floats(rows: Rows, which: Array, n_features: int) -> Floats:
     return x
 
 
-def to_scipy(rows: Rows, n_features: int) -> sp.csr_array:
+def to_scipy(rows: Rows, n_features: int) -> Any:
     """Return rows as a sparse matrix of float64."""
+    import scipy.sparse as sp
+
     if isinstance(rows, Dense):
         return sp.csr_array(rows.data.astype(np.float64))
     index = np.int64 if max(rows.indices.dtype.itemsize, rows.indptr.dtype.itemsize) == 8 else np.int32

@@ -43,7 +43,7 @@ def head(file: File) -> tuple[str, bool]:
     data = data.removeprefix(codecs.BOM_UTF8)
     for number, line in enumerate(data.split(b"\n"), 1):
         if len(line) > WIDEST and max(line.count(sign.encode()) for sign in _DELIMITERS) >= WIDEST:
-            what = f"more than {WIDEST} columns; for so many take another format, such as NPY"
+            what = f"more than {WIDEST} columns; use another format for such data, such as NPY"
             raise ReadError(f"{file.name}:{number}", what)
     try:
         return codecs.getincrementaldecoder("utf-8")().decode(data, final=whole), whole

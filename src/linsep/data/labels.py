@@ -157,7 +157,7 @@ def example_weights(X: Any, sample_weight: Any, class_weight: Any, classes: Arra
 
 
 def class_factors(class_weight: Any, classes: Array, counts: Array) -> Floats:
-    """Return the weight of every class, of which there are so many rows each."""
+    """Return the weight of every class, given the rows of each."""
     if class_weight is None:
         return np.ones(len(classes))
     if class_weight == "balanced":
@@ -198,3 +198,14 @@ def tidy(y: Array) -> Array:
     if types <= {int}:
         return y.astype(np.int64)
     return y.astype(np.float64) if types <= {int, float} else y
+
+
+def labels_of(scores: Floats, classes: Array, on_plane: int) -> Array:
+    """Return the label of each row by its scores: that of the largest, or of the side, which ``on_plane`` says of 0."""
+    if scores.ndim > 1:
+        codes: Array = scores.argmax(axis=1)
+    else:
+        side = np.where(scores == 0, on_plane, scores) > 0
+        codes = np.minimum(side, len(classes) - 1)  # a class alone is both
+    found: Array = np.take(classes, codes)
+    return found

@@ -5,6 +5,7 @@ Nothing here reads a large matrix from end to end: whether every value is finite
 
 from __future__ import annotations
 
+from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational
 from typing import Any, NoReturn
@@ -35,13 +36,13 @@ def as_matrix(X: Any, *, exact: bool = False) -> Any:
         X = X.tocsr()
     else:
         if exact:
-            _check_mixed(X)
+            refuse_rounding(X)
         try:
             X = np.asarray(X)
         except ValueError as error:
             raise DataError("", f"X is not a matrix of numbers: {error}") from None
     _check_shape(X.shape)
-    return numeric(X, exact=exact)
+    return numeric(X)
 
 
 def matrix_for(model: Any, X: Any) -> Any:
@@ -74,7 +75,7 @@ def _refuse_kinds(X: Any) -> None:
         raise DataError("", "X is a masked array, in which some cells have no value: fill them first")
     kind = getattr(getattr(X, "dtype", None), "kind", "")
     if kind == "c":
-        raise DataError("", f"Complex data not supported\n{X}\n")
+        raise DataError("", "Complex data not supported: X must be real numbers")
     if kind in ("M", "m"):
         raise DataError("", "X holds dates or times: turn them into numbers first, such as days")
 
@@ -134,27 +135,56 @@ def _even(X: Any) -> None:
                 raise DataError("", f"row {i} of X has {len(row)} values, row 0 has {len(X[0])}")
 
 
-def _check_mixed(X: Any) -> None:
-    """Refuse lists and frames in which NumPy would round a whole number because a float stands beside it."""
+def refuse_rounding(X: Any) -> None:
+    """Refuse numbers that double precision would round: what is proved of the rounded ones is not about these.
+
+    Whole numbers of 64 bits are taken as they are, unless a column of fractions stands beside them.
+    """
+    if is_sparse(X):
+        if X.dtype == np.longdouble and (wrong := np.flatnonzero(X.data.astype(np.float64) != X.data)).size:
+            _check_cell(X.data[wrong[0]], "among its values")
+        return
     if isinstance(X, list | tuple) and all(isinstance(row, list | tuple) for row in X):
         for i, row in enumerate(X):
-            for j, cell in enumerate(row):
-                _check_cell(cell, i, j)
+            whole = all(isinstance(cell, int | np.integer) and -(2**63) <= cell < 2**63 for cell in row)
+            for j, cell in enumerate(() if whole else row):
+                _check_cell(cell, f"row {i}, column {j}")
         return
-    kinds = [np.dtype(kind) for kind in getattr(X, "dtypes", []) if isinstance(kind, np.dtype)]
-    if len({kind.kind for kind in kinds}) > 1 and any(kind.kind in "iu" and kind.itemsize == 8 for kind in kinds):
-        for j, kind in enumerate(kinds):
-            column = np.asarray(X.iloc[:, j]) if kind.kind in "iu" else np.empty(0)
-            large = (column > _WHOLE) | (column < -_WHOLE)
-            if large.any():
-                i = int(np.argmax(large))
-                _check_cell(int(column[i]), i, j)
+    columns = _own_columns(X)
+    if len({column.dtype.kind in "iub" for column in columns}) < 2 and not any(_is_odd(c.dtype) for c in columns):
+        return
+    for j, column in enumerate(columns):
+        large: Any = range(len(column)) if _is_odd(column.dtype) else ()
+        if column.dtype.kind in "iu" and column.dtype.itemsize == 8 and len(columns) > 1:
+            large = np.flatnonzero((column > _WHOLE) | (column < -_WHOLE)).tolist()
+        for i in large:
+            _check_cell(column[i], f"row {i}, column {j}")
 
 
-def _check_cell(cell: Any, i: int, j: int) -> None:
+def _is_odd(kind: Any) -> bool:
+    """Say whether a column has Python's numbers, or longer ones than doubles."""
+    return bool(kind.kind == "O" or (kind.kind == "f" and kind.itemsize > 8))
+
+
+def _own_columns(X: Any) -> list[Array]:
+    """Return the columns of a frame or table, each in its own type, or those of an array of odd numbers."""
+    if hasattr(X, "iloc") and hasattr(X, "columns"):
+        return [np.asarray(X.iloc[:, j]) for j in range(X.shape[1])]
+    if hasattr(X, "to_series") and hasattr(X, "columns"):
+        return [np.asarray(X.to_series(j)) for j in range(X.shape[1])]
+    if hasattr(X, "column_names") and hasattr(X, "column"):  # a table of Arrow
+        return [np.asarray(X.column(j)) for j in range(len(X.column_names))]
+    try:
+        array = np.asarray(X)
+    except ValueError:
+        return []  # ragged: whoever reads it says where
+    return list(array.T) if array.ndim == 2 and _is_odd(array.dtype) else []
+
+
+def _check_cell(cell: Any, where: str) -> None:
     """Refuse a number that float64 does not hold."""
-    if isinstance(cell, np.longdouble):
-        cell = Fraction(*cell.as_integer_ratio()) if np.isfinite(cell) else float(cell)
+    if isinstance(cell, np.longdouble | Decimal):
+        cell = Fraction(*cell.as_integer_ratio()) if np.isfinite(float(cell)) else float(cell)
     if isinstance(cell, np.integer):
         cell = int(cell)
     if isinstance(cell, Rational):
@@ -163,22 +193,20 @@ def _check_cell(cell: Any, i: int, j: int) -> None:
         except OverflowError:
             same = False
         if not same:
+            text = str(cell) if len(str(cell)) < 60 else f"{str(cell)[:60]}…"
             raise DataError(
-                f"X, row {i}, column {j}", f"{cell} is no floating-point number: multiply the column by a common factor"
+                f"X, {where}", f"{text} would be rounded to double precision: linsep.separate takes it as it is"
             )
 
 
-def numeric(X: Any, names: list[str] | None = None, *, exact: bool = False) -> Any:
+def numeric(X: Any, names: list[str] | None = None) -> Any:
     """Return ``X`` unless some cell is not a real number; object cells that are numbers become float64."""
     if is_sparse(X):
         X.data = numeric(X.data, names)
         return X
-    if X.dtype.char in _READ_AS_IS or (X.dtype in _SMALLER and not (exact and X.dtype.itemsize > 8)):
+    if X.dtype.char in _READ_AS_IS or X.dtype in _SMALLER:
         return X
     _refuse_kinds(X)
-    if exact:
-        for i, j in np.ndindex(X.shape):
-            _check_cell(X[i, j], i, j)
     try:
         return X.astype(np.float64)
     except (ValueError, TypeError, OverflowError):

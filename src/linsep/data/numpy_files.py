@@ -24,6 +24,8 @@ from linsep.problem import Array
 
 _RELEASE = 1 << 26  # bytes of a mapped file that may be held
 _WHOLE = 1 << 29  # bytes of an array that has to be read as a whole
+_LARGE = 1 << 28  # bytes, from which on an archive is not believed if it is compressed more than so many times
+_DENSEST = 200
 _LONGEST_LABEL = 1 << 12  # bytes
 
 # what NumPy has for headers that are not right
@@ -262,9 +264,15 @@ class _Member:
             raise ReadError(self._name, f"{self._key} is not an array that can be read ({one_line(error)})") from None
         if self.dtype.hasobject or self.dtype.names is not None:
             raise ReadError(self._name, f"{self._key} holds Python objects or records, which are not read")
-        claimed = math.prod(self.shape) * self.dtype.itemsize
-        if claimed > archive.getinfo(f"{key}.npy").file_size:
+        claimed, member = math.prod(self.shape) * self.dtype.itemsize, archive.getinfo(f"{key}.npy")
+        if claimed > member.file_size:
             raise ReadError(self._name, f"{self._key} is shorter than it says")
+        if claimed > max(_LARGE, _DENSEST * member.compress_size):
+            raise ReadError(
+                self._name,
+                f"{self._key} is to become {claimed:,} bytes from {member.compress_size:,}: nearly all of it must be "
+                "the same number; if that is meant, save it uncompressed (numpy.savez)",
+            )
 
     def take(self, count: int) -> Array:
         """Return the next ``count`` items."""

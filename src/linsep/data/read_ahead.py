@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import suppress
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
@@ -15,7 +15,7 @@ _PATIENCE = 0.3  # seconds to wait for a thread that is not needed any more; it 
 _at_work: WeakKeyDictionary[Any, threading.Thread] = WeakKeyDictionary()  # who reads what
 
 
-def ahead(items: Iterable[Item], depth: int = 2, owner: Any = None) -> Iterator[Item]:
+def ahead(items: Iterable[Item], depth: int = 2, owner: Any = None) -> Generator[Item]:
     """Yield the items while a thread gets the next ones ready.
 
     The ``owner`` of the items, by default they themselves, is read by one thread at a time: one that was left before

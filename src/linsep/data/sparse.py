@@ -26,6 +26,16 @@ def csr_array(parts: tuple[Array, Array, Array], shape: tuple[int, int], *, cano
     return X
 
 
+def stack(matrices: list[Any], n_features: int) -> Any:
+    """Return the rows of CSR arrays with columns in order as one array with ``n_features`` features."""
+    import scipy.sparse as sp
+
+    wide = [csr_array((X.data, X.indices, X.indptr), (X.shape[0], n_features)) for X in matrices]
+    X = sp.vstack(wide, format="csr")
+    X.has_canonical_format = True
+    return X
+
+
 def to_scipy(rows: Rows, n_features: int) -> Any:
     """Return rows as an array, or as a CSR array of SciPy's, without a copy."""
     if isinstance(rows, Dense):

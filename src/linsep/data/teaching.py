@@ -22,7 +22,7 @@ def teacher(
     flip: float = 0.0,
     random_state: Any = 0,
 ) -> tuple[Floats, Array, Plane]:
-    """Draw points in a ball, labelled by a hidden plane that keeps its distance from all of them.
+    """Draw points in a ball, labeled by a hidden plane that keeps its distance from all of them.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def lessons(
     n, d, offset, random_state, **others
         As those of ``teacher``.
     block : int, default=2**20
-        About how many numbers to draw at a time; what is drawn depends on it. Up to so many numbers in all the rows
+        About how many numbers to draw at a time; what is drawn depends on it. Up to this size in all the rows
         are those of ``teacher``.
 
     Yields

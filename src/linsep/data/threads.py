@@ -16,7 +16,7 @@ _CHUNK = 1 << 20  # cells in one call: a fraction of a millisecond, so that Ctrl
 
 
 def in_parallel(work: Callable[[int, int], object], n: int, cells: int) -> None:
-    """Call ``work(start, stop)`` on stretches of ``n`` rows of so many cells each, in any order.
+    """Call ``work(start, stop)`` on stretches of ``n`` rows of ``cells`` cells each, in any order.
 
     This thread takes its part, so that nothing is waited for where there is little to do. What ``work`` computes of a
     row must not depend on where stretches begin; then nothing depends on the number of processors.

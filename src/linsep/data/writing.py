@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
+from linsep.data.arrow_arrays import numbers, words
 from linsep.data.atomic import replacing
 from linsep.data.places import masked
 from linsep.errors import DataError
@@ -140,8 +141,8 @@ def columns(path: Path, form: str) -> Iterator[WriteColumns]:
 def _column(array: Array) -> pa.Array:
     """Return values as a column; labels of several types become words."""
     if array.dtype == object or array.dtype.kind in "US":
-        return pa.array([item if isinstance(item, str) else str(item) for item in array.tolist()], pa.string())
-    return pa.array(array)
+        return words([item if isinstance(item, str) else str(item) for item in array.tolist()])
+    return numbers(array)
 
 
 def _table(file: Any, form: str, schema: pa.Schema) -> Any:
@@ -172,9 +173,9 @@ class _Delimited:
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
         """Write some rows."""
-        words = [column for column in batch.columns if pa.types.is_string(column.type)]
+        texts = [column for column in batch.columns if pa.types.is_string(column.type)]
         special = f'[{self._delimiter}"\\r\\n]'
-        quoted = any(pc.any(pc.match_substring_regex(column, special)).as_py() for column in words)
+        quoted = any(pc.any(pc.match_substring_regex(column, special)).as_py() for column in texts)
         style = pa.csv.WriteOptions(
             include_header=False, delimiter=self._delimiter, quoting_style="needed" if quoted else "none"
         )
@@ -240,7 +241,7 @@ def _write_libsvm(file: Any, X: Floats, y: Array) -> None:
 
 def _words(values: Array) -> pa.Array:
     """Return numbers as words that read as the same numbers."""
-    return pc.cast(pa.array(values), pa.large_string())
+    return pc.cast(numbers(values), pa.large_string())
 
 
 def _word(text: str) -> pa.Scalar:

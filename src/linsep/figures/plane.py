@@ -13,6 +13,7 @@ from scipy.sparse.linalg import LinearOperator, svds
 
 from linsep.data.labels import check_same_length, class_codes, class_labels
 from linsep.data.matrices import matrix_for
+from linsep.errors import DataError
 from linsep.figures.style import Display, Palette, below, draw_classes, plain
 from linsep.models.linear import Linear
 from linsep.problem import Array, Floats
@@ -233,7 +234,7 @@ def judged(display: type, model: Any, X: Any, y: Any) -> tuple[Any, Array]:
             f"{type(model).__name__} {'is not fitted' if isinstance(model, Linear) else 'has none'}"
         )
     if getattr(model, "keep", "last") == "vote":
-        raise ValueError("a vote of many planes is not one plane: nothing to draw with keep='vote'")
+        raise DataError("", "a vote of many planes is not one plane: nothing to draw with {0}", ("keep", "vote"))
     X = matrix_for(model, X)
     codes = class_codes(class_labels(y), model.classes_)
     check_same_length(X, codes)

@@ -10,8 +10,7 @@ from matplotlib.axes import Axes
 
 from linsep.figures.plane import Frame, dense, draw_band, judged, name_axes, two_names
 from linsep.figures.style import Display, Palette, below, draw_classes
-from linsep.models.max_margin import MaxMarginClassifier
-from linsep.models.perceptron import Perceptron
+from linsep.models.estimators import MaxMarginClassifier, Perceptron
 from linsep.problem import Array, Floats
 
 _ORDERS: dict[str, dict[str, Any]] = {

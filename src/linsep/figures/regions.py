@@ -1,4 +1,4 @@
-"""Many classes: the regions that one weight vector per class divides the plane into."""
+"""More than two classes: the regions that one weight vector per class divides the plane into."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from linsep.problem import Array, Floats
 
 
 class RegionsDisplay(Display):
-    """The regions of a classifier of many classes, with the rows and the mistakes made on them.
+    """The regions of a multiclass classifier, with the rows and the mistakes made on them.
 
     Rows of two features are drawn as they are. Others are projected on the two directions in which the weight vectors
     of the classes differ most: with three classes nothing is lost by it, with more the
@@ -83,7 +83,7 @@ class RegionsDisplay(Display):
 
     @classmethod
     def from_estimator(cls, model: Linear, X: Any, y: Any, *, ax: Axes | None = None, style: str = "light") -> Self:
-        """Draw the regions of a fitted classifier of many classes among some rows.
+        """Draw the regions of a fitted multiclass classifier among some rows.
 
         Parameters
         ----------

@@ -24,7 +24,8 @@ class MarginsDisplay(Display):
     Parameters
     ----------
     margins : ndarray of shape (n,)
-        ``y s(x)/‖w‖`` of every row; for many classes the lead of the true class divided by the norm of all weights.
+        ``y s(x)/‖w‖`` of every row; for more than two classes the lead of the true class divided by the norm of all
+        weights.
     groups : ndarray of shape (n,)
         Class number of every row.
     labels : tuple

@@ -184,7 +184,7 @@ def _some_passes(last: int, cells: int) -> Array:
 
 
 def _errors(model: Any, trail: Trail, counts: Array, X: Any, y: Any) -> tuple[Floats, Floats | None]:
-    """Return the share of wrong rows after so many mistakes, of training rows and of others."""
+    """Return the share of wrong rows by the number of mistakes, of training rows and of others."""
     sets = [trail.examples]
     if X is not None:
         X = as_trained(model, matrix_for(model, X))
@@ -336,7 +336,7 @@ class TheoremDisplay(Display):
         return slope, float(found.squared_norm_bound[-1] - found.squared_norm_bound[0]) / last
 
     def _bounds(self, k: Floats) -> tuple[Floats, Floats]:
-        """Return the two outer curves after so many mistakes, those beyond the run as well."""
+        """Return the two outer curves by the number of mistakes, also beyond the run."""
         slope, growth = self._rates()
         found = self.audit
         return found.progress_bound[0] + k * slope, np.sqrt(found.squared_norm_bound[0] + k * growth)
@@ -487,7 +487,7 @@ class BracketDisplay(Display):
 
 
 def _some(n: int) -> Array:
-    """Return the numbers below n, or so many of them that a curve through them looks the same."""
+    """Return the numbers below n, or enough of them for a curve that looks the same."""
     if n <= 4000:
         return np.arange(n)
     return np.unique(np.concatenate((np.geomspace(1, n, 2000), np.linspace(1, n, 2000))).astype(np.intp) - 1)

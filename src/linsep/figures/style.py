@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
+from linsep.errors import ParameterError
 from linsep.figures.colors import CLASSES, class_colors, class_shapes
 from linsep.problem import Array, Floats
 
@@ -62,7 +64,7 @@ def theme(style: str = "light") -> Iterator[Palette]:
     '#15181d'
     """
     if style not in ("light", "dark"):
-        raise ValueError(f"style must be 'light' or 'dark', got {style!r}")
+        raise ParameterError("style", style, "'light' or 'dark'")
     palette = LIGHT if style == "light" else DARK
     settings: dict[Any, Any] = {
         "figure.facecolor": palette.paper,
@@ -134,7 +136,7 @@ def below(ax: Axes, columns: int = 2, *, space: float = 0.16) -> None:
 def draw_classes(
     ax: Axes, points: Floats, groups: Array, labels: tuple[Any, ...], palette: Palette, *, size: Any = 24.0, **look: Any
 ) -> None:
-    """Draw points in the colors and shapes of their classes; of very many classes some are in the legend."""
+    """Draw points in the colors and shapes of their classes; the legend has a choice of very many."""
     sizes, look = np.broadcast_to(size, len(points)), {"linewidth": 0, "zorder": 3} | look
     for c, (label, mark) in enumerate(zip(labels, palette.marks(labels), strict=True)):
         own = groups == c
@@ -164,7 +166,7 @@ def logarithmic(axis: Axis) -> None:
 
 def short(number: float, large: float = 1e7) -> str:
     """Return a positive number to three digits as it is read best, large ones with a power of ten."""
-    if not np.isfinite(number):
+    if not math.isfinite(number):
         return "∞"
     if number == 0 or 1e-4 <= number < large:
         return f"{number:,.0f}" if number >= 1000 else f"{number:.3g}"

@@ -25,7 +25,7 @@ KIND = "checkpoint"
 
 @dataclass
 class Saved:
-    """How far a run over files has come, and what was found out of its rows beforehand."""
+    """How far a run over files has come, and what is known of its rows beforehand."""
 
     classes: Array
     factors: Floats  # weight of each class

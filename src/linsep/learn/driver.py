@@ -16,7 +16,7 @@ import numpy as np
 
 from linsep.learn.hypotheses import Keeper
 from linsep.learn.parameters import Parameters
-from linsep.learn.passes import Hooks, Passes, State
+from linsep.learn.passes import Hooks, Passes, Search, State
 from linsep.learn.surveys import Survey
 from linsep.problem import Array, Batch, Floats, Pass, Problem, Run, Stop, Weights
 
@@ -27,14 +27,14 @@ class Fitted:
 
     classes: Array
     weights: Weights  # the last ones
-    keeper: Keeper  # of the hypothesis that is handed over
+    keeper: Keeper  # of the hypothesis that is returned
     run: Run
     survey: Survey  # of that hypothesis
     rows: int
     seed: int
     first: Weights | None = None  # the first weights, unless zero
     scaling: Any = None
-    refutation: Any = None  # a proof that no plane separates the rows
+    proof: Search | None = None  # that no plane separates the rows
     levels: Any = None
 
 
@@ -62,37 +62,43 @@ def fit(
     passes = passes or Passes(problem, parameters, hooks)
     with closing(passes), np.errstate(over="ignore", invalid="ignore"):
         if parameters.order in ("first", "worst") and parameters.separate(problem.machines):
-            run, refutation = _run_each(problem, parameters, state, passes), None
+            run, proof = _run_each(problem, parameters, state, passes)
         else:
-            run, refutation = _run(parameters, state, passes)
+            run, proof = _run(parameters, state, passes)
         if not state.weights.finite:
             raise FloatingPointError("the weights overflowed to infinity")
         survey = passes.survey(state, run.stop)
     state.keeper.done()
-    first = _hand_over(problem, state)
+    first = _returned(problem, state)
     return Fitted(
         problem.classes, state.weights, state.keeper, run, survey, passes.rows, parameters.seed, first,
-        problem.scaling, refutation,
+        problem.scaling, proof,
     )  # fmt: skip
 
 
-def _run(parameters: Parameters, state: State, passes: Passes) -> tuple[Run, Any]:
+def _run(parameters: Parameters, state: State, passes: Passes) -> tuple[Run, Search | None]:
     """Make passes until a rule ends the run; return it, and the proof that ended it, if one did."""
-    problem, hooks, refutation = passes.problem, passes.hooks, None
+    problem, hooks, found = passes.problem, passes.hooks, None
     if not parameters.once:
         state.keeper.begin(passes.errors)
     if parameters.separate(problem.machines) and problem.allowed < math.inf and state.ledger.spent is None:
         state.ledger.spent = np.zeros(problem.machines)
     while (stop := stopped(problem, parameters, state)) is None:
+        if hooks.prover is not None and not state.ledger.blocks:
+            found = hooks.prover(problem, state)
+        if found is not None and found.refutation is not None:
+            stop = Stop.NOT_SEPARABLE
+            break
+        if found is not None:
+            state.ledger.searched(found)
+            found = None
         passes.make(state)
-        if hooks.prover is not None and stopped(problem, parameters, state) is None:
-            refutation = hooks.prover(state)
-            if refutation is not None:
-                stop = Stop.NOT_SEPARABLE
-                break
         hooks.save(state)
     hooks.save(state, ended=True)
-    return state.ledger.run(stop), refutation
+    if found is None:
+        return state.ledger.run(stop), None
+    state.ledger.searched(found)  # after the state was saved: a run that is resumed there finds the proof again
+    return state.ledger.run(stop), found
 
 
 def stopped(problem: Problem, parameters: Parameters, state: State) -> Stop | None:
@@ -123,7 +129,7 @@ def _stalled(values: list[float], tol: float, patience: int) -> bool:
     return waited >= patience
 
 
-def _hand_over(problem: Problem, state: State) -> Weights | None:
+def _returned(problem: Problem, state: State) -> Weights | None:
     """Bring all that was learned into the units of the user; return the first weights in these units."""
     scaling, features = problem.scaling, problem.features
     if scaling is None and features is None:
@@ -143,10 +149,11 @@ def _hand_over(problem: Problem, state: State) -> Weights | None:
     return first
 
 
-def _run_each(problem: Problem, parameters: Parameters, state: State, passes: Passes) -> Run:
+def _run_each(problem: Problem, parameters: Parameters, state: State, passes: Passes) -> tuple[Run, Search | None]:
     """One-against-rest in an order that depends on the machine: one run after another, merged into one."""
     W, b = state.weights.W, state.weights.b
     runs: list[Run] = []
+    proofs: list[Search] = []
     left = parameters.max_updates
     for c in range(len(b)):
         if left == 0:
@@ -154,7 +161,9 @@ def _run_each(problem: Problem, parameters: Parameters, state: State, passes: Pa
             continue
         signed = replace(problem, classes=problem.classes[:2], batches=_Against(problem, c))
         own = _Machine(signed, replace(parameters, max_updates=left), passes, state)
-        runs.append(_run(own.parameters, State(Weights(W[c : c + 1], b[c : c + 1]), Keeper()), own)[0])
+        run, proof = _run(own.parameters, State(Weights(W[c : c + 1], b[c : c + 1]), Keeper()), own)
+        runs.append(run)
+        proofs += [] if proof is None else [proof._replace(machine=c)]
         left = None if left is None else left - runs[-1].mistakes
     merged = [
         Pass(
@@ -162,12 +171,15 @@ def _run_each(problem: Problem, parameters: Parameters, state: State, passes: Pa
             sum(p.loss for p in side),
             side[-1].validation_error,
             sum(p.seconds for p in side),
+            sum(p.proof_work for p in side),
         )
         for side in zip_longest(*(run.passes for run in runs), fillvalue=Pass(0, 0.0, math.nan, 0.0))
     ]
     stop = next((run.stop for run in runs if run.stop is not Stop.SEPARATED), Stop.SEPARATED)
     trace = [run.trace.astype(np.uint64) * np.uint64(len(b)) + np.uint64(c) for c, run in enumerate(runs)]
-    return Run(stop, tuple(merged), np.concatenate(trace))
+    if proofs:
+        stop = Stop.NOT_SEPARABLE
+    return Run(stop, tuple(merged), np.concatenate(trace)), proofs[0] if proofs else None
 
 
 class _Against:
@@ -186,9 +198,7 @@ class _Machine(Passes):
     """Passes of one machine of several; held-out rows are judged by all of them."""
 
     def __init__(self, problem: Problem, parameters: Parameters, whole: Passes, state: State) -> None:
-        super().__init__(
-            replace(problem, held_out=None), parameters, replace(whole.hooks, checkpoint=None, prover=None)
-        )
+        super().__init__(replace(problem, held_out=None), parameters, replace(whole.hooks, checkpoint=None))
         self.whole, self.state = whole, state
 
     def validation_error(self, state: State) -> float:  # noqa: ARG002

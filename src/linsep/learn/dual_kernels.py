@@ -1,4 +1,4 @@
-"""Compiled loops of the dual form: what is learnt is which rows erred, and rows are met only by their inner products.
+"""Compiled loops of the dual form: what is learned is which rows erred, and rows are met only by their inner products.
 
 ``dual`` is the perceptron on kernel values; ``vote`` and ``vote_argmax`` ask all hypotheses of a run at once. As in
 ``kernels``, a compiled function calls only functions of its own file.
@@ -7,9 +7,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-compiled = njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+from linsep import compiling
+
+compiled = compiling.compiled(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 
 
 @compiled
@@ -69,7 +70,7 @@ def vote(K, which, steps, spans, S, on_plane, votes):
 
 @compiled
 def vote_argmax(K, moves, steps, spans, S, votes):
-    """Many classes: every hypothesis gives its votes to the class it predicts; S is (C, n), votes (n, C).
+    """Multiclass: every hypothesis gives its votes to the class it predicts; S is (C, n), votes (n, C).
 
     Move k is (mistaken row, its class, the rival): the score of the class goes up, that of the rival down. The votes of
     a class are counted when another takes its place: few rows change their class at once, so that the rest is loops

@@ -1,4 +1,4 @@
-"""Which hypothesis a run hands over: the last, the average of all, or the best one; `votes` has all of them.
+"""Which hypothesis a run returns: the last, the average of all, or the best one; `votes` has all of them.
 
 Every visit to an example leaves exactly one hypothesis behind: the one that was there if it was right, the next one if
 it was a mistake. So T visits make T hypotheses, counted with repetition, and a mistake at visit t (counted from 0) is
@@ -50,7 +50,7 @@ class Keeper:
     """The last weights, for which nothing need be kept; other hypotheses are subclasses."""
 
     kind = "last"
-    is_last = True  # whether the weights handed over are the last ones
+    is_last = True  # whether the weights returned are the last ones
 
     def begin(self, errors: Callable[[Floats, Floats], float]) -> None:
         """Begin a run in which ``errors`` can tell the weight of all examples that a plane predicts wrong."""
@@ -66,7 +66,7 @@ class Keeper:
         """End a pass, which was clean if no mistake was made."""
 
     def plane(self, weights: Weights) -> tuple[Floats, Floats]:
-        """Return the weights and offsets to hand over."""
+        """Return the weights and offsets to return."""
         return weights.W, weights.b
 
     def wrong(self, examples: Examples, weights: Weights, on_plane: int) -> int:
@@ -107,21 +107,21 @@ class Average(Keeper):
     is_last = False
 
     def __init__(self) -> None:
-        self.looked = 0
+        self.visited = 0
         self.A, self.a = np.zeros((0, 0)), np.zeros(0)
 
     def before(self, rule: AnyRule, weights: Weights) -> AnyRule:
         """Hand the sums to the kernel."""
         self.A, self.a = wide(self.A, weights.W.shape), wide(self.a, weights.b.shape)
-        return rule._replace(sums=Sums(self.A, self.a, float(self.looked)))
+        return rule._replace(sums=Sums(self.A, self.a, float(self.visited)))
 
     def after(self, piece: Piece, weights: Weights) -> None:  # noqa: ARG002
         """Count the visits."""
-        self.looked += piece.visited
+        self.visited += piece.visited
 
     def plane(self, weights: Weights) -> tuple[Floats, Floats]:
         """Return the mean."""
-        T = max(1, self.looked)
+        T = max(1, self.visited)
         return weights.W - wide(self.A, weights.W.shape) / T, weights.b - wide(self.a, weights.b.shape) / T
 
     def transform(self, change: Change, d: int) -> None:
@@ -134,26 +134,26 @@ class Average(Keeper):
 
     def copy(self) -> Average:
         """Return one that goes on from here."""
-        return self.of(self.A.copy(), self.a.copy(), self.looked)
+        return self.of(self.A.copy(), self.a.copy(), self.visited)
 
     def state(self) -> Arrays:
         """Return the sums and the number of visits."""
-        return {"A": self.A.copy(), "a": self.a.copy(), "looked": np.array([self.looked])}
+        return {"A": self.A.copy(), "a": self.a.copy(), "looked": np.array([self.visited])}
 
     @classmethod
     def from_state(cls, arrays: Arrays, like: Weights) -> Self:
         """Return the keeper that was written as these arrays."""
-        looked = whole_numbers(arrays["looked"], 1)
+        visited = whole_numbers(arrays["looked"], 1)
         if arrays["A"].shape != (0, 0):
             held = fitting(arrays["A"], arrays["a"], like)
-            return cls.of(held.W, held.b, looked[0])
-        return cls.of(np.zeros((0, 0)), np.zeros(0), looked[0])
+            return cls.of(held.W, held.b, visited[0])
+        return cls.of(np.zeros((0, 0)), np.zeros(0), visited[0])
 
     @classmethod
-    def of(cls, A: Floats, a: Floats, looked: int) -> Self:
-        """Return the average with these sums after so many visits."""
+    def of(cls, A: Floats, a: Floats, visited: int) -> Self:
+        """Return the average with these sums after ``visited`` visits."""
         self = cls()
-        self.A, self.a, self.looked = A, a, looked
+        self.A, self.a, self.visited = A, a, visited
         return self
 
 
@@ -279,7 +279,7 @@ class Best(Keeper):
 
 
 def whole_numbers(array: Any, n: int) -> list[int]:
-    """Return so many counts that an array holds; refuse anything else."""
+    """Return the counts in an array of this length; refuse anything else."""
     if not (isinstance(array, np.ndarray) and array.shape == (n,) and array.dtype.kind in "iub" and (array >= 0).all()):
         raise ValueError("counts of a hypothesis")
     return [int(number) for number in array.tolist()]

@@ -15,13 +15,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
+from linsep import compiling
 from linsep.problem import Dense, Sparse
 
-compiled = njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+compiled = compiling.compiled(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 
 
 class Rule(NamedTuple):
@@ -59,7 +60,7 @@ class Sums(NamedTuple):
 
     A: Any  # (C, d)
     a: Any  # (C,)
-    looked: float  # visits before this call
+    visited: float  # visits before this call
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -100,7 +101,7 @@ def dot_and_square(rows: Any, i: int, W: Any) -> tuple[float, float]:
 def tally(rule: Any, rows: Any, i: int, step: float, t: int, c: int) -> None:
     """Note for the average that visit ``t`` of this call added ``step`` times row ``i`` to the weights ``W[c]``."""
     if rule.sums is not None:
-        late = step * (rule.sums.looked + t)
+        late = step * (rule.sums.visited + t)
         add(rows, i, late, rule.sums.A, c)
         rule.sums.a[c] += late * rule.offset
 
@@ -221,7 +222,7 @@ def _tally(rule, rows, i, step, t, c):
         return nothing
 
     def average(rule, rows, i, step, t, c):
-        late = step * (rule.sums.looked + t)
+        late = step * (rule.sums.visited + t)
         add(rows, i, late, rule.sums.A, c)
         rule.sums.a[c] += late * rule.offset
 
@@ -360,7 +361,7 @@ def two_classes(examples, order, rule, W, b, mistakes, loss):
 
 @compiled
 def argmax(examples, order, rule, W, b, mistakes, loss):
-    """Many classes that are compared: Kesler's construction in Duda & Hart 1973, section 5.12; Crammer, section 8.
+    """Multiclass by comparison: Kesler's construction in Duda & Hart 1973, section 5.12; Crammer, section 8.
 
     Unless the true class ``y`` scores highest: ``W[y] <- W[y] + eta x`` and ``W[r] <- W[r] - eta x`` for its highest
     rival ``r``, offsets likewise. The mistake is noted under ``r``. Two weight vectors move: ``2‖x‖²`` for ``‖x‖²``.
@@ -397,7 +398,7 @@ def argmax(examples, order, rule, W, b, mistakes, loss):
 
 @compiled
 def one_vs_rest(examples, order, rule, W, b, mistakes, loss):
-    """Many classes, one binary machine per class against all others, side by side over the same rows."""
+    """Multiclass, one binary machine per class against all others, side by side over the same rows."""
     rows, y, weight = examples
     k = 0
     for t in range(order.size):
@@ -468,7 +469,7 @@ def survey(examples, W, b, on_plane, alone):
     """Look at all examples once: largest squared norm, smallest lead, loss, wrong predictions, rows not finite.
 
     The lead is ``y s`` for two classes, for more that of the true class over its highest rival. ``alone`` says that
-    each weight vector is a machine of its own, for the loss. Examples with step 0 are looked at for their values only.
+    each weight vector is a machine of its own, for the loss. Examples with step 0 are visited for their values only.
     """
     rows, y, step = examples
     largest, smallest, loss, wrong, broken = 0.0, np.inf, 0.0, 0, 0

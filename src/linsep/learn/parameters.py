@@ -7,8 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from linsep.learn import kernels
 from linsep.learn.kernels import Aggression, AnyRule, Prediction
+from linsep.problem import Floats
 
 Kernel = Callable[..., tuple[int, int]]
 
@@ -34,7 +37,7 @@ class Parameters:
     once: bool = False  # whether the rows are gone after a pass, so that nothing can be evaluated on them
 
     def kernel(self, machines: int) -> Kernel:
-        """Return the compiled loop for so many weight vectors."""
+        """Return the compiled loop for this number of weight vectors."""
         several: Kernel = kernels.one_vs_rest if self.separate(machines) else kernels.argmax
         return kernels.two_classes if machines == 1 else several
 
@@ -43,7 +46,7 @@ class Parameters:
         return machines > 1 and self.multi_class == "ovr"
 
     def rule_for(self, machines: int) -> AnyRule:
-        """Return the rule for so many weight vectors: where classes are compared, ties have a side of their own."""
+        """Return the rule for a number of weight vectors: where classes are compared, ties have a side of their own."""
         compared = machines > 1 and not self.separate(machines)
         return self.rule._replace(on_plane=1.0) if compared and isinstance(self.rule, Prediction) else self.rule
 
@@ -69,3 +72,17 @@ class Parameters:
         gain = low * self.target_margin
         bound = (high**2 * squared + 2 * high * self.rule.margin + 2 * gain * start) / gain**2
         return bound * (1 + 1e-12)  # rounding must not refute what is true
+
+
+def start_from(W: Floats, b: Floats, coef_init: Any, intercept_init: Any, offset: bool) -> None:
+    """Put the weights and offsets that a run is to start from into ``W`` and ``b``; None leaves them as they are."""
+    for name, given, target in (("coef_init", coef_init, W), ("intercept_init", intercept_init, b)):
+        if given is not None:
+            values = np.asarray(given, dtype=np.float64)
+            if values.size != target.size or (values.ndim > 1 and values.shape != target.shape):
+                raise ValueError(f"{name} has shape {values.shape}, expected {target.shape}")
+            if not np.isfinite(values).all():
+                raise ValueError(f"{name} contains NaN or infinity")
+            target[...] = values.reshape(target.shape)
+    if intercept_init is not None and not offset:
+        raise ValueError("intercept_init is given, but fit_intercept=False learns no offset")

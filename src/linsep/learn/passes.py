@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,15 @@ LONGEST_TRACE = 1 << 24  # mistakes of rows that are not all in memory; a longer
 Watch = Callable[[int, int, int, float], None]  # pass, rows visited in it, mistakes of the run, loss of the pass
 
 
+class Search(NamedTuple):
+    """What a search for a proof has come to."""
+
+    work: float
+    refutation: Any = None  # proves that no plane separates the rows
+    machine: int | None = None  # of several that are separate, the one that it is about
+    separable: bool = False  # whether it is proved that one does
+
+
 @dataclass
 class Ledger:
     """How far a run has come: all that is needed, beside the weights, to go on from the end of any batch."""
@@ -41,6 +50,7 @@ class Ledger:
     loss: Floats = field(default_factory=lambda: np.zeros(1))  # of the present pass
     seconds: float = 0.0  # spent on the present pass
     spent: Floats | None = None  # mistakes that count against a target margin, by machine, if not all of them do
+    separable: bool = False  # whether it is proved that some plane separates the rows
 
     def note(self, found: Array) -> None:
         """Take up some mistakes."""
@@ -54,6 +64,11 @@ class Ledger:
         """End the present pass."""
         self.passes.append(Pass(self.made - self.begun, float(self.loss[0]), validation_error, self.seconds))
         self.begun, self.blocks, self.loss, self.seconds = self.made, 0, np.zeros(1), 0.0
+
+    def searched(self, found: Search) -> None:
+        """Note a search for a proof after the last pass."""
+        self.passes[-1] = self.passes[-1]._replace(proof_work=found.work)
+        self.separable = self.separable or found.separable
 
     @property
     def against_margin(self) -> float:
@@ -70,28 +85,27 @@ class Ledger:
     def state(self) -> dict[str, Any]:
         """Return what is to be saved."""
         passes = np.array(self.passes, dtype=np.float64).reshape(-1, len(Pass._fields))
-        numbers = np.array([self.made, self.begun, self.blocks])
+        numbers = np.array([self.made, self.begun, self.blocks, int(self.separable)])
         state = {"passes": passes, "trace": self._joined(), "numbers": numbers, "loss": self.loss}
         return state | {"seconds": float(self.seconds), "spent": self.spent}
 
     @classmethod
     def from_state(cls, state: dict[str, Any], machines: int) -> Ledger:
-        """Return the ledger that was saved, of so many machines; refuse anything else."""
+        """Return the ledger that was saved; refuse one for another number of machines."""
         passes, trace, numbers, loss, spent = (state[key] for key in ("passes", "trace", "numbers", "loss", "spent"))
-        right = passes.dtype == np.float64 and passes.ndim == 2 and passes.shape[1] == len(Pass._fields)
-        right = right and trace.ndim == 1 and trace.dtype in (np.uint32, np.uint64)
-        right = right and numbers.shape == (3,) and numbers.dtype.kind == "i" and bool((numbers >= 0).all())
+        entries = Pass.from_table(passes)
+        right = trace.ndim == 1 and trace.dtype in (np.uint32, np.uint64) and numbers.shape in ((3,), (4,))
+        right = right and numbers.dtype.kind == "i" and bool((numbers >= 0).all())
         right = right and loss.shape == (1,) and loss.dtype == np.float64 and type(state["seconds"]) is float
         if spent is not None:
             right = right and spent.shape == (machines,) and spent.dtype == np.float64 and bool((spent >= 0).all())
         if not right:
             raise ValueError("the record of its run")
-        entries = [Pass(int(made), *rest) for made, *rest in passes.tolist()]
-        made, begun, blocks = numbers.tolist()
+        made, begun, blocks, *separable = numbers.tolist()
         if sum(entry.mistakes for entry in entries) != begun or made < begun or len(trace) not in (0, made):
             raise ValueError("the mistakes of its run")
         ledger = cls(entries, [trace] if len(trace) else [], made=made, begun=begun, blocks=blocks, loss=loss)
-        ledger.seconds, ledger.spent = state["seconds"], spent
+        ledger.seconds, ledger.spent, ledger.separable = state["seconds"], spent, separable == [1]
         return ledger
 
 
@@ -128,7 +142,7 @@ class Hooks:
     checkpoint: Callable[[State, bool], None] | None = (
         None  # told after every batch and pass, and whether the run ended
     )
-    prover: Callable[[State], Any] | None = None  # asked after a pass for a proof that no plane separates the rows
+    prover: Callable[[Problem, State], Search | None] | None = None  # asked between passes for a proof
     evaluate: bool = True  # whether all rows are visited once more for the survey, if that takes another pass
 
     def work_done(self, state: State, visited: int) -> None:
@@ -165,7 +179,7 @@ class Passes:
         """Make one pass: train the weights in place, and record it."""
         ledger = state.ledger
         started, spent = time.perf_counter(), ledger.seconds
-        # in a clean pass the weights that are handed over are there already: no other visit is needed
+        # in a clean pass the weights that are returned are there already: no other visit is needed
         self._clean = [] if ledger.passes and ledger.blocks == 0 and state.keeper.is_last else None
         limit, visited, rows = self._limit(ledger), 0, 0
         for number, batch in enumerate(self.problem.batches):
@@ -199,7 +213,7 @@ class Passes:
         limit = math.inf if self.parameters.max_updates is None else self.parameters.max_updates
         if ledger.spent is None and self.problem.allowed < 2**62:  # all mistakes are one machine's
             limit = min(limit, math.floor(self.problem.allowed) + 1)
-        return min(limit, ledger.made + 1) if self.parameters.order == "first" else limit
+        return min(limit, ledger.made + 1) if self.parameters.order in ("first", "worst") else limit
 
     def _visit(self, batch: Batch, number: int, state: State, limit: float) -> Iterator[Piece]:
         """Run the kernel over a batch, yielding what it found piece by piece."""
@@ -207,7 +221,9 @@ class Passes:
         data, order, loss = batch.examples, self._order(batch, number, state), ledger.loss
         if self.parameters.order == "worst":
             v = separations(data, weights.W, weights.b)[order]
-            order = order[[np.argmin(v)]]  # the lowest of equals
+            order = order[
+                v == v.min()
+            ]  # of equals the lowest that is a mistake: on the plane a prediction may be right
             loss[0], loss = np.maximum(0.0, -v).sum(), np.zeros(1)
         contiguous, length = piece(data.rows)
         for start in range(0, len(order), length):
@@ -278,7 +294,7 @@ class Passes:
         return total(counts)
 
     def survey(self, state: State, stop: Stop) -> Survey:
-        """Return what the plane that is handed over makes of the rows in the units of the user."""
+        """Return what the plane that is returned makes of the rows in the units of the user."""
         if stop is Stop.SEPARATED and self._clean:
             return together(self._clean)
         if not self.hooks.evaluate:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from linsep.data.labels import (
     as_examples,
@@ -23,6 +23,7 @@ from linsep.data.matrices import to_rows
 from linsep.data.read_ahead import ahead
 from linsep.data.scaling import Scaler
 from linsep.data.source import Block, Source, join
+from linsep.data.sparse import is_sparse, stack
 from linsep.errors import DataError
 from linsep.learn.parameters import Parameters
 from linsep.learn.surveys import held_out, norm, survey
@@ -183,15 +184,27 @@ def array_problem(
 
 
 class SourceBatches:
-    """The batches of a source: read in a thread of their own, ahead of the training, and never all at once."""
+    """The batches of a source: read in a thread of their own, ahead of the training, and never all at once.
+
+    A source of one batch, which has been in memory as a whole, stays there.
+    """
 
     def __init__(self, source: Source, recipe: Recipe) -> None:
         self.source, self.recipe = source, recipe
+        self._whole: Batch | None = None
 
     def __iter__(self) -> Iterator[Batch]:
-        if self.recipe.parameters.order != "shuffled":
-            return map(self.recipe.block, ahead(self.source))
-        return map(self.recipe.block, ahead(windows(self.source), depth=1, owner=self.source))
+        if self._whole is not None:
+            yield self._whole
+            return
+        shuffled = self.recipe.parameters.order == "shuffled"
+        blocks = ahead(windows(self.source), depth=1, owner=self.source) if shuffled else ahead(self.source)
+        number, batch = 0, None
+        with closing(blocks):  # at once, also where an error holds on to this frame
+            for number, block in enumerate(blocks, 1):  # noqa: B007 - how many there were
+                batch = self.recipe.block(block)
+                yield batch
+        self._whole = batch if number == 1 else None
 
 
 def source_problem(
@@ -230,12 +243,12 @@ def scaled_weights(weights: Weights, scaling: Scaler) -> Weights:
 
 
 def windows(blocks: Iterable[Block]) -> Iterator[Block]:
-    """Yield the rows of some blocks in windows: they end after so many rows, or so many stored numbers."""
+    """Yield the rows of some blocks in windows, which end at a number of rows or of stored numbers."""
     parts: list[Block] = []
     rows = cells = 0
     for block in blocks:
         done, n = 0, block.X.shape[0]
-        ends = np.cumsum(np.diff(block.X.indptr)) if sp.issparse(block.X) else None
+        ends = np.cumsum(np.diff(block.X.indptr)) if is_sparse(block.X) else None
         while done < n:
             if ends is None:
                 fitting = -(-(WINDOW_CELLS - cells) // max(1, block.X.shape[1]))
@@ -266,10 +279,7 @@ def _joined(parts: list[Block]) -> Block:
     if len(parts) == 1:
         return parts[0]
     y = None if parts[0].y is None else join([part.y for part in parts if part.y is not None])
-    if not sp.issparse(parts[0].X):
+    if not is_sparse(parts[0].X):
         return Block(np.concatenate([part.X for part in parts]), y, parts[0].first_row)
-    width = max(part.X.shape[1] for part in parts)
-    wide = [sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], width)) for X, *_ in parts]
-    X = sp.vstack(wide, format="csr")
-    X.has_canonical_format = True
+    X = stack([part.X for part in parts], max(part.X.shape[1] for part in parts))
     return Block(X, y, parts[0].first_row)

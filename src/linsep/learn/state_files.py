@@ -22,12 +22,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import safetensors
-import scipy.sparse as sp
 from safetensors.numpy import save as to_bytes
 
 from linsep.data.atomic import replacing
 from linsep.data.labels import object_array
 from linsep.data.places import is_url, local_copy, masked, open_bytes, size
+from linsep.data.sparse import csr_array, is_sparse
 from linsep.problem import Array
 
 FORMAT = 1  # raised when older readers would misunderstand the file
@@ -322,7 +322,11 @@ def _read_sparse(file: Reader, content: Any) -> Any:
     must(indices.dtype.kind == indptr.dtype.kind == "i" and len(indptr) == n + 1, "a sparse matrix")
     must(indptr[0] == 0 and indptr[-1] == len(data) == len(indices), "a sparse matrix")
     must(bool((np.diff(indptr) >= 0).all()) and bool(((indices >= 0) & (indices < d)).all()), "a sparse matrix")
-    return sp.csr_array((data, indices, indptr), shape=(n, d))
+    return csr_array((data, indices, indptr), (n, d))
+
+
+def _is_csr_array(value: Any) -> bool:
+    return is_sparse(value) and type(value).__name__ == "csr_array"
 
 
 def _exactly(kind: type) -> Callable[[Any], bool]:
@@ -337,6 +341,6 @@ CODECS: Codecs = {
     "dict": Codec(_exactly(dict), _write_dict, _read_dict),
     "numpy": Codec(lambda value: isinstance(value, np.generic), _write_number, _read_number),
     "array": Codec(_exactly(np.ndarray), _write_array, _read_array),
-    "sparse": Codec(_exactly(sp.csr_array), _write_sparse, _read_sparse),
+    "sparse": Codec(_is_csr_array, _write_sparse, _read_sparse),
     "random_state": Codec(_exactly(np.random.RandomState), _write_generator, _read_generator),
 }

@@ -164,7 +164,7 @@ def norm(W: Floats) -> float:
 
 
 def piece(rows: Rows) -> tuple[bool, int]:
-    """Say whether compiled code can take the rows as they lie, and how many to hand over at a time."""
+    """Say whether compiled code can take the rows as they lie, and how many to return at a time."""
     contiguous = not isinstance(rows, Dense) or rows.data.flags.c_contiguous
     row_bytes = sum(part.nbytes for part in rows) // max(1, count(rows))
     return contiguous, max(64, (CHUNK if contiguous else GATHER) // max(1, row_bytes))

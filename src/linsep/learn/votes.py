@@ -8,9 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
-from threadpoolctl import threadpool_limits
 
+from linsep.data.sparse import is_sparse, to_scipy
 from linsep.learn import dual_kernels
 from linsep.learn.hypotheses import Arrays, Average, Best, Change, Grow, Keeper, Piece, fitting, whole_numbers
 from linsep.learn.kernels import AnyRule
@@ -31,7 +30,7 @@ class Vote(Keeper):
 
     def __init__(self, alone: bool = False) -> None:
         self.alone = alone  # whether every weight vector is a machine of its own
-        self.looked = 0
+        self.visited = 0
         self.start: Weights | None = None  # of the run, unless zero
         self.machines = 1
         self.rows: list[Rows] = []  # that erred, each once
@@ -46,7 +45,7 @@ class Vote(Keeper):
 
     def before(self, rule: AnyRule, weights: Weights) -> AnyRule:
         """Remember the first weights, unless they are zero."""
-        if self.looked == 0 and self.start is None and (weights.W.any() or weights.b.any()):
+        if self.visited == 0 and self.start is None and (weights.W.any() or weights.b.any()):
             self.start = weights.copy()
         self.machines = len(weights.b)
         return rule
@@ -63,8 +62,8 @@ class Vote(Keeper):
             self._keep(piece, local[first[new]], erred[new])
             places = self.places[np.searchsorted(self.ids, ids)].astype(np.uint64)
             self.trace.append(places * m + piece.mistakes % m)
-            self.looks.append(looks + self.looked)
-        self.looked += piece.visited
+            self.looks.append(looks + self.visited)
+        self.visited += piece.visited
 
     def _keep(self, piece: Piece, local: Array, ids: Array) -> None:
         """Keep some rows of a piece under their numbers."""
@@ -81,7 +80,7 @@ class Vote(Keeper):
 
     def wrong(self, examples: Examples, weights: Weights, on_plane: int) -> int:
         """Return how many examples the vote predicts wrong."""
-        V = self.votes(_matrix(examples.rows, weights.W.shape[1]), on_plane)
+        V = self.votes(to_scipy(examples.rows, weights.W.shape[1]), on_plane)
         if self.machines > 1:
             wrong = V.argmax(axis=1) != examples.y
         else:
@@ -110,6 +109,8 @@ class Vote(Keeper):
         if n <= size:
             vote(0)
         else:  # side by side rather than all cores on one product: the sweep is half of the work
+            from threadpoolctl import threadpool_limits
+
             with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(os.cpu_count()) as threads:
                 list(threads.map(vote, range(0, n, size)))
         return V
@@ -121,13 +122,13 @@ class Vote(Keeper):
         which, concerned = (trace // m).astype(np.intp), (trace % m).astype(np.intp)
         own, steps = _join(self.codes).astype(np.intp)[which], steps[which].astype(np.float64)
         if self.machines > 1 and not self.alone:
-            moves, spans = np.column_stack((which, own, concerned)), _spans(looks, self.looked)
+            moves, spans = np.column_stack((which, own, concerned)), _spans(looks, self.visited)
             return lambda K, S, V: dual_kernels.vote_argmax(K, moves, steps, spans, S, V)
         jobs = []
         for c in range(self.machines):
             mine = concerned == c
             signs = np.where(own[mine] == (1 if self.machines == 1 else c), 1.0, -1.0)
-            jobs.append((which[mine], signs * steps[mine], _spans(looks[mine], self.looked)))
+            jobs.append((which[mine], signs * steps[mine], _spans(looks[mine], self.visited)))
 
         def each(K: Floats, S: Floats, V: Floats) -> None:
             for c, job in enumerate(jobs):
@@ -150,9 +151,11 @@ class Vote(Keeper):
             if all(isinstance(part, Dense) for part in self.rows):
                 self.rows = [Dense(np.concatenate([part.data for part in self.rows]))]
             else:
-                parts = [sp.csr_array(_matrix(part, d)) for part in self.rows]
+                import scipy.sparse as sp
+
+                parts = [sp.csr_array(to_scipy(part, d)) for part in self.rows]
                 self.rows = [_rows(sp.vstack(parts, format="csr"))]
-        return _matrix(self.rows[0], d) if self.rows else np.zeros((0, d))
+        return to_scipy(self.rows[0], d) if self.rows else np.zeros((0, d))
 
     def done(self) -> None:
         """Forget the numbers of the rows: others will come under the same."""
@@ -197,7 +200,7 @@ class Vote(Keeper):
     def state(self) -> Arrays:
         """Return the rows that erred, the mistakes in order, and the first weights."""
         self._erred(max([_width(part) for part in self.rows], default=0))
-        arrays = {"numbers": np.array([self.alone, self.looked, self.machines, self.rows_kept])}
+        arrays = {"numbers": np.array([self.alone, self.visited, self.machines, self.rows_kept])}
         arrays |= {"ids": self.ids, "places": self.places}
         arrays |= {name: _join(getattr(self, name)) for name in _LISTS}
         for rows in self.rows:
@@ -209,9 +212,9 @@ class Vote(Keeper):
     @classmethod
     def from_state(cls, arrays: Arrays, like: Weights) -> Self:
         """Return the keeper that was written as these arrays."""
-        alone, looked, machines, rows_kept = whole_numbers(arrays["numbers"], 4)
+        alone, visited, machines, rows_kept = whole_numbers(arrays["numbers"], 4)
         self = cls(bool(alone))
-        self.looked, self.machines, self.rows_kept = looked, machines, rows_kept
+        self.visited, self.machines, self.rows_kept = visited, machines, rows_kept
         self.ids, self.places = arrays["ids"], arrays["places"]
         for name in _LISTS:
             setattr(self, name, [arrays[name]])
@@ -221,7 +224,7 @@ class Vote(Keeper):
             self.rows = [Dense(arrays["rows_data"])]
         if "start_W" in arrays:
             self.start = fitting(arrays["start_W"], arrays["start_b"], like)
-        if machines != len(like.b) and looked:
+        if machines != len(like.b) and visited:
             raise ValueError("the number of machines of its vote")
         self._check_rows(like.W.shape[1])
         self._check_mistakes()
@@ -257,7 +260,7 @@ class Vote(Keeper):
         right = right and bool(np.isfinite(steps).all() and np.isfinite(offsets).all())
         right = right and numbers[0].shape == numbers[1].shape in ((0,), (rows,))
         right = right and bool(((numbers[1] >= 0) & (numbers[1] < rows)).all() and (np.diff(numbers[0]) > 0).all())
-        visits = np.concatenate(([0], looks, [self.looked])).astype(np.float64)
+        visits = np.concatenate(([0], looks, [self.visited])).astype(np.float64)
         if not (right and bool((np.diff(visits) >= 0).all())):
             raise ValueError("mistakes of its vote")
 
@@ -277,9 +280,9 @@ def _join(parts: list[Array]) -> Array:
     return parts[0]
 
 
-def _spans(looks: Array, looked: int) -> Floats:
-    """Return how many looks left behind each hypothesis, the first and the last included."""
-    return np.diff(np.concatenate(([0], looks, [looked]))).astype(np.float64)
+def _spans(looks: Array, visited: int) -> Floats:
+    """Return how many visits left behind each hypothesis, the first and the last included."""
+    return np.diff(np.concatenate(([0], looks, [visited]))).astype(np.float64)
 
 
 def _width(rows: Rows) -> int:
@@ -287,18 +290,9 @@ def _width(rows: Rows) -> int:
     return rows.data.shape[1] if isinstance(rows, Dense) else int(rows.indices.max(initial=0)) + 1
 
 
-def _matrix(rows: Rows, d: int) -> Any:
-    """Return rows as a matrix that can be multiplied."""
-    if isinstance(rows, Dense):
-        return rows.data
-    signed = np.dtype(f"i{rows.indptr.dtype.itemsize}")
-    parts = (rows.data, rows.indices.view(signed), rows.indptr.view(signed))
-    return sp.csr_array(parts, shape=(len(rows.indptr) - 1, d))
-
-
 def _rows(X: Any) -> Rows:
     """Return a matrix as rows."""
-    if not sp.issparse(X):
+    if not is_sparse(X):
         return Dense(X)
     unsigned = np.dtype(f"u{X.indptr.dtype.itemsize}")
     return Sparse(X.data, X.indices.astype(unsigned), X.indptr.view(unsigned))
@@ -311,7 +305,7 @@ def _as_floats(X: Any) -> Any:
 
 def _product(M: Any, X: Any) -> Floats:
     """Return all inner products of the rows of M with those of X, shape (rows of M, rows of X)."""
-    if sp.issparse(X) and not sp.issparse(M):
+    if is_sparse(X) and not is_sparse(M):
         return np.ascontiguousarray((X @ M.T).T)
     K = M @ X.T
-    return np.ascontiguousarray(K.toarray() if sp.issparse(K) else K)
+    return np.ascontiguousarray(K.toarray() if is_sparse(K) else K)

@@ -1,6 +1,6 @@
-"""Passes in dual form: what is learnt is how often each row erred, so that rows meet in a kernel only.
+"""Passes in dual form: what is learned is how often each row erred, so that rows meet in a kernel only.
 
-The scores of all rows are kept up to date. Rows are looked at block by block: within one, every mistake corrects the
+The scores of all rows are kept up to date. Rows are visited block by block: within one, every mistake corrects the
 scores of the rows that follow; the scores of all others are corrected for many mistakes at once, which is one product.
 """
 
@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 from linsep.learn import dual_kernels
 from linsep.problem import Array, Floats, Stop
 
-_BLOCK = 256  # rows that are looked at with kernel values of their own
+_BLOCK = 256  # rows that are visited with kernel values of their own
 _PENDING = 64  # support rows whose factors have changed since all scores were: fewer would make a slow product
 _PART = 2500  # rows whose scores one thread corrects at a time: not by the number of cores, which must not show
 
@@ -96,51 +96,62 @@ class Machines(NamedTuple):
         return D
 
 
+class Pool(NamedTuple):
+    """Rows that may become support rows; those before ``first`` are support rows already."""
+
+    rows: Any
+    codes: Array  # of their classes
+    steps: Floats  # how far a mistake on each moves
+    first: int = 0
+
+
 @dataclass
 class Mistakes:
     """The mistakes of a run in order, of which every hypothesis is a sum."""
 
     place: list[int]  # of the row, in the pool
     machine: list[int]  # concerned: of classes that are compared, the rival
-    look: list[int]  # rows looked at before
+    visit: list[int]  # visits before
+    visited: int = 0  # visits in all, mistakes or not
 
     def forget(self, row: int) -> None:
         """Leave out those on one row."""
         alive = [k for k, place in enumerate(self.place) if place != row]
-        for part in (self.place, self.machine, self.look):
+        for part in (self.place, self.machine, self.visit):
             part[:] = [part[k] for k in alive]
 
 
 class Run:
-    """Passes over the rows of a pool from some place on; those before it are support rows already."""
+    """Passes over the rows of a pool that are not support rows from the start.
+
+    Under a ``budget`` of support rows the one that was unchanged longest goes; the kernel values of ``capacity`` of
+    them with all rows are kept.
+    """
 
     def __init__(
         self,
         kernel: Kernel,
-        pool: Any,
-        codes: Array,
-        steps: Floats,
+        pool: Pool,
         machines: Machines,
         mistakes: Mistakes,
         *,
-        first: int = 0,
-        looked: int = 0,
         budget: int | None = None,
-        room: int = 1,
+        capacity: int = 1,
     ) -> None:
-        self.codes, self.steps, self.machines = codes, steps, machines
-        self.mistakes, self.first, self.looked, self.budget = mistakes, first, looked, budget
+        rows, codes, steps, first = pool
+        self.codes, self.steps, self.first = codes, steps, first
+        self.machines, self.mistakes, self.budget = machines, mistakes, budget
         self.trace: list[int] = []  # of this run
         self.passes: list[int] = []  # mistakes of each
-        self.columns = _Columns(kernel, pool, room)
-        n = pool.shape[0]
+        self.columns = _Columns(kernel, rows, capacity)
+        n = rows.shape[0]
         self.S = np.zeros((machines.number, n))  # scores, all of them up to date but for what is pending:
         self.pending: dict[int, Floats] = {}  # changes of factors
         self.held: OrderedDict[int, Floats] = OrderedDict()  # factors under a budget, the longest unchanged first
         if first:
             place = np.array(mistakes.place, np.int64)
             D = machines.factors(codes[place], steps[place], place, np.array(mistakes.machine, np.int64))
-            self.S[:, first:] = D @ kernel.some(pool, np.arange(first), slice(first, n))
+            self.S[:, first:] = D @ kernel.some(rows, np.arange(first), slice(first, n))
             if budget is not None:
                 for row in mistakes.place:
                     self.held[row] = D[:, row].copy()
@@ -190,7 +201,7 @@ class Run:
                 known += 1
         if not np.isfinite(S).all():
             raise ValueError("a score overflowed to infinity: scale X down, or choose a smaller gamma or degree")
-        self.looked += n
+        self.mistakes.visited += n
 
     def _note(self, rows: Array, found: Array) -> None:
         """Take up mistakes, each of which is a place in the block and the machine concerned."""
@@ -198,7 +209,7 @@ class Run:
         i = rows[at]
         self.mistakes.place += i.tolist()
         self.mistakes.machine += machine.tolist()
-        self.mistakes.look += (at + self.looked).tolist()
+        self.mistakes.visit += (at + self.mistakes.visited).tolist()
         self.trace += i.tolist()
         mistake, changed, change = self.machines.change(self.codes[i], self.steps[i], machine)
         for r, c, value in zip(i[mistake].tolist(), changed.tolist(), change.tolist(), strict=True):
@@ -209,12 +220,12 @@ class Run:
 
 
 class _Columns:
-    """Kernel values of support rows with all rows, of as many as there is room for, those used last."""
+    """Kernel values of support rows with all rows, of at most ``capacity`` of them, those used last."""
 
-    def __init__(self, kernel: Kernel, pool: Any, room: int) -> None:
+    def __init__(self, kernel: Kernel, pool: Any, capacity: int) -> None:
         n = pool.shape[0]
-        self.kernel, self.pool, self.room = kernel, pool, max(1, min(room, n))
-        self.store = np.empty((self.room, n))
+        self.kernel, self.pool, self.capacity = kernel, pool, max(1, min(capacity, n))
+        self.store = np.empty((self.capacity, n))
         self.slots: OrderedDict[int, int] = OrderedDict()
 
     def add(self, changes: dict[int, Floats], S: Floats, threads: ThreadPoolExecutor) -> None:
@@ -222,7 +233,7 @@ class _Columns:
         n, held = self.pool.shape[0], [r for r in changes if r in self.slots]
         new = [r for r in changes if r not in self.slots]
         length = n if callable(self.kernel.kind) else _PART
-        for rows in (held, *(new[start : start + self.room] for start in range(0, len(new), self.room))):
+        for rows in (held, *(new[start : start + self.capacity] for start in range(0, len(new), self.capacity))):
             if rows:
                 D = np.column_stack([changes[r] for r in rows])
                 work = partial(self._add, np.array(rows), self._places(rows), rows is held, D, S)
@@ -241,7 +252,7 @@ class _Columns:
             if r in self.slots:
                 self.slots.move_to_end(r)
             else:
-                full = len(self.slots) == self.room
+                full = len(self.slots) == self.capacity
                 self.slots[r] = self.slots.popitem(last=False)[1] if full else len(self.slots)
         return np.array([self.slots[r] for r in rows], np.intp)
 

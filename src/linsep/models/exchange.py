@@ -18,7 +18,7 @@ from linsep.errors import DataError, DataNote, ParameterError
 from linsep.problem import Array, Floats
 
 if TYPE_CHECKING:
-    from linsep.models.perceptron import Perceptron
+    from linsep.models.estimators import Perceptron
 
 Path = str | os.PathLike[str]
 
@@ -70,15 +70,15 @@ def to_liblinear(model: Any, path: Path) -> None:
             labels = labels[::-1]
         else:
             W, b = -W, -b
-    with_offset = bool(b.any()) or getattr(model, "fit_intercept", False)
-    table = np.vstack([W.T, b]) if with_offset else W.T
+    offset = bool(b.any()) or getattr(model, "fit_intercept", False)
+    table = np.vstack([W.T, b]) if offset else W.T
     _feature_names(model)
     header = [
         "solver_type L2R_L1LOSS_SVC_DUAL",  # of LIBLINEAR's losses the nearest to the perceptron's
         f"nr_class {len(labels)}",
         f"label {' '.join(map(str, labels))}",
         f"nr_feature {W.shape[1]}",
-        f"bias {1 if with_offset else -1}",
+        f"bias {1 if offset else -1}",
         "w",
     ]
     with replacing(path) as file:
@@ -128,7 +128,7 @@ def from_liblinear(path: Path) -> Perceptron:
     Returns
     -------
     model : Perceptron
-        It has weights and labels but no run: nothing was learnt here yet.
+        It has weights and labels but no run: nothing was learned here yet.
 
     Raises
     ------
@@ -151,6 +151,14 @@ def from_liblinear(path: Path) -> Perceptron:
     >>> model.coef_, model.classes_
     (array([[ 0.5, -2. ]]), array([-1,  1]))
     """
+    from linsep.models.estimators import Perceptron  # loads scikit-learn
+
+    model: Perceptron = read_liblinear(path, Perceptron)
+    return model
+
+
+def read_liblinear(path: Path, kind: Any) -> Any:
+    """Read LIBLINEAR model text as a perceptron of this class."""
     with open_bytes(path) as file:
         try:
             facts = _header(file)
@@ -158,16 +166,14 @@ def from_liblinear(path: Path) -> Perceptron:
         except (ValueError, KeyError, OverflowError) as error:
             reason = f"its header has no {error}" if isinstance(error, KeyError) else str(error)
             raise DataError(masked(str(path)), f"not LIBLINEAR model text: {reason}") from None
-    from linsep.models.perceptron import Perceptron  # loads scikit-learn
-
-    model = Perceptron(fit_intercept=float(facts["bias"]) >= 0)
+    model = kind(fit_intercept=float(facts["bias"]) >= 0)
     if len(labels) == 2:
         W, b = W[:1], b[:1]  # of two score vectors LIBLINEAR looks at the first only
         if labels[0] < labels[1]:  # our second label is the positive one, theirs the first
             W, b, model.on_plane = -W, -b, 1
         labels = np.sort(labels)
     model.classes_, model.coef_, model.intercept_, model.n_features_in_ = labels, W, b, W.shape[1]
-    model.radius_, model.margin_ = 0.0, math.nan  # of the rows learnt from, of which there are none yet
+    model.radius_, model.margin_ = 0.0, math.nan  # of the rows learned from, of which there are none yet
     model._seed, model._stretches, model._rows_seen = 0, [], 0
     return model
 

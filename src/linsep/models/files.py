@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from importlib.metadata import version
 from typing import Any
 
@@ -9,12 +10,7 @@ import numpy as np
 
 from linsep.learn.hypotheses import Keeper
 from linsep.learn.state_files import CODECS, Codec, Codecs, Path, Reader, RefusedError, Writer, opened, write
-from linsep.models.fewest_errors import FewestErrorsClassifier
-from linsep.models.kernel_perceptron import KernelPerceptron
-from linsep.models.max_margin import MaxMarginClassifier
 from linsep.models.online import SavedKeeper, Stretch
-from linsep.models.passive_aggressive import PassiveAggressive
-from linsep.models.perceptron import Perceptron
 
 _NOUN = "model"
 
@@ -48,8 +44,11 @@ def save(model: Any, path: Path) -> None:
     ('left', True)
     """
     name = type(model).__name__
-    if _KINDS.get(name) is not type(model):
-        raise ValueError(f"{name} is not a kind of model that can be saved: {', '.join(sorted(_KINDS))}")
+    if type(model).__module__ not in (_KINDS.get(name), _ESTIMATORS):
+        hint = ""
+        if hasattr(model, "steps"):  # a pipeline
+            hint = "; save its last step, or train with fit_source(..., scale='standard'): such a model needs no scaler"
+        raise ValueError(f"{name} is not a kind of model that can be saved: {', '.join(sorted(_KINDS))}{hint}")
     write(path, name, {"parameters": model.get_params(deep=False), "attributes": model._state()}, _CODECS)
 
 
@@ -83,10 +82,16 @@ def load(path: Path) -> Any:
     >>> model.partial_fit([[1.0, 1.0]], [2]).n_iter_
     2
     """
+    return load_plain(path, _ESTIMATORS)
+
+
+def load_plain(path: Path, module: str | None = None) -> Any:
+    """Read a model as an object of the class in this module, by default of the one that needs no scikit-learn."""
     with opened(path, _NOUN, _CODECS) as (content, reader):
-        kind = _KINDS.get(content["kind"])
-        if kind is None:
+        home = _KINDS.get(content["kind"])
+        if home is None:
             raise RefusedError(f"a model of kind {content['kind']!r}, which linsep {version('linsep')} does not know")
+        kind = getattr(import_module(module or home), content["kind"])
         parameters = reader.values(content["parameters"])
         unknown = sorted(set(parameters) - set(kind().get_params(deep=False)))
         if unknown:
@@ -131,11 +136,12 @@ _CODECS: Codecs = {
     **CODECS,
 }
 
-# to make another estimator savable, add it here
-_KINDS: dict[str, Any] = {
-    "KernelPerceptron": KernelPerceptron,
-    "FewestErrorsClassifier": FewestErrorsClassifier,
-    "MaxMarginClassifier": MaxMarginClassifier,
-    "PassiveAggressive": PassiveAggressive,
-    "Perceptron": Perceptron,
+# where each kind of model is defined, and all of them as scikit-learn's classifiers
+_KINDS = {
+    "KernelPerceptron": "linsep.models.kernel_perceptron",
+    "FewestErrorsClassifier": "linsep.models.fewest_classifier",
+    "MaxMarginClassifier": "linsep.models.max_margin",
+    "PassiveAggressive": "linsep.models.passive_aggressive",
+    "Perceptron": "linsep.models.perceptron",
 }
+_ESTIMATORS = "linsep.models.estimators"

@@ -12,12 +12,12 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from linsep.clock import Clock
 from linsep.data.labels import classes_and_codes
 from linsep.data.scaling import Scaler
 from linsep.data.source import Block, Source, until_settled
+from linsep.data.sparse import is_sparse
 from linsep.errors import DataError, ParameterError
 from linsep.learn import driver
 from linsep.learn.checkpoints import Checkpoint
@@ -35,6 +35,7 @@ from linsep.learn.problems import (
 from linsep.learn.surveys import norm
 from linsep.learn.votes import new_keeper
 from linsep.models.online import Online
+from linsep.models.proving import Outlook
 from linsep.models.reading_memory import remember
 from linsep.problem import Array, Problem, Weights
 
@@ -50,7 +51,9 @@ def fit_source(
     evaluate: bool = True,
     watch: Watch | None = None,
     clock: Clock | None = None,
-    cache: str = "auto",
+    cache: str | None = None,
+    cache_mb: int | None = None,
+    outlook: Outlook | None = None,
 ) -> Online:
     r"""Train a perceptron, or another online classifier, from files of any size in bounded memory.
 
@@ -68,9 +71,9 @@ def fit_source(
         What `read` returns.
     scale : {"none", "unit", "standard"}
         Train on the rows divided by the largest norm, or with mean and deviation of every column taken out (sparse
-        columns keep their mean). Weights, radius and margin are handed over in the units of the file.
+        columns keep their mean). Weights, radius and margin are returned in the units of the file.
     checkpoint : path, optional
-        Write there, every so many seconds and at the end, what it takes to go on after an interruption.
+        Write there, every ``every`` seconds and at the end, what it takes to resume after an interruption.
     every : float
         Seconds between two checkpoints.
     resume : bool
@@ -83,8 +86,13 @@ def fit_source(
         Told of progress: pass, rows visited in it, mistakes so far, loss of the pass.
     clock : Clock, optional
         May end the run: asked after every piece of work.
-    cache : str
-        Where parsed rows are kept for later passes, as `Source.caching` has it; "none" reads the files each time.
+    cache : str, optional
+        Where rows are kept for later passes, by default as `read` was told: ``"auto"``, ``"none"`` or a folder.
+    cache_mb : int, optional
+        How many megabytes of them stay in memory, by default as `read` was told.
+    outlook : callable, optional
+        Told before every pass, once it is proved that some plane separates the rows: how many mistakes the theorem
+        allows in all, and what the largest margin is at most.
 
     Returns
     -------
@@ -112,7 +120,8 @@ def fit_source(
                 saved.keep(problem, parameters.seed, state)
 
         with overflow_explained():
-            fitted = driver.fit(problem, parameters, state, Hooks(watch, clock, keep, evaluate=evaluate))
+            hooks = Hooks(watch, clock, keep, model._prover(parameters, outlook), evaluate)
+            fitted = driver.fit(problem, parameters, state, hooks)
         return adopted(model, source, fitted)
 
     def job() -> Online:
@@ -129,7 +138,8 @@ def fit_source(
             problem = source_problem(source, parameters, scale, None, size)
             return run(problem, parameters, _begin(model, problem, start))
 
-    with source.caching(cache):
+    once = model.max_iter == 1 and not evaluate and scale == "none"
+    with source.caching("none" if once else cache, cache_mb):
         return until_settled(job)
 
 
@@ -211,7 +221,7 @@ def fitted_rows(model: Any, source: Source, blocks: Iterable[Block]) -> Iterator
         # the columns are already those of the model, in its order
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
         for X, y, _ in blocks:
-            if sp.issparse(X) and X.shape[1] != d and source.layout is None:
+            if is_sparse(X) and X.shape[1] != d and source.layout is None:
                 if X.shape[1] > d and not told:  # as LIBLINEAR does: what was never seen has no weight
                     warnings.warn(f"features beyond the {d} of the model are left out", UserWarning, stacklevel=2)
                     told = True

@@ -7,28 +7,22 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
-from linsep.data.labels import at_least_two_classes, check_same_length, class_codes, classes_and_codes, example_weights
+from linsep.data.labels import at_least_two_classes, class_codes, example_weights, labels_of
 from linsep.data.matrices import refuse_not_finite
 from linsep.learn.state_files import must
 from linsep.learn.votes import Vote
-from linsep.models.dual_passes import Kernel, Machines, Mistakes, Run
+from linsep.models.dual_passes import Kernel, Machines, Mistakes, Pool, Run
+from linsep.models.learner import Learner
 from linsep.models.online import need, number, one_of, whole
-from linsep.models.saved_state import Savable
-from linsep.models.validation import checked_labels, checked_matrix
 from linsep.problem import Array, Floats, Stop
 
 
-class KernelPerceptron(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class KernelPerceptron(Learner):
     """The perceptron with a kernel: planes in a space of features that are never computed.
 
     The weights are a sum of rows that erred, so a score is a sum of kernel values ``Σ alpha_i y_i k(x_i, x)``, and all
-    that is learnt is how often each row erred. There is no offset: a kernel with a constant part has one.
+    that is learned is how often each row erred. There is no offset: a kernel with a constant part has one.
 
     Parameters
     ----------
@@ -42,11 +36,11 @@ class KernelPerceptron(Savable, ClassifierMixin, BaseEstimator):  # type: ignore
     coef0 : float, default=1.0
         Of the polynomial; 0 leaves products of exactly ``degree`` features.
     shuffle : bool, default=True
-        Whether every pass looks at the rows in a fresh random order, or in the order given.
+        Whether every pass visits the rows in a fresh random order, or in the order given.
     max_iter : int, default=1000
         Largest number of passes.
     keep : {"last", "average", "vote"}, default="last"
-        Which hypothesis to hand over, as for `Perceptron`.
+        Which hypothesis to return, as for `Perceptron`.
     multi_class : {"argmax", "ovr"}, default="argmax"
         More than two classes: one machine that compares all classes, or one binary machine per class.
     on_plane : {-1, 1}, default=-1
@@ -69,7 +63,7 @@ class KernelPerceptron(Savable, ClassifierMixin, BaseEstimator):  # type: ignore
         These rows; none for a precomputed kernel.
     dual_coef_ : ndarray of shape (1, support) or (classes, support)
         The factor of each: for "last" its mistakes with the sign of its label, for "average" the mean of these over
-        all looks; for "vote" those of the last hypothesis.
+        all visits; for "vote" those of the last hypothesis.
     classes_ : ndarray of shape (classes,)
     n_iter_, mistakes_, stop_reason_
         Passes and mistakes made, and why the run ended: "separated" or "max_iter".
@@ -134,12 +128,6 @@ class KernelPerceptron(Savable, ClassifierMixin, BaseEstimator):  # type: ignore
         self.cache_size = cache_size
         self.random_state = random_state
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.kernel != "precomputed"
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        return tags
-
     # -----------------------------------------------------------------------------------------------------------
     # Training
 
@@ -151,7 +139,7 @@ class KernelPerceptron(Savable, ClassifierMixin, BaseEstimator):  # type: ignore
         X : array-like or sparse matrix of shape (n, d), or (n, n) for a precomputed kernel
         y : array-like of shape (n,)
         sample_weight : array-like of shape (n,), default=None
-            Factors of the steps; a row of weight 0 is not looked at.
+            Factors of the steps; a row of weight 0 is not visited.
 
         Returns
         -------
@@ -171,12 +159,11 @@ class KernelPerceptron(Savable, ClassifierMixin, BaseEstimator):  # type: ignore
                 f"max_iter={self.max_iter} ended the run while the last pass still made {last} "
                 f"mistake{'s' * (last != 1)}. If the kernel can separate the rows, a larger max_iter will; if it "
                 "cannot, keep='average' is the better choice.",
-                ConvergenceWarning,
+                self._budget_warning,
                 stacklevel=2,
             )
         return self
 
-    @available_if(lambda self: self.kernel != "precomputed")  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Make one pass over some more rows; not for a precomputed kernel.
 
@@ -197,11 +184,7 @@ class KernelPerceptron(Savable, ClassifierMixin, BaseEstimator):  # type: ignore
             raise ValueError("class_weight 'balanced' is not supported for partial_fit: it needs all labels at once")
         fresh = not hasattr(self, "classes_")
         X, y = self._rows_and_labels(X, y, reset=fresh)
-        known = [] if fresh else [self.classes_]
-        expected = [] if classes is None else [checked_labels(classes)]
-        merged, _ = classes_and_codes(np.concatenate([*known, *expected, y]))
-        if not fresh and len(merged) == len(self.classes_):
-            merged = self.classes_
+        merged = self._merged_classes(None if fresh else self.classes_, classes, y)
         codes = class_codes(y, merged)
         weight = example_weights(X, sample_weight, self.class_weight, merged, codes)
         if fresh:
@@ -214,19 +197,19 @@ class KernelPerceptron(Savable, ClassifierMixin, BaseEstimator):  # type: ignore
     def _forget(self, X: Any, classes: Array) -> None:
         """Start a new record."""
         self.classes_ = classes
-        self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        self._seed = int(self._generator().randint(np.iinfo(np.int32).max))
         self._gamma = self._gamma_for(X)
         self._support: Any = sp.csr_array(X[:0]) if sp.issparse(X) else X[:0].copy()
         self._codes, self._steps = np.empty(0, np.int64), np.empty(0)  # of the support rows
         self.support_ = np.empty(0, np.int64)
-        # mistakes in order, of which every hypothesis is a sum: support row, weight vector concerned, looks before
+        # mistakes in order, of which every hypothesis is a sum: support row, weight vector concerned, visits before
         self._place, self._machine, self._look = (np.empty(0, np.int64) for _ in range(3))
         self._looked = self._rows_seen = 0
         self.trace_ = np.empty(0, np.int64)
         self._passes = np.empty(0, np.int64)
 
     def _grow(self, classes: Array) -> None:
-        """Make room for classes that were not there before: one binary machine is two opposite ones."""
+        """Take in classes that were not there before: one binary machine is two opposite ones."""
         places, old = class_codes(self.classes_, classes), len(self.classes_)
         self.classes_ = classes
         self._codes = np.full_like(self._codes, places[0]) if old == 1 else places[self._codes]
@@ -244,20 +227,16 @@ class KernelPerceptron(Savable, ClassifierMixin, BaseEstimator):  # type: ignore
             self._place, self._look = np.repeat(self._place, 2), np.repeat(self._look, 2)
 
     def _learn(self, X: Any, codes: Array, weight: Floats, max_iter: int) -> None:
-        """Go on with so many passes over some rows, which join the support rows there are as they err."""
+        """Make more passes over some rows, which join the support rows as they err."""
         old, passes_before = self._support.shape[0], len(self._passes)
         pool = X if old == 0 else _stack(self._support, X)
         run = Run(
             self._kernel(),
-            pool,
-            np.append(self._codes, codes),
-            np.append(self._steps, weight),
+            Pool(pool, np.append(self._codes, codes), np.append(self._steps, weight), first=old),
             self._machines(),
-            Mistakes(self._place.tolist(), self._machine.tolist(), self._look.tolist()),
-            first=old,
-            looked=self._looked,
+            Mistakes(self._place.tolist(), self._machine.tolist(), self._look.tolist(), self._looked),
             budget=self.budget,
-            room=self._room(pool.shape[0]),
+            capacity=self._capacity(pool.shape[0]),
         )
 
         def shuffle(number: int, order: Array) -> None:  # as Perceptron does
@@ -266,8 +245,8 @@ class KernelPerceptron(Savable, ClassifierMixin, BaseEstimator):  # type: ignore
 
         self.stop_reason_ = str(run.train(max_iter, shuffle))
         kept, self._place = np.unique(np.array(run.mistakes.place, np.int64), return_inverse=True)
-        self._machine, self._look = np.array(run.mistakes.machine, np.int64), np.array(run.mistakes.look, np.int64)
-        self._looked = run.looked
+        self._machine, self._look = np.array(run.mistakes.machine, np.int64), np.array(run.mistakes.visit, np.int64)
+        self._looked = run.mistakes.visited
         self._support = sp.csr_array(pool[kept]) if sp.issparse(pool) else pool[kept]
         if self.kernel == "precomputed":
             self._support = X[:0]
@@ -291,8 +270,8 @@ class KernelPerceptron(Savable, ClassifierMixin, BaseEstimator):  # type: ignore
             return Machines(classes, self.multi_class == "ovr")
         return Machines(1, True, classes - 1)
 
-    def _room(self, columns: int) -> int:
-        """Return for how many rows there is room in the cache, of so many kernel values each."""
+    def _capacity(self, columns: int) -> int:
+        """Return how many rows the cache holds, each with this number of kernel values."""
         return int(self.cache_size * 2**17) // max(1, columns)
 
     # -----------------------------------------------------------------------------------------------------------
@@ -309,10 +288,10 @@ class KernelPerceptron(Savable, ClassifierMixin, BaseEstimator):  # type: ignore
         -------
         scores : ndarray of shape (m,) or (m, classes)
         """
-        check_is_fitted(self, "dual_coef_")
-        X = self._finite(checked_matrix(self, X, reset=False))
+        self._check_fitted("dual_coef_")
+        X = self._finite(self._matrix(X, reset=False))
         S = np.zeros((X.shape[0], len(self.dual_coef_)))
-        kernel, size = self._kernel(), max(16, self._room(len(self.support_)))
+        kernel, size = self._kernel(), max(16, self._capacity(len(self.support_)))
         sweep = self._vote().sweep(self.on_plane) if self.keep == "vote" else None
         for begin in range(0, len(S), size):
             block, part = X[begin : begin + size], S[begin : begin + size]
@@ -334,16 +313,12 @@ class KernelPerceptron(Savable, ClassifierMixin, BaseEstimator):  # type: ignore
         -------
         labels : ndarray of shape (m,)
         """
-        S = self.decision_function(X)
-        if S.ndim > 1:
-            return np.take(self.classes_, S.argmax(axis=1))
-        side = np.where(S == 0, self.on_plane, S) > 0
-        return np.take(self.classes_, np.minimum(side, len(self.classes_) - 1))
+        return labels_of(self.decision_function(X), self.classes_, self.on_plane)
 
     def _vote(self) -> Vote:
         """Return all hypotheses, each with its votes."""
         vote = Vote(self.multi_class == "ovr")
-        vote.machines, vote.looked = len(self.dual_coef_), self._looked
+        vote.machines, vote.visited = len(self.dual_coef_), self._looked
         vote.codes = [np.ones_like(self._codes) if len(self.classes_) == 1 else self._codes]
         vote.steps, vote.looks = [self._steps], [self._look]
         vote.trace = [(self._place * vote.machines + self._machine).astype(np.uint64)]
@@ -392,12 +367,8 @@ class KernelPerceptron(Savable, ClassifierMixin, BaseEstimator):  # type: ignore
     # Checks
 
     def _rows_and_labels(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Array]:
-        if y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        X = self._finite(checked_matrix(self, X, reset=reset))
-        y = checked_labels(y)
-        check_same_length(X, y)
-        return X, y
+        X, y = super()._rows_and_labels(X, y, reset=reset)
+        return self._finite(X), y
 
     def _finite(self, X: Any) -> Any:
         """Return rows as float64, none of them NaN or infinite."""

@@ -8,19 +8,16 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
 
-from linsep.data.labels import as_examples, check_same_length, class_codes
+from linsep.data.labels import as_examples, class_codes, labels_of
 from linsep.data.matrices import refuse_not_finite, to_rows
 from linsep.learn.state_files import must
 from linsep.learn.surveys import Survey, norm, scores, survey
-from linsep.models.saved_state import Savable
-from linsep.models.validation import checked_labels, checked_matrix
+from linsep.models.learner import Learner
 from linsep.problem import Array, Floats, Weights
 
 
-class Linear(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class Linear(Learner):
     """What every linear classifier shares: a plane for two classes, one weight vector per class for more."""
 
     coef_: Floats
@@ -28,11 +25,6 @@ class Linear(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     classes_: Array
     on_plane: int
     _needs = frozenset({"coef_", "intercept_", "classes_", "n_features_in_"})
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
     def decision_function(self, X: Any) -> Floats:
         """Return the score ``w·x + b`` of every row: shape (n,) for two classes, (n, classes) for more.
@@ -45,8 +37,8 @@ class Linear(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         scores : ndarray of shape (n,) or (n, classes)
         """
-        check_is_fitted(self, "coef_")
-        X = checked_matrix(self, X, reset=False)
+        self._check_fitted("coef_")
+        X = self._matrix(X, reset=False)
         S = scores(to_rows(X), self.coef_, self.intercept_)
         if not np.isfinite(S).all():
             refuse_not_finite(X, self.coef_, getattr(self, "feature_names_in_", None))
@@ -63,11 +55,7 @@ class Linear(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         labels : ndarray of shape (n,)
         """
-        S = self.decision_function(X)
-        if S.ndim > 1:
-            return np.take(self.classes_, S.argmax(axis=1))
-        side = np.where(S == 0, self.on_plane, S) > 0
-        return np.take(self.classes_, np.minimum(side, len(self.classes_) - 1))
+        return labels_of(self.decision_function(X), self.classes_, self.on_plane)
 
     def distance(self, X: Any) -> Floats:
         """Return the signed distance of every row to the plane, ``s(x)/‖w‖``.
@@ -128,10 +116,9 @@ class Linear(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._survey(X, y).smallest / (norm(self.coef_) or math.nan)
 
     def _survey(self, X: Any, y: Any) -> Survey:
-        check_is_fitted(self, "coef_")
-        X = checked_matrix(self, X, reset=False)
-        y = class_codes(checked_labels(y), self.classes_)
-        check_same_length(X, y)
+        self._check_fitted("coef_")
+        X, y = self._rows_and_labels(X, y, reset=False)
+        y = class_codes(y, self.classes_)
         data = as_examples(to_rows(X), y, len(self.coef_), np.ones(len(y)))
         with self._explained(X, self.coef_):
             return survey(

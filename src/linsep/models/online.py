@@ -5,37 +5,35 @@ from __future__ import annotations
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
 from numbers import Integral, Real
-from typing import Any, NamedTuple, ParamSpec, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, Self
 
 import numpy as np
-import scipy.sparse as sp
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
-from linsep.data.labels import at_least_two_classes, check_same_length, class_codes, classes_and_codes, example_weights
-from linsep.data.matrices import refuse_not_finite
+from linsep.data.labels import at_least_two_classes, class_codes, example_weights
+from linsep.data.matrices import refuse_not_finite, refuse_rounding
+from linsep.data.sparse import is_sparse
 from linsep.errors import DataError, ParameterError
 from linsep.learn import driver
 from linsep.learn.driver import Fitted
 from linsep.learn.hypotheses import Keeper, grown
 from linsep.learn.kernels import AnyRule
-from linsep.learn.parameters import Parameters
-from linsep.learn.passes import Hooks, State, Watch
+from linsep.learn.parameters import Parameters, start_from
+from linsep.learn.passes import Hooks, State
 from linsep.learn.problems import array_problem
 from linsep.learn.state_files import must
 from linsep.learn.surveys import norm
 from linsep.learn.votes import KEEPERS, Vote, new_keeper
 from linsep.models.linear import Linear
-from linsep.models.validation import checked_labels, checked_matrix
+from linsep.models.proving import Outlook, Prover, check_kept, refutation_of, saved_proof
+from linsep.models.telling import advice_after, progress
 from linsep.problem import Array, Floats, Pass, Run, Stop, Weights
+
+if TYPE_CHECKING:
+    from linsep.prove.run_refutations import RunRefutation
 
 P = ParamSpec("P")
 
@@ -63,13 +61,12 @@ class Stretch(NamedTuple):
     @staticmethod
     def from_tables(trace: Array, passes: Array, table: Array, stops: Any) -> list[Stretch]:
         """Return the stretches that were written as these tables; refuse anything else."""
-        shapes = passes.shape[1:] == (len(Pass._fields),) and table.shape[1:] == (5,)
-        must(shapes and trace.dtype in (np.uint32, np.uint64), "its run")
+        must(table.shape[1:] == (5,) and trace.dtype in (np.uint32, np.uint64), "its run")
         must(bool((table >= 0).all()) and bool((table[:, 3] > 0).all()), "negative counts in its run")
         # as Python integers, which cannot overflow
         counted = sum(table[:, 1].tolist()) == len(passes) and sum(table[:, 2].tolist()) == len(trace)
         must(counted, "the counts of its run")
-        entries = [Pass(int(made), *rest) for made, *rest in passes.tolist()]
+        entries = Pass.from_table(passes)
         stretches, first_pass, first_mistake = [], 0, 0
         for stop, made, kept, machines, first_row in table.tolist():
             part = entries[first_pass : first_pass + made], trace[first_mistake : first_mistake + kept]
@@ -100,8 +97,10 @@ class Online(Linear, ABC):
     multi_class: str
     class_weight: Any
     warm_start: bool
-    random_state: Any
+    scaling_: dict[str, Any]  # how rows were scaled in training, if they were
+    mixing_: dict[str, Any]  # how shards were mixed, on a cluster
     verbose: int
+    prove: bool
     _needs = Linear._needs | {"_seed", "_stretches", "_rows_seen", "radius_", "margin_"}
     # of the perceptron alone
     eta0: float = 1.0
@@ -154,6 +153,8 @@ class Online(Linear, ABC):
         self : the classifier
         """
         self._check_parameters()
+        if getattr(self, "prove", False) or getattr(self, "target_margin", None) is not None:  # a proof is about X
+            refuse_rounding(X)
         X, y = self._rows_and_labels(X, y, reset=True)
         classes, y = at_least_two_classes(y)
         start = Weights(*self._first_weights(X.shape[1], classes, coef_init, intercept_init))
@@ -161,9 +162,9 @@ class Online(Linear, ABC):
         weight = example_weights(X, sample_weight, None, classes, y)
         fitted = self._train(X, y, classes, weight, parameters, State.begin(start, self._new_keeper()))
         self._adopt(fitted)
-        seen = fitted.survey
-        if fitted.run.stop in (Stop.MAX_ITER, Stop.MAX_UPDATES) and (seen.wrong or not parameters.aggressive):
-            self._warn(fitted.run, seen.wrong, seen.rows)
+        advice = advice_after(self, fitted)
+        if advice:
+            warnings.warn(advice, self._budget_warning, stacklevel=2)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -192,11 +193,7 @@ class Online(Linear, ABC):
             )
         fresh = not hasattr(self, "coef_")
         X, y = self._rows_and_labels(X, y, reset=fresh)
-        known = [] if fresh else [self.classes_]
-        expected = [] if classes is None else [checked_labels(classes)]
-        merged, _ = classes_and_codes(np.concatenate([*known, *expected, y]))
-        if not fresh and len(merged) == len(self.classes_):
-            merged = self.classes_  # in the order they have, which need not be the sorted one
+        merged = self._merged_classes(None if fresh else self.classes_, classes, y)
         codes = class_codes(y, merged)
         weight = example_weights(X, sample_weight, None, merged, codes)
         if fresh:
@@ -216,16 +213,21 @@ class Online(Linear, ABC):
         self, X: Any, codes: Array, classes: Array, weight: Floats, parameters: Parameters, state: State
     ) -> Fitted:
         """Train from rows in memory."""
-        with self._explained(X, state.weights.W), self._progress(parameters.max_iter) as watch:
+        with self._explained(X, state.weights.W), progress(self.verbose, parameters.max_iter) as told:
             problem = array_problem(X, codes, classes, weight, parameters, state.weights)
-            return driver.fit(problem, parameters, state, Hooks(watch))
+            prover = None if parameters.once else self._prover(parameters, told.outlook)
+            return driver.fit(problem, parameters, state, Hooks(told.watch, prover=prover))
+
+    def _prover(self, parameters: Parameters, outlook: Outlook | None = None, **others: Any) -> Prover | None:
+        """Return who looks for a proof that no plane separates the rows, if anybody is to."""
+        return Prover(parameters, outlook, **others) if self.prove else None
 
     def _new_keeper(self) -> Keeper:
         """Return what keeps the hypothesis that is asked for."""
         return new_keeper(self.keep, self.multi_class == "ovr")
 
     def _draw_seed(self) -> int:
-        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        return int(self._generator().randint(np.iinfo(np.int32).max))
 
     def _adopt(self, fitted: Fitted, going_on: bool = False) -> None:
         """Take over what a run has learned, and note what it recorded."""
@@ -237,8 +239,10 @@ class Online(Linear, ABC):
         keeper, seen = fitted.keeper, fitted.survey
         self.classes_ = fitted.classes
         self.coef_, self.intercept_ = keeper.plane(fitted.weights)
-        for name in ("_last", "_keeper"):
+        for name in ("_last", "_keeper", "_proof"):
             self.__dict__.pop(name, None)
+        if fitted.proof is not None:
+            self._proof = saved_proof(fitted.proof)
         if keeper.kind != "last":
             self._last, self._keeper = (fitted.weights.W, fitted.weights.b), keeper
         if fitted.first is not None:
@@ -257,20 +261,11 @@ class Online(Linear, ABC):
                 what = "{0} needs the same classes and number of features as the fit before"
                 raise DataError("", what, ("warm_start",))
             W, b = (part.copy() for part in self._last_weights())
-        for name, given, target in (("coef_init", coef_init, W), ("intercept_init", intercept_init, b)):
-            if given is not None:
-                values = np.asarray(given, dtype=np.float64)
-                if values.size != target.size or (values.ndim > 1 and values.shape != target.shape):
-                    raise ValueError(f"{name} has shape {values.shape}, expected {target.shape}")
-                if not np.isfinite(values).all():
-                    raise ValueError(f"{name} contains NaN or infinity")
-                target[...] = values.reshape(target.shape)
-        if intercept_init is not None and not self.fit_intercept:
-            raise ValueError("intercept_init is given, but fit_intercept=False learns no offset")
+        start_from(W, b, coef_init, intercept_init, self.fit_intercept)
         return W, b
 
     def _last_weights(self) -> tuple[Floats, Floats]:
-        """Return the weights and offsets to go on from, whichever ones were handed over."""
+        """Return the weights and offsets to go on from, whichever ones were returned."""
         W, b = self.__dict__.get("_last", (self.coef_, self.intercept_))
         return W, b
 
@@ -305,9 +300,9 @@ class Online(Linear, ABC):
         keeper = self.__dict__.get("_keeper")
         if not isinstance(keeper, Vote):
             return super().decision_function(X)
-        check_is_fitted(self, "coef_")
-        X = checked_matrix(self, X, reset=False)
-        if not np.isfinite(X.data if sp.issparse(X) else X).all():
+        self._check_fitted("coef_")
+        X = self._matrix(X, reset=False)
+        if not np.isfinite(X.data if is_sparse(X) else X).all():
             refuse_not_finite(X, self.coef_, getattr(self, "feature_names_in_", None))
         V = keeper.votes(X, self.on_plane)
         return V[:, 0] if V.shape[1] == 1 else V
@@ -327,6 +322,13 @@ class Online(Linear, ABC):
         if not recorded:
             raise AttributeError("the weights of this model came from elsewhere: there was no run")
         return str(recorded[-1].run.stop)
+
+    @property
+    def refutation_(self) -> RunRefutation | None:
+        """The proof that no plane separates the rows, None unless the run ended with it."""
+        self._recorded()
+        proof = self.__dict__.get("_proof")
+        return None if proof is None else refutation_of(self, proof)
 
     @property
     def mistakes_(self) -> int:
@@ -350,7 +352,7 @@ class Online(Linear, ABC):
 
     @property
     def history_(self) -> dict[str, Array]:
-        """For each pass its mistakes, loss, validation error and seconds."""
+        """For each pass its mistakes, loss, validation error, seconds, and work of a search for a proof after it."""
         passes = [entry for stretch in self._recorded() for entry in stretch.run.passes]
         return {name: np.array([getattr(entry, name) for entry in passes]) for name in Pass._fields}
 
@@ -361,46 +363,7 @@ class Online(Linear, ABC):
             raise AttributeError(f"this {type(self).__name__} is not fitted yet: call fit first") from None
 
     # -----------------------------------------------------------------------------------------------------------
-    # Words to the user
-
-    def _warn(self, run: Run, wrong: int, rows: int) -> None:
-        budget = f"{run.stop}={self.max_iter if run.stop is Stop.MAX_ITER else self.max_updates}"
-        last = run.passes[-1].mistakes
-        warnings.warn(
-            f"{budget} ended the run while the last pass still made {last} mistake{'s' * (last != 1)}; "
-            f"{wrong} of {rows} rows are on the wrong side. If some plane separates the data, a larger {run.stop} or "
-            "scaled features (StandardScaler) will find one. If none does, no number of passes will: set tol or "
-            "early_stopping to stop sooner. linsep.separate tells which, with a proof.",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
-
-    @contextmanager
-    def _progress(self, passes: int) -> Iterator[Watch | None]:
-        """Show a progress bar on standard error while training, if asked to."""
-        if not self.verbose:
-            yield None
-            return
-        columns = (
-            TextColumn("pass {task.completed}/{task.total}"),
-            BarColumn(),
-            TextColumn("{task.fields[made]} mistakes, loss {task.fields[loss]:.4g}"),
-            TimeElapsedColumn(),
-        )
-        with Progress(*columns, console=Console(stderr=True)) as progress:
-            task = progress.add_task("", total=passes, made=0, loss=0.0)
-            yield lambda number, _, made, loss: progress.update(task, completed=number + 1, made=made, loss=loss)
-
-    # -----------------------------------------------------------------------------------------------------------
     # Checks
-
-    def _rows_and_labels(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Array]:
-        if y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        X = checked_matrix(self, X, reset=reset)
-        y = checked_labels(y)
-        check_same_length(X, y)
-        return X, y
 
     def _check_state(self) -> None:
         """Refuse, besides, a run that does not belong to the rows that were seen, or to the weights."""
@@ -425,6 +388,8 @@ class Online(Linear, ABC):
         if saved is not None:
             must(type(saved) is SavedKeeper and saved.kind in KEEPERS, "what it keeps")
             self._keeper = KEEPERS[saved.kind].from_state(saved.arrays, weights)
+        if "_proof" in self.__dict__:
+            check_kept(self._proof, rows, len(self.classes_))
 
     def _check_parameters(self) -> None:
         need(self, whole(self.max_iter) and self.max_iter >= 1, "max_iter", "a positive whole number")
@@ -437,6 +402,7 @@ class Online(Linear, ABC):
         share = self.validation_fraction
         need(self, number(share) and 0 < share < 1, "validation_fraction", "between 0 and 1")
         one_of(self, "multi_class", ("argmax", "ovr"))
+        one_of(self, "prove", (True, False))
         one_of(self, "on_plane", (-1, 1))
 
 
@@ -490,5 +456,5 @@ def whole(value: Any) -> bool:
 
 
 def _machines(classes: Array) -> int:
-    """Return how many weight vectors so many classes have."""
+    """Return the number of weight vectors for a number of classes."""
     return 1 if len(classes) <= 2 else len(classes)

@@ -7,6 +7,7 @@ from typing import Any
 
 from linsep.learn.kernels import Aggression, AnyRule
 from linsep.models.online import Online, advising, need, number, one_of
+from linsep.models.proving import Prover
 
 _KEEP = ("last", "best", "average")
 
@@ -42,7 +43,7 @@ class PassiveAggressive(Online):
     validation_fraction : float, default=0.1
         Share of the rows to hold out.
     keep : {"last", "best", "average"}, default="last"
-        Which hypothesis the run hands over, as for `Perceptron`.
+        Which hypothesis the run returns, as for `Perceptron`.
     multi_class : {"argmax", "ovr"}, default="argmax"
         More than two classes: the true class and its highest rival move apart, or one binary machine per class.
     on_plane : {-1, 1}, default=-1
@@ -55,6 +56,8 @@ class PassiveAggressive(Online):
         Seed of the shuffling and of the rows held out.
     verbose : int, default=0
         1 shows a progress bar.
+    prove : bool, default=True
+        As for `Perceptron`; used by "pa" alone, as the others are made for data that no plane separates.
 
     Attributes
     ----------
@@ -111,6 +114,7 @@ class PassiveAggressive(Online):
         warm_start: bool = False,
         random_state: Any = 0,
         verbose: int = 0,
+        prove: bool = True,
     ) -> None:
         self.variant = variant
         self.C = C
@@ -129,6 +133,7 @@ class PassiveAggressive(Online):
         self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
+        self.prove = prove
 
     def _rule(self) -> AnyRule:
         """Return when an example changes the weights, and by how much."""
@@ -138,6 +143,10 @@ class PassiveAggressive(Online):
             cap=float(self.C) if self.variant == "pa1" else math.inf,
             soft=0.5 / self.C if self.variant == "pa2" else 0.0,
         )
+
+    def _prover(self, *given: Any, **others: Any) -> Prover | None:
+        """Return who looks for a proof: "pa" alone has to have every row right."""
+        return super()._prover(*given, **others) if self.variant == "pa" else None
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

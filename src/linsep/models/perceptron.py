@@ -46,7 +46,7 @@ class Perceptron(Online):
         If given, stop as soon as the number of mistakes proves that no plane has this margin. With an offset it is
         the margin of the points ``(x, 1)``.
     keep : {"last", "best", "average", "vote"}, default="last"
-        Which hypothesis the run hands over: the last weights; those with the fewest training errors among the ones
+        Which hypothesis the run returns: the last weights; those with the fewest training errors among the ones
         that were evaluated, one of each pass (the pocket); their mean over all examples looked at; or all of them,
         each with one vote for every example after which it was there. ``partial_fit`` always goes on from the last.
     update_margin : float, default=0.0
@@ -67,6 +67,9 @@ class Perceptron(Online):
         Seed of the shuffling and of the rows held out.
     verbose : int, default=0
         1 shows a progress bar.
+    prove : bool, default=True
+        Whether a run that makes no progress looks for a proof that no plane separates the rows, and stops with it:
+        first after 10 passes, then each time their number has doubled, with at most as much work as training took.
 
     Attributes
     ----------
@@ -84,7 +87,11 @@ class Perceptron(Online):
     feature_names_in_ : ndarray of shape (d,)
         Names of the features, where the rows came with names.
     stop_reason_ : str
-        Why the run ended: "separated", "max_iter", "max_updates", "loss_plateau", "validation" or "margin_refuted".
+        Why the run ended: "separated", "max_iter", "max_updates", "loss_plateau", "validation", "not_separable" or
+        "margin_refuted".
+    refutation_ : Refutation or None
+        The proof with which a run ended "not_separable": ``rows`` of the data and exact ``multipliers``. Its
+        ``check(X, y)`` checks it once more.
     mistakes_ : int
         Mistakes made in training, which is also the number of updates.
     mistake_counts_ : ndarray of shape (n,)
@@ -92,7 +99,8 @@ class Perceptron(Online):
     trace_ : ndarray of shape (mistakes,)
         Rows on which the mistakes fell, in order.
     history_ : dict of ndarray
-        For each pass its mistakes, loss (of each row at the moment it was looked at), validation error, seconds.
+        For each pass its mistakes, loss (of each row at the moment it was looked at), validation error, seconds, and
+        ``proof_work``: what a search for a proof after it took, in the seconds that stand for such work everywhere.
     radius_ : float
         Largest norm of a training row.
     margin_ : float
@@ -150,6 +158,7 @@ class Perceptron(Online):
         warm_start: bool = False,
         random_state: Any = 0,
         verbose: int = 0,
+        prove: bool = True,
     ) -> None:
         self.fit_intercept = fit_intercept
         self.eta0 = eta0
@@ -171,6 +180,7 @@ class Perceptron(Online):
         self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
+        self.prove = prove
 
     def _rule(self) -> AnyRule:
         """Return when an example changes the weights, and by how much."""
@@ -186,7 +196,8 @@ class Perceptron(Online):
         need(self, target is None or (number(target) and target > 0), "target_margin", "None or a positive number")
         one_of(self, "keep", _KEEP)
         if self.keep != "last" and self.order is not None:
-            raise ValueError(f"keep={self.keep!r} needs passes over all rows, which order={self.order!r} does not make")
+            what = "{0} needs passes over all rows, which {1} does not make"
+            raise DataError("", what, ("keep", self.keep), ("order", self.order))
         need(self, number(margin) and margin >= 0, "update_margin", "a number that is not negative")
         one_of(self, "mistake", ("violation", "prediction"))
         if self.mistake == "prediction" and margin > 0:

@@ -57,14 +57,13 @@ def seconds(A: Any) -> float:
 
 def pivots(A: Any) -> tuple[list[int], list[int]]:
     """Return rows and columns of ``A``, as many as its rank, that cross in an invertible matrix."""
-    columns = leading(nmod_mat(A, PRIME))
-    rows = leading(nmod_mat(A, PRIME).transpose())
+    columns = leading(*nmod_mat(A, PRIME).rref())
+    rows = leading(*nmod_mat(A, PRIME).transpose().rref())
     return rows, columns
 
 
-def leading(M: Any) -> list[int]:
-    """Return the columns in which the rows of the reduced echelon form begin: independent ones, the first possible."""
-    echelon, rank = M.rref()
+def leading(echelon: Any, rank: int) -> list[int]:
+    """Return the columns in which the rows of an echelon form begin: independent ones, the first possible."""
     found: list[int] = []
     j = 0
     for i in range(rank):
@@ -171,26 +170,26 @@ def nearest(A: Any, start: list[int], weights: Floats, clock: Clock) -> tuple[An
     begin with and their weights.
     """
     G = A * A.transpose()
-    S, lam = _independent(A, start, weights)
+    S, multipliers = _independent(A, start, weights)
     while True:
-        S, lam, mu, origin = _corral(G, S, lam, clock)
+        S, multipliers, mu, origin = _corral(G, S, multipliers, clock)
         if origin:
-            return None, _positive(S, whole(lam))
+            return None, _positive(S, whole(multipliers))
         x = _combined(A, S, mu)
         heights = [row[0] for row in (A * x.transpose()).tolist()]
         lowest = min(range(len(heights)), key=heights.__getitem__)
         if heights[lowest] > 0:
             return x, None
         S.append(lowest)
-        lam.append(fmpq(0))
+        multipliers.append(fmpq(0))
 
 
 def lowest_point(A: Any, weights: Floats, clock: Clock) -> tuple[Any, Dependency | None]:
     """Return the lowest point of the hull of a corral within the rows of ``A``, or a dependency if it is the origin."""
-    S, lam = _independent(A, list(range(A.nrows())), weights)
-    S, lam, mu, origin = _corral(A * A.transpose(), S, lam, clock)
+    S, multipliers = _independent(A, list(range(A.nrows())), weights)
+    S, multipliers, mu, origin = _corral(A * A.transpose(), S, multipliers, clock)
     if origin:
-        return None, _positive(S, whole(lam))
+        return None, _positive(S, whole(multipliers))
     return _combined(A, S, mu), None
 
 
@@ -203,15 +202,15 @@ def _combined(A: Any, S: list[int], mu: list[Any]) -> Any:
 def _independent(A: Any, start: list[int], weights: Floats) -> tuple[list[int], list[Any]]:
     """Return those of the rows to start from that are linearly independent, with weights of sum 1."""
     table = A.tolist()
-    keep = leading(nmod_mat(fmpz_mat([table[i] for i in start]), PRIME).transpose()) if start else []
+    keep = leading(*nmod_mat(fmpz_mat([table[i] for i in start]), PRIME).transpose().rref()) if start else []
     if not keep:
         return [0], [fmpq(1)]
-    lam = [fmpq(1 + int(weights[k] * 2**60), 1) for k in keep]
-    total = sum(lam, fmpq(0))
-    return [start[k] for k in keep], [value / total for value in lam]
+    multipliers = [fmpq(1 + int(weights[k] * 2**60), 1) for k in keep]
+    total = sum(multipliers, fmpq(0))
+    return [start[k] for k in keep], [value / total for value in multipliers]
 
 
-def _corral(G: Any, S: list[int], lam: list[Any], clock: Clock) -> tuple[list[int], list[Any], list[Any], bool]:
+def _corral(G: Any, S: list[int], multipliers: list[Any], clock: Clock) -> tuple[list[int], list[Any], list[Any], bool]:
     """Walk to the lowest point of the affine hull of ``S``, dropping rows whose weight reaches zero on the way.
 
     Returns the rows, their weights, the solution of ``G mu = 1`` on them, and whether the point is the origin.
@@ -228,15 +227,15 @@ def _corral(G: Any, S: list[int], lam: list[Any], clock: Clock) -> tuple[list[in
             mu = [fmpq(basis[k, 0]) for k in range(len(S))]
             origin = True
         total = sum(mu, fmpq(0))
-        alpha = [value / total for value in mu]
+        wanted = [value / total for value in mu]
         worst, theta = -1, fmpq(1)
-        for k, value in enumerate(alpha):
+        for k, value in enumerate(wanted):
             if value < 0 or (value == 0 and not origin):
-                reach = lam[k] / (lam[k] - value) if lam[k] != value else fmpq(0)
+                reach = multipliers[k] / (multipliers[k] - value) if multipliers[k] != value else fmpq(0)
                 if worst < 0 or reach < theta:
                     worst, theta = k, reach
         if worst < 0:
-            return S, alpha, mu, origin
-        lam = [a + theta * (c - a) for a, c in zip(lam, alpha, strict=True)]
+            return S, wanted, mu, origin
+        multipliers = [a + theta * (c - a) for a, c in zip(multipliers, wanted, strict=True)]
         keep = [k for k in range(len(S)) if k != worst]
-        S, lam = [S[k] for k in keep], [lam[k] for k in keep]
+        S, multipliers = [S[k] for k in keep], [multipliers[k] for k in keep]

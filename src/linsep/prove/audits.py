@@ -1,7 +1,7 @@
 """The proof of the mistake bound, followed along a run: every inequality at every step.
 
 A run is its mistakes, so the trace gives everything. If mistake t adds ``η z`` to the weights (``z = y x``, with offset
-``y (x, 1)``; for many classes ``x`` in the place of the true class and ``-x`` in that of its rival), then
+``y (x, 1)``; for more than two classes ``x`` in the place of the true class and ``-x`` in that of its rival), then
 ``w·u`` grows by ``η z·u >= η γ`` and ``‖w‖²`` by ``2 η w·z + η² ‖z‖² <= 2 η m + η² Q``, because ``w·z <= m`` is what
 makes it a mistake. Only ``w·z``, the lead, needs the weights of that moment; the rest are running sums.
 """
@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from linsep.clock import Clock
 from linsep.data.labels import as_examples, check_same_length, class_codes, class_labels
 from linsep.data.matrices import as_matrix, matrix_for, to_rows
 from linsep.data.scaling import Scaler
@@ -27,6 +28,7 @@ from linsep.prove.claims import Data
 from linsep.prove.margin_rows import Hull
 from linsep.prove.margins import Margin
 from linsep.prove.mistake_bounds import Bound, mistake_bound
+from linsep.prove.notebook_tables import notebook_html
 
 _UNIT = 2.0**-53  # relative error of one operation
 
@@ -88,6 +90,12 @@ class Audit:
         said = "holds" if self.holds else f"violated: {self.violation}"
         return f"Audit({said}; {self.mistakes} mistakes, bound {allowed})"
 
+    def _repr_html_(self) -> str:
+        allowed = "none: no plane separates the rows" if self.bound is None else f"{self.bound.mistakes:,}"
+        rows = [("mistakes", f"{self.mistakes:,}"), ("bound", allowed)]
+        said = "Every step of the proof holds along this run" if self.holds else f"Violated: {self.violation}"
+        return notebook_html(said, "Checked at every mistake, up to the rounding of doubles.", rows)
+
 
 class Trail(NamedTuple):
     """A run made again from its trace."""
@@ -125,7 +133,7 @@ class Trail(NamedTuple):
         return np.asarray(S[rows, self.examples.y[rows]] - S[rows, rivals])
 
     def weights_after(self, counts: Iterable[int]) -> Iterator[tuple[Floats, Floats]]:
-        """Yield weights (machines, d) and offsets after so many mistakes, for counts in ascending order."""
+        """Yield weights (machines, d) and offsets after each number of mistakes, for counts in ascending order."""
         W, b = self.start[:, :-1].copy(), self.start[:, -1].copy()
         done = 0
         for k in counts:
@@ -232,7 +240,7 @@ def own_trail(model: Any, X: Any, y: Any, *, coef_init: Any = None, intercept_in
 
 
 def _recorded(model: Any) -> Array:
-    """Return the trace of a perceptron that learnt as the theorem says, or say why it cannot be followed."""
+    """Return the trace of a perceptron that learned as the theorem says, or say why it cannot be followed."""
     stretches = getattr(model, "_stretches", None)
     if stretches is None or not hasattr(model, "update_margin"):
         raise ValueError(f"{type(model).__name__} has no trace of a perceptron's mistakes: fit a Perceptron first")
@@ -333,7 +341,7 @@ def audit_trail(model: Any, trail: Trail, X: Any, y: Any, *, gap: float = 1e-6, 
     return result
 
 
-def run_margin(model: Any, trail: Trail) -> Margin | None:
+def run_margin(model: Any, trail: Trail, clock: Clock | None = None) -> Margin | None:
     """Return the bounds on the largest margin that a run gives free of charge, None if it did not separate the rows.
 
     Above: ``‖w - w_0‖/(ηk)`` at its least. Below: the margin of the plane found, certified.
@@ -347,7 +355,7 @@ def run_margin(model: Any, trail: Trail) -> Margin | None:
     norms = np.sqrt(squared_norms(rows)) * (1 + 1e-6)
     codes = ((trail.examples.y + 1) // 2 if machines == 1 else trail.examples.y).astype(np.intp)
     data = Data(rows, codes, trail.start.shape[1] - 1, max(2, machines), bool(model.fit_intercept))
-    lower = margin_bracket.lower(Hull(data, form), W, b, norms, 0.0)
+    lower = margin_bracket.lower(Hull(data, form), W, b, norms, 0.0, clock or Clock())
     k = np.arange(1.0, len(trail.trace) + 1)
     upper = float((trail.moved[1:] / (trail.eta * k)).min()) * (1 + 1e-9 + 16 * len(k) ** 1.5 * _UNIT)
     found, weights = np.unique(trail.trace.astype(np.intp), return_counts=True)
@@ -369,7 +377,7 @@ def follow(model: Any, trail: Trail, bound: Bound | None) -> Audit:
         progress = progress_bound = np.full(len(k), np.nan)
         gamma, along = np.nan, 0.0
     else:
-        plane = np.column_stack((np.atleast_2d(bound.margin.w), np.atleast_1d(bound.margin.b)))
+        plane = np.column_stack((np.atleast_2d(bound.margin.w), np.atleast_1d(bound.margin.b))).astype(np.float64)
         plane /= np.linalg.norm(plane)
         gamma, along = bound.margin.lower, float(np.sum(trail.start * plane))
         progress = np.cumsum(np.concatenate(([along], eta * trail.along(plane))))
@@ -409,6 +417,10 @@ def follow(model: Any, trail: Trail, bound: Bound | None) -> Audit:
     if step is not None:
         row = f" (row {_row(trail, step - 1)})" if step > 0 else ""
         violation = f"step {step}{row}: {violation}"
+        if bound is not None and not bound.covers_floats:
+            violation += (
+                "; the theorem is about exact arithmetic, and scores of this run are lost to rounding or underflow"
+            )
     return Audit(
         not report, violation, step, len(trail.trace), bound, progress, progress_bound, growth, growth_bound,
         cosine, cosine_bound, margin_upper, trail.leads,
@@ -417,7 +429,7 @@ def follow(model: Any, trail: Trail, bound: Bound | None) -> Audit:
 
 def leads_to(trail: Trail, model: Any) -> bool:
     """Say whether a trail ends with the weights of a model, up to rounding; if not, these were not its rows."""
-    if model.keep != "last":  # other weights are handed over, or were on the way
+    if model.keep != "last":  # other weights are returned, or were on the way
         return True
     found, k = _end(model), len(trail.trace)
     size = math.sqrt(float(np.square(trail.start).sum()) + k * trail.eta**2 * float(trail.squares.max()))

@@ -103,7 +103,7 @@ class Case:
         return max(100, _WRITTEN_CELLS // self.view.dimension)
 
     def sample(self, most: int) -> Array:
-        """Return so many random inequalities, or all if there are not more."""
+        """Return ``most`` random inequalities, or all if there are not more."""
         data, rng, n = self.data, self.rng, len(self.data.y)
         if n * (data.classes - 1) <= most:
             return kesler.all_pairs(data.y, data.classes)

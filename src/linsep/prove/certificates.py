@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from linsep.prove.fewest_search import Node, Search
-from linsep.prove.items import Items
 from linsep.prove.packing import BITS
+
+if TYPE_CHECKING:
+    from linsep.prove.fewest_search import Node, Search
+    from linsep.prove.items import Items
 
 Tree = Any  # a dead leaf is the number of a refutation; a packing leaf a list of [refutation, units] pairs; an inner
 # node is [row, case that it is right, case that it is wrong]
@@ -195,9 +196,3 @@ def exact_weights(search: Search, node: Node) -> tuple[list[int], list[int]]:
     else:
         units = [0] * len(units)
     return [number for number, _ in kept], units
-
-
-def exact_bound(search: Search, node: Node) -> float:
-    """Return what a node's packing really proves."""
-    _, units = exact_weights(search, node)
-    return node.spent + math.fsum(units) / (1 << BITS)

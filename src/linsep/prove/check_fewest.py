@@ -22,13 +22,13 @@ def holds(claim: Claim, data: Data, weights: Array) -> bool:
     """Return whether a claim about the fewest errors holds for these data."""
     if not 0 <= claim.lower <= claim.upper or len(weights) != len(data.y) or (weights < 0).any():
         return False
-    return _upper(claim.plane, claim.rows, claim.upper, data, weights) and lower_holds(
+    return upper_holds(claim.plane, claim.rows, claim.upper, data, weights) and lower_holds(
         claim.certificate, claim.lower, data, weights
     )
 
 
-def _upper(plane: Separator, rows: Array, upper: int, data: Data, weights: Array) -> bool:
-    """Return whether the plane has all rows right but those listed, and they weigh ``upper``."""
+def upper_holds(plane: Separator, rows: Array, upper: int, data: Data, weights: Array) -> bool:
+    """Return whether a plane has all rows right but those listed, and they weigh ``upper``."""
     W, b = plane.per_class()
     if W.shape != (data.classes, data.n_features) or b.shape != (data.classes,) or (b.any() and not data.offset):
         return False
@@ -78,7 +78,7 @@ class _Tables:
             dict(
                 zip(
                     sorted(used),
-                    exact_rows(data.rows, np.array(sorted(used), dtype=np.intp), data.constant),
+                    exact_rows(data.rows, np.array(sorted(used), dtype=np.intp), data.offset_column),
                     strict=True,
                 )
             )
@@ -91,7 +91,7 @@ class _Tables:
     def group(self, i: int) -> int:
         """Return the group of equal rows of one class that a row is in."""
         if i not in self.member:
-            (row,) = exact_rows(self.data.rows, np.array([i], dtype=np.intp), self.data.constant)
+            (row,) = exact_rows(self.data.rows, np.array([i], dtype=np.intp), self.data.offset_column)
             self.rows[i] = row
             self._groups()
         return self.member[i]
@@ -111,7 +111,7 @@ class _Tables:
         alike = np.flatnonzero(known[at] == heights) if len(known) else np.zeros(0, dtype=np.intp)
         for start in range(0, len(alike), 4096):
             which = alike[start : start + 4096]
-            for i, row in zip(which.tolist(), exact_rows(data.rows, which, data.constant), strict=True):
+            for i, row in zip(which.tolist(), exact_rows(data.rows, which, data.offset_column), strict=True):
                 g = first.get(_key(row, int(data.y[i])))
                 if g is not None:
                     self.capacity[g] += int(self.weights[i])

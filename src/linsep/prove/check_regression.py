@@ -13,7 +13,7 @@ import numpy as np
 from flint import fmpz_mat, nmod_mat
 
 from linsep.problem import Array
-from linsep.prove.plain_regression import number
+from linsep.prove.plain import number
 from linsep.prove.regression_families import Model
 
 _PRIME = 2**63 - 25
@@ -64,15 +64,18 @@ class _Check:
         if len(kept) != len(self.columns) or not kept <= set(range(self.width)) or len(self.direction) != self.width:
             return False
         chosen = parts["independent"]
-        if len(chosen) != len(kept) or (chosen and nmod_mat(self._inner(chosen)[0], _PRIME).rank() != len(kept)):
+        if len(chosen) != len(kept) or (chosen and _rank(self._inner(chosen)[0], len(kept)) != len(kept)):
             return False
         others, self.aliased = [], []
         for each in parts["aliased"]:
             v = [Fraction(0)] * self.width
-            for j, value in each["combination"].items():
-                v[int(j)] = number(value)
-            others.append(each["column"])
-            if v[each["column"]] == 0 or any(v[j] for j in range(self.width) if j not in kept and j != each["column"]):
+            own, places, values = each["column"], each["columns"], each["multipliers"]
+            if len(places) != len(values) or len(set(places)) != len(places) or own in kept:
+                return False
+            for j, value in zip(places, values, strict=True):
+                v[j] = number(value)
+            others.append(own)
+            if v[own] == 0 or any(v[j] for j in range(self.width) if j not in kept and j != own):
                 return False
             if self._heights(v).any():
                 return False
@@ -92,6 +95,8 @@ class _Check:
             return False
         self.separated = (signs > 0) & ~self.equal
         stretches = np.array(self.parts["separated"], dtype=np.int64).reshape(-1, 2)
+        if len(stretches) and ((stretches[:, 0] > stretches[:, 1]).any() or stretches[:, 1].max() >= len(self.ids)):
+            return False
         said = [np.arange(first, last + 1) for first, last in stretches.tolist()]
         claimed = np.concatenate(said) if said else np.empty(0, dtype=np.int64)
         kind = "overlap" if not self.separated.any() else "complete" if self.separated.all() else "quasi"
@@ -103,8 +108,7 @@ class _Check:
             return False
         A, _ = self._inner(which)
         left = np.flatnonzero(~self.separated)
-        rank = nmod_mat(A, _PRIME).rank() if which else 0
-        if rank == len(self.columns):
+        if which and _rank(A, len(self.columns)) == len(self.columns):
             return True  # all rows are in the span of as many independent ones as there are columns
         basis, nullity = A.nullspace() if which else (_identity(len(self.columns)), len(self.columns))
         for k in range(nullity):
@@ -158,6 +162,12 @@ class _Check:
 def _whole(values: list[Fraction]) -> list[int]:
     common = math.lcm(*(value.denominator for value in values)) if values else 1
     return [value.numerator * (common // value.denominator) for value in values]
+
+
+def _rank(A: Any, enough: int) -> int:
+    """Return the rank, quickly if it is ``enough``: the rank modulo a prime is never larger."""
+    quick = int(nmod_mat(A, _PRIME).rank())
+    return quick if quick >= enough else int(A.rank())
 
 
 def _identity(size: int) -> Any:

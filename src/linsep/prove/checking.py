@@ -6,22 +6,26 @@ import os
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from linsep.clock import Clock
 from linsep.data.places import open_bytes
-from linsep.problem import Array, Dense, Floats
-from linsep.prove import linsep_check
+from linsep.data.scratch import IN_MEMORY
+from linsep.data.source import Source
+from linsep.data.sparse import is_sparse, to_scipy
+from linsep.problem import Array, Floats
+from linsep.prove import check_fewest, linsep_check
 from linsep.prove.claims import OVERLAP, QUASI, SEPARABLE, Data, Refutation, Verdict
 from linsep.prove.documents import claim_of, opened
 from linsep.prove.fast_check import holds
-from linsep.prove.fewest_document import fewest_opened
+from linsep.prove.fewest_document import fewest_claim
 from linsep.prove.fingerprints import Fingerprint, first_fingerprints
-from linsep.prove.given_numbers import Held, held, is_exact, rational_rows, unrounded
+from linsep.prove.given_numbers import BINARY, DECIMAL, Held, held, is_exact, rational_rows, unrounded
 from linsep.prove.plain import Fails, Malformed, check_verdict
+from linsep.prove.plain_fewest import check_fewest as check_plainly
 from linsep.prove.rationals import Rationals, holds_rationally
 from linsep.prove.shorter import shorter
 
@@ -67,15 +71,17 @@ class Table(NamedTuple):
         return None if self.X.dtype == object else held(self.X, "binary", offset=True)
 
 
-def verify(proof: Any, X: Any, y: Any, *, plain: bool = False) -> bool:
+def verify(proof: Any, X: Any, y: Any = None, *, plain: bool = False) -> bool:
     """Return whether a proof holds for these data, in exact arithmetic.
 
     Parameters
     ----------
     proof : Verdict, Fewest, path or str
         A verdict, a result of ``fewest_errors``, the path of a proof file, or its text.
-    X : array-like or sparse matrix of shape (n, d)
+    X : array-like or sparse matrix of shape (n, d), or Source
     y : array-like of shape (n,)
+        None for a source, which has its own. Of a proof of separation whose response has several columns (its field
+        ``response``), all of these.
     plain : bool, default=False
         Check with the page of plain integers alone: slower, with nothing compiled and no library to trust.
 
@@ -99,15 +105,21 @@ def verify(proof: Any, X: Any, y: Any, *, plain: bool = False) -> bool:
     True
     """
     if isinstance(proof, Verdict):
+        X, y = table_from(X, y, proof.values)
         return check_claim(proof, X, y, plain=plain).holds
     if hasattr(proof, "check"):
+        X, y = table_from(X, y, getattr(proof, "values", BINARY))
         return bool(proof.check(X, y, plain=plain))
     text = text_of(proof)
-    if (fewest := fewest_opened(text)) is None:
-        return check_document(text, X, y, plain=plain).holds
-    found = table_of(X, y, fewest[0].classes, spelled=True)
-    same = found is not None and found.fingerprint("binary") == fewest[1]
-    return same and fewest[0].check(X, y, plain=plain)
+    if '"separation"' in text:
+        from linsep.prove.regression_documents import check_separation_document, separation_opened
+
+        if (content := separation_opened(text)) is not None:
+            table, columns = design_of(X, y)
+            return bool(check_separation_document(content, table, columns, plain=plain).holds)
+    if isinstance(X, Source):
+        X, y = table_from(X, y, opened(text)[1].get("values", BINARY))
+    return check_document(text, X, y, plain=plain).holds
 
 
 def text_of(proof: Any) -> str:
@@ -157,13 +169,15 @@ def check_document(text: str, X: Any, y: Any, *, plain: bool) -> Outcome:
         return Outcome(
             False, "these are not the data it was written for: a value or label differs, or the order of the rows"
         )
-    outcome = _fast(verdict, found)
+    outcome = _fast(verdict, found) if isinstance(verdict, Verdict) else _fewest(verdict, found)
     return outcome._replace(checked=("the fingerprint is that of these data", *outcome.checked))
 
 
 def _fast(verdict: Verdict, found: Table) -> Outcome:
     """Check with compiled code, on integers or, if 64 bits do not hold the numbers, next to them."""
-    inside = held(found.X, verdict.values, offset=verdict.fit_intercept)
+    inside = None  # a plane is checked next to the doubles, without a copy of many rows
+    if not (verdict.kind == SEPARABLE and verdict.values == DECIMAL and _many(found.X)):
+        inside = held(found.X, verdict.values, offset=verdict.fit_intercept)
     plane, n, classes = verdict.separator, len(found.codes), len(verdict.classes)
     try:
         if inside is None:
@@ -190,32 +204,101 @@ def _fast(verdict: Verdict, found: Table) -> Outcome:
     return Outcome(True, "", tuple(lines))
 
 
-def shortened(verdict: Verdict, found: Table) -> Verdict:
-    """Return a verdict with a shorter plane, if one holds."""
+def _many(X: Any) -> bool:
+    """Say whether there are so many numbers that a copy of them had better not be made."""
+    return X.dtype.kind == "f" and bool((X.data if is_sparse(X) else X).nbytes > IN_MEMORY)
+
+
+def table_from(X: Any, y: Any, values: str) -> tuple[Any, Any]:
+    """Return data as they are given, or all rows and labels of a source, the numbers as they are meant."""
+    if not isinstance(X, Source):
+        return X, y
+    if y is not None:
+        raise ValueError("a source has its own labels: give no others")
+    from linsep.prove.exact_text import exact_table  # which loads pyarrow
+
+    return exact_table(X, values)
+
+
+def check_errors_claim(fewest: Any, X: Any, y: Any, *, plain: bool) -> Outcome:
+    """Check a result about the fewest errors that is not bound to a fingerprint."""
+    found = table_of(X, y, fewest.classes)
+    if found is None or found.X.shape[1] != fewest.n_features:
+        return Outcome(False, "the classes, or the numbers of rows or features, differ")
+    if not plain:
+        return _fewest(fewest, found)
+    why = check_plainly(list(found.rows(fewest.values)), found.codes.tolist(), fewest_claim(fewest))
+    return Outcome(not why, why)
+
+
+def _counted(fewest: Any, found: Table) -> Array:
+    """Return how much every row counts."""
+    return np.ones(len(found.codes), dtype=np.int64) if fewest.weights is None else np.asarray(fewest.weights)
+
+
+def _fewest(fewest: Any, found: Table) -> Outcome:
+    """Check the fewest errors of any plane with compiled code; plainly, if 64 bits do not hold the numbers."""
+    inside, n = held(found.X, fewest.values, offset=fewest.fit_intercept), len(found.codes)
+    if inside is None:
+        why = check_plainly(list(found.rows(fewest.values)), found.codes.tolist(), fewest_claim(fewest))
+    else:
+        data = Data(inside.rows, found.codes, fewest.n_features, len(fewest.classes), fewest.fit_intercept)
+        right = check_fewest.holds(replace(fewest, plane=inside.inside(fewest.plane)), data, _counted(fewest, found))
+        why = "" if right else "the proof does not prove these bounds for these data"
+    lines = (
+        f"{n} rows of {fewest.n_features} features in {len(fewest.classes)} classes",
+        f"every row is strictly on its side of the plane given, but for {len(fewest.rows)}",
+        f"{len(fewest.certificate.refutations)} refutations add up to zero; no case leaves fewer errors",
+    )
+    return Outcome(not why, why, lines if not why else ())
+
+
+def shortened(verdict: Any, found: Table) -> Any:
+    """Return a verdict, or a result about the fewest errors, with a shorter plane, if one holds."""
     stored = found.stored()
-
-    def heights(w: Floats) -> Floats:
-        assert stored is not None
-        rows = stored.rows
-        with np.errstate(over="ignore", invalid="ignore"):
-            if isinstance(rows, Dense):
-                return np.asarray(rows.data @ w, dtype=np.float64)
-            signed = np.dtype(f"i{rows.indices.dtype.itemsize}")
-            parts = (rows.data, rows.indices.view(signed), rows.indptr.view(signed))
-            return np.asarray(sp.csr_array(parts, shape=found.X.shape) @ w, dtype=np.float64)
-
     if stored is None:
         return verdict
+    if not isinstance(verdict, Verdict):
+        return _shortened_errors(verdict, found, stored)
     if verdict.kind == QUASI and verdict.refutation is not None and len(verdict.refutation.rows) > 2:
         verdict = _with_two_rows(verdict, found)
-    return shorter(verdict, found.codes, heights, lambda other: _fast(other, found).holds)
+    return shorter(verdict, found.codes, partial(_heights, stored), lambda other: _fast(other, found).holds)
+
+
+def _heights(stored: Held, w: Floats) -> Floats:
+    """Return w·x of every row, as far as floats tell."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.asarray(to_scipy(stored.rows, stored.shape[1]) @ w, dtype=np.float64)
+
+
+def _shortened_errors(fewest: Any, found: Table, stored: Held) -> Any:
+    """Return a result about the fewest errors with a shorter plane that has the same rows wrong."""
+    weights = _counted(fewest, found)
+    right = weights > 0
+    right[fewest.rows] = False
+    if len(np.unique(found.codes[right])) < len(fewest.classes):
+        return fewest
+    inside = held(found.X, fewest.values, offset=fewest.fit_intercept)
+    if inside is None:
+        return fewest
+    data = Data(inside.rows, found.codes, fewest.n_features, len(fewest.classes), fewest.fit_intercept)
+
+    def same(other: Verdict) -> bool:
+        assert other.separator is not None
+        return check_fewest.upper_holds(inside.inside(other.separator), fewest.rows, fewest.upper, data, weights)
+
+    of_others = Verdict(SEPARABLE, fewest.plane, None, fewest.classes, fewest.n_features, fewest.fit_intercept)
+    short = shorter(of_others, found.codes[right], lambda w: _heights(stored, w)[right], same)
+    return replace(fewest, plane=short.separator)
 
 
 def _with_two_rows(verdict: Verdict, found: Table) -> Verdict:
     """Return the shortest refutation there is, one row with two labels, if the data have such."""
     from linsep.prove.reducing import reduced
 
-    inside = held(found.X, verdict.values, offset=verdict.fit_intercept)
+    inside = None  # a plane is checked next to the doubles, without a copy of many rows
+    if not (verdict.kind == SEPARABLE and verdict.values == DECIMAL and _many(found.X)):
+        inside = held(found.X, verdict.values, offset=verdict.fit_intercept)
     if inside is None:
         return verdict
     data = Data(inside.rows, found.codes, verdict.n_features, len(verdict.classes), verdict.fit_intercept)
@@ -249,7 +332,7 @@ def table_of(X: Any, y: Any, classes: tuple[Any, ...], *, spelled: bool = False)
     a file has, if they are spelled the same.
     """
     X = unrounded(X)
-    if sp.issparse(X):
+    if is_sparse(X):
         X = X.tocsr()
         if not X.has_canonical_format:
             X = X.copy()
@@ -264,6 +347,22 @@ def table_of(X: Any, y: Any, classes: tuple[Any, ...], *, spelled: bool = False)
         return None
     _finite(X)
     return Table(X, labels, codes, classes)
+
+
+def design_of(X: Any, y: Any) -> tuple[Any, list[list[Any]]]:
+    """Return a design and the columns of its response, exactly as they are given."""
+    X = unrounded(X)
+    matrix: Any
+    if is_sparse(X):
+        import scipy.sparse as sp
+
+        matrix = sp.csr_array(X)
+    else:
+        matrix = np.asarray(X)
+    if not is_sparse(matrix) and matrix.dtype.kind not in "biuf":
+        matrix = matrix.astype(object)
+    y = np.asarray(y)
+    return matrix, [y.tolist()] if y.ndim == 1 else [column.tolist() for column in y.T]
 
 
 def data_of(X: Any, y: Any, classes: tuple[Any, ...], offset: bool) -> Data | None:
@@ -300,7 +399,7 @@ def _codes(labels: Any, classes: tuple[Any, ...], spelled: bool) -> Array | None
 
 def _finite(X: Any) -> None:
     """Refuse NaN and infinity, wherever they are."""
-    values = X.data if sp.issparse(X) else X
+    values = X.data if is_sparse(X) else X
     if values.dtype.kind != "f":
         return
     for start in range(0, len(values), 1 << 16):
@@ -308,6 +407,6 @@ def _finite(X: Any) -> None:
         if bad.any():
             place = np.argwhere(bad)[0]
             i, j = start + int(place[0]), int(place[-1])
-            if sp.issparse(X):
+            if is_sparse(X):
                 i, j = int(np.searchsorted(X.indptr, i, side="right")) - 1, int(X.indices[i])
             raise ValueError(f"X contains NaN or infinity at row {i}, column {j}")

@@ -17,10 +17,12 @@ import numpy as np
 
 from linsep.prove import linsep_check, schema
 from linsep.prove.claims import Refutation, Separator, Verdict
+from linsep.prove.fewest_document import fewest_from_json, fewest_to_json
 from linsep.prove.given_numbers import exact_array, is_float
 from linsep.prove.plain import MEANING, number, whole
 
 _SECOND = "linsep proof 2"
+_CUT = "lower bound"  # an option of a document: where the proof of a lower bound was cut short
 
 
 def to_json(verdict: Any, X: Any, y: Any, *, note: str | None = None, short: bool = True) -> str:
@@ -28,7 +30,7 @@ def to_json(verdict: Any, X: Any, y: Any, *, note: str | None = None, short: boo
 
     Parameters
     ----------
-    verdict : Verdict
+    verdict : Verdict or Fewest
     X : array-like or sparse matrix of shape (n, d)
     y : array-like of shape (n,)
     note : str, optional
@@ -48,15 +50,15 @@ def to_json(verdict: Any, X: Any, y: Any, *, note: str | None = None, short: boo
     >>> json.loads(text)["kind"], json.loads(text)["refutation"]["multipliers"]
     ('quasi', ['1', '1'])
     """
-    if verdict.kind == "fewest-errors":
-        from linsep.prove.fewest_document import fewest_written
-
-        return fewest_written(verdict, X, y)
+    if hasattr(verdict, "to_json"):  # a separation, which has its data
+        if not verdict.check(X, y):
+            raise ValueError("these are not the data of the result")
+        return str(verdict.to_json(note=note))
     verdict, about = about_data(verdict, X, y, short=short)
     return written(verdict, about, note=note)
 
 
-def about_data(verdict: Verdict, X: Any, y: Any, *, short: bool = True) -> tuple[Verdict, dict[str, Any]]:
+def about_data(verdict: Any, X: Any, y: Any, *, short: bool = True) -> tuple[Any, dict[str, Any]]:
     """Return a verdict, perhaps with a shorter proof, and the fingerprint of the data that it is about."""
     from linsep.prove.checking import shortened, table_of
 
@@ -69,27 +71,27 @@ def about_data(verdict: Verdict, X: Any, y: Any, *, short: bool = True) -> tuple
 
 
 def written(
-    verdict: Verdict, about: dict[str, Any], *, note: str | None = None, options: dict[str, str] | None = None
+    verdict: Any, about: dict[str, Any], *, note: str | None = None, options: dict[str, str] | None = None
 ) -> str:
     """Return a verdict with its proof as a JSON document about data with this fingerprint."""
     from linsep import __version__
 
-    if verdict.kind not in MEANING:
+    if verdict.kind not in linsep_check.KINDS:
         raise ValueError(f"the verdict {verdict.kind!r} has no proof to be written")
     made = {
         "by": f"linsep {__version__}",
         "time": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "options": options or {},
+        "options": (options or {}) | ({_CUT: verdict.note} if getattr(verdict, "note", "") else {}),
         "note": note,
     }
     content = {"format": _SECOND, **claim_of(verdict), "data": {"reading": None, **about}, "made": made}
     if len({linsep_check.label_text(label) for label in verdict.classes}) < len(verdict.classes):
         raise ValueError("two classes are spelled the same: a proof file cannot tell them apart")
     content["digest"] = linsep_check.digest_of(content)
-    return _laid_out(content)
+    return laid_out(content)
 
 
-def _laid_out(content: dict[str, Any]) -> str:
+def laid_out(content: dict[str, Any]) -> str:
     """Return JSON with a line for each field, and for each field of an object in it."""
     lines = []
     for name, value in content.items():
@@ -103,8 +105,10 @@ def _laid_out(content: dict[str, Any]) -> str:
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-def claim_of(verdict: Verdict) -> dict[str, Any]:
+def claim_of(verdict: Any) -> dict[str, Any]:
     """Return what a document says about a verdict, without the data."""
+    if verdict.kind not in MEANING:
+        return fewest_to_json(verdict)
     through = "" if verdict.fit_intercept else " through the origin"
     plane, refutation = verdict.separator, verdict.refutation
     claim: dict[str, Any] = {
@@ -119,12 +123,12 @@ def claim_of(verdict: Verdict) -> dict[str, Any]:
     }
     if plane is not None:
         W, b = plane.exactly()
-        claim["separator"] = {"w": [[_written(v) for v in w] for w in W], "b": [_written(v) for v in b]}
+        claim["separator"] = {"w": [[number_written(v) for v in w] for w in W], "b": [number_written(v) for v in b]}
     if refutation is not None:
         claim["refutation"] = {
             "rows": refutation.rows.tolist(),
             "rivals": refutation.rivals.tolist(),
-            "multipliers": [_written(value) for value in refutation.multipliers],
+            "multipliers": [number_written(value) for value in refutation.multipliers],
         }
     return claim
 
@@ -138,7 +142,7 @@ def from_json(text: str) -> tuple[Any, dict[str, Any]]:
 
     Returns
     -------
-    verdict : Verdict
+    verdict : Verdict or Fewest
     fingerprint : dict
 
     Raises
@@ -154,19 +158,21 @@ def from_json(text: str) -> tuple[Any, dict[str, Any]]:
     >>> verdict.kind, fingerprint["n_rows"]
     ('separable', 3)
     """
-    from linsep.prove.fewest_document import fewest_opened
+    from linsep.prove.regression_documents import separation_opened
 
-    if (fewest := fewest_opened(text)) is not None:
-        return fewest
+    if (content := separation_opened(text)) is not None:
+        raise ValueError(f"a proof of separation ({content['claim']}) is checked with verify, not read back")
     verdict, content = opened(text)
     return verdict, {name: content["data"][name] for name in ("n_rows", "n_features", "sha256")}
 
 
-def opened(text: str) -> tuple[Verdict, dict[str, Any]]:
+def opened(text: str) -> tuple[Any, dict[str, Any]]:
     """Return the verdict in a document, and all of its content in the words of format 2."""
     try:
         content = linsep_check.load(text)
         schema.validate(content)
+        if content["kind"] not in MEANING:
+            return fewest_from_json(content, content["made"]["options"].get(_CUT, "")), content
         classes = content["classes"]
         plane, refutation = content["separator"], content["refutation"]
         verdict = Verdict(
@@ -214,7 +220,7 @@ def _plain(label: Any) -> None:
         raise ValueError(f"a proof file can hold labels that are text or numbers, not {label!r}")
 
 
-def _written(value: Fraction) -> str:
+def number_written(value: Fraction) -> str:
     """Return a number so that it reads back exactly: as a short decimal, a float in hexadecimal, or a fraction."""
     p, q = value.as_integer_ratio()
     if q == 1 and abs(p) < 10**17:

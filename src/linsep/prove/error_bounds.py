@@ -8,16 +8,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import betainccinv, betaincinv
 
 from linsep.data.labels import as_examples, check_same_length, class_codes, class_labels
 from linsep.data.matrices import matrix_for, to_rows
+from linsep.errors import ParameterError
 from linsep.learn.driver import fit
 from linsep.learn.hypotheses import Keeper
 from linsep.learn.passes import Hooks, State
 from linsep.learn.surveys import separations, squared_norms
 from linsep.problem import Batch, Examples, Floats, Problem, Stop, Weights, take
 from linsep.prove.audits import retrace
+from linsep.prove.intervals import clopper_pearson
+from linsep.prove.notebook_tables import notebook_html
 
 _IID = "the rows were drawn independently from one distribution, and new rows come from the same"
 _UP = 1 + 1e-12  # a bound is rounded upwards
@@ -106,6 +108,11 @@ class Generalization:
         lines = "".join(f"\n  {part!r}" for part in self)
         return f"Generalization(each with probability at least {1 - self.delta:g}:{lines})"
 
+    def _repr_html_(self) -> str:
+        rows = [(part.name, f"{part.value:.4g}" if part.applies else "—", part.reason or part.formula) for part in self]
+        proof = f"Each bound holds with probability at least {1 - self.delta:g}, under its assumptions."
+        return notebook_html("The error on new rows is at most", proof, rows, ("bound", "error", "why"))
+
 
 def generalization(
     model: Any,
@@ -157,7 +164,7 @@ def generalization(
     if not hasattr(model, "classes_"):
         raise TypeError(f"generalization is about a fitted classifier, which this {type(model).__name__} is not")
     if not 0 < delta < 1:
-        raise ValueError(f"delta must be between 0 and 1, got {delta!r}")
+        raise ParameterError("delta", delta, "between 0 and 1")
     if (X_test is None) != (y_test is None):
         raise ValueError("X_test and y_test go together")
     return Generalization(
@@ -170,35 +177,6 @@ def generalization(
 
 # ---------------------------------------------------------------------------------------------------------------
 # Held-out rows
-
-
-def clopper_pearson(
-    wrong: int, rows: int, confidence: float = 0.95, *, delta: float | None = None
-) -> tuple[float, float]:
-    """Return the exact interval for a share of which ``wrong`` of ``rows`` were seen (Clopper & Pearson 1934).
-
-    Parameters
-    ----------
-    wrong, rows : int
-    confidence : float, default=0.95
-    delta : float, default=None
-        One minus the confidence, which says it more precisely where that is next to 1.
-
-    Returns
-    -------
-    low, high : float
-
-    Examples
-    --------
-    >>> from linsep.prove.error_bounds import clopper_pearson
-    >>> low, high = clopper_pearson(0, 10, 0.95)
-    >>> round(low, 4), round(high, 4)
-    (0.0, 0.3085)
-    """
-    tail = (1 - confidence if delta is None else delta) / 2
-    low = 0.0 if wrong == 0 else float(betaincinv(wrong, rows - wrong + 1, tail))
-    high = 1.0 if wrong == rows else float(betainccinv(wrong + 1, rows - wrong, tail))
-    return low, high
 
 
 def _held_out(model: Any, X: Any, y: Any, delta: float) -> ErrorBound:

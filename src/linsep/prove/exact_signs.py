@@ -13,11 +13,13 @@ from operator import mul
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from linsep.compiling import compiled
 from linsep.data.threads import in_parallel
 from linsep.problem import Array, Dense, Rows, count, take
+from linsep.prove.limbs import integer_cells, sum_signs
 
+_FEW = 8  # rows that are summed up one by one
 Exact = Callable[[int], list[int]]  # number of a row -> its values and the 1 of the offset, times a positive number
 
 
@@ -29,9 +31,9 @@ class Row(NamedTuple):
     shift: int
 
 
-def exact_rows(rows: Rows, which: Array, constant: int | None) -> list[Row]:
-    """Return some rows in integers, with a 1 in column ``constant`` if there is one."""
-    last = [] if constant is None else [constant]
+def exact_rows(rows: Rows, which: Array, offset_column: int | None) -> list[Row]:
+    """Return some rows in integers, with a 1 in column ``offset_column`` if there is one."""
+    last = [] if offset_column is None else [offset_column]
     if isinstance(rows, Dense):
         cells, d = rows.data[which].ravel(), rows.data.shape[1]
         columns = [[*range(d), *last]] * len(which)
@@ -102,6 +104,10 @@ def signs(rows: Rows, which: Array, w: Array, exact: Exact | None = None) -> Arr
                 side[doubt] = again
         doubt = np.flatnonzero(side == _DOUBT)
         v = whole or (_integers(w) if len(doubt) else [])
+        if dense and exact is None and len(doubt) > _FEW and np.isfinite(rows.data[chunk[doubt]]).all():
+            table, fits = integer_cells(rows.data[chunk[doubt]], constant=True)
+            side[doubt[fits]] = sum_signs(table[fits], v)
+            doubt = doubt[~fits]
         for k in doubt.tolist():
             if exact is None:
                 (row,) = exact_rows(rows, chunk[k : k + 1], len(w) - 1)
@@ -147,8 +153,8 @@ def _floats(w: Array, whole: list[int]) -> tuple[Array | None, bool]:
 # the row stays in doubt.
 
 _DOUBT = 2
-_any_order = njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
-_in_order = njit(cache=True, nogil=True, error_model="numpy")
+_any_order = compiled(error_model="numpy", fastmath={"reassoc", "contract"})
+_in_order = compiled(error_model="numpy")
 
 
 @_any_order

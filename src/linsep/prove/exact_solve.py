@@ -16,11 +16,9 @@ from fractions import Fraction
 
 import numpy as np
 from flint import fmpz, fmpz_mat
-from numba import njit
-from scipy.linalg import qr
-from scipy.linalg.lapack import dgetrf, dgetri
 
 from linsep.clock import Clock
+from linsep.compiling import compiled
 from linsep.problem import Array, Floats, mantissas
 from linsep.prove.algebra import Dependency
 
@@ -36,6 +34,8 @@ def dependency(X: Floats, weights: Floats, clock: Clock) -> Dependency | None:
 
     ``weights`` are about its multipliers. That it holds is for the caller to check.
     """
+    from scipy.linalg import qr
+
     tops = np.frexp(np.abs(X).max(axis=1, initial=0.0))[1]
     X = np.ldexp(X, -tops[:, None])  # an underflow is found out by the check
     columns = np.arange(X.shape[1])
@@ -58,6 +58,8 @@ def dependency(X: Floats, weights: Floats, clock: Clock) -> Dependency | None:
 
 def solve(F: Floats, f: Floats, clock: Clock) -> tuple[list[fmpz], fmpz] | None:
     """Return integers ``x`` and ``q > 0`` with ``F x = q f``; None if floats are too coarse for the system."""
+    from scipy.linalg.lapack import dgetrf, dgetri
+
     n = len(f)
     whole = _integers(np.column_stack((F, f)))
     if whole is None:
@@ -83,7 +85,7 @@ def solve(F: Floats, f: Floats, clock: Clock) -> tuple[list[fmpz], fmpz] | None:
     piece = max(1, _PIECE // n**2)
     for start in range(0, rounds + 1, piece):
         clock.check(_PACE * n**2 * min(piece, rounds + 1 - start))
-        if not _lift(*matrix, *residual, beta, found, start, min(start + piece, rounds + 1)):
+        if not _lift(matrix, residual, beta, found, start, min(start + piece, rounds + 1)):
             return None
     digits = np.empty((n, rounds), dtype=np.uint64)
     leading = np.empty(n, dtype=np.int64)
@@ -108,7 +110,7 @@ def _integers(M: Floats) -> tuple[Floats, Array, int] | None:
 
 
 def _rational(digits: Array, leading: Array, beta: int, clock: Clock) -> tuple[list[fmpz], fmpz] | None:
-    """Return the fractions of a common denominator, half as long as the numbers of so many digits they are near to."""
+    """Return the fractions of a common denominator, half as long as the numbers they are near to."""
     n, rounds = digits.shape
     bits = beta * rounds
     parts = digits.view(np.uint8).reshape(n, rounds, 8)[:, :, : beta // 8].reshape(n, -1)
@@ -149,12 +151,14 @@ def _integer(part: Array) -> fmpz:
     return fmpz(int.from_bytes(part.tobytes(), "little", signed=True))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _lift(inverse, M, low, r, r_low, beta, found, start, stop):
+@compiled(error_model="numpy")
+def _lift(matrix, residual, beta, found, start, stop):
     """Put the next digits of the solution of ``M x = r`` into ``found``, and what they leave into ``r``.
 
     ``r_low`` and ``low`` are the same integers modulo 2**64. Returns whether all went as it should.
     """
+    inverse, M, low = matrix
+    r, r_low = residual
     n = r.size
     for k in range(start, stop):
         shift = beta if k > 0 else 0
@@ -176,7 +180,7 @@ def _lift(inverse, M, low, r, r_low, beta, found, start, stop):
     return True
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _carry(found, beta, digits, leading):
     """Put digits of either sign, and the integer part before them, as digits not below 0, the last ones first."""
     n, rounds = digits.shape

@@ -11,11 +11,16 @@ import numpy as np
 import pyarrow as pa
 
 from linsep.data.delimited import DelimitedSource
+from linsep.data.labels import class_codes
 from linsep.data.layout import CATEGORY, NUMBER, TEXT, WORD, Layout, is_numeric
+from linsep.data.matrices import to_rows
+from linsep.data.read_ahead import ahead
 from linsep.data.source import Source
 from linsep.errors import DataError
 from linsep.problem import Array
 from linsep.prove import linsep_check
+from linsep.prove.claims import Verdict
+from linsep.prove.fingerprints import Fingerprint
 from linsep.prove.given_numbers import BINARY, DECIMAL
 
 _TEXT = ("csv", "libsvm")
@@ -36,7 +41,7 @@ def exact_table(source: Source, values: str) -> tuple[Any, Array]:
         raise DataError(source.files[0].name, "there are no labels")
     name = source.files[0].name
     if source.options.format in _TEXT:
-        if values == DECIMAL and _has_long_numbers(source):
+        if values == DECIMAL and source.long_numbers and _has_long_numbers(source):
             X = _from_text(source, X)
         return X, y
     columns = _typed_columns(source)
@@ -45,7 +50,7 @@ def exact_table(source: Source, values: str) -> tuple[Any, Array]:
             raise DataError(name, f"column {column!r} has decimals that doubles do not hold: leave it out")
     large = {column for column, kind in columns if kind in (pa.int64(), pa.uint64())}
     if large and X.dtype.kind == "f" and not hasattr(X, "indptr"):
-        for j in np.flatnonzero((np.abs(X) >= 2.0**53).any(axis=0)).tolist():
+        for j in _large_columns(X):
             if source.names is not None and source.names[j] in large:
                 raise DataError(
                     name,
@@ -53,6 +58,15 @@ def exact_table(source: Source, values: str) -> tuple[Any, Array]:
                     "of fractions: leave it out, or store all columns as integers",
                 )
     return X, y
+
+
+def _large_columns(X: Array) -> list[int]:
+    """Return the columns with numbers that may have been rounded."""
+    step = max(1, _PIECE // max(1, X.shape[1] * 8))
+    found = np.zeros(X.shape[1], dtype=bool)
+    for start in range(0, len(X), step):
+        found |= (np.abs(X[start : start + step]) >= 2.0**53).any(axis=0)
+    return [int(j) for j in np.flatnonzero(found)]
 
 
 def _typed_columns(source: Source) -> list[tuple[str, Any]]:
@@ -143,3 +157,16 @@ def layout_of(reading: dict[str, Any]) -> Layout:
     bits = next((column["hashed"] for column in reading["columns"] if "hashed" in column), 18)
     levels = tuple((names.index(c["column"]), c["level"]) for c in reading["columns"] if "level" in c)
     return Layout(tuple(kinds.items()), bits, reading["header"], reading["target"], levels)
+
+
+def fingerprint_of(source: Source, verdict: Verdict) -> dict[str, Any]:
+    """Return the fingerprint of all rows, for the file of a proof; they are read here, one block at a time."""
+    classes = np.array(verdict.classes, dtype=object)
+    hashed = Fingerprint(verdict.n_features, verdict.classes)
+    for block in ahead(source):
+        X = block.X
+        assert block.y is not None
+        if hasattr(X, "indptr") and source.features.start:
+            X = X[:, source.features.start :]
+        hashed.add(to_rows(X), class_codes(block.y, classes))
+    return hashed.result()

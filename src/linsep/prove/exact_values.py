@@ -12,9 +12,9 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from flint import fmpz, fmpz_mat
 
+from linsep.data.sparse import csr_array, is_sparse
 from linsep.errors import DataError
 from linsep.problem import Array
 
@@ -22,6 +22,7 @@ DECIMAL, BINARY = "decimal", "binary"
 _DIGITS = 10.0**15  # two decimals of at most 15 digits never have the same nearest float
 _PLACES = 16  # after the point
 _PIECE = 62  # bits
+_DENSE = 10_000_000  # cells of a sparse matrix that may be written out
 
 
 class Cells(NamedTuple):
@@ -44,7 +45,7 @@ def cells(X: Any, values: str, names: list[str]) -> Cells:
     if values == BINARY:
         matrix = X if X.dtype != object else _as_floats(X, names)
         return Cells(matrix, [1] * width, None)
-    if sp.issparse(X):
+    if is_sparse(X):
         return _sparse_decimals(X.tocsr())
     if X.dtype.kind in "iub":
         return Cells(X, [1] * width, None)
@@ -76,7 +77,7 @@ def is_binary(found: Cells, X: Any) -> bool:
         return False
     if all(scale == 1 for scale in found.scales):
         return True
-    matrix = found.matrix.tocoo() if sp.issparse(found.matrix) else None
+    matrix = found.matrix.tocoo() if is_sparse(found.matrix) else None
     if matrix is not None:
         return False
     for j, scale in enumerate(found.scales):
@@ -151,8 +152,10 @@ def _sparse_decimals(X: Any) -> Cells:
     np.maximum.at(most, X.indices, places)
     scaled = np.rint(data * 10.0 ** most[X.indices])
     if len(left) or not np.abs(scaled).max(initial=0.0) < _DIGITS:
+        if X.shape[0] * X.shape[1] <= _DENSE:
+            return cells(X.toarray(), DECIMAL, [f"x{j}" for j in range(X.shape[1])])
         raise DataError("X", "a sparse matrix has decimals of more than 15 digits: use {0}", ("values", BINARY))
-    matrix = sp.csr_array((scaled.astype(np.int64), X.indices, X.indptr), shape=X.shape)
+    matrix = csr_array((scaled.astype(np.int64), X.indices, X.indptr), X.shape)
     return Cells(matrix, [10 ** int(k) for k in most], None)
 
 
@@ -170,7 +173,7 @@ def _as_floats(X: Array, names: list[str]) -> Array:
 
 def _refuse_gaps(X: Any, names: list[str]) -> None:
     """Refuse NaN and infinity, with their place."""
-    stored = X.data if sp.issparse(X) else X
+    stored = X.data if is_sparse(X) else X
     if stored.dtype == object:
         for i, j in np.ndindex(stored.shape) if stored.ndim == 2 else ():
             value = stored[i, j]
@@ -179,7 +182,7 @@ def _refuse_gaps(X: Any, names: list[str]) -> None:
         return
     if stored.dtype.kind != "f" or math.isfinite(stored.sum()) or np.isfinite(stored).all():
         return
-    if sp.issparse(X):
+    if is_sparse(X):
         found = X.tocoo()
         k = int(np.flatnonzero(~np.isfinite(found.data))[0])
         i, j = int(found.coords[0][k]), int(found.coords[1][k])

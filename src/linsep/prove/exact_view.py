@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from flint import fmpz_mat
-from scipy.linalg import qr, solve_triangular
 
 from linsep.clock import Clock
 from linsep.problem import Array, Floats
@@ -38,7 +37,7 @@ class ExactView:
         self.column_exponents: Array | None = None
 
     def _seconds(self, count: int) -> float:
-        """Return about how long it takes to write out so many inequalities."""
+        """Return about how long it takes to write out this number of inequalities."""
         rows, columns = self.basis.nrows(), self.dimension
         bits = max((int(self.basis[j, k].bit_length()) for j in (0, rows - 1) for k in range(columns)), default=0)
         return float(count * columns * (1e-6 + 1e-10 * rows * (bits + 60)))
@@ -101,6 +100,8 @@ class ExactView:
 
     def whitened(self, Z: Floats) -> ExactView:
         """Return a view in whose unknowns the columns of ``Z``, as this one gathers them, are about orthonormal."""
+        from scipy.linalg import qr, solve_triangular
+
         assert self.column_exponents is not None
         R, order = qr(Z, mode="r", pivoting=True)
         r = min(R.shape)
@@ -185,7 +186,7 @@ def decide(
     """Return exact weights that meet all open inequalities strictly, or inequalities with a positive dependency.
 
     Floats first, then floats on whitened rows, then zooming in on the plane that floats could not tell from a better
-    one, in so many ``levels``; at last Wolfe's algorithm without rounding, which always ends.
+    one, in up to ``levels`` levels; at last Wolfe's algorithm without rounding, which always ends.
     """
     for level in range(levels):
         result = _chase(view, pairs, rng)
@@ -247,7 +248,7 @@ def _chase(view: ExactView, pairs: Array, rng: np.random.Generator) -> _Chase:
 
 
 def _some(view: ExactView, pairs: Array, u: Floats | None, rng: np.random.Generator) -> Array:
-    """Return so many of the inequalities as a round adds: the lowest of a random choice."""
+    """Return the inequalities that a round adds: the lowest of a random choice."""
     most = 2 * view.dimension + 8
     if len(pairs) > 4 * most:
         pairs = np.sort(rng.choice(pairs, 4 * most, replace=False))

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from flint import fmpz_mat
-from scipy.linalg import qr
 
 from linsep.clock import Clock
 from linsep.learn.surveys import scores
@@ -136,6 +135,8 @@ class _Face(NamedTuple):
 
 def _by_floats(case: Case, found: Exact, first: Refutation, clock: Clock) -> Certificate | None:
     """Go down the levels in floats, then prove what was found."""
+    from scipy.linalg import qr
+
     if case.view.dimension > FLOAT_UNKNOWNS or case.view.misled or not case.limits.float_searches:
         return None
     rows = case.view.gather(found.pairs)
@@ -185,7 +186,7 @@ def _heights(case: Case, w: Floats) -> Floats:
     W = np.vstack((np.zeros(view.block), w.reshape(data.classes - 1, view.block)))
     b = W[:, data.n_features] * view.constant if data.offset else np.zeros(len(W))
     V = W[:, : data.n_features]
-    S = scores(data.rows, np.ascontiguousarray(V * view.unit), b - V @ view.centre)
+    S = scores(data.rows, np.ascontiguousarray(V * view.unit), b - V @ view.center)
     own = S[np.arange(len(S)), data.y]
     return np.asarray((own[:, None] - S) / view.row_sizes()[:, None])
 

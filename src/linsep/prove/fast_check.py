@@ -15,7 +15,7 @@ import flint
 import numpy as np
 
 from linsep.problem import Array, Dense, Sparse
-from linsep.prove.claims import OVERLAP, QUASI, SEPARABLE, Data, Refutation, Separator, Verdict
+from linsep.prove.claims import NOT_SEPARABLE, OVERLAP, QUASI, SEPARABLE, Data, Refutation, Separator, Verdict
 from linsep.prove.exact_signs import difference, exact_rows, signs
 
 PRIME = 2**63 - 25
@@ -35,6 +35,8 @@ def holds(verdict: Verdict, data: Data, *, certain: bool = False) -> bool:
         return plane is not None and separates(plane, data, strictly=False) and contradicts(contradiction, data)
     if verdict.kind == OVERLAP:
         return plane is None and contradicts(contradiction, data, spanning=True, certain=certain)
+    if verdict.kind == NOT_SEPARABLE:
+        return plane is None and contradicts(contradiction, data)
     return False
 
 
@@ -109,7 +111,7 @@ def combined(refutation: Refutation, data: Data) -> tuple[Any, list[int]]:
     The columns are the weights and offsets that occur, for each class but 0: adding one vector to the weights of all
     classes has no effect, so that without loss of generality those of class 0 are zero.
     """
-    rows = exact_rows(data.rows, refutation.rows, data.constant)
+    rows = exact_rows(data.rows, refutation.rows, data.offset_column)
     dense, owns = isinstance(data.rows, Dense), data.y[refutation.rows].tolist()
     used = range(data.n_features + data.offset) if dense else sorted({j for row in rows for j in row.columns})
     place = {column: position for position, column in enumerate(used)}
@@ -192,7 +194,7 @@ def integer_matrix(data: Data, which: list[int], columns: list[int]) -> Any:
     """Return some rows, each times a power of two, as integers in some columns, which hold all that is not 0."""
     matrix = flint.fmpz_mat(len(which), len(columns))
     place = {column: position for position, column in enumerate(columns)}
-    for k, row in enumerate(exact_rows(data.rows, np.array(which), data.constant)):
+    for k, row in enumerate(exact_rows(data.rows, np.array(which), data.offset_column)):
         for j, value in zip(row.columns, row.values, strict=True):
             if value:
                 matrix[k, place[j]] = value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -15,17 +14,19 @@ import numpy as np
 
 from linsep.data.conversions import to_floats
 from linsep.data.labels import at_least_two_classes, check_same_length, class_labels
-from linsep.data.matrices import as_matrix, refuse_not_finite, to_rows
+from linsep.data.matrices import as_matrix, refuse_not_finite
 from linsep.data.threads import quiet_algebra
+from linsep.errors import DataError, ParameterError
 from linsep.problem import Array
 from linsep.prove import check_fewest
 from linsep.prove.certificates import Proof, Unproved, Writer
-from linsep.prove.checking import data_of
+from linsep.prove.checking import check_errors_claim, table_of
 from linsep.prove.claims import Data, Separator
-from linsep.prove.fewest_document import fewest_claim, fewest_size
+from linsep.prove.fewest_document import fewest_size
 from linsep.prove.fewest_search import Budget, Search, wrong_rows
+from linsep.prove.given_numbers import BINARY, DECIMAL, Held, as_rows, held, is_exact, unrounded
 from linsep.prove.items import make_items
-from linsep.prove.plain_fewest import check_fewest as check_plainly
+from linsep.prove.notebook_tables import notebook_html
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +53,8 @@ class Fewest:
         Weights of the rows, if they were given.
     note : str
         Says where the proof was cut short.
+    values : {"binary", "decimal"}
+        Whether floats were taken as the numbers they store, or as the decimals that they were read from.
 
     Examples
     --------
@@ -72,6 +75,7 @@ class Fewest:
     fit_intercept: bool
     weights: Array | None = None
     note: str = ""
+    values: str = "binary"
 
     kind: ClassVar[str] = "fewest-errors"
 
@@ -101,17 +105,10 @@ class Fewest:
         return f"between {self.lower} and {self.upper} {noun}"
 
     def _repr_html_(self) -> str:
-        lines = [f"<b>{html.escape(self._bracket())}</b> under any plane"]
-        if self.note:
-            lines.append(html.escape(self.note))
-        cells = "".join(
-            f"<tr><td>{row}</td><td>{depth:.4g}</td></tr>"
-            for row, depth in zip(self.rows[:20].tolist(), self.depths[:20].tolist(), strict=True)
-        )
-        if cells:
-            more = f"<p>and {len(self.rows) - 20} more</p>" if len(self.rows) > 20 else ""
-            lines.append(f"<table><tr><th>row</th><th>depth</th></tr>{cells}</table>{more}")
-        return "<div>" + "<br>".join(lines) + "</div>"
+        proof = "Both bounds are proved in exact arithmetic; check(X, y) verifies them."
+        rows = [(row, f"{depth:.4g}") for row, depth in zip(self.rows.tolist(), self.depths.tolist(), strict=True)]
+        said = f"{self._bracket()} under any plane"
+        return notebook_html(said, f"{self.note} {proof}" if self.note else proof, rows, ("wrong row", "depth"))
 
     def check(self, X: Any, y: Any, *, plain: bool = False) -> bool:
         """Return whether both bounds hold for these data, in exact arithmetic.
@@ -134,15 +131,7 @@ class Fewest:
         >>> linsep.fewest_errors(X, y).check(X, y)
         True
         """
-        data = data_of(X, y, self.classes, self.fit_intercept)
-        if data is None or data.n_features != self.n_features:
-            return False
-        if self.weights is not None and len(self.weights) != len(data.y):
-            return False
-        if not plain:
-            return check_fewest.holds(self, data, _weights(self.weights, len(data.y)))
-        table = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
-        return bool(check_plainly(table.tolist(), data.y.tolist(), fewest_claim(self)) == "")
+        return check_errors_claim(self, X, y, plain=plain).holds
 
     def certain(self, X: Any, y: Any, *, time_limit: float | None = None) -> Array:
         """Return rows that are wrong in every smallest set of rows whose removal leaves the rest separable.
@@ -167,9 +156,10 @@ class Fewest:
         >>> linsep.fewest_errors(X, y).certain(X, y)
         array([4])
         """
-        data = data_of(X, y, self.classes, self.fit_intercept)
-        if data is None or data.n_features != self.n_features or not self.proved:
+        table = table_of(X, y, self.classes)
+        if table is None or table.X.shape[1] != self.n_features or not self.proved:
             return np.zeros(0, dtype=np.intp)
+        data = _held(table.X, self.values, table.codes, len(self.classes), self.fit_intercept)[0]
         clock = Budget(time_limit)
         with quiet_algebra(), _stoppable(clock):
             found = _certain(self, data, _weights(self.weights, len(data.y)), clock)
@@ -186,6 +176,7 @@ def fewest_errors(
     max_nodes: int | None = None,
     max_proof_mb: float | None = None,
     progress: Callable[..., None] | None = None,
+    values: str = BINARY,
 ) -> Fewest:
     """Find the plane with the fewest training errors, with a proof of how far from the best it can be.
 
@@ -202,7 +193,7 @@ def fewest_errors(
     time_limit : float, default=None
         Seconds after which to return the bounds known by then. Ctrl-C returns them, too.
     sample_weight : array-like of shape (n,), default=None
-        Whole numbers that count a row as so many; 0 leaves it out.
+        Integers: how often each row counts; 0 leaves it out.
     max_nodes : int, default=None
         Cases to look at, at most; the result then does not depend on the speed of the machine.
     max_proof_mb : float, default=None
@@ -210,6 +201,8 @@ def fewest_errors(
         the proof of the best one is longer; ``note`` says so.
     progress : callable, default=None
         Called with the bounds, as ``lower`` and ``upper``, at most ten times a second.
+    values : {"binary", "decimal"}, default="binary"
+        Whether a float is the number it stores, or the shortest decimal that reads back as it.
 
     Returns
     -------
@@ -225,19 +218,38 @@ def fewest_errors(
     """
     for name, value in (("time_limit", time_limit), ("max_nodes", max_nodes), ("max_proof_mb", max_proof_mb)):
         if value is not None and not value >= 0:
-            raise ValueError(f"{name} must be a number not below 0, got {value!r}")
-    X = as_matrix(X)
+            raise ParameterError(name, value, "a number not below 0")
+    if values not in (BINARY, DECIMAL):
+        raise ParameterError("values", values, "'binary' or 'decimal'")
+    X = unrounded(X)
+    X = X if is_exact(X) else as_matrix(X)
     y = class_labels(y)
     check_same_length(X, y)
     classes, codes = at_least_two_classes(y)
-    data = Data(to_rows(X), codes.astype(np.intp), X.shape[1], len(classes), bool(fit_intercept))
+    data, inside = _held(X, values, codes, len(classes), bool(fit_intercept))
     weights = None if sample_weight is None else whole_weights(sample_weight, len(codes))
     clock = Budget(time_limit, max_nodes, progress)
     try:
         with quiet_algebra(), _stoppable(clock):
-            return _solve(data, tuple(classes.tolist()), weights, clock, max_proof_mb)
+            found = _solve(data, tuple(classes.tolist()), weights, clock, max_proof_mb)
     except FloatingPointError:
         refuse_not_finite(X, np.zeros(0))
+    if inside.scale is None:
+        return replace(found, values=values)
+    plane = inside.outside(found.plane)
+    depths = _depths(data._replace(rows=as_rows(X.astype(np.float64))), found.rows, plane)
+    order = np.lexsort((found.rows, -depths))
+    return replace(found, values=values, plane=plane, rows=found.rows[order], depths=depths[order])
+
+
+def _held(X: Any, values: str, codes: Array, classes: int, offset: bool) -> tuple[Data, Held]:
+    """Return the rows to search with, and how they hold the numbers of X."""
+    if values == DECIMAL and X.dtype.kind == "f" and not np.isfinite(X.data if hasattr(X, "indptr") else X).all():
+        refuse_not_finite(X, np.zeros(0))
+    inside = held(X, values, offset=offset)
+    if inside is None:
+        raise DataError("", "X has numbers of more digits than 64 bits hold: the fewest errors are not searched for")
+    return Data(inside.rows, codes.astype(np.intp), X.shape[1], classes, offset), inside
 
 
 def whole_weights(given: Any, n: int) -> Array:

@@ -1,4 +1,4 @@
-"""A fewest-errors result as plain data for JSON, and back."""
+"""A fewest-errors result as a document of docs/proof-format.md, and back."""
 
 from __future__ import annotations
 
@@ -8,117 +8,89 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linsep.prove import linsep_check
-from linsep.prove.certificates import Combination, Proof
 from linsep.prove.claims import Separator
+from linsep.prove.given_numbers import exact_array
+from linsep.prove.plain_fewest import errors_claim, meaning_of_errors
 
 if TYPE_CHECKING:
     from linsep.prove.fewest import Fewest
 
-_PLAIN = 1 << 53  # larger integers are written as hexadecimal text: other languages read numbers as floats
+_LONG = 10_000  # bits; Python refuses to write more than 4300 decimal digits
 
 
 def fewest_to_json(fewest: Fewest) -> dict[str, Any]:
-    """Return the claim and its evidence as plain data.
+    """Return what a document says about a result, without the data."""
+    from linsep.prove.documents import number_written
 
-    ``refutations`` is a list of ``[rows, multipliers]``, or ``[rows, multipliers, rivals]`` for more than two classes;
-    integers from ``2**53`` on are hexadecimal texts. ``tree`` is as in ``Proof``.
-    """
-    W, b = np.atleast_2d(fewest.plane.w), np.atleast_1d(fewest.plane.b)
+    W, b = fewest.plane.exactly()
     two = len(fewest.classes) == 2
-    content = {
-        "kind": "fewest-errors",
-        "lower": fewest.lower,
-        "upper": fewest.upper,
-        "wrong": fewest.rows.tolist(),
-        "depths": [float(depth).hex() for depth in fewest.depths.tolist()],
-        "separator": {
-            "w": [[_number(value) for value in row] for row in W.tolist()],
-            "b": [_number(value) for value in b.tolist()],
-        },
+    content: dict[str, Any] = {
+        "kind": fewest.kind,
+        "meaning": "",
+        "fit_intercept": fewest.fit_intercept,
         "classes": list(fewest.classes),
         "n_features": fewest.n_features,
-        "fit_intercept": fewest.fit_intercept,
-        "weights": None if fewest.weights is None else fewest.weights.tolist(),
+        "values": fewest.values,
+        "lower": fewest.lower,
+        "upper": fewest.upper,
+        "sample_weight": None if fewest.weights is None else fewest.weights.tolist(),
+        "separator": {"w": [[number_written(v) for v in w] for w in W], "b": [number_written(v) for v in b]},
+        "wrong": fewest.rows.tolist(),
         "bits": fewest.certificate.bits,
         "refutations": [
-            [list(each.rows), [_integer(value) for value in each.multipliers], *([] if two else [list(each.rivals)])]
+            {
+                "rows": list(each.rows),
+                **({} if two else {"rivals": list(each.rivals)}),
+                "multipliers": [_written(value) for value in each.multipliers],
+            }
             for each in fewest.certificate.refutations
         ],
         "common": [list(pair) for pair in fewest.certificate.common],
-        "tree": fewest.certificate.tree,
+        "tree": _flat(fewest.certificate.tree),
     }
-    if fewest.note:
-        content["note"] = fewest.note
-    return content
+    return content | {"meaning": meaning_of_errors(content)}
 
 
-def fewest_from_json(content: dict[str, Any]) -> Fewest:
-    """Return the result that plain data are; nothing it claims is checked here.
+def _flat(tree: Any) -> list[dict[str, Any]]:
+    """Return the nodes of a tree one after the other, the case that a row is right before the one that it is wrong."""
+    found: list[dict[str, Any]] = []
+    stack = [tree]
+    while stack:
+        here = stack.pop()
+        if isinstance(here, int):
+            found.append({"dead": here})
+        elif here and isinstance(here[0], int):
+            found.append({"row": here[0]})
+            stack += [here[2], here[1]]
+        else:
+            found.append({"packing": [list(pair) for pair in here]})
+    return found
 
-    Raises KeyError, TypeError, ValueError or IndexError if they are none.
-    """
+
+def fewest_from_json(content: dict[str, Any], note: str = "") -> Fewest:
+    """Return the result that a document tells; nothing it claims is checked here. Depths are not in it, and NaN."""
+    from linsep.prove.certificates import Combination, Proof
     from linsep.prove.fewest import Fewest
 
-    if content["kind"] != "fewest-errors":
-        raise ValueError(f"the kind is {content['kind']!r}, not 'fewest-errors'")
-    classes = tuple(content["classes"])
-    plane, weights = content["separator"], content["weights"]
-    numbers = [_read(text) for row in plane["w"] for text in row] + [_read(text) for text in plane["b"]]
-    if any(isinstance(number, Fraction) for number in numbers):
-        table = np.array([Fraction(number) for number in numbers], dtype=object)
-    else:
-        table = np.array(numbers, dtype=np.float64)
-    W = table[: len(numbers) - len(plane["b"])].reshape(len(plane["w"]), -1)
-    b = table[len(numbers) - len(plane["b"]) :]
-    refutations = []
-    for parts in content["refutations"]:
-        rows, multipliers = tuple(int(i) for i in parts[0]), tuple(_whole(value) for value in parts[1])
-        rivals = tuple(int(c) for c in parts[2]) if len(parts) > 2 else ()
-        refutations.append(Combination(rows, rivals, multipliers))
-    proof = Proof(
-        tuple(refutations), tuple((int(k), int(u)) for k, u in content["common"]), content["tree"], int(content["bits"])
-    )
+    claim, classes = errors_claim(content), tuple(content["classes"])
+    numbers = exact_array([value for w in claim["w"] for value in w] + claim["b"])
+    W, b = numbers[: -len(claim["b"])].reshape(len(claim["w"]), -1), numbers[-len(claim["b"]) :]
+    refutations = (Combination(tuple(r), tuple(c), tuple(m)) for r, c, m in claim["refutations"])
+    counted = claim["weights"]
     return Fewest(
-        int(content["lower"]),
-        int(content["upper"]),
-        np.array(content["wrong"], dtype=np.intp),
-        np.array([float.fromhex(text) for text in content["depths"]]),
+        claim["lower"],
+        claim["upper"],
+        np.array(claim["wrong"], dtype=np.intp),
+        np.full(len(claim["wrong"]), np.nan),
         Separator(W[0], b.tolist()[0]) if len(classes) == 2 else Separator(W, b),
-        proof,
+        Proof(tuple(refutations), tuple((k, u) for k, u in claim["common"]), claim["tree"], claim["bits"]),
         classes,
-        int(content["n_features"]),
-        bool(content["fit_intercept"]),
-        None if weights is None else np.array(weights, dtype=np.int64),
-        str(content.get("note", "")),
+        content["n_features"],
+        content["fit_intercept"],
+        None if counted is None else np.array(counted, dtype=np.int64),
+        note,
+        content["values"],
     )
-
-
-def fewest_written(fewest: Fewest, X: Any, y: Any) -> str:
-    """Return the document of a proof about these data."""
-    from linsep.prove.checking import table_of
-
-    found = table_of(X, y, fewest.classes)
-    if found is None or found.X.shape[1] != fewest.n_features:
-        raise ValueError("these are not the data of the result: labels or numbers of features differ")
-    content = {"format": "linsep proof 2", **fewest_to_json(fewest), "data": found.fingerprint("binary")}
-    content["digest"] = linsep_check.digest_of(content)
-    return json.dumps(content, separators=(",", ":"), allow_nan=False) + "\n"
-
-
-def fewest_opened(text: str) -> tuple[Fewest, dict[str, Any]] | None:
-    """Return the result in a document and the fingerprint of its data, None if the document is of another kind."""
-    if '"fewest-errors"' not in text:
-        return None
-    try:
-        content = json.loads(text, object_pairs_hook=linsep_check.unique)
-        if content.get("kind") != "fewest-errors":
-            return None
-        if content.get("format") != "linsep proof 2" or content.get("digest") != linsep_check.digest_of(content):
-            raise ValueError("it was altered: its digest does not fit its content")
-        return fewest_from_json(content), content["data"]
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError, ArithmeticError, RecursionError) as error:
-        raise ValueError(f"this is not a valid proof: {error}") from None
 
 
 def fewest_claim(fewest: Fewest) -> dict[str, Any]:
@@ -147,30 +119,6 @@ def fewest_size(fewest: Fewest) -> int:
     return len(json.dumps(fewest_to_json(fewest), separators=(",", ":"), default=str))
 
 
-def _number(value: Any) -> str:
-    """Return a float in hexadecimal or a fraction as ``p/q``."""
-    if not isinstance(value, Fraction):
-        return float(value).hex()
-    if max(abs(value.numerator), value.denominator).bit_length() < 10_000:
-        return str(value)
-    return f"{value.numerator:#x}/{value.denominator:#x}"
-
-
-def _read(text: str) -> float | Fraction:
-    if "p" in text or "inf" in text or "nan" in text:
-        return float.fromhex(text)
-    if "x" in text:
-        return Fraction(*(int(part, 16) for part in text.split("/")))
-    return Fraction(text)
-
-
-def _integer(value: int) -> int | str:
-    return value if abs(value) < _PLAIN else f"{value:#x}"
-
-
-def _whole(value: Any) -> int:
-    if isinstance(value, str):
-        return int(value, 16)
-    if type(value) is not int:
-        raise ValueError(f"a multiplier must be an integer, got {value!r}")
-    return value
+def _written(value: int) -> str:
+    """Return a multiplier, a long one in hexadecimal."""
+    return str(Fraction(value)) if abs(value).bit_length() < _LONG else f"{value:#x}"

@@ -25,15 +25,14 @@ class Fingerprint:
 
     def __init__(self, n_features: int, classes: tuple[Any, ...]) -> None:
         self.n_features, self.rows = n_features, 0
-        texts = [label_text(label).encode() for label in classes]
-        self._labels = [struct.pack("<q", len(text)) + text for text in texts]
+        self._labels = [_spelled(label) for label in classes]
         self._names, self._counts, self._cells, self._rest = (hashlib.sha256() for _ in range(4))
 
     def add(self, rows: Rows, y: Array) -> None:
         """Take up some rows with their class numbers; refuse what is not finite."""
-        self._names.update(self._spelled(y))
         step = max(1, _CELLS // max(1, self.n_features if isinstance(rows, Dense) else 64))
         for start in range(0, count(rows), step):
+            self._names.update(self._spelled(y[start : start + step]))
             self._add(take(rows, slice(start, start + step)), self.rows + start)
         self.rows += count(rows)
 
@@ -80,6 +79,12 @@ class Fingerprint:
         parts = (self._names, self._counts, self._cells, self._rest)
         name = hashlib.sha256(b"".join(part.digest() for part in parts)).hexdigest()
         return {"n_rows": self.rows, "n_features": self.n_features, "sha256": name}
+
+
+def _spelled(label: Any) -> bytes:
+    """Return a label, or all parts of one, with lengths before them."""
+    texts = [label_text(each).encode() for each in (label if isinstance(label, tuple) else (label,))]
+    return b"".join(struct.pack("<q", len(text)) + text for text in texts)
 
 
 def _nonzero(rows: Rows) -> tuple[Array, Array, Array]:

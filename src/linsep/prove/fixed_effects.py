@@ -31,7 +31,7 @@ from linsep.prove.cone import Face, reduce
 from linsep.prove.exact_values import Cells, cells
 from linsep.prove.level_graph import Arcs, potentials, spanning_trees
 from linsep.prove.regression_families import numbers, trials
-from linsep.prove.regression_inputs import Given
+from linsep.prove.regression_inputs import Factor, Given
 from linsep.prove.statuses import ALIASED, DOWN, FINITE, UNDETERMINED, UP
 from linsep.prove.systems import System, echelon
 
@@ -45,21 +45,21 @@ _POOL = 8  # cycles for every unknown to begin with
 def absorbed(given: Given) -> Any:
     """Decide a model with absorbed factors."""
     from linsep.prove.absorbed import AbsorbedSeparation
-    from linsep.prove.regression import modelled
+    from linsep.prove.regression import modeled
     from linsep.prove.regression_results import Separation
 
     if given.family == "multinomial":
-        raise ParameterError("absorb", [name for name, _ in given.absorb], "None for the family multinomial")
-    levels = sum(len(np.unique(codes[given.which])) for _, codes in given.absorb)
+        raise ParameterError("absorb", [name for name, *_ in given.absorb], "None for the family multinomial")
+    levels = sum(len(np.unique(codes[given.which])) for _, codes, _ in given.absorb)
     if levels <= _LEVELS or given.family not in _FAMILIES:
         wide = with_columns(given, given.absorb)
-        model, _ = modelled(wide)
+        model, _ = modeled(wide)
         listed = len(model.names) - (len(wide.names) - len(given.names))
         face = reduce(model.system, model.order[listed:] + model.order[:listed])  # columns may depend on factors
         return Separation(wide, model, face, list(given.notes), listed=listed)
-    factors = sorted(given.absorb, key=lambda each: -len(np.unique(each[1])))
+    factors = sorted(given.absorb, key=lambda each: -len(each.levels))
     if len(factors) > 2:
-        extra = sum(len(np.unique(codes)) for _, codes in factors[2:])
+        extra = sum(len(each.levels) for each in factors[2:])
         if extra > _EXTRA:
             raise DataError(
                 "", f"the factors after the two largest have {extra} levels; at most {_EXTRA} can be absorbed"
@@ -71,11 +71,10 @@ def absorbed(given: Given) -> Any:
 def with_columns(given: Given, factors: Any) -> Given:
     """Return a model with a column for every level of some factors, after its own columns and without an intercept."""
     blocks, names = [], []
-    for name, codes in factors:
-        levels, places = np.unique(codes, return_inverse=True)
-        ones = np.ones(len(places), dtype=np.int64)
-        blocks.append(sp.csr_array((ones, (np.arange(len(places)), places)), shape=(len(places), len(levels))))
-        names += [f"{name}={level}" for level in levels.tolist()]
+    for name, codes, levels in factors:
+        ones = np.ones(len(codes), dtype=np.int64)
+        blocks.append(sp.csr_array((ones, (np.arange(len(codes)), codes)), shape=(len(codes), len(levels))))
+        names += [f"{name}={level}" for level in levels]
     if not blocks:
         return replace(given, absorb=(), offset=False)
     X = given.X
@@ -99,7 +98,7 @@ class Round:
 class Effects:
     """The graph of levels, and what is decided on it."""
 
-    def __init__(self, given: Given, factors: list[tuple[str, Array]], listed: int) -> None:
+    def __init__(self, given: Given, factors: list[Factor], listed: int) -> None:
         self.given, self.listed = given, listed
         design = cells(given.X, given.values, list(given.names))
         if design.basis is not None:
@@ -109,10 +108,10 @@ class Effects:
         self.x = (matrix.toarray() if sp.issparse(matrix) else np.asarray(matrix))[:, : len(given.names)]
         self.design, self.k = design, self.x.shape[1]
         code, equal = _signs(given)
-        first = np.unique(factors[0][1][which], return_inverse=True)[1].ravel()
+        first = np.unique(factors[0].codes[which], return_inverse=True)[1].ravel()
         second = np.zeros_like(first)
         if len(factors) > 1:
-            second = np.unique(factors[1][1][which], return_inverse=True)[1].ravel()
+            second = np.unique(factors[1].codes[which], return_inverse=True)[1].ravel()
         nodes = int(first.max()) + 1
         self.arcs = Arcs.of_rows(first, second + nodes, code, equal)
         self.nodes = nodes + int(second.max()) + 1

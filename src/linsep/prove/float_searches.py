@@ -52,7 +52,7 @@ def by_least_squares(case: Case, clock: Clock) -> Plane | None:
     if data.classes == 2 or n > d + data.offset or n * (d + 1) > LEAST_SQUARES_CELLS:
         return None
     clock.check(1e-9 * n * n * d)
-    X = to_floats(data.rows, np.arange(n), d) * case.view.unit - case.view.centre
+    X = to_floats(data.rows, np.arange(n), d) * case.view.unit - case.view.center
     X = np.column_stack((X, np.full(n, case.view.constant))) if data.offset else X
     goal = np.zeros((n, data.classes))
     goal[np.arange(n), data.y] = 1.0
@@ -74,7 +74,7 @@ MAY_COME_DOWN = 0.5  # times the deepest row: rows that high may come down when 
 
 
 def by_newton(case: Case, clock: Clock) -> Plane | Contradiction | None:
-    """Minimise squared slacks on a working set: surest where there are many more rows than columns."""
+    """Minimize squared slacks on a working set: surest where there are many more rows than columns."""
     view, C, dimension = case.view, case.data.classes, case.view.dimension
     n = len(case.data.y)
     most = min(max(NEWTON_ROWS_AT_LEAST, NEWTON_ROWS * dimension, n // 250), case.room())

@@ -10,20 +10,24 @@ integers, and a plane is carried over exactly.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
+from linsep.data.matrices import refuse_not_finite
+from linsep.data.scratch import scratch
+from linsep.data.sparse import csr_array, is_sparse
 from linsep.problem import Array, Dense, Rows, Sparse
 from linsep.prove.claims import Separator
+from linsep.prove.decimals import as_decimals
 
 BINARY, DECIMAL = "binary", "decimal"
 _EXACT = 2**53  # floats hold integers up to here
-_DIGITS = 10.0**15  # two decimals of 15 digits never read back as the same float
+_CELLS = 1 << 20  # that are looked at together
+_STRETCH = 1 << 14  # numbers that are fractions at a time
 
 
 class Held(NamedTuple):
@@ -91,12 +95,12 @@ def unrounded(X: Any) -> Any:
     """Return ``X`` itself, or an array of Python numbers where NumPy would round some; refuse what is no number."""
     if isinstance(X, np.ma.MaskedArray):
         raise ValueError("X is a masked array: fill its gaps first, as X.filled(0) does")
-    if sp.issparse(X):
+    if is_sparse(X):
         _refuse(X.data.dtype)
         if X.dtype == np.longdouble and not (X.data.astype(np.float64) == X.data).all():
             raise ValueError("X has long doubles that double precision would round: give them as an array of fractions")
         return X
-    if hasattr(X, "columns") and (hasattr(X, "iloc") or hasattr(X, "to_series")):
+    if hasattr(X, "columns") and any(hasattr(X, name) for name in ("iloc", "to_series", "column_names")):
         return _from_frame(X)
     try:
         A = np.asarray(X)
@@ -123,7 +127,8 @@ def _refuse(kind: np.dtype[Any]) -> None:
 
 def _from_frame(X: Any) -> Any:
     """Return a frame itself, or its numbers where one type for all columns would round some."""
-    columns = [np.asarray(X.iloc[:, j] if hasattr(X, "iloc") else X.to_series(j)) for j in range(X.shape[1])]
+    nth = X.to_series if hasattr(X, "to_series") else X.column if hasattr(X, "column_names") else None
+    columns = [np.asarray(X.iloc[:, j] if nth is None else nth(j)) for j in range(X.shape[1])]
     for column in columns:
         _refuse(column.dtype)
     if not columns or not any(column.dtype.kind == "O" for column in columns):
@@ -171,85 +176,72 @@ def number(cell: Any) -> int | Fraction:
 
 def held(X: Any, values: str, *, offset: bool) -> Held | None:
     """Return a validated array or CSR matrix as rows that hold its values, None if 64 bits do not suffice."""
-    if not sp.issparse(X) and X.dtype == object:
-        return _from_fractions([list(column) for column in X.T.tolist()], X.shape, offset)
-    if sp.issparse(X) and not X.has_canonical_format:
+    if not is_sparse(X) and X.dtype == object:
+        return _in_integers(X, offset)
+    if is_sparse(X) and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
     if values == BINARY or X.dtype.kind != "f":
         return Held(as_rows(X), X.shape)
-    found = _as_decimals(X.data if sp.issparse(X) else X, X.indices if sp.issparse(X) else None, X.shape[1])
+    found = as_decimals(X.data if is_sparse(X) else X, X.indices if is_sparse(X) else None, X.shape[1])
     if found is not None:
         whole, places = found
         if not places.any():
             return Held(as_rows(X), X.shape)
-        table = sp.csr_array((whole, X.indices, X.indptr), shape=X.shape) if sp.issparse(X) else whole
+        table = csr_array((whole, X.indices, X.indptr), X.shape) if is_sparse(X) else whole
         scale = tuple(Fraction(10**k) for k in places.tolist())
         return Held(as_rows(table), X.shape, scale, (Fraction(0),) * X.shape[1])
-    return None if sp.issparse(X) or _in_integers(X[:64], offset) is None else _in_integers(X, offset)
+    if not all_finite(X.data if is_sparse(X) else X):
+        refuse_not_finite(X, np.zeros(0))
+    return None if is_sparse(X) or _in_integers(X[:64], offset) is None else _in_integers(X, offset)
+
+
+def all_finite(values: Array) -> bool:
+    """Say whether all numbers are finite, a stretch at a time."""
+    step = max(1, _CELLS * len(values) // max(1, values.size))
+    return all(bool(np.isfinite(values[start : start + step]).all()) for start in range(0, len(values), step))
 
 
 def _in_integers(X: Array, offset: bool) -> Held | None:
-    """Return decimals as integers, None if 64 bits do not suffice."""
-    values, places = zip(*(np.unique(column, return_inverse=True) for column in X.T.astype(np.float64)), strict=True)
-    columns = [[decimal(value) for value in column.tolist()] for column in values]  # each number once
-    return _from_fractions(columns, X.shape, offset, places)
+    """Return fractions, or floats as the decimals they are nearest to, as integers; None if 64 bits do not suffice.
 
-
-def _as_decimals(cells: Array, columns: Array | None, d: int) -> tuple[Array, Array] | None:
-    """Return floats as whole numbers, each column times a power of ten, and these powers; None beyond 15 digits.
-
-    A whole number below 10**15 divided by a power of ten up to 10**22 is rounded once, so that equality says that the
-    float is the one nearest to this decimal; there is no other of so few digits.
+    A stretch of a column at a time, as fractions take twenty times the memory.
     """
-    cells = cells.astype(np.float64, copy=False)
-    places = np.zeros(d, dtype=np.int64)
-    for part in (cells[:256], cells):  # the first rows nearly always know
-        while True:
-            unit = 10.0**places
-            unit = unit if columns is None else unit[columns[: len(part)]]
-            with np.errstate(over="ignore"):
-                whole = np.rint(part * unit)
-            if not np.abs(whole).max(initial=0.0) < _DIGITS:
-                return None
-            off = np.nonzero(whole / unit != part)[-1]
-            if not len(off):
-                break
-            places[np.unique(off) if columns is None else np.unique(columns[off])] += 1
-            if places.max() > 22:
-                return None
-    return whole, places
-
-
-def _from_fractions(
-    columns: list[list[Any]], shape: tuple[int, int], offset: bool, places: Sequence[Array] | None = None
-) -> Held | None:
-    """Return columns of fractions as floats or integers, whichever holds them all after shift and scale.
-
-    ``places`` say for every row which number of each column it has; by default each has its own.
-    """
-    whole, scales, shifts = [], [], []
-    for column in columns:
-        scale = math.lcm(*(Fraction(value).denominator for value in column))
-        numbers = [int(value * scale) for value in column]
-        shift = min(numbers) if offset and max(map(abs, numbers), default=0) >= _EXACT else 0
-        whole.append([value - shift for value in numbers])
+    table, scales, shifts, largest = scratch(X.shape, np.int64), [], [], 0
+    for j in range(X.shape[1]):
+        scale = math.lcm(*(math.lcm(*(value.denominator for value in part)) for _, part in _fractions(X[:, j])))
+        ends = [int(end(part) * scale) for _, part in _fractions(X[:, j]) for end in (min, max)] or [0]
+        shift = min(ends) if offset and max(map(abs, ends)) >= _EXACT else 0
+        largest = max(largest, max(ends) - shift, shift - min(ends))
+        if largest >= 2**63:
+            return None
+        for start, part in _fractions(X[:, j]):
+            table[start : start + len(part), j] = [int(value * scale) - shift for value in part]
         scales.append(Fraction(scale))
         shifts.append(Fraction(shift, scale))
-    largest = max((max(map(abs, column), default=0) for column in whole), default=0)
-    if largest >= 2**63:
-        return None
-    kind = np.float64 if largest < _EXACT else np.int64
-    numbers_of = [np.array(column, dtype=kind) for column in whole]
-    if places is not None:
-        numbers_of = [column[place] for column, place in zip(numbers_of, places, strict=True)]
-    table = np.array(numbers_of, dtype=kind).T
-    return Held(as_rows(np.ascontiguousarray(table.reshape(shape))), shape, tuple(scales), tuple(shifts))
+    if largest < _EXACT:
+        floats, step = table.view(np.float64), max(1, _CELLS // max(1, X.shape[1]))
+        for start in range(0, len(X), step):
+            floats[start : start + step] = table[start : start + step].copy()
+        table = floats
+    return Held(as_rows(table), X.shape, tuple(scales), tuple(shifts))
+
+
+def _fractions(column: Array) -> Iterator[tuple[int, list[Fraction]]]:
+    """Yield the numbers of a column, a stretch at a time, and where it begins."""
+    for start in range(0, len(column), _STRETCH):
+        part = column[start : start + _STRETCH]
+        if column.dtype == object:
+            yield start, [Fraction(value) for value in part.tolist()]
+        else:
+            values, places = np.unique(part, return_inverse=True)
+            found = [decimal(value) for value in values.tolist()]  # each number once
+            yield start, [found[k] for k in places.tolist()]
 
 
 def as_rows(X: Any) -> Rows:
     """Return an array or canonical CSR matrix of real numbers as rows, without a copy wherever its type allows."""
-    if sp.issparse(X):
+    if is_sparse(X):
         unsigned = np.dtype(f"u{X.indices.dtype.itemsize}")
         return Sparse(_native(X.data), X.indices.view(unsigned), X.indptr.view(unsigned))
     return Dense(_native(X))
@@ -281,7 +273,7 @@ def rational_rows(X: Any, values: str) -> Iterator[list[Any]]:
     """Yield the rows of a validated array or CSR matrix as exact Python numbers."""
     exact = decimal if values == DECIMAL else Fraction
     for i in range(X.shape[0]):
-        row = X[[i]].toarray()[0] if sp.issparse(X) else X[i]
+        row = X[[i]].toarray()[0] if is_sparse(X) else X[i]
         if row.dtype.kind == "f":
             if not np.isfinite(row).all():
                 raise ValueError(f"X contains NaN or infinity at row {i}, column {int(np.argmin(np.isfinite(row)))}")

@@ -90,6 +90,6 @@ def independent_columns(data: Data, clock: Clock) -> Array:
         numbers, _ = _whole(data.rows, everyone, some[order], data.offset)
         back = np.argsort(order)
         numbers = numbers[:, np.append(len(back), back) if data.offset else back]
-        found = algebra.leading(nmod_mat(algebra.matrix(numbers), algebra.PRIME))
+        found = algebra.leading(*nmod_mat(algebra.matrix(numbers), algebra.PRIME).rref())
         kept = some[[k - data.offset for k in found if k >= data.offset]]
     return np.sort(kept)

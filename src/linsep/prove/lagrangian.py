@@ -1,7 +1,7 @@
 """The plane of largest margin for rows of very many coordinates: augmented Lagrangian, Newton, conjugate gradients.
 
-Problem: minimise ``½‖w‖²`` subject to ``z_i·v >= 1``, where ``v`` is ``w`` followed by coordinates that are free. Each
-outer step minimises ``½‖w‖² + Σ max(0, λ_i + C (1 - z_i·v))²/2C`` over v and sets ``λ_i`` to what stands in brackets.
+Problem: minimize ``½‖w‖²`` subject to ``z_i·v >= 1``, where ``v`` is ``w`` followed by coordinates that are free. Each
+outer step minimizes ``½‖w‖² + Σ max(0, λ_i + C (1 - z_i·v))²/2C`` over v and sets ``λ_i`` to what stands in brackets.
 The function is smooth and piecewise quadratic; its Newton systems involve only rows of the active set, and are solved
 by conjugate gradients, so that rows are only ever multiplied by vectors.
 
@@ -43,36 +43,36 @@ def widest(Z: Any, free: int, clock: Clock, *, start: Plane | None = None, tol: 
     size = math.sqrt(float(Z2.sum()) / m) or 1.0
     counted = np.ones(D)
     counted[D - free :] = 0.0
-    v, lam, C = np.zeros(D), np.zeros(m), 10.0 / size**2
+    v, multipliers, C = np.zeros(D), np.zeros(m), 10.0 / size**2
     if start is not None:
         v, C = start.v.copy(), start.penalty
-        lam[: len(start.multipliers)] = start.multipliers
+        multipliers[: len(start.multipliers)] = start.multipliers
     h = Z @ v
     before, accuracy = 1.0, 0.03
     for _ in range(_OUTER):
         clock.check()
-        _minimise((Z, Z2, counted, lam, C), v, h, max(tol, accuracy * before), clock)
-        renewed = np.maximum(0.0, lam + C * (1.0 - h))
-        worst = float(np.abs(renewed - lam).max()) / C  # by how much a row, if it has a multiplier, is off its plane
-        lam = renewed
+        _minimize((Z, Z2, counted, multipliers, C), v, h, max(tol, accuracy * before), clock)
+        renewed = np.maximum(0.0, multipliers + C * (1.0 - h))
+        worst = float(np.abs(renewed - multipliers).max()) / C  # by how much a row with a multiplier is off its plane
+        multipliers = renewed
         if worst <= tol or C * size**2 > _STEEP:
             break
         if worst > 0.4 * before:
             C *= 5.0
         if worst > 0.8 * before:  # perhaps no plane is there, and the multipliers grow for ever
             accuracy *= 0.1
-            if float(np.linalg.norm(Z.T @ lam)) < _NOTHING * size * float(lam.sum()):
-                return Plane(np.zeros(D), lam, C)
+            if float(np.linalg.norm(Z.T @ multipliers)) < _NOTHING * size * float(multipliers.sum()):
+                return Plane(np.zeros(D), multipliers, C)
         before = worst
-    return Plane(v, lam, C)
+    return Plane(v, multipliers, C)
 
 
-def _minimise(problem: tuple[Any, Any, Floats, Floats, float], v: Floats, h: Floats, tol: float, clock: Clock) -> None:
-    """Minimise the augmented Lagrangian over ``v`` by Newton's method, in place together with ``h = Z v``."""
-    Z, Z2, counted, lam, C = problem
+def _minimize(problem: tuple[Any, Any, Floats, Floats, float], v: Floats, h: Floats, tol: float, clock: Clock) -> None:
+    """Minimize the augmented Lagrangian over ``v`` by Newton's method, in place together with ``h = Z v``."""
+    Z, Z2, counted, multipliers, C = problem
     for _ in range(_NEWTON):
         clock.check()
-        pull = np.maximum(0.0, lam + C * (1.0 - h))
+        pull = np.maximum(0.0, multipliers + C * (1.0 - h))
         gradient = counted * v - Z.T @ pull
         active = np.flatnonzero(pull)
         diagonal = counted + C * (Z2.T @ (pull > 0).astype(np.float64))
@@ -83,7 +83,7 @@ def _minimise(problem: tuple[Any, Any, Floats, Floats, float], v: Floats, h: Flo
         A = Z[active]
         p = _gradients(A, counted, C, diagonal, -gradient, 0.05)
         q = Z @ p
-        t = _step(counted, lam, C, v, h, p, q)
+        t = _step(counted, multipliers, C, v, h, p, q)
         if t == 0.0:
             break
         v += t * p
@@ -106,21 +106,21 @@ def _gradients(A: Any, counted: Floats, C: float, diagonal: Floats, r: Floats, a
         if rho <= goal or rho == 0.0:
             break
         image = counted * direction + C * (A.T @ (A @ direction))
-        alpha = rho / _inner(direction, image)
-        p += alpha * direction
-        r = r - alpha * image
+        length = rho / _inner(direction, image)
+        p += length * direction
+        r = r - length * image
         s = r / diagonal
         rho, last = _inner(r, s), rho
         direction = s + (rho / last) * direction
     return p
 
 
-def _step(counted: Floats, lam: Floats, C: float, v: Floats, h: Floats, p: Floats, q: Floats) -> float:
-    """Minimise exactly along a direction: the slope is increasing and piecewise linear in t."""
+def _step(counted: Floats, multipliers: Floats, C: float, v: Floats, h: Floats, p: Floats, q: Floats) -> float:
+    """Minimize exactly along a direction: the slope is increasing and piecewise linear in t."""
     along, curve = _inner(counted * v, p), _inner(counted * p, p)
 
     def slope(t: float) -> float:
-        return along + t * curve - _inner(np.maximum(0.0, lam + C * (1.0 - h - t * q)), q)
+        return along + t * curve - _inner(np.maximum(0.0, multipliers + C * (1.0 - h - t * q)), q)
 
     return _root(slope)
 

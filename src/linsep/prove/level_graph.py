@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numba import njit
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
+from linsep.compiling import compiled
 from linsep.problem import Array
 
 
@@ -155,7 +155,7 @@ def _cycle(arcs: Arcs, parent: Array, node: int) -> Array:
             return np.array(way[::-1], dtype=np.intp)
 
 
-_compiled = njit(cache=True, nogil=True)
+_compiled = compiled()
 
 
 @_compiled

@@ -19,6 +19,7 @@ from linsep.compiling import compiled
 _compiled = compiled(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 _REFRESH = 40  # steps after which scores are computed anew
 _KICK = 100  # steps without gain after which the plane is kicked
+_MET = 6  # wrong rows of which the nearest is taken
 _SORTED = 4096  # break points that are sorted, at most: those of the smallest steps
 
 
@@ -103,7 +104,7 @@ def _best_step(at: Any, change: Any, m: int, always: int, reach: float) -> Any:
 
 @_compiled
 def _reach(s: Any, t: Any) -> float:
-    """Return a step that only so many break points are within, as a sample shows; infinite for few rows."""
+    """Return a step with only a few break points within, as a sample shows; infinite for few rows."""
     n = s.size
     if n <= _SORTED:
         return np.inf
@@ -117,33 +118,43 @@ def _reach(s: Any, t: Any) -> float:
 
 
 @_compiled
-def _direction(Z: Any, s: Any, w: Any, near: Any, delta: Any) -> None:
-    """Choose a direction: towards a wrong row near the plane, at random, or along an axis."""
-    D = w.size
+def _costliest(s: Any, cost: Any, V: int, wrong: Any, count: int) -> int:
+    """Return the wrong row whose item costs most, of several the one nearest to the plane."""
+    pick = wrong[0]
+    for p in range(1, count):
+        row = wrong[p]
+        gain = cost[row // V] - cost[pick // V]
+        if gain > 0 or (gain == 0 and s[row] > s[pick]):
+            pick = row
+    return int(pick)
+
+
+@_compiled
+def _nearest(s: Any, wrong: Any, count: int) -> int:
+    """Return the nearest to the plane of a few wrong rows met at random."""
+    pick = wrong[np.random.randint(count)]
+    for _ in range(min(count, _MET) - 1):
+        row = wrong[np.random.randint(count)]
+        if s[row] > s[pick]:
+            pick = row
+    return int(pick)
+
+
+@_compiled
+def _direction(Z: Any, pick: int, delta: Any) -> None:
+    """Choose a direction: towards a row, if there is one, at random, or along an axis."""
+    D = delta.size
     dice = np.random.random()
-    if dice < 0.6:
-        count = 0
-        for _ in range(8 * near.size):  # wrong rows met at random; the nearest of a few
-            i = np.random.randint(s.size)
-            if s[i] <= 0.0:
-                near[count] = i
-                count += 1
-                if count == near.size:
-                    break
-        if count > 0:
-            pick = near[0]
-            for p in range(1, count):
-                if s[near[p]] > s[pick]:
-                    pick = near[p]
-            size = 0.0
+    if dice < 0.6 and pick >= 0:
+        size = 0.0
+        for j in range(D):
+            delta[j] = Z[pick, j]
+            size += delta[j] * delta[j]
+        if dice < 0.3:
+            size = math.sqrt(size / D)
             for j in range(D):
-                delta[j] = Z[pick, j]
-                size += delta[j] * delta[j]
-            if dice < 0.3:
-                size = math.sqrt(size / D)
-                for j in range(D):
-                    delta[j] += 0.5 * size * np.random.normal()
-            return
+                delta[j] += 0.5 * size * np.random.normal()
+        return
     if dice < 0.8:
         for j in range(D):
             delta[j] = np.random.normal()
@@ -153,8 +164,19 @@ def _direction(Z: Any, s: Any, w: Any, near: Any, delta: Any) -> None:
 
 
 @_compiled
+def _list_wrong(s: Any, wrong: Any) -> int:
+    """List the rows that are not right, and return how many."""
+    count = 0
+    for i in range(s.size):
+        if not s[i] > 0.0:
+            wrong[count] = i
+            count += 1
+    return count
+
+
+@_compiled
 def improve(Z: Any, cost: Any, V: int, w: Any, steps: int, seed: int) -> int:
-    """Lower the cost of wrong items by so many line searches; the best plane found goes into ``w``.
+    """Lower the cost of wrong items by ``steps`` line searches; the best plane found goes into ``w``.
 
     Returns the cost of the wrong items under it, as floats see them.
     """
@@ -162,9 +184,10 @@ def improve(Z: Any, cost: Any, V: int, w: Any, steps: int, seed: int) -> int:
     n, D = Z.shape
     s, t, delta = np.empty(n), np.empty(n), np.empty(D)
     at, change = np.empty(2 * cost.size), np.empty(2 * cost.size, dtype=np.int64)
-    near = np.empty(6, dtype=np.int64)
+    wrong = np.empty(n, dtype=np.int64)
     here = w.copy()
     scores(Z, here, s)
+    count = _list_wrong(s, wrong)
     best = wrong_cost(s, cost, V)
     now, idle, everything = best, 0, cost.sum()
     for step in range(steps):
@@ -174,7 +197,11 @@ def improve(Z: Any, cost: Any, V: int, w: Any, steps: int, seed: int) -> int:
             size = math.sqrt(np.dot(here, here))
             here /= size if size > 0.0 else 1.0
             scores(Z, here, s)
-        _direction(Z, s, here, near, delta)
+            count = _list_wrong(s, wrong)
+        if step == 0 and count > 0:
+            delta[:] = Z[_costliest(s, cost, V, wrong, count)]
+        else:
+            _direction(Z, _nearest(s, wrong, count) if count > 0 else -1, delta)
         scores(Z, delta, t)
         reach = _reach(s, t)
         m, always = _ends(s, t, cost, V, reach, at, change)
@@ -192,6 +219,7 @@ def improve(Z: Any, cost: Any, V: int, w: Any, steps: int, seed: int) -> int:
             here += move * delta
             for i in range(n):
                 s[i] += move * t[i]
+            count = _list_wrong(s, wrong)
         if now < best:
             best = now
             w[:] = here
@@ -200,6 +228,6 @@ def improve(Z: Any, cost: Any, V: int, w: Any, steps: int, seed: int) -> int:
             for j in range(D):
                 here[j] = w[j] + 0.1 * size * np.random.normal()
             scores(Z, here, s)
-            now, idle = wrong_cost(s, cost, V), 0
+            now, idle, count = wrong_cost(s, cost, V), 0, _list_wrong(s, wrong)
     scores(Z, w, s)
     return int(wrong_cost(s, cost, V))

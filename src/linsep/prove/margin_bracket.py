@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from linsep.clock import Clock
 from linsep.problem import Array, Dense, Floats, Rows, mantissas, take
 from linsep.prove.margin_rows import Hull
 
@@ -60,16 +61,16 @@ def rounded(value: Fraction, *, up: bool) -> float:
 # Below
 
 
-def lower(hull: Hull, W: Floats, b: Floats, norms: Floats, target: float) -> float:
+def lower(hull: Hull, W: Floats, b: Floats, norms: Floats, target: float, clock: Clock) -> float:
     """Return a lower bound on the margin of the plane: good to ``target`` if doubles are, else by way of integers."""
     square = _squared(W) + (_squared(b) if hull.form == "augmented" else 0)
-    h = hull.heights(W, b).values
+    sure = hull.heights(W, b).values
     with np.errstate(over="ignore", invalid="ignore"):
-        sure = h - _errors(hull, W, b, norms)
+        sure -= _errors(hull, W, b, norms)
     sure[~np.isfinite(sure)] = -np.inf
     least = float(sure.min())
     if least <= 0 or least < target * root(square, up=True):
-        value = _least_exactly(hull, W, b, sure)
+        value = _least_exactly(hull, W, b, sure, clock)
     else:
         value = Fraction(least)
     if value <= 0:
@@ -77,17 +78,17 @@ def lower(hull: Hull, W: Floats, b: Floats, norms: Floats, target: float) -> flo
     return root(value * value / square, up=False)
 
 
-def lower_exactly(hull: Hull, W: Array, b: Array) -> tuple[Array, float]:
+def lower_exactly(hull: Hull, W: Array, b: Array, clock: Clock) -> tuple[Array, float]:
     """Return the offsets of a plane of fractions, moved to the middle where they may be, and a bound on its margin."""
     everyone = np.arange(len(hull.data.y))
     if hull.form == "affine" and hull.blocks == 1:
         numbers, common = _over_common(np.column_stack((W, [Fraction(0)])))
-        heights = [score[0] / common for score in _exact_scores(hull, numbers, 0, everyone)]
+        heights = [score[0] / common for score in _exact_scores(hull, numbers, 0, everyone, clock)]
         above = min(h for h, c in zip(heights, hull.data.y.tolist(), strict=True) if c == 1)
         below = max(h for h, c in zip(heights, hull.data.y.tolist(), strict=True) if c == 0)
         b = np.array([-(above + below) / 2], dtype=object)
     numbers, _ = _over_common(np.column_stack((W, b)))
-    least = _least_of(hull, numbers, 0, everyone)
+    least = _least_of(hull, numbers, 0, everyone, clock)
     square = sum(int(v) * int(v) for v in (numbers if hull.form == "augmented" else numbers[:, :-1]).ravel())
     return b, root(least * least / square, up=False) if least > 0 else -root(least * least / square, up=True)
 
@@ -99,10 +100,11 @@ def _over_common(table: Array) -> tuple[Array, int]:
     return numbers.reshape(table.shape), common
 
 
-def _least_of(hull: Hull, numbers: Any, exponent: int, which: Array) -> Fraction:
+def _least_of(hull: Hull, numbers: Any, exponent: int, which: Array, clock: Clock) -> Fraction:
     """Return the least height of some rows under integer weights, times a power of two, in exact arithmetic."""
     values: list[Fraction] = []
-    for score, own in zip(_exact_scores(hull, numbers, exponent, which), hull.data.y[which].tolist(), strict=True):
+    scores = _exact_scores(hull, numbers, exponent, which, clock)
+    for score, own in zip(scores, hull.data.y[which].tolist(), strict=True):
         if hull.blocks == 1:
             values.append((2 * own - 1) * score[0])
         else:
@@ -115,12 +117,14 @@ def _errors(hull: Hull, W: Floats, b: Floats, norms: Floats) -> Floats:
     terms = hull.data.n_features if isinstance(hull.rows, Dense) else int(np.diff(hull.rows.indptr).max(initial=0))
     scale = float(np.abs(W).max(initial=0.0)) or 1.0
     largest = scale * float(np.sqrt(np.square(W / scale).sum(axis=1)).max())
-    size = largest * norms + float(np.abs(b).max())
-    factor = (terms + 8) * _UNIT * (1 + 1e-6) * (2 if hull.blocks > 1 else 1)
-    return np.asarray(factor * size + 2 * (terms + 8) * _TINY)
+    bounds: Floats = largest * norms
+    bounds += float(np.abs(b).max())
+    bounds *= (terms + 8) * _UNIT * (1 + 1e-6) * (2 if hull.blocks > 1 else 1)
+    bounds += 2 * (terms + 8) * _TINY
+    return bounds
 
 
-def _least_exactly(hull: Hull, W: Floats, b: Floats, sure: Floats) -> Fraction:
+def _least_exactly(hull: Hull, W: Floats, b: Floats, sure: Floats, clock: Clock) -> Fraction:
     """Return the least height in exact arithmetic, looking at rows while their bound lies below what was found."""
     order = np.argsort(sure)
     numbers, exponent = integers(np.concatenate((W, b[:, None]), axis=1))
@@ -133,7 +137,7 @@ def _least_exactly(hull: Hull, W: Floats, b: Floats, sure: Floats) -> Fraction:
         if looked >= _EXACT_ROWS:
             bound = float(sure[block[0]])
             return min(least or Fraction(0), Fraction(bound) if math.isfinite(bound) else -_reach(hull, W, b))
-        value = _least_of(hull, numbers, exponent, block)
+        value = _least_of(hull, numbers, exponent, block, clock)
         least = value if least is None else min(least, value)
         looked += len(block)
     assert least is not None
@@ -146,13 +150,14 @@ def _reach(hull: Hull, W: Floats, b: Floats) -> Fraction:
     return 2 * (top * Fraction(float(np.abs(W).max())) + Fraction(float(np.abs(b).max())))
 
 
-def _exact_scores(hull: Hull, numbers: Any, exponent: int, which: Array) -> list[list[Fraction]]:
+def _exact_scores(hull: Hull, numbers: Any, exponent: int, which: Array, clock: Clock) -> list[list[Fraction]]:
     """Return the scores of some rows in exact arithmetic, one per weight vector."""
     part = take(hull.rows, which)
     values, power = integers(part.data)
     scale, one = Fraction(2) ** (power + exponent), Fraction(2) ** exponent
     found = []
     for k in range(len(which)):
+        clock.check()
         row, columns = _row(part, values, k)
         found.append([sum(map(mul, w[:-1][columns], row)) * scale + w[-1] * one for w in numbers])
     return found
@@ -176,7 +181,7 @@ def _squared(values: Floats) -> Fraction:
 # Above
 
 
-def upper(hull: Hull, pairs: Array, multipliers: Any) -> float:
+def upper(hull: Hull, pairs: Array, multipliers: Any, clock: Clock) -> float:
     """Bound the largest margin from above: ``‖Σ λ z‖ / Σ λ`` for whole-number multipliers, in exact arithmetic.
 
     Infinite if some multiplier is negative, which bounds nothing.
@@ -188,6 +193,7 @@ def upper(hull: Hull, pairs: Array, multipliers: Any) -> float:
     marks = hull.marks(pairs)
     total = np.zeros((hull.blocks, hull.data.n_features), dtype=object)
     for k, a in enumerate(multipliers):
+        clock.check()
         row, columns = _row(part, values, k)
         for c in np.flatnonzero(marks[k]):
             total[c, columns] += (int(a) * int(marks[k, c])) * row
@@ -231,7 +237,7 @@ def _circulation(hull: Hull, pairs: Array, a: Any) -> Any:
     for k in np.argsort(a.astype(np.float64)):
         strongest[min(own[k], rival[k]), max(own[k], rival[k])] = int(k)
     # a forest by way of the strongest pairs first; leaves pass their excess on towards the root
-    neighbours: dict[int, list[tuple[int, int]]] = {c: [] for c in range(hull.blocks)}
+    neighbors: dict[int, list[tuple[int, int]]] = {c: [] for c in range(hull.blocks)}
     parent = list(range(hull.blocks))
 
     def find(c: int) -> int:
@@ -242,19 +248,19 @@ def _circulation(hull: Hull, pairs: Array, a: Any) -> Any:
     for (c, e), k in sorted(strongest.items(), key=lambda pair: -a[pair[1]]):
         if find(c) != find(e):
             parent[find(c)] = find(e)
-            neighbours[c].append((e, k))
-            neighbours[e].append((c, k))
-    leaves = [c for c in neighbours if len(neighbours[c]) == 1]
+            neighbors[c].append((e, k))
+            neighbors[e].append((c, k))
+    leaves = [c for c in neighbors if len(neighbors[c]) == 1]
     while leaves:
         c = leaves.pop()
-        if not neighbours[c]:
+        if not neighbors[c]:
             continue
-        e, k = neighbours[c].pop()
-        neighbours[e].remove((c, k))
+        e, k = neighbors[c].pop()
+        neighbors[e].remove((c, k))
         change = -excess[c] if own[k] == c else excess[c]
         a[k] += change
         excess[e] += excess[c]
         excess[c] = 0
-        if len(neighbours[e]) == 1:
+        if len(neighbors[e]) == 1:
             leaves.append(e)
     return a

@@ -14,12 +14,11 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from linsep.clock import Clock, OutOfTime
 from linsep.data.labels import at_least_two_classes, check_same_length, class_labels
 from linsep.data.matrices import as_matrix, refuse_not_finite, to_rows
-from linsep.errors import NotSeparable
+from linsep.errors import NotSeparable, ParameterError
 from linsep.learn.surveys import squared_norms
 from linsep.problem import Array, Floats, Rows, take
 from linsep.prove import kesler, margin_bracket
@@ -27,8 +26,10 @@ from linsep.prove.claims import Data
 from linsep.prove.lagrangian import widest
 from linsep.prove.margin_rows import Hull
 from linsep.prove.nearest_point import nearest_point
+from linsep.prove.notebook_tables import notebook_html
 from linsep.prove.search import decide
 
+_BUILD_PACE = 1e-8  # seconds for every number of a working set in sparse rows
 _FORMS = ("affine", "origin", "augmented")
 SPARSE_COORDINATES = 1024  # from which on rows are kept sparse and only multiplied by vectors
 CHEAP_OFFSET = 2.0**17  # offsets that must not count are measured in this many radii: they count for 1e-10 then
@@ -94,13 +95,24 @@ class Margin:
             f"gap={self.gap:.1e}, support={len(np.unique(self.rows))} rows)"
         )
 
+    def _repr_html_(self) -> str:
+        rows = [
+            ("at least", f"{self.lower:.12g}"),
+            ("at most", f"{self.upper:.12g}"),
+            ("gap", f"{self.gap:.1e}"),
+            ("form", self.form),
+            ("support", f"{len(np.unique(self.rows)):,} rows"),
+        ]
+        proof = "Both bounds are certified: the plane has the lower one, the rows and multipliers prove the upper one."
+        return notebook_html(f"The largest margin is about {self.lower:.6g}", proof, rows)
+
 
 # (working set, what is new in it, tolerance) -> vector of the plane, offset, multipliers of the set
 Solver = Callable[[Array, Array, float], tuple[Floats, float, Floats]]
 
 
 class Found(NamedTuple):
-    """What a search hands over: weights for the plane and for the hull."""
+    """What a search returns: weights for the plane and for the hull."""
 
     W: Floats  # (classes, d), all zero where the origin is in the hull
     b: Floats  # (classes,)
@@ -124,7 +136,7 @@ def largest_margin(X: Any, y: Any, *, form: str = "affine", gap: float = 1e-6, c
     gap : float, default=1e-6
         Largest relative width of the bracket. A warning says when double precision does not get there.
     clock : Clock, default=None
-        Asked in every round; it ends the search by an exception when its time is up.
+        Asked in every loop that takes long; it ends the search by an exception when its time is up.
 
     Returns
     -------
@@ -150,14 +162,14 @@ def largest_margin(X: Any, y: Any, *, form: str = "affine", gap: float = 1e-6, c
     True
     """
     if form not in _FORMS:
-        raise ValueError(f"form must be one of {_FORMS}, got {form!r}")
+        raise ParameterError("form", form, f"one of {_FORMS}")
     if not (isinstance(gap, float | int) and 0 < gap < 1):
-        raise ValueError(f"gap must be between 0 and 1, got {gap!r}")
-    X = as_matrix(X)
+        raise ParameterError("gap", gap, "between 0 and 1")
+    X = as_matrix(X, exact=True)
     labels = class_labels(y)
     check_same_length(X, labels)
     classes, codes = at_least_two_classes(labels)
-    data = Data(to_rows(X), codes.astype(np.intp), X.shape[1], len(classes), form != "origin")
+    data = Data(to_rows(X), codes.astype(np.intp, copy=False), X.shape[1], len(classes), form != "origin")
     try:
         margin = replace(of_data(data, form, gap, clock), classes=classes)
     except FloatingPointError:
@@ -187,7 +199,10 @@ class _InRange(NamedTuple):
     def norms(self, d: int) -> Floats:
         """Return more than the norm of any row as given: squares round, and those of tiny values underflow."""
         with np.errstate(over="ignore"):
-            return np.ldexp(np.sqrt(self.squares) * (1 + 1e-6) + math.sqrt(d) * 2.0**-500, self.exponent)
+            sizes: Floats = np.sqrt(self.squares)
+            sizes *= 1 + 1e-6
+            sizes += math.sqrt(d) * 2.0**-500
+            return np.ldexp(sizes, self.exponent, out=sizes)
 
 
 def _in_range(rows: Rows) -> _InRange:
@@ -218,7 +233,7 @@ def of_data(data: Data, form: str, gap: float, clock: Clock | None = None) -> Ma
         scaled = scaled._replace(unit=math.ldexp(1.0, max(-1000, min(1000, -near.exponent))))
     elif form == "affine" and (many or data.classes > 2):
         scaled = scaled._replace(unit=rms if many else CHEAP_OFFSET * radius)
-    solver = _by_lagrangian(scaled, clock) if many else _by_nearest_point(scaled)
+    solver = (_by_lagrangian if many else _by_nearest_point)(scaled, clock)
     with np.errstate(over="ignore", invalid="ignore"):  # weights of a margin below all floats overflow
         found = _zero_row(scaled, near.squares) or _search(scaled, gap, solver, clock)
     return _bracket(Hull(data, form), near, found, gap, clock)
@@ -228,15 +243,15 @@ def _bracket(hull: Hull, near: _InRange, found: Found, gap: float, clock: Clock)
     """Bound the largest margin with what was found; where no plane was, ask for an exact verdict."""
     data, form, one = hull.data, hull.form, hull.blocks == 1
     a = margin_bracket.on_grid(hull, found.pairs, found.multipliers)
-    upper = margin_bracket.upper(hull, found.pairs, a)
+    upper = margin_bracket.upper(hull, found.pairs, a, clock)
     W: Any = found.W
     b: Any = np.ldexp(found.b, near.exponent) if form != "origin" else np.zeros(hull.blocks)
     lower = -math.inf
     if W.any():
-        lower = margin_bracket.lower(hull, W, b, near.norms(data.n_features), upper * (1 - gap / 2))
+        lower = margin_bracket.lower(hull, W, b, near.norms(data.n_features), upper * (1 - gap / 2), clock)
     if not lower > 0:
         W, b = _decided(data, clock)
-        b, lower = margin_bracket.lower_exactly(hull, W, b)
+        b, lower = margin_bracket.lower_exactly(hull, W, b, clock)
     kept = np.flatnonzero(a)
     pairs = found.pairs[kept]
     order = np.argsort(pairs)
@@ -304,9 +319,9 @@ def _search(hull: Hull, gap: float, solve: Solver, clock: Clock) -> Found:
         W, offsets = hull.weights(v / size, b / size)
         looked = hull.heights(W, offsets)
         below = np.flatnonzero(looked.values * size < 1 - gap / 4)
-        fresh = np.setdiff1d(looked.pairs[below], pool)
+        fresh = np.setdiff1d(looked.pairs(below, hull.data.classes), pool)
         if len(fresh) == 0 and tol <= gap / 16:
-            return Found(*_centred(hull, W, offsets, looked.values), pairs, multipliers)
+            return Found(*_centered(hull, W, offsets, looked.values), pairs, multipliers)
         # no use in solving much better than the set is known; but if it is known, as well as can be
         tol = 0.1 * float(max(0.0, 1 - looked.values.min() * size)) if len(fresh) else 0.0
         step = max(1000, min(2 * hull.size, len(pool) // 2))
@@ -320,7 +335,7 @@ def _free(hull: Hull) -> int:
     return hull.blocks if hull.form == "affine" and hull.unit else 0
 
 
-def _by_nearest_point(hull: Hull) -> Solver:
+def _by_nearest_point(hull: Hull, clock: Clock) -> Solver:
     """Solve by the nearest point of the hull of the working set, which is kept in dense rows."""
     C, d = hull.blocks, hull.data.n_features
     Z, start, middle = np.empty((0, hull.size)), np.empty(0), None
@@ -336,7 +351,7 @@ def _by_nearest_point(hull: Hull) -> Solver:
             new[:, : C * d] -= (marks[:, :, None] * middle).reshape(-1, C * d)
         Z = np.concatenate((Z, new))
         group = 1 - hull.data.y[pool // 2] if hull.form == "affine" and C == 1 else None
-        nearest = nearest_point(Z, group, start=start, tol=tol)
+        nearest = nearest_point(Z, group, start=start, tol=tol, clock=clock)
         start = nearest.weights
         v, b = nearest.w, nearest.b
         if middle is not None:
@@ -350,10 +365,13 @@ def _by_nearest_point(hull: Hull) -> Solver:
 
 def _by_lagrangian(hull: Hull, clock: Clock) -> Solver:
     """Solve by an augmented Lagrangian, with the working set in sparse rows: for very many coordinates."""
+    import scipy.sparse as sp
+
     Z, plane = hull.sparse_vectors(np.empty(0, np.intp)), None
 
     def solve(pool: Array, fresh: Array, tol: float) -> tuple[Floats, float, Floats]:  # noqa: ARG001
         nonlocal Z, plane
+        clock.check(_BUILD_PACE * 2 * len(fresh) * hull.rows.data.size / len(hull.data.y))
         Z = sp.vstack((Z, hull.sparse_vectors(fresh)), format="csr")
         plane = widest(Z, _free(hull), clock, start=plane, tol=tol)
         return plane.v, 0.0, plane.multipliers
@@ -376,7 +394,7 @@ def _first_pairs(hull: Hull) -> Array:
     return rows * hull.blocks + rival
 
 
-def _centred(hull: Hull, W: Floats, b: Floats, values: Floats) -> tuple[Floats, Floats]:
+def _centered(hull: Hull, W: Floats, b: Floats, values: Floats) -> tuple[Floats, Floats]:
     """Move the plane to the middle between the two classes, where it may be moved."""
     if hull.form != "affine" or hull.blocks > 1:
         return W, b

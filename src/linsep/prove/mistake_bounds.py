@@ -1,4 +1,4 @@
-"""The mistake bound: (R/γ)², with first weights, an update margin and many classes, never rounded downwards.
+"""The mistake bound: (R/γ)², with first weights, an update margin and more than two classes, never rounded downwards.
 
 With u a plane of margin γ, after k mistakes (Novikoff 1962) ``w_k·u >= w_0·u + k η γ``: every mistake is progress
 towards u. And ``‖w_k‖² <= ‖w_0‖² + k (η² Q + 2 η m)``, Q the largest squared norm of an update and m the update margin:
@@ -14,12 +14,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from linsep.clock import Clock
 from linsep.data.matrices import as_matrix, to_rows
 from linsep.errors import NotSeparable
+from linsep.learn.parameters import start_from
 from linsep.learn.surveys import squared_norms
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
 from linsep.prove.margin_bracket import integers, root, rounded
 from linsep.prove.margins import Margin, largest_margin
+from linsep.prove.notebook_tables import notebook_html
 from linsep.wording import squared_update
 
 _EXACT_ROWS = 256  # longest rows whose norms are computed in fractions before an error bound has to do
@@ -73,6 +76,15 @@ class Bound:
             f"R = {self.radius:.9g}, {self.margin.lower:.9g} <= γ <= {self.margin.upper:.9g}{doubt})"
         )
 
+    def _repr_html_(self) -> str:
+        rows = [
+            (self.formula, f"{self.lower:.9g} to {self.upper:.9g}"),
+            ("R", f"{self.radius:.9g}"),
+            ("γ", f"{self.margin.lower:.9g} to {self.margin.upper:.9g}"),
+        ]
+        floats = "Proved, also for runs in doubles." if self.covers_floats else "Proved for exact arithmetic alone."
+        return notebook_html(f"No run makes more than {self.mistakes:,} mistakes", floats, rows)
+
 
 def mistake_bound(
     X: Any,
@@ -85,6 +97,7 @@ def mistake_bound(
     update_margin: float = 0.0,
     gap: float = 1e-6,
     margin: Margin | None = None,
+    clock: Clock | None = None,
 ) -> Bound:
     """Bound the mistakes of the perceptron on some rows: Novikoff's theorem with certified numbers.
 
@@ -106,6 +119,8 @@ def mistake_bound(
     margin : Margin, default=None
         Bounds on the largest margin of these rows where they are known already, in the form that ``fit_intercept`` asks
         for; nothing is searched for then.
+    clock : Clock, default=None
+        Asked while the margin is searched for; it ends the search by an exception when its time is up.
 
     Returns
     -------
@@ -131,10 +146,10 @@ def mistake_bound(
     if not (math.isfinite(eta0) and eta0 > 0 and math.isfinite(update_margin) and update_margin >= 0):
         raise ValueError(f"eta0 must be positive and update_margin not negative, got {eta0!r} and {update_margin!r}")
     form = "augmented" if fit_intercept else "origin"
-    margin = _margin(X, y, form, gap) if margin is None else margin
+    margin = _margin(X, y, form, gap, clock) if margin is None else margin
     if margin.form != form:
         raise ValueError(f"the bound needs the margin in the {form} form, got {margin.form!r}")
-    rows = to_rows(as_matrix(X))
+    rows = to_rows(as_matrix(X, exact=True))
     machines = len(np.atleast_2d(margin.w))
     low, high = squared_radius(rows)
     low_update, high_update = (square + fit_intercept for square in (low, high))
@@ -165,10 +180,10 @@ def mistake_bound(
     )
 
 
-def _margin(X: Any, y: Any, form: str, gap: float) -> Margin:
+def _margin(X: Any, y: Any, form: str, gap: float, clock: Clock | None) -> Margin:
     """Return the largest margin, or raise NotSeparable with the exact proof that there is none."""
     try:
-        return largest_margin(X, y, form=form, gap=gap)
+        return largest_margin(X, y, form=form, gap=gap, clock=clock)
     except NotSeparable as found:
         rows = len(np.unique(found.refutation.rows))
         raise NotSeparable(
@@ -224,19 +239,7 @@ def first_weights(margin: Margin, coef_init: Any, intercept_init: Any, fit_inter
     """Return first weights with their offsets as a last column, shape (machines, d + 1)."""
     W = np.atleast_2d(margin.w)
     start = np.zeros((W.shape[0], W.shape[1] + 1))
-    if intercept_init is not None and not fit_intercept:
-        raise ValueError("intercept_init is given, but fit_intercept=False learns no offset")
-    for name, given, target in (
-        ("coef_init", coef_init, start[:, :-1]),
-        ("intercept_init", intercept_init, start[:, -1]),
-    ):
-        if given is not None:
-            values = np.asarray(given, dtype=np.float64)
-            if values.size != target.size:
-                raise ValueError(f"{name} has shape {values.shape}, expected {target.shape}")
-            if not np.isfinite(values).all():
-                raise ValueError(f"{name} contains NaN or infinity")
-            target[...] = values.reshape(target.shape)
+    start_from(start[:, :-1], start[:, -1], coef_init, intercept_init, fit_intercept)
     return start
 
 

@@ -11,8 +11,8 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from linsep.compiling import compiled
 from linsep.problem import Array, Dense
 from linsep.prove.claims import Data
 
@@ -31,8 +31,8 @@ def vanishing(data: Data, w: Any) -> Array:
             residues = np.zeros(data.n_features + 1, dtype=np.int64)
             residues[:block] = [int(w[c * block + j, 0]) % prime for j in range(block)]
             loop: Any = _dense if isinstance(rows, Dense) else _sparse
-            part: Any = (np.ascontiguousarray(rows.data),) if isinstance(rows, Dense) else rows
-            loop(*part, residues, prime, powers, rows.data.dtype.kind != "f", found[:, c + 1])
+            part = np.ascontiguousarray(rows.data) if isinstance(rows, Dense) else rows
+            loop(part, residues, prime, powers, rows.data.dtype.kind != "f", found[:, c + 1])
         vanish &= found == found[np.arange(len(data.y)), data.y][:, None]
     return vanish
 
@@ -43,7 +43,7 @@ def _powers(prime: int) -> Array:
     return np.array([pow(2, e, prime) for e in range(_LOWEST, 1040)], dtype=np.int64)
 
 
-_compiled = njit(cache=True, nogil=True, error_model="numpy")
+_compiled = compiled(error_model="numpy")
 
 
 @_compiled
@@ -66,7 +66,8 @@ def _dense(data, w, prime, powers, whole, found):
 
 
 @_compiled
-def _sparse(data, indices, indptr, w, prime, powers, whole, found):
+def _sparse(rows, w, prime, powers, whole, found):
+    data, indices, indptr = rows
     for i in range(found.size):
         total = w[-1]
         for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):

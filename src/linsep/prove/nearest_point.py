@@ -1,6 +1,6 @@
-"""The point of a convex hull nearest to the origin: Wolfe's algorithm with an updated QR factorisation.
+"""The point of a convex hull nearest to the origin: Wolfe's algorithm with an updated QR factorization.
 
-Problem: minimise ``‖Σ λ_i z_i‖`` over ``λ >= 0, Σ λ_i = 1``, where ``z_i`` are the rows of ``Z``. With two groups of
+Problem: minimize ``‖Σ λ_i z_i‖`` over ``λ >= 0, Σ λ_i = 1``, where ``z_i`` are the rows of ``Z``. With two groups of
 rows the weights of each group sum to one half: the shortest line between two hulls when ``z_i = ±x_i``.
 
 A *corral* is a set of affinely independent rows whose affine minimum has all weights positive. The outer loop adds the
@@ -8,7 +8,7 @@ row that lies farthest below the plane through the point; the inner loop goes ba
 ``A`` the columns ``(c e_g, z)`` of the corral's rows, ``g`` the group and ``c`` near the size of a row, affine
 independence is linear independence of ``A = Q R``; a row comes in by Gram-Schmidt, twice, and goes out by rotations.
 
-After Wolfe (1976), *Finding the nearest point in a polytope*, Mathematical Programming 11; the factorisation after
+After Wolfe (1976), *Finding the nearest point in a polytope*, Mathematical Programming 11; the factorization after
 Daniel, Gragg, Kaufman & Stewart (1976), Mathematics of Computation 30.
 """
 
@@ -18,17 +18,18 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from linsep import compiling
 from linsep.clock import Clock
 from linsep.problem import Array, Floats
 
-compiled = njit(cache=True, nogil=True, error_model="numpy")
+compiled = compiling.compiled(error_model="numpy")
 
 _EPS = 2.0**-52
 _STALLS = 30  # additions in a row that may fail to shorten the point before rounding is taken to be the reason
 _ANY_PLANE = 0.7  # tolerance with which a plane that all rows are above by a good deal will do
 _PACE = 3e-10  # seconds that a round takes for every number in the rows
+_TICK, _FIRST_ROUNDS = 0.05, 8  # seconds between two looks at the clock, about; rounds before the first
 _STRETCH = 500  # rounds between two looks at the clock
 _GOOD = 1e-9  # largest residual of a normal that needs no refinement before the last
 
@@ -66,6 +67,15 @@ class _Corral(NamedTuple):
     weights: Floats  # (K,)
 
 
+class _Search(NamedTuple):
+    """Where a search stands between two stretches of it."""
+
+    w: Floats  # (d,)
+    basis: Floats  # (p, K)
+    barred: Array  # (m,) rows that could not be added to the present corral
+    numbers: Floats  # (5,) b and the lowest row of the plane, the shortest point, rounds without a shorter one, begun
+
+
 def nearest_point(
     Z: Floats,
     group: Array | None = None,
@@ -73,6 +83,7 @@ def nearest_point(
     start: Floats | None = None,
     tol: float = 1e-12,
     max_iter: int | None = None,
+    clock: Clock | None = None,
 ) -> Nearest:
     """Find the point of the hull of some rows that is nearest to the origin.
 
@@ -89,6 +100,8 @@ def nearest_point(
         has all rows on its positive side.
     max_iter : int, optional
         Largest number of rows to add; by default a generous multiple of what is ever needed.
+    clock : Clock, optional
+        Asked between stretches of the search, which change nothing in the result.
 
     Returns
     -------
@@ -119,11 +132,21 @@ def nearest_point(
         assert start is not None
         weights = start[rows].astype(np.float64)
     corral, k = _corral(Z, sign, p, c, rows, weights)
-    limit = 20 * (min(m, d + p) + 50) if max_iter is None else max_iter
-    w = np.zeros(d)
-    weights = np.zeros(m)
+    rounds = 1 + (20 * (min(m, d + p) + 50) if max_iter is None else max_iter)
+    done, stretch = 0, rounds if clock is None else _FIRST_ROUNDS
+    w, weights = np.zeros(d), np.zeros(m)
+    search = _Search(w, np.zeros((p, len(corral.rows))), np.zeros(m, dtype=np.bool_), np.full(5, np.nan))
     with np.errstate(all="ignore"):  # compiled code warns of nothing; nor shall it without a compiler
-        k, b, lowest = _wolfe(Z, sign, np.sqrt(squares), corral, (k, p, c, tol, limit), w)
+        norms, ended = np.sqrt(squares), False
+        while not ended and done < rounds:
+            began = 0.0 if clock is None else clock.elapsed
+            now = min(stretch, rounds - done)
+            k, ended = _wolfe((Z, sign, norms), corral, (k, p, c, tol, now), search)
+            done += now
+            if clock is not None:
+                clock.check()
+                stretch = max(1, min(2 * now, int(now * _TICK / max(clock.elapsed - began, 1e-6))))
+        b, lowest = search.numbers[:2].tolist()
         weights[corral.rows[:k]] = corral.weights[:k]
         point = weights @ Z
         if scaled:  # weights of a margin below all floats overflow
@@ -160,7 +183,7 @@ def _first_rows(Z: Floats, squares: Floats, sign: Floats, p: int) -> tuple[Array
 
 
 def _corral(Z: Floats, sign: Floats, p: int, c: float, rows: Array, weights: Floats) -> tuple[_Corral, int]:
-    """Factorise the rows to start from, leaving out those that depend on the ones before."""
+    """Factorize the rows to start from, leaving out those that depend on the ones before."""
     K = min(len(Z), Z.shape[1] + p)
     corral = _Corral(np.zeros((K, p + Z.shape[1])), np.zeros((K, K)), np.zeros(K, np.intp), np.zeros(K))
     k = 0
@@ -175,7 +198,7 @@ def _corral(Z: Floats, sign: Floats, p: int, c: float, rows: Array, weights: Flo
 
 
 # ---------------------------------------------------------------------------------------------------------------
-# The factorisation
+# The factorization
 
 
 @compiled
@@ -189,7 +212,7 @@ def _column(Z: Any, sign: Any, p: int, c: float, i: int) -> Any:
 
 @compiled
 def _insert(corral: Any, k: int, a: Any) -> bool:
-    """Append column ``a`` to the factorisation of k columns, unless it depends on them."""
+    """Append column ``a`` to the factorization of k columns, unless it depends on them."""
     Q, R = corral.Q, corral.R
     if k == Q.shape[0]:
         return False
@@ -416,16 +439,20 @@ def _lowest(heights: Any, barred: Any) -> int:
 
 
 @compiled
-def _wolfe(Z: Any, sign: Any, norms: Any, corral: Any, settings: Any, w: Any) -> tuple[int, float, float]:
-    """Find the corral that holds the nearest point; return its size, and b and the lowest row of its plane."""
-    k, p, c, tol, limit = settings
-    basis = np.zeros((p, corral.Q.shape[0]))
-    barred = np.zeros(Z.shape[0], dtype=np.bool_)  # rows that could not be added to the present corral
-    shortest, stalls = np.inf, 0
+def _wolfe(rows: Any, corral: Any, settings: Any, search: Any) -> tuple[int, bool]:
+    """Go on to the corral that holds the nearest point for some rounds; return its size, and whether it is the one."""
+    Z, sign, norms = rows
+    k, p, c, tol, rounds = settings
+    w, basis, barred, numbers = search
+    if math.isnan(numbers[4]):  # the first stretch
+        numbers[:] = 0.0
+        numbers[2] = np.inf
+        _point(Z, corral, k, w)
+        w /= np.dot(w, w)
+    shortest, stalls = numbers[2], int(numbers[3])
+    ended = False
     b = lowest = 0.0
-    _point(Z, corral, k, w)
-    w /= np.dot(w, w)
-    for _ in range(limit + 1):
+    for _ in range(rounds):
         k = _to_corral(Z, sign, corral, k, p, basis, w)
         b, residual = _level(Z, sign, corral, k, p, w, np.empty(k))
         refined = not residual < _GOOD  # a normal that is good enough to choose the next row is refined at the end only
@@ -433,7 +460,8 @@ def _wolfe(Z: Any, sign: Any, norms: Any, corral: Any, settings: Any, w: Any) ->
             b, residual = _direction(Z, sign, corral, k, p, basis, w)
         if not residual < 0.5:  # the plane cannot be told from one through the origin
             w[:] = 0.0
-            return k, 0.0, -np.inf
+            numbers[0], numbers[1] = 0.0, -np.inf
+            return k, True
         size = math.sqrt(np.dot(w, w))
         if 1.0 / size < shortest:
             shortest, stalls = 1.0 / size, 0
@@ -446,15 +474,18 @@ def _wolfe(Z: Any, sign: Any, norms: Any, corral: Any, settings: Any, w: Any) ->
             b, residual = _direction(Z, sign, corral, k, p, basis, w)
             if not residual < 0.5:
                 w[:] = 0.0
-                return k, 0.0, -np.inf
+                numbers[0], numbers[1] = 0.0, -np.inf
+                return k, True
             heights, lowest = _heights(Z, sign, norms, p, w, b, tol + residual)
             entering = _lowest(heights, barred)
         while entering >= 0 and not _insert(corral, k, _column(Z, sign, p, c, entering)):
             barred[entering] = True
             entering = _lowest(heights, barred)
         if entering < 0 or stalls > _STALLS:
+            ended = True
             break
         barred[entering] = True
         corral.rows[k], corral.weights[k] = entering, 0.0
         k += 1
-    return k, b, lowest
+    numbers[0], numbers[1], numbers[2], numbers[3] = b, lowest, shortest, stalls
+    return k, ended

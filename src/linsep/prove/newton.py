@@ -1,6 +1,6 @@
 """A plane above all rows of a working set, or a contradiction among them, by Newton's method.
 
-Problem: minimise ``Σ max(0, 1 - z_i·w)²`` over ``w``. If some plane has all rows strictly above it, the least value is
+Problem: minimize ``Σ max(0, 1 - z_i·w)²`` over ``w``. If some plane has all rows strictly above it, the least value is
 0 and every row ends at a height of 1 at least; if not, then at the minimum ``Σ s_i z_i = 0`` where ``s_i >= 0`` are the
 slacks, so that the rows below 1 contradict each other. The function is a quadratic one between changes of the set of
 rows below 1, each step goes to the minimum along the way to that of the present quadratic, and few are needed.
@@ -15,15 +15,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
-from scipy.linalg import qr
-from scipy.linalg.lapack import dgetrf, dgetri, dposv
 
 from linsep.clock import Clock
+from linsep.compiling import compiled
 from linsep.problem import Array, Floats
 
 _RIDGE = 1e-12  # of the mean square of the rows below 1: keeps the weights finite where few rows are
-_PACE = 5.5e-11  # seconds that normal equations take for every row, column, and column again
+PACE = 5.5e-11  # seconds that normal equations take for every row, column, and column again
 _ELIMINATION = 4e-10  # and elimination, for every column three times
 _EXCHANGE = 1e-9  # and to take out a row, for every column twice
 _PIECE = 5_000_000  # of these between two looks at the clock
@@ -45,12 +43,14 @@ class Fit(NamedTuple):
 
 def fit(Z: Floats, w: Floats, *, enough: float, steps: int, clock: Clock) -> Fit:
     """Go from ``w`` towards the minimum until all rows are above ``enough``, it is reached, or no steps are left."""
+    from scipy.linalg.lapack import dposv
+
     heights, damping = Z @ w, 0.0
     below = np.flatnonzero(heights < 1)
     for number in range(steps):
         if heights.min() > enough:
             return Fit(w, heights, True)
-        clock.check(_PACE * len(below) * Z.shape[1] ** 2)
+        clock.check(PACE * len(below) * Z.shape[1] ** 2)
         A = Z if len(below) == len(Z) else Z[below]
         H = A.T @ A
         size = float(np.trace(H)) / max(1, len(H))
@@ -110,6 +110,9 @@ def corners(Z: Floats, weights: Floats, clock: Clock) -> tuple[Array, Floats]:
 
 def _basis(Z: Floats, weights: Floats, clock: Clock) -> tuple[Array, Floats, Floats]:
     """Return heavy rows that span all, all rows in as many coordinates, and the inverse of those of the basis."""
+    from scipy.linalg import qr
+    from scipy.linalg.lapack import dgetrf, dgetri
+
     d = Z.shape[1]
     heavy = np.argsort(-weights, kind="stable")[: 2 * d + 8]
     A = Z[heavy] * weights[heavy, None]
@@ -131,7 +134,7 @@ def _basis(Z: Floats, weights: Floats, clock: Clock) -> tuple[Array, Floats, Flo
     return basis, Y, np.linalg.inv(Y[basis])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _step(heights, rise, slope, curvature):
     """Return where ``½ Σ max(0, 1 - h - t r)² + slope t + ½ curvature t²`` is least over t > 0.
 
@@ -160,7 +163,7 @@ def _step(heights, rise, slope, curvature):
     return t
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _take_out(Y, weights, basis, others, inverse):
     """Bring the weights of ``others`` to 0 with the sum kept, exchanging rows of the basis where necessary."""
     rank = basis.size

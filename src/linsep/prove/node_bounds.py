@@ -1,4 +1,4 @@
-"""The bound of one node: a packing programme that grows by the cheapest refutations it does not yet cover.
+"""The bound of one node: a packing program that grows by the cheapest refutations it does not yet cover.
 
 For every inequality that the node's plane has wrong, the cheapest refutation through it and otherwise right ones
 (``simplex``), at the prices of the present cover: it has exactly one wrong row, as those of a tight packing must. The
@@ -20,13 +20,15 @@ from linsep.prove.fewest_search import EPS, Node, Search
 from linsep.prove.packing import Cover
 
 _LOOSE = 0.3  # refutations covered by so much more than 1 are not passed on
+_DROP = 0.3  # the share of such refutations at which they are taken out of the program
 _SMOOTH = 0.7  # the share of earlier prices in those that new refutations are found at
 _NOISE = 0.01  # added to prices
-_MOST = 400  # programmes of one round
+_MOST = 400  # programs of one round
 _FREE = 30  # of them through rows that are right but priced
-_PATIENCE = 6  # rounds that must gain something together
+_PATIENCE = 6.0  # rounds that must gain something together; one asks for a refutation through every wrong row
 _GAIN = 0.002  # of the bound
 _NODE_STEPS = 60  # line searches at a node
+_NODE_WORK = 5e7  # cells that they may look at
 _SHORT = 1e-4  # less is as good as covered
 _BEGINNINGS = 60  # planes that disjoint refutations are looked for
 
@@ -45,8 +47,9 @@ class Bounding:
         # one of several inequalities of a wrong item fails, nobody knows which
         self.barred = self.held < 0 if self.V > 1 else np.zeros(len(self.held), dtype=bool)
         self.cover = Cover(search.items.cost)
-        self.active: list[int] = []  # refutations in the programme
+        self.active: list[int] = []  # refutations in the program
         self.members: set[int] = set()
+        self.asked = 0  # linear programs solved
         self.prices = node.y.copy()
 
     def run(self) -> bool:
@@ -74,18 +77,29 @@ class Bounding:
         self._enlist(node.cuts[self.pool.usable(self.state)[node.cuts]])
         if node is search.root and not self.active:
             self._first_refutations()
-        values: list[float] = []
+        line_search.scores(self.A, node.w, scores := np.empty(len(self.A)))
+        wrong: Array = np.asarray((scores.reshape(-1, self.V) <= 0).any(axis=1))
+        self.cover.favor(wrong)  # a refutation of a tight packing has one wrong row
+        before, effort = 0.0, 0.0
         while True:
             search.clock.check()
             if node.dead is not None:
                 return True
-            values.append(self._solve())
-            if node.spent + values[-1] > search.target - 1 + EPS:
+            value = self._solve()
+            if value is None:  # the solver gave up: what is proved so far holds
+                return False
+            if node.spent + value > search.target - 1 + EPS:
                 return True
+            if value - before > _GAIN * max(1.0, value):
+                before, effort = value, 0.0
+            if effort > _PATIENCE:
+                return False
+            self._drop_loose()
+            search.wander()
+            asked = self.asked
             if not (self._from_pool() or self._priced() or self._settled()):
                 return False
-            if len(values) > _PATIENCE and values[-1] - values[-1 - _PATIENCE] < _GAIN * max(1.0, values[-1]):
-                return False
+            effort += 0.25 + (self.asked - asked) / max(1, int(wrong.sum()))
 
     def _confirm(self) -> float:
         """Make the refutations of the packing exact; return what they prove, at least."""
@@ -110,7 +124,7 @@ class Bounding:
         scores = np.empty(len(self.A))
         if self.V == 1 and node is not search.root:
             w = node.w.copy()
-            steps = 1 + min(_NODE_STEPS, int(3e6 / (self.A.size + 1)))
+            steps = 1 + min(_NODE_STEPS, int(_NODE_WORK / (self.A.size + 1)))
             line_search.improve(self.A, self._costs(), 1, w, steps, search.nodes)
             node.w = w
             if search.float_cost(w) < search.upper:
@@ -128,7 +142,7 @@ class Bounding:
         return cost
 
     def _enlist(self, numbers: Any) -> int:
-        """Add refutations to the programme; return how many were new to it."""
+        """Add refutations to the program; return how many were new to it."""
         new = [int(k) for k in numbers if int(k) not in self.members]
         sets = []
         for k in new:
@@ -143,13 +157,12 @@ class Bounding:
         self.members.update(new)
         return len(new)
 
-    def _solve(self) -> float:
-        """Solve the packing programme, note its bound, and return it."""
+    def _solve(self) -> float | None:
+        """Solve the packing program, note its bound, and return it; None if that could not be done."""
         clock, node = self.search.clock, self.node
-        found = self.cover.solve(clock.spare)
+        found = self.cover.solve(clock)
         if found is None:
-            clock.check()
-            raise ArithmeticError("the packing programme could not be solved: please report these data")
+            return None
         node.y, u = found
         value = float(u.sum())
         if node.spent + value >= node.bound or not node.packing:
@@ -158,6 +171,16 @@ class Bounding:
             exact = sum(k not in self.pool.exact for k, _ in node.packing)
             clock.reserve = 1.2 * self.search.pace * exact + self.search.closing
         return value
+
+    def _drop_loose(self) -> None:
+        """Take refutations out of the program that the cover has more than covered; they come back from the pool."""
+        covered = self.pool.covered(self.node.y, self.state)[self.active]
+        loose = np.flatnonzero(covered > 1 + _LOOSE)
+        if len(loose) > _DROP * len(self.active):
+            self.cover.drop(loose)
+            gone = set(loose.tolist())
+            self.members.difference_update(self.active[p] for p in gone)
+            self.active = [k for p, k in enumerate(self.active) if p not in gone]
 
     def _from_pool(self) -> int:
         """Add refutations found elsewhere that the cover lacks."""
@@ -192,6 +215,7 @@ class Bounding:
     def _refuted(self, prices: Floats, through: Array, *, warm: bool) -> list[int]:
         """Return refutations through some inequalities that the cover lacks."""
         n, D = self.A.shape
+        self.asked += len(through)
         bases = np.full((len(through), D), -1, dtype=np.int64)
         levels, pis = np.zeros((len(through), D)), np.zeros((len(through), D))
         states = np.zeros(len(through), dtype=np.int64)
@@ -231,7 +255,7 @@ class Bounding:
         return None if number is None or self.pool.exact.get(number, ()) is None else number
 
     def _put_back(self, pi: Floats) -> bool:
-        """Try the prices of a programme without solution as a plane, mixed with the one at hand; return if it helps."""
+        """Try the prices of a program without solution as a plane, mixed with the one at hand; return if it helps."""
         node, search = self.node, self.search
         size, other = float(np.abs(node.w).max()), float(np.abs(pi).max())
         if not (size > 0 and other > 0):

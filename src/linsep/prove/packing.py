@@ -1,4 +1,4 @@
-"""The packing programme: how much weight fits on known refutations when no row may carry more than its copies.
+"""The packing program: how much weight fits on known refutations when no row may carry more than its copies.
 
 ``max Σ u`` with ``Σ_{I ∋ i} u_I ≤ c_i``, solved as its dual, the fractional cover ``min Σ c_i y_i`` with
 ``Σ_{i ∈ I} y_i ≥ 1``: refutations come as new rows and the dual simplex of HiGHS goes on from where it was
@@ -9,16 +9,19 @@ weights that keep the capacities exactly.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import highspy
 import numpy as np
 
 from linsep.problem import Array, Floats
 
+if TYPE_CHECKING:
+    from linsep.prove.fewest_search import Budget
+
 BITS = 20  # weights of a packing are multiples of 2**-BITS
 
 _PERTURBED = 1e-5  # costs, by so much at most, relatively
+_SLICE = 5.0  # seconds after which a long program is interrupted to see whether it should go on
 _OPTIONS: dict[str, Any] = {
     "output_flag": False,
     "threads": 1,
@@ -32,17 +35,28 @@ class Cover:
     """The fractional cover of refutations, each given as the items it uses, and the packing that is its dual."""
 
     def __init__(self, cost: Array) -> None:
+        import highspy
+
         self.solver = highspy.Highs()
         for name, value in _OPTIONS.items():
             self.solver.setOptionValue(name, value)
+        self.cost, self.rows = cost, 0
         n = len(cost)
-        prices = cost * (1.0 + _PERTURBED * np.random.default_rng(2).random(n))
         none: Any = np.zeros(0)
-        self.solver.addCols(n, prices, np.zeros(n), np.full(n, highspy.kHighsInf), 0, np.zeros(n, np.int32), none, none)
-        self.rows = 0
+        zeros, top = np.zeros(n), np.full(n, highspy.kHighsInf)
+        self.solver.addCols(n, zeros, zeros, top, 0, np.zeros(n, np.int32), none, none)
+        self.favor(np.zeros(n, dtype=bool))
+
+    def favor(self, which: Array) -> None:
+        """Have the cover take some items rather than others that would do as well."""
+        n = len(which)
+        noise = 0.5 * _PERTURBED * (np.random.default_rng(2).random(n) + ~which)
+        self.solver.changeColsCost(n, np.arange(n, dtype=np.int32), self.cost * (1.0 + noise))
 
     def add(self, sets: Sequence[Array]) -> None:
         """Add refutations."""
+        import highspy
+
         if not sets:
             return
         lengths = np.array([len(each) for each in sets])
@@ -53,19 +67,35 @@ class Cover:
         self.rows += len(sets)
 
     def drop(self, which: Array) -> None:
-        """Remove refutations by their numbers; the others move up."""
+        """Remove refutations by their numbers, the others move up; the next program goes on without them."""
+        basis = self.solver.getBasis()
+        keep = np.ones(self.rows, dtype=bool)
+        keep[which] = False
+        status = basis.row_status
+        basis.row_status = [status[k] for k in np.flatnonzero(keep).tolist()]
         self.solver.deleteRows(len(which), which.astype(np.int32))
+        self.solver.setBasis(basis)
         self.rows -= len(which)
 
-    def solve(self, seconds: float) -> tuple[Floats, Floats] | None:
-        """Return the cover ``y`` and the packing ``u``; None if the solver gave up or took too long."""
+    def solve(self, clock: Budget) -> tuple[Floats, Floats] | None:
+        """Return the cover ``y`` and the packing ``u``; None if the solver gave up.
+
+        Raises OutOfTime or Cancelled.
+        """
+        import highspy
+
         if self.rows == 0:
             return np.zeros(self.solver.getNumCol()), np.zeros(0)
-        for _ in range(2):
-            self.solver.setOptionValue("time_limit", self.solver.getRunTime() + max(0.01, min(seconds, 2.0)))
+        tries = 2
+        while tries:
+            self.solver.setOptionValue("time_limit", self.solver.getRunTime() + max(0.01, min(clock.spare, _SLICE)))
             self.solver.run()
-            if self.solver.getModelStatus() == highspy.HighsModelStatus.kOptimal:
+            status = self.solver.getModelStatus()
+            if status == highspy.HighsModelStatus.kOptimal:
                 found = self.solver.getSolution()
                 return np.maximum(found.col_value, 0.0), np.maximum(found.row_dual, 0.0) * (1.0 - _PERTURBED)
-            self.solver.clearSolver()  # from scratch, once
+            clock.check()
+            if status != highspy.HighsModelStatus.kTimeLimit:  # else it goes on from where it was
+                self.solver.clearSolver()  # from scratch, once
+                tries -= 1
         return None

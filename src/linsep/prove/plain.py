@@ -40,6 +40,7 @@ MEANING = {
     "separable": "a plane{} has every row strictly on its side",
     "quasi": "no plane{} has every row strictly on its side, but one has none on the wrong side",
     "overlap": "every plane{} has rows on the wrong side, or all rows on it",
+    "not-separable": "no plane{} has every row strictly on its side",
 }
 
 
@@ -149,13 +150,13 @@ def rank(vectors: list[list[int]], enough: int) -> int:
 
 def orthogonal(vectors: list[list[int]]) -> list[list[int]]:
     """Return vectors that span what is orthogonal to all of these."""
-    width = len(vectors[0])
-    if len(eliminate(vectors, PRIME)) == width:
+    d = len(vectors[0])
+    if len(eliminate(vectors, PRIME)) == d:
         return []
     reduced = eliminate(vectors)
     found = []
-    for free in (j for j in range(width) if j not in reduced):
-        v = [-reduced[j][free] if j in reduced else Fraction(int(j == free)) for j in range(width)]
+    for free in (j for j in range(d) if j not in reduced):
+        v = [-reduced[j][free] if j in reduced else Fraction(int(j == free)) for j in range(d)]
         found.append(whole(v)[0])
     return found
 
@@ -167,7 +168,7 @@ def check_verdict(claim: dict[str, Any], rows: Sequence[Row], codes: Sequence[in
     plane, refutation = claim.get("separator"), claim.get("refutation")
     if kind not in MEANING:
         raise Malformed(f"the kind {kind[:40]!r} is not known")
-    if (plane is None) != (kind == "overlap") or (refutation is None) != (kind == "separable"):
+    if (plane is None) != (kind in ("overlap", "not-separable")) or (refutation is None) != (kind == "separable"):
         raise Malformed(f"the proof of {kind!r} has not the parts that it needs, or others")
     if classes < 2 or set(codes) != set(range(classes)):
         raise Fails("the classes are not those of the rows")
@@ -219,8 +220,8 @@ def check_refutation(
     if any(codes[i] == rival for i, rival in zip(which, rivals, strict=True)):
         raise Fails("the refutation holds a row against its own class")
     factors, _ = whole([value / exact[i][1] for i, value in zip(which, multipliers, strict=True)])
-    width = len(exact[0][0])
-    total = [[0] * width for _ in range(classes)]  # what the weights of each class are multiplied with
+    d = len(exact[0][0])
+    total = [[0] * d for _ in range(classes)]  # what the weights of each class are multiplied with
     for i, rival, f in zip(which, rivals, factors, strict=True):
         for c, sign in ((codes[i], f), (rival, -f)):
             total[c] = [a + sign * x for a, x in zip(total[c], exact[i][0], strict=True)]
@@ -232,7 +233,7 @@ def check_refutation(
         for i, (x, _) in enumerate(exact) if normals else ():
             if any(dot(normal, x) for normal in normals):
                 raise Fails(f"row {i} is not in the span of the rows of the refutation")
-        needed = (classes - 1) * (width - len(normals))
+        needed = (classes - 1) * (d - len(normals))
         if rank([lead(exact[i][0], codes[i], r, classes) for i, r in zip(which, rivals, strict=True)], needed) < needed:
             raise Fails("the leads of the refutation do not span all leads")
         lines.append(f"they span the leads of all rows, of rank {needed}")

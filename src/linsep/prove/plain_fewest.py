@@ -1,9 +1,9 @@
 """The plain check of a fewest-errors certificate: integers and the standard library, nothing else.
 
-``problem`` is what the claim is about and ``claim`` what is claimed, both plain data:
+``check_errors`` checks a document, ``check_fewest(rows, labels, claim)`` what it claims:
 
-- ``check_fewest(rows, labels, claim)``: rows are lists of numbers that know their ``as_integer_ratio`` (int, float,
-  Fraction), labels are class numbers from 0, with ``claim["classes"]`` of them.
+- rows are lists of numbers that know their ``as_integer_ratio`` (int, float, Fraction), labels are class numbers from
+  0, with ``claim["classes"]`` of them.
 - ``claim`` has ``classes``, ``fit_intercept``, ``weights`` (a whole number per row, or None for 1 each), ``lower``,
   ``upper``, ``wrong`` (rows), ``w`` (one list of numbers per class, or one for the second of two), ``b`` (as many
   numbers), ``bits``, ``refutations`` (lists of rows, rivals, integer multipliers; rivals
@@ -14,7 +14,98 @@ An empty text means that everything holds; otherwise it says what does not.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import lcm
+from typing import Any
+
+from linsep.prove.plain import Fails, Malformed, Row, integers, numbers, part, weights, whole
+
+ERRORS_FIELDS = {"lower", "upper", "sample_weight", "separator", "wrong", "bits", "refutations", "common", "tree"}
+DEEPEST = 1000  # splits above a case
+BUSIEST = 10**8  # cases times refutations common to all of them
+
+
+def meaning_of_errors(content: dict[str, Any]) -> str:
+    """Return the sentence of a document."""
+    through = "" if content["fit_intercept"] else " through the origin"
+    counted = "" if content["sample_weight"] is None else ", rows counted by their weights"
+    lower, upper = part(content, "lower", int), part(content, "upper", int)
+    return f"of all planes{through} the best has at least {lower} and at most {upper} errors{counted}"
+
+
+def check_errors(content: dict[str, Any], rows: Sequence[Row], codes: Sequence[int]) -> list[str]:
+    """Check a document; return what has been checked, line by line."""
+    claim = errors_claim(content)
+    why = check_fewest(rows, codes, claim)
+    if why:
+        raise Fails(why)
+    cases = sum("row" not in node for node in content["tree"])
+    return [
+        f"{len(rows)} rows of {content['n_features']} features in {len(content['classes'])} classes",
+        f"every row is strictly on its side of the plane given, but for {len(claim['wrong'])}",
+        f"{len(claim['refutations'])} refutations add up to zero; in each of {cases} cases they leave no fewer errors",
+    ]
+
+
+def errors_claim(content: dict[str, Any]) -> dict[str, Any]:
+    """Return what a document claims as ``check_fewest`` takes it; raise Malformed if it is not of the right form."""
+    classes, d = len(part(content, "classes", list)), part(content, "n_features", int)
+    if classes < 2 or not 0 <= part(content, "lower", int) <= part(content, "upper", int):
+        raise Malformed("it must name two classes, and bounds of which the lower is not above the upper")
+    planes = weights(content["separator"], classes, d)[-1 if classes == 2 else 0 :]
+    counted = None if content["sample_weight"] is None else integers(content, "sample_weight")
+    common = pairs_of(content, "common")
+    return {
+        "classes": classes, "fit_intercept": content["fit_intercept"], "weights": counted,
+        "lower": content["lower"], "upper": content["upper"], "wrong": integers(content, "wrong"),
+        "w": [plane[:-1] for plane in planes], "b": [plane[-1] for plane in planes],
+        "bits": part(content, "bits", int), "common": common,
+        "refutations": [conditional(each, classes) for each in part(content, "refutations", list)],
+        "tree": nested(part(content, "tree", list), len(common)),
+    }  # fmt: skip
+
+
+def conditional(each: Any, classes: int) -> list[list[int]]:
+    """Return rows, rivals and whole multipliers of a refutation; of two classes the rivals go without saying."""
+    if not isinstance(each, dict) or set(each) != {"rows", "multipliers"} | ({"rivals"} if classes > 2 else set()):
+        raise Malformed("a refutation must have rows and multipliers, and for more than two classes rivals")
+    rivals = integers(each, "rivals") if classes > 2 else []
+    return [integers(each, "rows"), rivals, whole(numbers(each, "multipliers"))[0]]
+
+
+def pairs_of(of: dict[str, Any], name: str) -> list[list[int]]:
+    """Return a field that is a list of pairs: the number of a refutation, and its weight."""
+    found: list[list[int]] = part(of, name, list)
+    for pair in found:
+        if type(pair) is not list or len(pair) != 2 or not all(type(v) is int and v >= 0 for v in pair):
+            raise Malformed(f"the field {name!r} must hold pairs of whole numbers")
+    return found
+
+
+def nested(nodes: list[Any], common: int) -> Any:
+    """Return a tree that is written node by node, the case that a row is right before the one that it is wrong.
+
+    A dead case becomes the number of its refutation, a packing its list of pairs, a split ``[row, right, wrong]``.
+    """
+    top: list[Any] = [None]
+    open_ = [(top, 0, 0)]  # where the next nodes go, and how many splits are above them
+    for node in nodes:
+        if not isinstance(node, dict) or len(node) != 1 or not open_ or len(nodes) * (common + 1) > BUSIEST:
+            raise Malformed("a tree must be a list of nodes, every split followed by its two cases")
+        (kind,) = node
+        into, place, depth = open_.pop()
+        if kind == "row" and depth < DEEPEST:
+            into[place] = [*integers({"row": [node["row"]]}, "row"), None, None]
+            open_ += [(into[place], 2, depth + 1), (into[place], 1, depth + 1)]
+        elif kind == "dead":
+            (into[place],) = integers({"dead": [node["dead"]]}, "dead")
+        elif kind == "packing":
+            into[place] = pairs_of(node, "packing")
+        else:
+            raise Malformed("a node must be a row to split on (not too deep), a dead case or a packing")
+    if open_:
+        raise Malformed("the tree ends too early")
+    return top[0]
 
 
 class _Fails(Exception):  # noqa: N818 (it is an answer)

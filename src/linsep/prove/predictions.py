@@ -21,7 +21,7 @@ _LINEAR = ("conditional", "cox")
 
 def predicted(result: Any, X: Any) -> Array:
     """Return for every new row what is known of its probability."""
-    from linsep.prove.regression import exact_table
+    from linsep.prove.regression_documents import exact_table
 
     given, model = result._given, result._model
     matrix = X if sp.issparse(X) else np.asarray(X, dtype=object if given.values != BINARY else None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -11,15 +10,15 @@ import scipy.sparse as sp
 
 from linsep.data.threads import quiet_algebra
 from linsep.errors import DataError
-from linsep.prove import check_regression, plain_regression
 from linsep.prove.cone import Face, reduce
-from linsep.prove.exact_values import BINARY, DECIMAL, Cells, cells, fraction, is_binary, short_decimals
-from linsep.prove.regression_families import WITHOUT_INTERCEPT, Model, Response, build, labels
+from linsep.prove.exact_values import BINARY, DECIMAL, Cells, cells, is_binary, short_decimals
+from linsep.prove.regression_families import WITHOUT_INTERCEPT, Model, Response, build
 from linsep.prove.regression_inputs import Given, gather
 from linsep.prove.regression_results import COMPLETE, OVERLAP, QUASI, Separation
 
 _WIDE = 12_000  # unknowns; an exact basis of more takes gigabytes
 _LOOK = 64  # rows that show whether floats are short decimals
+_BLOCK = 4096  # rows that are looked at together
 
 
 def separation(
@@ -97,12 +96,12 @@ def decide(given: Given) -> Any:
             from linsep.prove.fixed_effects import absorbed
 
             return absorbed(given)
-        model, exact = modelled(given)
+        model, exact = modeled(given)
         face = reduce(model.system, model.order)
         return Separation(given, model, face, _notes(given, exact, face))
 
 
-def modelled(given: Given) -> tuple[Model, Cells]:
+def modeled(given: Given) -> tuple[Model, Cells]:
     """Return the rows of the model that is given, and its design in exact cells."""
     exact = cells(given.X, given.values, list(given.names))
     offset = given.offset and given.family not in WITHOUT_INTERCEPT
@@ -121,7 +120,7 @@ def _notes(given: Given, exact: Cells, face: Face) -> list[str]:
     notes = list(given.notes)
     other = _other_values(given, exact)
     if other is not None:
-        model, _ = modelled(replace(given, values=other))
+        model, _ = modeled(replace(given, values=other))
         found = reduce(model.system, model.order)
         here, there = (f.separated[model.system.ids] for f in (face, found))
         if len(found.columns) != len(face.columns) or here.any() != there.any() or here.all() != there.all():
@@ -142,54 +141,11 @@ def _other_values(given: Given, exact: Cells) -> str | None:
         return None if is_binary(exact, X) else BINARY
     if X.dtype != np.float64 or any(short_decimals(X[:_LOOK, j]) is None for j in range(X.shape[1])):
         return None
+    if all((part == np.rint(part)).all() for part in np.split(X, range(_BLOCK, len(X), _BLOCK))):
+        return None  # whole numbers are the same either way
     decimals = [short_decimals(X[:, j]) for j in range(X.shape[1])]
     if any(each is None for each in decimals):
         return None
     matrix = np.column_stack([each[0] for each in decimals if each is not None]) if decimals else np.zeros((len(X), 0))
     found = Cells(matrix, [each[1] for each in decimals if each is not None], None)
     return None if is_binary(found, X) else DECIMAL
-
-
-def checks(parts: dict[str, Any], given: Given, *, plain: bool) -> bool:
-    """Return whether a certificate holds for a model."""
-    try:
-        model, _ = modelled(given)
-    except ValueError:
-        return False
-    if parts.get("names") != model.names or parts.get("family") != given.family:
-        return False
-    if not plain:
-        return check_regression.holds(model, parts)
-    X = exact_table(given.X, given.values, given.names)
-    offset = given.offset and given.family not in WITHOUT_INTERCEPT
-    groups = None if given.strata is None else np.unique(given.strata, return_inverse=True)[1].tolist()
-    counts = np.zeros(given.n, dtype=int)
-    counts[given.which] = 1
-    rows, equal = plain_regression.rows_of(
-        given.family, X, plain_response(given), strata=groups, weights=counts.tolist(), offset=offset
-    )
-    return plain_regression.holds(rows, equal, parts)
-
-
-def exact_table(X: Any, values: str, names: Any) -> list[list[Fraction]]:
-    """Return all cells as fractions."""
-    table = X.toarray() if sp.issparse(X) else X
-    if values == BINARY:
-        return [[Fraction(value) for value in row] for row in table.tolist()]
-    if table.dtype == np.float32:
-        table = table.astype(object)
-    return [[fraction(value, i, names[j]) for j, value in enumerate(row)] for i, row in enumerate(table.tolist())]
-
-
-def plain_response(given: Given) -> list[Any]:
-    """Return the response as class numbers, counts or pairs."""
-    y = np.asarray(given.y)
-    if y.ndim == 2:
-        return [tuple(row) for row in y.astype(float).tolist()]
-    if given.family in ("multinomial", "ordinal"):
-        return [int(code) for code in labels(given.y)[0]]
-    if given.family.endswith("binomial") and given.family != "negative-binomial":
-        if y.dtype.kind in "fiu" and len(y) and y.min() >= 0 and y.max() <= 1:
-            return list(y.tolist())
-        return [int(code) for code in labels(given.y)[0]]
-    return list(np.asarray(y, dtype=float).tolist())

@@ -1,21 +1,25 @@
-"""A certificate of kind ``separation`` as plain data for a JSON document, and back."""
+"""A proof of kind ``separation`` as a JSON document, and its check; docs/proof-format.md says what each field is."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from linsep.problem import Array
-from linsep.prove.plain_regression import number
+from linsep.prove import check_regression, linsep_check, schema
+from linsep.prove.documents import laid_out
+from linsep.prove.exact_values import BINARY, fraction
+from linsep.prove.fingerprints import Fingerprint
+from linsep.prove.plain import Fails
+from linsep.prove.plain_regression import CLAIMS, check_separation, coefficient_names
+from linsep.prove.regression_families import as_rows, is_share, labels
+from linsep.prove.regression_inputs import Given
 
-_LONG = 10_000  # bits; Python refuses to write more than 4300 decimal digits
-_KEYS = {
-    "kind": str, "claim": str, "family": str, "values": str, "fit_intercept": bool, "alias": str, "names": list,
-    "n_rows": int, "n_constraints": int, "columns": list, "independent": list, "aliased": list, "direction": list,
-    "separated": list, "rest": dict, "coefficients": list,
-}  # fmt: skip
+_LONG = 10_000  # binary digits: Python refuses to write more than 4300 decimal ones
 
 
 def written(value: Fraction | int) -> str:
@@ -26,40 +30,54 @@ def written(value: Fraction | int) -> str:
     return f"{value.numerator:#x}/{value.denominator:#x}"
 
 
+# ---------------------------------------------------------------------------------------------------------------
+# What is claimed
+
+
 def certificate(result: Any) -> dict[str, Any]:
     """Return what a result claims, with its evidence; ``plain_regression`` has the table of its parts."""
     given, model, face = result._given, result._model, result._face
     ids = model.system.ids
     place = {unknown: j for j, unknown in enumerate(model.order)}
+    roles, _ = response_of(given)
+    classes = [_label(label) for label in labels(given.y)[1]] if roles[0] == "label" else []
+    spelled = [linsep_check.label_text(label) for label in classes]
+    if len(set(spelled)) < len(spelled):
+        raise ValueError("two labels are spelled the same: a proof cannot tell them apart")
     aliased = []
     for v in result._alias_vectors():
-        numbers = {str(j): written(value) for j, value in enumerate(v) if value}
-        aliased.append({"column": result._alias_column(v), "combination": numbers})
-    split = face.separated[ids]
+        used = [j for j, value in enumerate(v) if value]
+        aliased.append(
+            {"column": result._alias_column(v), "columns": used, "multipliers": [written(v[j]) for j in used]}
+        )
     return {
         "kind": "separation",
-        "claim": result.kind,
-        "family": given.family,
-        "values": given.values,
+        "meaning": CLAIMS[result.kind],
         "fit_intercept": given.offset,
+        "classes": classes,
+        "n_features": len(given.names),
+        "values": given.values,
+        "family": given.family,
+        "response": roles,
         "alias": given.alias,
-        "names": list(model.names),
-        "n_rows": given.n,
-        "n_constraints": len(ids),
+        "names": list(given.names),
+        "claim": result.kind,
         "columns": [place[unknown] for unknown in face.columns],
         "independent": np.searchsorted(ids, np.sort(face.independent)).tolist(),
         "aliased": aliased,
         "direction": [written(value) for value in result.direction],
-        "separated": _stretches(np.flatnonzero(split)),
+        "separated": _stretches(np.flatnonzero(face.separated[ids])),
         "rest": _combination(face.contradiction, ids),
         "coefficients": [
             {"name": name, "status": status, **_evidence(result, proved, ids)}
-            for name, status, proved in zip(result.names, result.statuses, result.evidence, strict=True)
+            for name, status, proved in zip(
+                coefficient_names(given.family, given.names, spelled, given.offset),
+                result.statuses,
+                result.evidence,
+                strict=True,
+            )
         ],
     }
-
-
-separation_to_json = certificate
 
 
 def _combination(found: Any, ids: Array) -> dict[str, Any]:
@@ -87,18 +105,150 @@ def _stretches(rows: Array) -> list[list[int]]:
     return [[int(a), int(b)] for a, b in zip(firsts, lasts, strict=True)]
 
 
-def separation_from_json(content: Any) -> dict[str, Any]:
-    """Return the certificate in a document, all its parts of the right type; what it claims is not checked here."""
-    if not isinstance(content, dict) or content.get("kind") != "separation":
-        raise ValueError('it does not say "kind": "separation"')
-    for key, kind in _KEYS.items():
-        if not isinstance(content.get(key), kind) or (kind is int and isinstance(content[key], bool)):
-            raise ValueError(f"{key!r} is missing or not what it should be")
-    for value in content["direction"]:
-        number(value)
-    for part in (content["rest"], *content["coefficients"]):
-        if not isinstance(part, dict):
-            raise ValueError("a part of it is not what it should be")
-        for value in (*part.get("multipliers", ()), *part.get("up", ()), *part.get("down", ())):
-            number(value)
+# ---------------------------------------------------------------------------------------------------------------
+# The response
+
+
+def response_of(given: Given) -> tuple[list[str], list[list[Any]]]:
+    """Return the roles of the columns of a response, strata and weights among them, and these columns."""
+    y = np.asarray(given.y)
+    columns = [y] if y.ndim == 1 else list(y.T)
+    if given.family in ("multinomial", "ordinal"):
+        roles = ["label"]
+    elif given.family in ("binomial", "log-binomial"):
+        roles = ["number", "failures"] if y.ndim == 2 else ["number" if is_share(y) else "label"]
+    else:
+        roles = ["number", "event"] if given.family == "cox" else ["number"]
+    if given.strata is not None:
+        roles, columns = [*roles, "stratum"], [*columns, given.strata]
+    if given.weights is not None:
+        roles, columns = [*roles, "weight"], [*columns, np.asarray(given.weights)]
+    return roles, [[_label(value) for value in column.tolist()] for column in columns]
+
+
+def _label(value: Any) -> Any:
+    """Return a label that JSON can hold."""
+    return value if isinstance(value, str | bool | int | float) else _number_or_text(value)
+
+
+def _number_or_text(value: Any) -> Any:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return str(value)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Documents
+
+
+def document(result: Any, reading: dict[str, Any] | None, options: dict[str, str], note: str | None = None) -> str:
+    """Return the proof of a result as a document; ``reading`` tells how its table becomes rows."""
+    from linsep import __version__
+
+    given = result._given
+    made = {
+        "by": f"linsep {__version__}",
+        "time": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "options": options,
+        "note": note,
+    }
+    about = {"reading": reading, **fingerprint(given.X, response_of(given)[1], given.values)}
+    content = {"format": "linsep proof 2", **certificate(result), "data": about, "made": made}
+    content["digest"] = linsep_check.digest_of(content)
+    return laid_out(content)
+
+
+def separation_opened(text: str) -> dict[str, Any] | None:
+    """Return the content of a document of kind ``separation``, None if it is something else."""
+    if '"separation"' not in text:
+        return None
+    try:
+        content = linsep_check.load(text)
+        if content["kind"] != "separation":
+            return None
+        schema.validate(content)
+    except ValueError as error:
+        raise ValueError(f"this is not a valid proof: {error}") from None
     return content
+
+
+def fingerprint(X: Any, columns: list[list[Any]], values: str) -> dict[str, Any]:
+    """Return the fingerprint of a design and its response."""
+    said = list(zip(*columns, strict=True)) if len(columns) > 1 else columns[0]
+    if not sp.issparse(X) and (X.dtype.kind not in "biuf" or (X.dtype != np.float64 and X.dtype.kind == "f")):
+        name = linsep_check.fingerprint(exact_table(X, values, [""] * X.shape[1]), said)
+        return {"n_rows": X.shape[0], "n_features": X.shape[1], "sha256": name}
+    known = {label: code for code, label in enumerate(dict.fromkeys(said))}
+    found = Fingerprint(X.shape[1], tuple(known))
+    found.add(as_rows(X), np.array([known[label] for label in said], dtype=np.intp))
+    return found.result()
+
+
+def check_separation_document(content: dict[str, Any], X: Any, columns: list[list[Any]], *, plain: bool) -> Any:
+    """Check a document, by its fingerprint and its claims."""
+    from linsep.prove.checking import Outcome
+
+    about = content["data"]
+    if len(columns) != len(content["response"]):
+        return Outcome(False, f"the response has {len(columns)} columns, not {len(content['response'])}")
+    if X.shape != (about["n_rows"], about["n_features"]) or any(len(column) != X.shape[0] for column in columns):
+        return Outcome(False, f"it was written for {about['n_rows']} rows of {about['n_features']} features")
+    if fingerprint(X, columns, content["values"])["sha256"] != about["sha256"]:
+        return Outcome(
+            False, "these are not the data it was written for: a value or label differs, or the order of the rows"
+        )
+    outcome = check_claims(content, X, columns, plain=plain)
+    return outcome._replace(checked=("the fingerprint is that of these data", *outcome.checked))
+
+
+def check_claims(content: dict[str, Any], X: Any, columns: list[list[Any]], *, plain: bool) -> Any:
+    """Check what is claimed of a design and its response."""
+    from linsep.prove.checking import Outcome
+    from linsep.prove.regression import modeled
+
+    try:
+        if X.shape[1] != content["n_features"]:
+            raise Fails(f"the design has {X.shape[1]} columns, not {content['n_features']}")
+        answers = linsep_check.answers(content, list(zip(*columns, strict=True)))
+        if plain:
+            rows = exact_table(X, content["values"], content["names"])
+            return Outcome(True, "", tuple(check_separation(content, rows, answers)))
+        model, _ = modeled(_given(content, X, answers))
+    except (Fails, ValueError) as error:
+        return Outcome(False, str(error))
+    if not check_regression.holds(model, content):
+        return Outcome(False, "the proof does not prove its claims for these data")
+    told = f"{len(model.system.ids)} constraints on {len(model.names)} coefficients"
+    return Outcome(True, "", (told, "every coefficient has the status that it is said to have"))
+
+
+def _given(content: dict[str, Any], X: Any, answers: list[dict[str, Any]]) -> Given:
+    """Return the model that a document is about."""
+    columns = {role: np.array([answer[role] for answer in answers]) for role in content["response"]}
+    first: Any = columns.get("label", columns.get("number"))
+    second: Any = columns.get("failures", columns.get("event"))
+    weights = columns.get("weight", np.ones(len(answers)))
+    if weights.min(initial=0) < 0 or not (weights > 0).any():
+        raise Fails("a weight is negative, or all are 0")
+    which = np.flatnonzero(weights > 0)
+    if "failures" in columns:
+        which = which[(first + columns["failures"])[which] != 0]
+    share = content["family"] in ("binomial", "log-binomial") and second is None
+    if share and not ((first >= 0) & (first <= 1)).all():
+        raise Fails("a proportion is not between 0 and 1")
+    y = first if second is None else np.column_stack((first, second))
+    return Given(
+        content["family"], X, y, tuple(content["names"]), content["fit_intercept"], content["values"],
+        content["alias"], len(answers), which, columns.get("stratum"), (), (), columns.get("weight"),
+    )  # fmt: skip
+
+
+def exact_table(X: Any, values: str, names: Any) -> list[list[Any]]:
+    """Return all cells as exact numbers."""
+    table = X.toarray() if sp.issparse(X) else X
+    if values == BINARY:
+        return [[value if type(value) is int else Fraction(value) for value in row] for row in table.tolist()]
+    if table.dtype == np.float32:
+        table = table.astype(object)
+    return [[fraction(value, i, names[j]) for j, value in enumerate(row)] for i, row in enumerate(table.tolist())]

@@ -94,6 +94,14 @@ def labels(y: Any) -> tuple[Array, tuple[Any, ...]]:
     return codes.ravel(), tuple(found.tolist())
 
 
+def is_share(y: Array) -> bool:
+    """Return whether a response is 0 and 1, or proportions, and not labels."""
+    if y.dtype.kind not in "fiu" and (y.dtype != object or not all(isinstance(v, int | float) for v in y.tolist())):
+        return False
+    values = numbers(y)
+    return bool(len(values) and values.min() >= 0 and values.max() <= 1)
+
+
 def trials(y: Any, which: Array) -> tuple[Array, Array]:
     """Return which rows are all successes and which all failures; the others are some of both."""
     table = np.asarray(y)
@@ -103,10 +111,9 @@ def trials(y: Any, which: Array) -> tuple[Array, Array]:
         return (counts[:, 1] == 0), (counts[:, 0] == 0)
     if table.ndim != 1:
         raise DataError("", f"y must be one column, or two of successes and failures, got shape {table.shape}")
-    if table.dtype.kind in "fiu" or (table.dtype == object and all(isinstance(v, int | float) for v in table.tolist())):
+    if is_share(table):
         values = numbers(table)[which]
-        if len(values) and values.min() >= 0 and values.max() <= 1:  # 0 and 1, or proportions
-            return values == 1, values == 0
+        return values == 1, values == 0
     codes, classes = labels(y)
     if len(classes) > 2:
         raise DataError("", f"y has {len(classes)} labels; the family binomial has two", ("family", "multinomial"))
@@ -163,10 +170,17 @@ def _single(design: Cells, names: list[str], offset: bool, code: Array, equal: A
     return Model(system, shown, order, scales, which, np.full(len(which), -1), (), tuple(names))
 
 
+def _refuse_constant(ones: Array, zeros: Array, response: Response) -> None:
+    if ones.all() or zeros.all():
+        y = np.asarray(response.y)
+        what = "all successes" if ones.all() else "all failures"
+        value = repr(y[response.which[0]].item()) if y.ndim == 1 and len(response.which) else what
+        raise DataError("", f"y is constant: every row is {value}, nothing to model")
+
+
 def _binomial(design: Cells, names: list[str], offset: bool, response: Response) -> Model:
     ones, zeros = trials(response.y, response.which)
-    if ones.all() or zeros.all():
-        raise DataError("", f"y is constant: every row is a {'success' if ones.all() else 'failure'}, nothing to model")
+    _refuse_constant(ones, zeros, response)
     model = _single(design, names, offset, ones, ~ones & ~zeros, response.which)
     table = np.asarray(response.y)
     found = labels(response.y)[1] if table.ndim == 1 and table.dtype.kind not in "f" else ()
@@ -192,8 +206,7 @@ def _counts(design: Cells, names: list[str], offset: bool, response: Response) -
 
 def _log_binomial(design: Cells, names: list[str], offset: bool, response: Response) -> Model:
     ones, zeros = trials(response.y, response.which)
-    if ones.all() or zeros.all():
-        raise DataError("", f"y is constant: every row is a {'success' if ones.all() else 'failure'}, nothing to model")
+    _refuse_constant(ones, zeros, response)
     return _single(design, names, offset, np.zeros(len(ones)), ~zeros, response.which)
 
 
@@ -296,6 +309,15 @@ def _exact_difference(a: Array, b: Array) -> bool:
     return bool(np.isfinite(gap).all() and not ((a - (gap - part)) - (b + part)).any())
 
 
+def in_order(strata: Array) -> tuple[Array, Array]:
+    """Return the groups in the order of their first rows, and the number of the group of every row."""
+    groups, first, codes = np.unique(strata, return_index=True, return_inverse=True)
+    order = np.argsort(first, kind="stable")
+    place = np.empty(len(order), dtype=np.intp)
+    place[order] = np.arange(len(order))
+    return groups[order], place[codes.ravel()]
+
+
 def _conditional(design: Cells, names: list[str], offset: bool, response: Response) -> Model:
     del offset  # it cancels
     if response.strata is None:
@@ -304,7 +326,7 @@ def _conditional(design: Cells, names: list[str], offset: bool, response: Respon
     if y.ndim != 1 or not np.isin(y, (0.0, 1.0)).all():
         raise DataError("", "y of the family conditional must be 0 and 1: 1 for the rows that were chosen")
     which = response.which
-    groups, codes = np.unique(response.strata[which], return_inverse=True)
+    groups, codes = in_order(response.strata[which])
     case = y[which] == 1
     cases, sizes = np.bincount(codes[case], minlength=len(groups)), np.bincount(codes, minlength=len(groups))
     if (cases == 0).any():
@@ -338,8 +360,9 @@ def _cox(design: Cells, names: list[str], offset: bool, response: Response) -> M
     strata = response.strata[which] if response.strata is not None else np.zeros(len(which), dtype=np.intp)
     first: list[int] = []
     second: list[int] = []
-    for group in np.unique(strata):
-        members = np.flatnonzero(strata == group)
+    groups, codes = in_order(strata)
+    by_group = np.argsort(codes, kind="stable")
+    for members in np.split(by_group, np.cumsum(np.bincount(codes, minlength=len(groups)))[:-1]):
         members = members[np.argsort(-time[members], kind="stable")]
         waiting: list[int] = []
         head = -1  # an event of the next later time

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,6 +16,7 @@ from linsep.problem import Array
 from linsep.prove.contrasts import unknown
 from linsep.prove.exact_values import BINARY, DECIMAL
 from linsep.prove.regression_families import FAMILIES, INTERCEPT, WITHOUT_INTERCEPT, numbers
+from linsep.prove.regression_reading import joined, unrounded
 
 _REFUSED = {
     "gaussian": "least squares has a finite answer for any response",
@@ -29,6 +30,14 @@ _REFUSED = {
     "probit": "say binomial",
 }
 _WIDE = 300  # columns of a formula from which on the design is sparse
+
+
+class Factor(NamedTuple):
+    """A factor by the number of the level of every row."""
+
+    name: str
+    codes: Array
+    levels: tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -45,8 +54,9 @@ class Given:
     n: int
     which: Array  # observations of positive weight
     strata: Array | None = None
-    absorb: tuple[tuple[str, Array], ...] = ()
+    absorb: tuple[Factor, ...] = ()
     notes: tuple[str, ...] = ()
+    weights: Array | None = None
 
 
 def gather(X: Any, y: Any, options: dict[str, Any]) -> Given:
@@ -77,15 +87,18 @@ def gather(X: Any, y: Any, options: dict[str, Any]) -> Given:
         raise DataError("", f"X has {n} rows but y has {len(y)}")
     which = _counted(options["weights"], n)
     if family in ("binomial", "log-binomial") and np.asarray(y).ndim == 2 and np.asarray(y).shape[1] == 2:
-        which = which[numbers(y)[which].sum(axis=1) != 0]
+        which = which[numbers(y)[which].any(axis=1)]
     strata = None if options["strata"] is None else _groups(options["strata"], n, "strata")
     if strata is not None and family not in ("conditional", "cox"):
         raise ParameterError("strata", "groups", f"None for the family {family}; conditional and cox have strata")
-    for name, codes in absorb:
+    for name, codes, _ in absorb:
         if len(codes) != n:
             raise DataError("", f"X has {n} rows but the factor {name!r} has {len(codes)}")
     offset = bool(options["fit_intercept"]) and family not in WITHOUT_INTERCEPT
-    return Given(family, matrix, y, tuple(names), offset, values, options["alias"], n, which, strata, absorb, notes)
+    weights = None if options["weights"] is None else np.asarray(options["weights"])
+    return Given(
+        family, matrix, y, tuple(names), offset, values, options["alias"], n, which, strata, absorb, notes, weights
+    )
 
 
 def _family(family: Any) -> str:
@@ -121,10 +134,19 @@ def _groups(values: Any, n: int, what: str) -> Array:
     column = np.asarray(values)
     if column.shape != (n,):
         raise DataError("", f"{what} must be {n} labels, one for every row, got shape {column.shape}")
+    _refuse_gap(column, what)
     return column
 
 
-def _factors(absorb: Any, X: Any) -> tuple[tuple[str, Array], ...]:
+def _refuse_gap(column: Array, what: str) -> None:
+    """Refuse labels that are missing."""
+    if column.dtype.kind in "fO":
+        gap = next((i for i, value in enumerate(column.tolist()) if value is None or value != value), None)
+        if gap is not None:
+            raise DataError(f"row {gap}", f"{what} has no value; drop the row or fill the gap")
+
+
+def _factors(absorb: Any, X: Any) -> tuple[Factor, ...]:
     """Return factors with the level of every row as a number."""
     if absorb is None:
         return ()
@@ -140,9 +162,9 @@ def _factors(absorb: Any, X: Any) -> tuple[tuple[str, Array], ...]:
                 raise ParameterError("absorb", each, "a list of arrays, one label for every row, where X is no frame")
             name, column = each, _column(X, each)
         column = np.asarray(column)
-        if column.dtype == object and any(value is None or value != value for value in column.tolist()):
-            raise DataError("", f"the factor {name!r} has gaps")
-        found.append((str(name), np.unique(column, return_inverse=True)[1].ravel()))
+        _refuse_gap(column, f"the factor {name!r}")
+        levels, codes = np.unique(column, return_inverse=True)
+        found.append(Factor(str(name), codes.ravel(), tuple(levels.tolist())))
     return tuple(found)
 
 
@@ -176,6 +198,8 @@ def _matrix(X: Any, names: Any) -> tuple[Any, list[str]]:
 
 def _plain_array(X: Any) -> Array:
     """Return numbers, or objects that are to be numbers, in two dimensions."""
+    if isinstance(X, np.ma.MaskedArray):
+        raise DataError("", "X is a masked array, in which some cells have no value: fill them first")
     try:
         matrix = np.asarray(X)
     except ValueError:
@@ -217,6 +241,9 @@ def _coded(frame: Any) -> tuple[Any, list[str]]:
     for name in frame.columns:
         series = frame[name]
         values = np.asarray(series)
+        if values.dtype.kind == "M":
+            _refuse_gap(np.where(np.isnat(values), np.nan, 0.0), f"column {str(name)!r}")
+            values = days(values)
         if values.dtype.kind in "biuf":
             columns.append(values)
             names.append(str(name))
@@ -233,15 +260,7 @@ def _coded(frame: Any) -> tuple[Any, list[str]]:
         levels = [v for v in categories.tolist() if v in set(cells)] if categories is not None else sorted(set(cells))
         columns += [values == level for level in levels[1:]]
         names += [f"{name}={level}" for level in levels[1:]]
-    if not columns:
-        return np.zeros((len(frame), 0), dtype=np.int64), []
-    kinds = {column.dtype.kind for column in columns}
-    if "O" in kinds:
-        return np.column_stack([column.astype(object) for column in columns]), names
-    whole = kinds <= set("biu")
-    if not whole and any(c.dtype.kind in "iu" and len(c) and np.abs(c).max() >= 1 << 53 for c in columns):
-        return np.column_stack([column.astype(object) for column in columns]), names
-    return np.column_stack([column.astype(np.int64 if whole else np.float64) for column in columns]), names
+    return joined(columns, len(frame)), names
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -258,12 +277,16 @@ def _from_formula(formula: str, frame: Any, options: dict[str, Any]) -> tuple[An
     frame = _pandas(frame)
     columns = [str(each) for each in frame.columns]
     response = _response(left.strip(), frame)
-    matrix, names = _materialized(right.strip(), frame, columns)
-    family = _family(options["family"])
-    if family in WITHOUT_INTERCEPT and INTERCEPT in names:
+    long = [name for name in frame.columns if any(isinstance(value, Decimal) for value in frame[name][:1])]
+    rounded = frame.assign(**{name: frame[name].astype(float) for name in long}) if long else frame
+    matrix, names = _materialized(right.strip(), rounded, columns)
+    if not sp.issparse(matrix) and (long or options["values"] == DECIMAL):
+        matrix = unrounded(names, matrix, frame)
+    offset = INTERCEPT in names
+    if offset:
         keep = [j for j, name in enumerate(names) if name != INTERCEPT]
         matrix, names = matrix[:, keep], [names[j] for j in keep]
-    options = {**options, "names": names, "fit_intercept": False}
+    options = {**options, "names": names, "fit_intercept": offset}
     for each in ("strata", "weights"):
         if isinstance(options.get(each), str):
             options[each] = np.asarray(_column(frame, options[each]))
@@ -300,6 +323,8 @@ def _materialized(terms: str, frame: Any, columns: list[str]) -> tuple[Any, list
         missing = [str(name) for name in parsed.required_variables if str(name) not in columns]
         if missing:
             raise unknown(sorted(missing)[0], columns)
+        for name in sorted(map(str, parsed.required_variables)):
+            _refuse_gap(np.asarray(frame[name].isna().map({True: None, False: 0}), dtype=object), f"column {name!r}")
         wide = sum(frame[str(name)].nunique() for name in parsed.required_variables if _is_words(frame[str(name)]))
         matrix = model_matrix(parsed, frame, output="sparse" if wide > _WIDE else "numpy", na_action="raise")
     except DataError:
@@ -311,6 +336,13 @@ def _materialized(terms: str, frame: Any, columns: list[str]) -> tuple[Any, list
     if wide > _WIDE:
         return sp.csr_array(matrix.__wrapped__), names
     return np.ascontiguousarray(np.asarray(matrix)), names
+
+
+def days(dates: Array) -> Array:
+    """Return dates as days since 1970-01-01: whole numbers, or floats where they have a time of the day."""
+    seconds = dates.astype("datetime64[us]").astype(np.int64)
+    whole = seconds % 86_400_000_000 == 0
+    return seconds // 86_400_000_000 if whole.all() else seconds / 86_400_000_000
 
 
 def _is_words(series: Any) -> bool:

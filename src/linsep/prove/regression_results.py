@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -13,7 +12,8 @@ import numpy as np
 from linsep.problem import Array
 from linsep.prove.cone import Face, whole
 from linsep.prove.contrasts import contrast
-from linsep.prove.regression_documents import certificate
+from linsep.prove.notebook_tables import notebook_html
+from linsep.prove.regression_documents import certificate, check_claims, document, response_of
 from linsep.prove.regression_families import Model
 from linsep.prove.regression_inputs import Given, gather
 from linsep.prove.regression_words import MEANING, summary
@@ -368,9 +368,32 @@ class Separation:
                     given = with_columns(given, given.absorb)
             except ValueError:
                 return False
-        from linsep.prove.regression import checks
+        roles, columns = response_of(given)
+        claimed = self.certificate()
+        if claimed["response"] != roles or claimed["names"] != list(given.names):
+            return False
+        return bool(check_claims(claimed, given.X, columns, plain=plain).holds)
 
-        return checks(self.certificate(), given, plain=plain)
+    def to_json(self, *, note: str | None = None) -> str:
+        """Return the proof as a JSON document about the data that were given.
+
+        Parameters
+        ----------
+        note : str, optional
+            A line of your own, to be kept in the document.
+
+        Returns
+        -------
+        text : str
+
+        Examples
+        --------
+        >>> import linsep
+        >>> X, y = [[0], [0], [1], [1]], [0, 1, 1, 1]
+        >>> linsep.verify(linsep.separation(X, y).to_json(), X, y)
+        True
+        """
+        return document(self, None, {}, note)
 
     def certificate(self) -> dict[str, Any]:
         """Return all that is claimed with its evidence, as plain data for a JSON document.
@@ -424,14 +447,13 @@ class Separation:
         import pandas as pd
 
         shown = self.listed
-        return pd.DataFrame(
-            {
-                "name": self.names[:shown],
-                "status": self.statuses[:shown],
-                "direction": [str(value) for value in self.direction[:shown]],
-                "rows": [list(each.rows) for each in self.coefficients],
-            }
-        )
+        columns = {
+            "name": self.names[:shown],
+            "status": self.statuses[:shown],
+            "direction": [str(value) for value in self.direction[:shown]],
+            "rows": [list(each.rows) for each in self.coefficients],
+        }
+        return pd.DataFrame(columns)
 
     def summary(self) -> str:
         """Return what was found as a table and sentences.
@@ -469,11 +491,7 @@ class Separation:
         return f"Separation({self.kind}: {'; '.join(parts)})"
 
     def _repr_html_(self) -> str:
-        cells_ = "".join(
-            f"<tr><td>{html.escape(n)}</td><td>{html.escape(s)}</td><td style='text-align:right'>{d}</td></tr>"
-            for n, s, d in list(zip(self.names, self.statuses, self.direction, strict=True))[: self.listed]
-        )
-        return (
-            f"<p><b>{html.escape(MEANING[self.kind])}</b>; {len(self.separated)} of {len(self._given.which)} rows "
-            f"separated</p><table><tr><th>coefficient</th><th>status</th><th>direction</th></tr>{cells_}</table>"
-        )
+        rows = list(zip(self.names, self.statuses, self.direction, strict=True))[: self.listed]
+        said = f"{MEANING[self.kind]}; {len(self.separated):,} of {len(self._given.which):,} rows separated"
+        proof = "Every status is proved in exact arithmetic; check() verifies it."
+        return notebook_html(said, proof, rows, ("coefficient", "status", "direction"))

@@ -1,4 +1,4 @@
-"""The data as the search sees them: every column centred and scaled, every inequality a row of size about 1.
+"""The data as the search sees them: every column centered and scaled, every inequality a row of size about 1.
 
 With the weights of class 0 fixed at zero there are ``classes - 1`` blocks of unknowns, one weight per feature and an
 offset each. The inequality that tells row ``i`` from rival ``r`` is the number ``i * classes + r``; it is written out
@@ -14,17 +14,17 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from linsep.compiling import compiled
 from linsep.data.conversions import to_floats
 from linsep.data.threads import in_parallel
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
 from linsep.prove import kesler
 from linsep.prove.claims import Data, Separator
 
-_compiled = njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+_compiled = compiled(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 _SAMPLE = 512
-_NEAR = 2.0**16  # times its spread: a centre so far out may be left to rounding when rows are only looked at
+_NEAR = 2.0**16  # times its spread: a center so far out may be left to rounding when rows are only looked at
 _ORDINARY = 900  # powers of two that leave room for weights
 WIDE = 2000  # columns of sparse data from which on working sets are not written out
 
@@ -42,7 +42,7 @@ def in_chunks(rows: Rows, n: int, width: int, work: Callable[[Any, int, int], No
 
 
 class ScaledView:
-    """A float view of the data: ``z = (x unit - centre, constant)`` per row, then differences of classes.
+    """A float view of the data: ``z = (x unit - center, constant)`` per row, then differences of classes.
 
     Of many dense rows a sample shows the range of the columns, unless the ``whole`` is to be looked at. Raises
     FloatingPointError when it comes upon a value that is not finite. Sparse rows of more than ``wide`` columns get
@@ -55,9 +55,9 @@ class ScaledView:
         self.wide = isinstance(data.rows, Sparse) and data.n_features > wide
         n = len(data.y)
         self.seen = whole or isinstance(data.rows, Sparse) or n <= 4 * _SAMPLE  # whether all values are known
-        if isinstance(data.rows, Sparse):  # centred columns would be dense
+        if isinstance(data.rows, Sparse):  # centered columns would be dense
             exponents = np.frexp(self._largest())[1].astype(np.int64)
-            centre = np.zeros(data.n_features)
+            center = np.zeros(data.n_features)
             squares = np.zeros(data.n_features)
             _column_squares(data.rows.data, data.rows.indices, np.ldexp(1.0, -exponents), squares)
             spread = np.sqrt(squares / n)
@@ -67,20 +67,20 @@ class ScaledView:
             exponents = np.frexp(self._largest() if self.seen else _finite(np.abs(x).max(axis=0)))[1].astype(np.int64)
             half = -exponents // 2  # of the power of two, which itself may be out of range
             x = x * np.ldexp(1.0, half) * np.ldexp(1.0, -exponents - half)
-            centre = x.mean(axis=0) if data.offset else np.zeros(data.n_features)
-            spread = np.sqrt(np.square(x - centre).mean(axis=0))
+            center = x.mean(axis=0) if data.offset else np.zeros(data.n_features)
+            spread = np.sqrt(np.square(x - center).mean(axis=0))
         powers = np.log2(np.where(spread > 0, spread, 1.0))
         steps = -np.round(0.5 * powers if self.wide else powers).astype(np.int64)
         steps = np.minimum(steps, 60)  # a column that is constant in the sample but for rounding
         self.shift = np.clip(steps - exponents, -1020, 1020)
         self.unit = np.ldexp(1.0, self.shift)
-        self.centre = np.ldexp(centre, self.shift + exponents)
+        self.center = np.ldexp(center, self.shift + exponents)
         if isinstance(data.rows, Sparse):
             squares = np.empty(n)
             squares_of: Any = row_squares
             squares_of(*data.rows, self.unit, 0.0, squares)
         else:
-            x = (x - centre) * np.ldexp(1.0, steps)
+            x = (x - center) * np.ldexp(1.0, steps)
             squares = np.einsum("ij,ij->i", x, x)
         # the size of a typical row: rare columns make a few rows of sparse data very long
         typical = math.sqrt(max(float(np.median(squares)), 1.0))
@@ -89,8 +89,8 @@ class ScaledView:
         self.block = data.n_features + data.offset
         self.dimension = (data.classes - 1) * self.block
         self.misled = False  # whether a value was out of the range in which the sample showed its column to be
-        near = np.abs(self.centre).max(initial=0.0) < _NEAR and np.abs(self.shift).max(initial=0) < _ORDINARY
-        self.plain = isinstance(data.rows, Sparse) or bool(near)  # whether units and centre can go into the weights
+        near = np.abs(self.center).max(initial=0.0) < _NEAR and np.abs(self.shift).max(initial=0) < _ORDINARY
+        self.plain = isinstance(data.rows, Sparse) or bool(near)  # whether units and center can go into the weights
 
     @property
     def radius(self) -> float:
@@ -115,11 +115,12 @@ class ScaledView:
         def work(part: Dense, _start: int, _stop: int) -> None:
             x = part.data
             if x.dtype.kind == "f":  # the bits of a float, but for its sign, are a number that grows with it
-                x = x.view(np.dtype(f"i{x.dtype.itemsize}"))
-            top = np.zeros(data.n_features, dtype=x.dtype if part.data.dtype.kind == "f" else np.float64)
-            tallest: Any = _top_bits if part.data.dtype.kind == "f" else _tops
-            tallest(x, top)
-            tops.append(top)
+                bits = np.dtype(f"i{x.dtype.itemsize}")
+                tops.append(np.zeros(data.n_features, dtype=bits))
+                _top_bits(x.view(bits), np.iinfo(bits).max, tops[-1])
+            else:
+                tops.append(np.zeros(data.n_features))
+                _tops(x, tops[-1])
 
         in_chunks(data.rows, len(data.y), data.n_features, work)
         top = np.max(tops, axis=0)
@@ -132,7 +133,7 @@ class ScaledView:
 
         def work(part: Any, start: int, stop: int) -> None:
             if isinstance(part, Dense):
-                x = part.data * self.unit - self.centre
+                x = part.data * self.unit - self.center
                 squares[start:stop] = np.einsum("ij,ij->i", x, x) + self.constant**2
             else:
                 squares_of: Any = row_squares
@@ -155,7 +156,7 @@ class ScaledView:
         rows, places = data.rows, i
         if not isinstance(rows, Dense) or not rows.data.flags.c_contiguous:
             rows, places = Dense(to_floats(data.rows, i, data.n_features)), np.arange(len(i))
-        view, own = (self.unit, self.centre, self.constant), data.y[i]
+        view, own = (self.unit, self.center, self.constant), data.y[i]
 
         def work(start: int, stop: int) -> None:
             here = slice(start, stop)
@@ -176,20 +177,19 @@ class ScaledView:
         b = W[:, data.n_features] * self.constant if data.offset else np.zeros(len(W))
         W = np.ascontiguousarray(W[:, : data.n_features])
         scores, rivals = np.empty(len(data.y)), np.zeros(len(data.y) if data.classes > 2 else 0, dtype=np.intp)
-        sweep_sparse: Any = _sweep_sparse
-        unit, centre = self.unit, self.centre
+        unit, center = self.unit, self.center
         if self.plain:
-            W, b = W * unit, b - W @ centre
+            W, b = W * unit, b - W @ center
         else:
-            unit, centre = np.ones(data.n_features), np.zeros(data.n_features)
+            unit, center = np.ones(data.n_features), np.zeros(data.n_features)
 
         def work(part: Any, start: int, stop: int) -> None:
             here = slice(start, stop)
             if not isinstance(part, Dense):
-                sweep_sparse(*part, data.y[here], W, b, (unit, self.constant), scores[here], rivals[here])
+                _sweep_sparse(part, data.y[here], W, b, (unit, self.constant), scores[here], rivals[here])
                 return
-            x = part.data if self.plain else part.data * self.unit - self.centre
-            view = (unit, centre, self.constant, self.high)
+            x = part.data if self.plain else part.data * self.unit - self.center
+            view = (unit, center, self.constant, self.high)
             _sweep_dense(x, data.y[here], W, b, view, scores[here], rivals[here])
 
         in_chunks(data.rows, len(data.y), data.n_features * len(W), work)
@@ -204,9 +204,9 @@ class ScaledView:
         W = w.reshape(data.classes - 1, self.block)
         offsets = [Fraction(0)] * len(W)
         if data.offset:
-            off = np.flatnonzero(self.centre)
+            off = np.flatnonzero(self.center)
             for c, row in enumerate(W):
-                parts = zip(row[off].tolist(), self.centre[off].tolist(), strict=True)
+                parts = zip(row[off].tolist(), self.center[off].tolist(), strict=True)
                 shift = sum((Fraction(a) * Fraction(m) for a, m in parts), Fraction(0))
                 offsets[c] = Fraction(float(row[-1])) * Fraction(self.constant) - shift
         with np.errstate(over="ignore"):
@@ -292,9 +292,11 @@ def _tops(data, top):
 
 
 @_compiled
-def _top_bits(bits, top):
-    """Put the largest absolute value of each column of floats into ``top``, both as bits; NaN is above infinity."""
-    mask = np.iinfo(bits.dtype).max
+def _top_bits(bits, mask, top):
+    """Put the largest absolute value of each column of floats into ``top``, both as bits; NaN is above infinity.
+
+    The mask is all bits but the sign.
+    """
     for i in range(bits.shape[0]):
         for j in range(top.size):
             top[j] = max(top[j], bits[i, j] & mask)
@@ -303,21 +305,23 @@ def _top_bits(bits, top):
 @_compiled
 def _gather(data, which, own, rival, view, block, Z):
     """Write inequalities into ``Z``: + in the block of the own class, - in that of the rival, each of size about 1."""
-    unit, centre, constant = view
+    unit, center, constant = view
     d = data.shape[1]
     t = np.empty(block)
     for k in range(which.size):
         x = data[which[k]]
         q = 0.0
         for j in range(d):
-            t[j] = x[j] * unit[j] - centre[j]
+            t[j] = x[j] * unit[j] - center[j]
             q += t[j] * t[j]
         for j in range(d, block):
             t[j] = constant
             q += constant * constant
         size = math.sqrt(q)
         if not 1e-140 < size < 1e140:  # squares are out of range
-            size = np.abs(t).max()
+            size = 0.0
+            for j in range(block):
+                size = max(size, abs(t[j]))
         factor = math.ldexp(1.0, -max(min(math.frexp(size)[1], 1000), -1000))
         if own[k] > 0:
             start = (own[k] - 1) * block
@@ -362,7 +366,7 @@ def row_squares(data, indices, indptr, unit, constant, squares):
 @_compiled
 def _sweep_dense(data, y, W, b, view, scores, rivals):
     """Lowest inequality of every row under W and b, divided by the size of the row, and the rival in it."""
-    unit, centre, constant, high = view
+    unit, center, constant, high = view
     n, d = data.shape
     heights = np.empty((2, b.size))
     for start in range(0, n, 2):
@@ -383,7 +387,7 @@ def _sweep_dense(data, y, W, b, view, scores, rivals):
             if not lead > high:  # only then does its size matter
                 q = constant * constant + 1e-300
                 for j in range(d):
-                    t = data[i, j] * unit[j] - centre[j]
+                    t = data[i, j] * unit[j] - center[j]
                     q += t * t
                 size = math.sqrt(q)
             scores[i] = lead / size
@@ -401,8 +405,9 @@ def _two_products(first, second, w):
 
 
 @_compiled
-def _sweep_sparse(data, indices, indptr, y, W, b, view, scores, rivals):
+def _sweep_sparse(rows, y, W, b, view, scores, rivals):
     """Lowest inequality of every row under W and b, divided by the size of the row, and the rival in it."""
+    data, indices, indptr = rows
     unit, constant = view
     one = np.uint64(1)
     for i in range(indptr.size - 1):
@@ -432,7 +437,7 @@ def _sweep_sparse(data, indices, indptr, y, W, b, view, scores, rivals):
             rivals[i] = rival
 
 
-_in_order = njit(cache=True, nogil=True, error_model="numpy")  # equal rows must give equal sums
+_in_order = compiled(error_model="numpy")  # equal rows must give equal sums
 
 
 @_in_order

@@ -24,9 +24,8 @@ def proof_schema() -> dict[str, Any]:
 
 def validate(content: Any) -> None:
     """Refuse a document that is not of the form that the schema lays down."""
-    if content.get("format") == "linsep proof 1":  # in the words of format 2 by now, but for what it did not have
-        made: dict[str, Any] = {"by": "", "time": "", "options": {}, "note": None}
-        content = {**content, "format": "linsep proof 2", "made": made, "data": {**content["data"], "reading": None}}
+    if content.get("format") == "linsep proof 1":  # in the words of format 2 by now
+        content = {**content, "format": "linsep proof 2"}
     _check(content, proof_schema(), "the document")
 
 
@@ -49,6 +48,8 @@ def _check(value: Any, schema: dict[str, Any], where: str) -> None:
     elif isinstance(value, list):
         if len(value) < schema.get("minItems", 0):
             raise ValueError(f"{where} must have at least {schema['minItems']} items")
+        if len(value) > schema.get("maxItems", len(value)):
+            raise ValueError(f"{where} must have at most {schema['maxItems']} items")
         for item in value if "items" in schema else ():
             _check(item, schema["items"], f"an item of {where}")
     elif isinstance(value, dict):
@@ -59,14 +60,22 @@ def _check(value: Any, schema: dict[str, Any], where: str) -> None:
 
 
 def _one_of(value: Any, choices: list[dict[str, Any]], where: str) -> None:
-    """Raise what the last choice says unless one of them fits."""
+    """Raise what a choice says unless one of them fits: of documents the one of its kind, else the last."""
     problem = None
-    for choice in choices:
+    named = [choice for choice in choices if _is_of_kind(value, choice)]
+    for choice in named or choices:
         try:
             return _check(value, choice, where)
         except ValueError as error:
             problem = error
     raise problem or ValueError(f"{where} fits nothing")
+
+
+def _is_of_kind(value: Any, choice: dict[str, Any]) -> bool:
+    """Say whether a choice is the one for documents of this kind."""
+    known = proof_schema()["$defs"].get(choice.get("$ref", "").rpartition("/")[2], {})
+    kinds = known.get("properties", {}).get("kind", {}).get("enum", ())
+    return isinstance(value, dict) and isinstance(value.get("kind"), str) and value["kind"] in kinds
 
 
 def _check_text(value: str, schema: dict[str, Any], where: str) -> None:
@@ -80,6 +89,8 @@ def _check_object(value: dict[str, Any], schema: dict[str, Any], where: str) -> 
     missing = [name for name in schema.get("required", ()) if name not in value]
     if missing:
         raise ValueError(f"{where} has no field {missing[0]!r}")
+    if not schema.get("minProperties", 0) <= len(value) <= schema.get("maxProperties", len(value)):
+        raise ValueError(f"{where} has more fields than it may have, or fewer")
     known, others = schema.get("properties", {}), schema.get("additionalProperties", {})
     for name, item in value.items():
         if name not in known and others is False:

@@ -76,7 +76,7 @@ def _with_best_offset(w: list[Fraction], codes: Array, heights: Heights) -> Iter
 
 
 def _rounded(value: Fraction, digits: int) -> Fraction:
-    """Return a number rounded to so many significant decimal digits."""
+    """Return a number rounded to ``digits`` significant decimal digits."""
     if not value:
         return value
     size = math.floor((abs(value.numerator).bit_length() - value.denominator.bit_length()) * math.log10(2))

@@ -10,11 +10,9 @@ from typing import Any
 
 import numpy as np
 from flint import fmpq, fmpz_mat
-from numba import njit
-from scipy import sparse as sp
-from scipy.linalg import qr
 
 from linsep.clock import Clock
+from linsep.compiling import compiled
 from linsep.data.conversions import to_scipy
 from linsep.problem import Array, Floats, Sparse, take
 from linsep.prove import algebra
@@ -35,7 +33,7 @@ class Descent:
     def __init__(self, view: ScaledView, rng: np.random.Generator) -> None:
         n = len(view.data.y)
         self.view, self.rng = view, rng
-        self.alpha, self.w, self.b = np.zeros(n), np.zeros(view.data.n_features), np.zeros(1)
+        self.multipliers, self.w, self.b = np.zeros(n), np.zeros(view.data.n_features), np.zeros(1)
         self.squares = (view.unit * view.unit, view.constant * view.constant)
         self.sizes = np.empty(n)
         squares_of: Any = row_squares
@@ -46,18 +44,17 @@ class Descent:
         """Make some passes over all rows; return whether all are above the plane as far as floats tell."""
         for _ in range(passes):
             clock.check(3e-9 * len(self.view.data.rows.data))
-            if self._pass(np.arange(len(self.alpha))) == 0 and self.view.sweep(self.weights())[0].min() > 0:
+            if self._pass(np.arange(len(self.multipliers))) == 0 and self.view.sweep(self.weights())[0].min() > 0:
                 return True
             for _ in range(_INNER):
-                if self._pass(np.flatnonzero(self.alpha)) == 0:
+                if self._pass(np.flatnonzero(self.multipliers)) == 0:
                     break
         return False
 
     def _pass(self, order: Array) -> int:
         data = self.view.data
         order = self.rng.permutation(order)
-        loop: Any = _pass
-        return int(loop(*data.rows, data.y, order, self.squares, self.sizes, self.alpha, self.w, self.b))
+        return int(_pass(data.rows, data.y, order, self.squares, self.sizes, self.multipliers, (self.w, self.b)))
 
     def weights(self) -> Floats:
         """Return the weights in the scaled columns of the view."""
@@ -67,9 +64,11 @@ class Descent:
 
 def contradiction(descent: Descent, most: int, clock: Clock) -> tuple[Array, Floats] | None:
     """Look for a contradiction among the rows of the largest multipliers."""
+    from scipy.linalg import qr
+
     view, data = descent.view, descent.view.data
-    pull = descent.alpha * np.sqrt(descent.sizes)
-    which = np.sort(np.argsort(-pull, kind="stable")[: min(most, np.count_nonzero(descent.alpha))])
+    pull = descent.multipliers * np.sqrt(descent.sizes)
+    which = np.sort(np.argsort(-pull, kind="stable")[: min(most, np.count_nonzero(descent.multipliers))])
     some = take(data.rows, which)
     assert isinstance(some, Sparse)
     used, columns = np.unique(some.indices, return_inverse=True)
@@ -94,6 +93,8 @@ def weak_plane(data: Data, face: Array, rng: np.random.Generator, clock: Clock) 
     With pivot columns J of the face A, weights w on the other columns F determine ``w_J = -A_J⁻¹ A_F w_F``; rows in the
     remaining unknowns are ``x_F - x_J A_J⁻¹ A_F``.
     """
+    import scipy.sparse as sp
+
     A, _, used = packed_rows(data, face, clock)
     clock.check(algebra.seconds(A) * (1 + A.ncols() / (1 + A.nrows())))
     rows, pivots = algebra.pivots(A)
@@ -134,17 +135,19 @@ def weak_plane(data: Data, face: Array, rng: np.random.Generator, clock: Clock) 
     return as_plane(data, exact(descent.w))
 
 
-_compiled = njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+_compiled = compiled(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 
 
 @_compiled
-def _pass(data, indices, indptr, y, order, view, sizes, alpha, w, b):
+def _pass(rows, y, order, view, sizes, multipliers, plane):
     """Move one multiplier after the other to where its row is met, or to 0; return how many rows were not above 0.
 
     A row is met at the root of its norm, halfway between all rows alike and all rows scaled to norm 1, which took the
     fewest passes on text; ``w`` are the weights of the rows as given.
     """
+    data, indices, indptr = rows
     squares, square = view
+    w, b = plane
     wrong = 0
     for k in range(order.size):
         i = order[k]
@@ -156,9 +159,9 @@ def _pass(data, indices, indptr, y, order, view, sizes, alpha, w, b):
         sign = 2.0 * y[i] - 1.0
         if sign * s <= 0.0:
             wrong += 1
-        moved = max(alpha[i] + (sizes[i] ** 0.25 - sign * s) / sizes[i], 0.0)
-        step = (moved - alpha[i]) * sign
-        alpha[i] = moved
+        moved = max(multipliers[i] + (sizes[i] ** 0.25 - sign * s) / sizes[i], 0.0)
+        step = (moved - multipliers[i]) * sign
+        multipliers[i] = moved
         if step != 0.0:
             for p in range(start, end):
                 w[indices[p]] += step * data[p] * squares[indices[p]]

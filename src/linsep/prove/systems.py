@@ -77,10 +77,13 @@ class System:
         if data.classes != 2 or not isinstance(data.rows, Dense):
             return None, []
         x = data.rows.data[ids // 2]
+        shifts = [0] * len(ids)
         if x.dtype.kind == "f":
             if not (np.abs(x).max(initial=0.0) < _EXACT and (x == np.rint(x)).all()):
                 return None, []
             x = x.astype(np.int64)
+            if not data.offset:  # a row has one power of two, whichever rows it is written out with
+                x, shifts = _without_twos(x)
         elif x.dtype == np.uint64:
             return None, []
         table = np.ones((len(ids), self.block), dtype=np.int64)
@@ -89,7 +92,7 @@ class System:
             if len(table) and table.min() == np.iinfo(np.int64).min:
                 return None, []
             table *= np.where(data.y[ids // 2] == 1, 1, -1)[:, None]
-        return fmpz_mat(len(ids), self.block, table.ravel().tolist()), [0] * len(ids)
+        return fmpz_mat(len(ids), self.block, table.ravel().tolist()), shifts
 
     def zero_rows(self) -> Array:
         """Return which rows of the data are zero in every column."""
@@ -133,6 +136,13 @@ class System:
         return pair_signs(data, w).ravel()
 
 
+def _without_twos(x: Array) -> tuple[Array, list[int]]:
+    """Return integer rows without their common powers of two, and the exponents of these, as ``integer_rows`` does."""
+    bits = np.bitwise_or.reduce(x, axis=1) if x.shape[1] else np.zeros(len(x), dtype=np.int64)
+    lowest = np.where(bits == 0, 1, bits & -bits)
+    return x // lowest[:, None], (np.frexp(lowest.astype(np.float64))[1] - 1).tolist()
+
+
 def column(values: list[Any]) -> Any:
     """Return integers as a matrix of one column."""
     return fmpz_mat(len(values), 1, values)
@@ -169,7 +179,7 @@ def echelon(A: Any, order: list[int]) -> tuple[list[int], Any]:
         table = A.tolist()
         A = fmpz_mat(A.nrows(), n, [row[j] for row in table for j in order])
     reduced, rank = nmod_mat(A, PRIME).rref() if A.nrows() else (None, 0)
-    lead = _leading(reduced, rank)
+    lead = algebra.leading(reduced, rank)
     free = sorted(set(range(n)) - set(lead))
     V = _reconstructed(reduced, lead, free, n)
     if V is None or (A.nrows() and free and fmpz_mat(A.nrows(), len(free)) != A * V):
@@ -178,18 +188,6 @@ def echelon(A: Any, order: list[int]) -> tuple[list[int], Any]:
         table = V.tolist()
         V = fmpz_mat(n, len(free), [value for j in range(n) for value in table[place[j]]])
     return sorted(order[j] for j in lead), V
-
-
-def _leading(reduced: Any, rank: int) -> list[int]:
-    """Return the columns in which the rows of an echelon form begin."""
-    found: list[int] = []
-    j = 0
-    for i in range(rank):
-        while reduced[i, j] == 0:
-            j += 1
-        found.append(j)
-        j += 1
-    return found
 
 
 def _reconstructed(reduced: Any, lead: list[int], free: list[int], n: int) -> Any:
@@ -253,7 +251,7 @@ def span(system: System, ids: Array, order: list[int], rng: np.random.Generator)
 
 def first_independent(A: Any) -> list[int]:
     """Return the first rows that all others depend on."""
-    return algebra.leading(nmod_mat(A, PRIME).transpose()) if A.nrows() and A.ncols() else []
+    return algebra.leading(*nmod_mat(A, PRIME).transpose().rref()) if A.nrows() and A.ncols() else []
 
 
 class Solver:
@@ -262,7 +260,7 @@ class Solver:
     def __init__(self, A: Any) -> None:
         self.A = A
         self.rows = first_independent(A)
-        self.columns = algebra.leading(nmod_mat(A, PRIME)) if self.rows else []
+        self.columns = algebra.leading(*nmod_mat(A, PRIME).rref()) if self.rows else []
         self.square = algebra.select(A, self.rows, self.columns).transpose()
 
     def express(self, targets: Any) -> tuple[Any, list[Any]]:

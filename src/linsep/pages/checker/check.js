@@ -3,6 +3,8 @@
 
 import { Fails, Malformed, Sha256, fraction, gcd, hex, isWholeText, nearest, quote, show, utf8, whole, wholeRow } from "./exact.js";
 import { labelText, open } from "./document.js";
+import { checkErrors } from "./errors.js";
+import { checkSeparation } from "./regression.js";
 
 const PRIMES = [67_108_859, 67_108_837, 67_108_819]; // products of two remainders stay below 2^53
 
@@ -30,11 +32,19 @@ export async function checkProof(source, table, told = () => {}, seconds = 60) {
   try {
     const patience = new Patience(seconds);
     claim = open(source);
-    tell("The document", `A proof of the kind “${claim.kind}”, about ${claim.rows} rows of ${claim.features} features and ${claim.classes.length} classes. Its digest fits its content.`);
+    tell("The document", `A proof of the kind “${claim.kind}”, about ${claim.rows} rows of ${claim.features} features${claim.classes.length ? ` and ${claim.classes.length} classes` : ""}. Its digest fits its content.`);
+    if (claim.kind === "separation") {
+      await checkSeparation(claim, table, tell, patience);
+      return { holds: true, kind: claim.kind, meaning: claim.meaning, steps };
+    }
     const codes = classNumbers(claim, table);
     await patience.ask();
     tell("The data", await (claim.first ? firstFingerprint(claim, table, codes, patience) : fingerprint(claim, table, patience)));
     const exact = (i) => withOffset(claim, table.cells(i));
+    if (claim.kind === "fewest-errors") {
+      await checkErrors(claim, table, codes, exact, patience, tell);
+      return { holds: true, kind: claim.kind, meaning: claim.meaning, steps };
+    }
     if (claim.plane) tell(...await checkPlane(claim, table, codes, exact, patience));
     if (claim.refutation) tell(...checkSum(claim, codes, exact, table));
     if (claim.kind === "overlap") tell(...await checkSpan(claim, codes, exact, patience));
@@ -63,12 +73,12 @@ function classNumbers(claim, table) {
 
 const long = (value) => { const made = new DataView(new ArrayBuffer(8)); made.setBigInt64(0, BigInt(value), true); return new Uint8Array(made.buffer); };
 
-async function fingerprint(claim, table, patience) {
+export async function fingerprint(claim, table, patience) {
   const [names, sizes, cells, rest] = [0, 1, 2, 3].map(() => new Sha256());
   for (let i = 0; i < table.rows; i++) {
     if (i % 64 === 0) await patience.ask();
-    const label = utf8(labelText(table.label(i))), row = table.cells(i), near = row.map(nearest);
-    names.update(long(label.length)).update(label);
+    const row = table.cells(i), near = row.map(nearest);
+    for (const said of [table.label(i)].flat()) { const label = utf8(labelText(said)); names.update(long(label.length)).update(label); }
     const exact = claim.values === "decimal" || row.some(isWholeText) ? wholeRow(row, claim.values) : null;
     const used = [...near.keys()].filter((j) => (exact ? exact.cells[j] !== 0n : near[j] !== 0));
     sizes.update(long(used.length));
@@ -124,7 +134,7 @@ function withOffset(claim, cells) { // (x, 1), or x through the origin, as whole
   const { cells: values, scale } = wholeRow(cells, claim.values);
   return { cells: claim.offset ? [...values, scale] : values, scale };
 }
-const dot = (u, v) => u.reduce((sum, a, j) => (a && v[j] ? sum + a * v[j] : sum), 0n);
+export const dot = (u, v) => u.reduce((sum, a, j) => (a && v[j] ? sum + a * v[j] : sum), 0n);
 
 async function checkPlane(claim, table, codes, exact, patience) {
   const strictly = claim.kind === "separable", d = claim.features;
@@ -213,7 +223,7 @@ async function checkSpan(claim, codes, exact, patience) {
 }
 
 // The rank modulo a prime is never larger than the rank; the best of a few primes nearly always is the rank.
-function rankAtLeast(vectors) {
+export function rankAtLeast(vectors) {
   let best = 0;
   const most = Math.min(vectors.length, vectors[0].length);
   for (const prime of PRIMES) {
@@ -244,7 +254,7 @@ function power(a, n, p) {
 }
 
 // Rank and a basis of what is orthogonal to some vectors, by elimination without fractions; each row without common factor.
-async function orthogonal(vectors, patience) {
+export async function orthogonal(vectors, patience) {
   const width = vectors[0].length, basis = []; // {pivot, row}: 0 in the pivots of the others
   for (const vector of vectors) {
     let v = vector;

@@ -6,7 +6,7 @@ const LARGEST = 1 << 26; // characters of a document
 const DEEPEST = 20;
 
 // A number of a document: its text decides whether it is whole.
-class Numeral {
+export class Numeral {
   constructor(text) {
     this.text = text;
     this.value = Number(text);
@@ -119,11 +119,12 @@ export const strip = (text) => text.replace(ENDS, "");
 // ------------------------------------------------------------------------------------------------------------- the fields
 
 export const text = (v) => typeof v === "string", flag = (v) => typeof v === "boolean", list = (v) => Array.isArray(v);
-const object = (v) => v instanceof Map;
-const count = (v) => v instanceof Numeral && v.isWhole && v.value >= 0 && v.value <= Number.MAX_SAFE_INTEGER;
-const maybe = (kind) => (v) => v === null || kind(v);
-const sealed = (v) => text(v) && /^[0-9a-f]{64}$/.test(v), texts = (v) => list(v) && v.every(text);
-const FIELDS = {
+export const object = (v) => v instanceof Map;
+export const count = (v) => v instanceof Numeral && v.isWhole && v.value >= 0 && v.value <= Number.MAX_SAFE_INTEGER;
+export const maybe = (kind) => (v) => v === null || kind(v);
+const sealed = (v) => text(v) && /^[0-9a-f]{64}$/.test(v);
+export const texts = (v) => list(v) && v.every(text);
+export const FIELDS = {
   data: { n_rows: count, n_features: count, sha256: sealed, reading: maybe(object), files: texts },
   made: { by: text, time: text, options: (v) => object(v) && [...v.values()].every(text), note: maybe(text) },
   document: {
@@ -137,7 +138,28 @@ export const MEANINGS = Object.assign(Object.create(null), { // nothing else has
   separable: (through) => `a plane${through} has every row strictly on its side`,
   quasi: (through) => `no plane${through} has every row strictly on its side, but one has none on the wrong side`,
   overlap: (through) => `every plane${through} has rows on the wrong side, or all rows on it`,
+  "not-separable": (through) => `no plane${through} has every row strictly on its side`,
 });
+
+// The form of a reading, whether or not this page can read such columns.
+const READINGS = {
+  columns: list, target: text, delimiter: (v) => text(v) && /^[\t -!#-~]$/.test(v), header: flag, missing: (v) => ["error", "zero", "drop", "indicator"].includes(v),
+  point: (v) => v === "." || v === ",", gaps: texts, encoding: (v) => text(v) && Array.from(v).length <= 40,
+};
+export function formOfReading(about, model = false) {
+  const how = fields(about, FIELDS.data, "data", ["files"]);
+  if (how.reading === null) return how;
+  const { columns } = fields(how.reading, model ? { ...READINGS, others: texts } : READINGS, "reading");
+  const kind = (v) => text(v) && /^(number|boolean|percent|grouped:[^\n]|date:[^\n]+|category|text)$/u.test(v);
+  const plain = (column) => object(column) && fields(column, { column: text, kind, level: maybe(text), hashed: count, ...(model ? { equals: text } : {}) }, "a column", ["kind", "level", "hashed", "equals"]);
+  for (const column of columns) {
+    const factors = model && object(column) && column.has("product") ? fields(column, { product: list }, "a product").product : [column];
+    if (!factors.every(plain)) throw new Malformed("reading: a column is not what it should be");
+  }
+  return how;
+}
+
+export const OTHERS = Object.create(null); // by kind: how documents that are not about verdicts are opened
 
 export function fields(of, kinds, what, optional = []) {
   const names = Object.keys(kinds);
@@ -148,7 +170,7 @@ export function fields(of, kinds, what, optional = []) {
   for (const name of of.keys()) if (!names.includes(name)) throw new Malformed(`${what}: there is no field ${quote(name)}`);
   return Object.fromEntries(of);
 }
-const counts = (values, what) => values.map((v) => { if (!count(v)) throw new Malformed(`${what} must be whole numbers from 0`); return v.value; });
+export const counts = (values, what) => values.map((v) => { if (!count(v)) throw new Malformed(`${what} must be whole numbers from 0`); return v.value; });
 
 // A document of format 1 in the words of format 2; it has no sentence and says nothing about its making.
 function renewed(old) {
@@ -167,12 +189,13 @@ export function open(source) {
   const rest = new Map([...found].filter(([name]) => name !== "digest")), digest = sha256(canonical(rest));
   if (found.get("digest") !== digest) throw new Malformed("it was altered: its digest does not fit its content");
   if (format === "linsep proof 1") found = renewed(found);
+  if (found.get("kind") in OTHERS) return OTHERS[found.get("kind")](found, digest);
   if (!Object.hasOwn(MEANINGS, found.get("kind"))) throw new Malformed(`this page does not check proofs of the kind ${quote(found.get("kind"))}`);
-  const claim = fields(found, FIELDS.document, "the proof"), about = fields(claim.data, FIELDS.data, "data", ["files"]), names = classes(claim);
+  const claim = fields(found, FIELDS.document, "the proof"), about = formOfReading(claim.data), names = classes(claim);
   fields(claim.made, FIELDS.made, "made");
   if (claim.meaning !== MEANINGS[claim.kind](claim.fit_intercept ? "" : " through the origin")) throw new Malformed("its sentence is not what it proves");
   if (claim.values !== "binary" && claim.values !== "decimal") throw new Malformed("values must be “binary” or “decimal”");
-  if ((claim.separator === null) !== (claim.kind === "overlap") || (claim.refutation === null) !== (claim.kind === "separable")) {
+  if ((claim.separator === null) !== (claim.kind === "overlap" || claim.kind === "not-separable") || (claim.refutation === null) !== (claim.kind === "separable")) {
     throw new Malformed(`the proof of ${quote(claim.kind)} has not the parts that it needs, or others`);
   }
   const features = claim.n_features.value;
@@ -183,18 +206,22 @@ export function open(source) {
     rows: about.n_rows.value, sha256: about.sha256, reading: about.reading,
   };
 }
-function classes(claim) { // by their spelling
-  if (claim.classes.length < 2 || !claim.classes.every((label) => text(label) || flag(label) || label instanceof Numeral)) throw new Malformed("classes must be two texts or numbers at least");
-  const names = claim.classes.map(labelText);
+export function classes(claim) {
+  if (claim.classes.length < 2) throw new Malformed("classes must be two at least");
+  return classNames(claim.classes);
+}
+export function classNames(given) { // by their spelling
+  if (!given.every((label) => text(label) || flag(label) || label instanceof Numeral)) throw new Malformed("classes must be texts or numbers");
+  const names = given.map(labelText);
   if (new Set(names).size < names.length) throw new Malformed("two classes have the same name");
   return names;
 }
-function numbers(given) { // of one list, whose common denominator must not be too long
+export function numbers(given) { // of one list, whose common denominator must not be too long
   const found = given.map(number);
   whole(found, WIDEST);
   return found;
 }
-function plane(given, classes, features) { // weights of every class with its offset last; of two classes the first has zeros
+export function plane(given, classes, features) { // weights of every class with its offset last; of two classes the first has zeros
   const { w, b } = fields(given, FIELDS.separator, "the separator"), expected = classes === 2 ? 1 : classes;
   if (w.length !== expected || b.length !== expected || !w.every((row) => list(row) && row.length === features)) {
     throw new Malformed("a separator must have one weight per feature and one offset, for each class (once for two)");

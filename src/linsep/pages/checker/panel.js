@@ -47,8 +47,7 @@ export function mountChecker(host, { proof, data }) {
     } finally { button.disabled = false; }
   };
   const fromFiles = (files) => run(async (source) => {
-    const { reading } = open(source);
-    return csvTable(reading, await Promise.all([...files].map(async (file) => new Uint8Array(await file.arrayBuffer()))));
+    return csvTable(open(source), await Promise.all([...files].map(async (file) => new Uint8Array(await file.arrayBuffer()))));
   });
   host.append(button);
   if (data()) button.addEventListener("click", () => run(async () => data()));

@@ -1,7 +1,7 @@
 // Tables: the one that comes with the page, and CSV files that a visitor drops onto it. Nothing leaves the page.
 
-import { DECIMAL, Fails, Malformed, quote } from "./exact.js";
-import { fields, flag, list, strip, text } from "./document.js";
+import { DECIMAL, Fails, Malformed, decimal, quote } from "./exact.js";
+import { fields, flag, list, object, strip, text, texts } from "./document.js";
 
 // The table of the page: a line a row, cells apart by blanks; "7:0.5" is a cell in column 7, and what is left out is 0.
 export function ownTable({ labels, lines, features }) {
@@ -41,25 +41,35 @@ export function* csvLines(text, delimiter) {
   if (cells.length || cell || state === "closed" || state === "quoted") { ended(); yield cells; }
 }
 
-const READING = { columns: list, target: text, delimiter: text, header: flag, missing: text, point: text, gaps: list, encoding: text };
+const READING = { columns: list, target: text, others: texts, delimiter: text, header: flag, missing: text, point: text, gaps: list, encoding: text };
 const PLAIN_GAPS = ["", "?", "NA", "N/A", "n/a", "na", "#N/A", "NaN", "nan", "-nan", "-NaN", "NULL", "null", "None"];
 
-// How a file becomes rows: as the document says; if it does not, every column but the last is a number.
-export function readingOf(reading) {
+// How a file becomes rows: as the document says; if it does not, every column but the last is a number. A proof about a
+// model (`parts` columns are its response) may have products of columns, and a gap in any column that it uses is one.
+export function readingOf(reading, parts = 0) {
   if (!reading) return null;
-  const how = fields(reading, READING, "reading"), signs = how.delimiter.length === 1 && how.delimiter !== '"';
+  const how = fields(reading, READING, "reading", parts ? [] : ["others"]), signs = how.delimiter.length === 1 && how.delimiter !== '"';
   if (!signs || ![".", ","].includes(how.point) || !["error", "zero", "drop", "indicator"].includes(how.missing) || !how.gaps.every(text)) {
     throw new Malformed("reading: the document does not say how cells are read");
   }
-  const columns = how.columns.map((column) => {
-    const { column: name, kind = "number", level, hashed } = Object.fromEntries(column);
-    if (!text(name) || !text(kind) || hashed !== undefined) throw new Malformed("some columns of this proof are hashed: linsep verify can read them");
+  const others = how.others ?? [];
+  if (parts ? others.length + 1 !== parts : others.length) throw new Malformed("reading: it does not say where the response is");
+  const plain = (column) => {
+    if (!object(column)) throw new Malformed("reading: a column is not what it should be");
+    const { column: name, kind = "number", level, equals, hashed } = Object.fromEntries(column), known = ["column", "kind", "level", "hashed", ...(parts ? ["equals"] : [])];
+    if (!text(name) || !text(kind) || hashed !== undefined || ![...column.keys()].every((key) => known.includes(key))) throw new Malformed("some columns of this proof are hashed: linsep verify can read them");
     if (kind !== "number" && kind !== "boolean" && kind !== "percent" && !kind.startsWith("grouped:")) {
       throw new Malformed(`this page cannot read the column ${quote(name)} of the kind ${quote(kind)}: python linsep_check.py can`);
     }
-    return { name, kind, level, isLevel: column.has("level") };
+    if (equals !== undefined && !text(equals)) throw new Malformed("reading: a number to compare with is not what it should be");
+    return { names: [name], name, kind, level, isLevel: column.has("level"), equals };
+  };
+  const columns = how.columns.map((column) => {
+    if (!parts || !object(column) || !column.has("product")) return plain(column);
+    const factors = fields(column, { product: list }, "a product").product.map(plain);
+    return { names: factors.map(({ name }) => name), factors };
   });
-  return { ...how, columns };
+  return { ...how, columns, others };
 }
 
 export function decoded(bytes, encoding = "utf-8") {
@@ -70,39 +80,57 @@ export function decoded(bytes, encoding = "utf-8") {
 }
 
 // The table of some CSV files (bytes each), read as a document says.
-export function csvTable(reading, files) {
-  const how = readingOf(reading), rows = [], labels = [];
+export function csvTable({ reading, response, values }, files) {
+  const model = response?.length ?? 0, how = readingOf(reading, model), rows = [], labels = [];
   for (const bytes of files) {
     const lines = csvLines(decoded(bytes, how?.encoding), how?.delimiter ?? ","), { value: first } = lines.next();
     if (!first) throw new Malformed("the file is empty");
     const header = how?.header ?? !first.some((cell) => DECIMAL.test(strip(cell)));
-    const names = header ? first.map(strip) : first.map((_, j) => String(j)), place = new Map(names.map((name, j) => [name, j]));
-    const plain = { columns: names.slice(0, -1).map((name) => ({ name, kind: "number" })), target: names.at(-1), missing: "error", point: ".", gaps: PLAIN_GAPS };
-    const used = how ?? plain;
-    for (const name of [...used.columns.map((column) => column.name), used.target]) if (!place.has(name)) throw new Fails(`there is no column ${quote(name)}`);
+    const names = header ? first.map(strip) : first.map((_, j) => String(j)), place = new Map(names.map((name, j) => [name, j])), last = names.length - (model || 1);
+    const plain = {
+      columns: names.slice(0, Math.max(0, last)).map((name) => ({ names: [name], name, kind: "number" })), target: names.at(last), others: names.slice(last + 1),
+      missing: "error", point: ".", gaps: PLAIN_GAPS,
+    };
+    const used = { ...(how ?? plain), model, values }, said = [used.target, ...used.others];
+    for (const name of [...used.columns.flatMap((column) => column.names), ...said]) if (!place.has(name)) throw new Fails(`there is no column ${quote(name)}`);
     const take = (cells) => {
       if (cells.length !== names.length) throw new Malformed(`line ${labels.length + 1} of the data has ${cells.length} cells where ${names.length} are expected`);
-      const row = rowOf(cells, used, place);
-      if (row) { rows.push(row); labels.push(strip(cells[place.get(used.target)])); }
+      const row = rowOf(cells, used, place, said);
+      if (row) { rows.push(row); labels.push(model ? said.map((name) => strip(cells[place.get(name)])) : strip(cells[place.get(used.target)])); }
     };
     if (!header) take(first);
     for (const cells of lines) take(cells);
   }
   return { rows: rows.length, cells: (i) => rows[i], label: (i) => labels[i] };
 }
-function rowOf(cells, how, place) { // null for a row that is left out
-  let gap = how.gaps.includes(strip(cells[place.get(how.target)]));
-  const row = how.columns.map(({ name, kind, level, isLevel }) => {
-    const cell = cells[place.get(name)], word = strip(cell), absent = how.gaps.includes(word);
-    if (isLevel) return level === (absent ? null : cell) ? "1" : "0";
-    if (absent) { gap ||= how.missing === "error" || how.missing === "drop"; return "0"; }
-    if (kind === "boolean" && /^(true|false)$/i.test(word)) return word.toLowerCase() === "true" ? "1" : "0";
-    let digits = kind === "percent" ? word.replace(/%$/, "") : word;
-    if (kind.startsWith("grouped:")) digits = digits.replaceAll(kind.slice(8), "");
-    digits = digits.replaceAll(how.point, ".");
-    if (!DECIMAL.test(digits)) throw new Malformed(`${quote(word)} in column ${quote(name)} is not a number`);
-    return digits;
-  });
+function rowOf(cells, how, place, said) { // null for a row that is left out
+  const absent = (name) => how.gaps.includes(strip(cells[place.get(name)])), strict = how.missing === "error" || how.missing === "drop";
+  const gap = said.some(absent) || how.columns.some(({ names, isLevel }) => (how.model || (!isLevel && strict)) && names.some(absent));
   if (gap && how.missing !== "drop") throw new Malformed("a cell has no value");
-  return gap ? null : row;
+  return gap ? null : how.columns.map((column) => (column.factors ? product(column.factors.map((factor) => cellOfColumn(cells, factor, how, place)), how.values) : cellOfColumn(cells, column, how, place)));
+}
+function cellOfColumn(cells, { name, kind, level, isLevel, equals }, how, place) { // as a text
+  const cell = cells[place.get(name)], word = strip(cell), absent = how.gaps.includes(word);
+  if (isLevel) return level === (absent ? null : how.model ? word : cell) ? "1" : "0";
+  if (absent) return "0";
+  if (kind === "boolean" && /^(true|false)$/i.test(word)) return word.toLowerCase() === "true" ? "1" : "0";
+  let digits = kind === "percent" ? word.replace(/%$/, "") : word;
+  if (kind.startsWith("grouped:")) digits = digits.replaceAll(kind.slice(8), "");
+  digits = digits.replaceAll(how.point, ".");
+  if (!DECIMAL.test(digits)) throw new Malformed(`${quote(word)} in column ${quote(name)} is not a number`);
+  return equals === undefined ? digits : sameNumber(digits, equals, how.values) ? "1" : "0";
+}
+function sameNumber(one, other, values) {
+  if (values === "binary") return Number(one) === Number(decimal(other) && other);
+  const a = decimal(one), b = decimal(other), lowest = Math.min(a.power, b.power);
+  return a.digits * 10n ** BigInt(a.power - lowest) === b.digits * 10n ** BigInt(b.power - lowest);
+}
+function product(factors, values) { // of decimals exactly, of doubles from left to right
+  if (values === "binary") {
+    const found = factors.map(Number).reduce((a, b) => a * b, 1);
+    if (!Number.isFinite(found)) throw new Malformed("a product is out of range");
+    return String(found);
+  }
+  const parts = factors.map(decimal), power = parts.reduce((sum, part) => sum + part.power, 0);
+  return `${parts.reduce((found, { digits }) => found * digits, 1n)}e${power}`;
 }

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linsep.models.perceptron import Perceptron
+from linsep.models.estimators import Perceptron
 from linsep.problem import Array, Floats
 from linsep.prove.audits import Trail, retrace, retrace_each
 
@@ -49,7 +49,7 @@ class Replay(NamedTuple):
         return max(float(trail.squares.max()) for trail in self.trails)
 
     def weights(self, counts: Array) -> Floats:
-        """Return the weights after so many mistakes, offsets last: shape (len(counts), machines, d + 1)."""
+        """Return the weights after these numbers of mistakes, offsets last: shape (len(counts), machines, d + 1)."""
         wanted, places = np.unique(counts, return_inverse=True)
         parts = []
         for c, trail in enumerate(self.trails):

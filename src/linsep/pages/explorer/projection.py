@@ -26,12 +26,12 @@ class View(NamedTuple):
             axes = (names[0] if d else "", names[1] if d == 2 else "")
             return cls(np.zeros(d), np.eye(2, d), "columns", axes)
         origin = X.mean(axis=0)
-        centred = X - origin
+        centered = X - origin
         basis = []
         if w is not None and np.linalg.norm(w) > 0:
             basis.append(w / np.linalg.norm(w))
-            centred = centred - np.outer(centred @ basis[0], basis[0])
-        directions = np.linalg.svd(centred, full_matrices=True)[2][: 2 - len(basis)]
+            centered = centered - np.outer(centered @ basis[0], basis[0])
+        directions = np.linalg.svd(centered, full_matrices=True)[2][: 2 - len(basis)]
         basis += [v * (1 if v[np.abs(v).argmax()] > 0 else -1) for v in directions]  # the sign is free: fix it
         along, across = ("1st principal axis", "2nd principal axis")
         if w is not None:

@@ -10,7 +10,7 @@ import re
 from importlib.resources import files
 from typing import Any
 
-from linsep.models.perceptron import Perceptron
+from linsep.models.estimators import Perceptron
 from linsep.pages.checker import script
 from linsep.pages.explorer.engine import answer, proof
 from linsep.pages.explorer.presets import preset

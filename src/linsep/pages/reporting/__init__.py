@@ -49,7 +49,7 @@ def report(
     test_size : float, default=0.2
         Share of the rows held out to measure the error; not for the verdict and the margins, which are about all rows.
     time_limit : float, default=60.0
-        Seconds for the search for a proof, where the run has not found one.
+        Seconds for the searches: a proof, where the run has not found one, the margins, or the fewest errors.
     random_state : int, default=0
         Seed.
 

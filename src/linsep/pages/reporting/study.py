@@ -1,4 +1,4 @@
-"""What a report tells: everything is found out here, nothing is written."""
+"""What a report tells: everything is computed here, nothing is written."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from linsep.clock import Clock, OutOfTime
 from linsep.data.labels import at_least_two_classes, check_same_length, class_labels
 from linsep.data.matrices import as_matrix
-from linsep.errors import NotSeparable
-from linsep.models.perceptron import Perceptron
+from linsep.errors import NotSeparable, ParameterError
+from linsep.models.estimators import Perceptron
 from linsep.pages.checker import proof_of, table_of
 from linsep.problem import Array, Stop
 from linsep.prove.audits import Audit, Trail, as_trained, audit_trail, retrace, run_margin
@@ -50,7 +51,9 @@ class Study:
     model: Perceptron = field(repr=False)
     trail: Trail = field(repr=False)
     verdict: Verdict
+    reading: dict[str, Any] | None = field(default=None, repr=False)  # how a file became these rows, if one did
     document: str | None = field(default=None, repr=False)  # the proof of the verdict, if it has one
+    documents: dict[str, str] = field(default_factory=dict, repr=False)  # the proofs that can be checked on the page
     table: dict[str, Any] | None = field(default=None, repr=False)  # rows and labels for the checker on the page
     fewest: Fewest | None = field(default=None, repr=False)  # of rows that no plane separates
     margin: Margin | None = None  # augmented, or origin without offset: the one of the theorem
@@ -82,15 +85,17 @@ class Options:
     test_size: float = 0.2
     time_limit: float = 60.0
     random_state: int = 0
+    reading: dict[str, Any] | None = None
+    values: str = "binary"
 
 
 def study(X: Any, y: Any, **asked: Any) -> Study:
     """Find out everything that a report tells; the keywords are those of ``Options``."""
     options = Options(**asked)
     if not 0 < options.test_size < 1:
-        raise ValueError(f"test_size must be between 0 and 1, got {options.test_size!r}")
+        raise ParameterError("test_size", options.test_size, "between 0 and 1")
     names = options.feature_names if options.feature_names is not None else getattr(X, "columns", None)
-    X, y = as_matrix(X), class_labels(y)
+    X, y = as_matrix(X, exact=True), class_labels(y)
     if sp.issparse(X) and not X.has_canonical_format:  # once, not in every function that is called below
         X = X.copy()
         X.sum_duplicates()
@@ -105,21 +110,23 @@ def study(X: Any, y: Any, **asked: Any) -> Study:
     model = _fitted(model, X, y)
     seconds["training"] = time.perf_counter() - started
     started = time.perf_counter()
-    verdict = _verdict(model, X, y, offset, options.time_limit)
+    clock = Clock(options.time_limit)
+    verdict = _verdict(model, X, y, options)
     seconds["verdict"] = time.perf_counter() - started
     found = Study(
         rows=X.shape[0], features=X.shape[1], stored=stored, sparse=sp.issparse(X), classes=classes.tolist(),
         sizes=np.bincount(codes).tolist(), name=_names(names), fit_intercept=offset, delta=options.delta, X=X, y=y,
         model=model, trail=retrace(model, X, y), verdict=verdict, seconds=seconds,
     )  # fmt: skip
-    found.document = proof_of(verdict, X, y)
+    found.reading = options.reading
+    found.document = proof_of(verdict, X, y, options.reading)
     found.table = None if found.document is None else table_of(X, y)
     if verdict.kind == SEPARABLE:
-        _study_margins(found)
+        _study_margins(found, clock)
     elif verdict.kind != UNKNOWN and stored <= _FEW_CELLS:
         with found.timed("fewest errors"):
-            limit = min(_FEWEST_SECONDS, options.time_limit)
-            found.fewest = fewest_errors(X, y, fit_intercept=offset, time_limit=limit)
+            limit = min(_FEWEST_SECONDS, max(0.0, clock.left))
+            found.fewest = fewest_errors(X, y, fit_intercept=offset, time_limit=limit, values=options.values)
     with found.timed("held-out rows"):
         _study_new_rows(found, codes, options.test_size, options.random_state)
     return found
@@ -142,24 +149,32 @@ def _names(given: Any) -> Callable[[int], str]:
     return lambda j: names[j]
 
 
-def _verdict(model: Perceptron, X: Any, y: Array, fit_intercept: bool, time_limit: float) -> Verdict:
+def _verdict(model: Perceptron, X: Any, y: Array, options: Options) -> Verdict:
     """Return the verdict: the plane of a run that separated the rows is proof enough, else one is searched for."""
     plane = separator(model, X, y) if model.stop_reason_ == Stop.SEPARATED else None
     if plane is not None:
-        return Verdict(SEPARABLE, plane, None, tuple(model.classes_.tolist()), X.shape[1], fit_intercept)
-    return separate(X, y, fit_intercept=fit_intercept, time_limit=time_limit)
+        classes = tuple(model.classes_.tolist())
+        found = Verdict(SEPARABLE, plane, None, classes, X.shape[1], options.fit_intercept, values=options.values)
+        if options.values == "binary" or found.check(X, y):
+            return found
+    offset, limit = options.fit_intercept, options.time_limit
+    return separate(X, y, fit_intercept=offset, time_limit=limit, values=options.values)
 
 
-def _study_margins(found: Study) -> None:
+def _study_margins(found: Study, clock: Clock) -> None:
     """Bound the margins and the mistakes, and follow the proof along the run."""
     with warnings.catch_warnings(record=True) as told, found.timed("margins"):
         warnings.simplefilter("always")
         try:
-            found.margin, found.searched = theorem_margin(found.model, found.trail, found.X, found.y)
+            found.margin, found.searched = theorem_margin(found.model, found.trail, found.X, found.y, clock)
             if found.searched and found.fit_intercept:
-                found.affine = largest_margin(found.X, found.y, form="affine")
+                found.affine = largest_margin(found.X, found.y, form="affine", clock=clock)
         except NotSeparable as error:  # separable, but by less than double precision can tell
             found.notes.append(str(error))
+        except OutOfTime:
+            found.notes.append("The time limit came before the largest margin was found.")
+            if found.margin is None:
+                found.margin, found.searched = run_margin(found.model, found.trail), False
     found.notes += [str(warning.message) for warning in told]
     if found.margin is None:
         return
@@ -168,13 +183,14 @@ def _study_margins(found: Study) -> None:
         found.bound = found.audit.bound
 
 
-def theorem_margin(model: Any, trail: Trail, X: Any, y: Any) -> tuple[Margin | None, bool]:
+def theorem_margin(model: Any, trail: Trail, X: Any, y: Any, clock: Clock | None = None) -> tuple[Margin | None, bool]:
     """Return bounds on the margin of the theorem, searched for or, where that would take long, those of the run.
 
-    Raises NotSeparable if the search finds that no plane separates the rows.
+    Raises NotSeparable if the search finds that no plane separates the rows, OutOfTime if the clock ends it.
     """
     if trail.start.size <= _WIDE:
-        return largest_margin(as_trained(model, X), y, form="augmented" if model.fit_intercept else "origin"), True
+        form = "augmented" if model.fit_intercept else "origin"
+        return largest_margin(as_trained(model, X), y, form=form, clock=clock), True
     return run_margin(model, trail), False
 
 

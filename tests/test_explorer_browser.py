@@ -108,7 +108,7 @@ def agree_run(page):
         d = X.shape[1]
         start = {"coef_init": [chosen.start[:d]], "intercept_init": chosen.start[d:] if chosen.fit_intercept else None}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("linsep.models.perceptron.Perceptron._warn", lambda *_: None)
+        patch.setattr("linsep.Perceptron._warn", lambda *_: None)
         model = linsep.Perceptron(**chosen.parameters()).fit(X, y, **start)
     assert fact(page, "mistakes") == model.mistakes_
     assert fact(page, "stop") == model.stop_reason_

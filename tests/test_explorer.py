@@ -52,7 +52,7 @@ def fitted(question):
     X, y = rows_of(question)
     chosen = Settings.of(question["settings"])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("linsep.models.perceptron.Perceptron._warn", lambda *_: None)
+        patch.setattr("linsep.Perceptron._warn", lambda *_: None)
         return linsep.Perceptron(**chosen.parameters()).fit(X, y), X, y
 
 

@@ -6,10 +6,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from linsep.data.labels import at_least_two_classes, check_same_length
+from linsep.data.labels import at_least_two_classes
+from linsep.data.matrices import refuse_rounding
 from linsep.learn.state_files import must
 from linsep.models.linear import Linear
-from linsep.models.validation import checked_labels, checked_matrix
 from linsep.problem import Array
 from linsep.prove.fewest import Fewest, fewest_errors
 
@@ -77,17 +77,14 @@ class FewestErrorsClassifier(Linear):
         X : array-like or sparse matrix of shape (n, d)
         y : array-like of shape (n,)
         sample_weight : array-like of shape (n,), default=None
-            Whole numbers that count a row as so many.
+            Integers: how often each row counts.
 
         Returns
         -------
         self : FewestErrorsClassifier
         """
-        if y is None:
-            raise ValueError("FewestErrorsClassifier requires y to be passed, but the target y is None")
-        X = checked_matrix(self, X, reset=True)
-        y = checked_labels(y)
-        check_same_length(X, y)
+        refuse_rounding(X)
+        X, y = self._rows_and_labels(X, y, reset=True)
         classes, _ = at_least_two_classes(y)
         found = fewest_errors(
             X,

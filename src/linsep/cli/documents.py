@@ -1,0 +1,42 @@
+"""Proofs as commands write them."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from linsep.cli.options import OUTPUT
+
+if TYPE_CHECKING:
+    from linsep.data.source import Source
+
+
+@dataclass(frozen=True)
+class Document:
+    """Where to write the proof, and what to add."""
+
+    proof: Annotated[
+        str | None,
+        typer.Option(metavar="OUT", help="Write the proof to this JSON file.", rich_help_panel=OUTPUT),
+    ] = None
+    note: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="A line of yours to keep in the proof.", rich_help_panel=OUTPUT)
+    ] = None
+
+    def write(self, verdict: Any, X: Any, y: Any, source: Source, about: Any, options: dict[str, str]) -> None:
+        """Write the proof in one step; ``about`` is the fingerprint of the data, if it is known already."""
+        from linsep.data.atomic import replacing
+        from linsep.prove.documents import about_data, written
+        from linsep.prove.exact_text import reading_of
+
+        if about is None:
+            verdict, about = about_data(verdict, X, y)
+        files = [os.path.basename(file.name) for file in source.files]
+        options = {**options, "fit_intercept": str(verdict.fit_intercept), "values": verdict.values}
+        about = {**about, "files": files, "reading": reading_of(source)}
+        assert self.proof is not None
+        with replacing(self.proof) as file:
+            file.write(written(verdict, about, note=self.note, options=options).encode())

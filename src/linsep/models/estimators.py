@@ -1,0 +1,73 @@
+"""The models as scikit-learn's classifiers: the same classes, with its base classes and its checks in front."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from linsep.data.labels import must_stay_objects
+from linsep.models import fewest_classifier, kernel_perceptron, max_margin, passive_aggressive, perceptron
+from linsep.problem import Array
+
+
+class _Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """What scikit-learn asks of a classifier; stands before the model among the base classes."""
+
+    _budget_warning = ConvergenceWarning
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _validated(self, X: Any, *, reset: bool) -> Any:
+        rules = {"accept_sparse": "csr", "accept_large_sparse": True, "dtype": None, "ensure_all_finite": False}
+        return validate_data(self, X, reset=reset, **rules)
+
+    def _labels(self, y: Any) -> Array:
+        """Return ``y`` as a 1-D array of class labels; a column of them is taken with scikit-learn's warning."""
+        found: Array = super()._labels(y if must_stay_objects(y) else column_or_1d(y, warn=True))
+        return found
+
+    def _check_fitted(self, attribute: str) -> None:
+        check_is_fitted(self, attribute)
+
+    def _generator(self) -> np.random.RandomState:
+        generator: np.random.RandomState = check_random_state(self.random_state)
+        return generator
+
+
+class Perceptron(_Classifier, perceptron.Perceptron):  # noqa: D101
+    __doc__ = perceptron.Perceptron.__doc__
+
+
+class PassiveAggressive(_Classifier, passive_aggressive.PassiveAggressive):  # noqa: D101
+    __doc__ = passive_aggressive.PassiveAggressive.__doc__
+
+
+class MaxMarginClassifier(_Classifier, max_margin.MaxMarginClassifier):  # noqa: D101
+    __doc__ = max_margin.MaxMarginClassifier.__doc__
+
+
+class FewestErrorsClassifier(_Classifier, fewest_classifier.FewestErrorsClassifier):  # noqa: D101
+    __doc__ = fewest_classifier.FewestErrorsClassifier.__doc__
+
+
+class KernelPerceptron(_Classifier, kernel_perceptron.KernelPerceptron):  # noqa: D101
+    __doc__ = kernel_perceptron.KernelPerceptron.__doc__
+
+    @available_if(lambda self: self.kernel != "precomputed")  # type: ignore[untyped-decorator]
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:  # noqa: D102
+        return super().partial_fit(X, y, classes, sample_weight)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags

@@ -1,0 +1,80 @@
+"""What every model is, with or without scikit-learn: parameters, checks of what it is given, a state to be saved.
+
+The commands use the models as they stand in this package; `estimators` makes scikit-learn's classifiers of them.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, ClassVar
+
+import numpy as np
+
+from linsep.data.labels import check_same_length, class_labels, classes_and_codes, measured
+from linsep.data.matrices import check_cells, numeric
+from linsep.data.sparse import is_sparse
+from linsep.errors import DataError
+from linsep.models.saved_state import Savable
+from linsep.problem import Array
+
+
+class Learner(Savable):
+    """A model whose parameters are those of its constructor; the checks are scikit-learn's where it is one of them."""
+
+    random_state: Any
+    n_features_in_: int
+    _budget_warning: ClassVar[type[Warning]] = UserWarning  # of a run that ended before its time
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
+        """Return the parameters by name."""
+        names = list(inspect.signature(type(self).__init__).parameters)[1:]
+        return {name: getattr(self, name) for name in names}
+
+    def _matrix(self, X: Any, *, reset: bool) -> Any:
+        """Return ``X`` as a real 2-D array or CSR matrix; its features are noted, or compared with those noted."""
+        check_cells(X)
+        X = self._validated(X, reset=reset)
+        return numeric(X, list(getattr(self, "feature_names_in_", [])))
+
+    def _validated(self, X: Any, *, reset: bool) -> Any:
+        X = X.tocsr() if is_sparse(X) else np.asarray(X)
+        if X.ndim != 2:
+            raise DataError("", f"rows are a table, these have {X.ndim} dimensions")
+        if reset:
+            self.n_features_in_ = X.shape[1]
+            self.__dict__.pop("feature_names_in_", None)
+        elif X.shape[1] != self.n_features_in_:
+            raise DataError("", f"rows have {X.shape[1]} features, the model has {self.n_features_in_}")
+        return X
+
+    def _labels(self, y: Any) -> Array:
+        """Return ``y`` as a 1-D array of class labels."""
+        found = class_labels(y)
+        what = measured(found)
+        if what is not None:
+            raise DataError("", what)
+        return found
+
+    def _rows_and_labels(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Array]:
+        """Return rows and labels, as many of the one as of the other."""
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        X = self._matrix(X, reset=reset)
+        y = self._labels(y)
+        check_same_length(X, y)
+        return X, y
+
+    def _merged_classes(self, known: Array | None, expected: Any, y: Array) -> Array:
+        """Return the classes known so far, expected, and in ``y``; if none is new, in the order they have."""
+        parts = [part for part in (known, None if expected is None else self._labels(expected)) if part is not None]
+        merged, _ = classes_and_codes(np.concatenate([*parts, y]))
+        return known if known is not None and len(merged) == len(known) else merged
+
+    def _check_fitted(self, attribute: str) -> None:
+        """Refuse to go on without what only a fit gives."""
+        if not hasattr(self, attribute):
+            raise AttributeError(f"this {type(self).__name__} is not fitted yet: call fit first")
+
+    def _generator(self) -> np.random.RandomState:
+        """Return what draws the seed of a run."""
+        return np.random.RandomState(self.random_state)

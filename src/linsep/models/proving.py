@@ -1,0 +1,219 @@
+"""A run that knows whether it can succeed: when it looks for a proof, how much work that may take, what it says of it.
+
+After 10 passes, and each time their number has doubled, a run that makes hardly fewer mistakes than before looks for a
+proof that no plane separates its rows. All searches together take at most as much work as training has. Work is
+counted: visits to rows, and for exact operations the visits that take as long on the machine where that was measured.
+So a run ends with the same bits wherever it is made.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from linsep.learn.kernels import Prediction
+from linsep.learn.parameters import Parameters
+from linsep.learn.passes import Ledger, Search, State
+from linsep.learn.state_files import must
+from linsep.learn.surveys import norm, survey, together
+from linsep.problem import Array, Problem
+
+if TYPE_CHECKING:  # the search is loaded when there is something to search
+    from linsep.prove.claims import Separator
+    from linsep.prove.refuting import Asked, Found
+    from linsep.prove.run_refutations import RunRefutation
+    from linsep.prove.sweeps import Ask, Part
+
+Outlook = Callable[[float, float], None]  # mistakes that the theorem allows in all, and a bound on the largest margin
+
+FIRST_PASSES = 10
+FIRST_UNEVEN = 40  # where rows have different weights: those that count most come right before the others
+NEW_LOW = 0.85  # a pass with fewer mistakes than this share of the fewest before is a new low; less may be chance
+
+
+def due(mistakes: Sequence[float]) -> bool:
+    """Say whether to look for a proof after passes with so many mistakes.
+
+    The second half of them must have brought no new low. A run that gets better goes on without a search: one whose
+    mistakes do not even become a fifth fewer while passes double would take thousands of times as many to end.
+    """
+    n = len(mistakes)
+    times, rest = divmod(n, FIRST_PASSES)
+    if rest or times == 0 or times & (times - 1):
+        return False
+    return min(mistakes[n // 2 :]) > NEW_LOW * min(mistakes[: n // 2])
+
+
+class Prover:
+    """Asked between the passes of a run whether it is of any use to go on.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    outlook : callable, optional
+        Told before every pass, once it is proved that some plane separates the rows.
+    asking : callable, optional
+        Returns, for a problem, who answers questions about its rows; by default its batches are looked at here.
+    """
+
+    def __init__(
+        self,
+        parameters: Parameters,
+        outlook: Outlook | None = None,
+        asking: Callable[[Problem], Ask] | None = None,
+    ) -> None:
+        self.parameters, self.outlook, self.asking = parameters, outlook, asking or asking_batches
+        self.allowed: float | None = None  # mistakes
+
+    def __call__(self, problem: Problem, state: State) -> Search | None:
+        """Look for a proof if it is time to."""
+        ledger = state.ledger
+        if ledger.separable:
+            self._tell(problem, state)
+            return None
+        if not due(_mistakes(problem, ledger)):
+            return None
+        from linsep.prove.refuting import Asked
+        from linsep.prove.refuting import Search as Searching
+
+        separate = self.parameters.separate(problem.machines)
+        asked = Asked(len(problem.classes), bool(self.parameters.rule.offset), separate)
+        search = Searching(self.asking(problem), asked, _made(ledger, problem.machines))
+        budget = len(ledger.passes) * search.sweep - sum(entry.proof_work for entry in ledger.passes)
+        found = search.within(budget)
+        if found is not None and found.refuted:
+            useless = _useless(found, asked, self.parameters)
+            return Search(search.spent, found.proof, found.machine) if useless else Search(search.spent)
+        if found is not None:
+            self._bound(problem, state, found.proof)
+        return Search(search.spent, separable=found is not None)
+
+    # -----------------------------------------------------------------------------------------------------------
+    # What is left to do when some plane is known to separate the rows
+
+    def _bound(self, problem: Problem, state: State, plane: Separator) -> None:
+        """Find out how many mistakes the theorem allows, given a plane that separates the rows."""
+        parameters = self.parameters
+        if self.outlook is None or parameters.separate(problem.machines) or parameters.aggressive or problem.scaling:
+            return
+        W, b = (np.atleast_2d(np.asarray(plane.w, np.float64)), np.atleast_1d(np.asarray(plane.b, np.float64)))
+        seen = together(survey(batch.examples, W[:, : batch.n_features], b) for batch in problem.batches)
+        steps = np.concatenate([np.unique(batch.examples.step) for batch in problem.batches])
+        steps = steps[steps > 0]
+        margin = seen.smallest / norm(np.column_stack((W, b)))
+        if margin > 0 and math.isfinite(seen.radius):
+            target = replace(parameters, target_margin=margin)
+            start = 0.0 if state.first is None else norm(np.column_stack((state.first.W, state.first.b)))
+            self.allowed = target.allowed_mistakes(seen.radius, (steps.min(), steps.max()), start, problem.machines)
+
+    def _tell(self, problem: Problem, state: State) -> None:
+        """Tell how many mistakes there may be in all, and what the largest margin is at most."""
+        if self.outlook is None or self.allowed is None or state.ledger.made == 0:
+            return
+        least = self.parameters.eta * float(problem.factors[problem.factors > 0].min())
+        size = norm(np.column_stack((state.weights.W, state.weights.b)))
+        first = 0.0 if state.first is None else norm(np.column_stack((state.first.W, state.first.b)))
+        self.outlook(self.allowed, (size + first) / (least * state.ledger.made))
+
+
+def _mistakes(problem: Problem, ledger: Ledger) -> Sequence[float]:
+    """Return the mistakes of each pass; where rows have weights, those of the rows on which they fell, added up."""
+    counts = [entry.mistakes for entry in ledger.passes]
+    uneven = len(np.unique(problem.factors)) > 1
+    if not due([1] * len(counts)) or not (uneven or problem.in_memory):
+        return counts
+    steps = np.concatenate([problem.factors[:0], *(batch.examples.step for batch in problem.batches)])
+    if not (uneven or len(np.unique(steps[steps > 0])) > 1):
+        return counts
+    if len(counts) < FIRST_UNEVEN:
+        return []
+    if not (ledger.trace and len(steps)):  # too long to be kept, or on the workers of a cluster
+        return counts
+    rows = np.concatenate(ledger.trace) // np.uint64(problem.machines)
+    return [float(steps[part].sum()) for part in np.split(rows.astype(np.intp), np.cumsum(counts)[:-1])]
+
+
+def _made(ledger: Ledger, machines: int) -> Any:
+    """Return the mistakes of a run, as far as they are known."""
+    from linsep.prove.refuting import made_of
+
+    return made_of(np.concatenate([np.empty(0, np.uint64), *ledger.trace]), machines)
+
+
+def _useless(found: Found, asked: Asked, parameters: Parameters) -> bool:
+    """Say whether a refutation means that no pass will be without a mistake.
+
+    Where mistakes are wrong predictions, rows of one side may lie on the plane, so a row of the other must be among
+    those that contradict each other. With an offset there always is one: it cancels, too.
+    """
+    rule = parameters.rule
+    if not isinstance(rule, Prediction) or asked.offset:
+        return True
+    owns, rivals = found.owns, found.proof.rivals
+    if asked.classes > 2 and not asked.separate:
+        return bool((rivals < owns).any())  # of tied classes the first is predicted
+    return bool((owns == (1 if parameters.on_plane < 0 else 0)).any())
+
+
+def asking_batches(problem: Problem) -> Ask:
+    """Return who answers questions about the rows of a problem, batch by batch."""
+
+    def ask(function: Callable[..., Any], told: Any) -> Iterator[Any]:
+        for batch in problem.batches:
+            yield function(part_of(batch, problem.machines), told)
+
+    return ask
+
+
+def part_of(batch: Any, machines: int) -> Part:
+    """Return a batch as a part of all rows: as the user has them, with the numbers of their classes."""
+    from linsep.prove.sweeps import Part
+
+    y, step = batch.examples.y, batch.examples.step
+    codes = (y > 0).astype(np.intp) if machines == 1 else y
+    used = None if (step > 0).all() else np.flatnonzero(step > 0)
+    return Part(batch.first_row, batch.rows, codes, batch.n_features, used)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# What a model keeps of it
+
+
+def saved_proof(proof: Search) -> dict[str, Any]:
+    """Return a refutation as plain values that a file can hold."""
+    refutation = proof.refutation
+    numbers = [f"{value.numerator:x}/{value.denominator:x}" for value in refutation.multipliers]
+    rows, rivals = (np.asarray(part, dtype=np.int64) for part in (refutation.rows, refutation.rivals))
+    return {"rows": rows, "rivals": rivals, "multipliers": numbers, "machine": proof.machine}
+
+
+def refutation_of(model: Any, proof: dict[str, Any]) -> RunRefutation:
+    """Return the refutation that a model keeps."""
+    from linsep.prove.run_refutations import RunRefutation
+
+    values = tuple(Fraction(*(int(part, 16) for part in number.split("/"))) for number in proof["multipliers"])
+    labels = tuple(model.classes_.tolist())
+    machine = None if proof["machine"] is None else labels[proof["machine"]]
+    rows, rivals = proof["rows"].astype(np.intp), proof["rivals"].astype(np.intp)
+    return RunRefutation(rows, values, rivals, labels, model.n_features_in_, bool(model.fit_intercept), machine)
+
+
+def check_kept(proof: Any, rows: int, classes: int) -> None:
+    """Refuse what was read from a file and is no refutation; whether it holds is not asked here."""
+    must(isinstance(proof, dict) and set(proof) == {"rows", "rivals", "multipliers", "machine"}, "its proof")
+    which, rivals, numbers, machine = (proof[name] for name in ("rows", "rivals", "multipliers", "machine"))
+    must(_indices(which, rows) and _indices(rivals, classes) and isinstance(numbers, list), "its proof")
+    must(len(which) == len(rivals) == len(numbers) > 0, "its proof")
+    must(all(isinstance(number, str) and number.count("/") == 1 for number in numbers), "its proof")
+    must(all(int(part, 16) > 0 for number in numbers for part in number.split("/")), "multipliers of its proof")
+    must(machine is None or (type(machine) is int and 0 <= machine < classes), "its proof")
+
+
+def _indices(values: Any, stop: int) -> bool:
+    right: Array = np.asarray(values)
+    return right.ndim == 1 and right.dtype.kind == "i" and bool(((right >= 0) & (right < stop)).all())

@@ -1,0 +1,68 @@
+"""What a run says: a progress bar while it goes on, and the next step to take when it has ended without success."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from linsep.learn.driver import Fitted
+from linsep.learn.passes import Watch
+from linsep.models.proving import Outlook
+from linsep.problem import Stop
+from linsep.wording import outlook_words, refuted_words
+
+_UNDERFLOW = 2.0**-960  # scores below this are sums of products some of which doubles do not hold
+
+
+class Told(NamedTuple):
+    """Who is told of the progress of a run, if anybody."""
+
+    watch: Watch | None = None
+    outlook: Outlook | None = None
+
+
+@contextmanager
+def progress(verbose: int, passes: int) -> Iterator[Told]:
+    """Show a progress bar on standard error while training, if asked to."""
+    if not verbose:
+        yield Told()
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (
+        TextColumn("pass {task.completed}/{task.total}"),
+        BarColumn(),
+        TextColumn("{task.fields[made]} mistakes{task.fields[outlook]}, loss {task.fields[loss]:.4g}"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("", total=passes, made=0, loss=0.0, outlook="")
+        yield Told(
+            lambda number, _, made, loss: bar.update(task, completed=number + 1, made=made, loss=loss),
+            lambda allowed, margin: bar.update(task, outlook=outlook_words(allowed, margin)),
+        )
+
+
+def advice_after(model: Any, fitted: Fitted) -> str:
+    """Return the next step to take after a run, in one line; nothing if it ended well."""
+    run, seen = fitted.run, fitted.survey
+    if fitted.proof is not None:
+        machine = None if fitted.proof.machine is None else fitted.classes.tolist()[fitted.proof.machine]
+        return refuted_words(len(fitted.proof.refutation.rows), model.keep, machine)
+    if run.stop not in (Stop.MAX_ITER, Stop.MAX_UPDATES) or not (seen.wrong or hasattr(model, "update_margin")):
+        return ""
+    budget = f"{run.stop}={model.max_iter if run.stop is Stop.MAX_ITER else model.max_updates}"
+    last = run.passes[-1].mistakes
+    if getattr(model, "eta0", 1.0) * max(model.radius_, float(model.fit_intercept)) ** 2 < _UNDERFLOW:
+        return (
+            f"{budget} ended the run. The scores of the rows underflow: they are products of numbers so small that "
+            "doubles lose them, and no run can tell the sides. Scale X or eta0 up."
+        )
+    return (
+        f"{budget} ended the run while the last pass still made {last} mistake{'s' * (last != 1)}; "
+        f"{seen.wrong} of {seen.rows} rows are on the wrong side. If some plane separates the data, a larger "
+        f"{run.stop} or scaled features (StandardScaler) will find one. If none does, no number of passes will: "
+        "set tol or early_stopping to stop sooner. linsep.separate tells which, with a proof."
+    )

@@ -1,0 +1,210 @@
+"""Rules of size and of form that every file of the package keeps, read from its syntax tree."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent / "src" / "linsep"
+FILES = sorted(ROOT.rglob("*.py"))
+MOST_LINES, MOST_CODE, MOST_PARAMETERS, TRUSTED_LINES = 500, 60, 7, 250
+PARSERS = {("data/compiled_parsers.py", "walk_libsvm")}  # compiled text parsers: one loop over bytes, one state
+TRUSTED = ("plain.py", "plain_fewest.py", "plain_regression.py")  # checks: the standard library, and the first of them
+
+
+def name_of(file: Path) -> str:
+    return file.relative_to(ROOT).as_posix()
+
+
+def functions(body: list[ast.stmt], inside: str = "") -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    """Yield every function with its name, of methods and inner functions ``outer.name``."""
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield inside + node.name, node
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield from functions(node.body, f"{inside}{node.name}.")
+        else:
+            for field in ("body", "orelse", "finalbody"):
+                yield from functions(getattr(node, field, []), inside)
+
+
+def lines_of_code(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Count the lines of a function from ``def`` on, without its docstring."""
+    assert node.end_lineno is not None
+    first, lines = node.body[0], node.end_lineno - node.lineno + 1
+    if ast.get_docstring(node) is not None:
+        assert first.end_lineno is not None
+        lines -= first.end_lineno - first.lineno + 1
+    return lines
+
+
+def parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
+    taken = node.args
+    every = [*taken.posonlyargs, *taken.args, taken.vararg, *taken.kwonlyargs, taken.kwarg]
+    return [each.arg for each in every if each is not None and each.arg not in ("self", "cls")]
+
+
+def public() -> set[tuple[str, str]]:
+    """Return the public functions and classes, each as a package and a name."""
+    found = set()
+    for listing in (ROOT / "__init__.pyi", ROOT / "cluster" / "__init__.py"):
+        for node in ast.parse(listing.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ImportFrom) and node.module != "linsep":
+                assert node.module is not None
+                found |= {(node.module.split(".")[1], each.name) for each in node.names}
+    return found
+
+
+def is_public(file: str, name: str, names: set[tuple[str, str]]) -> bool:
+    """Say whether users call a function: it is public, or the constructor or a method without _ of a public class."""
+    owner, _, method = name.partition(".")
+    package = file.partition("/")[0].removesuffix(".py")
+    return (package, owner) in names and (not method or method == "__init__" or not method.startswith("_"))
+
+
+@pytest.mark.parametrize("file", FILES, ids=name_of)
+def test_sizes(file):
+    text, name = file.read_text(encoding="utf-8"), name_of(file)
+    assert text.count("\n") <= MOST_LINES
+    names = public()
+    for function, node in functions(ast.parse(text).body):
+        if (name, function) in PARSERS:
+            continue
+        assert lines_of_code(node) <= MOST_CODE, f"{function} is too long"
+        if not is_public(name, function, names):
+            assert len(parameters(node)) <= MOST_PARAMETERS, f"{function} takes too many parameters"
+
+
+def test_exceptions_are_needed():
+    """Every function that is excepted by name exists, and breaks the rule that it is excepted from."""
+    for name, function in PARSERS:
+        found = dict(functions(ast.parse((ROOT / name).read_text(encoding="utf-8")).body))
+        assert lines_of_code(found[function]) > MOST_CODE
+
+
+@pytest.mark.parametrize("name", TRUSTED)
+def test_trusted_files(name):
+    """The checks that have to be read to be believed are short, and nothing but the first stands behind the others."""
+    text = (ROOT / "prove" / name).read_text(encoding="utf-8")
+    if name == "plain.py":
+        assert text.count("\n") <= TRUSTED_LINES
+    for node in ast.walk(ast.parse(text)):
+        modules = [each.name for each in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0
+            assert node.module is not None
+            modules = [node.module]
+        others = {module for module in modules if module.partition(".")[0] not in sys.stdlib_module_names}
+        assert others <= (set() if name == "plain.py" else {"linsep.prove.plain"})
+
+
+def test_no_tricks_with_modules():
+    """No module replaces another or itself, and no name of a module is that of a public function."""
+    for file in FILES:
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Subscript | ast.Attribute):  # sys.modules may be asked for a library, not changed
+                target = node.value if isinstance(node, ast.Subscript) else node
+                changed = isinstance(node, ast.Subscript) or isinstance(node.ctx, ast.Store)
+                assert not (changed and ast.unparse(target) == "sys.modules"), name_of(file)
+            assert not (isinstance(node, ast.Name) and node.id == "ModuleType"), name_of(file)
+    commands = {file for file in FILES if file.parent.name == "cli"}  # named after their command, by design
+    called = {name for _, name in public()}
+    assert not {name_of(file) for file in FILES if file not in commands and file.stem in called}
+    assert not {name_of(file) for file in FILES if file.name == "__init__.py" and file.parent.name in called}
+
+
+RUN = 6  # lines in a row that must not stand twice
+
+
+def code(text: str) -> list[str]:
+    """Return the lines of a file that do something: no docstring, signature, import, comment, or ``self.x = x``."""
+    dropped: set[int] = set()
+    for node in ast.walk(ast.parse(text)):
+        last = getattr(node, "end_lineno", None)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            dropped |= set(range(node.lineno, node.body[0].lineno))
+            owns = [each for each in node.body if node.name == "__init__" and isinstance(each, ast.Assign)]
+            kept = [each for each in owns if ast.unparse(each.targets[0]) == f"self.{ast.unparse(each.value)}"]
+            dropped |= {each.lineno for each in kept}
+        elif isinstance(node, ast.Import | ast.ImportFrom) or (
+            isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        ):
+            assert last is not None
+            dropped |= set(range(node.lineno, last + 1))
+    lines = [line.split("  # ")[0].strip() for line in text.splitlines()]
+    return [line for n, line in enumerate(lines, 1) if n not in dropped and line and not line.startswith("#")]
+
+
+def test_no_block_stands_twice():
+    seen: dict[tuple[str, ...], str] = {}
+    for file in FILES:
+        lines, name = code(file.read_text(encoding="utf-8")), name_of(file)
+        blocks = [tuple(lines[k : k + RUN]) for k in range(len(lines) - RUN + 1)]
+        assert len(set(blocks)) == len(blocks), f"{name} repeats itself"
+        for block in blocks:
+            other = seen.setdefault(block, name)
+            assert other == name, f"{name} and {other}: {block}"
+
+
+def test_files_that_the_makefile_and_the_recipes_name():
+    project = ROOT.parent.parent
+    loops = (project / "Makefile").read_text(encoding="utf-8").replace("\\\n", " ")
+    listed = next(line for line in loops.splitlines() if line.startswith("LOOPS := ")).split()[2:]
+    assert listed
+    for name in listed:
+        assert (project / "tests" / f"test_{name}.py").is_file(), name
+    recipes = (project / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = [path for path in re.findall(r"`((?:src|tests|docs|benchmarks)/[\w./<>]+)`", recipes) if "<" not in path]
+    assert len(named) > 10
+    for path in [*named, *re.findall(r"pytest (tests/\S+)", recipes)]:
+        assert (project / path).exists(), path
+
+
+def imported(module: str) -> set[str]:
+    """Return the modules of linsep that are loaded with one, itself left out."""
+    found: set[str] = set()
+    waiting = [module]
+    while waiting:
+        here = waiting.pop()
+        found.add(here)
+        file = ROOT / f"{here}.py"
+        for node in ast.parse(file.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ImportFrom) and node.module is not None and node.module.startswith("linsep."):
+                base = node.module.removeprefix("linsep.").replace(".", "/")
+                parts = {f"{base}/{each.name}" for each in node.names} if (ROOT / base).is_dir() else {base}
+                waiting += [each for each in parts if each not in found]
+    return found - {module}
+
+
+def test_checks_import_what_the_design_says():
+    text = (ROOT.parent.parent / "docs" / "design.md").read_text(encoding="utf-8")
+    plain, fast = (
+        next(line for line in text.splitlines() if line.startswith(f"| `verify({way}")) for way in ("…, plain", "…)`")
+    )
+    for check in ("prove/plain", "prove/linsep_check", "prove/plain_fewest", "prove/plain_regression"):
+        assert all(f"`{each}.py`" in plain for each in {check} | imported(check))
+    for check in ("prove/fast_check", "prove/check_fewest"):
+        assert all(f"`{each}.py`" in fast for each in {check} | imported(check))
+
+
+def test_the_walk_names_functions_that_exist():
+    text = (ROOT.parent.parent / "docs" / "design.md").read_text(encoding="utf-8")
+    walk = text[text.index("## One row") : text.index("## What has to be trusted")]
+    file, named = "", 0
+    for word in re.findall(r"`([^`]+)`", walk):
+        if word.endswith(".py"):
+            file = word
+            continue
+        if not file or not re.fullmatch(r"[A-Za-z_][\w.]*", word):
+            continue
+        body = ast.parse((ROOT / file).read_text(encoding="utf-8")).body
+        classes = {node.name for node in body if isinstance(node, ast.ClassDef)}
+        if word not in ("data", "learn", "Fitted"):
+            assert word in classes | {name for name, _ in functions(body)}, f"{file} has no {word}"
+            named += 1
+    assert named > 25
