@@ -7,12 +7,17 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from benchmarks import DATA, Row, Table, at_least, at_most, best, in_turns, sized
-from linsep import separation
+from linsep import separation, verify
+from linsep.prove.regression_documents import response_of
+
+Answer = Callable[[Any, pd.DataFrame], bool]
 
 FOUR = ([[0.0, 2.0], [1.0, -2.0], [1.0, -1.0], [-1.0, 0.0]], [1, 1, 0, 1])
 
@@ -121,15 +126,67 @@ def tables() -> Iterator[Table]:
         )
     except (ImportError, TypeError):
         pass
+    yield Table("separation", ["data", "linsep", "others"], body)
     folder = DATA / "separation"
     if folder.exists():
-        for k in range(1, 10):
-            frame = pd.read_csv(folder / f"ppml0{k}.csv")
-            terms = [name if name.startswith("x") else f"C({name})" for name in frame.columns if name[0] in "xi"]
-            found = separation(f"y ~ {' + '.join(terms)}", frame, family="poisson", values="decimal")
-            published = np.flatnonzero(frame["separated"]).tolist()
-            same = found.separated.tolist() == published
-            body.append(
-                [f"ppml0{k}", f"{len(found.separated)} rows", f"published: {'the same' if same else len(published)}"]
-            )
-    yield Table("separation", ["data", "linsep", "others"], body)
+        yield Table("separation, published data", ["data", "linsep", "published", "proof"], list(published(folder)))
+
+
+def published(folder: Path) -> Iterator[list[str]]:
+    """Yield what is found for published data, whether it is what was published, and whether three checks hold."""
+    for name, (formula, options, wanted) in PUBLISHED.items():
+        frame = pd.read_csv(folder / f"{name}.csv")
+        factors = [each for each in frame.columns if each in ("i", "j") or each.startswith("id")]
+        plain = [each for each in frame.columns if each.startswith("x")]
+        terms = " + ".join([*plain, *(f"C({each})" for each in factors)])
+        found = separation(formula.format(terms), frame, **{"values": "decimal", **options})
+        text, same = found.to_json(), wanted(found, frame)
+        y = np.column_stack(response_of(found._given)[1])
+        y = y if y.shape[1] > 1 else y[:, 0]
+        holds = found.check() and verify(text, found._given.X, y) and verify(text, found._given.X, y, plain=True)
+        yield [name, repr(found)[11:-1], "the same" if same else "another", "holds" if holds else "fails"]
+
+
+def is_separated(*rows: int) -> Answer:
+    """Return whether these rows are separated, counted from 1 as the publications do."""
+    return lambda found, _: (found.separated + 1).tolist() == list(rows)
+
+
+def has(kind: str, rows: int, **statuses: str) -> Answer:
+    """Return whether an answer is of this kind, with so many rows, and these statuses."""
+
+    def same(found: Any, _: pd.DataFrame) -> bool:
+        said = dict(zip(found.names, found.statuses, strict=True))
+        return (found.kind, len(found.separated)) == (kind, rows) and all(said[n] == s for n, s in statuses.items())
+
+    return same
+
+
+def as_marked(found: Any, frame: pd.DataFrame) -> bool:
+    """Return whether the rows are those that the data mark."""
+    return bool(found.separated.tolist() == np.flatnonzero(frame["separated"]).tolist())
+
+
+COUNTS = {"family": "poisson"}
+TEAMS = ["ants", "beetles", "cows", "dogs", "egrets", "foxes", "gerbils"]
+PUBLISHED: dict[str, tuple[str, dict[str, str], Answer]] = {
+    "endometrial": (
+        "HG ~ NV + PI + EH", {}, has("quasi", 13, NV="+inf", PI="finite", EH="finite", Intercept="finite"),
+    ),
+    "lizards": ("cbind(grahami, opalinus) ~ height + diameter + light + time", {}, has("overlap", 0)),
+    "complete": ("y ~ x", {}, has("complete", 8)),
+    "quasi": ("y ~ x", {}, has("quasi", 8)),
+    "sports": (
+        f"cbind(wins, losses) ~ {' + '.join(TEAMS)} + hogs - 1", {},
+        lambda found, _: found.rank == 7
+        and has("quasi", 17, gerbils="finite", hogs="aliased", **dict.fromkeys(TEAMS[:-1], "+inf"))(found, _),
+    ),
+    **{f"ppml0{k}": ("y ~ {}", COUNTS, as_marked) for k in range(1, 10)},
+    "ppml_example1": (
+        "y ~ {}", COUNTS,
+        has("quasi", 1, x1="-inf", x2="+inf", x3="finite", x4="finite", Intercept="finite"),
+    ),
+    "ppml_example2": ("y ~ {}", COUNTS, is_separated(*range(1, 10))),
+    "ppml_fe1": ("y ~ {}", COUNTS, is_separated(5, 8, 14, 15)),
+    "ppml_fe2": ("y ~ {}", COUNTS, is_separated(*range(1, 6))),
+}  # fmt: skip

@@ -263,7 +263,8 @@ def test_a_plain_table_is_read_as_python_reads_it(draw: st.DataObject) -> None:
     if found is None:  # a leading plus or point, which programs do not write
         assert any(row[j].lstrip("-")[0] in "+." for row in table for j in numbers)
         return
-    X, labels = found
+    X, labels, longest = found
+    assert longest == max((len(row[j]) for row in table for j in numbers), default=0)
     assert [[bits(x) for x in row] for row in X.tolist()] == [[bits(float(row[j])) for j in numbers] for row in table]
     assert labels.to_pylist() == [row[label_at] for row in table]
 

@@ -1,6 +1,7 @@
 """What people have: formulas, frames, statsmodels models, pipelines, the command line; and what they get wrong."""
 
 import json
+import re
 import warnings
 from fractions import Fraction
 
@@ -165,7 +166,7 @@ def test_aliased_columns_are_named_with_what_they_depend_on(frame):
 def test_words_for_people(frame):
     found = linsep.separation("cured ~ dose + age", frame)
     assert repr(found) == f"Separation(quasi: dose +inf; {int(frame.dose.sum())} of 90 rows separated)"
-    assert "<td>dose</td><td>+inf</td>" in found._repr_html_()
+    assert "dose</td><td>+inf</td>" in re.sub(r' style="[^"]*"', "", found._repr_html_())
     table = found.to_frame()
     assert table["status"].tolist() == ["finite", "+inf", "finite"]
     assert set(table["rows"][1]) & set(found.separated.tolist())
@@ -201,7 +202,7 @@ def test_a_section_of_the_report(frame, tmp_path):
 
 X3 = [[1.0], [2.0], [3.0]]
 BAD = [
-    ({"X": X3, "y": [1, 1, 1]}, "y is constant: every row is a success"),
+    ({"X": X3, "y": [1, 1, 1]}, "y is constant: every row is 1"),
     ({"X": X3, "y": [0, 1, 1], "weights": [0, 0, 0]}, "every row has weight 0"),
     ({"X": X3, "y": [0, 1, 1], "weights": [0, 1, -1]}, "row 2: the weight is -1"),
     ({"X": [[1.0], [np.nan], [2.0]], "y": [0, 1, 1]}, "row 1, column 'x0': the cell holds NaN"),
@@ -237,7 +238,7 @@ BAD = [
     ),
     ({"X": "cured ~ dose +", "y": pd.DataFrame({"cured": [0, 1], "dose": [1, 2]})}, "cannot be evaluated"),
     ({"X": "cured", "y": pd.DataFrame({"cured": [0, 1], "dose": [1, 2]})}, "must read 'response ~ terms'"),
-    ({"X": "y ~ x", "y": pd.DataFrame({"y": [0, 1], "x": [1, None]})}, "null"),
+    ({"X": "y ~ x", "y": pd.DataFrame({"y": [0, 1], "x": [1, None]})}, "column 'x' has no value"),
 ]
 
 
@@ -324,3 +325,58 @@ def test_the_command_on_other_families_and_files(tmp_path, capsys):
     long = tmp_path / "long.csv"
     long.write_text("y,a,b\n1,0.12345678901234567890,1\n0,0.12345678901234567891,2\n1,0.3,0\n0,0.1,1\n")
     assert run(["separation", long, "--target", "y"], capsys)[0] == 1
+
+
+def test_gaps_and_constants_are_named(frame):
+    X = frame[["dose", "age"]]
+    gaps, holed = frame.assign(age=frame.age.where(frame.index != 7)), np.where(frame.index == 3, np.nan, 1.0)
+    for arguments, options, text in (
+        (("cured ~ age", gaps), {}, "row 7: column 'age' has no value"),
+        ((X, ["a"] * len(X)), {}, "every row is 'a'"),
+        ((X, np.column_stack((frame.cured, -frame.cured))), {}, "cannot be negative"),
+        (
+            (X, frame.cured),
+            {"family": "conditional", "strata": holed},
+            "row 3: strata",
+        ),
+        ((X, frame.cured), {"absorb": [holed]}, "row 3: the factor 'factor0'"),
+        ((np.ma.masked_greater(X.to_numpy(), 60), frame.cured), {}, "masked array"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            linsep.separation(*arguments, **options)
+
+
+def test_dates_are_days(frame, tmp_path, capsys):
+    when = pd.to_datetime("2020-01-31") + pd.to_timedelta(frame.index.to_numpy() * 3, unit="D")
+    since = (when - pd.Timestamp("1970-01-01")).days
+    wanted = linsep.separation(np.column_stack((frame.dose, since)), frame.cured)
+    assert (
+        linsep.separation(pd.DataFrame({"dose": frame.dose, "when": when}), frame.cured).direction == wanted.direction
+    )
+    table = pd.DataFrame({"cured": frame.cured, "dose": frame.dose, "when": when.strftime("%Y-%m-%d")})
+    table.to_csv(tmp_path / "t.csv", index=False)
+    table.loc[5, "when"] = ""
+    table.to_csv(tmp_path / "gap.csv", index=False)
+    with pytest.raises(SystemExit):
+        main(
+            ["separation", str(tmp_path / "t.csv"), "--target", "cured", "--proof", str(tmp_path / "p.json"), "--json"]
+        )
+    told = json.loads(capsys.readouterr().out)
+    assert [each["status"] for each in told["coefficients"]] == wanted.statuses
+    assert "days since 1970-01-01" in told["notes"][0]
+    for options in ([], ["--plain"]):
+        with pytest.raises(SystemExit) as stopped:
+            main(["verify", str(tmp_path / "p.json"), str(tmp_path / "t.csv"), "--quiet", *options])
+        assert stopped.value.code == 0
+    with pytest.raises(SystemExit) as stopped:
+        main(["separation", str(tmp_path / "gap.csv"), "--target", "cured"])
+    assert stopped.value.code == 2
+    assert "row 5, column 'when'" in capsys.readouterr().err
+
+
+def test_a_name_within_a_word_is_not_used(tmp_path, capsys):
+    (tmp_path / "t.csv").write_text("y,a,place\n1,1,x\n0,,y\n1,2,x\n0,3,y\n")
+    with pytest.raises(SystemExit) as stopped:
+        main(["separation", str(tmp_path / "t.csv"), "--formula", "y ~ plase"])
+    assert stopped.value.code == 2
+    assert "did you mean 'place'" in capsys.readouterr().err

@@ -119,7 +119,6 @@ def test_no_tricks_with_modules():
 
 
 RUN = 6  # lines in a row that must not stand twice
-APART = {"prove/check_regression.py", "prove/plain_regression.py"}  # two checks of one table, each to be read alone
 
 
 def code(text: str) -> list[str]:
@@ -149,7 +148,7 @@ def test_no_block_stands_twice():
         assert len(set(blocks)) == len(blocks), f"{name} repeats itself"
         for block in blocks:
             other = seen.setdefault(block, name)
-            assert other == name or {other, name} == APART, f"{name} and {other}: {block}"
+            assert other == name, f"{name} and {other}: {block}"
 
 
 def test_files_that_the_makefile_and_the_recipes_name():
@@ -164,3 +163,48 @@ def test_files_that_the_makefile_and_the_recipes_name():
     assert len(named) > 10
     for path in [*named, *re.findall(r"pytest (tests/\S+)", recipes)]:
         assert (project / path).exists(), path
+
+
+def imported(module: str) -> set[str]:
+    """Return the modules of linsep that are loaded with one, itself left out."""
+    found: set[str] = set()
+    waiting = [module]
+    while waiting:
+        here = waiting.pop()
+        found.add(here)
+        file = ROOT / f"{here}.py"
+        for node in ast.parse(file.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ImportFrom) and node.module is not None and node.module.startswith("linsep."):
+                base = node.module.removeprefix("linsep.").replace(".", "/")
+                parts = {f"{base}/{each.name}" for each in node.names} if (ROOT / base).is_dir() else {base}
+                waiting += [each for each in parts if each not in found]
+    return found - {module}
+
+
+def test_checks_import_what_the_design_says():
+    text = (ROOT.parent.parent / "docs" / "design.md").read_text(encoding="utf-8")
+    plain, fast = (
+        next(line for line in text.splitlines() if line.startswith(f"| `verify({way}")) for way in ("…, plain", "…)`")
+    )
+    for check in ("prove/plain", "prove/linsep_check", "prove/plain_fewest", "prove/plain_regression"):
+        assert all(f"`{each}.py`" in plain for each in {check} | imported(check))
+    for check in ("prove/fast_check", "prove/check_fewest"):
+        assert all(f"`{each}.py`" in fast for each in {check} | imported(check))
+
+
+def test_the_walk_names_functions_that_exist():
+    text = (ROOT.parent.parent / "docs" / "design.md").read_text(encoding="utf-8")
+    walk = text[text.index("## One row") : text.index("## What has to be trusted")]
+    file, named = "", 0
+    for word in re.findall(r"`([^`]+)`", walk):
+        if word.endswith(".py"):
+            file = word
+            continue
+        if not file or not re.fullmatch(r"[A-Za-z_][\w.]*", word):
+            continue
+        body = ast.parse((ROOT / file).read_text(encoding="utf-8")).body
+        classes = {node.name for node in body if isinstance(node, ast.ClassDef)}
+        if word not in ("data", "learn", "Fitted"):
+            assert word in classes | {name for name, _ in functions(body)}, f"{file} has no {word}"
+            named += 1
+    assert named > 25

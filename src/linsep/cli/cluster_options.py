@@ -52,6 +52,15 @@ class Place:
         return "local" if self.cluster is None and self.workers is not None else self.cluster
 
     @property
+    def elsewhere(self) -> bool:
+        """Whether predictions are made on a cluster.
+
+        This process predicts on all cores, and other processes on this machine take seconds to start: they must be
+        asked for with ``--cluster local``.
+        """
+        return self.cluster is not None
+
+    @property
     def shard_bytes(self) -> int:
         """About how many bytes of a file a worker gets at a time."""
         return max(1, round(self.shard_mb * 1e6))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import io
 import time
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
 from linsep.cli.documents import Document
 from linsep.cli.inputs import check_place, open_data
-from linsep.cli.options import DECIDING, OUTPUT, Data, Planes, Reading, Screen, grouped
+from linsep.cli.options import DECIDING, OUTPUT, Data, Planes, Reading, Screen, Values, grouped
 from linsep.cli.screen import count, facts_table, headline, meter, plain_text, result
 
 _SHOWN = 20  # rows of the table on the screen
@@ -30,13 +30,7 @@ class Effort:
         int | None,
         typer.Option(metavar="N", min=1, help="Largest number of cases to split into.", rich_help_panel=DECIDING),
     ] = None
-    values: Annotated[
-        Literal["decimal", "binary"] | None,
-        typer.Option(
-            help="Numbers are the decimals that a text shows, its default, or the nearest doubles.",
-            rich_help_panel=DECIDING,
-        ),
-    ] = None
+    values: Values = None
 
 
 @dataclass(frozen=True)

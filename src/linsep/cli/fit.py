@@ -35,7 +35,7 @@ class Learning(Planes):
         Literal["last", "best", "average", "vote"],
         typer.Option(
             metavar="WHICH",
-            help="What to hand over: last, best, average or vote.",
+            help="What to return: last, best, average or vote.",
             rich_help_panel=_LEARNING,
         ),
     ] = "last"
@@ -44,7 +44,7 @@ class Learning(Planes):
     ] = 0.0
     multi_class: Annotated[
         Literal["argmax", "ovr"],
-        typer.Option(help="Many classes: one machine, or one against the rest.", rich_help_panel=_LEARNING),
+        typer.Option(help="More than two classes: one machine, or one against the rest.", rich_help_panel=_LEARNING),
     ] = "argmax"
     on_plane: Annotated[
         int, typer.Option(metavar="-1|1", help="Side to predict on the plane.", rich_help_panel=_LEARNING)
@@ -82,13 +82,38 @@ class Learning(Planes):
         typer.Option(metavar="MARGIN", help="Stop when no plane can have this margin.", rich_help_panel=_STOPPING),
     ] = None
 
+    scale: Annotated[
+        Literal["none", "unit", "standard"],
+        typer.Option(
+            metavar="HOW",
+            help="none; unit: learn from rows divided by R; standard: from columns of mean 0 and deviation 1. The "
+            "weights are returned in the units of the file.",
+            rich_help_panel=_LEARNING,
+        ),
+    ] = "none"
+
     def learner(self) -> Any:
         """Return the perceptron with these parameters."""
         from linsep.models.perceptron import Perceptron
 
-        given = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "offset"}
+        given = {
+            field.name: getattr(self, field.name) for field in fields(self) if field.name not in ("offset", "scale")
+        }
         given |= {"fit_intercept": self.has_offset, "class_weight": _class_weight(self.class_weight)}
         return Perceptron(**given)
+
+
+@dataclass(frozen=True)
+class Learned:
+    """The model to write, and which label is its +1."""
+
+    model: Annotated[
+        str, typer.Option("--model", "-m", metavar="OUT", help="File for the model.", rich_help_panel=OUTPUT)
+    ] = "model.linsep"
+    invert: Annotated[bool, flag("--invert", "Keep the names of hashed features.", OUTPUT)] = False
+    positive: Annotated[
+        str | None, typer.Option(metavar="LABEL", help="The label to learn as +1.", rich_help_panel=READING)
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -113,24 +138,9 @@ class Saving:
 def fit(
     data: Data,
     learning: Learning,
-    scale: Annotated[
-        Literal["none", "unit", "standard"],
-        typer.Option(
-            metavar="HOW",
-            help="none; unit: learn from rows divided by R; standard: from columns of mean 0 and deviation 1. The "
-            "weights are handed over in the units of the file.",
-            rich_help_panel=_LEARNING,
-        ),
-    ] = "none",
-    model: Annotated[
-        str, typer.Option("--model", "-m", metavar="OUT", help="File for the model.", rich_help_panel=OUTPUT)
-    ] = "model.linsep",
-    invert: Annotated[bool, flag("--invert", "Keep the names of hashed features.", OUTPUT)] = False,
+    learned: Learned,
     *,
     screen: Screen,
-    positive: Annotated[
-        str | None, typer.Option(metavar="LABEL", help="The label to learn as +1.", rich_help_panel=READING)
-    ] = None,
     reading: Reading,
     saving: Saving,
     place: Place,
@@ -144,9 +154,9 @@ def fit(
     """
     from linsep.models.files import save
 
-    learner = learning.learner()
-    source = open_data(data, reading, screen, positive=positive, invert=invert)
-    for path in (model, saving.checkpoint):
+    learner, scale, positive = learning.learner(), learning.scale, learned.positive
+    source = open_data(data, reading, screen, positive=positive, invert=learned.invert)
+    for path in (learned.model, saving.checkpoint):
         check_place(path, *data)
     with meter("learning", screen) as watching:
         if learning.order is None:
@@ -158,8 +168,8 @@ def fit(
         else:
             _hold(learner, source)
         seconds = watching.seconds
-    save(learner, model)
-    about = {"data": data, "model": model, "scale": scale, "seconds": seconds}
+    save(learner, learned.model)
+    about = {"data": data, "model": learned.model, "scale": scale, "seconds": seconds}
     facts = _facts(learner, source, about)
     result(facts, screen, lambda console: _display(console, learner, source, facts))
 
@@ -214,7 +224,7 @@ def _display(console: Any, learner: Any, source: Source, facts: dict[str, Any]) 
         lines["scale"] = f"{facts['scale']} in training; weights, margin and R are in the units of the file"
     files = source.files
     names = ", ".join(file.name for file in files) if len(files) <= 8 else f"{len(files):,} files"
-    console.print(headline(facts["model"], f" learnt from {names}"))
+    console.print(headline(facts["model"], f" learned from {names}"))
     console.print(facts_table({name: line for name, line in lines.items() if line}))
     for line in _advice(reason, wrong, learner):
         console.print(line)
@@ -225,12 +235,12 @@ def _stream(learner: Any, source: Source, watching: Meter, **how: Any) -> None:
     from linsep.models.from_files import fit_source
 
     size = source.size
-    before = [0, 0]  # passes that are over, and the rows looked at in them
+    before = [0, 0]  # passes that are over, and the rows visited in them
 
-    def watch(number: int, looked: int, mistakes: int, _: float) -> None:
+    def watch(number: int, visited: int, mistakes: int, _: float) -> None:
         if number != before[0]:
             before[:] = [number, watching.rows]
-        watching.rows = before[1] + looked
+        watching.rows = before[1] + visited
         position = source.position
         watching.bytes = number * (size or 0) + position
         watching.show(position, size, f"pass {number + 1}/{learner.max_iter:,}  {mistakes:,} mistakes")

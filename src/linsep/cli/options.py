@@ -21,6 +21,13 @@ Data = Annotated[
         show_default=False,
     ),
 ]
+Values = Annotated[
+    Literal["decimal", "binary"] | None,
+    typer.Option(
+        help="Numbers are the decimals that a text shows, its default, or the nearest doubles.",
+        rich_help_panel=DECIDING,
+    ),
+]
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="A model that fit or convert wrote.", show_default=False)]
 
 
@@ -174,6 +181,18 @@ class Reading(ReadingAgain):
     max_features: Annotated[
         int | None,
         typer.Option(metavar="N", help="Refuse more features than this; 2^24.", rich_help_panel=READING),
+    ] = None
+    cache: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHERE",
+            help="Where to keep rows that are needed again: auto (memory, then temporary files), none, or a folder.",
+            rich_help_panel=READING,
+        ),
+    ] = None
+    cache_mb: Annotated[
+        int | None,
+        typer.Option(metavar="MB", min=0, help="How much of them to keep in memory; 256.", rich_help_panel=READING),
     ] = None
     explain: Annotated[bool, flag("--explain", "Show what becomes of every column, and stop.", READING)] = False
 

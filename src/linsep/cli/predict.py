@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from linsep.problem import Array
 
 
-@grouped
-def predict(
-    model: Model,
-    data: Data,
+@dataclass(frozen=True)
+class Table:
+    """The table to write: where, and what stands in it beside the label."""
+
     out: Annotated[
         str,
         typer.Option(
@@ -31,22 +31,28 @@ def predict(
             help="CSV, TSV, Parquet or Arrow; - is standard output (CSV).",
             rich_help_panel=OUTPUT,
         ),
-    ] = "-",
-    score: Annotated[bool, flag("--score", "Add the score w·x + b.", OUTPUT)] = False,
-    distance: Annotated[bool, flag("--distance", "Add the signed distance to the plane.", OUTPUT)] = False,
-    *,
-    screen: Screen,
-    reading: ReadingAgain,
-    place: Place,
-) -> None:
+    ] = "-"
+    score: Annotated[bool, flag("--score", "Add the score w·x + b.", OUTPUT)] = False
+    distance: Annotated[bool, flag("--distance", "Add the signed distance to the plane.", OUTPUT)] = False
+
+    def methods(self) -> dict[str, str]:
+        """Return the columns, and the method of the model that each comes from."""
+        asked = {"label": "predict"}
+        asked |= {"score": "decision_function"} if self.score else {}
+        return asked | ({"distance": "distance"} if self.distance else {})
+
+
+@grouped
+def predict(model: Model, data: Data, table: Table, *, screen: Screen, reading: ReadingAgain, place: Place) -> None:
     """Predict the label of every row, in the order of the rows.
 
-    DATA are read as those that the model learnt from. Columns are found by their names, so their order does not matter,
-    and a column with the labels may be there or not. With more than two classes --score and --distance give one column
-    per class.
+    DATA are read as those that the model learned from. Columns are found by their names, so their order does not
+    matter, and a column with the labels may be there or not. With more than two classes --score and --distance give one
+    column per class.
     """
     from linsep.data import writing
 
+    out, asked = table.out, table.methods()
     check_place(out, model, *data)
     shape = writing.format_of(out, None, writing.TABLES)
     if reading.missing == "drop":
@@ -54,14 +60,11 @@ def predict(
     if out == "-" and screen.json:
         raise typer.BadParameter("--json prints to standard output: write the labels to a file with --out")
     fitted = open_model(model)
-    if distance and not hasattr(fitted, "distance"):
+    if table.distance and not hasattr(fitted, "distance"):
         raise ValueError(f"--distance is the one to a plane, which a {type(fitted).__name__} has not")
     source = open_like(fitted, data, reading, labels=False)
-    asked = {"label": "predict"}
-    asked |= {"score": "decision_function"} if score else {}
-    asked |= {"distance": "distance"} if distance else {}
     methods = tuple(asked.values())
-    if place:
+    if place.elsewhere:
         answers = place.predictions(fitted, source, methods)
     else:
         answers = (tuple(getattr(fitted, method)(X) for method in methods) for X, _ in blocks(fitted, source))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
@@ -13,37 +14,37 @@ from linsep.cli.options import OUTPUT, Data, Model, ReadingAgain, Screen, groupe
 from linsep.cli.screen import facts_table, meter, plain_text, result
 
 
-@grouped
-def score(
-    model: Model,
-    data: Data,
-    confidence: Annotated[float, typer.Option(help="Of the interval for the error.", rich_help_panel=OUTPUT)] = 0.95,
+@dataclass(frozen=True)
+class Judging:
+    """How sure the interval is to be, and which error is too large."""
+
+    confidence: Annotated[float, typer.Option(help="Of the interval for the error.", rich_help_panel=OUTPUT)] = 0.95
     at_most: Annotated[
         float | None,
         typer.Option(metavar="ERROR", help="Exit with code 1 if the error is larger.", rich_help_panel=OUTPUT),
-    ] = None,
-    *,
-    screen: Screen,
-    reading: ReadingAgain,
-    place: Place,
-) -> None:
+    ] = None
+
+
+@grouped
+def score(model: Model, data: Data, judging: Judging, *, screen: Screen, reading: ReadingAgain, place: Place) -> None:
     """Compare predicted with true labels: error, its exact interval, confusion matrix.
 
-    DATA are read as those that the model learnt from. The interval is that of Clopper and Pearson; it holds if the rows
-    were drawn independently of each other and were not used in training. The exit code is 1 if --at-most is given and
-    the error is larger, 0 otherwise.
+    DATA are read as those that the model learned from. The interval is that of Clopper and Pearson; it holds if the
+    rows were drawn independently of each other and were not used in training. The exit code is 1 if --at-most is given
+    and the error is larger, 0 otherwise.
     """
     from linsep.prove.intervals import clopper_pearson
 
+    confidence = judging.confidence
     if not 0 < confidence < 1:
         raise typer.BadParameter(f"--confidence must be between 0 and 1, got {confidence:g}")
     fitted = open_model(model)
     source = open_like(fitted, data, reading)
     pairs: Counter[tuple[Any, Any]] = Counter()
     with meter("scoring", screen) as watching:
-        if place:
+        if place.elsewhere:
             pairs = place.confusion(fitted, source)
-        for X, y in () if place else blocks(fitted, source):
+        for X, y in () if place.elsewhere else blocks(fitted, source):
             pairs.update(zip(y.tolist(), fitted.predict(X).tolist(), strict=True))
             watching.rows += X.shape[0]
             watching.bytes = source.position
@@ -80,7 +81,7 @@ def score(
         console.print(_confusion(facts["confusion"], true_labels, known))
 
     result(facts, screen, show)
-    if at_most is not None and wrong / rows > at_most:
+    if judging.at_most is not None and wrong / rows > judging.at_most:
         raise typer.Exit(1)
 
 

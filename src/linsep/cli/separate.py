@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import time
+import warnings
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
 from linsep.cli.cluster_options import Picked, Place
 from linsep.cli.documents import Document
 from linsep.cli.inputs import check_place, kinds, kinds_line, open_data
-from linsep.cli.options import DECIDING, Data, Planes, Reading, Screen, flag, grouped
+from linsep.cli.options import DECIDING, Data, Planes, Reading, Screen, Values, flag, grouped
 from linsep.cli.screen import count, facts_table, headline, meter, plain_text, result
 from linsep.wording import verdict_meaning
 
 _SHOWN = 12  # rows and columns of a table on the screen
+_CANCEL_TWO = (
+    "Weighted so, the rows of one class and those of the other add up to the same point: a plane would have to have it "
+    "on both sides."
+)
+_CANCEL = "Weighted so, class by class, the rows and those held against them cancel: no weights serve all."
 
 
 @dataclass(frozen=True)
@@ -29,13 +35,7 @@ class Deciding:
     time_limit: Annotated[
         float | None, typer.Option(metavar="SECONDS", min=0, help="Give up after so long.", rich_help_panel=DECIDING)
     ] = None
-    values: Annotated[
-        Literal["decimal", "binary"] | None,
-        typer.Option(
-            help="Numbers are the decimals that a text shows, its default, or the nearest doubles.",
-            rich_help_panel=DECIDING,
-        ),
-    ] = None
+    values: Values = None
 
 
 @grouped
@@ -53,28 +53,14 @@ def separate(
 
     The exit code is 0 if the classes are separable and 1 if they are not, or if the time limit came first.
     """
-    from linsep.prove.exact_text import default_values, exact_table
-    from linsep.prove.separability import separate as decide
-
     proof = document.proof
     check_place(proof, *data)
     source = open_data(data, reading, screen)
-    offset, limit = planes.has_offset, deciding.time_limit
-    X: Any
-    y: Any
+    offset = planes.has_offset
     if place:
-        if deciding.values == "decimal":
-            raise ValueError("--values decimal is not for a cluster, which decides for the nearest doubles")
-        started = time.perf_counter()
-        with meter("deciding", screen) as watching:
-            verdict, rows, cells, y = place.decide(source, offset, limit, watching)
-        X = Picked(cells, (rows, verdict.n_features))
+        X, y, verdict, seconds = _decided_there(place, source, offset, deciding, screen)
     else:
-        values = deciding.values or default_values(source)
-        X, y = exact_table(source, values)
-        started = time.perf_counter()
-        verdict = decide(X, y, fit_intercept=offset, time_limit=limit, values=values)
-    seconds = time.perf_counter() - started
+        X, y, verdict, seconds = _decided(source, offset, deciding)
     margin = deciding.margin and not place  # takes all rows at once
     best, lacks = None, ""
     if margin and verdict.kind == "separable":
@@ -107,16 +93,34 @@ def separate(
         console.print(facts_table(_lines(verdict, facts, best, lacks)))
         if verdict.refutation is not None:
             console.print(_table(verdict, X, y, source.names))
-            console.print(
-                "Weighted so, the rows of one class and those of the other add up to the same point: a plane would "
-                "have to have it on both sides."
-                if len(verdict.classes) == 2
-                else "Weighted so, class by class, the rows and those held against them cancel: no weights serve all."
-            )
+            console.print(_CANCEL_TWO if len(verdict.classes) == 2 else _CANCEL)
             console.print(f"How far from separable, and which rows stand in the way: linsep errors {' '.join(data)}")
 
     result(facts, screen, show)
     raise typer.Exit(0 if verdict.kind == "separable" else 1)
+
+
+def _decided(source: Any, offset: bool, deciding: Deciding) -> tuple[Any, Any, Any, float]:
+    """Return rows, labels, the verdict on them, and how many seconds it took; here, with all rows in memory."""
+    from linsep.prove.exact_text import default_values, exact_table
+    from linsep.prove.separability import separate as decide
+
+    values = deciding.values or default_values(source)
+    X, y = exact_table(source, values)
+    started = time.perf_counter()
+    verdict = decide(X, y, fit_intercept=offset, time_limit=deciding.time_limit, values=values)
+    return X, y, verdict, time.perf_counter() - started
+
+
+def _decided_there(
+    place: Place, source: Any, offset: bool, deciding: Deciding, screen: Screen
+) -> tuple[Any, Any, Any, float]:
+    """Return the same as `_decided`, from a cluster; of the rows only those that the proof names."""
+    if deciding.values == "decimal":
+        raise ValueError("--values decimal is not for a cluster, which decides for the nearest doubles")
+    with meter("deciding", screen) as watching:
+        verdict, rows, cells, y = place.decide(source, offset, deciding.time_limit, watching)
+    return Picked(cells, (rows, verdict.n_features)), y, verdict, watching.seconds
 
 
 def _lines(verdict: Any, facts: dict[str, Any], best: Any, lacks: str) -> dict[str, str]:
@@ -148,11 +152,18 @@ def _largest_margin(X: Any, y: Any, offset: bool, deciding: Deciding, spent: flo
 
     clock = Clock(None if deciding.time_limit is None else max(0.0, deciding.time_limit - spent))
     try:
-        return largest_margin(X, y, form="affine" if offset else "origin", gap=deciding.gap, clock=clock), ""
+        with warnings.catch_warnings(record=True) as notes:
+            warnings.simplefilter("always", RuntimeWarning)
+            best = largest_margin(X, y, form="affine" if offset else "origin", gap=deciding.gap, clock=clock)
     except NotSeparable:
-        return None, "positive, but too small to be found in double precision"
+        best, notes = None, []
     except OutOfTime:
         return None, "positive; a longer --time-limit may find it"
+    if best is None or not best.lower > 0:
+        return None, "positive, but too small to be found in double precision"
+    for note in notes:
+        warnings.warn(note.message, stacklevel=2)
+    return best, ""
 
 
 def _contradiction(verdict: Any, y: Any) -> list[dict[str, Any]] | None:

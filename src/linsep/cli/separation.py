@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, NoReturn
 
 import typer
@@ -178,6 +179,10 @@ class Asked:
         common = {"family": model.family, "values": values, "alias": model.alias, "fit_intercept": model.fit_intercept}
         build = _by_target if model.formula is None else _by_formula
         given, kept, parts, response = build(frame, model, table, common)
+        notes = [
+            f"column {name!r} has dates: they are days since 1970-01-01" for name in kept.dates if name in given.names
+        ]
+        given = replace(given, notes=(*given.notes, *notes))
         return cls(given, kept, parts, response, frame, table.missing)
 
     def reading(self, found: Any) -> dict[str, Any] | None:
@@ -189,15 +194,13 @@ class Asked:
 
 def _by_formula(frame: Any, model: ModelOptions, table: TableOptions, common: dict[str, Any]) -> tuple[Any, ...]:
     """Return the model of a formula, its table, the columns of its response, and what to call it."""
-    import re
-
     from linsep.prove.regression_inputs import gather
 
     assert model.formula is not None
-    used = [name for name in frame.columns if name in model.formula]
+    used = [each for each in frame.columns if re.search(rf"(?<![\w.]){re.escape(each)}(?![\w.])", model.formula)]
     beside = [frame.named(each) for each in (model.strata, model.weights) if each]
     absorb = [frame.named(each) for each in model.absorb or ()]
-    kept = frame.only(list(dict.fromkeys([*used, *absorb, *beside])) or frame.columns[:1], missing=table.missing)
+    kept = frame.only([*used, *absorb, *beside], missing=table.missing, others=True)  # names of others may be near
     options = {
         "strata": frame.named(model.strata) if model.strata else None,
         "weights": frame.named(model.weights) if model.weights else None,
@@ -264,8 +267,8 @@ def _lines(found: Any, facts: dict[str, Any], rows: bool) -> dict[str, str]:
         lines["directions"] = f"the likelihood rises for ever in {count(found.dimension, 'direction')}"
     if rows:
         lines["separated"] = ", ".join(map(str, found.separated.tolist())) or "none"
-    for note in found.notes:
-        lines["note"] = note
+    if found.notes:
+        lines["note"] = "; ".join(found.notes)
     lines["time"] = f"{facts['seconds']:.2f} s, decided in exact arithmetic"
     if facts["proof"] is not None:
         lines["proof"] = f"{facts['proof']}; check it with: linsep verify {facts['proof']} {facts['data']}"

@@ -1,12 +1,13 @@
-"""Blocks that have been read once, kept for later passes: in memory up to a budget, beyond it in a mapped file.
+"""Blocks that have been read once, kept for later passes: in memory up to a budget, beyond it in mapped files.
 
-The file has no name, so that nothing is left of it when the process ends, however it ends. Nothing is kept when the
-disk would fill up: the source is then read again in every pass, and a note says so.
+Blocks lie one after another, so that all of them together are one matrix, too. The files have no names, so that nothing
+is left of them when the process ends, however it ends. Nothing is kept when the disk would fill up.
 """
 
 from __future__ import annotations
 
 import mmap
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -14,29 +15,103 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
-from linsep.data.labels import classes_and_codes
+from linsep.data.labels import classes_and_codes, tidy
 from linsep.data.sparse import csr_array, is_sparse
 from linsep.errors import ParameterError
 from linsep.problem import Array
 
-_ALIGNED = 64  # bytes: where arrays begin in the file
 _SPARE = 1 << 28  # bytes that stay free on the disk
+_ALIGNED = 8  # bytes: no item is larger
+_PIECE = 1 << 20  # column numbers that are renumbered at a time
+_WIDEST = 2**31 - 1  # of 32 bits
+
+
+def folder_of(cache: str) -> str:
+    """Return the folder for temporary files that ``cache`` means."""
+    return tempfile.gettempdir() if cache in ("auto", "none") else cache
+
+
+def check_cache(cache: str, cache_mb: int) -> None:
+    """Refuse what says nothing about where to keep rows."""
+    if cache not in ("auto", "none") and not os.path.isdir(cache):
+        raise ParameterError("cache", cache, "'auto', 'none' or a folder that exists")
+    if cache_mb < 0:
+        raise ParameterError("cache_mb", cache_mb, "0 or more")
+
+
+def has_room(folder: str, size: int) -> bool:
+    """Say whether a disk has room for so many bytes, and some to spare."""
+    try:
+        return shutil.disk_usage(folder).free >= size + _SPARE
+    except OSError:
+        return False
 
 
 class _Place(NamedTuple):
-    """Where an array lies in the file."""
+    """Where an array lies in its stream."""
 
     offset: int
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
 
+    @property
+    def end(self) -> int:
+        """Where the next array begins, if it follows at once."""
+        return self.offset + int(np.prod(self.shape)) * self.dtype.itemsize
+
+
+class _Stream:
+    """Arrays one after another, in memory or in a file."""
+
+    def __init__(self) -> None:
+        self.length = 0
+        self._bytes = bytearray()
+        self._file: IO[bytes] | None = None
+        self._view: Any = None
+
+    def append(self, array: Array) -> _Place:
+        """Add an array at the end."""
+        array = np.ascontiguousarray(array)
+        gap = bytes(-self.length % min(array.dtype.itemsize, _ALIGNED))
+        place = _Place(self.length + len(gap), array.dtype, array.shape)
+        for part in (gap, array.reshape(-1).view(np.uint8).data):
+            if self._file is None:
+                self._bytes += part
+            else:
+                self._file.write(part)
+        self.length = place.end
+        return place
+
+    def move(self, folder: str) -> None:
+        """Go on in a file without a name."""
+        self._file = tempfile.TemporaryFile(dir=folder, prefix="linsep-")  # noqa: SIM115 - see close
+        self._file.write(self._bytes)
+        self._bytes = bytearray()
+
+    def array(self, place: _Place) -> Array:
+        """Return an array as it lies here; nothing can be added any more."""
+        count = int(np.prod(place.shape))
+        if count == 0:
+            return np.empty(place.shape, place.dtype)
+        if self._view is None:
+            self._view = self._bytes
+            if self._file is not None:
+                self._file.flush()
+                self._view = mmap.mmap(self._file.fileno(), self.length)
+        return np.frombuffer(self._view, place.dtype, count, place.offset).reshape(place.shape)
+
+    def close(self) -> None:
+        """Let go; arrays that were returned stay."""
+        if self._file is not None:
+            self._file.close()
+
 
 class _Kept(NamedTuple):
-    """One block: the parts of its rows, its labels, and where it belongs."""
+    """One block: where its rows and labels are."""
 
-    parts: tuple[Array | _Place, ...]  # one array, or values, column numbers and row pointers
+    parts: tuple[_Place, ...]  # values; of sparse rows also column numbers and row pointers
     width: int
-    y: Array | _Place | None
+    y: _Place | None
     classes: Array | None  # of labels that are objects; y has their numbers
     first_row: int
 
@@ -47,101 +122,118 @@ class BlockCache:
     Parameters
     ----------
     cache : str
-        ``"auto"``: the file is in the folder for temporary files; otherwise its folder.
+        ``"auto"``: files are in the folder for temporary files; ``"none"``: there are no files; otherwise their folder.
     cache_mb : int
         Megabytes that are kept in memory.
+    expected : int, optional
+        Bytes that there will be, as far as one can tell: too many for the memory go into files at once.
     """
 
-    def __init__(self, cache: str = "auto", cache_mb: int = 256) -> None:
-        if cache_mb < 0:
-            raise ParameterError("cache_mb", cache_mb, "0 or more")
-        self.folder = tempfile.gettempdir() if cache == "auto" else cache
+    def __init__(self, cache: str = "auto", cache_mb: int = 256, expected: int | None = None) -> None:
+        check_cache(cache, cache_mb)
+        self.folder, self._files = folder_of(cache), cache != "none"
         self.complete = self.refused = False
-        self.size = 0  # bytes of the files
-        self._room = self._budget = cache_mb << 20
+        self.size = 0  # bytes of the files that were read
+        self._budget, self._expected = cache_mb << 20, expected or 0
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all blocks."""
+        for stream in getattr(self, "_streams", ()):
+            stream.close()
+        self._streams = [_Stream() for _ in range(4)]  # labels, then the parts of rows
         self._blocks: list[_Kept] = []
-        self._file: IO[bytes] | None = None
-        self._length = 0
-        self._map: mmap.mmap | None = None
+        self.complete = self._moved = False
 
     def add(self, X: Any, y: Array | None, first_row: int) -> bool:
-        """Keep a block; say whether there was room for it. Kept arrays must not be changed any more."""
+        """Keep a copy of a block; say whether there was room for it."""
         classes = None
         if y is not None and y.dtype.hasobject:
             classes, y = classes_and_codes(y)
-        arrays = [X.data, X.indices, X.indptr] if is_sparse(X) else [np.ascontiguousarray(X)]
+        arrays = [X.data, X.indices, X.indptr] if is_sparse(X) else [X]
         size = sum(array.nbytes for array in arrays) + (0 if y is None else y.nbytes)
-        if size <= self._room:
-            self._room -= size
-            kept = [_frozen(array) for array in arrays]
-            self._blocks.append(_Kept(tuple(kept), X.shape[1], None if y is None else _frozen(y), classes, first_row))
-            return True
-        self._room = 0  # what follows goes to the file, too
+        held = sum(stream.length for stream in self._streams)
         try:
-            if shutil.disk_usage(self.folder).free < size + _SPARE:
-                raise OSError
-            places = tuple(self._write(array) for array in arrays)
-            labels = None if y is None else self._write(y)
+            if self._files and not self._moved and max(held + size, self._expected) > self._budget:
+                self._make_room(held + size)
+                for stream in self._streams:
+                    stream.move(self.folder)
+                self._moved = True
+            if self._moved:
+                self._make_room(size)
+            places = tuple(stream.append(array) for stream, array in zip(self._streams[1:], arrays, strict=False))
+            labels = None if y is None else self._streams[0].append(y)
         except OSError:  # somebody else may have filled the disk
             self.refused = True
             return False
         self._blocks.append(_Kept(places, X.shape[1], labels, classes, first_row))
         return True
 
-    def _write(self, array: Array) -> _Place:
-        """Append an array to the file."""
-        if self._file is None:
-            self._file = tempfile.TemporaryFile(dir=self.folder, prefix="linsep-")  # noqa: SIM115 - see close
-        gap = -self._length % _ALIGNED
-        self._file.write(bytes(gap))
-        place = _Place(self._length + gap, array.dtype, array.shape)
-        self._file.write(np.ascontiguousarray(array).data)
-        self._length += gap + array.nbytes
-        return place
+    def _make_room(self, size: int) -> None:
+        if not has_room(self.folder, size):
+            raise OSError
 
     def finish(self, size: int) -> None:
         """Note that all blocks are there, and the size of the files."""
-        self.size = size
-        if self._file is not None and self._length:
-            self._file.flush()
-            self._map = mmap.mmap(self._file.fileno(), self._length, access=mmap.ACCESS_READ)
-        self.complete = True
+        self.size, self.complete = size, True
 
     def __len__(self) -> int:
         return len(self._blocks)
 
     def blocks(self, width: int) -> Iterator[tuple[Any, Array | None, int]]:
         """Yield rows, labels and the number of the first row of every block; sparse rows are ``width`` wide."""
-        for parts, own, y, classes, first_row in self._blocks:
-            arrays = [self._array(part) for part in parts]
-            labels = None if y is None else self._array(y)
-            if labels is not None and classes is not None:
-                labels = classes[labels]
-            if len(arrays) == 1:
-                yield arrays[0], labels, first_row
-            else:
-                data, indices, indptr = arrays
-                shape = (len(indptr) - 1, max(own, width))
-                yield csr_array((data, indices, indptr), shape, canonical=True), labels, first_row
+        for block in self._blocks:
+            rows = [_frozen(stream.array(place)) for stream, place in zip(self._streams[1:], block.parts, strict=False)]
+            X: Any = rows[0]
+            if len(rows) == 3:
+                X = csr_array((X, rows[1], rows[2]), (len(rows[2]) - 1, max(block.width, width)), canonical=True)
+            yield X, self._labels(block), block.first_row
 
-    def _array(self, part: Array | _Place) -> Array:
-        """Return an array that is kept in memory, or a view of one in the file."""
-        if not isinstance(part, _Place):
-            return part
-        count = int(np.prod(part.shape))
-        if count == 0:
-            return np.empty(part.shape, part.dtype)
-        assert self._map is not None
-        return np.frombuffer(self._map, part.dtype, count, part.offset).reshape(part.shape)
+    def _labels(self, block: _Kept) -> Array | None:
+        """Return the labels of a block."""
+        if block.y is None:
+            return None
+        labels = _frozen(self._streams[0].array(block.y))
+        return labels if block.classes is None else block.classes[labels]
 
-    def clear(self) -> None:
-        """Forget all blocks."""
-        self._blocks.clear()
-        self.complete = False
-        self._room, self._length, self._map = self._budget, 0, None
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+    def whole(self, features: slice) -> tuple[Any, Array | None]:
+        """Return all rows, of sparse ones some columns, and all labels; blocks must not be asked for any more."""
+        parts = list(zip(*(block.parts for block in self._blocks), strict=True))
+        arrays = [self._joined(stream, places) for stream, places in zip(self._streams[1:], parts, strict=False)]
+        y = join([labels for block in self._blocks if (labels := self._labels(block)) is not None])
+        if len(arrays) == 1:
+            return arrays[0], y
+        data, indices, _ = arrays
+        pointers = [self._streams[3].array(place) for place in parts[2]]
+        index = np.dtype(np.int32 if len(data) <= _WIDEST and indices.dtype.itemsize == 4 else np.int64)
+        indptr = np.zeros(1 + sum(len(own) - 1 for own in pointers), index)
+        row = 0
+        for own in pointers:
+            np.add(own[1:], indptr[row], out=indptr[row + 1 : row + len(own)], casting="unsafe")
+            row += len(own) - 1
+        indices = indices.astype(index, copy=False)
+        first = features.start or 0
+        for start in range(0, len(indices) if first else 0, _PIECE):
+            indices[start : start + _PIECE] -= first  # columns before are empty
+        shape = (len(indptr) - 1, max(0, features.stop - first))
+        return csr_array((data, indices, indptr), shape, canonical=True), y
+
+    def _joined(self, stream: _Stream, places: tuple[_Place, ...]) -> Array:
+        """Return arrays as one, without a copy where they are alike."""
+        first, last = places[0], places[-1]
+        alike = {(place.dtype, place.shape[1:]) for place in places}
+        if len(alike) == 1 and last.end - first.offset == sum(place.end - place.offset for place in places):
+            return stream.array(first._replace(shape=(sum(place.shape[0] for place in places), *first.shape[1:])))
+        return np.concatenate([stream.array(place) for place in places])
+
+
+def join(labels: list[Array]) -> Array | None:
+    """Put labels of several blocks together; words and numbers side by side stay what they are."""
+    if not labels:
+        return None
+    if len({part.dtype.kind for part in labels}) == 1:
+        return np.concatenate(labels)
+    return tidy(np.concatenate([part.astype(object) for part in labels]))
 
 
 def _frozen(array: Array) -> Array:

@@ -151,7 +151,7 @@ def walk_libsvm(text, base, labeled, largest, numbers, kinds, starts, indptr, in
     p, stop = np.uint64(0), np.uint64(len(text))
     row, stored, postponed = np.uint64(0), np.uint64(0), np.uint64(0)
     base, largest = np.uint64(base), np.uint64(largest)
-    widest = np.uint64(0)  # columns seen
+    widest, longest = np.uint64(0), np.uint64(0)  # columns seen, and characters of a number
     zero, qid, unsorted = False, False, False
     code = FINE
     place = p
@@ -227,6 +227,7 @@ def walk_libsvm(text, base, labeled, largest, numbers, kinds, starts, indptr, in
                     late[postponed] = stored
                     late_starts[postponed] = start
                     postponed += _ONE
+            longest = max(longest, p - start)
             column = j - base
             indices[stored] = column
             stored += _ONE
@@ -239,7 +240,7 @@ def walk_libsvm(text, base, labeled, largest, numbers, kinds, starts, indptr, in
         p += _ONE
         row += _ONE
         indptr[row] = stored
-    found = (np.int64(row), np.int64(stored), np.int64(postponed), np.int64(widest))
+    found = (np.int64(row), np.int64(stored), np.int64(postponed), np.int64(widest), np.int64(longest))
     return code, np.int64(place), found, zero, qid, unsorted
 
 
@@ -273,9 +274,9 @@ def gather(text, starts):
 
 @compiled
 def walk_table(text, delimiter, places, X, label, late, bounds):
-    """Walk over a table once; return how many rows are plain from the first one on, and how many numbers come late."""
+    """Walk over a table once; return how many rows are plain, how many numbers late, and how long the longest is."""
     p, stop = np.uint64(0), np.uint64(len(text))
-    row, postponed = 0, 0
+    row, postponed, longest = 0, 0, np.uint64(0)
     last = len(places) - 1
     while p < stop:
         for j in range(last + 1):
@@ -293,7 +294,7 @@ def walk_table(text, delimiter, places, X, label, late, bounds):
                     X[row, place] = -value if minus else value
                 else:
                     if point == start + minus:
-                        return row, postponed
+                        return row, postponed, longest
                     if exact:
                         value, exact = _long_quotient(m, p - point - _ONE)
                         X[row, place] = -value if minus else value
@@ -303,20 +304,21 @@ def walk_table(text, delimiter, places, X, label, late, bounds):
                         late[postponed] = row * X.shape[1] + place
                         bounds[postponed, 0], bounds[postponed, 1] = start, p
                         postponed += 1
+                longest = max(longest, p - start)
             else:
                 while text[p] != delimiter and text[p] != 10 and text[p] != 13:
                     if text[p] == 34 or text[p] > 127:
-                        return row, postponed
+                        return row, postponed, longest
                     p += _ONE
                 if place == LABEL:
                     label[row, 0], label[row, 1] = start, p
             if text[p] == 13 and p + _ONE < stop:
                 p += _ONE
             if text[p] != (delimiter if j < last else 10) or p == start:
-                return row, postponed
+                return row, postponed, longest
             p += _ONE
         row += 1
-    return row, postponed
+    return row, postponed, longest
 
 
 @compiled

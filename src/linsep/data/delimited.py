@@ -42,7 +42,7 @@ from linsep.data.layout import (
 )
 from linsep.data.libsvm_text import LineError
 from linsep.data.plain_tables import LABEL, UNWANTED, parse_table
-from linsep.data.source import Options, RereadError
+from linsep.data.source import SHORT, Options, RereadError
 from linsep.data.table_rows import Parts, WrongKindError
 from linsep.data.tables import TableSource, choose, kept_rows
 from linsep.errors import ParameterError, ReadError
@@ -330,10 +330,12 @@ class DelimitedSource(TableSource):
         y = kept = None
         plain = None if shape.places is None else parse_table(piece, ord(self._delimiter), shape.places)
         if plain is not None:
-            X, words = plain
+            X, words, longest = plain
+            self.long_numbers |= longest > SHORT
             if target is not None:
                 y, kept = self._labels(words)
             return Parts(X if kept is None else X[kept], [], None, None, {}), y, len(X)
+        self.long_numbers = True  # for all that is known
         text = bytes(piece)
         lines = text.count(b"\n")
         if text.isspace():

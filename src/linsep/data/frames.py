@@ -25,6 +25,7 @@ class Frame:
 
     def __init__(self, columns: dict[str, Array], gaps: dict[str, Array], text: bool, delimiter: str = ",") -> None:
         self._columns, self.gaps, self.text, self.delimiter = columns, gaps, text, delimiter
+        self.dates: list[str] = []  # columns that are days since 1970-01-01
 
     @property
     def columns(self) -> list[str]:
@@ -41,8 +42,8 @@ class Frame:
         """Return the name of a column that is asked for by name or number, or an error with near names."""
         return self.columns[find(wanted, self.columns)]
 
-    def only(self, names: list[str], *, missing: str) -> Frame:
-        """Return some columns, without the rows that have gaps, or an error that names the first gap."""
+    def only(self, names: list[str], *, missing: str, others: bool = False) -> Frame:
+        """Return some columns, or all, without the rows with gaps in some, or an error that names the first gap."""
         open_ = np.zeros(len(self), dtype=bool)
         for name in names:
             gap = self.gaps.get(name)
@@ -54,8 +55,10 @@ class Frame:
         kept = np.flatnonzero(~open_)
         if len(kept) == 0:
             raise DataError("", "there are no rows without gaps")
-        columns = {name: self._columns[name][kept] for name in names}
-        return Frame(columns, {}, self.text)
+        names = self.columns if others else names
+        found = Frame({name: self._columns[name][kept] for name in names}, {}, self.text, self.delimiter)
+        found.dates = [name for name in self.dates if name in names]
+        return found
 
     def to_pandas(self) -> Any:
         """Return a frame of pandas."""
@@ -115,30 +118,45 @@ def _from_text(path: str, delimiter: str | None) -> Frame:
         raise DataError(path, str(error).split("\n")[0]) from None
     if len(set(names)) < len(names):
         raise DataError(path, "two columns have the same name")
-    columns, gaps = {}, {}
+    frame = Frame({}, {}, True, delimiter)
     for name in names:
-        columns[name], gaps[name] = _column(found[name].combine_chunks())
-    return Frame(columns, gaps, True, delimiter)
+        cells = pc.utf8_trim_whitespace(found[name].combine_chunks())
+        gap = pc.is_in(cells, value_set=pa.array(GAPS))
+        frame.gaps[name] = gap.to_numpy(zero_copy_only=False)
+        days = _days(cells, gap)
+        frame._columns[name] = _column(cells, gap) if days is None else days
+        if days is not None:
+            frame.dates.append(name)
+    return frame
 
 
-def _column(cells: Any) -> tuple[Array, Array]:
-    """Return cells of text as numbers if all are, else as words; and which are empty."""
-    cells = pc.utf8_trim_whitespace(cells)
-    gap = pc.is_in(cells, value_set=pa.array(GAPS))
+def _days(cells: Any, gap: Any) -> Array | None:
+    """Return days since 1970-01-01 if all cells are dates such as 2026-11-17."""
+    if not pc.any(pc.match_substring_regex(cells, r"^\d{4}-\d\d-\d\d$")).as_py():
+        return None
+    try:
+        days = pc.if_else(gap, "1970-01-01", cells).cast(pa.date32()).cast(pa.int32())
+    except pa.ArrowInvalid:
+        return None
+    found: Array = days.to_numpy(zero_copy_only=False).astype(np.int64)
+    return found
+
+
+def _column(cells: Any, gap: Any) -> Array:
+    """Return cells of text as numbers if all are, else as words."""
     filled = pc.if_else(gap, "0", cells)
-    empty = gap.to_numpy(zero_copy_only=False)
     for kind in (pa.int64(), pa.float64()):
         try:
-            numbers = filled.cast(kind).to_numpy(zero_copy_only=False)
+            numbers: Array = filled.cast(kind).to_numpy(zero_copy_only=False)
         except pa.ArrowInvalid:
             continue
         if kind == pa.float64():
             if not np.isfinite(numbers).all():
                 break
             if (pc.max(pc.utf8_length(filled)).as_py() or 0) > _SURE:
-                return np.array([Decimal(cell) for cell in filled.to_pylist()], dtype=object), empty
-        return numbers, empty
-    return np.array(cells.to_pylist(), dtype=object), empty
+                return np.array([Decimal(cell) for cell in filled.to_pylist()], dtype=object)
+        return numbers
+    return np.array(cells.to_pylist(), dtype=object)
 
 
 def _from_arrow(table: Any) -> Frame:
@@ -153,6 +171,8 @@ def _from_arrow(table: Any) -> Frame:
         gaps[name] = pc.fill_null(gap, True).to_numpy(zero_copy_only=False)
         if pa.types.is_decimal(cells.type):
             columns[name] = np.array([Decimal(0) if v is None else v for v in cells.to_pylist()], dtype=object)
+        elif pa.types.is_date32(cells.type):
+            columns[name] = pc.fill_null(cells.cast(pa.int32()), 0).to_numpy(zero_copy_only=False).astype(np.int64)
         elif pa.types.is_integer(cells.type) or pa.types.is_floating(cells.type) or pa.types.is_boolean(cells.type):
             empty = pa.scalar(False) if pa.types.is_boolean(cells.type) else pa.scalar(0, cells.type)
             columns[name] = pc.if_else(pa.array(gaps[name]), empty, cells).to_numpy(zero_copy_only=False)

@@ -10,7 +10,7 @@ import numpy as np
 
 from linsep.data.byte_streams import File, ReadError, cores, pieces, side_by_side
 from linsep.data.libsvm_text import LineError, Parsed, parse
-from linsep.data.source import Options, Source
+from linsep.data.source import SHORT, Options, Source
 from linsep.problem import Array
 
 
@@ -86,6 +86,7 @@ class SvmSource(Source):
                 number = line + bytes(piece[: error.offset]).count(b"\n")
                 raise ReadError(f"{file.name}:{number}", str(error), *error.settings) from None
             line += parsed.lines
+            self.long_numbers |= parsed.longest > SHORT
             if parsed.qid and not self._told:
                 warnings.warn(f"{file.name}: query numbers (qid) are ignored", UserWarning, stacklevel=3)
                 self._told = True

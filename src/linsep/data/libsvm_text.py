@@ -51,6 +51,7 @@ class Parsed(NamedTuple):
     qid: bool  # some line has a query number
     missing: bool  # some value is NaN
     lines: int  # how many lines there are, rows or not
+    longest: int  # how many characters the longest number has
 
 
 def parse(
@@ -96,7 +97,7 @@ def parse(
     # pages of an empty array cost nothing until they are written: few numbers come this way as a rule
     late, late_starts = np.empty(colons, np.int64), np.empty(colons, np.int64)
     largest = min(LARGEST, (max_features if n_features is None else n_features) - 1 + base)
-    code, place, (rows, stored, postponed, widest), zero, qid, unsorted = walk_libsvm(
+    code, place, (rows, stored, postponed, widest, longest), zero, qid, unsorted = walk_libsvm(
         view, base, labels, largest, numbers, kinds, starts, indptr, indices, values, late, late_starts
     )
     bad = None if code == FINE else _complaint(code, view, place, base, n_features)
@@ -119,7 +120,7 @@ def parse(
             repeated = int(own[:-1][own[1:] == own[:-1]][0]) + base
             raise LineError(int(starts[row]), f"index {repeated} occurs twice")
     X.has_canonical_format = True
-    return Parsed(X, y, starts, zero, qid, bool(np.isnan(others).any()), lines)
+    return Parsed(X, y, starts, zero, qid, bool(np.isnan(others).any()), lines, longest)
 
 
 def _numbers(text: Array, starts: Array) -> Floats:

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from linsep.data.byte_streams import File, files
+from linsep.data.cache import check_cache
 from linsep.data.cells import GAPS
 from linsep.data.layout import Layout
 from linsep.data.source import Options, Source
@@ -69,6 +70,8 @@ def read(
     new_levels: bool = False,
     invert: bool = False,
     spool: bool = True,
+    cache: str = "auto",
+    cache_mb: int = 256,
 ) -> Source:
     r"""Open files as a source of blocks of rows and labels, of which one at a time is in memory.
 
@@ -131,6 +134,11 @@ def read(
         Record the names that were hashed to each feature in ``seen``.
     spool : bool
         Keep a stream in a temporary file for later iterations; without it a stream can be read only once.
+    cache : str
+        Where whoever needs the rows more than once keeps them: ``"auto"`` in memory and, if there are more of them, in
+        temporary files; a folder for these files; ``"none"`` reads the files again each time.
+    cache_mb : int
+        How many megabytes of rows stay in memory.
 
     Returns
     -------
@@ -151,6 +159,7 @@ def read(
     [[0.5, 0.0, 2.0], [0.0, 1.0, 0.0]] [1, -1] 0
     """
     _check(missing, hash_bits, block_bytes, decimal, encoding)
+    check_cache(cache, cache_mb)
     found = files(path, spool=spool)
     form = _format(found[0]) if format is None else format
     if form not in _FORMATS:
@@ -161,6 +170,7 @@ def read(
         missing=missing, n_features=n_features, block_bytes=block_bytes, labels=labels, layout=layout,
         new_levels=new_levels, numeric=_several(numeric), keep_index=keep_index, encoding=encoding, decimal=decimal,
         thousands=thousands, dates=dates, gaps=tuple(gaps), max_features=max_features,
+        cache=cache, cache_mb=cache_mb,
     )  # fmt: skip
     module, kind = _FORMATS[form]
     source: Source = getattr(import_module(f"linsep.data.{module}"), kind)(found, options)

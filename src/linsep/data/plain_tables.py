@@ -14,7 +14,7 @@ from linsep.data.compiled_parsers import cut, measure, walk_table
 from linsep.problem import Array, Floats
 
 
-def parse_table(text: Any, delimiter: int, places: Array) -> tuple[Floats, pa.StringArray] | None:
+def parse_table(text: Any, delimiter: int, places: Array) -> tuple[Floats, pa.StringArray, int] | None:
     r"""Read a table of plain numbers, written as most programs write them.
 
     Parameters
@@ -28,23 +28,24 @@ def parse_table(text: Any, delimiter: int, places: Array) -> tuple[Floats, pa.St
 
     Returns
     -------
-    X, labels : ndarray of shape (n, d), pyarrow.StringArray
+    X, labels, longest : ndarray of shape (n, d), pyarrow.StringArray, int
+        The last one is the number of characters of the longest number.
         None if something needs a closer look: quotes, a missing cell or one too many, letters beyond ASCII.
 
     Examples
     --------
     >>> import numpy as np
     >>> from linsep.data.plain_tables import LABEL, parse_table
-    >>> X, labels = parse_table(b"0.5,1,yes\n2,1e-3,no\n", ord(","), np.array([0, 1, LABEL]))
-    >>> X.tolist(), labels.to_pylist()
-    ([[0.5, 1.0], [2.0, 0.001]], ['yes', 'no'])
+    >>> X, labels, longest = parse_table(b"0.5,1,yes\n2,1e-3,no\n", ord(","), np.array([0, 1, LABEL]))
+    >>> X.tolist(), labels.to_pylist(), longest
+    ([[0.5, 1.0], [2.0, 0.001]], ['yes', 'no'], 4)
     """
     view = np.frombuffer(text, dtype=np.uint8)
     n = measure(view)[0]
     X = np.empty((n, max(0, int(places.max()) + 1)))
     label, bounds = np.zeros((n, 2), np.int32), np.empty((X.size, 2), np.int32)  # where words begin and end
     late = np.empty(X.size, np.int64)
-    rows, postponed = walk_table(view, np.uint8(delimiter), places, X, label, late, bounds)
+    rows, postponed, longest = walk_table(view, np.uint8(delimiter), places, X, label, late, bounds)
     if rows != n:
         return None
     if postponed:
@@ -54,7 +55,7 @@ def parse_table(text: Any, delimiter: int, places: Array) -> tuple[Floats, pa.St
             return None
         if not np.isfinite(values).all():
             return None
-    return X, _strings(view, label)
+    return X, _strings(view, label), int(longest)
 
 
 def _strings(text: Array, bounds: Array) -> pa.StringArray:

@@ -14,14 +14,15 @@ import numpy as np
 
 from linsep.data.byte_streams import File
 from linsep.data.cache import BlockCache
+from linsep.data.cache import join as join
 from linsep.data.cells import GAPS
-from linsep.data.labels import label, measured, object_array, tidy
+from linsep.data.labels import label, measured, object_array
 from linsep.data.layout import Column, Layout, listed
-from linsep.data.sparse import is_sparse
 from linsep.errors import DataNote, ReadError
 from linsep.problem import Array
 
 Result = TypeVar("Result")
+SHORT = 15  # characters of a number that always comes back from a double
 
 
 class RereadError(ReadError):
@@ -90,6 +91,8 @@ class Options:
     dates: str | bool = True
     gaps: tuple[str, ...] = GAPS
     max_features: int = 1 << 24
+    cache: str = "auto"
+    cache_mb: int = 256
 
 
 class Source(ABC):
@@ -119,6 +122,7 @@ class Source(ABC):
     """
 
     _cache: BlockCache | None = None  # while blocks are kept
+    long_numbers = False  # whether some number of a text may have had more characters than SHORT
     layout: Layout | None = None
     seen: dict[int, set[str]] | None = None
 
@@ -167,16 +171,16 @@ class Source(ABC):
                     raise
 
     @contextmanager
-    def caching(self, cache: str = "auto", cache_mb: int = 256) -> Iterator[Self]:
+    def caching(self, cache: str | None = None, cache_mb: int | None = None) -> Iterator[Self]:
         r"""Keep the blocks of the first whole iteration for later ones, as long as the context lasts.
 
         Parameters
         ----------
-        cache : str
-            ``"auto"`` keeps blocks in memory and then in a temporary file, a folder says where that file is, ``"none"``
-            reads the source again each time.
-        cache_mb : int
-            How many megabytes of blocks stay in memory.
+        cache : str, optional
+            ``"auto"`` keeps blocks in memory and, if there are more, in temporary files, a folder says where these are,
+            ``"none"`` reads the source again each time. By default as `read` was told.
+        cache_mb : int, optional
+            How many megabytes of blocks stay in memory. By default as `read` was told.
 
         Examples
         --------
@@ -187,10 +191,13 @@ class Source(ABC):
         ...     print([block.X.tolist() for _ in range(2) for block in source])  # parsed once
         [[[1.0, 2.0], [3.0, 4.0]], [[1.0, 2.0], [3.0, 4.0]]]
         """
+        cache = self.options.cache if cache is None else cache
+        cache_mb = self.options.cache_mb if cache_mb is None else cache_mb
+        own = BlockCache(cache, cache_mb, self.size)
         if cache == "none" or self._cache is not None or self.options.format == "npy":  # NPY is mapped as it is
             yield self
             return
-        self._cache = BlockCache(cache, cache_mb)
+        self._cache = own
         try:
             yield self
         finally:
@@ -206,14 +213,17 @@ class Source(ABC):
                 if keep and not cache.add(*block):
                     keep = False
                     cache.clear()
-                    what = f"{cache.folder} has no room to keep the rows: every pass reads them again"
-                    self.note(self.files[0].name, what)
+                    self._tell_of_room(cache, "every pass reads them again")
                 yield block
             if keep:
                 cache.finish(self.position)
         finally:
             if not cache.complete:
                 cache.clear()
+
+    def _tell_of_room(self, cache: BlockCache, what: str) -> None:
+        """Note that the disk has no room for the rows."""
+        self.note(self.files[0].name, f"{cache.folder} has no room to keep the rows: {what}")
 
     def _again(self, cache: BlockCache) -> Iterator[Block]:
         """Yield the blocks that are kept."""
@@ -302,7 +312,8 @@ class Source(ABC):
 
         It is made of the length and of samples of each file, so it is quick, but cannot notice every change.
         """
-        how = [(field.name, getattr(self.options, field.name)) for field in fields(Options) if field.name != "positive"]
+        names = [field.name for field in fields(Options) if field.name not in ("positive", "cache", "cache_mb")]
+        how = [(name, getattr(self.options, name)) for name in names]
         digest = hashlib.sha256(repr(how).encode())
         for file in self.files:
             digest.update(file.fingerprint().encode())
@@ -310,6 +321,8 @@ class Source(ABC):
 
     def to_arrays(self) -> tuple[Any, Array | None]:
         r"""Return all rows and labels at once: an array or a CSR array ``X``, and ``y`` or None.
+
+        Rows that take more than ``cache_mb`` megabytes are not in memory: the arrays are maps of temporary files.
 
         Examples
         --------
@@ -319,28 +332,21 @@ class Source(ABC):
         >>> X.tolist(), y.tolist()
         ([[1.0, 2.0], [3.0, 4.0]], ['yes', 'no'])
         """
-        parts, labels = until_settled(self._gathered)
-        if not is_sparse(parts[0]):
-            return np.concatenate(parts), join(labels)
-        import scipy.sparse as sp
+        cache = BlockCache(self.options.cache, self.options.cache_mb, self.size)
+        found = until_settled(lambda: self._gathered(cache))
+        if found is None:
+            self._tell_of_room(cache, "all of them are held in memory")
+            found = until_settled(lambda: self._gathered(BlockCache("none")))
+            assert found is not None
+        return found
 
-        width = max(part.shape[1] for part in parts)
-        for part in parts:
-            part.resize(part.shape[0], width)
-        X = sp.vstack(parts, format="csr")
-        if self.features != slice(0, width):
-            X = X[:, self.features]
-        return X, join(labels)
-
-    def _gathered(self) -> tuple[list[Any], list[Array]]:
-        """Return the rows and the labels of all blocks."""
-        parts: list[Any] = []
-        labels: list[Array] = []
-        for X, y, _ in self:
-            parts.append(X)
-            if y is not None:
-                labels.append(y)
-        return parts, labels
+    def _gathered(self, cache: BlockCache) -> tuple[Any, Array | None] | None:
+        """Return the rows and labels of all blocks, None if there is no room for them."""
+        try:
+            cache.clear()
+            return cache.whole(self.features) if all(cache.add(*block) for block in self) else None
+        finally:
+            cache.clear()
 
     def state(self) -> dict[str, Any]:
         """Return what a model keeps to read other data in the same way: arrays and plain values."""
@@ -368,12 +374,3 @@ class Source(ABC):
     def describe(self) -> list[Column]:
         """Read all rows, and return what there is to say of every column; only tables have something to say."""
         return []
-
-
-def join(labels: list[Array]) -> Array | None:
-    """Put labels of several blocks together; words and numbers side by side stay what they are."""
-    if not labels:
-        return None
-    if len({part.dtype.kind for part in labels}) == 1:
-        return np.concatenate(labels)
-    return tidy(np.concatenate([part.astype(object) for part in labels]))

@@ -70,7 +70,7 @@ def fit(
             raise FloatingPointError("the weights overflowed to infinity")
         survey = passes.survey(state, run.stop)
     state.keeper.done()
-    first = _hand_over(problem, state)
+    first = _returned(problem, state)
     return Fitted(
         problem.classes, state.weights, state.keeper, run, survey, passes.rows, parameters.seed, first,
         problem.scaling, proof,
@@ -130,7 +130,7 @@ def _stalled(values: list[float], tol: float, patience: int) -> bool:
     return waited >= patience
 
 
-def _hand_over(problem: Problem, state: State) -> Weights | None:
+def _returned(problem: Problem, state: State) -> Weights | None:
     """Bring all that was learned into the units of the user; return the first weights in these units."""
     scaling, features = problem.scaling, problem.features
     if scaling is None and features is None:

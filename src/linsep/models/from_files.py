@@ -51,7 +51,8 @@ def fit_source(
     evaluate: bool = True,
     watch: Watch | None = None,
     clock: Clock | None = None,
-    cache: str = "auto",
+    cache: str | None = None,
+    cache_mb: int | None = None,
     outlook: Outlook | None = None,
 ) -> Online:
     r"""Train a perceptron, or another online classifier, from files of any size in bounded memory.
@@ -85,8 +86,10 @@ def fit_source(
         Told of progress: pass, rows visited in it, mistakes so far, loss of the pass.
     clock : Clock, optional
         May end the run: asked after every piece of work.
-    cache : str
-        Where parsed rows are kept for later passes, as `Source.caching` has it; "none" reads the files each time.
+    cache : str, optional
+        Where rows are kept for later passes, by default as `read` was told: ``"auto"``, ``"none"`` or a folder.
+    cache_mb : int, optional
+        How many megabytes of them stay in memory, by default as `read` was told.
     outlook : callable, optional
         Told before every pass, once it is proved that some plane separates the rows: how many mistakes the theorem
         allows in all, and what the largest margin is at most.
@@ -135,7 +138,8 @@ def fit_source(
             problem = source_problem(source, parameters, scale, None, size)
             return run(problem, parameters, _begin(model, problem, start))
 
-    with source.caching(cache):
+    once = model.max_iter == 1 and not evaluate and scale == "none"
+    with source.caching("none" if once else cache, cache_mb):
         return until_settled(job)
 
 

@@ -28,6 +28,7 @@ from linsep.prove.claims import Data
 from linsep.prove.margin_rows import Hull
 from linsep.prove.margins import Margin
 from linsep.prove.mistake_bounds import Bound, mistake_bound
+from linsep.prove.notebook_tables import notebook_html
 
 _UNIT = 2.0**-53  # relative error of one operation
 
@@ -88,6 +89,12 @@ class Audit:
         allowed = "none known" if self.bound is None else f"{self.bound.mistakes}"
         said = "holds" if self.holds else f"violated: {self.violation}"
         return f"Audit({said}; {self.mistakes} mistakes, bound {allowed})"
+
+    def _repr_html_(self) -> str:
+        allowed = "none: no plane separates the rows" if self.bound is None else f"{self.bound.mistakes:,}"
+        rows = [("mistakes", f"{self.mistakes:,}"), ("bound", allowed)]
+        said = "Every step of the proof holds along this run" if self.holds else f"Violated: {self.violation}"
+        return notebook_html(said, "Checked at every mistake, up to the rounding of doubles.", rows)
 
 
 class Trail(NamedTuple):

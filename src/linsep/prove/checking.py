@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linsep.clock import Clock
+from linsep.data.scratch import IN_MEMORY
+from linsep.data.source import Source
 from linsep.data.sparse import is_sparse, to_scipy
 from linsep.problem import Array, Floats
 from linsep.prove import check_fewest, linsep_check
@@ -20,7 +22,7 @@ from linsep.prove.documents import claim_of, opened
 from linsep.prove.fast_check import holds
 from linsep.prove.fewest_document import fewest_claim
 from linsep.prove.fingerprints import Fingerprint, first_fingerprints
-from linsep.prove.given_numbers import Held, held, is_exact, rational_rows, unrounded
+from linsep.prove.given_numbers import BINARY, DECIMAL, Held, held, is_exact, rational_rows, unrounded
 from linsep.prove.plain import Fails, Malformed, check_verdict
 from linsep.prove.plain_fewest import check_fewest as check_plainly
 from linsep.prove.rationals import Rationals, holds_rationally
@@ -68,16 +70,17 @@ class Table(NamedTuple):
         return None if self.X.dtype == object else held(self.X, "binary", offset=True)
 
 
-def verify(proof: Any, X: Any, y: Any, *, plain: bool = False) -> bool:
+def verify(proof: Any, X: Any, y: Any = None, *, plain: bool = False) -> bool:
     """Return whether a proof holds for these data, in exact arithmetic.
 
     Parameters
     ----------
     proof : Verdict, Fewest, path or str
         A verdict, a result of ``fewest_errors``, the path of a proof file, or its text.
-    X : array-like or sparse matrix of shape (n, d)
+    X : array-like or sparse matrix of shape (n, d), or Source
     y : array-like of shape (n,)
-        Of a proof of separation whose response has several columns (its field ``response``), all of these.
+        None for a source, which has its own. Of a proof of separation whose response has several columns (its field
+        ``response``), all of these.
     plain : bool, default=False
         Check with the page of plain integers alone: slower, with nothing compiled and no library to trust.
 
@@ -101,8 +104,10 @@ def verify(proof: Any, X: Any, y: Any, *, plain: bool = False) -> bool:
     True
     """
     if isinstance(proof, Verdict):
+        X, y = table_from(X, y, proof.values)
         return check_claim(proof, X, y, plain=plain).holds
     if hasattr(proof, "check"):
+        X, y = table_from(X, y, getattr(proof, "values", BINARY))
         return bool(proof.check(X, y, plain=plain))
     text = text_of(proof)
     if '"separation"' in text:
@@ -111,6 +116,8 @@ def verify(proof: Any, X: Any, y: Any, *, plain: bool = False) -> bool:
         if (content := separation_opened(text)) is not None:
             table, columns = design_of(X, y)
             return bool(check_separation_document(content, table, columns, plain=plain).holds)
+    if isinstance(X, Source):
+        X, y = table_from(X, y, opened(text)[1].get("values", BINARY))
     return check_document(text, X, y, plain=plain).holds
 
 
@@ -167,7 +174,9 @@ def check_document(text: str, X: Any, y: Any, *, plain: bool) -> Outcome:
 
 def _fast(verdict: Verdict, found: Table) -> Outcome:
     """Check with compiled code, on integers or, if 64 bits do not hold the numbers, next to them."""
-    inside = held(found.X, verdict.values, offset=verdict.fit_intercept)
+    inside = None  # a plane is checked next to the doubles, without a copy of many rows
+    if not (verdict.kind == SEPARABLE and verdict.values == DECIMAL and _many(found.X)):
+        inside = held(found.X, verdict.values, offset=verdict.fit_intercept)
     plane, n, classes = verdict.separator, len(found.codes), len(verdict.classes)
     try:
         if inside is None:
@@ -192,6 +201,22 @@ def _fast(verdict: Verdict, found: Table) -> Outcome:
     if verdict.kind == OVERLAP:
         lines.append("they span the leads of all rows")
     return Outcome(True, "", tuple(lines))
+
+
+def _many(X: Any) -> bool:
+    """Say whether there are so many numbers that a copy of them had better not be made."""
+    return X.dtype.kind == "f" and bool((X.data if is_sparse(X) else X).nbytes > IN_MEMORY)
+
+
+def table_from(X: Any, y: Any, values: str) -> tuple[Any, Any]:
+    """Return data as they are given, or all rows and labels of a source, the numbers as they are meant."""
+    if not isinstance(X, Source):
+        return X, y
+    if y is not None:
+        raise ValueError("a source has its own labels: give no others")
+    from linsep.prove.exact_text import exact_table  # which loads pyarrow
+
+    return exact_table(X, values)
 
 
 def check_errors_claim(fewest: Any, X: Any, y: Any, *, plain: bool) -> Outcome:
@@ -270,7 +295,9 @@ def _with_two_rows(verdict: Verdict, found: Table) -> Verdict:
     """Return the shortest refutation there is, one row with two labels, if the data have such."""
     from linsep.prove.reducing import reduced
 
-    inside = held(found.X, verdict.values, offset=verdict.fit_intercept)
+    inside = None  # a plane is checked next to the doubles, without a copy of many rows
+    if not (verdict.kind == SEPARABLE and verdict.values == DECIMAL and _many(found.X)):
+        inside = held(found.X, verdict.values, offset=verdict.fit_intercept)
     if inside is None:
         return verdict
     data = Data(inside.rows, found.codes, verdict.n_features, len(verdict.classes), verdict.fit_intercept)

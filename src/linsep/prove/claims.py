@@ -26,6 +26,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linsep.problem import Array, Rows
+from linsep.prove.notebook_tables import notebook_html
+from linsep.wording import verdict_meaning
 
 SEPARABLE, QUASI, OVERLAP, UNKNOWN = "separable", "quasi", "overlap", "unknown"
 NOT_SEPARABLE = "not-separable"  # a refutation alone: "quasi" or "overlap", which of them is left open
@@ -179,13 +181,24 @@ class Verdict:
         parts = [self.kind, *(repr(part) for part in (self.separator, self.refutation) if part is not None)]
         return f"Verdict({', '.join(parts)})"
 
-    def check(self, X: Any, y: Any, *, plain: bool = False) -> bool:
+    def _repr_html_(self) -> str:
+        meaning = verdict_meaning(self.kind, self.fit_intercept, len(self.classes) > 2)
+        rows = [("classes", ", ".join(map(str, self.classes))), ("features", f"{self.n_features:,}")]
+        parts = (("plane", self.separator), ("contradiction", self.refutation))
+        rows += [(name, repr(part)) for name, part in parts if part is not None]
+        proof = (
+            "Nothing is proved." if self.kind == "unknown" else "Proved in exact arithmetic; check(X, y) verifies it."
+        )
+        return notebook_html(f"{self.kind}: {meaning}", proof, rows)
+
+    def check(self, X: Any, y: Any = None, *, plain: bool = False) -> bool:
         """Return whether the proof holds for these data, in exact arithmetic.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n, d)
+        X : array-like or sparse matrix of shape (n, d), or Source
         y : array-like of shape (n,)
+            None for a source, which has its own.
         plain : bool, default=False
             Check with the page of plain integers alone: slower, with nothing compiled and no library to trust.
 

@@ -19,6 +19,7 @@ from linsep.learn.surveys import separations, squared_norms
 from linsep.problem import Batch, Examples, Floats, Problem, Stop, Weights, take
 from linsep.prove.audits import retrace
 from linsep.prove.intervals import clopper_pearson
+from linsep.prove.notebook_tables import notebook_html
 
 _IID = "the rows were drawn independently from one distribution, and new rows come from the same"
 _UP = 1 + 1e-12  # a bound is rounded upwards
@@ -106,6 +107,11 @@ class Generalization:
     def __repr__(self) -> str:
         lines = "".join(f"\n  {part!r}" for part in self)
         return f"Generalization(each with probability at least {1 - self.delta:g}:{lines})"
+
+    def _repr_html_(self) -> str:
+        rows = [(part.name, f"{part.value:.4g}" if part.applies else "—", part.reason or part.formula) for part in self]
+        proof = f"Each bound holds with probability at least {1 - self.delta:g}, under its assumptions."
+        return notebook_html("The error on new rows is at most", proof, rows, ("bound", "error", "why"))
 
 
 def generalization(

@@ -36,7 +36,7 @@ def exact_table(source: Source, values: str) -> tuple[Any, Array]:
         raise DataError(source.files[0].name, "there are no labels")
     name = source.files[0].name
     if source.options.format in _TEXT:
-        if values == DECIMAL and _has_long_numbers(source):
+        if values == DECIMAL and source.long_numbers and _has_long_numbers(source):
             X = _from_text(source, X)
         return X, y
     columns = _typed_columns(source)
@@ -45,7 +45,7 @@ def exact_table(source: Source, values: str) -> tuple[Any, Array]:
             raise DataError(name, f"column {column!r} has decimals that doubles do not hold: leave it out")
     large = {column for column, kind in columns if kind in (pa.int64(), pa.uint64())}
     if large and X.dtype.kind == "f" and not hasattr(X, "indptr"):
-        for j in np.flatnonzero((np.abs(X) >= 2.0**53).any(axis=0)).tolist():
+        for j in _large_columns(X):
             if source.names is not None and source.names[j] in large:
                 raise DataError(
                     name,
@@ -53,6 +53,15 @@ def exact_table(source: Source, values: str) -> tuple[Any, Array]:
                     "of fractions: leave it out, or store all columns as integers",
                 )
     return X, y
+
+
+def _large_columns(X: Array) -> list[int]:
+    """Return the columns with numbers that may have been rounded."""
+    step = max(1, _PIECE // max(1, X.shape[1] * 8))
+    found = np.zeros(X.shape[1], dtype=bool)
+    for start in range(0, len(X), step):
+        found |= (np.abs(X[start : start + step]) >= 2.0**53).any(axis=0)
+    return [int(j) for j in np.flatnonzero(found)]
 
 
 def _typed_columns(source: Source) -> list[tuple[str, Any]]:

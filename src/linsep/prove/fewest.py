@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -27,6 +26,7 @@ from linsep.prove.fewest_document import fewest_size
 from linsep.prove.fewest_search import Budget, Search, wrong_rows
 from linsep.prove.given_numbers import BINARY, DECIMAL, Held, as_rows, held, is_exact, unrounded
 from linsep.prove.items import make_items
+from linsep.prove.notebook_tables import notebook_html
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,17 +105,10 @@ class Fewest:
         return f"between {self.lower} and {self.upper} {noun}"
 
     def _repr_html_(self) -> str:
-        lines = [f"<b>{html.escape(self._bracket())}</b> under any plane"]
-        if self.note:
-            lines.append(html.escape(self.note))
-        cells = "".join(
-            f"<tr><td>{row}</td><td>{depth:.4g}</td></tr>"
-            for row, depth in zip(self.rows[:20].tolist(), self.depths[:20].tolist(), strict=True)
-        )
-        if cells:
-            more = f"<p>and {len(self.rows) - 20} more</p>" if len(self.rows) > 20 else ""
-            lines.append(f"<table><tr><th>row</th><th>depth</th></tr>{cells}</table>{more}")
-        return "<div>" + "<br>".join(lines) + "</div>"
+        proof = "Both bounds are proved in exact arithmetic; check(X, y) verifies them."
+        rows = [(row, f"{depth:.4g}") for row, depth in zip(self.rows.tolist(), self.depths.tolist(), strict=True)]
+        said = f"{self._bracket()} under any plane"
+        return notebook_html(said, f"{self.note} {proof}" if self.note else proof, rows, ("wrong row", "depth"))
 
     def check(self, X: Any, y: Any, *, plain: bool = False) -> bool:
         """Return whether both bounds hold for these data, in exact arithmetic.

@@ -30,9 +30,9 @@ class Fingerprint:
 
     def add(self, rows: Rows, y: Array) -> None:
         """Take up some rows with their class numbers; refuse what is not finite."""
-        self._names.update(self._spelled(y))
         step = max(1, _CELLS // max(1, self.n_features if isinstance(rows, Dense) else 64))
         for start in range(0, count(rows), step):
+            self._names.update(self._spelled(y[start : start + step]))
             self._add(take(rows, slice(start, start + step)), self.rows + start)
         self.rows += count(rows)
 

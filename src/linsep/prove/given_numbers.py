@@ -17,13 +17,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from linsep.data.matrices import refuse_not_finite
+from linsep.data.scratch import scratch
 from linsep.data.sparse import csr_array, is_sparse
 from linsep.problem import Array, Dense, Rows, Sparse
 from linsep.prove.claims import Separator
+from linsep.prove.decimals import as_decimals
 
 BINARY, DECIMAL = "binary", "decimal"
 _EXACT = 2**53  # floats hold integers up to here
-_DIGITS = 10.0**15  # two decimals of 15 digits never read back as the same float
+_CELLS = 1 << 20  # that are looked at together
+_STRETCH = 1 << 14  # numbers that are fractions at a time
 
 
 class Held(NamedTuple):
@@ -173,13 +177,13 @@ def number(cell: Any) -> int | Fraction:
 def held(X: Any, values: str, *, offset: bool) -> Held | None:
     """Return a validated array or CSR matrix as rows that hold its values, None if 64 bits do not suffice."""
     if not is_sparse(X) and X.dtype == object:
-        return _from_fractions([list(column) for column in X.T.tolist()], X.shape, offset)
+        return _in_integers(X, offset)
     if is_sparse(X) and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
     if values == BINARY or X.dtype.kind != "f":
         return Held(as_rows(X), X.shape)
-    found = _as_decimals(X.data if is_sparse(X) else X, X.indices if is_sparse(X) else None, X.shape[1])
+    found = as_decimals(X.data if is_sparse(X) else X, X.indices if is_sparse(X) else None, X.shape[1])
     if found is not None:
         whole, places = found
         if not places.any():
@@ -187,55 +191,47 @@ def held(X: Any, values: str, *, offset: bool) -> Held | None:
         table = csr_array((whole, X.indices, X.indptr), X.shape) if is_sparse(X) else whole
         scale = tuple(Fraction(10**k) for k in places.tolist())
         return Held(as_rows(table), X.shape, scale, (Fraction(0),) * X.shape[1])
+    if not all_finite(X.data if is_sparse(X) else X):
+        refuse_not_finite(X, np.zeros(0))
     return None if is_sparse(X) or _in_integers(X[:64], offset) is None else _in_integers(X, offset)
 
 
+def all_finite(values: Array) -> bool:
+    """Say whether all numbers are finite, a stretch at a time."""
+    step = max(1, _CELLS * len(values) // max(1, values.size))
+    return all(bool(np.isfinite(values[start : start + step]).all()) for start in range(0, len(values), step))
+
+
 def _in_integers(X: Array, offset: bool) -> Held | None:
-    """Return decimals as integers, None if 64 bits do not suffice."""
-    columns = [[decimal(value) for value in column] for column in X.T.astype(np.float64).tolist()]
-    return _from_fractions(columns, X.shape, offset)
+    """Return fractions, or floats as the decimals they are nearest to, as integers; None if 64 bits do not suffice.
 
-
-def _as_decimals(cells: Array, columns: Array | None, d: int) -> tuple[Array, Array] | None:
-    """Return floats as whole numbers, each column times a power of ten, and these powers; None beyond 15 digits.
-
-    A whole number below 10**15 divided by a power of ten up to 10**22 is rounded once, so that equality says that the
-    float is the one nearest to this decimal; there is no other of so few digits.
+    A stretch of a column at a time, as fractions take twenty times the memory.
     """
-    cells = cells.astype(np.float64, copy=False)
-    places = np.zeros(d, dtype=np.int64)
-    for part in (cells[:256], cells):  # the first rows nearly always know
-        while True:
-            unit = 10.0**places
-            unit = unit if columns is None else unit[columns[: len(part)]]
-            with np.errstate(over="ignore"):
-                whole = np.rint(part * unit)
-            if not np.abs(whole).max(initial=0.0) < _DIGITS:
-                return None
-            off = np.nonzero(whole / unit != part)[-1]
-            if not len(off):
-                break
-            places[np.unique(off) if columns is None else np.unique(columns[off])] += 1
-            if places.max() > 22:
-                return None
-    return whole, places
-
-
-def _from_fractions(columns: list[list[Any]], shape: tuple[int, int], offset: bool) -> Held | None:
-    """Return columns of fractions as floats or integers, whichever holds them all after shift and scale."""
-    whole, scales, shifts = [], [], []
-    for column in columns:
-        scale = math.lcm(*(Fraction(value).denominator for value in column))
-        numbers = [int(value * scale) for value in column]
-        shift = min(numbers) if offset and max(map(abs, numbers), default=0) >= _EXACT else 0
-        whole.append([value - shift for value in numbers])
+    table, scales, shifts, largest = scratch(X.shape, np.int64), [], [], 0
+    for j in range(X.shape[1]):
+        scale = math.lcm(*(math.lcm(*(value.denominator for value in part)) for _, part in _fractions(X[:, j])))
+        ends = [int(end(part) * scale) for _, part in _fractions(X[:, j]) for end in (min, max)] or [0]
+        shift = min(ends) if offset and max(map(abs, ends)) >= _EXACT else 0
+        largest = max(largest, max(ends) - shift, shift - min(ends))
+        if largest >= 2**63:
+            return None
+        for start, part in _fractions(X[:, j]):
+            table[start : start + len(part), j] = [int(value * scale) - shift for value in part]
         scales.append(Fraction(scale))
         shifts.append(Fraction(shift, scale))
-    largest = max((max(map(abs, column), default=0) for column in whole), default=0)
-    if largest >= 2**63:
-        return None
-    table = np.array(whole, dtype=np.float64 if largest < _EXACT else np.int64).T
-    return Held(as_rows(np.ascontiguousarray(table.reshape(shape))), shape, tuple(scales), tuple(shifts))
+    if largest < _EXACT:
+        floats, step = table.view(np.float64), max(1, _CELLS // max(1, X.shape[1]))
+        for start in range(0, len(X), step):
+            floats[start : start + step] = table[start : start + step].copy()
+        table = floats
+    return Held(as_rows(table), X.shape, tuple(scales), tuple(shifts))
+
+
+def _fractions(column: Array) -> Iterator[tuple[int, list[Fraction]]]:
+    """Yield the numbers of a column, a stretch at a time, and where it begins."""
+    exact: Any = Fraction if column.dtype == object else decimal
+    for start in range(0, len(column), _STRETCH):
+        yield start, [exact(value) for value in column[start : start + _STRETCH].tolist()]
 
 
 def as_rows(X: Any) -> Rows:

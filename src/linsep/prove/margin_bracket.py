@@ -64,9 +64,9 @@ def rounded(value: Fraction, *, up: bool) -> float:
 def lower(hull: Hull, W: Floats, b: Floats, norms: Floats, target: float, clock: Clock) -> float:
     """Return a lower bound on the margin of the plane: good to ``target`` if doubles are, else by way of integers."""
     square = _squared(W) + (_squared(b) if hull.form == "augmented" else 0)
-    h = hull.heights(W, b).values
+    sure = hull.heights(W, b).values
     with np.errstate(over="ignore", invalid="ignore"):
-        sure = h - _errors(hull, W, b, norms)
+        sure -= _errors(hull, W, b, norms)
     sure[~np.isfinite(sure)] = -np.inf
     least = float(sure.min())
     if least <= 0 or least < target * root(square, up=True):
@@ -117,9 +117,11 @@ def _errors(hull: Hull, W: Floats, b: Floats, norms: Floats) -> Floats:
     terms = hull.data.n_features if isinstance(hull.rows, Dense) else int(np.diff(hull.rows.indptr).max(initial=0))
     scale = float(np.abs(W).max(initial=0.0)) or 1.0
     largest = scale * float(np.sqrt(np.square(W / scale).sum(axis=1)).max())
-    size = largest * norms + float(np.abs(b).max())
-    factor = (terms + 8) * _UNIT * (1 + 1e-6) * (2 if hull.blocks > 1 else 1)
-    return np.asarray(factor * size + 2 * (terms + 8) * _TINY)
+    bounds: Floats = largest * norms
+    bounds += float(np.abs(b).max())
+    bounds *= (terms + 8) * _UNIT * (1 + 1e-6) * (2 if hull.blocks > 1 else 1)
+    bounds += 2 * (terms + 8) * _TINY
+    return bounds
 
 
 def _least_exactly(hull: Hull, W: Floats, b: Floats, sure: Floats, clock: Clock) -> Fraction:

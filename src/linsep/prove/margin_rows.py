@@ -21,7 +21,11 @@ class Heights(NamedTuple):
     """How far every row is on its right side: for more than two classes over its nearest rival."""
 
     values: Floats  # (n,)
-    pairs: Array  # (n,) the pair that gives the value
+    rivals: Array  # (n,) the class that gives the value
+
+    def pairs(self, which: Array, classes: int) -> Array:
+        """Return the pairs that give the values of some rows."""
+        return which * classes + self.rivals[which]
 
 
 class Hull(NamedTuple):
@@ -80,10 +84,12 @@ class Hull(NamedTuple):
     def heights(self, W: Floats, b: Floats) -> Heights:
         """Return ``y (w·x + b)`` of every row, or its lead over the nearest rival; one pass over the rows."""
         S, y = scores(self.rows, W, b), self.data.y
-        every = np.arange(len(S))
         if self.blocks == 1:
-            return Heights((2 * y - 1) * S[:, 0], 2 * every + 1 - y)
+            values = S[:, 0]
+            np.negative(values, out=values, where=y == 0)
+            return Heights(values, y == 0)
+        every = np.arange(len(S))
         own = S[every, y].copy()
         S[every, y] = -np.inf
         rival = S.argmax(axis=1)
-        return Heights(own - S[every, rival], every * self.blocks + rival)
+        return Heights(own - S[every, rival], rival)

@@ -26,6 +26,7 @@ from linsep.prove.claims import Data
 from linsep.prove.lagrangian import widest
 from linsep.prove.margin_rows import Hull
 from linsep.prove.nearest_point import nearest_point
+from linsep.prove.notebook_tables import notebook_html
 from linsep.prove.search import decide
 
 _BUILD_PACE = 1e-8  # seconds for every number of a working set in sparse rows
@@ -94,6 +95,17 @@ class Margin:
             f"gap={self.gap:.1e}, support={len(np.unique(self.rows))} rows)"
         )
 
+    def _repr_html_(self) -> str:
+        rows = [
+            ("at least", f"{self.lower:.12g}"),
+            ("at most", f"{self.upper:.12g}"),
+            ("gap", f"{self.gap:.1e}"),
+            ("form", self.form),
+            ("support", f"{len(np.unique(self.rows)):,} rows"),
+        ]
+        proof = "Both bounds are certified: the plane has the lower one, the rows and multipliers prove the upper one."
+        return notebook_html(f"The largest margin is about {self.lower:.6g}", proof, rows)
+
 
 # (working set, what is new in it, tolerance) -> vector of the plane, offset, multipliers of the set
 Solver = Callable[[Array, Array, float], tuple[Floats, float, Floats]]
@@ -157,7 +169,7 @@ def largest_margin(X: Any, y: Any, *, form: str = "affine", gap: float = 1e-6, c
     labels = class_labels(y)
     check_same_length(X, labels)
     classes, codes = at_least_two_classes(labels)
-    data = Data(to_rows(X), codes.astype(np.intp), X.shape[1], len(classes), form != "origin")
+    data = Data(to_rows(X), codes.astype(np.intp, copy=False), X.shape[1], len(classes), form != "origin")
     try:
         margin = replace(of_data(data, form, gap, clock), classes=classes)
     except FloatingPointError:
@@ -187,7 +199,10 @@ class _InRange(NamedTuple):
     def norms(self, d: int) -> Floats:
         """Return more than the norm of any row as given: squares round, and those of tiny values underflow."""
         with np.errstate(over="ignore"):
-            return np.ldexp(np.sqrt(self.squares) * (1 + 1e-6) + math.sqrt(d) * 2.0**-500, self.exponent)
+            sizes: Floats = np.sqrt(self.squares)
+            sizes *= 1 + 1e-6
+            sizes += math.sqrt(d) * 2.0**-500
+            return np.ldexp(sizes, self.exponent, out=sizes)
 
 
 def _in_range(rows: Rows) -> _InRange:
@@ -304,7 +319,7 @@ def _search(hull: Hull, gap: float, solve: Solver, clock: Clock) -> Found:
         W, offsets = hull.weights(v / size, b / size)
         looked = hull.heights(W, offsets)
         below = np.flatnonzero(looked.values * size < 1 - gap / 4)
-        fresh = np.setdiff1d(looked.pairs[below], pool)
+        fresh = np.setdiff1d(looked.pairs(below, hull.data.classes), pool)
         if len(fresh) == 0 and tol <= gap / 16:
             return Found(*_centered(hull, W, offsets, looked.values), pairs, multipliers)
         # no use in solving much better than the set is known; but if it is known, as well as can be

@@ -22,6 +22,7 @@ from linsep.learn.surveys import squared_norms
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
 from linsep.prove.margin_bracket import integers, root, rounded
 from linsep.prove.margins import Margin, largest_margin
+from linsep.prove.notebook_tables import notebook_html
 from linsep.wording import squared_update
 
 _EXACT_ROWS = 256  # longest rows whose norms are computed in fractions before an error bound has to do
@@ -74,6 +75,15 @@ class Bound:
             f"Bound(mistakes <= {self.mistakes}, {self.lower:.9g} <= {self.formula} <= {self.upper:.9g}, "
             f"R = {self.radius:.9g}, {self.margin.lower:.9g} <= γ <= {self.margin.upper:.9g}{doubt})"
         )
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (self.formula, f"{self.lower:.9g} to {self.upper:.9g}"),
+            ("R", f"{self.radius:.9g}"),
+            ("γ", f"{self.margin.lower:.9g} to {self.margin.upper:.9g}"),
+        ]
+        floats = "Proved, also for runs in doubles." if self.covers_floats else "Proved for exact arithmetic alone."
+        return notebook_html(f"No run makes more than {self.mistakes:,} mistakes", floats, rows)
 
 
 def mistake_bound(

@@ -13,6 +13,7 @@ import numpy as np
 
 from linsep.clock import Clock
 from linsep.compiling import compiled
+from linsep.data.scratch import some_rows
 from linsep.problem import Array, Dense, Floats, Sparse, take
 from linsep.prove.claims import Data, Separator
 from linsep.prove.reducing import SAMPLE
@@ -85,7 +86,7 @@ def peeled(data: Data, clock: Clock) -> Peeled:
         planes.append(plane)
         gone.append(left[~on])
         left = left[on]
-        rest = data._replace(rows=take(data.rows, left), y=data.y[left])
+        rest = data._replace(rows=some_rows(data.rows, left), y=data.y[left])
     return Peeled(planes, gone, left)
 
 
@@ -94,7 +95,7 @@ def with_peelings(data: Data, found: Peeled, plane: Separator) -> Separator:
     """Return a plane that separates all rows, given one that does so with those that were left."""
     w, b = plane.w.astype(np.float64), float(plane.b)
     for peeling, gone in zip(reversed(found.planes), reversed(found.gone), strict=True):
-        part = data._replace(rows=take(data.rows, gone), y=data.y[gone])
+        part = data._replace(rows=some_rows(data.rows, gone), y=data.y[gone])
         sign = 2.0 * part.y - 1
         ahead, behind = sign * (sums(part, peeling.w) + peeling.b), sign * (sums(part, w) + b)
         times = 2.0 ** np.ceil(np.log2(max(1.0, 2 * float((-behind / ahead).max()))))

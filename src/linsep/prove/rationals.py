@@ -13,14 +13,16 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from flint import fmpz_mat
+from flint import fmpz_mat, nmod_mat
 
 from linsep.data.sparse import is_sparse
+from linsep.data.threads import in_parallel
 from linsep.problem import Array, Rows
 from linsep.prove import algebra
 from linsep.prove.claims import NOT_SEPARABLE, OVERLAP, QUASI, SEPARABLE, Refutation, Verdict
 from linsep.prove.exact_signs import difference, signs
-from linsep.prove.given_numbers import as_rows, rational_rows
+from linsep.prove.fast_check import PRIME
+from linsep.prove.given_numbers import all_finite, as_rows, rational_rows
 from linsep.prove.plain import Fails, Malformed, check_refutation, lead, whole
 
 _SMALLEST = 2.0**-900  # below, the nearest double may be off by more than a share of itself
@@ -35,8 +37,13 @@ class Rationals(Sequence[tuple[list[int], int]]):
         if not is_sparse(X) and X.dtype == object:
             X = np.array([[_nearest(value) for value in row] for row in X.tolist()])
         self.near: Rows = as_rows(X)
-        cells = np.abs(self.near.data)
-        self.rough = bool(((cells < _SMALLEST) & (cells > 0)).any())
+        cells = self.near.data
+
+        def look(start: int, stop: int) -> None:
+            sizes = np.abs(cells[start:stop])
+            self.rough |= bool(((sizes < _SMALLEST) & (sizes > 0)).any())
+
+        in_parallel(look, len(cells), cells.size // max(1, len(cells)))
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
@@ -105,14 +112,21 @@ def _separates(verdict: Verdict, rows: Rationals, codes: Array) -> bool:
     return some
 
 
-def carried_over(verdict: Verdict, rows: Rationals, codes: Array, values: str) -> Verdict | None:
-    """Return a verdict on the nearest doubles as one on the numbers themselves, None if that fails."""
-    if verdict.kind == QUASI:
+def carried_over(
+    verdict: Verdict, rows: Rationals, codes: Array, values: str, *, quick: bool = False
+) -> Verdict | None:
+    """Return a verdict on the nearest doubles as one on the numbers themselves, None if that fails.
+
+    ``quick``: or if every row would have to be looked at as one of fractions.
+    """
+    if verdict.kind == QUASI or (quick and verdict.kind == OVERLAP and is_sparse(rows.X)):
         return None
     if verdict.refutation is not None:
         found = verdict.refutation
         pairs = list(zip(found.rows.tolist(), found.rivals.tolist(), strict=True))
         leads = [lead(rows[i][0], int(codes[i]), rival, len(verdict.classes)) for i, rival in pairs]
+        if quick and nmod_mat(fmpz_mat(leads), PRIME).rank() < len(leads[0]):
+            return None
         solved = algebra.dependency(fmpz_mat(leads))
         if solved is None:
             return None
@@ -129,11 +143,21 @@ def carried_over(verdict: Verdict, rows: Rationals, codes: Array, values: str) -
 Decide = Callable[[Rows], Verdict]
 
 
+def decide_quickly(X: Any, values: str, offset: bool, codes: Array, search: Decide) -> Verdict | None:
+    """Return the verdict by way of the nearest doubles, None if that takes more: no copy of the data is made."""
+    rows = Rationals(X, values, offset)
+    if rows.rough:
+        return None
+    verdict = search(rows.near)
+    if verdict.kind == "unknown":
+        return replace(verdict, values=values)
+    return carried_over(verdict, rows, codes, values, quick=True)
+
+
 def decide(X: Any, values: str, offset: bool, codes: Array, search: Decide) -> Verdict:
     """Return the verdict on numbers that no 64 bits hold, by way of the nearest doubles."""
     rows = Rationals(X, values, offset)
-    cells = rows.near.data
-    if not np.isfinite(cells).all():
+    if not all_finite(rows.near.data):
         raise ValueError("X has numbers beyond the range of double precision: scale its columns down")
     verdict = search(rows.near)
     if verdict.kind == "unknown":

@@ -16,6 +16,7 @@ import numpy as np
 
 from linsep.clock import Clock
 from linsep.compiling import compiled
+from linsep.data.scratch import renumbered, some_columns, some_rows
 from linsep.problem import Array, Dense, Rows, Sparse, take
 from linsep.prove.case import Certificate
 from linsep.prove.claims import Data, Refutation, Separator
@@ -76,7 +77,7 @@ def reduced(data: Data, clock: Clock) -> Reduction:
         numbers, contradicting = _repeats(narrow)
         if len(numbers) <= (1 - COPY_SHARE) * n:
             rows = numbers
-            narrow = narrow._replace(rows=take(narrow.rows, rows), y=narrow.y[rows])
+            narrow = narrow._replace(rows=some_rows(narrow.rows, rows), y=narrow.y[rows])
             contradicting = np.searchsorted(rows, contradicting)
     return Reduction(narrow, data, columns, rows, contradicting)
 
@@ -112,7 +113,7 @@ def _without_columns(data: Data) -> tuple[Data, Array | None]:
         dropped = data.n_features - len(kept)
         if dropped == 0 or (rows.data.size > COPY_CELLS and dropped < COPY_SHARE * data.n_features):
             return data, None
-        part: Rows = Dense(np.ascontiguousarray(rows.data[:, kept]))
+        part: Rows = Dense(some_columns(rows.data, kept))
     else:
         used, places = None, rows.indices
         if data.n_features > 2 * len(rows.data) + SAMPLE:  # no array is to have so many entries
@@ -123,10 +124,7 @@ def _without_columns(data: Data) -> tuple[Data, Array | None]:
             return data, None
         position = np.full(data.n_features if used is None else len(used), -1, dtype=np.int64)
         position[kept] = np.arange(len(kept))
-        position = position[places]
-        there = position >= 0
-        indptr = np.concatenate(([0], np.cumsum(there)))[rows.indptr.astype(np.intp)].astype(rows.indptr.dtype)
-        part = Sparse(rows.data[there], position[there].astype(rows.indices.dtype), indptr)
+        part = renumbered(rows, places, position)
         kept = kept if used is None else used[kept].astype(np.int64)
     return data._replace(rows=part, n_features=len(kept)), kept
 

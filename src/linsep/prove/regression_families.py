@@ -170,10 +170,17 @@ def _single(design: Cells, names: list[str], offset: bool, code: Array, equal: A
     return Model(system, shown, order, scales, which, np.full(len(which), -1), (), tuple(names))
 
 
+def _refuse_constant(ones: Array, zeros: Array, response: Response) -> None:
+    if ones.all() or zeros.all():
+        y = np.asarray(response.y)
+        what = "all successes" if ones.all() else "all failures"
+        value = repr(y[response.which[0]].item()) if y.ndim == 1 and len(response.which) else what
+        raise DataError("", f"y is constant: every row is {value}, nothing to model")
+
+
 def _binomial(design: Cells, names: list[str], offset: bool, response: Response) -> Model:
     ones, zeros = trials(response.y, response.which)
-    if ones.all() or zeros.all():
-        raise DataError("", f"y is constant: every row is a {'success' if ones.all() else 'failure'}, nothing to model")
+    _refuse_constant(ones, zeros, response)
     model = _single(design, names, offset, ones, ~ones & ~zeros, response.which)
     table = np.asarray(response.y)
     found = labels(response.y)[1] if table.ndim == 1 and table.dtype.kind not in "f" else ()
@@ -199,8 +206,7 @@ def _counts(design: Cells, names: list[str], offset: bool, response: Response) -
 
 def _log_binomial(design: Cells, names: list[str], offset: bool, response: Response) -> Model:
     ones, zeros = trials(response.y, response.which)
-    if ones.all() or zeros.all():
-        raise DataError("", f"y is constant: every row is a {'success' if ones.all() else 'failure'}, nothing to model")
+    _refuse_constant(ones, zeros, response)
     return _single(design, names, offset, np.zeros(len(ones)), ~zeros, response.which)
 
 

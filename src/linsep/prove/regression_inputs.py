@@ -87,7 +87,7 @@ def gather(X: Any, y: Any, options: dict[str, Any]) -> Given:
         raise DataError("", f"X has {n} rows but y has {len(y)}")
     which = _counted(options["weights"], n)
     if family in ("binomial", "log-binomial") and np.asarray(y).ndim == 2 and np.asarray(y).shape[1] == 2:
-        which = which[numbers(y)[which].sum(axis=1) != 0]
+        which = which[numbers(y)[which].any(axis=1)]
     strata = None if options["strata"] is None else _groups(options["strata"], n, "strata")
     if strata is not None and family not in ("conditional", "cox"):
         raise ParameterError("strata", "groups", f"None for the family {family}; conditional and cox have strata")
@@ -134,7 +134,16 @@ def _groups(values: Any, n: int, what: str) -> Array:
     column = np.asarray(values)
     if column.shape != (n,):
         raise DataError("", f"{what} must be {n} labels, one for every row, got shape {column.shape}")
+    _refuse_gap(column, what)
     return column
+
+
+def _refuse_gap(column: Array, what: str) -> None:
+    """Refuse labels that are missing."""
+    if column.dtype.kind in "fO":
+        gap = next((i for i, value in enumerate(column.tolist()) if value is None or value != value), None)
+        if gap is not None:
+            raise DataError(f"row {gap}", f"{what} has no value; drop the row or fill the gap")
 
 
 def _factors(absorb: Any, X: Any) -> tuple[Factor, ...]:
@@ -153,8 +162,7 @@ def _factors(absorb: Any, X: Any) -> tuple[Factor, ...]:
                 raise ParameterError("absorb", each, "a list of arrays, one label for every row, where X is no frame")
             name, column = each, _column(X, each)
         column = np.asarray(column)
-        if column.dtype == object and any(value is None or value != value for value in column.tolist()):
-            raise DataError("", f"the factor {name!r} has gaps")
+        _refuse_gap(column, f"the factor {name!r}")
         levels, codes = np.unique(column, return_inverse=True)
         found.append(Factor(str(name), codes.ravel(), tuple(levels.tolist())))
     return tuple(found)
@@ -233,6 +241,9 @@ def _coded(frame: Any) -> tuple[Any, list[str]]:
     for name in frame.columns:
         series = frame[name]
         values = np.asarray(series)
+        if values.dtype.kind == "M":
+            _refuse_gap(np.where(np.isnat(values), np.nan, 0.0), f"column {str(name)!r}")
+            values = days(values)
         if values.dtype.kind in "biuf":
             columns.append(values)
             names.append(str(name))
@@ -312,6 +323,8 @@ def _materialized(terms: str, frame: Any, columns: list[str]) -> tuple[Any, list
         missing = [str(name) for name in parsed.required_variables if str(name) not in columns]
         if missing:
             raise unknown(sorted(missing)[0], columns)
+        for name in sorted(map(str, parsed.required_variables)):
+            _refuse_gap(np.asarray(frame[name].isna().map({True: None, False: 0}), dtype=object), f"column {name!r}")
         wide = sum(frame[str(name)].nunique() for name in parsed.required_variables if _is_words(frame[str(name)]))
         matrix = model_matrix(parsed, frame, output="sparse" if wide > _WIDE else "numpy", na_action="raise")
     except DataError:
@@ -323,6 +336,13 @@ def _materialized(terms: str, frame: Any, columns: list[str]) -> tuple[Any, list
     if wide > _WIDE:
         return sp.csr_array(matrix.__wrapped__), names
     return np.ascontiguousarray(np.asarray(matrix)), names
+
+
+def days(dates: Array) -> Array:
+    """Return dates as days since 1970-01-01: whole numbers, or floats where they have a time of the day."""
+    seconds = dates.astype("datetime64[us]").astype(np.int64)
+    whole = seconds % 86_400_000_000 == 0
+    return seconds // 86_400_000_000 if whole.all() else seconds / 86_400_000_000
 
 
 def _is_words(series: Any) -> bool:

@@ -50,13 +50,14 @@ def _known(table: Any) -> dict[str, Spec]:
     for name in table.columns:
         cells = np.asarray(table[name])
         words = cells.dtype.kind not in "biuf" and not isinstance(cells[:1].tolist()[0], Decimal)
+        dated = {"kind": "date:iso"} if name in getattr(table, "dates", ()) else {}
         if not words:
-            found[name] = {"column": name}
+            found[name] = {"column": name, **dated}
         levels = dict.fromkeys(cells.tolist())
         if len(levels) > _MANY and not words:
             continue
         for level in levels:
-            spec = {"column": name, "level": str(level)} if words else {"column": name, "equals": str(level)}
+            spec = {"column": name, "level": str(level)} if words else {"column": name, **dated, "equals": str(level)}
             for base, form in itertools.product((name, f"C({name})"), ("{}[T.{}]", "{}[{}]")):
                 found.setdefault(form.format(base, level), spec)
             found.setdefault(f"{name}={level}", spec)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -13,6 +12,7 @@ import numpy as np
 from linsep.problem import Array
 from linsep.prove.cone import Face, whole
 from linsep.prove.contrasts import contrast
+from linsep.prove.notebook_tables import notebook_html
 from linsep.prove.regression_documents import certificate, check_claims, document, response_of
 from linsep.prove.regression_families import Model
 from linsep.prove.regression_inputs import Given, gather
@@ -492,9 +492,6 @@ class Separation:
 
     def _repr_html_(self) -> str:
         rows = list(zip(self.names, self.statuses, self.direction, strict=True))[: self.listed]
-        cell = "<tr><td>{}</td><td>{}</td><td style='text-align:right'>{}</td></tr>".format
-        cells_ = "".join(cell(html.escape(name), html.escape(status), step) for name, status, step in rows)
-        return (
-            f"<p><b>{html.escape(MEANING[self.kind])}</b>; {len(self.separated)} of {len(self._given.which)} rows "
-            f"separated</p><table><tr><th>coefficient</th><th>status</th><th>direction</th></tr>{cells_}</table>"
-        )
+        said = f"{MEANING[self.kind]}; {len(self.separated):,} of {len(self._given.which):,} rows separated"
+        proof = "Every status is proved in exact arithmetic; check() verifies it."
+        return notebook_html(said, proof, rows, ("coefficient", "status", "direction"))

@@ -22,8 +22,9 @@ import numpy as np
 
 from linsep.clock import Clock, OutOfTime
 from linsep.data.conversions import to_floats
+from linsep.data.scratch import some_rows
 from linsep.learn.surveys import squared_norms
-from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
+from linsep.problem import Array, Dense, Floats, Rows, Sparse
 from linsep.prove import faces
 from linsep.prove.case import Case, Certificate, Contradiction, FloatSearch, Limits, Plane, Strategy
 from linsep.prove.claims import Data, Separator, Verdict
@@ -142,7 +143,7 @@ def after_planes_of_one_column(case: Case, clock: Clock) -> Certificate | None:
             return None
         inner = Separator(np.zeros(data.n_features), 1.0 if data.offset and y.any() else -1.0 * data.offset)
         return case.confirmed("separable", with_peelings(data, peelings, inner), None)
-    known = reduced(data._replace(rows=take(data.rows, left), y=y), clock)
+    known = reduced(data._replace(rows=some_rows(data.rows, left), y=y), clock)
     rest = Case(known.data, case.limits)
     found = by_descent(rest, clock) or by_newton(rest, clock) or by_nearest_point(rest, clock)
     if isinstance(found, Plane):
@@ -206,7 +207,7 @@ def of_two_classes(case: Case, clock: Clock) -> Certificate | None:
     for a, b in nearest_classes(data)[: 2 * data.classes]:
         which = np.flatnonzero((data.y == a) | (data.y == b))
         codes = (data.y[which] == b).astype(np.intp)
-        pair = Case(data._replace(rows=take(data.rows, which), y=codes, classes=2), case.limits)
+        pair = Case(data._replace(rows=some_rows(data.rows, which), y=codes, classes=2), case.limits)
         found = by_newton(pair, clock) or by_nearest_point(pair, clock)
         if isinstance(found, Contradiction):
             exact = faces.exact_multipliers(pair.data, found, clock)

@@ -11,11 +11,13 @@ import numpy as np
 from linsep.clock import Clock
 from linsep.data.labels import at_least_two_classes, check_same_length, class_labels
 from linsep.data.matrices import as_matrix, refuse_not_finite, to_rows
+from linsep.data.scratch import IN_MEMORY
+from linsep.data.source import Source
 from linsep.data.threads import quiet_algebra
 from linsep.errors import ParameterError
 from linsep.problem import Rows
 from linsep.prove import rationals
-from linsep.prove.checking import table_of
+from linsep.prove.checking import table_from, table_of
 from linsep.prove.claims import Data, Separator, Verdict
 from linsep.prove.fast_check import separates
 from linsep.prove.given_numbers import BINARY, DECIMAL, held, is_exact, unrounded
@@ -23,7 +25,12 @@ from linsep.prove.search import decide
 
 
 def separate(
-    X: Any, y: Any, *, fit_intercept: bool = True, time_limit: float | None = None, values: str = BINARY
+    X: Any,
+    y: Any = None,
+    *,
+    fit_intercept: bool = True,
+    time_limit: float | None = None,
+    values: str | None = None,
 ) -> Verdict:
     """Decide whether some plane separates the classes, and prove it.
 
@@ -33,20 +40,22 @@ def separate(
 
     Parameters
     ----------
-    X : array-like or sparse matrix of shape (n, d)
-        Any real numbers; not copied.
+    X : array-like or sparse matrix of shape (n, d), or Source
+        Any real numbers; not copied. Rows of a source, which `read` returns, are parsed once, and kept in temporary
+        files if they are many: the memory does not grow with them.
     y : array-like of shape (n,)
-        Labels of any hashable type, at least two different ones. More than two classes are separable when one weight
-        vector and offset per class give the true class of every row the strictly highest score.
+        Labels of any hashable type, at least two different ones; None for a source, which has its own. More than two
+        classes are separable when one weight vector and offset per class give the true class of every row the strictly
+        highest score.
     fit_intercept : bool, default=True
         Whether planes may have an offset, or go through the origin.
     time_limit : float, default=None
         Seconds after which to give up with the verdict "unknown". Its ``bracket`` then bounds the largest margin.
         The clock is looked at between steps, and no step is begun that seems too long; but what has to be compiled, at
         the first call ever, is compiled.
-    values : {"binary", "decimal"}, default="binary"
+    values : {"binary", "decimal"}, default=None
         Whether a float is the number it stores, or the shortest decimal that reads back as it: 0.1 + 0.2 is 0.3 in
-        decimals only.
+        decimals only. By default numbers in a text file are decimals, and all others binary.
 
     Returns
     -------
@@ -67,8 +76,14 @@ def separate(
     """
     if time_limit is not None and not time_limit >= 0:
         raise ParameterError("time_limit", time_limit, "a number of seconds not below 0")
-    if values not in (BINARY, DECIMAL):
+    if values not in (None, BINARY, DECIMAL):
         raise ParameterError("values", values, "'binary' or 'decimal'")
+    if isinstance(X, Source):
+        from linsep.prove.exact_text import default_values  # which loads pyarrow
+
+        values = values or default_values(X)
+    values = values or BINARY
+    X, y = table_from(X, y, values)
     X = unrounded(X)
     exact = is_exact(X)
     X = X if exact else as_matrix(X)
@@ -76,20 +91,24 @@ def separate(
     check_same_length(X, y)
     classes, codes = at_least_two_classes(y)
     offset, names = bool(fit_intercept), tuple(classes.tolist())
-    codes = codes.astype(np.intp)
+    codes = codes.astype(np.intp, copy=False)
+
+    clock = Clock(time_limit)
 
     def search(rows: Rows) -> Verdict:
         data = Data(rows, codes, X.shape[1], len(names), offset)
         try:
             with quiet_algebra():
-                return decide(data, names, Clock(time_limit))
+                return decide(data, names, clock)
         except FloatingPointError:
             refuse_not_finite(X, np.zeros(0))
 
     if not exact and (values == BINARY or X.dtype.kind != "f"):
         return replace(search(to_rows(X)), values=values)
-    if not exact and not np.isfinite(X.data if hasattr(X, "indptr") else X).all():
-        refuse_not_finite(X, np.zeros(0))
+    if not exact and (X.data if hasattr(X, "indptr") else X).nbytes > IN_MEMORY:
+        quick = rationals.decide_quickly(X, values, offset, codes, search)
+        if quick is not None:
+            return quick
     found = held(X, values, offset=offset)
     if found is None:
         return rationals.decide(X, values, offset, codes, search)
