@@ -63,9 +63,9 @@ class Learners(Planes):
         ),
     ] = None
     mistake: Annotated[
-        Literal["violation", "prediction"] | None,
+        Literal["violation", "prediction"],
         _own("perceptron: update unless y·s > 0 (violation), or only if the predicted label is wrong (prediction)."),
-    ] = None
+    ] = "violation"
     variant: Annotated[Literal["pa", "pa1", "pa2"] | None, _own("passive-aggressive: how far to move.")] = None
     C: Annotated[float | None, _own("passive-aggressive: aggressiveness.", "--C")] = None
     kernel: Annotated[Literal["rbf", "poly", "linear"] | None, _own("kernel: which one.")] = None
