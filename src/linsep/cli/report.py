@@ -31,7 +31,7 @@ class Study:
         ),
     ] = 60.0
     random_state: Annotated[
-        int, typer.Option(metavar="SEED", min=0, help="Seed of what is random.", rich_help_panel=DECIDING)
+        int, typer.Option(metavar="SEED", min=0, help="Random seed.", rich_help_panel=DECIDING)
     ] = 0
 
 
