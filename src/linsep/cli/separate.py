@@ -21,7 +21,7 @@ _CANCEL_TWO = (
     "With these weights, the rows of the two classes add up to the same point, so the same point would have to lie on "
     "both sides of the plane."
 )
-_CANCEL = "With these weights, class by class, the rows and their rivals cancel, so no weight vectors are right on all of them."
+_CANCEL = "With these weights, class by class, the rows and their rivals cancel: no weight vectors are right on all."
 
 
 @dataclass(frozen=True)
