@@ -46,6 +46,7 @@ lint: .venv/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python docs/words.py
 
 test: lint
 	$(BIN)/python -m pytest -n 2

@@ -1,4 +1,4 @@
-"""What linsep does, in a minute: a proof, a refutation, a stream, a report. Every step is a command you can type.
+"""What linsep does, in a minute: the story of a messy table. Every step is a command that you can type.
 
 Run it with ``make demo``, or with ``python examples/demo.py [FOLDER]``; figures and report go to FOLDER (``demo``).
 """
@@ -32,32 +32,33 @@ def run(command: str) -> None:
 
 
 def main(folder: Path) -> None:
-    """Prove, refute, learn, tell."""
+    """Tell the story of a table: the verdict, the rows in the way, the regression, the learner, the report."""
     started = time.perf_counter()
     folder.mkdir(parents=True, exist_ok=True)
-    setosa, iris = (os.path.relpath(EXAMPLES / name) for name in ("setosa.csv", "iris.csv"))
+    setosa, orders = (os.path.relpath(EXAMPLES / name) for name in ("setosa.csv", "orders.csv"))
+    table = f"{orders} --encoding latin-1 --target returned --missing indicator --ignore date --ignore town"
 
-    say("1  Separable: proved and drawn", "Is there a plane between setosa and the other irises? The first answer "
-        "compiles what it needs, once.")  # fmt: skip
-    run(f"linsep separate {setosa} --proof {folder}/proof.json")
-    run(f"linsep verify {folder}/proof.json {setosa}")
-    run(f"linsep fit {setosa} --model {folder}/setosa.linsep")
+    say("1  A messy table", "Semicolons, decimal commas, percent signs, row numbers, words and gaps: which orders come "
+        "back? The first answer compiles some functions, once.")  # fmt: skip
+    run(f"head -n 4 {orders}")
+    run(f"linsep separate {table} --proof {folder}/proof.json")
+    run(f"linsep verify {folder}/proof.json {orders}")
+
+    say("2  How far from separable, and which rows?", "The fewest errors of any plane, proved from both sides.")
+    run(f"linsep errors {table} 2> {folder}/notes.txt")
+
+    say("3  The regression view", "Does a logistic regression on this table have a finite answer?")
+    run(f"linsep separation {table} 2> {folder}/notes.txt")
+
+    say("4  The learner and its bound", "On separable rows the perceptron must stop; the theorem says when.")
+    run(f"linsep fit {setosa} --no-shuffle --trace --model {folder}/setosa.linsep")
     run(f"linsep show {folder}/setosa.linsep {setosa} --out {folder}/figures")
 
-    say("2  Not separable: refuted", "Versicolor and virginica: no plane, and these rows prove it.")
-    run(f"grep -v setosa {iris} | linsep separate -")
-
-    say(
-        "3  A stream",
-        "Two hundred thousand rows through a pipe, learned as they come; on a terminal with a progress bar.",
-    )
-    run(f"linsep generate - --n 200000 --d 20 --margin 0.02 | linsep fit - --max-iter 5 --model {folder}/stream.linsep")
-
-    say("4  A report", "All there is to know about a file, on one page that needs no network.")
+    say("5  The report", "Everything about a file on one page, with its proofs and a checker that runs in the browser.")
     run(f"linsep report {setosa} --out {folder}/report.html")
 
     console.print(f"\nOpen [bold]{(folder / 'report.html').resolve()}[/] in a browser.", soft_wrap=True)
-    console.print(f"Figures are in [bold]{folder}/figures[/]. All of it took {time.perf_counter() - started:.0f} s.")
+    console.print(f"Figures are in [bold]{folder}/figures[/]. The demo took {time.perf_counter() - started:.0f} s.")
 
 
 if __name__ == "__main__":
