@@ -1,12 +1,19 @@
 """The checker in the browser agrees with Python's on proofs that hold and on forged ones, and needs no network."""
 
+import base64
 import csv
 import hashlib
 import inspect
 import io
 import json
 import random
+import re
 import shutil
+import subprocess
+import sys
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -319,6 +326,52 @@ def test_a_report_checks_its_own_proof(browser, reported):
     assert "every plane has rows on the wrong side" in shown.text_content(".check-verdict")
     assert said == []
     shown.context.close()
+
+
+def test_a_report_checks_all_its_proofs(browser, tmp_path):
+    """About a table with words, decimals, quotes and semicolons, carried by the page or dropped onto it."""
+    rows = ["size;color;kind", '0,1;red;"a;b"', '0,3;"dark ""blue""";c', "0,2;red;c", '0,25;red;"a;b"', "0,4;green;c"]
+    rows += ["0,1;red;c", '0,5;green;"a;b"', '0,6;"dark ""blue""";"a;b"']
+    data, path = tmp_path / "data.csv", tmp_path / "report.html"
+    data.write_text("\n".join(rows) + "\n")
+    with pytest.raises(SystemExit) as left:
+        main(["report", str(data), "--out", str(path), "--quiet"])
+    assert left.value.code == 0
+    page = path.read_text()
+    assert [*re.findall(r'id="linsep-proof-([^"]+)"', page)] == ["verdict", "fewest-errors", "separation"]
+    dropped = re.sub(r'<script type="application/json" id="linsep-data">.*?</script>', "", page, flags=re.S)
+    (tmp_path / "dropped.html").write_text(dropped)
+    (tmp_path / "other.csv").write_text(data.read_text().replace("0,25", "0,26"))
+    for name in ("report.html", "dropped.html"):
+        shown, said = opened(browser, tmp_path / name)
+        for host in shown.query_selector_all(".check"):
+            for file, holds in (("data.csv", "true"), ("other.csv", "false")):
+                if name == "dropped.html":
+                    host.query_selector("input[type=file]").set_input_files(tmp_path / file)
+                else:
+                    holds = "true"
+                    host.query_selector("[data-do=check]").click()
+                found = host.wait_for_selector(".check-verdict:is([data-holds=true], [data-holds=false])")
+                assert found.get_attribute("data-holds") == holds, found.text_content()
+                host.query_selector("[data-do=check]:not([disabled])")
+                found.evaluate("(node) => node.remove()")
+        assert said == []
+        shown.context.close()
+    with saved(page) as folder:  # what the page offers to take away
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", "linsep_check.py", "fewest-errors.json", str(data)],
+            cwd=folder, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@contextmanager
+def saved(page):
+    """Save the files that a page offers."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in re.findall(r'download="([^"]+)" href="data:[^;]+;base64,([^"]+)"', page):
+            (Path(folder) / name).write_bytes(base64.b64decode(text))
+        yield folder
 
 
 @pytest.mark.parametrize(("old", "new"), [

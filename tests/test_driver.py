@@ -22,7 +22,7 @@ from linsep import Perceptron, fit_source, load, read, save, teacher
 from linsep.clock import Cancelled, Clock
 from linsep.learn.driver import fit
 from linsep.learn.hypotheses import Keeper
-from linsep.learn.passes import Hooks, State
+from linsep.learn.passes import Hooks, Search, State
 from linsep.learn.problems import array_problem, source_problem, windows
 from linsep.problem import Stop, Weights
 
@@ -242,14 +242,16 @@ def small_problem(parameters):
 def test_a_proof_ends_a_run():
     asked = []
 
-    def prover(state):
+    def prover(problem, state):
         asked.append(len(state.ledger.passes))
-        return "a proof" if len(asked) == 4 else None
+        assert problem.machines == 1
+        return Search(0.5, "a proof" if len(asked) == 4 else None) if len(asked) % 2 == 0 else None
 
     parameters = Perceptron(max_iter=50)._parameters(0)
     found = fit(small_problem(parameters), parameters, State(Weights.zero(1, 3), Keeper()), Hooks(prover=prover))
-    assert asked == [1, 2, 3, 4]
-    assert (found.run.stop, found.refutation, len(found.run.passes)) == (Stop.NOT_SEPARABLE, "a proof", 4)
+    assert asked == [0, 1, 2, 3]
+    assert (found.run.stop, found.proof, len(found.run.passes)) == (Stop.NOT_SEPARABLE, Search(0.5, "a proof"), 3)
+    assert [entry.proof_work for entry in found.run.passes] == [0.5, 0.0, 0.5]
 
 
 def test_a_clock_ends_a_run():

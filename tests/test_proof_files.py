@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
+from javascript import judged
 from linsep import read, separate, to_json, verify
 from linsep.prove import schema
 from linsep.prove.fingerprints import Fingerprint
@@ -273,10 +274,11 @@ def test_the_schema_is_one():
 def test_the_examples_of_the_page_hold(tmp_path, checker):
     page = (Path(__file__).parent.parent / "docs" / "proof-format.md").read_text()
     examples = re.findall(r"```text\n(.*?)```\n\n```json\n(.*?)```", page, re.S)
-    assert len(examples) == 3
+    assert len(examples) == 4
     for text, proof in examples:
         (tmp_path / "data.csv").write_text(text)
         (tmp_path / "proof.json").write_text(proof)
         assert checker(tmp_path / "proof.json", tmp_path / "data.csv").returncode == 0
         X, y = read(tmp_path / "data.csv").to_arrays()
         assert verify(proof, X, y)
+        assert [holds for holds, _ in judged([proof], X, y)] == [True]

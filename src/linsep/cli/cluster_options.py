@@ -133,9 +133,9 @@ class Place:
 
     def fingerprint(self, verdict: Verdict, source: Source) -> dict[str, Any]:
         """Return the name of the data for a proof of the verdict; the rows are read here once more."""
-        from linsep.cluster.verdicts import fingerprint
+        from linsep.prove.exact_text import fingerprint_of
 
-        return fingerprint(source, verdict)
+        return fingerprint_of(source, verdict)
 
 
 class Picked(dict[int, Any]):

@@ -10,6 +10,7 @@ import typer
 from linsep.cli.inputs import check_place, open_model
 from linsep.cli.options import Screen, flag, grouped
 from linsep.cli.screen import count, headline, result
+from linsep.data.places import masked
 
 _ENDINGS = {
     ".linsep": "linsep",
@@ -38,7 +39,7 @@ def convert(
     from linsep.models.exchange import to_liblinear, to_onnx
     from linsep.models.files import save
 
-    kind = to or _ENDINGS.get(os.path.splitext(out)[1].lower())
+    kind = to or _ENDINGS.get(os.path.splitext(masked(out))[1].lower())
     if kind is None:
         raise typer.BadParameter(f"{out} could be anything: say --to linsep, liblinear or onnx")
     check_place(out, model)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
@@ -14,6 +14,7 @@ import typer
 from linsep.cli.inputs import blocks, open_like
 from linsep.cli.options import ReadingAgain, Screen, flag
 from linsep.cli.screen import count, facts_table, headline, result
+from linsep.data.places import is_url
 
 
 @dataclass(frozen=True)
@@ -31,9 +32,10 @@ def draw(model: Any, data: list[str], reading: ReadingAgain, screen: Screen, pic
     import matplotlib as mpl
 
     mpl.use("Agg")  # files only: no window, no screen needed
-    folder, image = Path(pictures.out), pictures.image
-    if folder.exists() and not folder.is_dir():
-        raise ValueError(f"{pictures.out}: is a file, not a folder")
+    out, image = pictures.out, pictures.image
+    folder = out.rstrip("/") or "/"
+    if not is_url(out) and os.path.exists(out) and not os.path.isdir(out):
+        raise ValueError(f"{out}: is a file, not a folder")
     X, y = _rows(model, data, reading)
     written: list[str] = []
     left_out: dict[str, str] = {}
@@ -45,17 +47,17 @@ def draw(model: Any, data: list[str], reading: ReadingAgain, screen: Screen, pic
             except ValueError as error:  # not all models and rows have all figures: say why
                 left_out[name] = str(error)
                 continue
-            path = folder / (f"{name}.{image}" if name != "run" else "run.gif")
+            path = f"{folder}/{name}.{image}" if name != "run" else f"{folder}/run.gif"
             if name != "run":
                 _write(drawn.figure_, path, image)
-            written.append(str(path))
+            written.append(path)
     if not written:
         raise ValueError(next(iter(left_out.values())))
     facts = {"command": "show", "data": data, "rows": X.shape[0], "figures": written, "left_out": left_out}
 
     def show(console: Any) -> None:
-        console.print(headline(pictures.out, f": {count(len(written), 'figure')}"))
-        lines = {Path(path).name: "written" for path in written}
+        console.print(headline(out, f": {count(len(written), 'figure')}"))
+        lines = {os.path.basename(path): "written" for path in written}
         console.print(facts_table(lines | {name: f"left out: {reason}" for name, reason in left_out.items()}))
 
     result(facts, screen, show)
@@ -75,7 +77,7 @@ def _rows(model: Any, data: list[str], reading: ReadingAgain) -> tuple[Any, Any]
 
 
 def _figures(
-    model: Any, X: Any, y: Any, folder: Path, style: str, animate: bool
+    model: Any, X: Any, y: Any, folder: str, style: str, animate: bool
 ) -> Iterator[tuple[str, Callable[[], Any]]]:
     """Yield the name of every figure and a function that draws it."""
     import linsep
@@ -115,7 +117,7 @@ def _figures(
     yield "theorem", theorem
     yield "bracket", bracket
     if animate:
-        yield "run", lambda: _film(linsep.animate(model, X, y, folder / "run.gif", style=style))
+        yield "run", lambda: _film(linsep.animate(model, X, y, f"{folder}/run.gif", style=style))
 
 
 def _film(film: Any) -> Any:
@@ -126,13 +128,14 @@ def _film(film: Any) -> Any:
     return film
 
 
-def _write(figure: Any, path: Path, image: str) -> None:
+def _write(figure: Any, path: str, image: str) -> None:
     """Write a figure whole or not at all, and close it."""
     import matplotlib.pyplot as plt
 
     from linsep.data.atomic import replacing
 
-    path.parent.mkdir(parents=True, exist_ok=True)
+    if not is_url(path):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
     buffer = io.BytesIO()
     figure.savefig(buffer, format=image, dpi=150)
     plt.close(figure)

@@ -12,8 +12,9 @@ from linsep.cli.cluster_options import Place, mixing_facts, mixing_lines
 from linsep.cli.inputs import check_place, kinds, kinds_line, open_data
 from linsep.cli.learners import ONLINE, Learners, read_weights, start_from, trace_facts, trace_lines
 from linsep.cli.options import OUTPUT, READING, Data, Reading, Screen, flag, grouped
+from linsep.cli.run_proofs import proof_facts, proof_line, said_of_proof, write_proof
 from linsep.cli.screen import Meter, count, facts_table, headline, meter, result
-from linsep.wording import STOPPED
+from linsep.wording import STOPPED, outlook_words
 
 if TYPE_CHECKING:
     from linsep.data.source import Source
@@ -92,6 +93,9 @@ class Learning(Learners):
         float | None,
         typer.Option(metavar="MARGIN", help="Stop when no plane can have this margin.", rich_help_panel=_STOPPING),
     ] = None
+    prove: Annotated[
+        bool, flag("--prove/--no-prove", "Stop when it is proved that no plane separates the rows.", _STOPPING)
+    ] = True
 
     scale: Annotated[
         Literal["none", "unit", "standard"],
@@ -123,6 +127,10 @@ class Learned:
         str, typer.Option("--model", "-m", metavar="OUT", help="File for the model.", rich_help_panel=OUTPUT)
     ] = "model.linsep"
     invert: Annotated[bool, flag("--invert", "Keep the names of hashed features.", OUTPUT)] = False
+    proof: Annotated[
+        str | None,
+        typer.Option(metavar="OUT", help="File for the proof that no plane separates.", rich_help_panel=OUTPUT),
+    ] = None
     positive: Annotated[
         str | None, typer.Option(metavar="LABEL", help="The label to learn as +1.", rich_help_panel=READING)
     ] = None
@@ -174,7 +182,7 @@ def fit(
     if learning.sample_weight is not None:
         reading = replace(reading, ignore=[*(reading.ignore or ()), learning.sample_weight])
     source = open_data(data, reading, screen, positive=positive, invert=learned.invert)
-    for path in (learned.model, saving.checkpoint):
+    for path in (learned.model, saving.checkpoint, learned.proof):
         check_place(path, *data)
     given = {} if learning.initial is None else start_from(learner, learning.initial)
     if learning.sample_weight is not None:
@@ -193,6 +201,8 @@ def fit(
     if hasattr(learner, "warm_start"):
         learner.warm_start = False  # it was this run that went on, not those of the saved model
     save(learner, learned.model)
+    write_proof(learner, source, learned.proof)
+    about["proof"] = learned.proof
     facts = _facts(learner, source, about) | trace_facts(learner, learned.coef, learned.trace)
     if learned.trace:
         facts["bound"] = _bound(learner, source, learning)
@@ -225,6 +235,7 @@ def _facts(learner: Any, source: Source, about: dict[str, Any]) -> dict[str, Any
         "seconds": about["seconds"],
         "megabytes_per_second": size / passing / 1e6 if passing > 0 else None,
         **{name.rstrip("_"): getattr(learner, name) for name in certified if hasattr(learner, name)},
+        **proof_facts(learner, about["proof"]),
         **mixing_facts(learner),
     }
 
@@ -243,6 +254,7 @@ def _display(console: Any, learner: Any, source: Source, facts: dict[str, Any]) 
         "time": f"{facts['seconds']:.2f} s" + (f", {speed:,.1f} MB/s" if large and speed else ""),
     }
     lines |= mixing_lines(learner) | trace_lines(facts)
+    lines["proof"] = proof_line(facts)
     if facts["scale"] != "none":
         lines["scale"] = f"{facts['scale']} in training; weights, margin and R are in the units of the file"
     files = source.files
@@ -286,9 +298,14 @@ def _stream(learner: Any, source: Source, watching: Meter, **how: Any) -> None:
         watching.rows = before[1] + visited
         position = source.position
         watching.bytes = number * (size or 0) + position
-        watching.show(position, size, f"pass {number + 1}/{learner.max_iter:,}  {mistakes:,} mistakes")
+        watching.show(position, size, f"pass {number + 1}/{learner.max_iter:,}  {mistakes:,} mistakes{said[0]}")
 
-    fit_source(learner, source, watch=watch, **how)
+    said = [""]  # what is known of a run once it is proved that some plane separates the rows
+
+    def outlook(allowed: float, margin: float) -> None:
+        said[0] = outlook_words(allowed, margin)
+
+    fit_source(learner, source, watch=watch, outlook=outlook, **how)
 
 
 def _bound(learner: Any, source: Source, learning: Learning) -> int | float | None:
@@ -310,7 +327,8 @@ def _hold(learner: Any, source: Source, given: dict[str, Any]) -> int:
 
     X, y = source.to_arrays()
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=r"max_(iter|updates)=\d+ ended the run")  # the report says it
+        # the report says it
+        warnings.filterwarnings("ignore", message=r"max_(iter|updates)=\d+ ended the run|stopped: ")
         remember(learner.fit(X, y, **given), source)
     return int(X.shape[0])
 
@@ -335,6 +353,8 @@ def _advice(reason: str, wrong: int, learner: Any) -> list[str]:
         return [
             f"No plane keeps a margin of {learner.target_margin:g} from these rows: that is proved by the mistakes."
         ]
+    if reason == "not_separable":
+        return [said_of_proof(learner)]
     if reason in ("max_iter", "max_updates"):
         option = "--" + reason.replace("_", "-")
         return [

@@ -11,6 +11,7 @@ import typer
 
 from linsep.cli.options import Reading, ReadingAgain, Screen
 from linsep.cli.screen import count, plain_text, result
+from linsep.data.places import elsewhere, is_url, masked, open_bytes
 
 if TYPE_CHECKING:
     from linsep.data.source import Source
@@ -19,6 +20,13 @@ if TYPE_CHECKING:
 def check_place(path: str | None, *inputs: str) -> None:
     """Refuse a file that could not be written, or that would replace an input, before hours of work and not after."""
     if path is None or path == "-":
+        return
+    if is_url(path):
+        if path in inputs:
+            raise ValueError(f"{masked(path)}: is read by this command; name another file for the output")
+        place = elsewhere(path)
+        assert place is not None
+        place.check_writable()
         return
     for pattern in inputs:
         for name in glob.glob(pattern) or [pattern]:
@@ -98,7 +106,7 @@ def open_model(path: str) -> Any:
     from linsep.models.files import load_plain
     from linsep.models.perceptron import Perceptron
 
-    with open(path, "rb") as file:
+    with open_bytes(path) as file:
         text = file.read(12) == b"solver_type "
     return read_liblinear(path, Perceptron) if text else load_plain(path)
 

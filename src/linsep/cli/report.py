@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from linsep.cli.inputs import all_at_once, check_place, kinds, kinds_line, open_data
+from linsep.cli.inputs import check_place, kinds, kinds_line, open_data
 from linsep.cli.options import DECIDING, OUTPUT, Data, Planes, Reading, Screen, grouped
 from linsep.cli.screen import count, facts_table, headline, result
 
@@ -59,14 +59,17 @@ def report(data: Data, planes: Planes, about: Study, html: Html, *, screen: Scre
     from linsep.data.atomic import replacing
     from linsep.pages.reporting.page import page
     from linsep.pages.reporting.study import study
+    from linsep.prove.exact_text import default_values, exact_table, reading_of
 
     mpl.use("Agg")  # files only: no window, no screen needed
     started = time.perf_counter()
     check_place(html.out, *data)
     source = open_data(data, reading, screen)
-    X, y = all_at_once(source)
+    values = default_values(source)
+    X, y = exact_table(source, values)
     names = list(source.names) if source.names is not None and len(source.names) == X.shape[1] else None
-    found = study(X, y, fit_intercept=planes.has_offset, feature_names=names, **asdict(about))
+    options = {"feature_names": names, "reading": reading_of(source), "values": values, **asdict(about)}
+    found = study(X, y, fit_intercept=planes.has_offset, **options)
     written = page(found, html.title or os.path.basename(source.files[0].name))
     with replacing(html.out) as file:
         file.write(written.encode())

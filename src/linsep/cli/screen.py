@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from linsep.cli.options import Screen
+from linsep.data.places import masked
 
 _PLAINER = {
     "≈": "~",
@@ -50,14 +51,27 @@ def result(facts: Mapping[str, Any], screen: Screen, show: Callable[[Any], None]
         if console.is_terminal:
             show(console)
             return
-        console = Plain(highlight=False, file=io.StringIO(), width=_ENDLESS, soft_wrap=True)
+        console = Plain(highlight=False, file=_Lines(encoding), width=_ENDLESS, soft_wrap=True)
         show(console)
         lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
         print("\n".join(clean(line.rstrip(), encoding) for line in lines))
 
 
+class _Lines(io.StringIO):
+    """Text that will be written in an encoding: tables are drawn with characters that it has."""
+
+    def __init__(self, encoding: str) -> None:
+        super().__init__()
+        self._written_as = encoding
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        """The name of the encoding."""
+        return self._written_as
+
+
 def clean(text: str, encoding: str = "utf-8") -> str:
-    r"""Return a text with control characters spelled out, and with none that the encoding cannot write.
+    r"""Return a text with control characters spelled out, with none that the encoding cannot write, without secrets.
 
     Examples
     --------
@@ -65,6 +79,7 @@ def clean(text: str, encoding: str = "utf-8") -> str:
     >>> clean("a\x1b[31mb"), clean("≈ 2 rows", "ascii")
     ('a\\x1b[31mb', '~ 2 rows')
     """
+    text = masked(text)
     text = "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
     try:
         text.encode(encoding)
@@ -85,7 +100,9 @@ def _plain(value: Any) -> Any:
         return _plain(value.tolist())
     if isinstance(value, float) and not math.isfinite(value):
         return None
-    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+    if isinstance(value, str):
+        return masked(value)
+    return value if value is None or isinstance(value, bool | int | float) else str(value)
 
 
 def headline(name: str, rest: str = "") -> Any:

@@ -11,6 +11,8 @@ from linsep.cli.inputs import check_place, open_data
 from linsep.cli.options import OUTPUT, Data, Reading, Screen, flag, grouped
 from linsep.cli.screen import count, facts_table, headline, result
 from linsep.cli.separation import verify_separation
+from linsep.data.atomic import replacing
+from linsep.data.places import is_url
 
 if TYPE_CHECKING:
     from linsep.data.source import Source
@@ -109,8 +111,8 @@ def _write_checker(path: str | None) -> None:
     from linsep.prove.standalone import program
 
     if path is not None:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(program())
+        with replacing(path) as file:
+            file.write(program().encode())
 
 
 def _as_written(how: dict[str, Any] | None, reading: Reading) -> dict[str, Any]:
@@ -135,7 +137,7 @@ def _outcome(text: str, content: dict[str, Any], source: Source, plain: bool) ->
     readable = reading is not None and not any("hashed" in column for column in reading["columns"])
     if source.layout is not None and source.layout.words and not source.layout.levels:
         readable = False  # which words there are shows when they are read
-    if not plain or not readable or any(path is None or path.endswith(".zst") for path in paths):
+    if not plain or not readable or any(path is None or is_url(path) or path.endswith(".zst") for path in paths):
         X, y = exact_table(source, content["values"])
         return check_document(text, X, y, plain=plain), X.shape
     content = {**content, "data": {**content["data"], "reading": reading}}

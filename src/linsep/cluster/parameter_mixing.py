@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -37,6 +37,7 @@ from linsep.cluster.shard_passes import (
     learn,
     look,
     squares,
+    swept,
 )
 from linsep.cluster.workers import ClusterError, Farm, adapting, repeat
 from linsep.data.labels import class_factors
@@ -82,7 +83,7 @@ def fit(
     ----------
     model : Perceptron or PassiveAggressive
         Its parameters say how to train; it is fitted in place. ``keep`` is "last" or "average". ``max_updates`` is
-        shared out evenly among the shards in every round.
+        shared out evenly among the shards in every round. ``prove`` looks for a proof unless rows are scaled.
     source : Source
         What `read` returns, of files that all workers can open under the same paths.
     client : distributed.Client
@@ -148,7 +149,9 @@ def fit(
         resumed = saved.load() if saved is not None and resume else None
         parameters = model._parameters(model._draw_seed() if resumed is None else resumed.seed)
         rounds = Rounds(farm, source, parameters, scale)
-        rounds.hooks = Hooks(watch, checkpoint=rounds.keeping(saved), evaluate=evaluate)
+        # workers have no rows but the scaled ones, which rounding has changed
+        prover = model._prover(parameters, asking=lambda _: rounds.ask) if scale == "none" else None
+        rounds.hooks = Hooks(watch, checkpoint=rounds.keeping(saved), prover=prover, evaluate=evaluate)
         fitted = _made(rounds, rounds.start(resumed), saved)
         adopted(model, source, fitted)
         model.mixing_ = rounds.mixing
@@ -169,7 +172,7 @@ def _made(rounds: Rounds, state: State, saved: Checkpoint | None) -> Fitted:
         done = f"; {made} round{'s' * (made != 1)} had been made" if made else ""
         if made and saved is not None:
             rounds.hooks.save(state, ended=True)
-            done += f"; resume from {saved.path}"
+            done += f"; resume from {saved.name}"
         elif made:
             done += "; with a checkpoint the run could be gone on with"
         if isinstance(error, ClusterError):
@@ -275,6 +278,11 @@ class Rounds(Passes):
         ledger.seconds = time.perf_counter() - started
         ledger.close(error)
         self.farm.release()  # what was made of it is held now
+
+    def ask(self, function: Callable[..., Any], told: Any) -> Iterator[Any]:
+        """Yield what a function of ``sweeps`` answers for all rows, each shard for its own."""
+        for answers in self.ready.ask(swept, (function, told)):
+            yield from answers
 
     def _orders(self, state: State, alone: bool) -> Orders:
         """Return what a round starts from."""

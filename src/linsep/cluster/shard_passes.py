@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from linsep.learn.parameters import Parameters
 from linsep.learn.passes import HeldOut, Hooks, State
 from linsep.learn.problems import Recipe, windows
 from linsep.learn.surveys import Survey, survey, together
+from linsep.models.proving import part_of
 from linsep.problem import Array, Batch, Floats, Problem, Weights
 
 
@@ -170,6 +172,12 @@ def held_wrong(ready: Ready, told: Judged) -> tuple[int, int]:
     for batch in ready.problem.batches:
         held.add(batch)
     return held.wrong(State(told.weights, Keeper()), told.on_plane), held.rows
+
+
+def swept(ready: Ready, told: tuple[Callable[..., Any], Any]) -> list[Any]:
+    """Return what a function of ``sweeps`` answers for the rows of a shard."""
+    function, about = told
+    return [function(part_of(batch, ready.problem.machines), about) for batch in ready.problem.batches]
 
 
 def look(ready: Ready, told: Judged) -> Survey:

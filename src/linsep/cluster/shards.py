@@ -15,6 +15,7 @@ import pyarrow as pa
 from linsep.data.byte_streams import File, ReadError
 from linsep.data.columnar import opened
 from linsep.data.numpy_files import mapped
+from linsep.data.places import exists, is_url, masked, open_bytes
 from linsep.data.source import Block, RereadError, Source
 
 Span = tuple[int, int] | None  # of a file: bytes of text, rows, row groups, batches; None for all of it
@@ -55,7 +56,7 @@ class Shard:
         path, span, _ = self.pieces[0]
         where = "" if span is None else f" from {span[0]} to {span[1]}"
         more = f" and {len(self.pieces) - 1} more" if len(self.pieces) > 1 else ""
-        return f"shard {self.number} ({path}{where}{more})"
+        return f"shard {self.number} ({masked(path)}{where}{more})"
 
     def read(self, source: Source) -> Iterator[Block]:
         """Yield the blocks of this shard, read as the source is; rows are numbered from 0."""
@@ -74,12 +75,14 @@ class Shard:
 def _placed(error: ReadError, file: File) -> ReadError:
     """Return what is wrong in part of a file with its line in the whole file, or say which machine lacks the file."""
     path = str(file.path)
-    if not os.path.exists(path):
+    if is_url(path):
+        path = file.name
+    elif not exists(path):
         return ReadError(path, f"no such file on {platform.node()}; all workers must find it under this path")
     line = re.match(re.escape(path) + r":(\d+)", error.where)
     if line is None or file.part is None:
         return error
-    number = int(line[1]) + _count(path, (0, file.part[0]), b"\n")
+    number = int(line[1]) + _count(str(file.path), (0, file.part[0]), b"\n")
     placed = type(error)(f"{path}:{number}{error.where[line.end() :]}", error.what, *error.settings)
     placed.__dict__.update({"column": error.column, "cell": error.cell} if isinstance(error, RereadError) else {})
     return placed
@@ -124,7 +127,7 @@ def cut(
     source = copy(source)
     if any(file.path is None for file in source.files):
         raise ValueError("a stream can be read here only: a cluster needs files that all workers can open")
-    source.files = [File(os.path.abspath(str(file.path))) for file in source.files]
+    source.files = [File(path if is_url(path) else os.path.abspath(path)) for path in map(_path, source.files)]
     for file in source.files:
         file.encoding = source.options.encoding
     if source.seen is not None:
@@ -143,6 +146,10 @@ def cut(
             room = shard_bytes - piece[2]
         groups[-1].append(piece)
     return source, [Shard(number, tuple(group)) for number, group in enumerate(groups)]
+
+
+def _path(file: File) -> str:
+    return str(file.path)
 
 
 def _pieces(file: File, form: str, most: int) -> list[Piece]:
@@ -166,7 +173,7 @@ def _pieces(file: File, form: str, most: int) -> list[Piece]:
     if form == "npz" or size <= most or _is_compressed(path) or file.encoding is not None:
         return [(path, None, size)]
     edges = [0]
-    with open(path, "rb") as text:
+    with open_bytes(path) as text:
         for k in range(1, -(-size // most)):
             text.seek(k * size // -(-size // most))
             text.readline()
@@ -193,13 +200,13 @@ def _count(path: str, span: tuple[int, int], byte: bytes) -> int:
     """Return how often a byte occurs in part of a file."""
     found, left = 0, span[1] - span[0]
     try:
-        with open(path, "rb") as text:
+        with open_bytes(path) as text:
             text.seek(span[0])
             while left > 0 and (data := text.read(min(left, 1 << 22))):
                 found += data.count(byte)
                 left -= len(data)
     except OSError as error:
-        raise ReadError(path, f"{error.strerror}") from None
+        raise ReadError(masked(path), f"{error.strerror}") from None
     return found
 
 
@@ -220,5 +227,5 @@ def _unquoted(pieces: list[Piece], counts: list[int]) -> list[Piece]:
 
 
 def _is_compressed(path: str) -> bool:
-    with open(path, "rb") as file:
+    with open_bytes(path) as file:
         return file.read(4).startswith(_CODECS)

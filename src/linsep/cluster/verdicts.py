@@ -30,14 +30,12 @@ from linsep.cluster.workers import Farm, Raw, adapting, repeat
 from linsep.data.conversions import to_floats
 from linsep.data.labels import class_codes, class_labels, one_class_only
 from linsep.data.matrices import to_rows
-from linsep.data.read_ahead import ahead
 from linsep.data.source import Source
 from linsep.learn.problems import classes_among
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
 from linsep.prove.claims import Data, Refutation, Separator, Verdict
 from linsep.prove.exact_signs import difference, signs
 from linsep.prove.fast_check import PRIME, integer_matrix
-from linsep.prove.fingerprints import Fingerprint
 from linsep.prove.scaled import ScaledView, lowest
 from linsep.prove.search import decide as search
 
@@ -420,16 +418,3 @@ def _seen(plane: Separator, view: ScaledView) -> Floats:
     if not view.data.offset:
         return V.ravel()
     return np.column_stack((V, (b + V @ view.center) / view.constant)).ravel()
-
-
-def fingerprint(source: Source, verdict: Verdict) -> dict[str, Any]:
-    """Return the fingerprint of all rows, for the file of a proof; they are read here, one block at a time."""
-    classes = np.array(verdict.classes, dtype=object)
-    hashed = Fingerprint(verdict.n_features, verdict.classes)
-    for block in ahead(source):
-        X = block.X
-        assert block.y is not None
-        if hasattr(X, "indptr") and source.features.start:
-            X = X[:, source.features.start :]
-        hashed.add(to_rows(X), class_codes(block.y, classes))
-    return hashed.result()

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
+
+from linsep.data.places import is_url, written_here
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """Open a file that takes the place of ``path`` when the block ends well, and leaves no trace when it does not.
 
     The bytes go to a new file in the same folder, are brought to the disk, and then take the name in one step. A
-    symbolic link is followed; what is not a regular file (a pipe, a terminal) is written to as it is.
+    symbolic link is followed; what is not a regular file (a pipe, a terminal) is written to as it is. What goes to a
+    URL is complete before any of it is sent.
 
     Examples
     --------
@@ -28,11 +34,15 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     ...     os.listdir(folder)
     ['note.txt']
     """
+    if is_url(path):
+        with written_here(path) as draft:
+            yield draft
+        return
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise IsADirectoryError(f"{path}: is a folder, not a file")
     if target.exists() and not target.is_file():
-        with open(target, "wb") as file:
+        with _named(path), open(target, "wb") as file:
             yield file
         return
     part = target.with_name(f".{target.name[:200]}.{secrets.token_hex(6)}.part")
@@ -41,7 +51,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     except FileNotFoundError:
         raise FileNotFoundError(f"{path}: there is no folder {os.path.dirname(path)}") from None
     try:
-        with file:
+        with _named(path), file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -57,3 +67,14 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+@contextmanager
+def _named(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Have an error tell which file there is no room for: a write knows no name."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _FULL and error.filename is None:
+            error.filename = os.fspath(path)
+        raise

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import errno
-import glob
 import hashlib
 import io
 import os
@@ -16,9 +15,13 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import IO, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
+from linsep.data.places import elsewhere, exists, has_wildcards, is_folder, is_url, masked, matching
 from linsep.errors import ReadError as ReadError
+
+if TYPE_CHECKING:
+    from linsep.data.elsewhere import Elsewhere
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -48,7 +51,7 @@ def complaints(name: str) -> Iterator[None]:
             raise
         if getattr(error, "errno", None) == errno.ENOMEM:  # a file that was to be mapped
             raise MemoryError(f"to read {name}") from None
-        raise ReadError(name, f"{one_line(error)}") from None
+        raise ReadError(name, getattr(error, "strerror", None) or one_line(error)) from None
 
 
 def _is_arrows(error: Exception) -> bool:
@@ -64,7 +67,7 @@ def one_line(error: BaseException) -> str:
 
 
 class File:
-    """One input: a path, or a stream, whose bytes are kept in an anonymous temporary file to be read again.
+    """One input: a path, a URL, or a stream, whose bytes are kept in an anonymous temporary file to be read again.
 
     ``part`` says which part of a path is meant, from where and up to where: bytes of text, rows of an array, row groups
     or batches of a table. What is asked of the whole file, such as its size, does not mind it.
@@ -75,10 +78,12 @@ class File:
         self.part = part
         self.encoding: str | None = None  # of a text that is not UTF-8
         self.position = 0  # bytes taken from the disk since the file was opened last
+        self._far: Elsewhere | None = None
         if isinstance(path, str | os.PathLike) and os.fspath(path) != "-":
-            self.name = str(os.fspath(path))
-            if not (os.path.exists(path) and stat.S_ISFIFO(os.stat(path).st_mode)):
-                self.path = self.name
+            self.name = masked(str(os.fspath(path)))
+            if is_url(path) or not (os.path.exists(path) and stat.S_ISFIFO(os.stat(path).st_mode)):
+                self.path = str(os.fspath(path))
+                self._far = elsewhere(path)
                 return
             path = open(path, "rb")  # noqa: SIM115 - a named pipe is a stream
             weakref.finalize(self, path.close)
@@ -95,11 +100,16 @@ class File:
         self._ended = False
 
     @property
+    def is_far(self) -> bool:
+        """Whether it is a URL."""
+        return self._far is not None
+
+    @property
     def size(self) -> int | None:
         """Bytes on disk; None for a stream whose end has not been seen."""
         if self.path is not None:
             with complaints(self.name):
-                return os.stat(self.path).st_size
+                return os.stat(self.path).st_size if self._far is None else self._far.size
         return self._length if self._ended and not self._spent else None
 
     @contextmanager
@@ -128,13 +138,18 @@ class File:
     def raw(self, *, last: bool = False) -> Iterator[io.BufferedReader]:
         """Open the bytes as they are on disk, from the beginning."""
         if self.path is not None:
-            with open(self.path, "rb") if self.part is None else _span(self.path, self.part) as file:
+            with self._bytes() if self.part is None else _span(self._bytes(), self.part) as file:
                 yield file
         elif self._spent:
             raise ReadError(self.name, "can be read only once")
         else:
             with io.BufferedReader(_Kept(self, keep=self._spool or not last), 1 << 16) as file:
                 yield file  # type: ignore[misc]
+
+    def _bytes(self) -> io.BufferedReader:
+        """Open the file that the path names."""
+        assert self.path is not None
+        return open(self.path, "rb") if self._far is None else self._far.open()
 
     def take(self, place: int, buffer: memoryview, keep: bool) -> int:
         """Read a stream's bytes at ``place`` into ``buffer``: those that are kept, or else new ones."""
@@ -155,9 +170,9 @@ class File:
         return len(data)
 
     def whole(self) -> str | IO[bytes]:
-        """Return something that can be read in any order: the path, or all of a stream in a temporary file."""
+        """Return something that can be read in any order: a path, an open URL, or a stream in a temporary file."""
         if self.path is not None:
-            return self.path
+            return self.path if self._far is None else self._far.open()
         with self.raw() as raw:
             while raw.read(1 << 20):
                 pass
@@ -185,8 +200,8 @@ class File:
 class _Span(io.RawIOBase):
     """Some bytes of a file."""
 
-    def __init__(self, path: str, start: int, stop: int) -> None:
-        self._file = open(path, "rb", buffering=0)  # noqa: SIM115 - closed with this object
+    def __init__(self, file: io.BufferedReader, start: int, stop: int) -> None:
+        self._file = file
         self._file.seek(start)
         self._left = stop - start
 
@@ -203,9 +218,9 @@ class _Span(io.RawIOBase):
         super().close()
 
 
-def _span(path: str, part: tuple[int, int]) -> io.BufferedReader:
-    """Open some bytes of a file."""
-    return io.BufferedReader(_Span(path, *part), 1 << 16)
+def _span(file: io.BufferedReader, part: tuple[int, int]) -> io.BufferedReader:
+    """Open some bytes of an open file."""
+    return io.BufferedReader(_Span(file, *part), 1 << 16)
 
 
 class _Kept(io.RawIOBase):
@@ -361,18 +376,22 @@ def files(path: Any, *, spool: bool = True) -> list[File]:
     """Return the files that a path, a glob, a stream, or a list of them stands for."""
     found: list[File] = []
     for one in path if isinstance(path, list | tuple) else [path]:
-        if isinstance(one, str | os.PathLike) and glob.has_magic(os.fspath(one)) and not os.path.exists(one):
-            names = sorted(glob.glob(os.fspath(one), recursive=True))
+        if isinstance(one, str | os.PathLike) and has_wildcards(one):
+            name = masked(os.fspath(one))
+            with complaints(name):
+                names = matching(one)
             if not names:
-                raise ReadError(os.fspath(one), "no file has such a name")
+                raise ReadError(name, "no file has such a name")
             found += [File(name) for name in names]
         else:
             found.append(File(one, spool=spool))
     if not found:
         raise ReadError("", "no files given")
     for file in found:
-        if file.path is not None and os.path.isdir(file.path):
+        if file.path is not None and is_folder(file.path):
             raise ReadError(file.name, "is a folder, not a file")
-        if file.path is not None and not os.path.exists(file.path):
-            raise ReadError(file.name, "no such file")
+        if file.path is not None:
+            with complaints(file.name):
+                if not exists(file.path):
+                    raise ReadError(file.name, "no such file")
     return found

@@ -153,8 +153,8 @@ def _open(whole: Any, kind: str) -> Any:
     if kind == "parquet":
         import pyarrow.parquet as pq  # slow to import
 
-        # without buffers a whole column of a row group would be held at once
-        return pq.ParquetFile(whole, pre_buffer=False, buffer_size=1 << 16)
+        # without buffers a whole column of a row group would be held at once; from afar small ones take too long
+        return pq.ParquetFile(whole, pre_buffer=False, buffer_size=1 << (16 if isinstance(whole, str) else 18))
     source = pa.memory_map(whole) if isinstance(whole, str) else pa.PythonFile(whole, "r")
     magic = source.read(6)
     source.seek(0)

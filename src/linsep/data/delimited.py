@@ -154,6 +154,8 @@ class DelimitedSource(TableSource):
             if labels and all(cells.fits(NUMBER, cell, self._spelling.point) for cell in labels):
                 plain = [float(cell.replace(self._spelling.point, ".")) for cell in labels]
                 self._check_label(str(target), plain, columns)
+            elif labels and cells.kind_of(labels, self._spelling).startswith(DATE):
+                self._check_label(str(target), labels, columns)
         taken = self._leave_out(columns, texts | categories | numeric)
         self._tell(rows, dict(taken))
         return self._new_layout(taken, self._header, target)

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
 from linsep.data.layout import find
+from linsep.data.places import is_url, local_copy, masked
 from linsep.errors import DataError
 from linsep.problem import Array
 
@@ -68,7 +69,13 @@ class Frame:
 
 
 def read_frame(path: str, *, format: str | None = None, delimiter: str | None = None) -> Frame:  # noqa: A002
-    """Read a table of text (CSV, TSV, also compressed; ``-`` is standard input), Parquet or Arrow."""
+    """Read a table of text (CSV, TSV, also compressed; ``-`` is standard input), Parquet or Arrow, from a URL, too."""
+    if is_url(path):
+        with local_copy(path) as here:
+            try:
+                return read_frame(os.fspath(here), format=format, delimiter=delimiter)
+            except DataError as error:
+                raise DataError(masked(path), error.what, *error.settings) from None
     base = path.removesuffix(".gz").removesuffix(".zst").lower()
     if format == "parquet" or (format is None and base.endswith(".parquet")):
         import pyarrow.parquet as pq

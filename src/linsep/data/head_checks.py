@@ -33,7 +33,11 @@ def is_id(cells: Sequence[Any]) -> bool:
 
 
 def measurement(values: Sequence[Any]) -> str | None:
-    """Say why a column of numbers looks like a measurement and not like labels, None if it does not."""
+    """Say why a column of numbers, or of dates as they are written, looks like a measurement, None if it does not."""
+    if values and isinstance(values[0], str):
+        distinct = len(set(values))
+        many = distinct > _MOST and 10 * distinct > len(values)
+        return f"it holds {distinct} different dates in {len(values)} rows" if many else None
     numbers = [float(value) for value in values]
     distinct = len(set(numbers))
     broken = [number for number in numbers if not number.is_integer()]

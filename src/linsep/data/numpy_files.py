@@ -72,17 +72,48 @@ class NpySource(Source):
             yield complete(np.ascontiguousarray(block), y, self.options.missing, file.name, start)
 
 
-def mapped(file: File) -> Array:
-    """Map an NPY file into memory; nothing in it is ever executed."""
+def mapped(file: File) -> Any:
+    """Map an NPY file into memory, or its rows at a URL; nothing in it is ever executed."""
+    array: Any
     with complaints(file.name):
         try:
             whole = file.whole()
-            array = np.load(whole, mmap_mode="r" if isinstance(whole, str) else None, allow_pickle=False)
+            if file.is_far:
+                array = _FarRows(whole, file.name)
+            else:
+                array = np.load(whole, mmap_mode="r" if isinstance(whole, str) else None, allow_pickle=False)
         except _HEADER as error:
             raise ReadError(file.name, f"not an NPY file of numbers ({one_line(error)})") from None
-    if not isinstance(array, np.ndarray) or array.ndim != 2 or array.dtype.kind not in "biuf":
+    if not isinstance(array, np.ndarray | _FarRows) or len(array.shape) != 2 or array.dtype.kind not in "biuf":
         raise ReadError(file.name, "a two-dimensional array of real numbers is wanted")
     return array
+
+
+class _FarRows:
+    """Rows of an NPY file at a URL, fetched when they are asked for."""
+
+    base = None
+
+    def __init__(self, file: Any, name: str) -> None:
+        version = npy.read_magic(file)
+        header = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}[version]
+        self.shape, fortran, self.dtype = header(file)
+        if fortran or self.dtype.hasobject:
+            raise ReadError(name, "at a URL an NPY file must hold numbers, row by row (C order)")
+        self._file, self._first, self._name = file, file.tell(), name
+        self.itemsize, self.nbytes = self.dtype.itemsize, math.prod(self.shape) * self.dtype.itemsize
+
+    def __len__(self) -> int:
+        return int(self.shape[0])
+
+    def __getitem__(self, rows: slice) -> Array:
+        start, stop, _ = rows.indices(len(self))
+        row = self.shape[1] * self.itemsize
+        self._file.seek(self._first + start * row)
+        data = self._file.read((stop - start) * row)
+        if len(data) < (stop - start) * row:
+            raise ReadError(self._name, "is shorter than it says")
+        return np.frombuffer(data, dtype=self.dtype).reshape(stop - start, self.shape[1])
 
 
 def _release(array: Array) -> None:

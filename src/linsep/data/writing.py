@@ -19,6 +19,7 @@ import pyarrow.csv
 
 from linsep.data.arrow_arrays import numbers, words
 from linsep.data.atomic import replacing
+from linsep.data.places import masked
 from linsep.errors import DataError
 from linsep.problem import Array, Floats
 
@@ -57,7 +58,7 @@ def format_of(path: Path, wanted: str | None = None, allowed: Sequence[str] = FO
     >>> format_of("rows.svm.gz"), format_of("-")
     ('libsvm', 'csv')
     """
-    name = os.path.basename(os.fspath(path)).lower()
+    name = os.path.basename(masked(os.fspath(path))).lower()
     stem, ending = os.path.splitext(name)
     packed = ending in _CODECS
     if packed:
@@ -65,9 +66,9 @@ def format_of(path: Path, wanted: str | None = None, allowed: Sequence[str] = FO
     form = wanted or ("csv" if name == "-" else _ENDINGS.get(ending.lstrip(".")))
     if form is None or form not in allowed:
         what = f"{ending or name!r} is not" if form is None else f"{form} is not"
-        raise DataError(str(path), f"{what} a format to write here: {', '.join(allowed)}")
+        raise DataError(masked(str(path)), f"{what} a format to write here: {', '.join(allowed)}")
     if packed and form not in _TEXT:
-        raise DataError(str(path), f"{form} is not written compressed as a whole, it has its own ways")
+        raise DataError(masked(str(path)), f"{form} is not written compressed as a whole, it has its own ways")
     return form
 
 
@@ -95,7 +96,7 @@ def _sink(path: Path) -> Iterator[Any]:
         yield _Open(sys.stdout.buffer)
         sys.stdout.buffer.flush()
         return
-    codec = _CODECS.get(os.path.splitext(os.fspath(path))[1].lower())
+    codec = _CODECS.get(os.path.splitext(masked(os.fspath(path)))[1].lower())
     with replacing(path) as file:
         if codec is None:
             yield _Open(file)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
-from pathlib import Path
+import tempfile
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -12,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from matplotlib.animation import FFMpegWriter, FuncAnimation, PillowWriter
 
+from linsep.data.atomic import replacing
 from linsep.figures.plane import Frame
 from linsep.figures.style import draw_classes, plain, theme
 from linsep.learn.surveys import norm, separations
@@ -79,7 +81,7 @@ def animate(
     ...     print(os.listdir(folder))
     ['run.gif']
     """
-    ending = None if path is None else Path(path).suffix.lower()
+    ending = None if path is None else os.path.splitext(os.fspath(path))[1].lower()
     if ending not in (None, ".gif", ".mp4", ".html"):
         raise ValueError(f"an animation is written as .gif, .html or .mp4, not {ending}")
     if ending == ".mp4" and shutil.which("ffmpeg") is None:
@@ -90,9 +92,14 @@ def animate(
     with theme(style):
         film = (_plane if flat else _leads)(trail, frames, tuple(model.classes_.tolist()), style, 1000 / fps)
         if ending == ".html":
-            Path(path).write_text(_offline(film.to_jshtml(fps=fps)), encoding="utf-8")
+            with replacing(path) as file:
+                file.write(_offline(film.to_jshtml(fps=fps)).encode())
         elif ending is not None:
-            film.save(path, writer=PillowWriter(fps=fps) if ending == ".gif" else FFMpegWriter(fps=fps), dpi=100)
+            writer = PillowWriter(fps=fps) if ending == ".gif" else FFMpegWriter(fps=fps)
+            with tempfile.TemporaryDirectory() as draft, replacing(path) as file:
+                film.save(os.path.join(draft, f"film{ending}"), writer=writer, dpi=100)
+                with open(os.path.join(draft, f"film{ending}"), "rb") as made:
+                    shutil.copyfileobj(made, file)
     return film
 
 

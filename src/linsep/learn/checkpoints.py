@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from linsep.data.places import exists, is_url, masked
 from linsep.learn.passes import LONGEST_TRACE, Ledger, State
 from linsep.learn.state_files import RefusedError, must, opened, write
 from linsep.learn.votes import KEEPERS
@@ -82,7 +83,8 @@ class Checkpoint:
     """
 
     def __init__(self, path: str | os.PathLike[str], every: float, about: dict[str, Any]) -> None:
-        self.path, self.every = Path(path), every
+        self.path, self.every = path, every
+        self.name = masked(os.fspath(path))  # without secrets
         self.about: dict[str, Any] = json.loads(json.dumps(about, default=repr))
         self.written = time.monotonic()
 
@@ -97,15 +99,17 @@ class Checkpoint:
             write(self.path, KIND, {"about": self.about, **saved.parts()})
         except OSError as error:
             reason = error.strerror or error
-            warnings.warn(f"{self.path}: the checkpoint cannot be written: {reason}", UserWarning, stacklevel=2)
+            warnings.warn(f"{self.name}: the checkpoint cannot be written: {reason}", UserWarning, stacklevel=2)
         self.written = time.monotonic()
 
     def load(self) -> Saved | None:
         """Return the state to go on from, None if there is no file; what a killed writer left behind is removed."""
-        for part in self.path.parent.glob(f".{glob.escape(self.path.name[:200])}.*.part"):
-            part.unlink(missing_ok=True)
-        if not self.path.exists():
-            warnings.warn(f"{self.path}: there is no checkpoint yet, the run starts anew", UserWarning, stacklevel=3)
+        if not is_url(self.path):
+            here = Path(self.path)
+            for part in here.parent.glob(f".{glob.escape(here.name[:200])}.*.part"):
+                part.unlink(missing_ok=True)
+        if not exists(self.path):
+            warnings.warn(f"{self.name}: there is no checkpoint yet, the run starts anew", UserWarning, stacklevel=3)
             return None
         with opened(self.path, KIND) as (content, reader):
             if content["kind"] != KIND:

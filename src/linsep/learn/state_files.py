@@ -26,6 +26,7 @@ from safetensors.numpy import save as to_bytes
 
 from linsep.data.atomic import replacing
 from linsep.data.labels import object_array
+from linsep.data.places import is_url, local_copy, masked, open_bytes, size
 from linsep.data.sparse import csr_array, is_sparse
 from linsep.problem import Array
 
@@ -65,23 +66,24 @@ def write(path: Path, kind: str, parts: Mapping[str, Mapping[str, Any]], codecs:
 def opened(path: Path, noun: str, codecs: Codecs | None = None) -> Iterator[tuple[dict[str, Any], Reader]]:
     """Open a file to read its content, with a reader for its values; what goes wrong is one line about this noun."""
     _check_size(path, noun)
+    name = masked(str(path))
     try:
-        with safetensors.safe_open(path, framework="numpy") as file:
+        with local_copy(path) as here, safetensors.safe_open(here, framework="numpy") as file:
             text = (file.metadata() or {}).get("linsep")
             if text is None:
                 raise RefusedError("a safetensors file, but not one of linsep")
             yield _parse(text, noun), Reader(file, codecs or CODECS)
     except RecursionError:
-        raise ValueError(f"{path}: damaged {noun} file: nested too deeply") from None
+        raise ValueError(f"{name}: damaged {noun} file: nested too deeply") from None
     except RefusedError as error:
         text = str(error)
-        raise ValueError(f"{path}: {text.replace('damaged:', f'damaged {noun} file:', 1)}") from None
+        raise ValueError(f"{name}: {text.replace('damaged:', f'damaged {noun} file:', 1)}") from None
     except safetensors.SafetensorError as error:
-        raise ValueError(f"{path}: not a {_ours(noun)}, or a damaged one: {error}") from None
+        raise ValueError(f"{name}: not a {_ours(noun)}, or a damaged one: {error}") from None
     except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
         if type(error) is ValueError:
-            raise ValueError(f"{path}: damaged {noun} file: {error}") from None
-        raise ValueError(f"{path}: damaged {noun} file ({type(error).__name__}: {error})") from error
+            raise ValueError(f"{name}: damaged {noun} file: {error}") from None
+        raise ValueError(f"{name}: damaged {noun} file ({type(error).__name__}: {error})") from error
 
 
 def _ours(noun: str) -> str:
@@ -91,16 +93,16 @@ def _ours(noun: str) -> str:
 
 def _check_size(path: Path, noun: str) -> None:
     """Refuse what cannot be such a file by its size and first bytes, before anything is read into memory."""
-    status = os.stat(path)
-    if not stat.S_ISREG(status.st_mode):
-        raise ValueError(f"{path}: not a file")
-    with open(path, "rb") as file:
+    name = masked(str(path))
+    if not is_url(path) and not stat.S_ISREG(os.stat(path).st_mode):
+        raise ValueError(f"{name}: not a file")
+    with open_bytes(path) as file:
         start = file.read(9)
     length = int.from_bytes(start[:8], "little")
-    if len(start) < 9 or start[8:] != b"{" or length > status.st_size - 8:
-        raise ValueError(f"{path}: not a {_ours(noun)}, or a damaged one")
+    if len(start) < 9 or start[8:] != b"{" or length > size(path) - 8:
+        raise ValueError(f"{name}: not a {_ours(noun)}, or a damaged one")
     if length > _LARGEST_HEADER:
-        raise ValueError(f"{path}: not a {_ours(noun)}: its header takes {length} bytes")
+        raise ValueError(f"{name}: not a {_ours(noun)}: its header takes {length} bytes")
 
 
 def _parse(text: str, noun: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from linsep.data.atomic import replacing
 from linsep.data.layout import Layout
+from linsep.data.places import masked, open_bytes, size
 from linsep.errors import DataError, DataNote, ParameterError
 from linsep.problem import Array, Floats
 
@@ -158,13 +159,13 @@ def from_liblinear(path: Path) -> Perceptron:
 
 def read_liblinear(path: Path, kind: Any) -> Any:
     """Read LIBLINEAR model text as a perceptron of this class."""
-    with open(path, "rb") as file:
+    with open_bytes(path) as file:
         try:
             facts = _header(file)
-            labels, W, b = _weights(file, facts, os.fstat(file.fileno()).st_size)
+            labels, W, b = _weights(file, facts, size(path))
         except (ValueError, KeyError, OverflowError) as error:
             reason = f"its header has no {error}" if isinstance(error, KeyError) else str(error)
-            raise DataError(str(path), f"not LIBLINEAR model text: {reason}") from None
+            raise DataError(masked(str(path)), f"not LIBLINEAR model text: {reason}") from None
     model = kind(fit_intercept=float(facts["bias"]) >= 0)
     if len(labels) == 2:
         W, b = W[:1], b[:1]  # of two score vectors LIBLINEAR looks at the first only

@@ -32,6 +32,7 @@ if TYPE_CHECKING:  # the search is loaded when there is something to search
 Outlook = Callable[[float, float], None]  # mistakes that the theorem allows in all, and a bound on the largest margin
 
 FIRST_PASSES = 10
+FIRST_UNEVEN = 40  # where rows have different weights: those that count most come right before the others
 NEW_LOW = 0.85  # a pass with fewer mistakes than this share of the fewest before is a new low; less may be chance
 
 
@@ -123,16 +124,18 @@ class Prover:
 def _mistakes(problem: Problem, ledger: Ledger) -> Sequence[float]:
     """Return the mistakes of each pass; where rows have weights, those of the rows on which they fell, added up."""
     counts = [entry.mistakes for entry in ledger.passes]
-    uneven = problem.in_memory or len(np.unique(problem.factors)) > 1
-    if not due([1] * len(counts)) or not uneven or not ledger.trace:
+    uneven = len(np.unique(problem.factors)) > 1
+    if not due([1] * len(counts)) or not (uneven or problem.in_memory):
         return counts
-    steps = np.concatenate([batch.examples.step for batch in problem.batches])
-    used = steps[steps > 0]
-    if len(used) == 0 or used.min() == used.max():
+    steps = np.concatenate([problem.factors[:0], *(batch.examples.step for batch in problem.batches)])
+    if not (uneven or len(np.unique(steps[steps > 0])) > 1):
+        return counts
+    if len(counts) < FIRST_UNEVEN:
+        return []
+    if not (ledger.trace and len(steps)):  # too long to be kept, or on the workers of a cluster
         return counts
     rows = np.concatenate(ledger.trace) // np.uint64(problem.machines)
-    ends = np.cumsum(counts)
-    return [float(steps[part].sum()) for part in np.split(rows.astype(np.intp), ends[:-1])]
+    return [float(steps[part].sum()) for part in np.split(rows.astype(np.intp), np.cumsum(counts)[:-1])]
 
 
 def _made(ledger: Ledger, machines: int) -> Any:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linsep.clock import Clock
+from linsep.data.places import open_bytes
 from linsep.data.scratch import IN_MEMORY
 from linsep.data.source import Source
 from linsep.data.sparse import is_sparse, to_scipy
@@ -125,7 +126,7 @@ def text_of(proof: Any) -> str:
     """Return the text of a proof that is given as its text or its path."""
     if isinstance(proof, str) and proof.lstrip().startswith("{"):
         return proof
-    with open(os.fspath(proof), "rb") as file:
+    with open_bytes(os.fspath(proof)) as file:
         content = file.read(linsep_check.LARGEST + 1)
     try:
         return content.decode()

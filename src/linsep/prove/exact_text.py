@@ -11,11 +11,16 @@ import numpy as np
 import pyarrow as pa
 
 from linsep.data.delimited import DelimitedSource
+from linsep.data.labels import class_codes
 from linsep.data.layout import CATEGORY, NUMBER, TEXT, WORD, Layout, is_numeric
+from linsep.data.matrices import to_rows
+from linsep.data.read_ahead import ahead
 from linsep.data.source import Source
 from linsep.errors import DataError
 from linsep.problem import Array
 from linsep.prove import linsep_check
+from linsep.prove.claims import Verdict
+from linsep.prove.fingerprints import Fingerprint
 from linsep.prove.given_numbers import BINARY, DECIMAL
 
 _TEXT = ("csv", "libsvm")
@@ -152,3 +157,16 @@ def layout_of(reading: dict[str, Any]) -> Layout:
     bits = next((column["hashed"] for column in reading["columns"] if "hashed" in column), 18)
     levels = tuple((names.index(c["column"]), c["level"]) for c in reading["columns"] if "level" in c)
     return Layout(tuple(kinds.items()), bits, reading["header"], reading["target"], levels)
+
+
+def fingerprint_of(source: Source, verdict: Verdict) -> dict[str, Any]:
+    """Return the fingerprint of all rows, for the file of a proof; they are read here, one block at a time."""
+    classes = np.array(verdict.classes, dtype=object)
+    hashed = Fingerprint(verdict.n_features, verdict.classes)
+    for block in ahead(source):
+        X = block.X
+        assert block.y is not None
+        if hasattr(X, "indptr") and source.features.start:
+            X = X[:, source.features.start :]
+        hashed.add(to_rows(X), class_codes(block.y, classes))
+    return hashed.result()

@@ -67,8 +67,12 @@ def separates(plane: Separator, data: Data, *, strictly: bool) -> bool:
     if W.dtype != object and not (np.isfinite(W).all() and np.isfinite(b).all()):
         return False
     full, some, two = np.column_stack((W, b)), False, data.classes == 2
-    for own, rival in ((1, 0),) if two else itertools.permutations(range(data.classes), 2):
-        which = np.arange(len(data.y)) if two else np.flatnonzero(data.y == own)
+    first: dict[Any, int] = {}  # of the classes with the same weights, which need one look
+    like = np.array([first.setdefault(_key(row), c) for c, row in enumerate(full)])
+    if strictly and not two and (np.bincount(like)[like[data.y]] > 1).any():
+        return False  # such a row is on the plane between its class and another
+    for own, rival in ((1, 0),) if two else itertools.permutations(sorted(first.values()), 2):
+        which = np.arange(len(data.y)) if two else np.flatnonzero(like[data.y] == own)
         side = signs(data.rows, which, difference(full[own], full[rival]))
         if two:  # rows of class 0 ask for the opposite sign
             side[data.y == 0] *= -1
@@ -76,6 +80,10 @@ def separates(plane: Separator, data: Data, *, strictly: bool) -> bool:
             return False
         some |= bool(side.max(initial=0) > 0)
     return some
+
+
+def _key(row: Array) -> Any:
+    return tuple(row) if row.dtype == object else row.tobytes()
 
 
 def contradicts(refutation: Refutation | None, data: Data, *, spanning: bool = False, certain: bool = False) -> bool:

@@ -29,7 +29,9 @@ from linsep.prove.search import decide
 
 EPS = 1e-4  # how far a packing must be above the bound it proves: dyadic weights lose less
 _STEPS = 1500  # line searches to begin with, where they cost little
+_STARTS = 1  # more planes to begin with, there
 _WORK = 3e7  # cells that line searches may look at in one go
+_ROUND_WORK = 3e5  # in each round of the packing program
 _DEPTH = 400  # splits on the way to a node, at most
 
 
@@ -91,7 +93,7 @@ class Search:
         self.rng = np.random.default_rng(0)
         self.upper, self.w = int(items.cost.sum()) + 1, np.zeros(items.Z.shape[1])
         self.plane = Separator(np.zeros(0), 0.0)
-        self.nodes = 0
+        self.nodes = self.rounds = 0
         m = len(items.cost)
         self.root = Node(np.zeros(m, dtype=np.int8), self.w, np.zeros(m), np.zeros(0, dtype=np.intp))
         self.open: list[tuple[float, int, Node]] = [(0.0, 0, self.root)]
@@ -195,7 +197,10 @@ class Search:
         w = self.items.Z.mean(axis=0)  # least squares, in whitened coordinates
         if not np.abs(w).max(initial=0.0) > 0:
             w = self.rng.normal(size=len(w))
-        self.walk(w, 1 + min(_STEPS, int(_WORK / (self.items.Z.size + 1))), 0)
+        steps = 1 + min(_STEPS, int(_WORK / (self.items.Z.size + 1)))
+        self.walk(w, steps, 0)
+        for _ in range(_STARTS if steps > _STEPS else 0):
+            self.wander(steps)
         self.root.w = self.w.copy() if self.w.any() else w
 
     def walk(self, w: Floats, steps: int, seed: int) -> None:
@@ -208,6 +213,15 @@ class Search:
             if found < self.upper:
                 self.adopt(w)
             self.clock.check()
+
+    def wander(self, steps: int = 0) -> None:
+        """Look for a better plane, beginning anew every other time: near the best one, or at a mix of some rows."""
+        self.rounds += 1
+        Z = self.items.Z
+        w = self.w.copy()
+        if self.rounds % 2 or not w.any():
+            w = Z[self.rng.random(len(Z)) < 0.3].sum(axis=0) + 1e-9 * self.rng.normal(size=len(w))
+        self.walk(w, steps or 1 + min(_STEPS, int(_ROUND_WORK / (Z.size + 1))), self.rounds)
 
     def adopt(self, w: Floats) -> bool:
         """Take a plane if exact arithmetic confirms that it is better than the best one."""

@@ -229,9 +229,14 @@ def _in_integers(X: Array, offset: bool) -> Held | None:
 
 def _fractions(column: Array) -> Iterator[tuple[int, list[Fraction]]]:
     """Yield the numbers of a column, a stretch at a time, and where it begins."""
-    exact: Any = Fraction if column.dtype == object else decimal
     for start in range(0, len(column), _STRETCH):
-        yield start, [exact(value) for value in column[start : start + _STRETCH].tolist()]
+        part = column[start : start + _STRETCH]
+        if column.dtype == object:
+            yield start, [Fraction(value) for value in part.tolist()]
+        else:
+            values, places = np.unique(part, return_inverse=True)
+            found = [decimal(value) for value in values.tolist()]  # each number once
+            yield start, [found[k] for k in places.tolist()]
 
 
 def as_rows(X: Any) -> Rows:

@@ -20,6 +20,7 @@ from linsep.prove.fewest_search import EPS, Node, Search
 from linsep.prove.packing import Cover
 
 _LOOSE = 0.3  # refutations covered by so much more than 1 are not passed on
+_DROP = 0.3  # the share of such refutations at which they are taken out of the program
 _SMOOTH = 0.7  # the share of earlier prices in those that new refutations are found at
 _NOISE = 0.01  # added to prices
 _MOST = 400  # programs of one round
@@ -48,7 +49,7 @@ class Bounding:
         self.cover = Cover(search.items.cost)
         self.active: list[int] = []  # refutations in the program
         self.members: set[int] = set()
-        self.asked = 0  # linear programmes solved
+        self.asked = 0  # linear programs solved
         self.prices = node.y.copy()
 
     def run(self) -> bool:
@@ -77,7 +78,7 @@ class Bounding:
         if node is search.root and not self.active:
             self._first_refutations()
         line_search.scores(self.A, node.w, scores := np.empty(len(self.A)))
-        wrong = np.asarray((scores.reshape(-1, self.V) <= 0).any(axis=1))
+        wrong: Array = np.asarray((scores.reshape(-1, self.V) <= 0).any(axis=1))
         self.cover.favor(wrong)  # a refutation of a tight packing has one wrong row
         before, effort = 0.0, 0.0
         while True:
@@ -85,12 +86,16 @@ class Bounding:
             if node.dead is not None:
                 return True
             value = self._solve()
+            if value is None:  # the solver gave up: what is proved so far holds
+                return False
             if node.spent + value > search.target - 1 + EPS:
                 return True
             if value - before > _GAIN * max(1.0, value):
                 before, effort = value, 0.0
             if effort > _PATIENCE:
                 return False
+            self._drop_loose()
+            search.wander()
             asked = self.asked
             if not (self._from_pool() or self._priced() or self._settled()):
                 return False
@@ -152,13 +157,12 @@ class Bounding:
         self.members.update(new)
         return len(new)
 
-    def _solve(self) -> float:
-        """Solve the packing program, note its bound, and return it."""
+    def _solve(self) -> float | None:
+        """Solve the packing program, note its bound, and return it; None if that could not be done."""
         clock, node = self.search.clock, self.node
-        found = self.cover.solve(clock.spare)
+        found = self.cover.solve(clock)
         if found is None:
-            clock.check()
-            raise ArithmeticError("the packing program could not be solved: please report these data")
+            return None
         node.y, u = found
         value = float(u.sum())
         if node.spent + value >= node.bound or not node.packing:
@@ -167,6 +171,16 @@ class Bounding:
             exact = sum(k not in self.pool.exact for k, _ in node.packing)
             clock.reserve = 1.2 * self.search.pace * exact + self.search.closing
         return value
+
+    def _drop_loose(self) -> None:
+        """Take refutations out of the program that the cover has more than covered; they come back from the pool."""
+        covered = self.pool.covered(self.node.y, self.state)[self.active]
+        loose = np.flatnonzero(covered > 1 + _LOOSE)
+        if len(loose) > _DROP * len(self.active):
+            self.cover.drop(loose)
+            gone = set(loose.tolist())
+            self.members.difference_update(self.active[p] for p in gone)
+            self.active = [k for p, k in enumerate(self.active) if p not in gone]
 
     def _from_pool(self) -> int:
         """Add refutations found elsewhere that the cover lacks."""

@@ -9,15 +9,19 @@ weights that keep the capacities exactly.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from linsep.problem import Array, Floats
 
+if TYPE_CHECKING:
+    from linsep.prove.fewest_search import Budget
+
 BITS = 20  # weights of a packing are multiples of 2**-BITS
 
 _PERTURBED = 1e-5  # costs, by so much at most, relatively
+_SLICE = 5.0  # seconds after which a long program is interrupted to see whether it should go on
 _OPTIONS: dict[str, Any] = {
     "output_flag": False,
     "threads": 1,
@@ -62,17 +66,36 @@ class Cover:
         self.solver.addRows(len(sets), np.ones(len(sets)), top, len(indices), starts, indices, np.ones(len(indices)))
         self.rows += len(sets)
 
-    def solve(self, seconds: float) -> tuple[Floats, Floats] | None:
-        """Return the cover ``y`` and the packing ``u``; None if the solver gave up or took too long."""
+    def drop(self, which: Array) -> None:
+        """Remove refutations by their numbers, the others move up; the next program goes on without them."""
+        basis = self.solver.getBasis()
+        keep = np.ones(self.rows, dtype=bool)
+        keep[which] = False
+        status = basis.row_status
+        basis.row_status = [status[k] for k in np.flatnonzero(keep).tolist()]
+        self.solver.deleteRows(len(which), which.astype(np.int32))
+        self.solver.setBasis(basis)
+        self.rows -= len(which)
+
+    def solve(self, clock: Budget) -> tuple[Floats, Floats] | None:
+        """Return the cover ``y`` and the packing ``u``; None if the solver gave up.
+
+        Raises OutOfTime or Cancelled.
+        """
         import highspy
 
         if self.rows == 0:
             return np.zeros(self.solver.getNumCol()), np.zeros(0)
-        for _ in range(2):
-            self.solver.setOptionValue("time_limit", self.solver.getRunTime() + max(0.01, min(seconds, 2.0)))
+        tries = 2
+        while tries:
+            self.solver.setOptionValue("time_limit", self.solver.getRunTime() + max(0.01, min(clock.spare, _SLICE)))
             self.solver.run()
-            if self.solver.getModelStatus() == highspy.HighsModelStatus.kOptimal:
+            status = self.solver.getModelStatus()
+            if status == highspy.HighsModelStatus.kOptimal:
                 found = self.solver.getSolution()
                 return np.maximum(found.col_value, 0.0), np.maximum(found.row_dual, 0.0) * (1.0 - _PERTURBED)
-            self.solver.clearSolver()  # from scratch, once
+            clock.check()
+            if status != highspy.HighsModelStatus.kTimeLimit:  # else it goes on from where it was
+                self.solver.clearSolver()  # from scratch, once
+                tries -= 1
         return None

@@ -15,13 +15,15 @@ import numpy as np
 
 from linsep.clock import Cancelled, Clock, OutOfTime
 from linsep.data.threads import quiet_algebra
+from linsep.learn.surveys import squared_norms
 from linsep.problem import Array, Sparse, take
 from linsep.prove import faces, newton
 from linsep.prove.case import Case, Contradiction, Plane
 from linsep.prove.claims import Data, Refutation, Separator
 from linsep.prove.fast_check import contradicts, separates
 from linsep.prove.float_searches import (
-    ROWS_FOR_CONTRADICTION,
+    NEWTON_ROWS,
+    NEWTON_ROWS_AT_LEAST,
     by_long_descent,
     by_nearest_point,
     by_newton,
@@ -318,6 +320,10 @@ class Search:
 
 def of_two(data: Data, clock: Clock, mistakes: Array) -> faces.Exact | Separator | None:
     """Search two classes, without the rows that a plane of one column has strictly on their side."""
+    if not data.offset:  # a row of zeros is on every plane
+        zeros = np.flatnonzero(squared_norms(data.rows) == 0)
+        if len(zeros):
+            return faces.Exact(zeros[:1] * 2 + 1 - data.y[zeros[:1]], [1])
     known = reduced(data, clock)
     peelings = peeled(known.data, clock)
     left, y = peelings.left, known.data.y[peelings.left]
@@ -365,10 +371,10 @@ def _by_floats(case: Case, clock: Clock) -> Plane | Contradiction | None:
     if case.view.wide and case.data.classes == 2:
         return by_long_descent(case, clock)
     d = case.view.dimension
-    rows = min(len(case.data.y) * (case.data.classes - 1), ROWS_FOR_CONTRADICTION * d)
+    rows = min(len(case.data.y) * (case.data.classes - 1), max(NEWTON_ROWS_AT_LEAST, NEWTON_ROWS * d))
     if clock.left < EXPECTED_STEPS * newton.PACE * rows * d**2:
         raise OutOfTime
     return by_newton(case, clock) or by_nearest_point(case, clock)
 
 
-EXPECTED_STEPS = 20  # of Newton's method, at least; what would end without a result is not begun
+EXPECTED_STEPS = 12  # of Newton's method, at least; what would end without a result is not begun

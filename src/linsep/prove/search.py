@@ -112,9 +112,10 @@ def strategies(case: Case) -> Iterator[Strategy]:
         yield of_equal_rows
     if case.view.wide or not case.limits.float_searches:
         return
+    if several and case.view.dimension > SEVERAL_UNKNOWNS:
+        yield of_two_classes
     yield _settled(by_newton)
     if several and case.view.dimension > NEWTON_UNKNOWNS:
-        yield of_two_classes
         yield each_against_rest
     yield _settled(by_nearest_point)
 
@@ -201,8 +202,14 @@ def each_against_rest(case: Case, clock: Clock) -> Certificate | None:
     return case.confirmed("separable", Separator(on_grid(W), on_grid(b)), None)
 
 
+SEVERAL_UNKNOWNS = 100  # from which on problems of two classes at a time are much smaller than the whole
+
+
 def of_two_classes(case: Case, clock: Clock) -> Certificate | None:
-    """Look for a contradiction within a pair of classes, those whose means are nearest to each other first."""
+    """Look for a contradiction within a pair of classes, and for a plane that one class is weakly beyond.
+
+    With both the answer is quasi.
+    """
     data = case.data
     for a, b in nearest_classes(data)[: 2 * data.classes]:
         which = np.flatnonzero((data.y == a) | (data.y == b))
@@ -214,22 +221,51 @@ def of_two_classes(case: Case, clock: Clock) -> Certificate | None:
             if exact is not None:
                 rows, rivals = np.divmod(exact.pairs, 2)
                 pairs = which[rows] * data.classes + np.where(rivals == 1, b, a)
+                if case.weak is None:
+                    case.weak = weakly_beyond(case, clock)
                 return faces.refuted(case, faces.Exact(pairs, exact.multipliers), clock)
     return None
 
 
+CLASSES_TRIED = 40
+
+
+def weakly_beyond(case: Case, clock: Clock) -> Separator | None:
+    """Return a plane that all rows of one class are beyond or on, and all others not beyond; rare classes first."""
+    data = case.data
+    sizes = np.bincount(data.y, minlength=data.classes)
+    for c in [c for c in np.argsort(sizes, kind="stable").tolist() if sizes[c]][:CLASSES_TRIED]:
+        against = data._replace(y=(data.y == c).astype(np.intp), classes=2)
+        one = Case(against, case.limits)
+        one.weak, _ = plane_of_one_column(against)
+        plane = one.weak if one.weak is not None else solved(one, clock).separator
+        if plane is None:
+            continue
+        w = np.zeros((data.classes, data.n_features), dtype=plane.w.dtype)
+        b = np.zeros(data.classes, dtype=np.array(plane.b).dtype)
+        w[c], b[c] = plane.w, plane.b
+        return Separator(w, b)
+    return None
+
+
+NEAR_CLASSES = 300  # those with the most rows, in which a contradiction is likeliest
+
+
 def nearest_classes(data: Data) -> list[tuple[int, int]]:
-    """Return all pairs of classes that have rows, those whose means are nearest to each other first."""
-    present = np.unique(data.y).tolist()
+    """Return pairs of classes: in turns the one of nearest means, and one of near means and many rows."""
+    sizes = np.bincount(data.y, minlength=data.classes)
+    present = np.sort(np.argsort(-sizes, kind="stable")[: min(NEAR_CLASSES, int((sizes > 0).sum()))]).tolist()
     rng = np.random.default_rng(0)
     means = []
     for c in present:
         members = np.flatnonzero(data.y == c)
         some = np.sort(rng.choice(members, 200, replace=False)) if len(members) > 200 else members
         means.append(to_floats(data.rows, some, data.n_features).mean(axis=0))
-    pairs = [(i, j) for j in range(len(present)) for i in range(j)]
-    pairs.sort(key=lambda pair: float(np.linalg.norm(means[pair[0]] - means[pair[1]])))
-    return [(present[i], present[j]) for i, j in pairs]
+    i, j = np.tril_indices(len(present), -1)
+    apart = np.array([np.linalg.norm(means[a] - means[b]) for a, b in zip(i.tolist(), j.tolist(), strict=True)])
+    crowded = apart / np.minimum(sizes[present][i], sizes[present][j])
+    orders = np.stack((np.argsort(apart, kind="stable"), np.argsort(crowded, kind="stable")), axis=1)
+    return [(present[j[k]], present[i[k]]) for k in dict.fromkeys(orders.ravel().tolist())]
 
 
 # ---------------------------------------------------------------------------------------------------------------

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from linsep.prove.claims import Verdict
-from linsep.prove.documents import to_json
+from linsep.prove.documents import about_data, written
 
 _MODULES = ("exact", "document", "errors", "regression", "check", "table", "panel")  # each uses those before
 _LARGEST = 1 << 20  # characters of rows that a page carries
@@ -32,12 +31,21 @@ def script() -> str:
     )
 
 
-def proof_of(verdict: Verdict, X: Any, y: Any) -> str | None:
-    """Return the proof of a verdict as a document, None if there is none that a page can carry."""
+def proof_of(verdict: Any, X: Any, y: Any, reading: dict[str, Any] | None = None) -> str | None:
+    """Return the proof of a verdict as a document, None if there is none that a page can carry.
+
+    ``reading`` says how the file becomes these rows, for visitors who drop it onto the page.
+    """
     try:
-        document = to_json(verdict, X, y)
+        verdict, about = about_data(verdict, X, y)
+        document = written(verdict, {**about, "reading": reading})
     except ValueError:  # nothing is proved, or JSON cannot hold its labels
         return None
+    return carried(document)
+
+
+def carried(document: str) -> str | None:
+    """Return a document unless it is longer than a page should carry."""
     return document if len(document) <= 2 * _LARGEST else None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from html import escape
+from typing import Any
 
 from linsep.pages import checker
 from linsep.pages.reporting import sections
@@ -15,7 +16,9 @@ from linsep.pages.reporting.words import CSS
 _MOUNT = """
 const read = (name) => document.getElementById(name)?.textContent;
 const data = linsepChecker.tableOf(JSON.parse(read("linsep-data") ?? "null"));
-linsepChecker.mountChecker(document.getElementById("check"), { proof: () => read("linsep-proof"), data: () => data });
+for (const host of document.querySelectorAll(".check")) {
+  linsepChecker.mountChecker(host, { proof: () => read(`linsep-proof-${host.dataset.proof}`), data: () => data });
+}
 """
 
 
@@ -35,7 +38,7 @@ def page(found: Study, title: str) -> str:
             sections.terms(),
         ]
     parts.append(sections.colophon(found))
-    script = f"{checker.script()}{_MOUNT}".replace("</script", "<\\/script") if found.document else ""
+    script = f"{checker.script()}{_MOUNT}".replace("</script", "<\\/script") if found.documents else ""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'"
     return (
@@ -51,10 +54,11 @@ def page(found: Study, title: str) -> str:
 
 
 def _carried(found: Study) -> str:
-    """Return the proof and, if they are not too many, the rows that it is about, as data of the page."""
-    if found.document is None:
+    """Return the proofs and, if they are not too many, the rows that they are about, as data of the page."""
+    if not found.documents:
         return ""
-    parts = [("linsep-proof", found.document), ("linsep-data", found.table)]
+    parts: list[tuple[str, Any]] = [(f"linsep-proof-{name}", text) for name, text in found.documents.items()]
+    parts.append(("linsep-data", found.table))
     return "".join(
         f'<script type="application/json" id="{name}">{checker.as_data(content)}</script>\n'
         for name, content in parts

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from html import escape
+from typing import Any
 
+from linsep.pages.checker import carried
 from linsep.pages.reporting.pieces import paragraph, section, table
+from linsep.pages.reporting.proofs import checkable
 from linsep.pages.reporting.study import Study
 from linsep.prove.claims import OVERLAP, QUASI, SEPARABLE
 from linsep.prove.regression import separation
+from linsep.prove.regression_documents import document
 from linsep.prove.regression_words import MEANING, sentences
 
 _COLUMNS = 30  # up to which every coefficient is decided here
@@ -33,7 +37,9 @@ def regression(found: Study) -> str:
         return section("regression", "Logistic regression", *parts, paragraph(said))
     names = [found.name(j) for j in range(found.features)]
     with found.timed("separation"):
-        result = separation(found.X, found.y, names=names, fit_intercept=found.fit_intercept)
+        result = separation(
+            found.X, found.y, names=names, fit_intercept=found.fit_intercept, values=found.verdict.values
+        )
         rows = [
             [escape(name), f"<b>{status}</b>" if status.endswith("inf") else status, _listed(proving)]
             for name, status, proving in result.coefficients[:_SHOWN]
@@ -49,7 +55,20 @@ def regression(found: Study) -> str:
             f"The response is {escape(str(found.classes[1]))} against {escape(str(found.classes[0]))}.", "student"
         )
     )
+    parts.append(checkable(found, "separation", carried(document(result, _reading(found), {}))))
     return section("regression", "Logistic regression", *parts)
+
+
+def _reading(found: Study) -> dict[str, Any] | None:
+    """Return how a file became the rows, None if gaps are levels: those of a model are not."""
+    how = found.reading
+    if (
+        how is None
+        or how["missing"] in ("zero", "indicator")
+        or any(c.get("level", "") is None for c in how["columns"])
+    ):
+        return None
+    return {**how, "others": []}
 
 
 def _listed(rows: tuple[int, ...]) -> str:

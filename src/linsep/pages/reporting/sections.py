@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import math
 from html import escape
 from importlib.metadata import version
@@ -15,6 +14,7 @@ from linsep.figures.planes import PlanesDisplay
 from linsep.figures.regions import RegionsDisplay
 from linsep.figures.row_margins import MarginsDisplay
 from linsep.figures.runs import BracketDisplay, PassesDisplay, TheoremDisplay
+from linsep.pages.checker import proof_of
 from linsep.pages.reporting.pieces import (
     between,
     facts_list,
@@ -26,6 +26,7 @@ from linsep.pages.reporting.pieces import (
     section,
     table,
 )
+from linsep.pages.reporting.proofs import checkable
 from linsep.pages.reporting.study import Study
 from linsep.pages.reporting.words import TERMS, VERDICTS
 from linsep.prove.claims import OVERLAP, QUASI, SEPARABLE
@@ -109,22 +110,8 @@ def verdict(found: Study) -> str:
                 f"{number(high)}."
             )
         )
-    if found.document is not None:
-        parts.append(
-            paragraph(
-                "You need not believe this page. The button checks the proof again in your browser, in whole numbers, "
-                "with code that shares nothing with linsep's own; "
-                f'<a download="proof.json" href="{_link(found.document)}">proof.json</a> is the proof, and '
-                "<code>linsep verify proof.json DATA</code> checks it elsewhere."
-            )
-        )
-        parts.append('<div id="check"></div>')
+    parts.append(checkable(found, "verdict", found.document))
     return section("verdict", "Verdict and proof", *parts)
-
-
-def _link(document: str) -> str:
-    """Return the address of a text that is part of the page."""
-    return f"data:application/json;base64,{base64.b64encode(document.encode()).decode()}"
 
 
 def _refutation(found: Study) -> list[str]:
@@ -191,7 +178,8 @@ def fewest(found: Study) -> str:
     head = ["row", "label", *_feature_names(found), "depth on the wrong side"]
     more = f" The {len(rows)} deepest are listed." if len(rows) < len(errors.rows) else ""
     told = paragraph(f"{said} Rows are numbered from 0.{more}")
-    return section("fewest", "Rows that stand in the way", paragraph(words, "student"), told, table(head, rows))
+    proof = checkable(found, "fewest-errors", proof_of(errors, found.X, found.y, found.reading))
+    return section("fewest", "Rows that stand in the way", paragraph(words, "student"), told, table(head, rows), proof)
 
 
 def _feature_names(found: Study) -> list[str]:

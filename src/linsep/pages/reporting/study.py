@@ -51,7 +51,9 @@ class Study:
     model: Perceptron = field(repr=False)
     trail: Trail = field(repr=False)
     verdict: Verdict
+    reading: dict[str, Any] | None = field(default=None, repr=False)  # how a file became these rows, if one did
     document: str | None = field(default=None, repr=False)  # the proof of the verdict, if it has one
+    documents: dict[str, str] = field(default_factory=dict, repr=False)  # the proofs that can be checked on the page
     table: dict[str, Any] | None = field(default=None, repr=False)  # rows and labels for the checker on the page
     fewest: Fewest | None = field(default=None, repr=False)  # of rows that no plane separates
     margin: Margin | None = None  # augmented, or origin without offset: the one of the theorem
@@ -83,6 +85,8 @@ class Options:
     test_size: float = 0.2
     time_limit: float = 60.0
     random_state: int = 0
+    reading: dict[str, Any] | None = None
+    values: str = "binary"
 
 
 def study(X: Any, y: Any, **asked: Any) -> Study:
@@ -107,21 +111,22 @@ def study(X: Any, y: Any, **asked: Any) -> Study:
     seconds["training"] = time.perf_counter() - started
     started = time.perf_counter()
     clock = Clock(options.time_limit)
-    verdict = _verdict(model, X, y, offset, options.time_limit)
+    verdict = _verdict(model, X, y, options)
     seconds["verdict"] = time.perf_counter() - started
     found = Study(
         rows=X.shape[0], features=X.shape[1], stored=stored, sparse=sp.issparse(X), classes=classes.tolist(),
         sizes=np.bincount(codes).tolist(), name=_names(names), fit_intercept=offset, delta=options.delta, X=X, y=y,
         model=model, trail=retrace(model, X, y), verdict=verdict, seconds=seconds,
     )  # fmt: skip
-    found.document = proof_of(verdict, X, y)
+    found.reading = options.reading
+    found.document = proof_of(verdict, X, y, options.reading)
     found.table = None if found.document is None else table_of(X, y)
     if verdict.kind == SEPARABLE:
         _study_margins(found, clock)
     elif verdict.kind != UNKNOWN and stored <= _FEW_CELLS:
         with found.timed("fewest errors"):
             limit = min(_FEWEST_SECONDS, max(0.0, clock.left))
-            found.fewest = fewest_errors(X, y, fit_intercept=offset, time_limit=limit)
+            found.fewest = fewest_errors(X, y, fit_intercept=offset, time_limit=limit, values=options.values)
     with found.timed("held-out rows"):
         _study_new_rows(found, codes, options.test_size, options.random_state)
     return found
@@ -144,12 +149,16 @@ def _names(given: Any) -> Callable[[int], str]:
     return lambda j: names[j]
 
 
-def _verdict(model: Perceptron, X: Any, y: Array, fit_intercept: bool, time_limit: float) -> Verdict:
+def _verdict(model: Perceptron, X: Any, y: Array, options: Options) -> Verdict:
     """Return the verdict: the plane of a run that separated the rows is proof enough, else one is searched for."""
     plane = separator(model, X, y) if model.stop_reason_ == Stop.SEPARATED else None
     if plane is not None:
-        return Verdict(SEPARABLE, plane, None, tuple(model.classes_.tolist()), X.shape[1], fit_intercept)
-    return separate(X, y, fit_intercept=fit_intercept, time_limit=time_limit)
+        classes = tuple(model.classes_.tolist())
+        found = Verdict(SEPARABLE, plane, None, classes, X.shape[1], options.fit_intercept, values=options.values)
+        if options.values == "binary" or found.check(X, y):
+            return found
+    offset, limit = options.fit_intercept, options.time_limit
+    return separate(X, y, fit_intercept=offset, time_limit=limit, values=options.values)
 
 
 def _study_margins(found: Study, clock: Clock) -> None:

@@ -93,5 +93,5 @@ border-left:.4rem solid var(--maybe)}
 .check-verdict[data-holds=true]{border-color:var(--yes)}.check-verdict[data-holds=false]{border-color:var(--no)}
 a{color:inherit}
 footer{margin-top:3rem;color:var(--soft);font-size:.85rem;border-top:1px solid var(--line)}
-@media print{#check{display:none}body{font-size:11pt}figure,tr{break-inside:avoid}}
+@media print{.check{display:none}body{font-size:11pt}figure,tr{break-inside:avoid}}
 """

@@ -1,0 +1,354 @@
+"""Runs that look for a proof: separable rows end as the plain algorithm, others with a proof that checks."""
+
+import io
+import json
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_iris
+from sklearn.exceptions import ConvergenceWarning
+from typer.testing import CliRunner
+
+from linsep import (
+    PassiveAggressive,
+    Perceptron,
+    fit_source,
+    from_json,
+    largest_margin,
+    load,
+    read,
+    save,
+    teacher,
+    to_json,
+    verify,
+)
+from linsep.cli import app
+from linsep.learn.driver import fit
+from linsep.learn.hypotheses import Keeper
+from linsep.learn.passes import Hooks, State
+from linsep.learn.problems import array_problem
+from linsep.models.proving import Prover, due
+from linsep.problem import Weights
+from linsep.prove.refuting import Asked, Search, Work, made_of
+from linsep.prove.sweeps import Part
+from oracles import inequalities, kind
+
+XOR = np.array([[0, 0], [1, 1], [0, 1], [1, 0]]), np.array([0, 0, 1, 1])
+
+
+def quiet(model, *data, **extra):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(*data, **extra)
+
+
+def cancels(found, X, y):
+    """Say by fractions alone whether the rows of a refutation, class against class, add up to zero."""
+    X = X.toarray() if sp.issparse(X) else np.asarray(X)
+    labels = [False, True] if found.machine is not None else list(found.classes)
+    y = [label == found.machine for label in y] if found.machine is not None else list(y)
+    total = {}
+    for row, multiplier, rival in zip(found.rows.tolist(), found.multipliers, found.rivals.tolist(), strict=True):
+        assert multiplier > 0
+        assert labels.index(y[row]) != rival
+        for c, sign in ((labels.index(y[row]), 1), (rival, -1)):
+            for j, value in enumerate([*X[row].tolist(), *[1] * found.fit_intercept]):
+                total[c, j] = total.get((c, j), 0) + sign * multiplier * type(multiplier)(value)
+    return not any(total.values())
+
+
+def checked(model, X, y):
+    """Return the stop reason of a run, after a look at its proof by three checks."""
+    found = model.refutation_
+    assert (found is not None) == (model.stop_reason_ == "not_separable")
+    if found is not None:
+        assert found.check(X, y)
+        assert found.check(X, y, plain=True)
+        assert cancels(found, X, np.asarray(y).tolist())
+        assert verify(found, X, y)
+        assert model.history_["proof_work"][-1] > 0
+    return model.stop_reason_
+
+
+def truth(X, y, offset):
+    """Return what exact arithmetic says, by an oracle that shares no code."""
+    return kind(inequalities(np.asarray(X).tolist(), y.tolist(), tuple(np.unique(y).tolist()), offset))
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    classes=st.sampled_from([2, 3]),
+    offset=st.booleans(),
+    margin=st.sampled_from([0.0, 0.0, 1.0]),
+    order=st.sampled_from([{}, {"shuffle": False}, {"order": "first"}, {"order": "worst"}]),
+    mistake=st.sampled_from(["violation", "violation", "prediction"]),
+)
+@settings(deadline=None, max_examples=1000)
+def test_ends_as_the_rows_are(seed, classes, offset, margin, order, mistake):
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(classes + 1, 12)), int(rng.integers(1, 4))
+    X = rng.integers(-3, 4, size=(n, d)).astype(rng.choice([np.int64, np.float64]))
+    y = np.append(np.arange(classes), rng.integers(0, classes, n - classes))
+    how = {"fit_intercept": offset, "mistake": mistake, "update_margin": margin * (mistake == "violation"), **order}
+    plain = quiet(Perceptron(prove=False, max_iter=41, **how), X, y)
+    model = quiet(Perceptron(max_iter=41, **how), X, y)
+    stop = checked(model, X, y)
+    separable = truth(X, y, offset) == "separable"
+    assert not (separable and stop == "not_separable")
+    if plain.stop_reason_ == "separated":
+        assert stop == "separated"
+    elif not separable:
+        assert stop in ("not_separable", "max_iter")
+    if stop != "not_separable":
+        assert stop == plain.stop_reason_
+        assert model.trace_.tolist() == plain.trace_.tolist()
+        assert np.array_equal(model.coef_, plain.coef_)
+    else:
+        assert model.trace_.tolist() == plain.trace_.tolist()[: model.mistakes_]
+
+
+@pytest.mark.parametrize("margin", [0.1, 0.01, 0.003])
+def test_separable_rows_end_with_the_trace_of_the_plain_run(margin):
+    X, y, _ = teacher(2000, 6, margin=margin, random_state=1)
+    plain, model = (Perceptron(prove=prove, max_iter=5000).fit(X, y) for prove in (False, True))
+    assert model.stop_reason_ == plain.stop_reason_ == "separated"
+    assert np.array_equal(model.trace_, plain.trace_)
+    assert np.array_equal(model.coef_, plain.coef_)
+    assert model.refutation_ is None
+
+
+def noisy(n=600, d=5, classes=2, seed=0):
+    rng = np.random.default_rng(seed)
+    return np.round(rng.normal(size=(n, d)), 3), rng.integers(0, classes, n)
+
+
+WAYS = [
+    {},
+    {"shuffle": False},
+    {"fit_intercept": False},
+    {"update_margin": 0.5},
+    {"mistake": "prediction"},
+    {"multi_class": "ovr"},
+    {"multi_class": "ovr", "order": "first"},
+    {"order": "worst"},
+    {"class_weight": {0: 2.0, 1: 0.5}},
+    {"keep": "average"},
+    {"keep": "best"},
+]
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("way", WAYS, ids=str)
+def test_noise_is_refuted(way, classes):
+    X, y = noisy(classes=classes)
+    for rows in (X, sp.csr_array(X), X.astype(np.float32), (100 * X).astype(np.int16)):
+        model = quiet(Perceptron(**way), rows, y)
+        assert checked(model, rows, y) == "not_separable"
+        again = quiet(Perceptron(**way), rows, y)
+        assert same(model, again)
+    assert checked(quiet(PassiveAggressive(variant="pa"), X, y), X, y) == "not_separable"
+
+
+def same(one, other):
+    """Say whether two runs have the same bits."""
+    a, b = one.refutation_, other.refutation_
+    return (
+        a.rows.tolist() == b.rows.tolist()
+        and a.multipliers == b.multipliers
+        and a.rivals.tolist() == b.rivals.tolist()
+        and np.array_equal(one.coef_, other.coef_)
+        and np.array_equal(one.history_["proof_work"], other.history_["proof_work"])
+        and one.n_iter_ == other.n_iter_
+    )
+
+
+def test_softer_steps_and_partial_fit_do_not_look_for_a_proof():
+    X, y = noisy()
+    model = quiet(PassiveAggressive(max_iter=50), X, y)
+    assert (model.stop_reason_, model.refutation_) == ("max_iter", None)
+    for _ in range(30):
+        model = (model if hasattr(model, "trace_") else Perceptron()).partial_fit(X, y)
+    assert model.refutation_ is None
+    assert not model.history_["proof_work"].any()
+
+
+def test_rows_without_weight_and_rows_held_out_are_no_part_of_it():
+    X, y, _ = teacher(400, 3, margin=0.2, random_state=0)
+    y = y.copy()
+    y[::7] *= -1
+    weight = np.ones(len(y))
+    weight[::7] = 0
+    model = quiet(Perceptron(), X, y, sample_weight=weight)
+    assert (model.stop_reason_, model.refutation_) == ("separated", None)
+    model = quiet(Perceptron(early_stopping=True, n_iter_no_change=10_000), X, y)
+    assert checked(model, X, y) == "not_separable"
+    other = Perceptron(early_stopping=True, n_iter_no_change=10_000, prove=False, max_iter=1)
+    from linsep.learn.surveys import held_out
+
+    held = held_out(quiet(other, X, y)._seed, 0, len(y), 0.1)
+    assert held.any()
+    assert not held[model.refutation_.rows].any()
+
+
+def test_on_the_plane_may_be_right_where_mistakes_are_wrong_predictions():
+    """A row of zeros is never strictly right without an offset, but its prediction is."""
+    X, y = [[0.0], [1.0], [2.0]], [0, 1, 1]
+    strict = Perceptron(fit_intercept=False)
+    assert checked(quiet(strict, X, y), X, y) == "not_separable"
+    assert quiet(Perceptron(fit_intercept=False, mistake="prediction"), X, y).stop_reason_ == "separated"
+
+
+def test_when_a_run_looks():
+    stalled = [due([50] * n) for n in range(200)]
+    assert [n for n, asked in enumerate(stalled) if asked] == [10, 20, 40, 80, 160]
+    assert not any(due([1000 // (k + 1) for k in range(n)]) for n in range(200))
+    assert due([100, 60, 58, 57, 57, 56, 55, 57, 58, 52])  # hardly fewer
+
+
+def test_all_searches_take_at_most_the_work_of_training():
+    X, y, _ = teacher(300, 40, margin=0.001, flip=0.02, random_state=3)
+    model = quiet(Perceptron(max_iter=1000), X, y)
+    work = model.history_["proof_work"]
+    pass_work = 5e-5 + 300 * 2e-8 + X.size * 1e-9
+    spent = np.cumsum(work)
+    assert (spent <= pass_work * np.arange(1, len(work) + 1) + 1e-12).all()
+    assert checked(model, X, y) == "not_separable"
+    assert set(np.flatnonzero(work) + 1) <= {10, 20, 40, 80, 160, 320, 640}
+
+
+def test_iris():
+    X, y = load_iris(return_X_y=True)
+    assert checked(quiet(Perceptron(), X, y), X, y) == "not_separable"
+    assert quiet(Perceptron(), X, y == 0).stop_reason_ == "separated"
+    model = quiet(Perceptron(multi_class="ovr"), X, y)
+    assert checked(model, X, y) == "not_separable"
+    assert model.refutation_.machine in (1, 2)  # setosa lies apart
+
+
+@pytest.mark.parametrize("way", [{}, {"multi_class": "ovr"}, {"keep": "average"}], ids=str)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_files_as_arrays_and_resumed(way, classes, tmp_path):
+    X, y = noisy(classes=classes)
+    lines = [",".join([*map(repr, row), str(label)]) for row, label in zip(X.tolist(), y.tolist(), strict=True)]
+    path = tmp_path / "rows.csv"
+    path.write_text("\n".join(["a,b,c,d,e,label", *lines]) + "\n")
+    whole = quiet(Perceptron(shuffle=False, **way), X, y)
+    for size in (997, 1 << 20):
+        source = read(path, block_bytes=size)
+        assert same(fit_source(Perceptron(shuffle=False, **way), source), whole)
+    scaled = fit_source(Perceptron(**way), read(path), scale="standard")
+    assert checked(scaled, X, y) == "not_separable"
+    state = tmp_path / "state"
+    for passes in (4, whole.n_iter_, 1000, 1000):
+        model = Perceptron(shuffle=False, max_iter=passes, **way)
+        model = fit_source(model, read(path), checkpoint=state, resume=state.exists())
+    assert same(model, whole)
+    save(model, tmp_path / "model")
+    assert same(load(tmp_path / "model"), whole)
+    assert checked(load(tmp_path / "model"), X, y) == "not_separable"
+
+
+def test_more_rows_than_are_held_are_asked_in_sweeps():
+    X, y, _ = teacher(3000, 4, margin=0.05, random_state=2)
+    wrong = y.copy()
+    wrong[[77, 1500]] *= -1
+    for labels, refuted in ((y, False), (wrong, True)):
+        codes = ((labels + 1) // 2).astype(np.intp)
+        found = []
+        for cut in (100, 3000):
+            parts = [Part(i, read_rows(X[i : i + cut]), codes[i : i + cut], 4) for i in range(0, 3000, cut)]
+            search = Search(
+                lambda function, told, parts=parts: [function(part, told) for part in parts],
+                Asked(2, True),
+                made_of(np.array([5, 5, 77]), 1),
+                held=4000,
+            )
+            found.append(search.run(Work(100.0)))
+            assert found[-1].refuted == refuted
+        if refuted:
+            one, other = found
+            assert one.proof.rows.tolist() == other.proof.rows.tolist()
+            assert one.proof.multipliers == other.proof.multipliers
+
+
+def read_rows(X):
+    from linsep.data.matrices import to_rows
+
+    return to_rows(np.ascontiguousarray(X))
+
+
+def test_equal_rows_of_different_classes_are_enough():
+    X, y, _ = teacher(500, 3, margin=0.1, random_state=0)
+    X[400], y[400] = X[17], -y[17]
+    model = quiet(Perceptron(), X, y)
+    assert model.refutation_.rows.tolist() == [17, 400]
+    assert [int(value) for value in model.refutation_.multipliers] == [1, 1]
+
+
+def test_says_what_to_do_next():
+    with pytest.warns(ConvergenceWarning, match="no plane separates these rows, proved by 4 of them; keep='average'"):
+        Perceptron().fit(*XOR)
+    with pytest.warns(ConvergenceWarning, match="max_iter=5 ended the run"):
+        Perceptron(max_iter=5).fit(*XOR)
+    with pytest.raises(ValueError, match="prove must be True or False"):
+        Perceptron(prove="yes").fit(*XOR)
+
+
+def test_once_separable_is_proved_the_run_tells_what_the_theorem_allows():
+    X, y, _ = teacher(60, 3, margin=0.02, random_state=1)
+    parameters = Perceptron(order="worst", max_iter=100_000)._parameters(0)
+    start, codes = Weights.zero(1, 3), ((y + 1) // 2).astype(np.intp)
+    problem = array_problem(X, codes, np.array([-1, 1]), np.ones(60), parameters, start)
+    told = []
+    prover = Prover(parameters, lambda allowed, margin: told.append((allowed, margin)))
+    run = fit(problem, parameters, State.begin(start, Keeper()), Hooks(prover=prover)).run
+    assert run.stop == "separated"
+    assert [number for number, entry in enumerate(run.passes, 1) if entry.proof_work] == [10]  # and never again
+    largest = largest_margin(X, y, form="augmented")
+    radius = np.linalg.norm(X, axis=1).max()
+    assert len(told) == len(run.passes) - 11  # before every pass but the one that found it
+    assert all(allowed >= (radius**2 + 1) / largest.upper**2 >= run.mistakes for allowed, _ in told)
+    assert all(margin >= largest.lower for _, margin in told)
+
+
+def test_a_proof_document_of_the_kind():
+    X, y = XOR
+    found = quiet(Perceptron(), X, y).refutation_
+    text = to_json(found.verdict(), X, y)
+    verdict, _ = from_json(text)
+    assert (verdict.kind, verdict.separator) == ("not-separable", None)
+    for plain in (False, True):
+        assert verify(text, X, y, plain=plain)
+        assert not verify(text, X, [0, 1, 0, 1], plain=plain)
+    forged = json.loads(text)
+    assert forged["meaning"] == "no plane has every row strictly on its side"
+
+
+def test_command_line(tmp_path):
+    X, y = noisy(n=200, d=2)
+    path, proof = tmp_path / "rows.csv", tmp_path / "proof.json"
+    lines = [f"{a},{b},{label}" for (a, b), label in zip(X.tolist(), y.tolist(), strict=True)]
+    path.write_text("a,b,label\n" + "\n".join(lines) + "\n")
+    common = ["fit", str(path), "--model", str(tmp_path / "model")]
+    said = CliRunner().invoke(app, [*common, "--proof", str(proof)])
+    assert said.exit_code == 0
+    one_line = " ".join(said.output.split())
+    assert "Stopped: no plane separates these rows, proved by 4 of them; --keep average usually predicts" in one_line
+    assert CliRunner().invoke(app, ["verify", str(proof), str(path)]).exit_code == 0
+    facts = json.loads(CliRunner().invoke(app, [*common, "--json"]).stdout)
+    assert facts["stop_reason"] == "not_separable"
+    assert len(facts["refutation"]) == 4
+    assert facts["proof_work"] > 0
+    plain = json.loads(CliRunner().invoke(app, [*common, "--json", "--no-prove", "--max-iter", "30"]).stdout)
+    assert (plain["stop_reason"], plain["refutation"], plain["proof_work"]) == ("max_iter", None, 0.0)
+
+
+def test_standard_input_and_sparse_text():
+    text = "".join(f"{label} 1:{a} 2:{b}\n" for a, b, label in [(1, 1, 1), (2, 2, -1), (3, 3, 1)])
+    model = fit_source(Perceptron(), read(io.BytesIO(text.encode()), format="libsvm"))
+    assert model.stop_reason_ == "not_separable"
+    assert model.refutation_.check([[1, 1], [2, 2], [3, 3]], [1, -1, 1])
