@@ -24,7 +24,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks import Row, at_most, sized
+from benchmarks import Row, at_least, at_most, sized
+from benchmarks.files import measure
 
 LIMIT = 5.0  # seconds for one verdict
 PATIENCE = 200.0  # seconds for it and its checks, of which the plain one takes longest
@@ -174,6 +175,7 @@ def answers() -> list[Answer]:
 
 def run() -> Iterator[Row]:
     """Yield what must hold for the sweep, and reading beside peers."""
+    yield from reading()
     found = answers()
     if found:
         asked = [one for one in found if one.kind != "refused"]
@@ -188,6 +190,53 @@ def run() -> Iterator[Row]:
         wrong = sum(one.kind in ("memory", "traceback", "ran on") for one in found)
         yield at_most("questions without an answer or a line that says why", float(wrong), "none", 0.0, 1)
         yield at_most("proofs that do not check", float(sum(not one.checked for one in got)), "none", 0.0, 1)
+
+
+WORDS = """
+import sys, time
+from linsep import read
+started = time.perf_counter()
+for block in read(sys.argv[1]):
+    pass
+print(time.perf_counter() - started)
+"""
+POLARS = """
+import sys, time
+import polars
+from sklearn.preprocessing import OneHotEncoder
+started = time.perf_counter()
+frame = polars.read_csv(sys.argv[1])
+names = [name for name in frame.columns if name.startswith("w")]
+OneHotEncoder().fit_transform(frame.select(names).to_numpy())
+frame.select([name for name in frame.columns if name.startswith("x")]).to_numpy()
+print(time.perf_counter() - started)
+"""
+
+
+def words(path: Path, n: int) -> None:
+    """Write a table of 15 columns of numbers and five of words."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.csv
+
+    rng = np.random.default_rng(0)
+    columns: dict[str, Any] = {f"x{j}": rng.standard_normal(n).round(4) for j in range(15)}
+    for j, levels in enumerate((3, 10, 50, 200, 1000)):
+        columns[f"w{j}"] = np.array([f"level{k}" for k in range(levels)])[rng.integers(0, levels, n)]
+    columns["label"] = np.where(columns["x0"] > 0, "yes", "no")
+    pa.csv.write_csv(pa.table(columns), path)
+
+
+def reading() -> Iterator[Row]:
+    """Yield how long it takes to read words, beside polars and scikit-learn."""
+    with tempfile.TemporaryDirectory() as name:
+        path = Path(name) / "words.csv"
+        words(path, sized(400_000, 4000))
+        ours, theirs = measure(WORDS, path), measure(POLARS, path)
+        size = f"{path.stat().st_size / 1e6:.0f} MB"
+        job = f"read a CSV of 15 columns of numbers and 5 of words, {size}"
+        yield at_least(job, ours.work, "polars + OneHotEncoder", theirs.work, 1)
+        yield at_most(f"peak memory of that, MB (theirs {theirs.memory:.0f})", ours.memory, "400 MB", 400, 1)
 
 
 def tell(found: list[Answer], show: Callable[[str], object] = print) -> None:

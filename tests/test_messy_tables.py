@@ -239,6 +239,7 @@ def test_which_number_is_the_day() -> None:
 
 @pytest.mark.parametrize(("cells", "values", "said"), [
     (["12%", "3.5%"], [12, 3.5], "holds percentages"),
+    (["25 %", " 5 %"], [25, 5], "holds percentages"),
     (["TRUE", "False"], [1, 0], "holds true and false"),
     (['"1,234"', '"-12,345.5"', "7"], [1234, -12345.5, 7], "holds numbers with ',' between thousands"),
     (["1'234", "12"], [1234, 12], "between thousands"),
@@ -327,6 +328,18 @@ def test_labels_that_look_like_measurements() -> None:
     many = "x,n\n" + "".join(f"{i % 3},{i % 60}\n" for i in range(120))
     assert "it holds 60 different numbers in 120 rows" in refused(many)
     assert len(open_text("x,n\n" + "".join(f"{i % 3},{i % 60}\n" for i in range(900))).to_arrays()[1]) == 900
+
+
+@pytest.mark.parametrize(("cells", "said"), [
+    (['"1,249.50"', "12.25"], "numbers with fractions, such as 1249.5"),
+    (["12.5%", "3%"], "numbers with fractions, such as 12.5"),
+    ([f"2026-{m:02}-{d:02}" for m in range(1, 7) for d in range(1, 13)], "72 different dates in 144 rows"),
+])  # fmt: skip
+def test_labels_that_are_measurements_in_other_spellings(cells: list[str], said: str) -> None:
+    text = "kind,v\n" + "".join(f"{'ab'[i % 2]},{cell}\n" for i, cell in enumerate(cells * 2))
+    with pytest.raises(ReadError, match=f"{said}.*target='kind'"):
+        open_text(text)
+    assert len(set(open_text(text, target="v").to_arrays()[1].tolist())) == len(cells)
 
 
 @pytest.mark.parametrize("form", ["svm", "npy", "npz"])

@@ -70,7 +70,7 @@ class Learning(Learners):
         ),
     ] = None
     random_state: Annotated[
-        int, typer.Option(metavar="SEED", min=0, help="Seed of what is random.", rich_help_panel=_LEARNING)
+        int, typer.Option(metavar="SEED", min=0, help="Random seed.", rich_help_panel=_LEARNING)
     ] = 0
     max_iter: Annotated[
         int, typer.Option(metavar="PASSES", help="Largest number of passes.", rich_help_panel=_STOPPING)
@@ -234,8 +234,8 @@ def _facts(learner: Any, source: Source, about: dict[str, Any]) -> dict[str, Any
         "radius": known["radius_"],
         "seconds": about["seconds"],
         "megabytes_per_second": size / passing / 1e6 if passing > 0 else None,
-        **{name.rstrip("_"): getattr(learner, name) for name in certified if hasattr(learner, name)},
         **proof_facts(learner, about["proof"]),
+        **{name.rstrip("_"): getattr(learner, name) for name in certified if hasattr(learner, name)},
         **mixing_facts(learner),
     }
 
@@ -269,7 +269,7 @@ def _run_lines(learner: Any, facts: dict[str, Any]) -> dict[str, str]:
     """Return what is to be said of how the plane was found."""
     reason, wrong, lines = facts["stop_reason"], facts["training_errors"], {}
     if reason is not None:
-        lines["passes"] = f"{facts['passes']:,}, stopped by {reason}: {STOPPED.get(reason, '')}"
+        lines["passes"] = f"{facts['passes']:,}, stopped: {reason}, {STOPPED.get(reason, '')}"
         lines["mistakes"] = f"{facts['mistakes']:,} in training"
     if wrong is not None:
         trained = learner.training_rows_
@@ -327,8 +327,8 @@ def _hold(learner: Any, source: Source, given: dict[str, Any]) -> int:
 
     X, y = source.to_arrays()
     with warnings.catch_warnings():
-        # the report says it
-        warnings.filterwarnings("ignore", message=r"max_(iter|updates)=\d+ ended the run|stopped: ")
+        said = r"max_(iter|updates)=\d+ ended the run|stopped: "  # by the report
+        warnings.filterwarnings("ignore", message=said)
         remember(learner.fit(X, y, **given), source)
     return int(X.shape[0])
 

@@ -20,7 +20,7 @@ def said_of_proof(learner: Any) -> str:
 
 def proof_facts(learner: Any, path: str | None) -> dict[str, Any]:
     """Return what is to be told of the proof, if there is one."""
-    found = getattr(learner, "refutation_", None)  # not every learner has a run
+    found = getattr(learner, "refutation_", None)
     work = float(sum(getattr(learner, "history_", {}).get("proof_work", ())))
     if found is None:
         return {"refutation": None, "proof_work": work, "proof": None}

@@ -122,7 +122,14 @@ def _as_written(how: dict[str, Any] | None, reading: Reading) -> dict[str, Any]:
     if how is None or any((reading.target, reading.ignore, reading.categorical, reading.text)):
         return {}
     layout = layout_of(how)
-    return {} if layout is None else {"layout": layout, "target": layout.target, "missing": how["missing"]}
+    known: dict[str, Any] = {"layout": layout, "target": layout.target, "missing": how["missing"]}
+    if how.get("point", ".") != ".":
+        known["decimal"] = how["point"]
+    if how.get("encoding", "utf-8") != "utf-8":
+        known["encoding"] = how["encoding"]
+    if how.get("gaps"):
+        known["gaps"] = tuple(how["gaps"])
+    return {name: known[name] for name in known if name not in reading.given()}
 
 
 def _outcome(text: str, content: dict[str, Any], source: Source, plain: bool) -> tuple[Outcome, tuple[int, int]]:

@@ -186,7 +186,7 @@ def _numbers(column: Any, name: str, sign: str, point: str) -> Any:
     if name == PERCENT:
         if not _all(pc.ends_with(column, "%"), column):
             return None
-        column = pc.utf8_rtrim(column, "%")
+        column = pc.utf8_trim_whitespace(pc.utf8_rtrim(column, "%"))
     if name == GROUPED:
         if not _all(pc.match_substring_regex(column, _grouped_pattern(sign, point)), column):
             return None

@@ -151,11 +151,11 @@ class DelimitedSource(TableSource):
         target = None if self._target is None else self._all[self._target]
         if self._target is not None:
             labels = self._columns_of(rows, [self._target])[0]
-            if labels and all(cells.fits(NUMBER, cell, self._spelling.point) for cell in labels):
-                plain = [float(cell.replace(self._spelling.point, ".")) for cell in labels]
-                self._check_label(str(target), plain, columns)
-            elif labels and cells.kind_of(labels, self._spelling).startswith(DATE):
+            kind = cells.kind_of(labels, self._spelling) if labels else WORD
+            if kind.startswith(DATE):
                 self._check_label(str(target), labels, columns)
+            elif is_numeric(kind) and (found := cells.values(pa.array(labels), kind, self._spelling.point)) is not None:
+                self._check_label(str(target), found.tolist(), columns)
         taken = self._leave_out(columns, texts | categories | numeric)
         self._tell(rows, dict(taken))
         return self._new_layout(taken, self._header, target)
@@ -209,6 +209,8 @@ class DelimitedSource(TableSource):
         """Take a column for the next kind that fits, words if there is none, from now on."""
         column = late.column
         kind = cells.kind_of([*self._evidence[column], late.cell], self._spelling)
+        if kind == dict(self._layout.columns)[column]:
+            kind = WORD  # it does not serve after all: no column is read again and again
         if kind == WORD and is_id(self._evidence[column]):
             what = f"{_shown(late.cell)} is not a number, and as words almost all cells of the column would differ"
             raise ReadError(late.where, what, ("categorical", column), ("ignore", column)) from None

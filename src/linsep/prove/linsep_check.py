@@ -236,7 +236,9 @@ def cell_value(text: str, kind: str, point: str, values: str) -> Fraction:
     if name == "date":
         days = repr(seconds_since_1970(text, form) / 86400)
         return Fraction(days) if values == "decimal" else Fraction(float(days))
-    text = text.removesuffix("%") if name == "percent" else text.replace(form, "") if name == "grouped" else text
+    text = (
+        text.removesuffix("%").strip() if name == "percent" else text.replace(form, "") if name == "grouped" else text
+    )
     text = text.replace(point, ".")
     if not CELL.fullmatch(text) or len(text) > 4000:
         raise Malformed(f"{text[:40]!r} is not a number")
