@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 DATA = Path(os.environ.get("LINSEP_DATA", "data"))  # larger real data, where they are
+MOST = 1000.0  # times less than a limit: whatever is less counts as this
 QUICK = os.environ.get("LINSEP_BENCH_QUICK", "0") != "0"  # small data, once: to see that it runs
 
 
@@ -82,5 +83,5 @@ def at_least(job: str, ours: float, peer_name: str, peer: float, target: float) 
 
 def at_most(job: str, ours: float, peer_name: str, peer: float, target: float) -> Row:
     """Make a row for a job in which we should take at most ``target`` times as long as a limit."""
-    ratio = peer / max(ours, 1e-9)
+    ratio = peer / max(ours, peer / MOST)
     return Row(job, ours, peer_name, peer, ratio, f"≤ {target:g}× its time", ours <= target * peer)

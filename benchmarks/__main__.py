@@ -26,6 +26,7 @@ ORDER = (
     "margins",
     "parsers",
     "files",
+    "from_files",
     "family",
     "kernel",
     "cluster",

@@ -1,8 +1,9 @@
 """What it costs to keep the average or the vote, and what they are worth: test errors of the family on real data.
 
 ``python -m benchmarks family`` measures the cost; ``python -m benchmarks.family`` prints the tables of test errors, or
-those named after it: ``linear``, ``polynomial``, ``a9a``, ``imdb``. Real data is looked for in the folder that the
-environment variable ``LINSEP_DATA`` names, else in ``data``; what is missing is left out.
+those named after it: ``linear``, ``polynomial``, ``a9a``, ``imdb``, ``keep`` (what to keep of ten passes). Real data
+is looked for in the folder that the environment variable ``LINSEP_DATA`` names, else in ``data``; what is missing is
+left out.
 """
 
 from __future__ import annotations
@@ -63,6 +64,15 @@ def imdb() -> Data | None:
     X, y = read("train")
     mixed = np.random.default_rng(0).permutation(len(y))
     return X[mixed], y[mixed], *read("test")
+
+
+def w8a() -> Data | None:
+    """Return the web pages, every fifth to test on, if they are there."""
+    if not (DATA / "w8a").exists():
+        return None
+    X, y = load_svmlight_file(str(DATA / "w8a"))
+    test = np.arange(len(y)) % 5 == 0
+    return X[~test], y[~test], X[test], y[test]
 
 
 def run() -> Iterator[Row]:
@@ -146,6 +156,33 @@ def dual(**parameters: Any) -> dict[str, Callable[[int], Any]]:
     }
 
 
+KEPT: dict[str, Callable[[], Any]] = {
+    **{keep: lambda keep=keep: Perceptron(keep=keep, max_iter=10) for keep in ("last", "best", "average", "vote")},
+    "passive-aggressive": lambda: PassiveAggressive(C=0.01, max_iter=10),
+    "passive-aggressive, average": lambda: PassiveAggressive(C=0.01, keep="average", max_iter=10),
+}
+
+
+def keep_table() -> None:
+    """Print test accuracy and training time of all that can be kept of ten passes."""
+    sets = {"a9a": a9a(), "MNIST, 20,000 digits": _first(mnist(), 20_000), "IMDB": imdb(), "w8a": w8a()}
+    there = {name: data for name, data in sets.items() if data is not None}
+    print("\n### What to keep\n\n| keep | " + " | ".join(there) + " |", flush=True)
+    print("|---|" + "---|" * len(there))
+    for name, make in KEPT.items():
+        cells = []
+        for X, y, X_test, y_test in there.values():
+            model = make().fit(X, y)
+            seconds = best(lambda make=make, X=X, y=y: make().fit(X, y), 2)
+            cells.append(f"{100 * model.score(X_test, y_test):.2f} %, {seconds:.2f} s")
+        print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
+
+
+def _first(data: Data | None, rows: int) -> Data | None:
+    """Return data with fewer rows to learn from."""
+    return None if data is None else (data[0][:rows], data[1][:rows], *data[2:])
+
+
 def compare(*names: str) -> None:
     """Print the tables of test errors."""
     warnings.simplefilter("ignore")
@@ -158,6 +195,8 @@ def compare(*names: str) -> None:
         data = read() if name in names or not names else None
         if data is not None:
             table(title, entries, data)
+    if "keep" in names or not names:
+        keep_table()
 
 
 if __name__ == "__main__":

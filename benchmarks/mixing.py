@@ -2,7 +2,7 @@
 
 The algorithm of the cluster without a cluster: its own passes, its own mixing and stop rules, on shards that are asked
 one after the other in this process. Beside it, on real data, one machine and one-shot averaging, in which every shard
-is learnt on its own and the mean is taken once.
+is learned on its own and the mean is taken once.
 """
 
 from __future__ import annotations

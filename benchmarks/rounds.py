@@ -53,7 +53,7 @@ class Cost(NamedTuple):
     v: float  # non-zeros a second and core
 
     def overhead(self, shards: int, d: int, rate: float) -> float:
-        """Return the seconds of a round in which next to nothing is learnt."""
+        """Return the seconds of a round in which next to nothing is learned."""
         return self.a + self.c * shards + 8 * d * (1 + shards) / rate
 
 

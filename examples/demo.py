@@ -49,7 +49,7 @@ def main(folder: Path) -> None:
 
     say(
         "3  A stream",
-        "Two hundred thousand rows through a pipe, learnt as they come; on a terminal with a progress bar.",
+        "Two hundred thousand rows through a pipe, learned as they come; on a terminal with a progress bar.",
     )
     run(f"linsep generate - --n 200000 --d 20 --margin 0.02 | linsep fit - --max-iter 5 --model {folder}/stream.linsep")
 

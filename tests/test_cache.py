@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import pickle
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -134,3 +137,64 @@ def test_no_cache(tmp_path: Path) -> None:
         assert len(seen(source)[0][-2]) != len(first[0][-2]) or seen(source) != first
     with pytest.raises(ParameterError, match="cache_mb must be 0 or more"), source.caching(cache_mb=-1):
         pass
+
+
+@pytest.mark.parametrize("form", ["csv", "svm", "parquet", "npz"])
+@pytest.mark.parametrize(("cache", "cache_mb"), [("folder", 0), ("auto", 256), ("none", 0)])
+def test_all_rows_at_once(tmp_path: Path, form: str, cache: str, cache_mb: int) -> None:
+    """The blocks one after another, wherever they are kept; arrays outlive the files that they are maps of."""
+    path, folder = write(tmp_path, form), tmp_path / "kept"
+    folder.mkdir()
+    parts = list(read(path, block_bytes=300))
+    source = read(path, block_bytes=300, cache=str(folder) if cache == "folder" else cache, cache_mb=cache_mb)
+    X, y = source.to_arrays()
+    assert not os.listdir(folder)
+    width = max(part.X.shape[1] for part in parts)
+    rows = [part.X.toarray() if sp.issparse(part.X) else part.X for part in parts]
+    expected = np.vstack([np.pad(part, ((0, 0), (0, width - part.shape[1]))) for part in rows])
+    if form == "svm":
+        expected = expected[:, 1:]  # indices start at 1
+    assert np.array_equal(X.toarray() if sp.issparse(X) else X, expected)
+    assert y is not None
+    assert y.tolist() == [label for part in parts for label in part.y.tolist()]
+    assert X.dtype == parts[0].X.dtype
+    (X.data if sp.issparse(X) else X)[:1] = 7  # they are the caller's own
+
+
+def test_rows_of_several_types(tmp_path: Path) -> None:
+    """Blocks that differ in type cannot lie side by side as they are, and become one array all the same."""
+    for k, values in enumerate(([1, 2], [0.5, 1.5])):
+        pq.write_table(pa.table({"a": values, "b": values, "class": ["x", "y"]}), tmp_path / f"{k}.parquet")
+    X, y = read(str(tmp_path / "*.parquet"), cache_mb=0).to_arrays()
+    assert X.tolist() == [[1, 1], [2, 2], [0.5, 0.5], [1.5, 1.5]]
+    assert y.tolist() == ["x", "y"] * 2
+
+
+def test_where_rows_are_kept_is_no_part_of_the_data(tmp_path: Path) -> None:
+    path, saved = write(tmp_path, "csv"), tmp_path / "half"
+    whole = fit_source(Perceptron(max_iter=8, shuffle=False, prove=False), read(path, block_bytes=300, cache="none"))
+    fit_source(
+        Perceptron(max_iter=3, shuffle=False, prove=False), read(path, block_bytes=300, cache_mb=0), checkpoint=saved
+    )
+    more = Perceptron(max_iter=8, shuffle=False, prove=False)
+    fit_source(more, read(path, block_bytes=300, cache="none"), checkpoint=saved, resume=True)
+    assert np.array_equal(more.coef_, whole.coef_)
+    assert np.array_equal(more.trace_, whole.trace_)
+
+
+def test_the_disk_has_no_room_for_all_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = read(write(tmp_path, "svm"), block_bytes=300, cache_mb=0)
+    expected = source.to_arrays()[0].toarray()
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: type("Usage", (), {"free": 1000}))
+    with pytest.warns(DataNote, match="all of them are held in memory"):
+        assert np.array_equal(source.to_arrays()[0].toarray(), expected)
+
+
+def test_commands_take_the_options(tmp_path: Path) -> None:
+    path = write(tmp_path, "svm")
+    for options in (["--cache", "none"], ["--cache", str(tmp_path), "--cache-mb", "0"]):
+        command = [sys.executable, "-m", "linsep", "fit", str(path), "-m", str(tmp_path / "m"), "--json", *options]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert json.loads(done.stdout)["rows"] == ROWS
+    with pytest.raises(ParameterError, match="a folder that exists"):
+        read(path, cache=str(tmp_path / "nowhere"))

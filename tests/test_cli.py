@@ -296,9 +296,9 @@ def test_generate_fit_score_in_every_format(run, ending):
     X, y, plane = teacher(500, 6, margin=0.2, random_state=4)
     assert (told["rows"], told["features"], told["w"], told["b"]) == (500, 6, plane.w.tolist(), 0.0)
     assert told["mistake_bound"] == pytest.approx(25)
-    learnt = facts(run("fit", path, "--model", "m.linsep", "--no-fit-intercept", "--json"))
-    assert learnt["stop_reason"] == "separated"
-    assert learnt["mistakes"] <= 25
+    learned = facts(run("fit", path, "--model", "m.linsep", "--no-fit-intercept", "--json"))
+    assert learned["stop_reason"] == "separated"
+    assert learned["mistakes"] <= 25
     ours = Perceptron(fit_intercept=False).fit(X, y)
     np.testing.assert_allclose(load("m.linsep").coef_, ours.coef_, rtol=1e-9)
     code, out, _ = run("predict", "m.linsep", path)
@@ -336,12 +336,12 @@ def test_score_knows_a_label_by_its_spelling(run, words):
     X, y, _ = teacher(60, 2, margin=0.2, random_state=1)
     y = np.where(y > 0, 10, 2)
     table = {"a": X[:, 0], "b": X[:, 1], "y": y.astype(str) if words else y}
-    pq.write_table(pa.table(table), "learnt.parquet")
+    pq.write_table(pa.table(table), "learned.parquet")
     with open("seen.csv", "w") as file:
         file.writelines(["a,b,y\n", *(f"{a!r},{b!r},{c}\n" for (a, b), c in zip(X.tolist(), y, strict=True))])
     pq.write_table(pa.table(table | {"y": y if words else y.astype(str)}), "seen.parquet")
-    facts(run("fit", "learnt.parquet", "--model", "m.linsep", "--json"))
-    for path in ("learnt.parquet", "seen.csv", "seen.parquet"):
+    facts(run("fit", "learned.parquet", "--model", "m.linsep", "--json"))
+    for path in ("learned.parquet", "seen.csv", "seen.parquet"):
         told = facts(run("score", "m.linsep", path, "--json"))
         assert (told["errors"], told["true_labels"]) == (0, told["labels"])
         assert np.sum(told["confusion"]) == 60

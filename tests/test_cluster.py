@@ -853,4 +853,4 @@ def test_the_command_line(client, folder, capsys):
     assert "overlap" in run("separate", path, "--proof", proof, *there, code=1)
     assert "the proof holds" in run("verify", proof, path)
     run("fit", path, "--cluster", "tcp://h:1", "--workers", "2", code=2)
-    run("fit", path, "--order", "first", "--model", model, *there, code=2)  # which would be learnt here
+    run("fit", path, "--order", "first", "--model", model, *there, code=2)  # which would be learned here

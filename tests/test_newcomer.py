@@ -39,7 +39,7 @@ def test_a_messy_table(run):
 
 
 def test_a_model_reads_other_files_as_it_read_its_own(run):
-    """What was said about missing cells and columns when it learnt need not be said again."""
+    """What was said about missing cells and columns when it learned need not be said again."""
     Path("messy.csv").write_text(MESSY)
     options = ["--ignore", "signed_up", "--categorical", "name", "--hash-bits", "6", "--no-shuffle", "--quiet"]
     assert run("fit", "messy.csv", *options, "--missing", "zero", "--model", "zero.linsep")[0] == 0

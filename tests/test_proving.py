@@ -2,7 +2,6 @@
 
 import io
 import json
-import re
 import warnings
 
 import numpy as np
@@ -14,9 +13,26 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from typer.testing import CliRunner
 
-from linsep import PassiveAggressive, Perceptron, fit_source, from_json, load, read, save, teacher, to_json, verify
+from linsep import (
+    PassiveAggressive,
+    Perceptron,
+    fit_source,
+    from_json,
+    largest_margin,
+    load,
+    read,
+    save,
+    teacher,
+    to_json,
+    verify,
+)
 from linsep.cli import app
-from linsep.models.proving import due
+from linsep.learn.driver import fit
+from linsep.learn.hypotheses import Keeper
+from linsep.learn.passes import Hooks, State
+from linsep.learn.problems import array_problem
+from linsep.models.proving import Prover, due
+from linsep.problem import Weights
 from linsep.prove.refuting import Asked, Search, Work, made_of
 from linsep.prove.sweeps import Part
 from oracles import inequalities, kind
@@ -78,8 +94,8 @@ def test_ends_as_the_rows_are(seed, classes, offset, margin, order, mistake):
     X = rng.integers(-3, 4, size=(n, d)).astype(rng.choice([np.int64, np.float64]))
     y = np.append(np.arange(classes), rng.integers(0, classes, n - classes))
     how = {"fit_intercept": offset, "mistake": mistake, "update_margin": margin * (mistake == "violation"), **order}
-    plain = quiet(Perceptron(prove=False, max_iter=320, **how), X, y)
-    model = quiet(Perceptron(max_iter=320, **how), X, y)
+    plain = quiet(Perceptron(prove=False, max_iter=41, **how), X, y)
+    model = quiet(Perceptron(max_iter=41, **how), X, y)
     stop = checked(model, X, y)
     separable = truth(X, y, offset) == "separable"
     assert not (separable and stop == "not_separable")
@@ -282,17 +298,21 @@ def test_says_what_to_do_next():
         Perceptron(prove="yes").fit(*XOR)
 
 
-def test_progress_tells_how_many_mistakes_the_theorem_allows(capsys):
+def test_once_separable_is_proved_the_run_tells_what_the_theorem_allows():
     X, y, _ = teacher(60, 3, margin=0.02, random_state=1)
-    model = Perceptron(order="worst", max_iter=100_000, verbose=1).fit(X, y)
-    assert model.stop_reason_ == "separated"
-    assert np.count_nonzero(model.history_["proof_work"]) == 1  # found separable, and never asked again
-    said = " ".join(capsys.readouterr().err.split())
-    allowed, margin = re.search(r"mistakes of at most ([0-9,]+) .*? γ <= ([0-9.e-]+)\)", said).groups()
-    assert model.mistakes_ <= int(allowed.replace(",", ""))
-    assert float(margin) >= 0.99 * model.margin_ / np.linalg.norm(
-        np.append(model.coef_, model.intercept_)
-    ) * np.linalg.norm(model.coef_)
+    parameters = Perceptron(order="worst", max_iter=100_000)._parameters(0)
+    start, codes = Weights.zero(1, 3), ((y + 1) // 2).astype(np.intp)
+    problem = array_problem(X, codes, np.array([-1, 1]), np.ones(60), parameters, start)
+    told = []
+    prover = Prover(parameters, lambda allowed, margin: told.append((allowed, margin)))
+    run = fit(problem, parameters, State.begin(start, Keeper()), Hooks(prover=prover)).run
+    assert run.stop == "separated"
+    assert [number for number, entry in enumerate(run.passes, 1) if entry.proof_work] == [10]  # and never again
+    largest = largest_margin(X, y, form="augmented")
+    radius = np.linalg.norm(X, axis=1).max()
+    assert len(told) == len(run.passes) - 11  # before every pass but the one that found it
+    assert all(allowed >= (radius**2 + 1) / largest.upper**2 >= run.mistakes for allowed, _ in told)
+    assert all(margin >= largest.lower for _, margin in told)
 
 
 def test_a_proof_document_of_the_kind():

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from linsep.cli.cluster_options import Place, mixing_facts, mixing_lines
 from linsep.cli.inputs import check_place, kinds, kinds_line, open_data
-from linsep.cli.options import OUTPUT, READING, Data, Planes, Reading, Screen, flag, grouped
+from linsep.cli.learners import ONLINE, Learners, read_weights, start_from, trace_facts, trace_lines
+from linsep.cli.options import OUTPUT, READING, Data, Reading, Screen, flag, grouped
 from linsep.cli.run_proofs import proof_facts, proof_line, said_of_proof, write_proof
 from linsep.cli.screen import Meter, count, facts_table, headline, meter, result
 from linsep.wording import STOPPED, outlook_words
@@ -18,11 +19,21 @@ from linsep.wording import STOPPED, outlook_words
 if TYPE_CHECKING:
     from linsep.data.source import Source
 
+_RUN = (
+    "_rows_seen",
+    "training_errors_",
+    "training_rows_",
+    "n_iter_",
+    "stop_reason_",
+    "mistakes_",
+    "margin_",
+    "radius_",
+)
 _LEARNING, _STOPPING, _CHECKPOINTS = "Learning", "Stopping", "Checkpoints"
 
 
 @dataclass(frozen=True)
-class Learning(Planes):
+class Learning(Learners):
     """How to learn and when to stop: the parameters of the perceptron."""
 
     fit_intercept: Annotated[bool, flag("--fit-intercept/--no-fit-intercept", "Learn an offset.", _LEARNING)] = True
@@ -59,7 +70,7 @@ class Learning(Planes):
         ),
     ] = None
     random_state: Annotated[
-        int, typer.Option(metavar="SEED", min=0, help="Seed of what is random.", rich_help_panel=_LEARNING)
+        int, typer.Option(metavar="SEED", min=0, help="Random seed.", rich_help_panel=_LEARNING)
     ] = 0
     max_iter: Annotated[
         int, typer.Option(metavar="PASSES", help="Largest number of passes.", rich_help_panel=_STOPPING)
@@ -96,15 +107,16 @@ class Learning(Planes):
         ),
     ] = "none"
 
-    def learner(self) -> Any:
-        """Return the perceptron with these parameters."""
-        from linsep.models.perceptron import Perceptron
+    @property
+    def in_memory(self) -> str:
+        """Name the option that needs all rows in memory."""
+        if self.learner not in ONLINE:
+            return f"--learner {self.learner}"
+        return f"--order {self.order}" if self.order else "--sample-weight" if self.sample_weight else "--initial"
 
-        given = {
-            field.name: getattr(self, field.name) for field in fields(self) if field.name not in ("offset", "scale")
-        }
-        given |= {"fit_intercept": self.has_offset, "class_weight": _class_weight(self.class_weight)}
-        return Perceptron(**given)
+    def model(self) -> Any:
+        """Return the learner with these parameters."""
+        return self.made(fit_intercept=self.has_offset, class_weight=_class_weight(self.class_weight))
 
 
 @dataclass(frozen=True)
@@ -122,6 +134,10 @@ class Learned:
     positive: Annotated[
         str | None, typer.Option(metavar="LABEL", help="The label to learn as +1.", rich_help_panel=READING)
     ] = None
+    coef: Annotated[bool, flag("--coef", "Tell the weights and offsets, w and b.", OUTPUT)] = False
+    trace: Annotated[
+        bool, flag("--trace", "Tell the rows of the mistakes in order, α, and the bound of the theorem.", OUTPUT)
+    ] = False
 
 
 @dataclass(frozen=True)
@@ -162,32 +178,44 @@ def fit(
     """
     from linsep.models.files import save
 
-    learner, scale, positive = learning.learner(), learning.scale, learned.positive
+    learner, scale, positive = learning.model(), learning.scale, learned.positive
+    if learning.sample_weight is not None:
+        reading = replace(reading, ignore=[*(reading.ignore or ()), learning.sample_weight])
     source = open_data(data, reading, screen, positive=positive, invert=learned.invert)
     for path in (learned.model, saving.checkpoint, learned.proof):
         check_place(path, *data)
+    given = {} if learning.initial is None else start_from(learner, learning.initial)
+    if learning.sample_weight is not None:
+        given["sample_weight"] = read_weights(data, reading, learning.sample_weight)
+    about: dict[str, Any] = {"data": data, "model": learned.model, "scale": scale}
     with meter("learning", screen) as watching:
-        if learning.order is None:
+        if learning.order is None and learning.learner in ONLINE and not given:
             how = {"scale": scale, "checkpoint": saving.checkpoint, "every": _seconds(saving.every)}
             (place.fit if place else _stream)(learner, source, watching, resume=saving.resume, **how)
         elif place or positive is not None or scale != "none" or saving.checkpoint is not None:
             beside = "--positive, --scale, --checkpoint, --cluster or --workers"
-            raise typer.BadParameter(f"--order {learning.order} does not go with {beside}")
+            raise typer.BadParameter(f"{learning.in_memory} does not go with {beside}")
         else:
-            _hold(learner, source)
-        seconds = watching.seconds
+            about["rows"] = _hold(learner, source, given)
+        about["seconds"] = watching.seconds
+    if hasattr(learner, "warm_start"):
+        learner.warm_start = False  # it was this run that went on, not those of the saved model
     save(learner, learned.model)
     write_proof(learner, source, learned.proof)
-    about = {"data": data, "model": learned.model, "scale": scale, "seconds": seconds, "proof": learned.proof}
-    facts = _facts(learner, source, about)
+    about["proof"] = learned.proof
+    facts = _facts(learner, source, about) | trace_facts(learner, learned.coef, learned.trace)
+    if learned.trace:
+        facts["bound"] = _bound(learner, source, learning)
     result(facts, screen, lambda console: _display(console, learner, source, facts))
 
 
 def _facts(learner: Any, source: Source, about: dict[str, Any]) -> dict[str, Any]:
     """Return what is to be told of a run."""
-    rows, trained, wrong = int(learner._rows_seen), int(learner.training_rows_), int(learner.training_errors_)
-    size = (source.size or 0) * learner.n_iter_
-    passing = float(learner.history_["seconds"].sum())
+    known = {name: getattr(learner, name, None) for name in _RUN}  # not every learner has a run
+    rows, wrong, trained, passes = about.get("rows", known["_rows_seen"]), *map(known.get, _RUN[1:4])
+    size = (source.size or 0) * (passes or 0)
+    passing = float(sum(getattr(learner, "history_", {}).get("seconds", ())))
+    certified = ("margin_lower_", "margin_upper_", "errors_lower_", "errors_upper_")
     return {
         "command": "fit",
         "data": about["data"],
@@ -196,17 +224,18 @@ def _facts(learner: Any, source: Source, about: dict[str, Any]) -> dict[str, Any
         "features": learner.n_features_in_,
         "columns": kinds(source),
         "classes": learner.classes_,
-        "passes": learner.n_iter_,
+        "passes": passes,
         "scale": about["scale"],
-        "stop_reason": learner.stop_reason_,
-        "mistakes": learner.mistakes_,
+        "stop_reason": known["stop_reason_"],
+        "mistakes": known["mistakes_"],
         "training_errors": wrong,
-        "training_error": wrong / trained,
-        "margin": learner.margin_,
-        "radius": learner.radius_,
+        "training_error": wrong / trained if trained else None,
+        "margin": known["margin_"],
+        "radius": known["radius_"],
         "seconds": about["seconds"],
         "megabytes_per_second": size / passing / 1e6 if passing > 0 else None,
         **proof_facts(learner, about["proof"]),
+        **{name.rstrip("_"): getattr(learner, name) for name in certified if hasattr(learner, name)},
         **mixing_facts(learner),
     }
 
@@ -216,20 +245,15 @@ def _display(console: Any, learner: Any, source: Source, facts: dict[str, Any]) 
     labels = [str(label) for label in learner.classes_.tolist()]
     listed = ", ".join(labels if len(labels) <= 8 else [*labels[:6], "…", labels[-1]])
     reason, wrong, speed = facts["stop_reason"], facts["training_errors"], facts["megabytes_per_second"]
-    trained = learner.training_rows_
-    held = f" of {trained:,}; {facts['rows'] - trained:,} are held out" if learner.early_stopping else ""
-    large = (source.size or 0) * learner.n_iter_ > 1e6
+    large = (source.size or 0) * (facts["passes"] or 0) > 1e6
     lines = {
         "rows": f"{facts['rows']:,} of {count(learner.n_features_in_, 'feature')}",
         "columns": kinds_line(facts["columns"]),
         "classes": f"{len(labels)}: {listed}",
-        "passes": f"{learner.n_iter_:,}, stopped by {reason}: {STOPPED.get(reason, '')}",
-        "mistakes": f"{learner.mistakes_:,} in training",
-        "error": f"{facts['training_error']:.4%} of the training rows are wrong ({wrong:,}{held})",
-        "margin": f"{learner.margin_:.6g}, radius R {learner.radius_:.6g}",
+        **_run_lines(learner, facts),
         "time": f"{facts['seconds']:.2f} s" + (f", {speed:,.1f} MB/s" if large and speed else ""),
     }
-    lines |= mixing_lines(learner)
+    lines |= mixing_lines(learner) | trace_lines(facts)
     lines["proof"] = proof_line(facts)
     if facts["scale"] != "none":
         lines["scale"] = f"{facts['scale']} in training; weights, margin and R are in the units of the file"
@@ -237,8 +261,28 @@ def _display(console: Any, learner: Any, source: Source, facts: dict[str, Any]) 
     names = ", ".join(file.name for file in files) if len(files) <= 8 else f"{len(files):,} files"
     console.print(headline(facts["model"], f" learned from {names}"))
     console.print(facts_table({name: line for name, line in lines.items() if line}))
-    for line in _advice(reason, wrong, learner):
+    for line in [] if wrong is None else _advice(reason, wrong, learner):
         console.print(line)
+
+
+def _run_lines(learner: Any, facts: dict[str, Any]) -> dict[str, str]:
+    """Return what is to be said of how the plane was found."""
+    reason, wrong, lines = facts["stop_reason"], facts["training_errors"], {}
+    if reason is not None:
+        lines["passes"] = f"{facts['passes']:,}, stopped: {reason}, {STOPPED.get(reason, '')}"
+        lines["mistakes"] = f"{facts['mistakes']:,} in training"
+    if wrong is not None:
+        trained = learner.training_rows_
+        held = f" of {trained:,}; {facts['rows'] - trained:,} are held out" if learner.early_stopping else ""
+        lines["error"] = f"{facts['training_error']:.4%} of the training rows are wrong ({wrong:,}{held})"
+        lines["margin"] = f"{facts['margin']:.6g}, radius R {facts['radius']:.6g}"
+    if "margin_lower" in facts:
+        lines["margin"] = f"{facts['margin_lower']:.9g} to {facts['margin_upper']:.9g} is the largest, proved"
+    if "errors_lower" in facts:
+        low, high = facts["errors_lower"], facts["errors_upper"]
+        fewest = "the fewest, proved" if low == high else f"the fewest are {low:,} at least, proved"
+        lines["error"] = f"{count(high, 'row')} of {facts['rows']:,} on the wrong side; {fewest}"
+    return lines
 
 
 def _stream(learner: Any, source: Source, watching: Meter, **how: Any) -> None:
@@ -264,16 +308,29 @@ def _stream(learner: Any, source: Source, watching: Meter, **how: Any) -> None:
     fit_source(learner, source, watch=watch, outlook=outlook, **how)
 
 
-def _hold(learner: Any, source: Source) -> None:
-    """Train with all rows in memory, which an order that goes back to the first row needs."""
+def _bound(learner: Any, source: Source, learning: Learning) -> int | float | None:
+    """Return how many mistakes the theorem allows, if the rows are separated and can be read again."""
+    others = (learning.initial, learning.sample_weight, learner.class_weight)
+    plain = learning.learner == "perceptron" and others == (None,) * 3 and learning.scale == "none"
+    together = len(learner.classes_) == 2 or learning.multi_class == "argmax"
+    if not (plain and together and learner.stop_reason_ == "separated" and source.files[0].name != "-"):
+        return None
+    from linsep.prove.mistake_bounds import mistake_bound
+
+    own = {"fit_intercept": learner.fit_intercept, "eta0": learner.eta0, "update_margin": learner.update_margin}
+    return mistake_bound(*source.to_arrays(), **own).mistakes
+
+
+def _hold(learner: Any, source: Source, given: dict[str, Any]) -> int:
+    """Train with all rows in memory, which learners and orders that go back to earlier rows need; return how many."""
     from linsep.models.reading_memory import remember
 
     X, y = source.to_arrays()
     with warnings.catch_warnings():
-        warnings.filterwarnings(
-            "ignore", message=r"max_(iter|updates)=\d+ ended the run|stopped: "
-        )  # the report says it
-        remember(learner.fit(X, y), source)
+        said = r"max_(iter|updates)=\d+ ended the run|stopped: "  # by the report
+        warnings.filterwarnings("ignore", message=said)
+        remember(learner.fit(X, y, **given), source)
+    return int(X.shape[0])
 
 
 def _seconds(text: str) -> float:

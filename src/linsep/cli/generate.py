@@ -30,7 +30,7 @@ class Hidden:
         str | None, typer.Option(metavar="NUMBER|random", help="Offset of the plane; by default it has none.")
     ] = None
     flip: Annotated[float, typer.Option(help="Share of the labels to turn round.")] = 0.0
-    random_state: Annotated[int, typer.Option(metavar="SEED", min=0, help="Seed of what is random.")] = 0
+    random_state: Annotated[int, typer.Option(metavar="SEED", min=0, help="Random seed.")] = 0
 
 
 @grouped

@@ -30,9 +30,7 @@ class Study:
             metavar="SECONDS", min=0, help="For the proof, the margins and the fewest errors.", rich_help_panel=DECIDING
         ),
     ] = 60.0
-    random_state: Annotated[
-        int, typer.Option(metavar="SEED", min=0, help="Seed of what is random.", rich_help_panel=DECIDING)
-    ] = 0
+    random_state: Annotated[int, typer.Option(metavar="SEED", min=0, help="Random seed.", rich_help_panel=DECIDING)] = 0
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ def said_of_proof(learner: Any) -> str:
 
 def proof_facts(learner: Any, path: str | None) -> dict[str, Any]:
     """Return what is to be told of the proof, if there is one."""
-    found = learner.refutation_
-    work = float(learner.history_["proof_work"].sum())
+    found = getattr(learner, "refutation_", None)
+    work = float(sum(getattr(learner, "history_", {}).get("proof_work", ())))
     if found is None:
         return {"refutation": None, "proof_work": work, "proof": None}
     labels = list(found.classes) if found.machine is None else [False, True]
@@ -42,7 +42,7 @@ def proof_line(facts: dict[str, Any]) -> str:
 
 def write_proof(learner: Any, source: Source, path: str | None) -> None:
     """Write the proof in one step, if it is asked for and there is one; one machine of several has no format."""
-    found = learner.refutation_
+    found = getattr(learner, "refutation_", None)
     if path is None or found is None or found.machine is not None:
         return
     from linsep.data.atomic import replacing

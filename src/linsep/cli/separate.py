@@ -18,10 +18,10 @@ from linsep.wording import verdict_meaning
 
 _SHOWN = 12  # rows and columns of a table on the screen
 _CANCEL_TWO = (
-    "Weighted so, the rows of one class and those of the other add up to the same point: a plane would have to have it "
-    "on both sides."
+    "With these weights, the rows of the two classes add up to the same point, so the same point would have to lie on "
+    "both sides of the plane."
 )
-_CANCEL = "Weighted so, class by class, the rows and those held against them cancel: no weights serve all."
+_CANCEL = "With these weights, class by class, the rows and their rivals cancel, so no weight vectors are right on all of them."
 
 
 @dataclass(frozen=True)

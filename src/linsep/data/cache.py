@@ -40,7 +40,7 @@ def check_cache(cache: str, cache_mb: int) -> None:
 
 
 def has_room(folder: str, size: int) -> bool:
-    """Say whether a disk has room for so many bytes, and some to spare."""
+    """Say whether a disk has this number of bytes free, and some to spare."""
     try:
         return shutil.disk_usage(folder).free >= size + _SPARE
     except OSError:

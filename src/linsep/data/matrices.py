@@ -95,12 +95,22 @@ def to_rows(X: Any) -> Rows:
     if is_sparse(X):
         unsigned = np.dtype(f"u{X.indices.dtype.itemsize}")
         rows = Sparse(_read_only(X.data), X.indices.view(unsigned), X.indptr.view(unsigned))
-        if X.has_canonical_format or not _repeats(rows, np.full(X.shape[1], -1, np.int64)):
+        if X.has_canonical_format or not _names_twice(rows, X.shape[1]):
             return rows  # the order of the columns within a row does not matter
         X = X.copy()
         X.sum_duplicates()
         return to_rows(X)
     return Dense(_read_only(X))
+
+
+def _names_twice(rows: Sparse, n_features: int) -> bool:
+    """Say whether a sparse row names a column twice."""
+    if len(rows.indices) >= n_features:
+        return bool(_repeats(rows, np.full(n_features, -1, np.int64)))
+    ends = rows.indptr.astype(np.int64)
+    start, numbers = int(ends[0]), np.repeat(np.arange(len(ends) - 1), ends[1:] - ends[:-1])
+    cells = np.sort(numbers * n_features + rows.indices[start : start + len(numbers)].astype(np.int64))
+    return bool((cells[1:] == cells[:-1]).any())
 
 
 @compiled()

@@ -18,6 +18,7 @@ from linsep.learn.hypotheses import Keeper
 from linsep.learn.parameters import Parameters
 from linsep.learn.passes import Hooks, Passes, Search, State
 from linsep.learn.surveys import Survey
+from linsep.learn.touched import finite
 from linsep.problem import Array, Batch, Floats, Pass, Problem, Run, Stop, Weights
 
 
@@ -65,7 +66,7 @@ def fit(
             run, proof = _run_each(problem, parameters, state, passes)
         else:
             run, proof = _run(parameters, state, passes)
-        if not state.weights.finite:
+        if not finite(state.weights, problem):
             raise FloatingPointError("the weights overflowed to infinity")
         survey = passes.survey(state, run.stop)
     state.keeper.done()

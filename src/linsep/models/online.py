@@ -6,6 +6,7 @@ import math
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import wraps
 from numbers import Integral, Real
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, Self
 import numpy as np
 
 from linsep.data.labels import at_least_two_classes, class_codes, example_weights
-from linsep.data.matrices import refuse_not_finite, refuse_rounding
+from linsep.data.matrices import refuse_not_finite, refuse_rounding, to_rows
 from linsep.data.sparse import is_sparse
 from linsep.errors import DataError, ParameterError
 from linsep.learn import driver
@@ -26,6 +27,7 @@ from linsep.learn.passes import Hooks, State
 from linsep.learn.problems import array_problem
 from linsep.learn.state_files import must
 from linsep.learn.surveys import norm
+from linsep.learn.touched import all_or_nothing, few_columns
 from linsep.learn.votes import KEEPERS, Vote, new_keeper
 from linsep.models.linear import Linear
 from linsep.models.proving import Outlook, Prover, check_kept, refutation_of, saved_proof
@@ -181,6 +183,10 @@ class Online(Linear, ABC):
         Returns
         -------
         self : the classifier
+
+        Notes
+        -----
+        Where sparse rows have few of very many columns, ``coef_`` is changed in place, as a copy would take longer.
         """
         self._check_parameters()
         for name in ("early_stopping", "target_margin", "max_updates", "tol"):
@@ -196,16 +202,18 @@ class Online(Linear, ABC):
         merged = self._merged_classes(None if fresh else self.classes_, classes, y)
         codes = class_codes(y, merged)
         weight = example_weights(X, sample_weight, None, merged, codes)
+        columns = few_columns(to_rows(X), X.shape[1])
         if fresh:
             seed, state = (
                 self._draw_seed(),
                 State.begin(Weights.zero(_machines(merged), X.shape[1]), self._new_keeper()),
             )
         else:
-            weights, keeper = self._grown(merged)
+            weights, keeper = self._grown(merged, columns)
             seed, state = self._seed, State(weights, keeper, first_pass=self.n_iter_)
         parameters = replace(self._parameters(seed), max_iter=1, once=True)
-        fitted = self._train(X, codes, merged, weight, parameters, state)
+        with nullcontext() if columns is None else all_or_nothing(state.weights, columns):
+            fitted = self._train(X, codes, merged, weight, parameters, state)
         self._adopt(fitted, going_on=not fresh)
         return self
 
@@ -233,7 +241,7 @@ class Online(Linear, ABC):
         """Take over what a run has learned, and note what it recorded."""
         if not going_on:
             self._stretches: list[Stretch] = []
-            self._seed, self._rows_seen, self.radius_ = fitted.seed, 0, 0.0
+            self._seed, self._rows_seen, self._passes_made, self.radius_ = fitted.seed, 0, 0, 0.0
             for name in ("scaling_", "mixing_", "reading_", "_first"):
                 self.__dict__.pop(name, None)
         keeper, seen = fitted.keeper, fitted.survey
@@ -250,7 +258,8 @@ class Online(Linear, ABC):
         self._stretches.append(Stretch(fitted.run, len(self.coef_), self._rows_seen))
         self._rows_seen += fitted.rows
         self.radius_ = float(np.maximum(self.radius_, seen.radius))  # NaN if it is not known
-        self.margin_ = seen.smallest / (norm(self.coef_) or math.nan)
+        self._smallest, self._passes_made = seen.smallest, self._passes_made + len(fitted.run.passes)
+        self.__dict__.pop("margin_", None)  # worked out when it is asked for: norms of wide weights take time
         self.training_errors_, self.training_rows_ = seen.wrong, seen.rows
 
     def _first_weights(self, d: int, classes: Array, coef_init: Any, intercept_init: Any) -> tuple[Floats, Floats]:
@@ -269,13 +278,16 @@ class Online(Linear, ABC):
         W, b = self.__dict__.get("_last", (self.coef_, self.intercept_))
         return W, b
 
-    def _grown(self, classes: Array) -> tuple[Weights, Keeper]:
-        """Return a copy of the weights, and of what is kept, with room for classes that were not there before."""
+    def _grown(self, classes: Array, columns: Array | None) -> tuple[Weights, Keeper]:
+        """Return the weights, and a copy of what is kept, with room for classes that were not there before.
+
+        The weights are a copy, too, unless only some columns of them are to change.
+        """
         keeper = self.__dict__.get("_keeper")
         keeper = keeper.copy() if keeper is not None and keeper.kind == self.keep else self._new_keeper()
         old, (W, b) = self.classes_, self._last_weights()
         if len(classes) == len(old):
-            return Weights(W.copy(), b.copy()), keeper
+            return Weights(W, b) if columns is not None and W.flags.writeable else Weights(W.copy(), b.copy()), keeper
         places = class_codes(old, classes)
         keeper.grow(lambda W, b: grown(W, b, places, len(classes)), places, len(classes))
         return Weights(*grown(W, b, places, len(classes))), keeper
@@ -310,10 +322,25 @@ class Online(Linear, ABC):
     # -----------------------------------------------------------------------------------------------------------
     # What a run recorded
 
+    def __getattr__(self, name: str) -> Any:
+        if name != "margin_" or "_smallest" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        self.margin_ = self._smallest / (norm(self.coef_) or math.nan)
+        return self.margin_
+
+    def _state(self) -> dict[str, Any]:
+        """Return the fitted attributes, all of them worked out."""
+        if "_smallest" in self.__dict__:
+            _ = self.margin_
+        return {key: value for key, value in super()._state().items() if key not in ("_smallest", "_passes_made")}
+
     @property
     def n_iter_(self) -> int:
         """Passes made."""
-        return sum(len(stretch.run.passes) for stretch in self._recorded())
+        recorded = self._recorded()
+        if "_passes_made" not in self.__dict__:
+            self._passes_made = sum(len(stretch.run.passes) for stretch in recorded)
+        return self._passes_made
 
     @property
     def stop_reason_(self) -> str:

@@ -37,7 +37,7 @@ NEW_LOW = 0.85  # a pass with fewer mistakes than this share of the fewest befor
 
 
 def due(mistakes: Sequence[float]) -> bool:
-    """Say whether to look for a proof after passes with so many mistakes.
+    """Say whether to look for a proof after passes with these numbers of mistakes.
 
     The second half of them must have brought no new low. A run that gets better goes on without a search: one whose
     mistakes do not even become a fifth fewer while passes double would take thousands of times as many to end.

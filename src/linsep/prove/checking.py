@@ -205,7 +205,7 @@ def _fast(verdict: Verdict, found: Table) -> Outcome:
 
 
 def _many(X: Any) -> bool:
-    """Say whether there are so many numbers that a copy of them had better not be made."""
+    """Say whether there are too many numbers to copy them."""
     return X.dtype.kind == "f" and bool((X.data if is_sparse(X) else X).nbytes > IN_MEMORY)
 
 

@@ -80,12 +80,13 @@ def by_newton(case: Case, clock: Clock) -> Plane | Contradiction | None:
     most = min(max(NEWTON_ROWS_AT_LEAST, NEWTON_ROWS * dimension, n // 250), case.room())
     if n * (C - 1) <= 4 * dimension + 8 or dimension > NEWTON_UNKNOWNS:
         return None
-    pairs = case.sample(min(most, ROWS_FOR_CONTRADICTION * dimension) if len(case.preferred) else most)
+    few = len(case.preferred) > 0 and n * (C - 1) > most  # of so many rows those with mistakes tell most
+    pairs = case.sample(min(most, ROWS_FOR_CONTRADICTION * dimension) if few else most)
     clock.check(2e-9 * len(pairs) * dimension)
     Z, w = view.gather(pairs), np.zeros(dimension)
-    few = NEWTON_FIRST_ROWS * dimension
-    if few < len(pairs) // 2:
-        some = case.rng.permutation(len(pairs))[:few]
+    first = NEWTON_FIRST_ROWS * dimension
+    if first < len(pairs) // 2:
+        some = case.rng.permutation(len(pairs))[:first]
         w = newton.fit(Z[some], w, enough=ENOUGH, steps=3, clock=clock).w
     for _ in range(NEWTON_SETS):
         found = newton.fit(Z, w, enough=ENOUGH, steps=NEWTON_STEPS, clock=clock)

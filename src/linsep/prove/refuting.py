@@ -22,7 +22,8 @@ from linsep.prove.case import Case, Contradiction, Plane
 from linsep.prove.claims import Data, Refutation, Separator
 from linsep.prove.fast_check import contradicts, separates
 from linsep.prove.float_searches import (
-    ROWS_FOR_CONTRADICTION,
+    NEWTON_ROWS,
+    NEWTON_ROWS_AT_LEAST,
     by_long_descent,
     by_nearest_point,
     by_newton,
@@ -370,10 +371,10 @@ def _by_floats(case: Case, clock: Clock) -> Plane | Contradiction | None:
     if case.view.wide and case.data.classes == 2:
         return by_long_descent(case, clock)
     d = case.view.dimension
-    rows = min(len(case.data.y) * (case.data.classes - 1), ROWS_FOR_CONTRADICTION * d)
+    rows = min(len(case.data.y) * (case.data.classes - 1), max(NEWTON_ROWS_AT_LEAST, NEWTON_ROWS * d))
     if clock.left < EXPECTED_STEPS * newton.PACE * rows * d**2:
         raise OutOfTime
     return by_newton(case, clock) or by_nearest_point(case, clock)
 
 
-EXPECTED_STEPS = 20  # of Newton's method, at least; what would end without a result is not begun
+EXPECTED_STEPS = 12  # of Newton's method, at least; what would end without a result is not begun

@@ -59,7 +59,7 @@ class Size(NamedTuple):
 
 
 class Wish(NamedTuple):
-    """Rows to be handed over: all of the classes asked about, or some."""
+    """Rows to return: all of the classes asked about, or some."""
 
     codes: Array  # (classes,) class numbers in the question, -1 for a class that is no part of it
     numbers: Array | None = None  # of these numbers,
@@ -67,7 +67,7 @@ class Wish(NamedTuple):
 
 
 class Some(NamedTuple):
-    """Rows that were handed over."""
+    """Rows that were returned."""
 
     numbers: Array
     rows: Rows
@@ -112,7 +112,7 @@ def keys(part: Part, told: tuple[int, int]) -> tuple[Array, Array, Array]:
 
 
 def collect(part: Part, wish: Wish) -> Some:
-    """Hand over the rows of a wish."""
+    """Return the rows of a wish."""
     y = wish.codes[part.y]
     wanted = y >= 0
     if part.used is not None:

@@ -1,0 +1,179 @@
+"""The learners that ``linsep fit`` knows, what each can be told, and what it may start from."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from importlib import import_module
+from typing import Annotated, Any, Literal
+
+import typer
+
+from linsep.cli.inputs import open_model
+from linsep.cli.options import Planes, Reading
+
+LEARNING, OWN = "Learning", "Of some learners"
+
+_KINDS = {
+    "perceptron": ("linsep.models.perceptron", "Perceptron"),
+    "passive-aggressive": ("linsep.models.passive_aggressive", "PassiveAggressive"),
+    "kernel": ("linsep.models.kernel_perceptron", "KernelPerceptron"),
+    "max-margin": ("linsep.models.max_margin", "MaxMarginClassifier"),
+    "fewest-errors": ("linsep.models.fewest_classifier", "FewestErrorsClassifier"),
+}
+ONLINE = ("perceptron", "passive-aggressive")  # which read files a block at a time
+_OURS = ("learner", "initial", "sample_weight", "offset", "scale")  # no parameters of a model
+_LARGEST = 1 << 24  # bytes of a file of first weights
+
+
+def _own(meaning: str, name: str | None = None, metavar: str | None = None) -> Any:
+    """Return an option of some learners only."""
+    return typer.Option(*([name] if name else []), metavar=metavar, help=meaning, rich_help_panel=OWN)
+
+
+@dataclass(frozen=True)
+class Learners(Planes):
+    """Which learner, what it starts from, and the parameters that not every one has."""
+
+    learner: Annotated[
+        Literal["perceptron", "passive-aggressive", "kernel", "max-margin", "fewest-errors"],
+        typer.Option(
+            metavar="WHICH",
+            help="perceptron, passive-aggressive, kernel, max-margin or fewest-errors; the last three hold all rows in "
+            "memory.",
+            rich_help_panel=LEARNING,
+        ),
+    ] = "perceptron"
+    initial: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help='Start from these weights: a model of the same features and classes, or JSON, {"coef": [...], '
+            '"intercept": [...]}.',
+            rich_help_panel=LEARNING,
+        ),
+    ] = None
+    sample_weight: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="Column of weights, which is no feature; in memory.", rich_help_panel=LEARNING
+        ),
+    ] = None
+    mistake: Annotated[
+        Literal["violation", "prediction"],
+        _own("perceptron: update unless y·s > 0 (violation), or only if the predicted label is wrong (prediction)."),
+    ] = "violation"
+    variant: Annotated[Literal["pa", "pa1", "pa2"] | None, _own("passive-aggressive: how far to move.")] = None
+    C: Annotated[float | None, _own("passive-aggressive: aggressiveness.", "--C")] = None
+    kernel: Annotated[Literal["rbf", "poly", "linear"] | None, _own("kernel: which one.")] = None
+    degree: Annotated[int | None, _own("kernel: degree of the polynomial.")] = None
+    gamma: Annotated[float | None, _own("kernel: factor of products or distances.")] = None
+    coef0: Annotated[float | None, _own("kernel: constant of the polynomial.")] = None
+    budget: Annotated[int | None, _own("kernel: most rows to remember.", metavar="ROWS")] = None
+    gap: Annotated[float | None, _own("max-margin: how close the bounds are to be, relatively.")] = None
+    on_overlap: Annotated[
+        Literal["raise", "drop"] | None, _own("max-margin: refuse rows that no plane separates, or drop the fewest.")
+    ] = None
+    time_limit: Annotated[
+        float | None, _own("max-margin, fewest-errors: seconds for the search.", metavar="SECONDS")
+    ] = None
+    max_nodes: Annotated[int | None, _own("fewest-errors: most cases to look at.", metavar="N")] = None
+
+    def made(self, **changed: Any) -> Any:
+        """Return the model that is asked for; refuse options that it does not have."""
+        module, name = _KINDS[self.learner]
+        kind = getattr(import_module(module), name)
+        known = inspect.signature(kind.__init__).parameters
+        given: dict[str, Any] = {}
+        for field in fields(self):
+            value = changed.get(field.name, getattr(self, field.name))
+            if field.name in _OURS:
+                continue
+            if field.name in known:
+                given |= {} if value is None else {field.name: value}
+            elif value != field.default:
+                option = field.name.replace("_", "-")
+                option = f"--no-{option}" if value is False else f"--{option}"
+                raise typer.BadParameter(f"--learner {self.learner} has no {option}")
+        return kind(**given)
+
+
+def start_from(learner: Any, path: str) -> dict[str, Any]:
+    """Have a learner go on from a model; return weights that a JSON file has, as ``fit`` takes them."""
+    if not hasattr(learner, "warm_start"):
+        raise typer.BadParameter("--initial is for --learner perceptron or passive-aggressive")
+    with open(path, "rb") as file:
+        text = file.read(_LARGEST) if os.path.getsize(path) < _LARGEST else b""
+    if text.lstrip()[:1] == b"{":
+        return _weights(path, text)
+    model = open_model(path)
+    if not hasattr(model, "_last_weights"):
+        raise ValueError(f"{path}: a {type(model).__name__} has no weights to go on from")
+    learner.coef_, learner.intercept_ = model._last_weights()
+    learner.classes_, learner.n_features_in_, learner.warm_start = model.classes_, model.n_features_in_, True
+    if hasattr(model, "reading_"):
+        learner.reading_ = model.reading_
+    return {}
+
+
+def _weights(path: str, text: bytes) -> dict[str, Any]:
+    try:
+        content = json.loads(text)
+        if not (isinstance(content, dict) and "coef" in content and set(content) <= {"coef", "intercept"}):
+            raise ValueError
+    except (ValueError, RecursionError):
+        what = 'weights as JSON are {"coef": [...], "intercept": [...]}'
+        raise ValueError(f"{path}: {what}") from None
+    return {f"{name}_init": values for name, values in content.items()}
+
+
+def read_weights(paths: list[str], reading: Reading, column: str) -> Any:
+    """Return the numbers of a column, which are the weights of the rows."""
+    import numpy as np
+
+    from linsep.data.opening import read
+
+    known = reading.given() | {"target": column}
+    known["ignore"] = [name for name in known.get("ignore", ()) if name != column]
+    _, found = read(paths if len(paths) > 1 else paths[0], **known).to_arrays()
+    try:
+        return np.array([float(value) for value in np.asarray(found).tolist()])
+    except (TypeError, ValueError):
+        raise ValueError(f"--sample-weight {column}: that column is not of numbers") from None
+
+
+def trace_facts(learner: Any, coef: bool, trace: bool) -> dict[str, Any]:
+    """Return the quantities of the lectures that are asked for: w and b, the trace, and α, the mistakes of each row."""
+    facts: dict[str, Any] = {}
+    if coef:
+        asked: Iterable[str] = ("coef_", "intercept_", "dual_coef_", "support_")
+        facts |= {name.rstrip("_"): getattr(learner, name) for name in asked if hasattr(learner, name)}
+    if trace:
+        if not hasattr(learner, "trace_"):
+            raise ValueError(f"--trace is of a run with mistakes, which a {type(learner).__name__} does not make")
+        facts |= {"trace": learner.trace_, "mistake_counts": learner.mistake_counts_}
+    return facts
+
+
+def trace_lines(facts: dict[str, Any]) -> dict[str, str]:
+    """Return them in lines; long ones are cut, --json has all."""
+
+    def some(values: Any) -> str:
+        listed = [f"{value:.6g}" for value in values[:20]]
+        return ", ".join(listed) + (f", … ({len(values):,} in all)" if len(values) > 20 else "")
+
+    lines: dict[str, str] = {}
+    classes = facts["classes"].tolist()
+    for c, row in enumerate(facts.get("coef", ())):
+        lines["w" if len(classes) <= 2 else f"w of {classes[c]}"] = some(row)
+    if "intercept" in facts:
+        lines["b"] = some(facts["intercept"])
+    if "trace" in facts:
+        lines["trace"] = f"{some(facts['trace'])}: rows of the mistakes in order, from 0"
+        lines["α"] = f"{some(facts['mistake_counts'])}: mistakes on each row"
+    if facts.get("bound") is not None:
+        lines["bound"] = f"at most {facts['bound']:,} mistakes on these rows in any order, by the theorem"
+    return lines

@@ -1,0 +1,101 @@
+"""``linsep fit`` with every learner, first weights, weights of rows, and the quantities of the lectures."""
+
+import json
+
+import numpy as np
+import pytest
+
+from linsep import Perceptron, load
+from linsep.cli import main
+
+
+def run(capsys, *arguments, code=0):
+    """Run a command in this process; return its JSON, or the line of its error."""
+    with pytest.raises(SystemExit) as done:
+        main([str(part) for part in arguments])
+    out, err = capsys.readouterr()
+    assert done.value.code == code, err
+    return json.loads(out) if code == 0 else err
+
+
+@pytest.fixture
+def lecture(tmp_path):
+    path = tmp_path / "lecture.csv"
+    path.write_text("1,0,0\n0,1,1\n-1,-1,2\n")
+    return path
+
+
+@pytest.fixture
+def two(tmp_path):
+    path = tmp_path / "two.csv"
+    path.write_text("a,b,w,y\n1,2,1,p\n2,1,3,p\n-1,-1,2,n\n-3,1,0,n\n")
+    return path
+
+
+def test_the_lectures_example_with_its_trace_and_weights(capsys, lecture, tmp_path):
+    told = run(
+        capsys, "fit", lecture, "--no-header", "--mistake", "prediction", "--no-fit-intercept", "--no-shuffle",
+        "--coef", "--trace", "--json", "-m", tmp_path / "model",
+    )  # fmt: skip
+    assert told["trace"] == [1, 2]
+    assert told["mistake_counts"] == [0, 1, 1]
+    assert told["coef"] == [[1, 0], [0, 1], [-1, -1]]
+    assert told["intercept"] == [0, 0, 0]
+    assert told["bound"] >= told["mistakes"] == 2
+
+
+def test_weights_of_rows_come_from_a_column_that_is_no_feature(capsys, two, tmp_path):
+    how = ("--target", "y", "--sample-weight", "w", "--no-shuffle", "--coef", "--trace", "--json")
+    told = run(capsys, "fit", two, *how, "-m", tmp_path / "model")
+    assert told["features"] == 2
+    w, b, trace = np.zeros(2), 0.0, []  # the perceptron by hand; the row of weight 0 is not visited
+    rows = [((1, 2), 1, 1), ((2, 1), 3, 1), ((-1, -1), 2, -1)]
+    for _ in range(3):
+        for i, (x, weight, y) in enumerate(rows):
+            if y * (w @ x + b) <= 0:
+                w, b = w + weight * y * np.array(x), b + weight * y
+                trace.append(i)
+    assert (told["coef"], told["intercept"], told["trace"]) == ([w.tolist()], [b], trace)
+    said = run(capsys, "fit", two, "--target", "y", "--sample-weight", "nothing", "-m", tmp_path / "model", code=2)
+    assert "nothing" in said
+    assert said.count("\n") == 1
+
+
+def test_a_run_goes_on_from_a_model_or_from_weights_in_json(capsys, two, tmp_path):
+    model, again, weights = tmp_path / "model", tmp_path / "again", tmp_path / "weights.json"
+    how = ("--target", "y", "--ignore", "w", "--no-shuffle", "--coef", "--trace", "--json")
+    first = run(capsys, "fit", two, *how, "-m", model)
+    told = run(capsys, "fit", two, *how, "--initial", model, "-m", again)
+    assert (told["mistakes"], told["coef"]) == (0, first["coef"])  # which separates already
+    assert load(again).warm_start is False
+    weights.write_text('{"coef": [0, 5], "intercept": [1]}')
+    told = run(capsys, "fit", two, *how, "--initial", weights, "-m", again)
+    X, y = [[1, 2], [2, 1], [-1, -1], [-3, 1]], ["p", "p", "n", "n"]
+    known = Perceptron(shuffle=False).fit(X, y, coef_init=[0, 5], intercept_init=[1])
+    assert (told["coef"], told["trace"]) == (known.coef_.tolist(), known.trace_.tolist())
+    weights.write_text('{"weights": 1}')
+    assert '{"coef": [...]' in run(capsys, "fit", two, *how, "--initial", weights, "-m", again, code=2)
+
+
+@pytest.mark.parametrize(
+    ("learner", "kind", "option", "without"),
+    [
+        ("passive-aggressive", "PassiveAggressive", ("--C", "0.5"), "--eta0=2"),
+        ("kernel", "KernelPerceptron", ("--kernel", "poly"), "--no-fit-intercept"),
+        ("max-margin", "MaxMarginClassifier", ("--gap", "1e-3"), "--max-iter=5"),
+        ("fewest-errors", "FewestErrorsClassifier", ("--max-nodes", "50"), "--keep=best"),
+    ],
+)
+def test_every_learner_has_its_own_options_and_no_others(capsys, two, tmp_path, learner, kind, option, without):
+    how = ("fit", two, "--target", "y", "--ignore", "w", "--learner", learner, "-m", tmp_path / "model", "--json")
+    told = run(capsys, *how, *option)
+    assert told["rows"] == 4
+    model = load(tmp_path / "model")
+    assert type(model).__name__ == kind
+    name = option[0].lstrip("-").replace("-", "_")
+    assert str(model.get_params()[name]) == str(type(model.get_params()[name])(option[1]))
+    assert run(capsys, "score", tmp_path / "model", two, "--json")["errors"] == 0
+    said = run(capsys, *how, without, code=2)
+    assert f"--learner {learner} has no {without.partition('=')[0]}" in said
+    said = run(capsys, "fit", two, *option, "-m", tmp_path / "model", code=2)
+    assert f"--learner perceptron has no {option[0]}" in said
