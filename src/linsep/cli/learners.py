@@ -90,11 +90,11 @@ class Learners(Planes):
         given: dict[str, Any] = {}
         for field in fields(self):
             value = changed.get(field.name, getattr(self, field.name))
-            if field.name in _OURS:
+            if field.name in _OURS or value == field.default:  # a learner has its own defaults
                 continue
             if field.name in known:
-                given |= {} if value is None else {field.name: value}
-            elif value != field.default:
+                given[field.name] = value
+            else:
                 option = field.name.replace("_", "-")
                 option = f"--no-{option}" if value is False else f"--{option}"
                 raise typer.BadParameter(f"--learner {self.learner} has no {option}")
