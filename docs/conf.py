@@ -30,7 +30,7 @@ autodoc_member_order = "bysource"
 autodoc_default_options = {
     "members": True,
     "inherited-members": "BaseEstimator, ClassifierMixin, tuple, ValueError",
-    "exclude-members": "set_fit_request, set_score_request, set_partial_fit_request, get_metadata_routing",
+    "exclude-members": "set_output, set_fit_request, set_score_request, set_partial_fit_request, get_metadata_routing",
 }
 autodoc_typehints = "none"
 napoleon_google_docstring = False

@@ -32,7 +32,7 @@ def main(arguments):
     patterns = [each for each in arguments if not each.startswith("--")]
     before = json.loads(RECORD.read_text()) if RECORD.exists() else {"machine": machine(), "cases": {}}
     bound = [name for name in CASES if name in BOUND_TO_MACHINE and any(fnmatch(name, each) for each in patterns)]
-    if before["machine"] != machine() and (bound or not patterns):
+    if before["machine"] != machine() and (bound or "--missing" in arguments):
         sys.exit(f"{', '.join(bound) or 'some cases'}: bound to the machine of the record, {before['machine']}")
     record = {}
     for name, run in CASES.items():

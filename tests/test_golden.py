@@ -1,4 +1,4 @@
-"""Golden runs: bits, verdicts and words are those of commit fe148cf.
+"""Golden runs: bits, verdicts and words as they were recorded; those of runs are the ones of version 0.1.0.
 
 ``golden_*.py`` have the runs, ``golden.json`` what came out then, ``golden/`` models and proofs that 0.1.0 wrote.
 When a change is meant, ``python -m tests.record_golden CASE ...`` records single cases anew (a shuffled order of files,

@@ -28,8 +28,8 @@ CONTRACT = {
     "Perceptron": {
         "fit_intercept": True, "eta0": 1.0, "shuffle": True, "order": None, "max_iter": 1000, "max_updates": None,
         "tol": None, "n_iter_no_change": 5, "early_stopping": False, "validation_fraction": 0.1, "target_margin": None,
-        "keep": "last", "update_margin": 0.0, "multi_class": "argmax", "on_plane": -1, "class_weight": None,
-        "warm_start": False, "random_state": 0, "verbose": 0,
+        "keep": "last", "update_margin": 0.0, "multi_class": "argmax", "mistake": "violation", "on_plane": -1,
+        "class_weight": None, "warm_start": False, "random_state": 0, "verbose": 0, "prove": True,
     },
     "Perceptron.fit": {
         "X": REQUIRED, "y": REQUIRED, "sample_weight": None, "coef_init": None, "intercept_init": None,
@@ -38,12 +38,13 @@ CONTRACT = {
     "PassiveAggressive": {"variant": "pa1", "C": 1.0},
     "KernelPerceptron": {"kernel": "rbf"},
     "MaxMarginClassifier": {"fit_intercept": True, "gap": 1e-6},
-    "separate": {"X": REQUIRED, "y": REQUIRED, "fit_intercept": True, "time_limit": None},
+    "separate": {"X": REQUIRED, "y": None, "fit_intercept": True, "time_limit": None},
     "separation": {
         "X": REQUIRED, "y": None, "family": "binomial", "names": None, "fit_intercept": True, "values": None,
         "strata": None, "weights": None, "alias": "drop",
     },
-    "verify": {"proof": REQUIRED, "X": REQUIRED, "y": REQUIRED},
+    "verify": {"proof": REQUIRED, "X": REQUIRED, "y": None},
+    "fewest_errors": {"X": REQUIRED, "y": REQUIRED, "fit_intercept": True, "time_limit": None},
     "largest_margin": {"X": REQUIRED, "y": REQUIRED, "form": "affine", "gap": 1e-6},
     "mistake_bound": {"X": REQUIRED, "y": REQUIRED, "fit_intercept": True, "eta0": 1.0, "coef_init": None},
     "audit": {"model": REQUIRED, "X": REQUIRED, "y": REQUIRED},
@@ -59,11 +60,12 @@ CONTRACT = {
 }  # fmt: skip
 RESULTS = {
     "Perceptron": "predict decision_function score distance loss margin coef_ intercept_ classes_ n_iter_ "
-    "n_features_in_ stop_reason_ mistakes_ mistake_counts_ trace_ history_ radius_ margin_",
+    "n_features_in_ stop_reason_ refutation_ mistakes_ mistake_counts_ trace_ history_ radius_ margin_",
     "MaxMarginClassifier": "margin_lower_ margin_upper_ support_ dual_coef_",
     "separate": "kind separator refutation check",
     "separation": "kind coefficients separated rest direction dimension rank estimable status predict_status to_frame "
     "check refit",
+    "fewest_errors": "lower upper rows w b proved check",
     "largest_margin": "lower upper w b support",
     "mistake_bound": "radius margin mistakes",
 }

@@ -98,10 +98,8 @@ def errors(
         _rewrite(files.out, source, X, y, {int(row): None for row in found.rows.tolist()})
     if files.relabel is not None:
         _rewrite(files.relabel, source, X, y, dict(zip(found.rows.tolist(), labels, strict=True)))
-    facts = _facts(found, X, y, labels) | {
-        "command": "errors", "data": data, "seconds": seconds, "out": files.out, "relabel": files.relabel,
-        "proof": document.proof,
-    }  # fmt: skip
+    written = {"out": files.out, "relabel": files.relabel, "proof": document.proof}
+    facts = {"command": "errors", "data": data, **_facts(found, X, y, labels), "seconds": seconds, **written}
 
     def show(console: Any) -> None:
         console.print(headline(_sentence(found, len(y))))

@@ -28,7 +28,7 @@ class Learner(Savable):
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
         """Return the parameters by name."""
         names = list(inspect.signature(type(self).__init__).parameters)[1:]
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in sorted(names)}
 
     def _matrix(self, X: Any, *, reset: bool) -> Any:
         """Return ``X`` as a real 2-D array or CSR matrix; its features are noted, or compared with those noted."""
