@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import linsep
+from linsep.clock import Clock
 from linsep.prove.absorbed import AbsorbedSeparation
 from linsep.prove.fixed_effects import Effects
 from linsep.prove.regression_inputs import gather
@@ -14,7 +15,7 @@ def on_the_graph(X, y, factors, family):
     """Decide on the graph of levels, however few they are."""
     options = {"family": family, "fit_intercept": True, "absorb": [(f"f{k}", f) for k, f in enumerate(factors)]}
     given = gather(X, y, options)
-    return AbsorbedSeparation(given, Effects(given, list(given.absorb), X.shape[1]))
+    return AbsorbedSeparation(given, Effects(given, list(given.absorb), X.shape[1], Clock()))
 
 
 def expected(X, y, factors, family):

@@ -140,6 +140,22 @@ def test_predicted_probabilities():
         aliased.predict_status([[1]])
 
 
+def test_predictions_for_the_rows_of_another_frame(frame):
+    found = linsep.separation("cured ~ dose + age + C(place)", frame)
+    new = pd.DataFrame({"dose": [0, 1], "age": [40.0, 41.5], "place": ["west", "south"], "other": [None, None]})
+    wanted = found.predict_status([[0, 40.0, 0, 1], [1, 41.5, 1, 0]]).tolist()
+    assert found.predict_status(new).tolist() == wanted == ["inside", "1"]
+    assert found.predict_status(pl.from_pandas(new.drop(columns="other"))).tolist() == wanted
+    decimal = linsep.separation("cured ~ dose + age", frame, values="decimal")
+    assert decimal.predict_status(new).tolist() == wanted
+    with pytest.raises(ValueError, match="nothing is named 'place'"):
+        found.predict_status(new[["dose", "age"]])
+    with pytest.raises(ValueError, match="'east'"):
+        found.predict_status(new.assign(place="east"))
+    with pytest.raises(ValueError, match=r"new rows must have the 4 columns of the design, got shape \(2, 3\)"):
+        found.predict_status(new[["dose", "age", "place"]].to_numpy())
+
+
 def test_aliased_columns_are_named_with_what_they_depend_on(frame):
     X = frame[["dose", "age"]].assign(half=lambda f: f.dose / 2 + 1, zero=0)
     found = linsep.separation(X, frame.cured)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from copy import copy
 from typing import Any
 
@@ -71,3 +72,15 @@ class Clock:
         if self._show is not None and time.perf_counter() - self._shown > 0.1:
             self._shown = time.perf_counter()
             self._show(**facts)
+
+
+@contextmanager
+def limited(seconds: float | None) -> Iterator[Clock]:
+    """Have a job end in time or with a ``TimeoutError``; what is asked of its result later has no limit."""
+    clock = Clock(seconds)
+    try:
+        yield clock
+    except OutOfTime:
+        raise TimeoutError(f"undecided after {seconds:g} seconds: allow more time") from None
+    finally:
+        clock.deadline = math.inf

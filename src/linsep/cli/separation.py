@@ -74,6 +74,9 @@ class ModelOptions:
         Literal["drop", "keep"],
         typer.Option(help="What to do with columns that depend on earlier ones.", rich_help_panel=DECIDING),
     ] = "drop"
+    time_limit: Annotated[
+        float | None, typer.Option(metavar="SECONDS", min=0, help="Give up after so long.", rich_help_panel=DECIDING)
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -112,19 +115,23 @@ def separation(
 ) -> None:
     """Say which coefficients of a regression model are infinite, which rows make them so, and prove it.
 
-    The exit code is 0 if the maximum likelihood estimate exists, 1 if it does not, 2 for bad input.
+    The exit code is 0 if the maximum likelihood estimate exists, 1 if it does not, 2 for bad input or when
+    the time limit comes first.
     """
+    from linsep.clock import limited
     from linsep.prove.regression import decide
     from linsep.prove.regression_words import MEANING, sentences
 
     check_place(proof)
     started = time.perf_counter()
     asked = Asked.of(data, model, table)
-    found, response = decide(asked.given), asked.response
-    seconds = time.perf_counter() - started
-    if proof is not None:
-        _write(proof, found, asked, model)
-    said = sentences(found, response)
+    with limited(model.time_limit) as clock:
+        found = decide(asked.given, clock)
+        seconds = time.perf_counter() - started
+        if proof is not None:
+            _write(proof, found, asked, model)
+        said = sentences(found, asked.response)
+        coefficients = found.coefficients
     facts = {
         "command": "separation",
         "data": data,
@@ -136,7 +143,7 @@ def separation(
         "dimension": found.dimension,
         "coefficients": [
             {"name": each.name, "status": each.status, "direction": str(value), "rows": list(each.rows)}
-            for each, value in zip(found.coefficients, found.direction, strict=False)
+            for each, value in zip(coefficients, found.direction, strict=False)
         ],
         "separated": found.separated,
         "sentences": said,

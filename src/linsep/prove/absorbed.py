@@ -31,6 +31,7 @@ class AbsorbedSeparation(Separation):
         self.names, self.notes, self.family = list(given.names), list(given.notes), given.family
         self.listed = len(self.names)
         self.statuses = effects.statuses()
+        effects.clock.check()
         strict = ~effects.left
         self.kind = OVERLAP if not strict.any() else COMPLETE if strict.all() else QUASI
         self.rank = self._forest(np.ones(effects.n, dtype=bool)) + effects.rank_x
@@ -121,9 +122,9 @@ class AbsorbedSeparation(Separation):
         ]
         if any(total) or any(m <= 0 for m in multipliers) or not all(self._closed(walk) for walk in walks):
             return False
-        basis = echelon_of(table, effects.k)
+        basis = echelon_of(table, effects.k, effects.clock)
         free = [[int(basis[j, k]) for j in range(effects.k)] for k in range(basis.ncols())]
-        return effects._moved(left, spanning_trees(left, effects.nodes), free) is None
+        return effects._moved(left, spanning_trees(left, effects.nodes, effects.clock), free) is None
 
     def _closed(self, walk: tuple[Array, Array]) -> bool:
         """Return whether rows of the rest, each in a direction that it allows, lead back to where they begin."""

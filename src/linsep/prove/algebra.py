@@ -17,6 +17,7 @@ from linsep.problem import Array, Floats, mantissas
 PRIME = 2**63 - 25
 _PACE = 5e-10  # seconds that exact elimination takes for every row, column, column again, and bit: no call of it can be
 # interrupted, so that a time limit is kept only by not beginning what would take too long
+_MODULAR_PACE = 3e-10  # the same modulo a prime, for every row, column, and column again
 
 
 class Dependency(NamedTuple):
@@ -53,6 +54,11 @@ def seconds(A: Any) -> float:
     ends = {0, A.nrows() - 1} if A.nrows() else ()
     bits = max((A[i, j].bit_length() for i in ends for j in range(A.ncols())), default=0)
     return float(_PACE * min(A.nrows(), A.ncols()) ** 3 * (bits + 30))
+
+
+def modular_seconds(A: Any) -> float:
+    """Return about how long elimination modulo a prime takes."""
+    return float(_MODULAR_PACE * A.nrows() * A.ncols() * min(A.nrows(), A.ncols()))
 
 
 def pivots(A: Any) -> tuple[list[int], list[int]]:

@@ -81,7 +81,7 @@ class Face:
     @cached_property
     def solver(self) -> Solver:
         """Expresses what is in the span of ``N`` by the rows of ``rest``."""
-        return Solver(self.rest[1])
+        return Solver(self.rest[1], self.system.clock)
 
     @cached_property
     def contradiction(self) -> Combination:
@@ -99,6 +99,7 @@ class Face:
                 rows[k, start + i] = value
         lower, common = self.solver.express(rows * A)  # in the first rows possible: those of the levels before
         for k in range(len(self.levels) - 1, -1, -1):
+            self.system.clock.check()
             start, weights = int(starts[k]), self.levels[k][1]
             least = min(
                 (Fraction(multipliers[start + i], value) for i, value in enumerate(weights)), default=Fraction(0)
@@ -183,6 +184,7 @@ class _Levels:
             if first is not None:
                 self._add(*first)
         while True:
+            system.clock.check()
             if self.V.ncols() <= 1:
                 return self._on_a_line()
             if np.count_nonzero(self.left) * self.V.ncols() <= _FEW:
@@ -215,6 +217,7 @@ class _Levels:
         """Write the rows that are left out and decide among them."""
         table = self.system.rows(ids)[0] * self.V
         while True:
+            self.system.clock.check()
             rows = table.tolist()
             kept = [k for k, row in enumerate(rows) if any(row)]
             ids = ids[kept]
@@ -260,7 +263,7 @@ class _Levels:
 
         Its columns are kept without common divisors: the matrix returned is one of fractions.
         """
-        W = echelon(inner, list(range(inner.ncols())))[1]
+        W = echelon(inner, list(range(inner.ncols())), self.system.clock)[1]
         V = self.V * W
         divisors = [_divisor(row) for row in V.transpose().tolist()]
         for k in [k for k, divisor in enumerate(divisors) if divisor > 1]:
@@ -290,6 +293,7 @@ def _look(system: System) -> tuple[Separator | None, tuple[Array, list[int]] | N
     if case.view.wide:
         return None, None
     found = by_newton(case, clock) or by_nearest_point(case, clock)
+    clock.check()
     if isinstance(found, FloatPlane):
         certificate = faces.separated(case, found.w)
         return (None if certificate is None else certificate.separator), None

@@ -189,12 +189,13 @@ def decide(
     one, in up to ``levels`` levels; at last Wolfe's algorithm without rounding, which always ends.
     """
     for level in range(levels):
+        view.clock.check()
         result = _chase(view, pairs, rng)
         if result.certain:
             return result.w, result.pairs, result.found
         pairs = result.pairs
         view = view.whitened(view.gather(pairs)) if level == 0 else view.zoomed(result.u, result.critical)
-    near = nearest_point(view.gather(pairs))
+    near = nearest_point(view.gather(pairs), clock=view.clock)
     start, weights = near.support.tolist(), near.weights[near.support]
     while True:
         x, found = algebra.nearest(view.rows(pairs), start, weights, view.clock)

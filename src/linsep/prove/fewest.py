@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from linsep.clock import Cancelled, OutOfTime
 from linsep.data.conversions import to_floats
 from linsep.data.labels import at_least_two_classes, check_same_length, class_labels
 from linsep.data.matrices import as_matrix, refuse_not_finite
@@ -276,7 +277,10 @@ def _solve(
 ) -> Fewest:
     """Search, write the proof, check it."""
     each = _weights(weights, len(data.y))
-    items = make_items(data, each)
+    try:
+        items = make_items(data, each, clock)
+    except (OutOfTime, Cancelled):
+        return _untried(data, classes, each, weights)
     search = Search(items, clock)
     search.run()
     proof, lower = _proved(search)
@@ -292,6 +296,21 @@ def _solve(
     if not check_fewest.holds(found, data, each):
         raise ArithmeticError("a proof was found but does not hold: please report these data")
     return found
+
+
+def _untried(data: Data, classes: tuple[Any, ...], each: Array, weights: Array | None) -> Fewest:
+    """Return what is known without a search: a plane that has all rows of the heaviest class right."""
+    heaviest = int(np.bincount(data.y, weights=each, minlength=data.classes).argmax()) if data.offset else -1
+    wrong = np.flatnonzero((each > 0) & (data.y != heaviest))
+    b = np.zeros(data.classes)
+    b[heaviest] = float(data.offset)
+    plane = Separator(np.zeros((data.classes, data.n_features)), b)
+    if data.classes == 2:
+        plane = Separator(np.zeros(data.n_features), float(b[1] - b[0]))
+    return Fewest(
+        0, int(each[wrong].sum()), wrong, np.zeros(len(wrong)), plane, Proof((), (), []),
+        classes, data.n_features, data.offset, weights,
+    )  # fmt: skip
 
 
 def _beside_contradictions(data: Data, weights: Array, plane: Separator, cost: int) -> tuple[Separator, Array]:
@@ -373,8 +392,11 @@ def _depths(data: Data, rows: Array, plane: Separator) -> Array:
 
 def _certain(fewest: Fewest, data: Data, weights: Array, clock: Budget) -> list[int]:
     """Return rows without which no plane has as few errors."""
-    items = make_items(data, weights)
     if len(fewest.rows) == 0:
+        return []
+    try:
+        items = make_items(data, weights, clock)
+    except (OutOfTime, Cancelled):
         return []
     found = []
     goal = fewest.upper - items.base + 1

@@ -24,6 +24,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
+from linsep.clock import Clock
 from linsep.errors import DataError, ParameterError
 from linsep.problem import Array, Dense
 from linsep.prove.claims import Data
@@ -42,7 +43,7 @@ _LIMIT = 1 << 62
 _POOL = 8  # cycles for every unknown to begin with
 
 
-def absorbed(given: Given) -> Any:
+def absorbed(given: Given, clock: Clock) -> Any:
     """Decide a model with absorbed factors."""
     from linsep.prove.absorbed import AbsorbedSeparation
     from linsep.prove.regression import modeled
@@ -53,7 +54,7 @@ def absorbed(given: Given) -> Any:
     levels = sum(len(np.unique(codes[given.which])) for _, codes, _ in given.absorb)
     if levels <= _LEVELS or given.family not in _FAMILIES:
         wide = with_columns(given, given.absorb)
-        model, _ = modeled(wide)
+        model, _ = modeled(wide, clock)
         listed = len(model.names) - (len(wide.names) - len(given.names))
         face = reduce(model.system, model.order[listed:] + model.order[:listed])  # columns may depend on factors
         return Separation(wide, model, face, list(given.notes), listed=listed)
@@ -65,7 +66,7 @@ def absorbed(given: Given) -> Any:
                 "", f"the factors after the two largest have {extra} levels; at most {_EXTRA} can be absorbed"
             )
     base = with_columns(given, tuple(factors[2:]))
-    return AbsorbedSeparation(given, Effects(base, factors[:2], len(given.names)))
+    return AbsorbedSeparation(given, Effects(base, factors[:2], len(given.names), clock))
 
 
 def with_columns(given: Given, factors: Any) -> Given:
@@ -98,8 +99,8 @@ class Round:
 class Effects:
     """The graph of levels, and what is decided on it."""
 
-    def __init__(self, given: Given, factors: list[Factor], listed: int) -> None:
-        self.given, self.listed = given, listed
+    def __init__(self, given: Given, factors: list[Factor], listed: int, clock: Clock) -> None:
+        self.given, self.listed, self.clock = given, listed, clock
         design = cells(given.X, given.values, list(given.names))
         if design.basis is not None:
             raise DataError("", "cells of more than 18 digits do not go with absorbed factors")
@@ -107,11 +108,13 @@ class Effects:
         matrix = design.matrix[which]
         self.x = (matrix.toarray() if sp.issparse(matrix) else np.asarray(matrix))[:, : len(given.names)]
         self.design, self.k = design, self.x.shape[1]
+        clock.check()
         code, equal = _signs(given)
         first = np.unique(factors[0].codes[which], return_inverse=True)[1].ravel()
         second = np.zeros_like(first)
         if len(factors) > 1:
             second = np.unique(factors[1].codes[which], return_inverse=True)[1].ravel()
+        clock.check()
         nodes = int(first.max()) + 1
         self.arcs = Arcs.of_rows(first, second + nodes, code, equal)
         self.nodes = nodes + int(second.max()) + 1
@@ -127,6 +130,7 @@ class Effects:
 
     def _run(self) -> None:
         while True:
+            self.clock.check()
             self._set_aside([0] * self.k, np.zeros(self.nodes, dtype=np.int64))
             if self.k == 0 or not self.left.any() or not self._turn():
                 return
@@ -135,15 +139,17 @@ class Effects:
         """Set aside the rows that a direction, with its potentials moved a little, makes strict."""
         arcs = self.arcs.of(self.left)
         slack = self.slack(gamma, pi)
+        self.clock.check()
         tight = arcs.take(slack[arcs.row] == 0)
         parts, label = connected_components(tight.graph(self.nodes), directed=True, connection="strong")
+        self.clock.check()
         within = np.zeros(self.n, dtype=bool)
         inner = tight.take(label[tight.tail] == label[tight.head])
         within[inner.row] = True
         strict = np.flatnonzero(self.left & ~within)
         if len(strict) == 0:
             return False
-        down = _downward(tight, label, parts)
+        down = _downward(tight, label, parts, self.clock)
         times = self.n + self.nodes + 1  # one step of the direction is worth more than all moves
         moved = np.asarray(pi) * times + down
         self.rounds.append(Round([times * value for value in gamma], moved, strict))
@@ -176,10 +182,10 @@ class Effects:
         """Return potentials for ``γ``, exactly, or a closed walk whose sum is negative on it."""
         length = self.lengths(gamma)
         if length is not None:
-            return potentials(arcs, length, self.nodes, 0)
+            return potentials(arcs, length, self.nodes, 0, self.clock)
         top = max(map(abs, gamma))
         about = sum(self.x[:, j].astype(np.float64) * (value / top) for j, value in enumerate(gamma) if value)
-        found = potentials(arcs, about * self.arcs.sign, self.nodes, 1e-9 * float(np.abs(about).max()))
+        found = potentials(arcs, about * self.arcs.sign, self.nodes, 1e-9 * float(np.abs(about).max()), self.clock)
         if found.cycle is not None:
             total = self.vector((arcs.row[found.cycle], arcs.direction[found.cycle]))
             if sum(a * b for a, b in zip(total, gamma, strict=True)) < 0:
@@ -193,9 +199,10 @@ class Effects:
     def _turn(self) -> bool:
         """Look for a direction that moves ``γ``; return whether some rows were set aside."""
         arcs = self.arcs.of(self.left)
-        trees = spanning_trees(arcs, self.nodes)
+        trees = spanning_trees(arcs, self.nodes, self.clock)
         self._fill(arcs, trees)
         while True:
+            self.clock.check()
             face = self.face()
             if face.dimension:
                 gamma = _spread(face, self.k)
@@ -215,6 +222,7 @@ class Effects:
         self.pool = [each for each in self.pool if self.left[each[0]].all()]
         some = self.rng.choice(len(arcs.row), most, replace=False) if len(arcs.row) > most else np.arange(len(arcs.row))
         for e in some.tolist():
+            self.clock.check()
             self._add(arcs, trees.walk(arcs, e))
 
     def _add(self, arcs: Arcs, walk: Array) -> None:
@@ -225,19 +233,21 @@ class Effects:
         rows, signs = walk
         total = [Fraction(0)] * self.k
         for i, sign in zip(rows.tolist(), signs.tolist(), strict=True):
+            self.clock.check()
             total = [a + sign * Fraction(b) for a, b in zip(total, self.x[i].tolist(), strict=True)]
         return total
 
     def face(self, walks: Any = None) -> Face:
         """Return the face of the cone that closed walks leave for ``γ``."""
         table = [self.vector(walk) for walk in (self.pool if walks is None else walks)]
-        return _face_of(table, self.k)
+        return _face_of(table, self.k, self.clock)
 
     def _moved(self, arcs: Arcs, trees: Any, free: list[list[int]]) -> Array | None:
         """Return a closed walk whose sum is not zero on one of some ``γ``."""
         for gamma in free:
+            self.clock.check()
             length = self._exact_lengths(gamma)
-            pi = trees.heights(arcs, length)
+            pi = trees.heights(arcs, length, self.clock)
             off = np.flatnonzero((length[arcs.row] * arcs.direction + pi[arcs.tail] - pi[arcs.head]) != 0)
             if len(off):
                 walk: Array = trees.walk(arcs, int(off[0]))
@@ -250,9 +260,9 @@ class Effects:
         if signed is not None:
             return signed * self.arcs.sign
         found = np.empty(self.n, dtype=object)
-        found[:] = [
-            sum((Fraction(v) * g for v, g in zip(row, gamma, strict=True) if g), Fraction(0)) for row in self.x.tolist()
-        ]
+        for i, row in enumerate(self.x.tolist()):
+            self.clock.check()
+            found[i] = sum((Fraction(v) * g for v, g in zip(row, gamma, strict=True) if g), Fraction(0))
         return found
 
     # -----------------------------------------------------------------------------------------------------------
@@ -283,7 +293,7 @@ class Effects:
         while True:
             table = [[row[c] for c in columns] for row in (self.vector(walk) for walk in walks)]
             target = [Fraction(sign * (c == j)) for c in columns]
-            gamma = _apart(table, target)
+            gamma = _apart(table, target, self.clock)
             if gamma is None:
                 return True
             full = [0] * self.k
@@ -298,12 +308,13 @@ class Effects:
         """Return a basis of the ``γ`` on which the sum of every cycle, whatever its direction, is zero."""
         if self.k == 0 or len(arcs.row) == 0:
             return [[int(i == j) for j in range(self.k)] for i in range(self.k)]
-        trees = spanning_trees(arcs, self.nodes)
+        trees = spanning_trees(arcs, self.nodes, self.clock)
+        self.clock.check()
         some = self.rng.choice(len(arcs.row), min(len(arcs.row), 2 * self.k + 4), replace=False)
         walks = [trees.walk(arcs, int(e)) for e in some]
         while True:
             table = [self.vector((arcs.row[walk], arcs.direction[walk])) for walk in walks]
-            free = _columns(echelon_of(table, self.k))
+            free = _columns(echelon_of(table, self.k, self.clock))
             moved = self._moved(arcs, trees, free)
             if moved is None:
                 return free
@@ -328,7 +339,7 @@ def _signs(given: Given) -> tuple[Array, Array]:
     return np.zeros(len(y), dtype=np.int64), y > 0
 
 
-def _downward(tight: Arcs, label: Array, parts: int) -> Array:
+def _downward(tight: Arcs, label: Array, parts: int, clock: Clock) -> Array:
     """Return a number for every node that is lower at the head of every arc between components."""
     across = tight.take(label[tight.tail] != label[tight.head])
     tail, head = label[across.tail], label[across.head]
@@ -340,6 +351,7 @@ def _downward(tight: Arcs, label: Array, parts: int) -> Array:
         return -label.astype(np.int64)
     depth = np.zeros(parts, dtype=np.int64)
     while True:
+        clock.check()
         deeper = depth.copy()
         np.maximum.at(deeper, head, depth[tail] + 1)
         if np.array_equal(deeper, depth):
@@ -347,12 +359,12 @@ def _downward(tight: Arcs, label: Array, parts: int) -> Array:
         depth = deeper
 
 
-def _face_of(table: list[list[Fraction]], k: int) -> Face:
+def _face_of(table: list[list[Fraction]], k: int, clock: Clock) -> Face:
     """Return the face of a few exact rows."""
     exact = _cells(table, k)
-    n, width = exact.matrix.shape
-    data = Data(Dense(exact.matrix), np.ones(n, dtype=np.intp), width, 2, False)
-    return reduce(System(data, np.zeros(n, dtype=bool), exact.basis), list(range(k)))
+    n, n_features = exact.matrix.shape
+    data = Data(Dense(exact.matrix), np.ones(n, dtype=np.intp), n_features, 2, False)
+    return reduce(System(data, np.zeros(n, dtype=bool), exact.basis, clock), list(range(k)))
 
 
 def _cells(table: list[list[Fraction]], k: int) -> Cells:
@@ -365,14 +377,14 @@ def _cells(table: list[list[Fraction]], k: int) -> Cells:
     return cells(rows, "decimal", [str(j) for j in range(k)])
 
 
-def echelon_of(table: Any, k: int) -> Any:
+def echelon_of(table: Any, k: int, clock: Clock) -> Any:
     """Return a basis of the vectors on which exact rows are zero."""
     from flint import fmpz_mat
 
     from linsep.prove.cone import whole
 
     rows = [whole([Fraction(v) for v in row]) for row in table if any(row)]
-    return echelon(fmpz_mat(len(rows), k, [v for row in rows for v in row]), list(range(k)))[1]
+    return echelon(fmpz_mat(len(rows), k, [v for row in rows for v in row]), list(range(k)), clock)[1]
 
 
 def _columns(V: Any) -> list[list[int]]:
@@ -399,9 +411,9 @@ def _without(inner: list[list[int]], free: list[list[int]]) -> list[list[Fractio
     return found
 
 
-def _apart(table: list[list[Fraction]], target: list[Fraction]) -> list[int] | None:
+def _apart(table: list[list[Fraction]], target: list[Fraction], clock: Clock) -> list[int] | None:
     """Return integers not negative on all rows and negative on a target; None if it is a combination of the rows."""
-    face = _face_of([*table, [-value for value in target]], len(target))
+    face = _face_of([*table, [-value for value in target]], len(target), clock)
     return _spread(face, len(target)) if face.separated[face.system.ids[-1]] else None
 
 

@@ -13,11 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from linsep.clock import Clock
 from linsep.problem import Array, Dense, Floats, Sparse, take
 from linsep.prove.claims import Data, Separator
 from linsep.prove.scaled import ScaledView, sums
 
 _PIECE = 1 << 16  # rows compared at a time
+_MANY, _PACE = 1_000_000, 1e-8  # cells from which on a step takes long, and seconds for each
 _TINY = 1e-11  # a singular value that small, against the largest, stands for a dependent column
 
 
@@ -88,8 +90,12 @@ def _equal(data: Data, a: Array, b: Array) -> Array:
     return equal
 
 
-def make_items(data: Data, weights: Array) -> Items:
-    """Count equal rows together, settle contradictions, and whiten what is left."""
+def make_items(data: Data, weights: Array, clock: Clock) -> Items:
+    """Count equal rows together, settle contradictions, and whiten what is left.
+
+    Raises OutOfTime or Cancelled, before a step that takes long; the others are done even without time.
+    """
+    _ask(clock, len(data.y) * data.n_features)
     point, order = same_rows(data)
     C = data.classes
     kinds, first, kind = np.unique(point[order] * C + data.y[order], return_index=True, return_inverse=True)
@@ -112,9 +118,20 @@ def make_items(data: Data, weights: Array) -> Items:
         pairs = _pairs(points[chosen], data.y[rows[chosen]], C)
     rows, cost, whole = rows[chosen], cost[chosen], whole[chosen]
     ids = (rows[:, None] * C + np.arange(C))[np.arange(C) != data.y[rows][:, None]]
+    _ask(clock, len(ids) * data.n_features)
     field = ScaledView(data, np.random.default_rng(0))
-    Z, turn = _whitened(field.gather(ids)) if len(ids) else (np.zeros((0, 1)), np.zeros((field.dimension, 1)))
+    Z, turn = np.zeros((0, 1)), np.zeros((field.dimension, 1))
+    if len(ids):
+        gathered = field.gather(ids)
+        _ask(clock, gathered.size)
+        Z, turn = _whitened(gathered, clock)
     return Items(data, rows, cost, whole, ids, Z, tuple(forced), tuple(pairs), field, turn)
+
+
+def _ask(clock: Clock, cells: int) -> None:
+    """Ask the clock before a step that looks at many cells."""
+    if cells > _MANY:
+        clock.check(_PACE * cells)
 
 
 def _zero(data: Data, rows: Array) -> Array:
@@ -140,13 +157,15 @@ def _pairs(points: Array, classes: Array, C: int) -> list[tuple[int, int]]:
     return found
 
 
-def _whitened(Z: Floats) -> tuple[Floats, Floats]:
+def _whitened(Z: Floats, clock: Clock) -> tuple[Floats, Floats]:
     """Return rows in coordinates in which their columns are orthonormal times √n, and the map of weights back."""
     gram: Any = Z.T @ Z
+    _ask(clock, Z.size)
     values, vectors = np.linalg.eigh(gram)
     if not values[0] > 1e-7 * values[-1]:  # squares have lost the small directions
         _, singular, across = np.linalg.svd(np.linalg.qr(Z, mode="r"), full_matrices=False)
         values, vectors = singular[::-1] ** 2, across[::-1].T
+    _ask(clock, Z.size)
     keep = values > _TINY**2 * values[-1]
     turn = vectors[:, keep] * np.sqrt(len(Z) / values[keep])
     return np.ascontiguousarray(Z @ turn), turn

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
+from linsep.clock import Clock
 from linsep.compiling import compiled
 from linsep.problem import Array
 
@@ -82,11 +83,12 @@ class Trees(NamedTuple):
             node = int(arcs.head[arc])
         return np.array(way, dtype=np.intp)
 
-    def heights(self, arcs: Arcs, length: Any) -> Any:
+    def heights(self, arcs: Arcs, length: Any, clock: Clock) -> Any:
         """Return potentials that make all arcs of the outward trees tight; ``length`` is by row."""
         pi: Any = np.zeros(len(self.arc_out), dtype=length.dtype if length.dtype == object else np.int64)
         if length.dtype == object:
             for node in self.order_out.tolist():
+                clock.check()
                 arc = int(self.arc_out[node])
                 if arc >= 0:
                     pi[node] = pi[arcs.tail[arc]] + length[arcs.row[arc]] * int(arcs.direction[arc])
@@ -95,11 +97,13 @@ class Trees(NamedTuple):
         return pi
 
 
-def spanning_trees(arcs: Arcs, nodes: int) -> Trees:
+def spanning_trees(arcs: Arcs, nodes: int, clock: Clock) -> Trees:
     """Return trees of a graph all of whose arcs are within strongly connected components."""
     _, label = connected_components(arcs.graph(nodes), directed=True, connection="strong")
     roots = np.unique(label, return_index=True)[1]
+    clock.check()
     order_out, arc_out = _tree(arcs.tail, arcs.head, roots, nodes)
+    clock.check()
     order_in, arc_in = _tree(arcs.head, arcs.tail, roots, nodes)
     return Trees(order_out, arc_out, order_in, arc_in)
 
@@ -127,7 +131,7 @@ class Potentials(NamedTuple):
     cycle: Array | None  # arcs in order
 
 
-def potentials(arcs: Arcs, length: Any, nodes: int, least: float) -> Potentials:
+def potentials(arcs: Arcs, length: Any, nodes: int, least: float, clock: Clock) -> Potentials:
     """Find potentials or a negative cycle; ``length`` is by row, for its first arc.
 
     ``least`` is 0 for integers; of floats, changes that are not larger are left alone.
@@ -135,6 +139,7 @@ def potentials(arcs: Arcs, length: Any, nodes: int, least: float) -> Potentials:
     along = (length * arcs.sign)[arcs.row] * arcs.direction
     pi, parent = np.zeros(nodes, dtype=length.dtype), np.full(nodes, -1, dtype=np.int64)
     for turn in range(nodes + 1):
+        clock.check()
         changed = _relax(arcs.tail, arcs.head, along, pi, parent, length.dtype.type(least))
         if changed == 0:
             return Potentials(pi, None)

@@ -12,6 +12,7 @@ from linsep.errors import DataError
 from linsep.problem import Array
 from linsep.prove.exact_values import BINARY
 from linsep.prove.regression_families import INTERCEPT, WITHOUT_INTERCEPT
+from linsep.prove.regression_inputs import new_design
 from linsep.prove.statuses import ALIASED, DOWN, FINITE, UNDETERMINED, UP
 from linsep.prove.systems import span
 
@@ -24,9 +25,10 @@ def predicted(result: Any, X: Any) -> Array:
     from linsep.prove.regression_documents import exact_table
 
     given, model = result._given, result._model
+    X = new_design(given, X)
     matrix = X if sp.issparse(X) else np.asarray(X, dtype=object if given.values != BINARY else None)
     if matrix.ndim != 2 or matrix.shape[1] != len(model.base):
-        raise DataError("", f"new rows must have {len(model.base)} columns, got shape {matrix.shape}")
+        raise DataError("", f"new rows must have the {len(model.base)} columns of the design, got shape {matrix.shape}")
     if not sp.issparse(matrix) and matrix.dtype == object and given.values == BINARY:
         matrix = matrix.astype(np.float64)
     rows = exact_table(matrix, given.values, model.base)

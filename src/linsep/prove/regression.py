@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from linsep.clock import Clock, limited
 from linsep.data.threads import quiet_algebra
-from linsep.errors import DataError
+from linsep.errors import DataError, ParameterError
 from linsep.prove.cone import Face, reduce
 from linsep.prove.exact_values import BINARY, DECIMAL, Cells, cells, is_binary, short_decimals
 from linsep.prove.regression_families import WITHOUT_INTERCEPT, Model, Response, build
@@ -33,6 +34,7 @@ def separation(
     weights: Any = None,
     alias: str = "drop",
     absorb: Any = None,
+    time_limit: float | None = None,
 ) -> Any:
     """Decide which coefficients of a regression model have infinite maximum likelihood estimates, and prove it.
 
@@ -66,10 +68,17 @@ def separation(
         is estimable.
     absorb : list of str or of array-like, default=None
         Factors, each with a coefficient for every level, that are not listed among the coefficients.
+    time_limit : float, default=None
+        Seconds; None sets no limit. What you ask of the result later has none.
 
     Returns
     -------
     found : Separation
+
+    Raises
+    ------
+    TimeoutError
+        When the time limit comes before the answer.
 
     Examples
     --------
@@ -86,27 +95,35 @@ def separation(
         "family": family, "names": names, "fit_intercept": fit_intercept, "values": values, "strata": strata,
         "weights": weights, "alias": alias, "absorb": absorb,
     }  # fmt: skip
-    return decide(gather(X, y, options))
+    if time_limit is not None and not time_limit >= 0:
+        raise ParameterError("time_limit", time_limit, "a number of seconds not below 0")
+    with limited(time_limit) as clock:
+        return decide(gather(X, y, options), clock)
 
 
-def decide(given: Given) -> Any:
-    """Build the rows of a model and reduce them."""
+def decide(given: Given, clock: Clock) -> Any:
+    """Build the rows of a model and reduce them.
+
+    Raises OutOfTime or Cancelled.
+    """
     with quiet_algebra():
         if given.absorb:
             from linsep.prove.fixed_effects import absorbed
 
-            return absorbed(given)
-        model, exact = modeled(given)
+            return absorbed(given, clock)
+        model, exact = modeled(given, clock)
         face = reduce(model.system, model.order)
         return Separation(given, model, face, _notes(given, exact, face))
 
 
-def modeled(given: Given) -> tuple[Model, Cells]:
+def modeled(given: Given, clock: Clock) -> tuple[Model, Cells]:
     """Return the rows of the model that is given, and its design in exact cells."""
     exact = cells(given.X, given.values, list(given.names))
     offset = given.offset and given.family not in WITHOUT_INTERCEPT
+    clock.check()
     response = Response(given.y, given.strata, given.which)
     model = build(given.family, exact, list(given.names), offset, response)
+    model.system.clock = clock
     if len(model.names) > _WIDE:
         raise DataError(
             "", f"the model has {len(model.names):,} coefficients, more than {_WIDE:,}: absorb factors of many levels "
@@ -120,7 +137,7 @@ def _notes(given: Given, exact: Cells, face: Face) -> list[str]:
     notes = list(given.notes)
     other = _other_values(given, exact)
     if other is not None:
-        model, _ = modeled(replace(given, values=other))
+        model, _ = modeled(replace(given, values=other), face.system.clock)
         found = reduce(model.system, model.order)
         here, there = (f.separated[model.system.ids] for f in (face, found))
         if len(found.columns) != len(face.columns) or here.any() != there.any() or here.all() != there.all():

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from linsep.clock import Clock
 from linsep.problem import Array
 from linsep.prove import check_regression, linsep_check, schema
 from linsep.prove.documents import laid_out
@@ -214,7 +215,7 @@ def check_claims(content: dict[str, Any], X: Any, columns: list[list[Any]], *, p
         if plain:
             rows = exact_table(X, content["values"], content["names"])
             return Outcome(True, "", tuple(check_separation(content, rows, answers)))
-        model, _ = modeled(_given(content, X, answers))
+        model, _ = modeled(_given(content, X, answers), Clock())
     except (Fails, ValueError) as error:
         return Outcome(False, str(error))
     if not check_regression.holds(model, content):

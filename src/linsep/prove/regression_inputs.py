@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -57,6 +58,7 @@ class Given:
     absorb: tuple[Factor, ...] = ()
     notes: tuple[str, ...] = ()
     weights: Array | None = None
+    formula: Any = None  # makes the columns of another frame, as formulaic's model specification
 
 
 def gather(X: Any, y: Any, options: dict[str, Any]) -> Given:
@@ -97,8 +99,9 @@ def gather(X: Any, y: Any, options: dict[str, Any]) -> Given:
     offset = bool(options["fit_intercept"]) and family not in WITHOUT_INTERCEPT
     weights = None if options["weights"] is None else np.asarray(options["weights"])
     return Given(
-        family, matrix, y, tuple(names), offset, values, options["alias"], n, which, strata, absorb, notes, weights
-    )
+        family, matrix, y, tuple(names), offset, values, options["alias"], n, which, strata, absorb, notes, weights,
+        options.get("formula"),
+    )  # fmt: skip
 
 
 def _family(family: Any) -> str:
@@ -275,18 +278,10 @@ def _from_formula(formula: str, frame: Any, options: dict[str, Any]) -> tuple[An
     if not tilde or not left.strip() or not right.strip():
         raise DataError("", f"the formula {formula!r} must read 'response ~ terms'")
     frame = _pandas(frame)
-    columns = [str(each) for each in frame.columns]
     response = _response(left.strip(), frame)
-    long = [name for name in frame.columns if any(isinstance(value, Decimal) for value in frame[name][:1])]
-    rounded = frame.assign(**{name: frame[name].astype(float) for name in long}) if long else frame
-    matrix, names = _materialized(right.strip(), rounded, columns)
-    if not sp.issparse(matrix) and (long or options["values"] == DECIMAL):
-        matrix = unrounded(names, matrix, frame)
-    offset = INTERCEPT in names
-    if offset:
-        keep = [j for j, name in enumerate(names) if name != INTERCEPT]
-        matrix, names = matrix[:, keep], [names[j] for j in keep]
-    options = {**options, "names": names, "fit_intercept": offset}
+    matrix, names, spec = _design(right.strip(), frame, options["values"] == DECIMAL)
+    kept = [name for name in names if name != INTERCEPT]
+    options = {**options, "names": kept, "fit_intercept": kept != names, "formula": spec}
     for each in ("strata", "weights"):
         if isinstance(options.get(each), str):
             options[each] = np.asarray(_column(frame, options[each]))
@@ -295,6 +290,27 @@ def _from_formula(formula: str, frame: Any, options: dict[str, Any]) -> tuple[An
         absorb = [absorb] if isinstance(absorb, str) else absorb
         options["absorb"] = [(each, _column(frame, each)) if isinstance(each, str) else each for each in absorb]
     return matrix, response, options
+
+
+def _design(terms: Any, frame: Any, decimal: bool) -> tuple[Any, list[str], Any]:
+    """Return the design of terms without its intercept, the names of all columns, and what makes them of other frames.
+
+    Terms may also be such a specification.
+    """
+    long = [name for name in frame.columns if any(isinstance(value, Decimal) for value in frame[name][:1])]
+    rounded = frame.assign(**{name: frame[name].astype(float) for name in long}) if long else frame
+    matrix, names, spec = _materialized(terms, rounded, [str(each) for each in frame.columns])
+    if not sp.issparse(matrix) and (long or decimal):
+        matrix = unrounded(names, matrix, frame)
+    keep = [j for j, name in enumerate(names) if name != INTERCEPT]
+    return (matrix if len(keep) == len(names) else matrix[:, keep]), names, spec
+
+
+def new_design(given: Given, X: Any) -> Any:
+    """Return new rows as columns of the design: of a frame, what the formula of a model makes of it."""
+    if given.formula is None or not hasattr(X, "columns"):
+        return X
+    return _design(given.formula, _pandas(X), given.values == DECIMAL)[0]
 
 
 def _response(left: str, frame: Any) -> Any:
@@ -307,35 +323,40 @@ def _response(left: str, frame: Any) -> Any:
         return frame[name]
     if re.fullmatch(r"[\w.]+", name):
         raise unknown(name, [str(each) for each in frame.columns])
-    matrix, _ = _materialized(f"{left} - 1", frame, [str(each) for each in frame.columns])
+    matrix, *_ = _materialized(f"{left} - 1", frame, [str(each) for each in frame.columns])
     dense = matrix.toarray() if sp.issparse(matrix) else matrix
     return dense[:, 0] if dense.shape[1] == 1 else dense
 
 
-def _materialized(terms: str, frame: Any, columns: list[str]) -> tuple[Any, list[str]]:
-    """Return the columns that terms stand for, sparse if there are many."""
+def _materialized(terms: Any, frame: Any, columns: list[str]) -> tuple[Any, list[str], Any]:
+    """Return the columns that terms stand for, sparse if there are many, their names, and their specification."""
     try:
         from formulaic import Formula, model_matrix
+        from formulaic.errors import DataMismatchWarning
     except ModuleNotFoundError:
         raise ModuleNotFoundError("formulas need the extra formula: pip install 'linsep[formula]'") from None
     try:
-        parsed = Formula(terms)
+        parsed = Formula(terms) if isinstance(terms, str) else terms
         missing = [str(name) for name in parsed.required_variables if str(name) not in columns]
         if missing:
             raise unknown(sorted(missing)[0], columns)
         for name in sorted(map(str, parsed.required_variables)):
             _refuse_gap(np.asarray(frame[name].isna().map({True: None, False: 0}), dtype=object), f"column {name!r}")
         wide = sum(frame[str(name)].nunique() for name in parsed.required_variables if _is_words(frame[str(name)]))
-        matrix = model_matrix(parsed, frame, output="sparse" if wide > _WIDE else "numpy", na_action="raise")
+        output = "sparse" if wide > _WIDE else "numpy"
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", DataMismatchWarning)  # a level that the model does not have
+            matrix = model_matrix(parsed, frame, output=output, na_action="raise")
     except DataError:
         raise
     except Exception as error:  # formulaic has many kinds
         text = re.sub(r"\x1b\[[0-9;]*m|[⧛⧚]", "", str(error)).split("\n")[0]
-        raise DataError("", f"the formula {terms!r} cannot be evaluated: {text}") from None
+        shown = repr(terms) if isinstance(terms, str) else "of the model"
+        raise DataError("", f"the formula {shown} cannot be evaluated: {text}") from None
     names = [str(name) for name in matrix.model_spec.column_names]
     if wide > _WIDE:
-        return sp.csr_array(matrix.__wrapped__), names
-    return np.ascontiguousarray(np.asarray(matrix)), names
+        return sp.csr_array(matrix.__wrapped__), names, matrix.model_spec
+    return np.ascontiguousarray(np.asarray(matrix)), names, matrix.model_spec
 
 
 def days(dates: Array) -> Array:

@@ -306,8 +306,9 @@ class Separation:
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (m, d)
-            Columns as those of the design, without the intercept that ``fit_intercept`` adds.
+        X : array-like or sparse matrix of shape (m, d), or frame
+            Columns as those of the design, without the intercept that ``fit_intercept`` adds. If a formula gave the
+            model, a frame with the columns that it names.
 
         Returns
         -------

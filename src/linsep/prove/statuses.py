@@ -86,6 +86,7 @@ class Statuses:
         return Status(status, self.combined(goal, ids, found))
 
     def _decided(self, c: list[int]) -> tuple[str, list[int], _Answer | None]:
+        self.system.clock.check()
         target = [0] * self.face.dimension
         for value, row in zip(c, self._hull, strict=True) if self.face.dimension else ():
             if value:
@@ -129,6 +130,7 @@ class Statuses:
         A, shifts = system.rows(ids)
         left = [Fraction(value) for value in c]
         for k, m in enumerate(multipliers):
+            system.clock.check()
             left = [value - m * int(A[k, j]) for j, value in enumerate(left)]
         exact = [m / Fraction(2) ** shift for m, shift in zip(multipliers, shifts, strict=True)]
         others = self._from_rest(left)
@@ -169,6 +171,7 @@ class Statuses:
         A = self.view.rows(self.pool)
         seen: dict[tuple[int, ...], int] = {}
         for k, row in enumerate(A.tolist()):
+            self.system.clock.check()
             seen.setdefault(tuple(primitive([int(value) for value in row])), k)
         kept = sorted(seen.values())
         self.pool = self.pool[kept]
@@ -191,6 +194,7 @@ class Statuses:
     def _member(self, target: list[int]) -> _Answer:
         row = fmpz_mat(1, len(target), target)
         while True:
+            self.system.clock.check()
             a = self._projected(row)
             answer = self._by_floats(row, a) or self._by_nearest_point(row) or self._exactly(row, a)
             if answer.direction is None:

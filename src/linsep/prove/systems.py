@@ -64,6 +64,7 @@ class System:
 
     def rows(self, ids: Array) -> tuple[Any, list[int]]:
         """Return rows as integers in the unknowns, each times a power of two, and the exponents left out."""
+        self.clock.check()
         if len(ids) == 0:
             return fmpz_mat(0, self.unknowns), []
         matrix, shifts = self._whole(ids)
@@ -113,6 +114,7 @@ class System:
 
         Small numbers are summed up exactly, three times with random factors; else residues of one sum tell.
         """
+        self.clock.check()
         k = V.ncols()
         size = max((int(value.bit_length()) for row in self.weights(V).tolist() for value in row), default=0)
         if size <= _SMALL or self.data.rows.data.dtype == np.uint64:
@@ -125,6 +127,7 @@ class System:
 
     def signs(self, g: Any) -> Array:
         """Return by number the exact sign of every row on unknowns, a column."""
+        self.clock.check()
         data, w = self.data, self.weights(g)
         if isinstance(data.rows, Dense) and data.classes == 2:
             values = entries(w)
@@ -167,7 +170,7 @@ def primitive(values: list[int]) -> list[int]:
 # Spans and null spaces
 
 
-def echelon(A: Any, order: list[int]) -> tuple[list[int], Any]:
+def echelon(A: Any, order: list[int], clock: Clock) -> tuple[list[int], Any]:
     """Return the columns, first ones in ``order``, that all depend on, and a basis of the null space of ``A``.
 
     The basis has one column for every other column of ``A``, with one entry outside the first ones. It is read off
@@ -178,11 +181,14 @@ def echelon(A: Any, order: list[int]) -> tuple[list[int], Any]:
     if order != list(range(n)):
         table = A.tolist()
         A = fmpz_mat(A.nrows(), n, [row[j] for row in table for j in order])
+    clock.check(algebra.modular_seconds(A))
     reduced, rank = nmod_mat(A, PRIME).rref() if A.nrows() else (None, 0)
     lead = algebra.leading(reduced, rank)
     free = sorted(set(range(n)) - set(lead))
-    V = _reconstructed(reduced, lead, free, n)
+    clock.check()
+    V = _reconstructed(reduced, lead, free, n, clock)
     if V is None or (A.nrows() and free and fmpz_mat(A.nrows(), len(free)) != A * V):
+        clock.check(algebra.seconds(A))
         V = algebra.null_basis(A)
     if order != list(range(n)):
         table = V.tolist()
@@ -190,10 +196,11 @@ def echelon(A: Any, order: list[int]) -> tuple[list[int], Any]:
     return sorted(order[j] for j in lead), V
 
 
-def _reconstructed(reduced: Any, lead: list[int], free: list[int], n: int) -> Any:
+def _reconstructed(reduced: Any, lead: list[int], free: list[int], n: int, clock: Clock) -> Any:
     """Return the null space that an echelon form modulo a prime shows, with short fractions; None if there are none."""
     V = fmpz_mat(n, len(free))
     for k, j in enumerate(free):
+        clock.check()
         fractions = []
         for i in range(len(lead)):
             found = _fraction(int(reduced[i, j])) if lead[i] < j else (0, 1)
@@ -237,8 +244,7 @@ def span(system: System, ids: Array, order: list[int], rng: np.random.Generator)
     chosen = ids if len(ids) <= 3 * q + _SPARE else np.sort(rng.choice(ids, q + _SPARE, replace=False))
     while True:
         A, _ = system.rows(chosen)
-        system.clock.check(algebra.seconds(A))
-        columns, V = echelon(A, order)
+        columns, V = echelon(A, order, system.clock)
         if V.ncols() == 0 or len(chosen) == len(ids):
             return chosen, columns, V
         off = ids[~system.vanish(V, rng)[ids]]
@@ -257,8 +263,9 @@ def first_independent(A: Any) -> list[int]:
 class Solver:
     """Rows that others are to be expressed by; what is needed for all of them is computed once."""
 
-    def __init__(self, A: Any) -> None:
-        self.A = A
+    def __init__(self, A: Any, clock: Clock) -> None:
+        clock.check(2 * algebra.modular_seconds(A))
+        self.A, self.clock = A, clock
         self.rows = first_independent(A)
         self.columns = algebra.leading(*nmod_mat(A, PRIME).rref()) if self.rows else []
         self.square = algebra.select(A, self.rows, self.columns).transpose()
@@ -276,6 +283,7 @@ class Solver:
         solved = nmod_mat(self.square, PRIME).solve(nmod_mat(right, PRIME))
         found, common = fmpz_mat(m, self.A.nrows()), [fmpz(1)] * m
         for k in range(m):
+            self.clock.check()
             fractions = [_fraction(int(solved[i, k])) for i in range(len(self.rows))]
             if any(each is None for each in fractions):
                 return self._exactly(right)
@@ -284,10 +292,12 @@ class Solver:
         return (found, common) if found * self.A == total else self._exactly(right)
 
     def _exactly(self, right: Any) -> tuple[Any, list[Any]]:
+        self.clock.check(algebra.seconds(self.square))
         m = right.ncols()
         found, common = fmpz_mat(m, self.A.nrows()), [fmpz(1)] * m
         solved = self.square.solve(right)
         for k in range(m):
+            self.clock.check()
             self._put(found, common, k, [solved[i, k] for i in range(len(self.rows))])
         return found, common
 
