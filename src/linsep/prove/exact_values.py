@@ -33,7 +33,7 @@ class Cells(NamedTuple):
     basis: Any  # how the columns of the matrix make up those of the data; None if they are the same
 
     @property
-    def width(self) -> int:
+    def n_features(self) -> int:
         """How many columns the data have."""
         return len(self.scales)
 
@@ -41,16 +41,16 @@ class Cells(NamedTuple):
 def cells(X: Any, values: str, names: list[str]) -> Cells:
     """Return a matrix as exact numbers; ``names`` are for errors."""
     _refuse_gaps(X, names)
-    width = X.shape[1]
+    n_features = X.shape[1]
     if values == BINARY:
         matrix = X if X.dtype != object else _as_floats(X, names)
-        return Cells(matrix, [1] * width, None)
+        return Cells(matrix, [1] * n_features, None)
     if is_sparse(X):
         return _sparse_decimals(X.tocsr())
     if X.dtype.kind in "iub":
-        return Cells(X, [1] * width, None)
+        return Cells(X, [1] * n_features, None)
     columns, scales = [], []
-    for j in range(width):
+    for j in range(n_features):
         found = short_decimals(X[:, j]) if X.dtype == np.float64 else None
         if found is None:
             found = _fractions(X[:, j], names[j])

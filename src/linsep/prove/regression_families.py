@@ -159,12 +159,12 @@ def _stored(values: Array) -> Array:
 def _single(design: Cells, names: list[str], offset: bool, code: Array, equal: Array, which: Array) -> Model:
     """Return a model with one row for every observation."""
     matrix = design.matrix if len(which) == design.matrix.shape[0] else design.matrix[which]
-    basis, width = design.basis, design.width
+    basis, n_features = design.basis, design.n_features
     if basis is not None and offset:  # the offset is an unknown of its own
-        rows = [[*row, 0] for row in basis.tolist()] + [[0] * width + [1]]
+        rows = [[*row, 0] for row in basis.tolist()] + [[0] * n_features + [1]]
         basis = fmpz_mat(rows)
     system = System(Data(as_rows(matrix), code.astype(np.intp), matrix.shape[1], 2, offset), equal, basis)
-    order = [width, *range(width)] if offset else list(range(width))
+    order = [n_features, *range(n_features)] if offset else list(range(n_features))
     shown = [INTERCEPT, *names] if offset else names
     scales = [1, *design.scales] if offset else design.scales
     return Model(system, shown, order, scales, which, np.full(len(which), -1), (), tuple(names))
@@ -215,23 +215,23 @@ def _multinomial(design: Cells, names: list[str], offset: bool, response: Respon
     which = response.which
     if len(classes) < 2:
         raise DataError("", f"y is constant: every row is {classes[0]!r}, nothing to model")
-    C, width = len(classes), design.width
+    C, n_features = len(classes), design.n_features
     matrix = design.matrix[which]
     basis = design.basis
     if basis is not None:
-        block, pieces = width + offset, matrix.shape[1] + offset
+        block, pieces = n_features + offset, matrix.shape[1] + offset
         whole = fmpz_mat((C - 1) * pieces, (C - 1) * block)
         for c in range(C - 1):
             for k in range(matrix.shape[1]):
-                for j in range(width):
+                for j in range(n_features):
                     whole[c * pieces + k, c * block + j] = basis[k, j]
             if offset:
                 whole[c * pieces + pieces - 1, c * block + block - 1] = 1
         basis = whole
     data = Data(as_rows(matrix), codes[which].astype(np.intp), matrix.shape[1], C, offset)
     system = System(data, np.zeros(len(which), dtype=bool), basis)
-    block = width + offset
-    inner = [width, *range(width)] if offset else list(range(width))
+    block = n_features + offset
+    inner = [n_features, *range(n_features)] if offset else list(range(n_features))
     own = [INTERCEPT, *names] if offset else names
     scales = ([1, *design.scales] if offset else design.scales) * (C - 1)
     shown = [f"{classes[c]}:{name}" for c in range(1, C) for name in own]
@@ -247,7 +247,7 @@ def _ordinal(design: Cells, names: list[str], offset: bool, response: Response) 
     codes = codes[which]
     if len(classes) < 2:
         raise DataError("", f"y is constant: every row is {classes[0]!r}, nothing to model")
-    K, width = len(classes), design.width
+    K, n_features = len(classes), design.n_features
     upper, lower = np.flatnonzero(codes < K - 1), np.flatnonzero(codes > 0)
     at = np.concatenate((upper, lower))
     threshold = np.concatenate((codes[upper], codes[lower] - 1))
@@ -263,7 +263,7 @@ def _ordinal(design: Cells, names: list[str], offset: bool, response: Response) 
         matrix = np.hstack((left, x))
     basis = design.basis
     if basis is not None:
-        rows = [[int(i == j) for j in range(K - 1 + width)] for i in range(K - 1)]
+        rows = [[int(i == j) for j in range(K - 1 + n_features)] for i in range(K - 1)]
         basis = fmpz_mat(rows + [[0] * (K - 1) + row for row in basis.tolist()])
     system = System(
         Data(as_rows(matrix), sign.astype(np.intp), matrix.shape[1], 2, False), np.zeros(len(at), bool), basis
@@ -288,7 +288,7 @@ def differences(design: Cells, first: Array, second: Array, names: list[str]) ->
         if joined is None:
             joined = np.hstack((a, b))
     if joined.shape[1] != matrix.shape[1]:  # (g, -g) on the two rows side by side
-        inner = basis if basis is not None else _identity(design.width)
+        inner = basis if basis is not None else _identity(design.n_features)
         basis = fmpz_mat(inner.tolist() + (-inner).tolist())
     data = Data(as_rows(joined), np.ones(len(first), dtype=np.intp), joined.shape[1], 2, False)
     system = System(data, np.zeros(len(first), dtype=bool), basis)
