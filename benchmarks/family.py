@@ -42,13 +42,19 @@ def mnist() -> Data | None:
     return X, read("train-labels-idx1-ubyte.gz", 8), X_test, read("t10k-labels-idx1-ubyte.gz", 8)
 
 
+def libsvm(name: str, n_features: int | None = None) -> tuple[Any, np.ndarray] | None:
+    """Return rows and labels of a file, if it is there."""
+    if not (DATA / name).exists():
+        return None
+    X, y = load_svmlight_file(str(DATA / name), n_features=n_features)
+    X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)  # scikit-learn wants no others
+    return X, y
+
+
 def a9a() -> Data | None:
     """Return the census data, if it is there."""
-    if not (DATA / "a9a").exists():
-        return None
-    X, y = load_svmlight_file(str(DATA / "a9a"), n_features=123)
-    X_test, y_test = load_svmlight_file(str(DATA / "a9a.t"), n_features=123)
-    return X, y, X_test, y_test
+    train, test = libsvm("a9a", 123), libsvm("a9a.t", 123)
+    return None if train is None or test is None else (*train, *test)
 
 
 def imdb() -> Data | None:
@@ -68,9 +74,10 @@ def imdb() -> Data | None:
 
 def w8a() -> Data | None:
     """Return the web pages, every fifth to test on, if they are there."""
-    if not (DATA / "w8a").exists():
+    found = libsvm("w8a")
+    if found is None:
         return None
-    X, y = load_svmlight_file(str(DATA / "w8a"))
+    X, y = found
     test = np.arange(len(y)) % 5 == 0
     return X[~test], y[~test], X[test], y[test]
 

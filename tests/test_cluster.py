@@ -453,6 +453,64 @@ def die_at_first(_, told):
     return os.kill(os.getpid(), signal.SIGKILL)
 
 
+def refuted(model, X, y):
+    """Return the rows of a refutation and their multipliers, after a look at it by two checks."""
+    assert model.stop_reason_ == "not_separable"
+    found = model.refutation_
+    assert found.check(X, y)
+    assert found.check(X, y, plain=True)
+    assert not found.check(X, np.roll(y, 1))  # with other labels it proves nothing
+    return found.rows.tolist(), found.multipliers, found.rivals.tolist()
+
+
+@pytest.mark.parametrize("how", [{}, {"multi_class": "ovr"}, {"keep": "average"}], ids=str)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_what_no_plane_separates_is_proved_by_rows_of_the_whole_source(client, folder, classes, how):
+    """Only the last shard has rows that contradict each other, so its rows must have their numbers among all."""
+    X, y = rows(n=400, classes=classes, seed=3)
+    y[X.shape[0] - 60 :] = np.arange(60) % classes
+    path = saved(folder, X, y, "inseparable.npy")
+    found = []
+    for parts in (1, 4):
+        model = cluster.fit(Perceptron(**how), read(path), client, shard_bytes=shard_bytes(path, parts))
+        found.append(refuted(model, X, y))
+        assert max(found[-1][0]) >= 340
+    one = fit_source(Perceptron(shuffle=False, **how), read(path))
+    alone = cluster.fit(Perceptron(shuffle=False, **how), read(path), client, shard_bytes=shard_bytes(path, 1))
+    same(one, alone)
+    assert refuted(one, X, y) == refuted(alone, X, y)
+
+
+def test_a_search_for_a_proof_leaves_separable_runs_as_they_are(client, folder):
+    """They end with the bits of the plain algorithm, also where the run has looked for a proof."""
+    X, y, _ = teacher(300, 4, margin=0.001, random_state=2)
+    path = saved(folder, X, y, "narrow.npy")
+    for parts, stop in ((1, "separated"), (3, "max_iter")):  # three shards take more rounds
+        how = {"shuffle": False, "max_iter": 170}
+        plain, model = (
+            cluster.fit(Perceptron(prove=prove, **how), read(path), client, shard_bytes=shard_bytes(path, parts))
+            for prove in (False, True)
+        )
+        assert plain.stop_reason_ == stop
+        same(plain, model)
+        assert model.refutation_ is None
+        assert model.history_["proof_work"].any()
+        assert not plain.history_["proof_work"].any()
+
+
+def test_a_proof_with_dead_workers(mortal, client, folder):
+    """One worker dies as the tenth round ends: its shards are read anew for the search."""
+    X, y = rows(n=600, noise=9.0, seed=4)
+    path = saved(folder, X, y, "mortal.npy")
+    expected = cluster.fit(Perceptron(), read(path), client, shard_bytes=shard_bytes(path, 4))
+    killer = Killer(mortal.cluster, [39], repeatedly=False)
+    model = cluster.fit(Perceptron(), read(path), mortal, shard_bytes=shard_bytes(path, 4), watch=killer)
+    assert killer.kills == 1
+    same(model, expected)
+    assert refuted(model, X, y) == refuted(expected, X, y)
+    assert np.array_equal(model.history_["proof_work"], expected.history_["proof_work"])
+
+
 DRIVER = """
 import os, signal, sys
 from distributed import Client

@@ -1,7 +1,11 @@
 """Runs that look for a proof: separable rows end as the plain algorithm, others with a proof that checks."""
 
+import hashlib
 import io
 import json
+import os
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -13,6 +17,7 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from typer.testing import CliRunner
 
+from javascript import judged
 from linsep import (
     PassiveAggressive,
     Perceptron,
@@ -326,6 +331,94 @@ def test_a_proof_document_of_the_kind():
         assert not verify(text, X, [0, 1, 0, 1], plain=plain)
     forged = json.loads(text)
     assert forged["meaning"] == "no plane has every row strictly on its side"
+
+
+def resealed(content):
+    """Return a document whose digest fits, as a forger would: it is no secret."""
+    rest = {name: value for name, value in content.items() if name != "digest"}
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"))
+    return json.dumps({**rest, "digest": hashlib.sha256(text.encode()).hexdigest()})
+
+
+def forgeries(text):
+    """Yield documents that claim too much, or prove it by rows that do not cancel."""
+    for place, value in [
+        (("refutation", "multipliers", 0), "7/3"),
+        (("refutation", "multipliers", 0), "0"),
+        (("refutation", "multipliers", 0), "-1"),
+        (("refutation", "rows", 0), 10**6),
+        (("refutation", "rivals", 0), 10**6),
+        (("refutation",), None),
+        (("fit_intercept",), None),
+        (("data", "sha256"), "0" * 64),
+    ]:
+        content = json.loads(text)
+        part = content
+        for name in place[:-1]:
+            part = part[name]
+        part[place[-1]] = value
+        yield resealed(content)
+    content = json.loads(text)
+    for part in content["refutation"].values():
+        part.pop()
+    yield resealed(content)
+    sentences = {
+        "separable": "a plane has every row strictly on its side",
+        "quasi": "no plane has every row strictly on its side, but one has none on the wrong side",
+    }
+    for other, meaning in sentences.items():  # either needs a plane, too
+        yield resealed(json.loads(text) | {"kind": other, "meaning": meaning})
+    yield resealed(json.loads(text) | {"meaning": sentences["separable"]})
+    plane = {"w": [["1"] * json.loads(text)["n_features"]], "b": ["0"]}
+    yield resealed(json.loads(text) | {"separator": plane})
+    yield text.replace('"rows"', '"Rows"')
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_other_checkers_accept_the_kind_and_refuse_forged_ones(classes):
+    X, y = noisy(n=40, d=2, classes=classes)
+    text = to_json(quiet(Perceptron(), X, y).refutation_.verdict(), X, y)
+    documents = [text, resealed(json.loads(text)), *forgeries(text)]
+    believed = [True] * 2 + [False] * (len(documents) - 2)
+    assert [holds for holds, _ in judged(documents, X, y)] == believed
+    for plain in (False, True):
+        assert [accepted(document, X, y, plain) for document in documents] == believed
+    assert [holds for holds, _ in judged([text], X, 1 - y)] == [False]
+
+
+def accepted(document, X, y, plain):
+    """Say whether Python believes a document."""
+    try:
+        return verify(document, X, y, plain=plain)
+    except ValueError:
+        return False
+
+
+BITS = """
+import hashlib, sys, warnings
+import numpy as np
+from linsep import Perceptron
+warnings.simplefilter("ignore")
+rng = np.random.default_rng(0)
+for classes, d in ((2, 30), (3, 6)):
+    X, y = np.round(rng.normal(size=(3000, d)), 3), rng.integers(0, classes, 3000)
+    model = Perceptron().fit(X, y)
+    found = model.refutation_
+    bits = [model.coef_.tobytes(), model.history_["proof_work"].tobytes(), found.rows.tolist(), found.multipliers]
+    print(model.stop_reason_, model.n_iter_, hashlib.sha256(repr(bits).encode()).hexdigest())
+"""
+
+
+def test_the_same_bits_on_one_and_two_threads():
+    """Of all libraries that count threads: a search that shared out its sums differently would find other floats."""
+    said = []
+    for threads in ("1", "2"):
+        names = ("NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+        env = os.environ | dict.fromkeys(names, threads)
+        done = subprocess.run([sys.executable, "-c", BITS], env=env, capture_output=True, text=True, check=True)
+        said.append(done.stdout)
+    assert said[0] == said[1]
+    assert said[0].count("not_separable") == 2
 
 
 def test_command_line(tmp_path):
