@@ -59,7 +59,8 @@ def _shown(value: Any) -> dict[str, Any]:
         buffer = io.BytesIO()
         value.savefig(buffer, format="png", dpi=80, bbox_inches="tight")
         return {"image/png": base64.b64encode(buffer.getvalue()).decode(), "text/plain": ["a figure"]}
-    shown: dict[str, Any] = {"text/plain": [repr(value).split("\n")[0]]}
+    text = repr(value).split("\n")[0]
+    shown: dict[str, Any] = {"text/plain": [f"a {type(value).__name__}" if " at 0x" in text else text]}
     if hasattr(value, "_repr_html_"):
         shown["text/html"] = value._repr_html_().splitlines(keepends=True)
     return shown
