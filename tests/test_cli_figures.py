@@ -121,6 +121,7 @@ def test_report_writes_one_page(run, tmp_path):
 
 
 @pytest.mark.parametrize(("classes", "kind"), [(2, "separable"), (3, "separable"), (2, "overlap"), (3, "quasi")])
+@pytest.mark.filterwarnings("always:the numbers have more digits")
 def test_numbers_of_more_digits_than_doubles_have_a_margin_and_a_report(run, classes, kind):
     """As NumPy writes them by default: the verdict is about the decimals, margin and run about the nearest doubles."""
     rng = np.random.default_rng(0)
@@ -141,7 +142,11 @@ def test_numbers_of_more_digits_than_doubles_have_a_margin_and_a_report(run, cla
         assert "--values binary decides for the nearest doubles" in err
         assert json.loads(run("separate", "data.csv", "--values", "binary", "--json")[1])["verdict"] == kind
     else:
-        code, _, err = run("errors", "data.csv")
+        code, out, err = run("errors", "data.csv", "--proof", "errors.json", "--json")
+        assert (code, json.loads(out)["upper"], err.count("\n")) == (0, 1, 1)
+        assert "counted for the nearest doubles" in err
+        assert run("verify", "errors.json", "data.csv", "--plain")[0] == 0
+        code, _, err = run("errors", "data.csv", "--values", "decimal")
         assert (code, err.count("\n")) == (2, 1)
         assert "--values binary allows it" in err
 

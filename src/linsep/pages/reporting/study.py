@@ -172,17 +172,20 @@ def _verdict(model: Perceptron, X: Any, given: Any, y: Array, options: Options) 
 
 
 def _study_errors(found: Study, clock: Clock) -> None:
-    """Search for the plane with the fewest errors; of numbers with very many digits there is a note instead."""
-    values, limit = found.verdict.values, min(_FEWEST_SECONDS, max(0.0, clock.left))
+    """Search for the plane with the fewest errors; if the numbers have too many digits, for the nearest doubles."""
+
+    def search(X: Any, values: str) -> Fewest:
+        limit = min(_FEWEST_SECONDS, max(0.0, clock.left))
+        return fewest_errors(X, found.y, fit_intercept=found.fit_intercept, time_limit=limit, values=values)
+
     with found.timed("fewest errors"):
         try:
-            found.fewest = fewest_errors(
-                found.given, found.y, fit_intercept=found.fit_intercept, time_limit=limit, values=values
-            )
-        except DataError as error:
-            if found.given is found.X:
+            found.fewest = search(found.given, found.verdict.values)
+        except DataError:
+            if found.verdict.values == BINARY:
                 raise
-            found.notes.append(f"{error.what}.")
+            found.notes.append("The fewest errors are those of the nearest doubles: the numbers have too many digits.")
+            found.fewest = search(found.X, BINARY)
 
 
 def _study_margins(found: Study, clock: Clock) -> None:
