@@ -226,11 +226,11 @@ def checks() -> dict[str, dict[str, Check]]:
             "river": does(lambda: river_learns(river("linear_model", "PAClassifier"), (Y > 0).tolist())),
         },
         "kernel perceptron": named("kernel", "perceptron") | {"linsep": does(lambda: KernelPerceptron().fit(X, Y))},
-        "many classes as one machine": {
+        "more than two classes as one machine": {
             "linsep": does(lambda: Perceptron(max_iter=2).fit(X, three)),
             "scikit-learn": does(lambda: _crammer_singer(three)),
             "LIBLINEAR": does(lambda: liblinear("-s 4", X, three) > 0.3),
-            "Vowpal Wabbit": Manual("its options for many classes reduce them to binary problems"),
+            "Vowpal Wabbit": Manual("its options for more than two classes reduce them to binary problems"),
             "river": does(lambda: river_learns(river("linear_model", "SoftmaxRegression"), three.tolist())),
             "mlpack": does(lambda: mlpack(training=X, labels=three, max_iterations=2)),
         },
