@@ -22,6 +22,7 @@ ROOT = Path(__file__).parent.parent
 ORDER = (
     "passes",
     "verdicts",
+    "proofs",
     "separation",
     "margins",
     "parsers",

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from linsep import Perceptron, audit, load, mistake_bound, read, save
+from linsep import Perceptron, audit, largest_margin, load, mistake_bound, read, save
 
 
 @pytest.fixture(autouse=True)
@@ -118,6 +118,37 @@ def test_report_writes_one_page(run, tmp_path):
     assert (code, err) == (0, "")
     assert "separable" in out
     assert "through the origin" in (tmp_path / "other.html").read_text()
+
+
+@pytest.mark.parametrize(("classes", "kind"), [(2, "separable"), (3, "separable"), (2, "overlap"), (3, "quasi")])
+@pytest.mark.filterwarnings("always:the numbers have more digits")
+def test_numbers_of_more_digits_than_doubles_have_a_margin_and_a_report(run, classes, kind):
+    """As NumPy writes them by default: the verdict is about the decimals, margin and run about the nearest doubles."""
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.standard_normal((20, 2)) + c for c in ([0, 0], [9, 0], [0, 9])[:classes]])
+    y = np.repeat(np.arange(classes), 20)
+    y[0] = kind != "separable"  # a row in the midst of another class
+    np.savetxt("data.csv", np.c_[X, y], delimiter=",", fmt=["%.18e", "%.18e", "%d"], header="a,b,y", comments="")
+    found = facts(run("report", "data.csv", "--json"))
+    assert found["verdict"] == kind
+    if kind == "separable":
+        assert found["mistakes"] <= found["mistake_bound"] == mistake_bound(X, y).mistakes
+        found = facts(run("separate", "data.csv", "--json"))
+        assert found["values"] == "decimal"
+        assert found["margin_lower"] == pytest.approx(largest_margin(X, y).lower, rel=1e-6)
+    elif classes == 3:
+        code, _, err = run("separate", "data.csv")
+        assert (code, err.count("\n")) == (2, 1)
+        assert "--values binary decides for the nearest doubles" in err
+        assert json.loads(run("separate", "data.csv", "--values", "binary", "--json")[1])["verdict"] == kind
+    else:
+        code, out, err = run("errors", "data.csv", "--proof", "errors.json", "--json")
+        assert (code, json.loads(out)["upper"], err.count("\n")) == (0, 1, 1)
+        assert "counted for the nearest doubles" in err
+        assert run("verify", "errors.json", "data.csv", "--plain")[0] == 0
+        code, _, err = run("errors", "data.csv", "--values", "decimal")
+        assert (code, err.count("\n")) == (2, 1)
+        assert "--values binary allows it" in err
 
 
 def test_bad_input_is_one_line(run, tmp_path):

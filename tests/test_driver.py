@@ -346,6 +346,8 @@ def test_every_array_of_a_hostile_checkpoint_is_checked(checkpoint, keep):
     (lambda t: t | {W: t[W] * np.nan}, "weights that are not finite"),
     (lambda t: t | {W: np.hstack((t[W], t[W]))}, "the weights are of 8 features, the rows of 4"),
     (lambda t: t | {"trace": t["trace"][:-1]}, "the mistakes of its run"),
+    (lambda t: t | {"classes": np.array([0, 1, 5])}, "labels that are not among its classes"),
+    (lambda t: t | {"classes": np.array([0, 0, 1])}, "a class that occurs twice"),
     (lambda t: {name: t[name] for name in t if name != W}, "tensor 'W' is missing"),
 ])  # fmt: skip
 def test_hostile_checkpoints_are_refused(checkpoint, spoil, said):

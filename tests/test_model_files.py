@@ -377,6 +377,7 @@ def set_tensor(name, value):
         (set_attribute("radius_", None), "radius"),
         (set_attribute("coef_", 1.5), "weights"),
         (set_attribute("feature_names_in_", 5), "names"),
+        (set_attribute("feature_names_in_", None), "names"),
         (set_tensor("coef_", np.zeros((3, 4), np.float32)), "float64"),
         (set_tensor("coef_", np.zeros((3, 4), np.int64)), "float64"),
         (set_tensor("coef_", np.zeros((2, 4))), "shapes"),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import time
+import warnings
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -13,9 +15,11 @@ from linsep.cli.documents import Document
 from linsep.cli.inputs import check_place, open_data
 from linsep.cli.options import DECIDING, OUTPUT, Data, Planes, Reading, Screen, Values, grouped
 from linsep.cli.screen import count, facts_table, headline, meter, plain_text, result
+from linsep.errors import DataError
 
 _SHOWN = 20  # rows of the table on the screen
 _COLUMNS = 6  # features of a row that are shown
+_ROUNDED = "the numbers have more digits than 64 bits hold: the errors are counted for the nearest doubles"
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,7 @@ def errors(
     """
     from linsep.prove.exact_text import default_values, exact_table
     from linsep.prove.fewest import fewest_errors
+    from linsep.prove.given_numbers import BINARY, nearest_doubles
 
     for path in (files.out, files.relabel, document.proof):
         check_place(path, *data)
@@ -80,16 +85,23 @@ def errors(
         def progress(lower: int, upper: int) -> None:
             watching.show(watching.seconds, effort.time_limit, f"between {lower:,} and {upper:,} errors")
 
-        found = fewest_errors(
-            X,
-            y,
+        search = partial(
+            fewest_errors,
+            y=y,
             fit_intercept=planes.has_offset,
             time_limit=effort.time_limit,
             max_nodes=effort.max_nodes,
             max_proof_mb=files.max_proof_mb,
             progress=progress,
-            values=meant,
         )
+        try:
+            found = search(X, values=meant)
+        except DataError as error:
+            if effort.values is not None or "values" not in {each.name for each in error.settings}:
+                raise
+            warnings.warn(_ROUNDED, stacklevel=2)
+            X = nearest_doubles(X)
+            found = search(X, values=BINARY)
     seconds = time.perf_counter() - started
     labels = _other_labels(found, X)
     if document.proof is not None:

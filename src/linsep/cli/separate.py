@@ -148,13 +148,15 @@ def _largest_margin(X: Any, y: Any, offset: bool, deciding: Deciding, spent: flo
     """Return the largest margin in the time that is left, or None and why there is none."""
     from linsep.clock import Clock, OutOfTime
     from linsep.errors import NotSeparable
+    from linsep.prove.given_numbers import nearest_doubles
     from linsep.prove.margins import largest_margin
 
     clock = Clock(None if deciding.time_limit is None else max(0.0, deciding.time_limit - spent))
     try:
         with warnings.catch_warnings(record=True) as notes:
             warnings.simplefilter("always", RuntimeWarning)
-            best = largest_margin(X, y, form="affine" if offset else "origin", gap=deciding.gap, clock=clock)
+            form = "affine" if offset else "origin"
+            best = largest_margin(nearest_doubles(X), y, form=form, gap=deciding.gap, clock=clock)
     except NotSeparable:
         best, notes = None, []
     except OutOfTime:

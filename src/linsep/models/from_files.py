@@ -128,7 +128,11 @@ def fit_source(
         if resumed is not None:
             parameters = model._parameters(resumed.seed)
             recipe = Recipe(resumed.classes, resumed.factors, parameters, Scaler.fit(source, scale))
-            return run(known_problem(source, recipe, resumed.allowed), parameters, resumed.state)
+            try:
+                return run(known_problem(source, recipe, resumed.allowed), parameters, resumed.state)
+            except NewLabelError:
+                what = "damaged checkpoint file: the data has labels that are not among its classes"
+                raise DataError(str(checkpoint), what) from None
         parameters, start = model._parameters(model._draw_seed()), _warm_weights(model, source)
         size = 0.0 if start is None else norm(np.column_stack((start.W, start.b)))
         problem = source_problem(source, parameters, scale, _labels_of_first_block(source), size)

@@ -41,8 +41,8 @@ class Savable:
         must(type(d) is int and d > 0, "shapes: its number of features")
         must(isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) > 0, "classes")
         must(len(set(classes.tolist())) == len(classes), "a class that occurs twice")
-        names = getattr(self, "feature_names_in_", None)
-        if names is not None:
+        if hasattr(self, "feature_names_in_"):
+            names = self.feature_names_in_
             must(isinstance(names, np.ndarray) and names.shape == (d,), "names of features")
             must(all(type(name) is str for name in names.tolist()), "names of features that are no words")
         if hasattr(self, "reading_"):

@@ -249,7 +249,8 @@ def _held(X: Any, values: str, codes: Array, classes: int, offset: bool) -> tupl
         refuse_not_finite(X, np.zeros(0))
     inside = held(X, values, offset=offset)
     if inside is None:
-        raise DataError("", "X has numbers of more digits than 64 bits hold: the fewest errors are not searched for")
+        what = "X has numbers of more digits than 64 bits hold: the fewest errors are not searched for"
+        raise DataError("", what, ("values", BINARY))
     return Data(inside.rows, codes.astype(np.intp), X.shape[1], classes, offset), inside
 
 

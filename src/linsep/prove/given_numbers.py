@@ -79,6 +79,11 @@ def is_exact(X: Any) -> bool:
     return isinstance(X, np.ndarray) and X.dtype == object and all(hasattr(v, "denominator") for v in X.flat)
 
 
+def nearest_doubles(X: Any) -> Any:
+    """Return ``X`` with the doubles nearest to its fractions, for what is trained, measured or drawn, not proved."""
+    return X.astype(np.float64) if is_exact(X) else X
+
+
 def is_float(value: Any) -> bool:
     """Say whether a double holds a number exactly."""
     try:

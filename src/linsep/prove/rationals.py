@@ -17,12 +17,13 @@ from flint import fmpz_mat, nmod_mat
 
 from linsep.data.sparse import is_sparse
 from linsep.data.threads import in_parallel
+from linsep.errors import DataError
 from linsep.problem import Array, Rows
 from linsep.prove import algebra
 from linsep.prove.claims import NOT_SEPARABLE, OVERLAP, QUASI, SEPARABLE, Refutation, Verdict
 from linsep.prove.exact_signs import difference, signs
 from linsep.prove.fast_check import PRIME
-from linsep.prove.given_numbers import all_finite, as_rows, rational_rows
+from linsep.prove.given_numbers import BINARY, all_finite, as_rows, rational_rows
 from linsep.prove.plain import Fails, Malformed, check_refutation, lead, whole
 
 _SMALLEST = 2.0**-900  # below, the nearest double may be off by more than a share of itself
@@ -164,8 +165,6 @@ def decide(X: Any, values: str, offset: bool, codes: Array, search: Decide) -> V
         return replace(verdict, values=values)
     found = carried_over(verdict, rows, codes, values)
     if found is None:
-        raise ValueError(
-            "whether a plane separates these rows depends on digits that double precision does not hold; "
-            "values='binary' decides for the nearest doubles"
-        )
+        what = "whether a plane separates these rows depends on digits that double precision does not hold"
+        raise DataError("", what + "; {0} decides for the nearest doubles", ("values", BINARY))
     return found

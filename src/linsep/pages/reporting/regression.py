@@ -38,7 +38,7 @@ def regression(found: Study) -> str:
     names = [found.name(j) for j in range(found.features)]
     with found.timed("separation"):
         result = separation(
-            found.X, found.y, names=names, fit_intercept=found.fit_intercept, values=found.verdict.values
+            found.given, found.y, names=names, fit_intercept=found.fit_intercept, values=found.verdict.values
         )
         rows = [
             [escape(name), f"<b>{status}</b>" if status.endswith("inf") else status, _listed(proving)]

@@ -178,7 +178,8 @@ def fewest(found: Study) -> str:
     head = ["row", "label", *_feature_names(found), "depth on the wrong side"]
     more = f" The {len(rows)} deepest are listed." if len(rows) < len(errors.rows) else ""
     told = paragraph(f"{said} Rows are numbered from 0.{more}")
-    proof = checkable(found, "fewest-errors", proof_of(errors, found.X, found.y, found.reading))
+    X = found.given if errors.values == found.verdict.values else found.X
+    proof = checkable(found, "fewest-errors", proof_of(errors, X, found.y, found.reading))
     return section("fewest", "Rows that stand in the way", paragraph(words, "student"), told, table(head, rows), proof)
 
 

@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from linsep.clock import Clock, OutOfTime
 from linsep.data.labels import at_least_two_classes, check_same_length, class_labels
 from linsep.data.matrices import as_matrix
-from linsep.errors import NotSeparable, ParameterError
+from linsep.errors import DataError, NotSeparable, ParameterError
 from linsep.models.estimators import Perceptron
 from linsep.pages.checker import proof_of, table_of
 from linsep.problem import Array, Stop
@@ -23,6 +23,7 @@ from linsep.prove.audits import Audit, Trail, as_trained, audit_trail, retrace, 
 from linsep.prove.claims import SEPARABLE, UNKNOWN, Verdict
 from linsep.prove.error_bounds import Generalization, generalization
 from linsep.prove.fewest import Fewest, fewest_errors
+from linsep.prove.given_numbers import BINARY, DECIMAL, is_exact, nearest_doubles
 from linsep.prove.margins import Margin, largest_margin
 from linsep.prove.mistake_bounds import Bound
 from linsep.prove.separability import separate, separator
@@ -46,7 +47,8 @@ class Study:
     name: Callable[[int], str]
     fit_intercept: bool
     delta: float
-    X: Any = field(repr=False)
+    X: Any = field(repr=False)  # doubles, or integers
+    given: Any = field(repr=False)  # the same numbers as they are meant, of which the proofs are
     y: Any = field(repr=False)
     model: Perceptron = field(repr=False)
     trail: Trail = field(repr=False)
@@ -95,10 +97,12 @@ def study(X: Any, y: Any, **asked: Any) -> Study:
     if not 0 < options.test_size < 1:
         raise ParameterError("test_size", options.test_size, "between 0 and 1")
     names = options.feature_names if options.feature_names is not None else getattr(X, "columns", None)
-    X, y = as_matrix(X, exact=True), class_labels(y)
+    given = X if options.values == DECIMAL and is_exact(X) else None
+    X, y = as_matrix(X if given is None else nearest_doubles(given), exact=True), class_labels(y)
     if sp.issparse(X) and not X.has_canonical_format:  # once, not in every function that is called below
         X = X.copy()
         X.sum_duplicates()
+    given = X if given is None else given
     check_same_length(X, y)
     classes, codes = at_least_two_classes(y)
     stored = X.nnz if sp.issparse(X) else X.size
@@ -111,22 +115,28 @@ def study(X: Any, y: Any, **asked: Any) -> Study:
     seconds["training"] = time.perf_counter() - started
     started = time.perf_counter()
     clock = Clock(options.time_limit)
-    verdict = _verdict(model, X, y, options)
+    notes = []
+    try:
+        verdict = _verdict(model, X, given, y, options)
+    except DataError:
+        if given is X:
+            raise
+        notes.append("The numbers have more digits than can be decided about: all here is about the nearest doubles.")
+        given, options = X, replace(options, values=BINARY)
+        verdict = _verdict(model, X, given, y, options)
     seconds["verdict"] = time.perf_counter() - started
     found = Study(
         rows=X.shape[0], features=X.shape[1], stored=stored, sparse=sp.issparse(X), classes=classes.tolist(),
-        sizes=np.bincount(codes).tolist(), name=_names(names), fit_intercept=offset, delta=options.delta, X=X, y=y,
-        model=model, trail=retrace(model, X, y), verdict=verdict, seconds=seconds,
+        sizes=np.bincount(codes).tolist(), name=_names(names), fit_intercept=offset, delta=options.delta, X=X,
+        given=given, y=y, model=model, trail=retrace(model, X, y), verdict=verdict, seconds=seconds, notes=notes,
     )  # fmt: skip
     found.reading = options.reading
-    found.document = proof_of(verdict, X, y, options.reading)
-    found.table = None if found.document is None else table_of(X, y)
+    found.document = proof_of(verdict, given, y, options.reading)
+    found.table = None if found.document is None else table_of(given, y)
     if verdict.kind == SEPARABLE:
         _study_margins(found, clock)
     elif verdict.kind != UNKNOWN and stored <= _FEW_CELLS:
-        with found.timed("fewest errors"):
-            limit = min(_FEWEST_SECONDS, max(0.0, clock.left))
-            found.fewest = fewest_errors(X, y, fit_intercept=offset, time_limit=limit, values=options.values)
+        _study_errors(found, clock)
     with found.timed("held-out rows"):
         _study_new_rows(found, codes, options.test_size, options.random_state)
     return found
@@ -149,16 +159,33 @@ def _names(given: Any) -> Callable[[int], str]:
     return lambda j: names[j]
 
 
-def _verdict(model: Perceptron, X: Any, y: Array, options: Options) -> Verdict:
+def _verdict(model: Perceptron, X: Any, given: Any, y: Array, options: Options) -> Verdict:
     """Return the verdict: the plane of a run that separated the rows is proof enough, else one is searched for."""
     plane = separator(model, X, y) if model.stop_reason_ == Stop.SEPARATED else None
     if plane is not None:
         classes = tuple(model.classes_.tolist())
         found = Verdict(SEPARABLE, plane, None, classes, X.shape[1], options.fit_intercept, values=options.values)
-        if options.values == "binary" or found.check(X, y):
+        if options.values == "binary" or found.check(given, y):
             return found
     offset, limit = options.fit_intercept, options.time_limit
-    return separate(X, y, fit_intercept=offset, time_limit=limit, values=options.values)
+    return separate(given, y, fit_intercept=offset, time_limit=limit, values=options.values)
+
+
+def _study_errors(found: Study, clock: Clock) -> None:
+    """Search for the plane with the fewest errors; if the numbers have too many digits, for the nearest doubles."""
+
+    def search(X: Any, values: str) -> Fewest:
+        limit = min(_FEWEST_SECONDS, max(0.0, clock.left))
+        return fewest_errors(X, found.y, fit_intercept=found.fit_intercept, time_limit=limit, values=values)
+
+    with found.timed("fewest errors"):
+        try:
+            found.fewest = search(found.given, found.verdict.values)
+        except DataError:
+            if found.verdict.values == BINARY:
+                raise
+            found.notes.append("The fewest errors are those of the nearest doubles: the numbers have too many digits.")
+            found.fewest = search(found.X, BINARY)
 
 
 def _study_margins(found: Study, clock: Clock) -> None:
