@@ -148,7 +148,7 @@ def test_fit_reports_in_words_and_says_what_to_try_next(run):
     separated()
     code, out, err = run("fit", "data.csv", "--model", "m.linsep")
     assert (code, err) == (0, "")
-    for word in ("300 of 4 features", "2: no, yes", "stopped by separated", "mistakes", "0.0000%", "radius R"):
+    for word in ("300 of 4 features", "2: no, yes", "stopped: separated", "mistakes", "0.0000%", "radius R"):
         assert word in out
     assert "MB/s" not in out  # a small file has no speed worth telling
     run("generate", "large.npy", "--n", 20000, "--d", 10, "--margin", 0.1, "--quiet")

@@ -33,6 +33,8 @@ from linsep.wording import STOPPED
 TOKEN = "a-token-that-nobody-guesses"
 ALL = sorted(PRESETS)
 
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
 
 def client(**options):
     app = server.application(TOKEN, 8000, options.pop("first", None))
@@ -51,9 +53,7 @@ def rows_of(question):
 def fitted(question):
     X, y = rows_of(question)
     chosen = Settings.of(question["settings"])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("linsep.Perceptron._warn", lambda *_: None)
-        return linsep.Perceptron(**chosen.parameters()).fit(X, y), X, y
+    return linsep.Perceptron(**chosen.parameters()).fit(X, y), X, y
 
 
 # ---------------------------------------------------------------------------------------------------------------

@@ -15,7 +15,10 @@ from linsep.pages.explorer.requests import Settings
 
 playwright = pytest.importorskip("playwright.sync_api", reason="Playwright for Python is not installed")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine: apt-get install chromium")
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine: apt-get install chromium"),
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+]
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -107,9 +110,7 @@ def agree_run(page):
     if chosen.start:
         d = X.shape[1]
         start = {"coef_init": [chosen.start[:d]], "intercept_init": chosen.start[d:] if chosen.fit_intercept else None}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("linsep.Perceptron._warn", lambda *_: None)
-        model = linsep.Perceptron(**chosen.parameters()).fit(X, y, **start)
+    model = linsep.Perceptron(**chosen.parameters()).fit(X, y, **start)
     assert fact(page, "mistakes") == model.mistakes_
     assert fact(page, "stop") == model.stop_reason_
     assert fact(page, "errors") == np.count_nonzero(model.predict(X) != y)

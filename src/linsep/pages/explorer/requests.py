@@ -186,6 +186,7 @@ class Settings:
             "target_margin": self.target_margin,
             "keep": self.keep,
             "update_margin": self.update_margin,
+            "prove": False,  # the lecture's algorithm and nothing else; the page has a verdict of its own
             "random_state": self.random_state,
         }
 
