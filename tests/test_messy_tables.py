@@ -543,7 +543,7 @@ def archive(path: Path, **members: tuple[dict[str, Any], int]) -> Path:
 @pytest.mark.parametrize(("members", "said"), [
     ({"X": ({"shape": (1, 2**25)}, 2**28), "y": ({"shape": (1,)}, 8)}, "rows have 33554432 columns (max_features="),
     ({"X": ({"shape": (2**26 + 1, 1), "fortran_order": True}, 2**29 + 8), "y": ({"shape": (1,)}, 8)},
-     "X is in Fortran order and takes 536870920 bytes at once"),
+     "X is to become 536,870,920 bytes from"),
     ({"X": ({"shape": (2, 0)}, 0), "y": ({"shape": (2,)}, 16)}, "rows have no columns"),
     ({"X": ({"shape": (2, 1)}, 16), "y": ({"shape": (2,), "descr": "<U2000"}, 16000)}, "labels of 8000 bytes each"),
     ({"data": ({"shape": (10**6,)}, 8 * 10**6), "indices": ({"shape": (10**6,), "descr": "<i4"}, 4 * 10**6),

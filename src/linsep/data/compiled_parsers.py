@@ -337,15 +337,16 @@ def cut(text, bounds):
 @compiled
 def last_record(text, delimiter):
     """Return where the last whole row ends, 0 if there is none: newlines between quotes end no row."""
-    end = 0
-    inside, begins = False, True  # between quotes; at the beginning of a cell
-    for i in range(len(text)):
+    end = i = 0
+    while i < len(text):
         c = text[i]
-        if inside:
-            inside = c != 34  # a doubled quote closes and opens again
-        elif c == 34 and (begins or text[i - 1] == 34):
-            inside = True
+        if c == 34:
+            before = text[i - 1] if i else 10
+            if before == 34 or before == delimiter or before == 10 or before == 13:  # a doubled quote opens again
+                i += 1
+                while i < len(text) and text[i] != 34:
+                    i += 1
         elif c == 10:
             end = i + 1
-        begins = not inside and (c == delimiter or c == 10 or c == 13)
+        i += 1
     return end

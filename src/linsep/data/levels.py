@@ -102,16 +102,16 @@ class Levels:
 def assemble(numbers: Array, features: Array) -> tuple[Floats, Array, Array]:
     """Return numbers, and a 1 at each of the features, as the parts of a CSR matrix with sorted columns."""
     n = len(numbers)
-    room = numbers.size + features.size
+    room = np.count_nonzero(numbers) + np.count_nonzero(features >= 0)
     data, indices = np.empty(room), np.empty(room, dtype=np.int32)
     indptr = np.zeros(n + 1, dtype=np.int32)
-    used = _assemble(np.ascontiguousarray(numbers, dtype=np.float64), features, data, indices, indptr)
-    return data[:used].copy(), indices[:used].copy(), indptr
+    _assemble(np.ascontiguousarray(numbers, dtype=np.float64), features, data, indices, indptr)
+    return data, indices, indptr
 
 
 @compiled()
 def _assemble(numbers, features, data, indices, indptr):
-    """Put the numbers that are not zero first, then the features in order; return how many values there are."""
+    """Put the numbers that are not zero first, then the features in order."""
     p = 0
     for i in range(len(numbers)):
         for j in range(numbers.shape[1]):
@@ -131,4 +131,3 @@ def _assemble(numbers, features, data, indices, indptr):
                 data[p] = 1.0
                 p += 1
         indptr[i + 1] = p
-    return p

@@ -6,6 +6,8 @@ The commands use the models as they stand in this package; `estimators` makes sc
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
@@ -46,6 +48,21 @@ class Learner(Savable):
         elif X.shape[1] != self.n_features_in_:
             raise DataError("", f"rows have {X.shape[1]} features, the model has {self.n_features_in_}")
         return X
+
+    @contextmanager
+    def _room_for(self, X: Any) -> Iterator[None]:
+        """Let sparse rows have more columns than those before; if nothing can be learned from them, nothing changes.
+
+        A model that knows the names of its columns, or the file that they are from, would not know those of new ones.
+        """
+        known = self.n_features_in_
+        if is_sparse(X) and not (hasattr(self, "feature_names_in_") or hasattr(self, "reading_")):
+            self.n_features_in_ = max(known, X.shape[1])
+        try:
+            yield
+        except BaseException:
+            self.n_features_in_ = known
+            raise
 
     def _labels(self, y: Any) -> Array:
         """Return ``y`` as a 1-D array of class labels."""

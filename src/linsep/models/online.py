@@ -32,7 +32,7 @@ from linsep.learn.votes import KEEPERS, Vote, new_keeper
 from linsep.models.linear import Linear
 from linsep.models.proving import Outlook, Prover, check_kept, refutation_of, saved_proof
 from linsep.models.telling import advice_after, progress
-from linsep.problem import Array, Floats, Pass, Run, Stop, Weights
+from linsep.problem import Array, Floats, Pass, Run, Stop, Weights, wide
 
 if TYPE_CHECKING:
     from linsep.prove.run_refutations import RunRefutation
@@ -175,6 +175,7 @@ class Online(Linear, ABC):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, d)
+            Sparse rows may have more columns than those before, as words that first appear late make them.
         y : array-like of shape (n,)
         classes : array-like, default=None
             Labels to expect. Not needed: a label that was never seen before starts a new class.
@@ -198,6 +199,11 @@ class Online(Linear, ABC):
                 "Give the weights as a dict."
             )
         fresh = not hasattr(self, "coef_")
+        with nullcontext() if fresh else self._room_for(X):
+            return self._one_pass(X, y, classes, sample_weight, fresh)
+
+    def _one_pass(self, X: Any, y: Any, classes: Any, sample_weight: Any, fresh: bool) -> Self:
+        """Make a pass for ``partial_fit``."""
         X, y = self._rows_and_labels(X, y, reset=fresh)
         merged = self._merged_classes(None if fresh else self.classes_, classes, y)
         codes = class_codes(y, merged)
@@ -255,6 +261,8 @@ class Online(Linear, ABC):
             self._last, self._keeper = (fitted.weights.W, fitted.weights.b), keeper
         if fitted.first is not None:
             self._first = (fitted.first.W, fitted.first.b)
+        elif "_first" in self.__dict__:
+            self._first = (wide(self._first[0], (len(self._first[0]), self.n_features_in_)), self._first[1])
         self._stretches.append(Stretch(fitted.run, len(self.coef_), self._rows_seen))
         self._rows_seen += fitted.rows
         self.radius_ = float(np.maximum(self.radius_, seen.radius))  # NaN if it is not known
@@ -279,13 +287,14 @@ class Online(Linear, ABC):
         return W, b
 
     def _grown(self, classes: Array, columns: Array | None) -> tuple[Weights, Keeper]:
-        """Return the weights, and a copy of what is kept, with room for classes that were not there before.
+        """Return the weights, and a copy of what is kept, with room for classes and columns that were not there before.
 
         The weights are a copy, too, unless only some columns of them are to change.
         """
         keeper = self.__dict__.get("_keeper")
         keeper = keeper.copy() if keeper is not None and keeper.kind == self.keep else self._new_keeper()
         old, (W, b) = self.classes_, self._last_weights()
+        W = wide(W, (len(W), self.n_features_in_))
         if len(classes) == len(old):
             return Weights(W, b) if columns is not None and W.flags.writeable else Weights(W.copy(), b.copy()), keeper
         places = class_codes(old, classes)
