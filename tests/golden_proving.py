@@ -65,7 +65,7 @@ def add_verdict(name, data):
     @case(f"document/{name}", machine=True)
     def _():
         X, y = data()
-        return linsep.to_json(linsep.separate(X, y), X, y)[:3000].splitlines()
+        return masked(linsep.to_json(linsep.separate(X, y), X, y)[:3000]).splitlines()
 
 
 for name, data in VERDICTS.items():

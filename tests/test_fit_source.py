@@ -333,8 +333,8 @@ def count_blocks(*_):
         sys.setprofile(count_calls)
 
 
-model = fit_source(Perceptron(max_iter=40), read(data, block_bytes=3000), checkpoint=checkpoint, every=0, resume=True,
-                   watch=count_blocks)
+model = fit_source(Perceptron(max_iter=40, prove=False), read(data, block_bytes=3000), checkpoint=checkpoint, every=0,
+                   resume=True, watch=count_blocks)
 save(model, out)
 """
 
@@ -345,7 +345,7 @@ def test_killed_at_random_moments(tmp_path, monkeypatch):
     """
     monkeypatch.setattr("linsep.learn.problems.WINDOW_ROWS", 50)
     path = write(tmp_path, "svm", *numbers(2, n=800))
-    expected = fit_source(Perceptron(max_iter=40), read(path, block_bytes=3000))
+    expected = fit_source(Perceptron(max_iter=40, prove=False), read(path, block_bytes=3000))
     rng = np.random.default_rng(5)
     moments = [(int(rng.integers(2, 150)), int(rng.integers(1, 250))) for _ in range(5)]
     for blocks, calls in [*moments, (0, 0)]:
@@ -381,7 +381,20 @@ def test_the_command_is_killed_and_resumes(tmp_path):
     """Through the command line: killed when a checkpoint is written but has not its name yet, until it may end."""
     path = write(tmp_path, "svm", *numbers(2, n=800))
     saved, out = tmp_path / "run.checkpoint", tmp_path / "model.linsep"
-    command = ["fit", path, "--max-iter", "60", "--model", out, "--checkpoint", saved, "--every", "0s", "--resume"]
+    command = [
+        "fit",
+        path,
+        "--max-iter",
+        "60",
+        "--model",
+        out,
+        "--checkpoint",
+        saved,
+        "--every",
+        "0s",
+        "--resume",
+        "--no-prove",
+    ]
     for renames in (3, 40, -1):
         done = subprocess.run(
             [sys.executable, "-c", KILLED_COMMAND, str(renames), *map(str, command), "--quiet"], check=False
@@ -389,7 +402,7 @@ def test_the_command_is_killed_and_resumes(tmp_path):
         assert done.returncode == (0 if renames < 0 else -signal.SIGKILL)
         assert len(list(tmp_path.glob(".run.checkpoint.*.part"))) == (renames > 0)
         assert out.exists() == (renames < 0)
-    assert same(load(out), fit_source(Perceptron(max_iter=60), read(path)))
+    assert same(load(out), fit_source(Perceptron(max_iter=60, prove=False), read(path)))
     assert sorted(os.listdir(tmp_path)) == ["data.svm", "model.linsep", "run.checkpoint"]
 
 

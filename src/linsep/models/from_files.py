@@ -233,9 +233,9 @@ def fitted_rows(model: Any, source: Source, blocks: Iterable[Block]) -> Iterator
             elif source.options.format == "npy" and y is None and X.shape[1] == d + 1:
                 X = np.delete(X, int(source.options.target or -1), axis=1)  # the labels are still there
             elif X.shape[1] != d:
-                name = source.files[0].name
-                hint = ""
+                what, settings = f"rows have {X.shape[1]} features, the model has {d}", []
                 if X.shape[1] == d + 1 and y is None and source.names:
-                    hint = f"; if one is the label, name it, such as target={source.names[-1]!r}"
-                raise ValueError(f"{name}: rows have {X.shape[1]} features, the model has {d}{hint}")
+                    what += "; if one is the label, name it, such as {0}"
+                    settings = [("target", source.names[-1])]
+                raise DataError(source.files[0].name, what, *settings)
             yield X, y

@@ -32,7 +32,7 @@ if TYPE_CHECKING:  # the search is loaded when there is something to search
 Outlook = Callable[[float, float], None]  # mistakes that the theorem allows in all, and a bound on the largest margin
 
 FIRST_PASSES = 10
-FIRST_UNEVEN = 40  # where rows have different weights: those that count most come right before the others
+FIRST_UNEVEN = 640  # where rows have different weights: those that count most come right before the others
 NEW_LOW = 0.85  # a pass with fewer mistakes than this share of the fewest before is a new low; less may be chance
 
 
