@@ -407,6 +407,7 @@ def test_the_run_is_stepped_run_scrubbed_and_told(page):
     page.locator("[data-chart=squeeze] svg").focus()
     page.keyboard.press("Home")
     assert moment.text_content() == "mistake 0 of 2"
+    assert page.text_content("[data-fact=mistakes]") == "0 of 2"
 
 
 def test_an_offset_is_one_click_away(page):
