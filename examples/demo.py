@@ -47,8 +47,10 @@ def main(folder: Path) -> None:
     say("2  How far from separable, and which rows?", "The fewest errors of any plane, proved from both sides.")
     run(f"linsep errors {table} 2> {folder}/notes.txt")
 
-    say("3  The regression view", "Does a logistic regression on this table have a finite answer?")
-    run(f"linsep separation {table} 2> {folder}/notes.txt")
+    say("3  The regression view", "Everybody with dose = 1 was cured: does a logistic regression have a finite answer?")
+    rows = ("0,0,31", "1,0,45", "0,0,52", "1,0,38", "1,0,60", "1,1,47", "1,1,55", "1,1,36")
+    (folder / "cures.csv").write_text("\n".join(("cured,dose,age", *rows, "")), encoding="utf-8")
+    run(f"linsep separation {folder}/cures.csv --target cured")
 
     say("4  The learner and its bound", "On separable rows the perceptron must stop; the theorem says when.")
     run(f"linsep fit {setosa} --no-shuffle --trace --model {folder}/setosa.linsep")
