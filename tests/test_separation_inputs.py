@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 import warnings
 from fractions import Fraction
 
@@ -396,3 +398,26 @@ def test_a_name_within_a_word_is_not_used(tmp_path, capsys):
         main(["separation", str(tmp_path / "t.csv"), "--formula", "y ~ plase"])
     assert stopped.value.code == 2
     assert "did you mean 'place'" in capsys.readouterr().err
+
+
+def test_the_command_needs_no_pandas(tmp_path):
+    """A plain installation has none: numbers and words of a file are coded without it."""
+    (tmp_path / "a.csv").write_text("y,dose,place\n0,0,north\n1,0,south\n0,0,south\n1,0,north\n1,1,north\n1,1,south\n")
+    code = (
+        "import sys\n"
+        "class Absent:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name.partition('.')[0] == 'pandas':\n"
+        "            raise ModuleNotFoundError(name)\n"
+        "sys.meta_path.insert(0, Absent())\n"
+        "from linsep.cli import main\n"
+        "main(sys.argv[1:])\n"
+    )
+    arguments = ["separation", "a.csv", "--target", "y", "--json", "--proof", "p.json"]
+    done = subprocess.run([sys.executable, "-c", code, *arguments], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 1, done.stderr
+    assert {c["name"]: c["status"] for c in json.loads(done.stdout)["coefficients"]} == {
+        "Intercept": "finite", "dose": "+inf", "place=south": "finite",
+    }  # fmt: skip
+    done = subprocess.run([sys.executable, "-c", code, "verify", "p.json", "a.csv"], cwd=tmp_path, capture_output=True)
+    assert done.returncode == 0, done.stderr

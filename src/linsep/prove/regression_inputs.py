@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from linsep.data.frames import Frame
 from linsep.errors import DataError, ParameterError
 from linsep.problem import Array
 from linsep.prove.contrasts import unknown
@@ -178,7 +179,7 @@ def _factors(absorb: Any, X: Any) -> tuple[Factor, ...]:
 def _matrix(X: Any, names: Any) -> tuple[Any, list[str]]:
     """Return a design as a matrix with names."""
     if hasattr(X, "columns") and not isinstance(X, np.ndarray):
-        matrix, found = _coded(_pandas(X))
+        matrix, found = _coded(X if isinstance(X, Frame) else _pandas(X))  # ours needs no pandas
     elif sp.issparse(X):
         matrix = sp.csr_array(X)
         if not matrix.has_canonical_format:
