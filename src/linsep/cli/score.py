@@ -33,7 +33,7 @@ def score(model: Model, data: Data, judging: Judging, *, screen: Screen, reading
     rows were drawn independently of each other and were not used in training. The exit code is 1 if --at-most is given
     and the error is larger, 0 otherwise.
     """
-    from linsep.prove.intervals import clopper_pearson
+    from linsep.prove.bounds.intervals import clopper_pearson
 
     confidence = judging.confidence
     if not 0 < confidence < 1:
