@@ -368,7 +368,7 @@ def test_a_violation_names_the_step():
     _retold(good, lambda trace: trace.__setitem__(slice(None), 0))
     found = audit(good, X, [1, 1, 0])
     assert found.step == 2
-    assert found.violation.startswith("step 2 (row 0): the row was not a mistake when it was met")
+    assert found.violation.startswith("step 2 (row 0): the row was not a mistake when it was visited")
     assert not audit(model, X, [1, 1, 0]).holds
 
 

@@ -144,7 +144,7 @@ def test_a_third_label_that_turns_up_late(tmp_path):
 def test_a_source_without_labels_teaches_nothing(tmp_path):
     path = write(tmp_path, "csv", *numbers(2))
     for model in (Perceptron(), Perceptron(class_weight="balanced")):  # which looks at all labels first
-        with pytest.raises(ValueError, match="there are no labels to learn from"):
+        with pytest.raises(ValueError, match="the data has no labels to learn from"):
             fit_source(model, read(path, labels=False))
 
 

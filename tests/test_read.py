@@ -509,7 +509,7 @@ def test_nothing_to_read() -> None:
 def test_headers_of_several_files_must_agree(tmp_path: Path) -> None:
     for name, text in {"1": "a,y\n1,0\n", "2": "b,y\n2,1\n", "3": ""}.items():
         (tmp_path / f"{name}.csv").write_text(text)
-    with pytest.raises(ReadError, match=r"2\.csv:1: the header is not that of .*1\.csv"):
+    with pytest.raises(ReadError, match=r"2\.csv:1: the header differs from that of .*1\.csv"):
         read([tmp_path / "1.csv", tmp_path / "2.csv"]).to_arrays()
     with pytest.raises(ReadError, match=r"3\.csv: is empty"):
         read([tmp_path / "1.csv", tmp_path / "3.csv"]).to_arrays()

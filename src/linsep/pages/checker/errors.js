@@ -72,7 +72,7 @@ export async function checkErrors(claim, table, codes, exact, patience, tell) {
 
 async function checkUpper(claim, table, codes, weights, exact, patience) {
   const d = claim.features, wrong = new Set(claim.wrong);
-  if (!claim.offset && claim.plane.some((w) => w[d].top !== 0n)) throw new Fails("the plane has an offset, but is said to go through the origin");
+  if (!claim.offset && claim.plane.some((w) => w[d].top !== 0n)) throw new Fails("the plane has an offset, but the proof says that it goes through the origin");
   if (wrong.size < claim.wrong.length || claim.wrong.some((i) => i >= codes.length)) throw new Fails("a wrong row is listed twice, or is not there");
   const { cells: flat } = whole(claim.plane.flatMap((w) => (claim.offset ? w : w.slice(0, d)))), width = d + claim.offset;
   const W = claim.plane.map((_, c) => flat.slice(c * width, (c + 1) * width));
