@@ -17,7 +17,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from benchmarks import DATA, QUICK, Row, Table, sized
 from linsep import Fewest, fewest_errors, read, teacher
-from linsep.prove.fewest_document import fewest_size
+from linsep.prove.fewest.document import fewest_size
 
 _PEER = "big-M integer programme (HiGHS)"
 _LIMIT = 5.0 if QUICK else 60.0

@@ -15,7 +15,7 @@ import pandas as pd
 
 from benchmarks import DATA, Row, Table, at_least, at_most, best, in_turns, sized
 from linsep import separation, verify
-from linsep.prove.regression_documents import response_of
+from linsep.prove.regression.documents import response_of
 
 Answer = Callable[[Any, pd.DataFrame], bool]
 

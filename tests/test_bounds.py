@@ -25,7 +25,7 @@ from linsep import (
     teacher,
     to_liblinear,
 )
-from linsep.prove.intervals import clopper_pearson
+from linsep.prove.bounds.intervals import clopper_pearson
 from oracle import argmax, dot, perceptron
 
 SQUARE = [[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1]

@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 import linsep
 from linsep import Perceptron, load, save, teacher
 from linsep.cli import app, fit
-from linsep.prove.intervals import clopper_pearson
+from linsep.prove.bounds.intervals import clopper_pearson
 
 COMMANDS = ["fit", "predict", "score", "show", "report", "convert", "generate"]
 

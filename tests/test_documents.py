@@ -9,8 +9,8 @@ import scipy.sparse as sp
 
 from linsep import Separator, from_json, separate, to_json, verify
 from linsep.problem import take
-from linsep.prove.fingerprints import Fingerprint
-from linsep.prove.given_numbers import as_rows
+from linsep.prove.exact.fingerprints import Fingerprint
+from linsep.prove.exact.given_numbers import as_rows
 
 
 def hashed(X, y, pieces=None):

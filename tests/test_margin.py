@@ -13,8 +13,8 @@ from sklearn.svm import SVC
 from exact_hull import squared_distance
 from linsep import NotSeparable, largest_margin, mistake_bound, teacher
 from linsep.clock import Clock, OutOfTime
-from linsep.prove import margin_bracket
-from linsep.prove.nearest_point import nearest_point
+from linsep.prove.bounds import margin_bracket
+from linsep.prove.verdicts.nearest_point import nearest_point
 
 FORMS = ("affine", "origin", "augmented")
 

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from linsep import separate
 from linsep.clock import Clock
-from linsep.prove import faces, one_column, reducing, search
-from linsep.prove.case import Case
+from linsep.prove.check.fast_check import separates
 from linsep.prove.checking import data_of
-from linsep.prove.fast_check import separates
+from linsep.prove.verdicts import faces, one_column, reducing, search
+from linsep.prove.verdicts.case import Case
 from oracles import inequalities, kind, proves
 
 

@@ -17,11 +17,12 @@ import linsep
 from linsep import Perceptron, from_json, separate, separator, to_json, verify
 from linsep.clock import Clock, OutOfTime
 from linsep.data.threads import in_parallel
-from linsep.prove import algebra, scaled, search
-from linsep.prove.case import Limits
+from linsep.prove.check.exact_signs import difference
+from linsep.prove.check.linsep_check import digest_of
 from linsep.prove.checking import data_of
-from linsep.prove.exact_signs import difference
-from linsep.prove.linsep_check import digest_of
+from linsep.prove.exact import algebra
+from linsep.prove.verdicts import scaled, search
+from linsep.prove.verdicts.case import Limits
 from oracles import inequalities, kind, proves
 
 

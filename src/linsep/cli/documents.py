@@ -31,7 +31,7 @@ class Document:
         """Write the proof in one step; ``about`` is the fingerprint of the data, if it is known already."""
         from linsep.data.atomic import replacing
         from linsep.prove.documents import about_data, written
-        from linsep.prove.exact_text import reading_of
+        from linsep.prove.exact.exact_text import reading_of
 
         if about is None:
             verdict, about = about_data(verdict, X, y)

@@ -82,7 +82,7 @@ def _figures(
     """Yield the name of every figure and a function that draws it."""
     import linsep
     from linsep.pages.reporting.study import theorem_margin
-    from linsep.prove.audits import audit_trail, own_trail
+    from linsep.prove.bounds.audits import audit_trail, own_trail
 
     if not hasattr(model, "coef_"):
         raise ValueError(f"a {type(model).__name__} has no plane to draw")

@@ -84,9 +84,9 @@ def errors(
     The exit code is 0 if the number of errors is proved to be the smallest possible, even if it is 0, and 1 if the
     bounds still differ when the time is up. Ctrl-C ends the search early and prints the bounds known by then.
     """
-    from linsep.prove.exact_text import default_values, exact_table
-    from linsep.prove.fewest import fewest_errors
-    from linsep.prove.given_numbers import BINARY, nearest_doubles
+    from linsep.prove.exact.exact_text import default_values, exact_table
+    from linsep.prove.exact.given_numbers import BINARY, nearest_doubles
+    from linsep.prove.fewest.results import fewest_errors
 
     for path in (files.out, files.relabel, document.proof):
         check_place(path, *data)

@@ -339,7 +339,7 @@ def _bound(learner: Any, source: Source, learning: Learning) -> int | float | No
     together = len(learner.classes_) == 2 or learning.multi_class == "argmax"
     if not (plain and together and learner.stop_reason_ == "separated" and source.files[0].name != "-"):
         return None
-    from linsep.prove.mistake_bounds import mistake_bound
+    from linsep.prove.bounds.mistake_bounds import mistake_bound
 
     own = {"fit_intercept": learner.fit_intercept, "eta0": learner.eta0, "update_margin": learner.update_margin}
     return mistake_bound(*source.to_arrays(), **own).mistakes

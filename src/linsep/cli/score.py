@@ -35,7 +35,7 @@ def score(model: Model, data: Data, judging: Judging, *, screen: Screen, reading
     for independent rows that were not used in training. The exit code is 1 if the error is larger than --at-most,
     otherwise 0.
     """
-    from linsep.prove.intervals import clopper_pearson
+    from linsep.prove.bounds.intervals import clopper_pearson
 
     confidence = judging.confidence
     if not 0 < confidence < 1:

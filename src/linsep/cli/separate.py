@@ -104,8 +104,8 @@ def separate(
 
 def _decided(source: Any, offset: bool, deciding: Deciding) -> tuple[Any, Any, Any, float]:
     """Return rows, labels, the verdict on them, and how many seconds it took; here, with all rows in memory."""
-    from linsep.prove.exact_text import default_values, exact_table
-    from linsep.prove.separability import separate as decide
+    from linsep.prove.exact.exact_text import default_values, exact_table
+    from linsep.prove.verdicts.separability import separate as decide
 
     values = deciding.values or default_values(source)
     X, y = exact_table(source, values)
@@ -150,8 +150,8 @@ def _largest_margin(X: Any, y: Any, offset: bool, deciding: Deciding, spent: flo
     """Return the largest margin in the time that is left, or None and why there is none."""
     from linsep.clock import Clock, OutOfTime
     from linsep.errors import NotSeparable
-    from linsep.prove.given_numbers import nearest_doubles
-    from linsep.prove.margins import largest_margin
+    from linsep.prove.bounds.margins import largest_margin
+    from linsep.prove.exact.given_numbers import nearest_doubles
 
     clock = Clock(None if deciding.time_limit is None else max(0.0, deciding.time_limit - spent))
     try:

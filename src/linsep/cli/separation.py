@@ -137,8 +137,8 @@ def separation(
     ran out of time.
     """
     from linsep.clock import limited
-    from linsep.prove.regression import decide
-    from linsep.prove.regression_words import MEANING, sentences
+    from linsep.prove.regression.separations import decide
+    from linsep.prove.regression.words import MEANING, sentences
 
     check_place(proof)
     started = time.perf_counter()
@@ -212,14 +212,14 @@ class Asked:
 
     def reading(self, found: Any) -> dict[str, Any] | None:
         """Return how others can make the rows of a proof from the file; None if a formula computes more."""
-        from linsep.prove.regression_reading import reading_of
+        from linsep.prove.regression.reading import reading_of
 
         return reading_of(found._given, self.table, self.parts, self.source, self.missing)
 
 
 def _by_formula(frame: Any, model: ModelOptions, table: TableOptions, common: dict[str, Any]) -> tuple[Any, ...]:
     """Return the model of a formula, its table, the columns of its response, and what to call it."""
-    from linsep.prove.regression_inputs import gather
+    from linsep.prove.regression.inputs import gather
 
     assert model.formula is not None
     used = [each for each in frame.columns if re.search(rf"(?<![\w.]){re.escape(each)}(?![\w.])", model.formula)]
@@ -243,7 +243,7 @@ def _by_target(frame: Any, model: ModelOptions, table: TableOptions, common: dic
     """Return the model of a response and all other columns, its table, the columns of its response, and its name."""
     import numpy as np
 
-    from linsep.prove.regression_inputs import gather
+    from linsep.prove.regression.inputs import gather
 
     assert model.target is not None
     target = frame.named(model.target)
@@ -307,7 +307,7 @@ def _lines(found: Any, facts: dict[str, Any], rows: bool) -> dict[str, str]:
 def _write(path: str, found: Any, asked: Asked, model: ModelOptions) -> None:
     """Write the proof in one step."""
     from linsep.data.atomic import replacing
-    from linsep.prove.regression_documents import document
+    from linsep.prove.regression.documents import document
 
     options = {"formula": model.formula} if model.formula else {"target": str(model.target)}
     text = document(found, asked.reading(found), options)
@@ -350,11 +350,11 @@ def verify_separation(proof: str, content: dict[str, Any], data: list[str], plai
 def _outcome(content: dict[str, Any], data: str, plain: bool) -> Any:
     """Return the outcome of the check; the plain one reads CSV by itself."""
     from linsep.data.frames import read_frame
-    from linsep.prove import linsep_check
+    from linsep.prove.check import linsep_check
+    from linsep.prove.check.plain import Fails
     from linsep.prove.checking import Outcome
-    from linsep.prove.plain import Fails
-    from linsep.prove.regression_documents import check_separation_document
-    from linsep.prove.regression_reading import read_back
+    from linsep.prove.regression.documents import check_separation_document
+    from linsep.prove.regression.reading import read_back
 
     base = data.removesuffix(".gz").lower()
     if plain and not base.endswith((".parquet", ".arrow", ".feather", ".zst")) and data != "-":

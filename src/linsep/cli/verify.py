@@ -59,7 +59,7 @@ def verify(
     """
     from linsep.prove.checking import text_of
     from linsep.prove.documents import opened
-    from linsep.prove.regression_documents import separation_opened
+    from linsep.prove.regression.documents import separation_opened
 
     check_place(check.checker, proof, *data)
     try:
@@ -110,7 +110,7 @@ def _why_not(about: dict[str, Any], outcome: Outcome, shape: tuple[int, int]) ->
 
 def _write_checker(path: str | None) -> None:
     """Write the plain check as one program."""
-    from linsep.prove.standalone import program
+    from linsep.prove.check.standalone import program
 
     if path is not None:
         with replacing(path) as file:
@@ -119,7 +119,7 @@ def _write_checker(path: str | None) -> None:
 
 def _as_written(how: dict[str, Any] | None, reading: Reading) -> dict[str, Any]:
     """Return how the proof says that its data are read, nothing if the user says how."""
-    from linsep.prove.exact_text import layout_of
+    from linsep.prove.exact.exact_text import layout_of
 
     if how is None or any((reading.target, reading.ignore, reading.categorical, reading.text)):
         return {}
@@ -136,10 +136,10 @@ def _as_written(how: dict[str, Any] | None, reading: Reading) -> dict[str, Any]:
 
 def _outcome(text: str, content: dict[str, Any], source: Source, plain: bool) -> tuple[Outcome, tuple[int, int]]:
     """Return the outcome of the check, and the shape of the data; the plain check reads CSV by itself."""
-    from linsep.prove import linsep_check
+    from linsep.prove.check import linsep_check
+    from linsep.prove.check.plain import Fails
     from linsep.prove.checking import Outcome, check_document
-    from linsep.prove.exact_text import exact_table, reading_of
-    from linsep.prove.plain import Fails
+    from linsep.prove.exact.exact_text import exact_table, reading_of
 
     reading = reading_of(source)
     paths = [file.path for file in source.files]

@@ -33,11 +33,11 @@ from linsep.data.matrices import to_rows
 from linsep.data.source import Source
 from linsep.learn.problems import classes_among
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
+from linsep.prove.check.exact_signs import difference, signs
+from linsep.prove.check.fast_check import PRIME, integer_matrix
 from linsep.prove.claims import Data, Refutation, Separator, Verdict
-from linsep.prove.exact_signs import difference, signs
-from linsep.prove.fast_check import PRIME, integer_matrix
-from linsep.prove.scaled import ScaledView, lowest
-from linsep.prove.search import decide as search
+from linsep.prove.verdicts.scaled import ScaledView, lowest
+from linsep.prove.verdicts.search import decide as search
 
 Watch = Callable[[int, int, int], None]  # round, rows searched, rows that the proof left uncovered
 

@@ -18,7 +18,7 @@ from linsep.figures.plane import Frame
 from linsep.figures.style import draw_classes, plain, theme
 from linsep.learn.surveys import norm, separations
 from linsep.problem import Floats, take
-from linsep.prove.audits import Trail, own_trail
+from linsep.prove.bounds.audits import Trail, own_trail
 
 _ROWS = 3000  # rows drawn at most
 _SIGNS = {  # on the buttons of a page, by the name of the icon that Matplotlib would load from the network

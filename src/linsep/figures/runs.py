@@ -15,8 +15,8 @@ from linsep.errors import NotSeparable
 from linsep.figures.style import Display, Palette, below, logarithmic, short
 from linsep.learn.surveys import separations, survey
 from linsep.problem import Array, Floats, Stop
-from linsep.prove.audits import Audit, Trail, as_trained, audit, own_trail
-from linsep.prove.margins import largest_margin
+from linsep.prove.bounds.audits import Audit, Trail, as_trained, audit, own_trail
+from linsep.prove.bounds.margins import largest_margin
 from linsep.wording import bound_in_numbers, squared_update, update_length
 
 _LOOKS = 5e7  # cells that may be looked at to compute errors after passes

@@ -11,7 +11,7 @@ from linsep.data.matrices import refuse_rounding
 from linsep.learn.state_files import must
 from linsep.models.linear import Linear
 from linsep.problem import Array
-from linsep.prove.fewest import Fewest, fewest_errors
+from linsep.prove.fewest.results import Fewest, fewest_errors
 
 
 class FewestErrorsClassifier(Linear):

@@ -13,9 +13,9 @@ from linsep.errors import NotSeparable, ParameterError
 from linsep.learn.state_files import must
 from linsep.models.linear import Linear
 from linsep.problem import Array, Floats
-from linsep.prove import margins
+from linsep.prove.bounds import margins
 from linsep.prove.claims import Data
-from linsep.prove.fewest import fewest_errors
+from linsep.prove.fewest.results import fewest_errors
 
 
 class MaxMarginClassifier(Linear):

@@ -35,7 +35,7 @@ from linsep.models.telling import advice_after, progress
 from linsep.problem import Array, Floats, Pass, Run, Stop, Weights, wide
 
 if TYPE_CHECKING:
-    from linsep.prove.run_refutations import RunRefutation
+    from linsep.prove.verdicts.run_refutations import RunRefutation
 
 P = ParamSpec("P")
 

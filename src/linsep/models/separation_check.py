@@ -9,8 +9,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from linsep.errors import DataError, ParameterError
-from linsep.prove.regression import separation
-from linsep.prove.regression_words import MEANING, sentences
+from linsep.prove.regression.separations import separation
+from linsep.prove.regression.words import MEANING, sentences
 
 
 class SeparationCheck(TransformerMixin, BaseEstimator):  # type: ignore[misc]

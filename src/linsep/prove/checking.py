@@ -17,17 +17,17 @@ from linsep.data.scratch import IN_MEMORY
 from linsep.data.source import Source
 from linsep.data.sparse import is_sparse, to_scipy
 from linsep.problem import Array, Floats
-from linsep.prove import check_fewest, linsep_check
+from linsep.prove.check import check_fewest, linsep_check
+from linsep.prove.check.fast_check import holds
+from linsep.prove.check.plain import Fails, Malformed, check_verdict
+from linsep.prove.check.plain_fewest import check_fewest as check_plainly
 from linsep.prove.claims import OVERLAP, QUASI, SEPARABLE, Data, Refutation, Verdict
 from linsep.prove.documents import claim_of, opened
-from linsep.prove.fast_check import holds
-from linsep.prove.fewest_document import fewest_claim
-from linsep.prove.fingerprints import Fingerprint, first_fingerprints
-from linsep.prove.given_numbers import BINARY, DECIMAL, Held, held, is_exact, rational_rows, unrounded
-from linsep.prove.plain import Fails, Malformed, check_verdict
-from linsep.prove.plain_fewest import check_fewest as check_plainly
-from linsep.prove.rationals import Rationals, holds_rationally
-from linsep.prove.shorter import shorter
+from linsep.prove.exact.fingerprints import Fingerprint, first_fingerprints
+from linsep.prove.exact.given_numbers import BINARY, DECIMAL, Held, held, is_exact, rational_rows, unrounded
+from linsep.prove.fewest.document import fewest_claim
+from linsep.prove.verdicts.rationals import Rationals, holds_rationally
+from linsep.prove.verdicts.shorter import shorter
 
 
 class Outcome(NamedTuple):
@@ -112,7 +112,7 @@ def verify(proof: Any, X: Any, y: Any = None, *, plain: bool = False) -> bool:
         return bool(proof.check(X, y, plain=plain))
     text = text_of(proof)
     if '"separation"' in text:
-        from linsep.prove.regression_documents import check_separation_document, separation_opened
+        from linsep.prove.regression.documents import check_separation_document, separation_opened
 
         if (content := separation_opened(text)) is not None:
             table, columns = design_of(X, y)
@@ -215,7 +215,7 @@ def table_from(X: Any, y: Any, values: str) -> tuple[Any, Any]:
         return X, y
     if y is not None:
         raise ValueError("a source has its own labels: do not pass y")
-    from linsep.prove.exact_text import exact_table  # which loads pyarrow
+    from linsep.prove.exact.exact_text import exact_table  # which loads pyarrow
 
     return exact_table(X, values)
 
@@ -294,7 +294,7 @@ def _shortened_errors(fewest: Any, found: Table, stored: Held) -> Any:
 
 def _with_two_rows(verdict: Verdict, found: Table) -> Verdict:
     """Return the shortest refutation there is, one row with two labels, if the data have such."""
-    from linsep.prove.reducing import reduced
+    from linsep.prove.verdicts.reducing import reduced
 
     inside = None  # a plane is checked next to the doubles, without a copy of many rows
     if not (verdict.kind == SEPARABLE and verdict.values == DECIMAL and _many(found.X)):

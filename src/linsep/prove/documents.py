@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from linsep.prove import linsep_check, schema
+from linsep.prove.check import linsep_check, schema
+from linsep.prove.check.plain import MEANING, number, whole
 from linsep.prove.claims import Refutation, Separator, Verdict
-from linsep.prove.fewest_document import fewest_from_json, fewest_to_json
-from linsep.prove.given_numbers import exact_array, is_float
-from linsep.prove.plain import MEANING, number, whole
+from linsep.prove.exact.given_numbers import exact_array, is_float
+from linsep.prove.fewest.document import fewest_from_json, fewest_to_json
 
 _SECOND = "linsep proof 2"
 _CUT = "lower bound"  # an option of a document: where the proof of a lower bound was cut short
@@ -158,7 +158,7 @@ def from_json(text: str) -> tuple[Any, dict[str, Any]]:
     >>> verdict.kind, fingerprint["n_rows"]
     ('separable', 3)
     """
-    from linsep.prove.regression_documents import separation_opened
+    from linsep.prove.regression.documents import separation_opened
 
     if (content := separation_opened(text)) is not None:
         raise ValueError(f"a proof of separation ({content['claim']}) can be checked with verify, but not loaded")

@@ -26,7 +26,7 @@ from linsep.pages.explorer.shown_theory import (
     shown_verdict,
 )
 from linsep.problem import Array, Floats
-from linsep.prove.separability import separate
+from linsep.prove.verdicts.separability import separate
 
 
 def answer(points: Points, settings: Settings, held: Any = None, around: Any = None) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import base64
 
 from linsep.pages.reporting.pieces import paragraph
 from linsep.pages.reporting.study import Study
-from linsep.prove.standalone import program
+from linsep.prove.check.standalone import program
 
 
 def checkable(found: Study, name: str, document: str | None) -> str:

@@ -19,14 +19,14 @@ from linsep.errors import DataError, NotSeparable, ParameterError
 from linsep.models.estimators import Perceptron
 from linsep.pages.checker import proof_of, table_of
 from linsep.problem import Array, Stop
-from linsep.prove.audits import Audit, Trail, as_trained, audit_trail, retrace, run_margin
+from linsep.prove.bounds.audits import Audit, Trail, as_trained, audit_trail, retrace, run_margin
+from linsep.prove.bounds.error_bounds import Generalization, generalization
+from linsep.prove.bounds.margins import Margin, largest_margin
+from linsep.prove.bounds.mistake_bounds import Bound
 from linsep.prove.claims import SEPARABLE, UNKNOWN, Verdict
-from linsep.prove.error_bounds import Generalization, generalization
-from linsep.prove.fewest import Fewest, fewest_errors
-from linsep.prove.given_numbers import BINARY, DECIMAL, is_exact, nearest_doubles
-from linsep.prove.margins import Margin, largest_margin
-from linsep.prove.mistake_bounds import Bound
-from linsep.prove.separability import separate, separator
+from linsep.prove.exact.given_numbers import BINARY, DECIMAL, is_exact, nearest_doubles
+from linsep.prove.fewest.results import Fewest, fewest_errors
+from linsep.prove.verdicts.separability import separate, separator
 
 _EFFORT = 2e10  # cells that a run may look at before its passes are cut down: some twenty seconds
 _FEWEST_SECONDS = 10.0  # for the fewest errors of any plane
