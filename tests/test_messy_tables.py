@@ -179,7 +179,7 @@ def test_a_word_among_numbers_makes_the_column_one_of_words() -> None:
     text = "cyl,z,class\n" + "4,1,a\n6,2,b\n" * 5 + "rotary,1,b\n"
     source, notes = noted(text)
     assert notes == [
-        "input:12: column 'cyl' is taken as words, because 'rotary' is no number (numeric='cyl' forbids it)"
+        "input:12: column 'cyl' is read as words, because 'rotary' is not a number (numeric='cyl' makes this an error)"
     ]
     assert source.names == ["z", "cyl=4", "cyl=6", "cyl=rotary"]
     assert refused(text, numeric="cyl").startswith("input:12, column 'cyl': 'rotary' is not a number")
@@ -191,7 +191,7 @@ def test_a_word_that_turns_up_late() -> None:
     for block_bytes in (4000, 1 << 22):
         source, notes = noted(text, block_bytes=block_bytes)
         assert len(notes) == 1
-        assert notes[0].startswith("input:2002: column 'cyl' is taken as words, because 'rotary' is no number")
+        assert notes[0].startswith("input:2002: column 'cyl' is read as words, because 'rotary' is not a number")
         assert source.names == ["z", "cyl=4", "cyl=6", "cyl=rotary"]
         assert rows(source)[0] == one_hot([row.split(",")[:2] for row in text.split()[1:]], "wn")[0]
     source = open_text(text, block_bytes=4000)
@@ -256,7 +256,7 @@ def test_numbers_in_other_spellings(cells: list[str], values: list[float], said:
     late = "v,class\n" + f"{cells[0]},a\n" * 1500 + "odd,b\n"
     source, notes = noted(late)
     assert source.layout.columns == (("v", "word"),)
-    assert "because 'odd' is no number" in notes[-1]
+    assert "because 'odd' is not a number" in notes[-1]
 
 
 def test_not_every_cell_has_the_sign() -> None:
@@ -270,7 +270,7 @@ def test_decimal_commas(delimiter: str) -> None:
     text = "size;weight;class\n1,5;2,25;yes\n-3;1.234,5;no\n0,5;7;no\n".replace(";", delimiter)
     source, notes = noted(text)
     assert rows(source)[0] == [[1.5, 2.25], [-3, 1234.5], [0.5, 7]]
-    assert notes[0] == "input: commas are decimal points (decimal='.' takes them otherwise)"
+    assert notes[0] == "input: linsep reads commas as decimal marks (decimal='.' does not)"
     assert open_text(text, decimal=".").layout.columns == (("size", "word"), ("weight", "word"))
     late = "a;class\n" + "1,5;x\n2;y\n" * 900 + "3,75;x\n"
     assert rows(noted(late, block_bytes=2000)[0])[0][-1] == [3.75]
@@ -313,16 +313,16 @@ def test_ids_are_left_out() -> None:
     text = "name,x,class\n" + "".join(f"person {i},{i % 3},{i % 2}\n" for i in range(30))
     source, notes = noted(text)
     assert source.names == ["x"]
-    assert notes == ["input: column 'name' is left out: almost every row has another word in it, as in an id "
-                     "(categorical='name' takes it in)"]  # fmt: skip
+    assert notes == ["input: column 'name' is left out: almost every row has a different word, as in an ID "
+                     "(categorical='name' keeps it)"]  # fmt: skip
     assert len(open_text(text, categorical="name").to_arrays()[0].toarray()[0]) == 31
 
 
 def test_labels_that_look_like_measurements() -> None:
     text = "sex,size,price\n" + "".join(f"{'mf'[i % 2]},{i % 40},{i * 1.5}\n" for i in range(80))
     assert refused(text) == (
-        "input: the label would be the last column, 'price', but it holds numbers with fractions, such as 1.5: say "
-        "which one is meant with target='sex'; columns with few values: 'sex'"
+        "input: the label would be the last column, 'price', but it holds numbers with fractions, such as 1.5: name "
+        "the label column with target='sex'; columns with few values: 'sex'"
     )
     assert len(set(rows(open_text(text, target="price"))[1])) == 80
     many = "x,n\n" + "".join(f"{i % 3},{i % 60}\n" for i in range(120))
@@ -388,10 +388,13 @@ def test_encodings() -> None:
         assert (rows(source)[1], source.names) == (["ä", "b"], ["größe", "ort=Köln", "ort=Ulm"])
     source, notes = noted(text.encode("utf-16"))
     assert source.names == ["größe", "ort=Köln", "ort=Ulm"]
-    assert notes == ["input: the text is UTF-16 (encoding='utf-8' takes it for UTF-8)"]
-    assert refused(text.encode("latin-1")) == "input:1: the text is not UTF-8: say what it is with encoding='latin-1'"
+    assert notes == ["input: the text is UTF-16 (encoding='utf-8' reads it as UTF-8)"]
+    assert (
+        refused(text.encode("latin-1"))
+        == "input:1: the text is not UTF-8: give its encoding, such as encoding='latin-1'"
+    )
     late = b"x,ort,class\n" + b"1,Ulm,a\n" * 90_000 + "2,Köln,b\n".encode("latin-1")
-    assert refused(late) == "input:90002: the text is not UTF-8: say what it is with encoding='latin-1'"
+    assert refused(late) == f"input:90002: {said}"
     assert refused(text.encode("utf-16")[:-1], encoding="utf-16").startswith("input: the text is not utf-16")
     with pytest.raises(ParameterError, match="encoding must be a known one"):
         open_text(text, encoding="klingon")

@@ -83,7 +83,7 @@ def _lines(fitted: Any, weights: int) -> dict[str, str]:
     elif hasattr(fitted, "margin_lower_"):
         lines["margin"] = f"the largest is between {fitted.margin_lower_:.10g} and {fitted.margin_upper_:.10g}"
     else:
-        lines["run"] = "none: the weights were set, not trained"
+        lines["run"] = "none: the weights were imported"
     if hasattr(fitted, "support_"):
         lines["support"] = count(len(fitted.support_), "row")
     return lines

@@ -50,7 +50,9 @@ def head(file: File) -> tuple[str, bool]:
     except UnicodeDecodeError as bad:
         line_number = 1 + data[: bad.start].count(b"\n")
         raise ReadError(
-            f"{file.name}:{line_number}", "the text is not UTF-8: name its encoding with {0}", ("encoding", "latin-1")
+            f"{file.name}:{line_number}",
+            "the text is not UTF-8: give its encoding, such as {0}",
+            ("encoding", "latin-1"),
         ) from None
 
 

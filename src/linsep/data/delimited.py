@@ -422,7 +422,7 @@ class DelimitedSource(TableSource):
                         return self._wrong(f"{file.name}:{where}, column {self._named(name)}", name, row[j])
         except UnicodeDecodeError as bad:
             number = line + piece[: bad.start].count(b"\n")
-            what = "the text is not UTF-8: name its encoding with {0}"
+            what = "the text is not UTF-8: give its encoding, such as {0}"
             return ReadError(f"{file.name}:{number}", what, ("encoding", "latin-1"))
         return ReadError(file.name, f"after line {line}: {error}")
 

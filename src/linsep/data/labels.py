@@ -180,7 +180,7 @@ def as_examples(rows: Rows, codes: Array, machines: int, step: Floats) -> Exampl
 def label(word: str) -> int | float | str:
     """Return what a label written as ``word`` is: an int or a float where it reads as a finite one, else the word.
 
-    Each label is looked at by itself, so that what it becomes cannot depend on its neighbours; ``1`` and ``+1`` are the
+    Each label is looked at by itself, so that what it becomes cannot depend on its neighbors; ``1`` and ``+1`` are the
     same label, and so are ``1`` and ``1.0``. Integers of more than 53 bits stay words: none must become another.
     """
     written = word.encode("utf-8", "replace")

@@ -356,7 +356,7 @@ class Online(Linear, ABC):
         """Why the run ended."""
         recorded = self._recorded()
         if not recorded:
-            raise AttributeError("the weights of this model were set, not trained: there was no run")
+            raise AttributeError("the weights of this model were imported: there was no run")
         return str(recorded[-1].run.stop)
 
     @property

@@ -63,7 +63,7 @@ export async function checkErrors(claim, table, codes, exact, patience, tell) {
   if (weights.length !== codes.length) throw new Fails("there are not as many weights as rows");
   tell(...await checkUpper(claim, table, codes, weights, exact, patience));
   const { group, capacity } = await groups(codes, weights, exact, patience), sides = [];
-  for (const each of claim.refutations) { await patience.ask(); sides.push(cancelled(each, claim, codes, group, exact)); }
+  for (const each of claim.refutations) { await patience.ask(); sides.push(canceled(each, claim, codes, group, exact)); }
   const shown = claim.refutations.slice(0, 6).map(({ rows, multipliers }) => [rows.slice(0, 8).join(", ") + (rows.length > 8 ? " …" : ""), multipliers.slice(0, 8).map((m) => show(m)).join(", ") + (rows.length > 8 ? " …" : "")]);
   tell("The refutations", `${sides.length} combinations of rows cancel exactly: of each, not all rows with a positive multiplier are right if those with a negative one are wrong.`, shown.length ? [["rows", "multipliers"], ...shown] : undefined);
   const cases = await checkCases(claim, codes, group, capacity, sides, patience);
@@ -104,7 +104,7 @@ async function groups(codes, weights, exact, patience) {
 }
 
 // The groups of the positive and of the negative rows of a refutation that cancels.
-function cancelled({ rows, rivals, multipliers }, claim, codes, group, exact) {
+function canceled({ rows, rivals, multipliers }, claim, codes, group, exact) {
   const classes = claim.classes.length, positive = new Set(), negative = new Set();
   if (rows.some((i) => i >= codes.length)) throw new Fails("a refutation names a row that there is not");
   const against = rivals ?? rows.map((i) => 1 - codes[i]), some = rows.map(exact), sums = new Map();

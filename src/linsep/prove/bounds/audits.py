@@ -247,7 +247,7 @@ def _recorded(model: Any) -> Array:
     if stretches is None or not hasattr(model, "update_margin"):
         raise ValueError(f"{type(model).__name__} has no trace of a perceptron's mistakes: fit a Perceptron first")
     if not stretches:
-        raise ValueError("the weights of this Perceptron were set, not trained: there is no run to follow")
+        raise ValueError("the weights of this Perceptron were imported: there is no run to follow")
     if model.class_weight is not None:
         raise ValueError("classes of different weight take different steps: the audit needs class_weight=None")
     machines = len(model.coef_)
