@@ -1,4 +1,4 @@
-"""A proof of kind ``separation`` as a JSON document, and its check; docs/proof-format.md says what each field is."""
+"""Writes ``separation`` proofs as JSON documents and checks them; docs/proof-format.md defines the fields."""
 
 from __future__ import annotations
 
@@ -222,7 +222,7 @@ def check_claims(content: dict[str, Any], X: Any, columns: list[list[Any]], *, p
     if not check_regression.holds(model, content):
         return Outcome(False, "the proof does not prove its claims for these data")
     told = f"{len(model.system.ids)} constraints on {len(model.names)} coefficients"
-    return Outcome(True, "", (told, "every coefficient has the status that it is said to have"))
+    return Outcome(True, "", (told, "every coefficient has the status that the proof states"))
 
 
 def _given(content: dict[str, Any], X: Any, answers: list[dict[str, Any]]) -> Given:

@@ -1,4 +1,4 @@
-"""What is left to say after separation: fitted probabilities that are 0 or 1, and the limiting conditional model."""
+"""Results after separation: fitted probabilities of 0 or 1, and the limiting conditional model."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""How the columns of a design come from those of a table: as numbers, levels, and products of these.
+"""Records how design columns come from table columns: numbers, levels, and products.
 
-A document about a file tells it, so that others can read the file as the proof meant it, and a formula in a document
-is never evaluated. What a formula stands for is guessed from its names of columns, and then computed and compared.
+A proof document about a file contains this record, so others can read the file as the proof does, and a formula in a
+document is never evaluated. The meaning of a formula is guessed from its column names, then computed and compared.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What maximum likelihood says of a linear function ``c·β``: finite, infinite or undetermined, with the evidence.
+"""Decides whether a linear function ``c·β`` is finite, infinite or undetermined, with evidence.
 
 Given the face of a system (``cone``): ``c`` is finite when it is zero on the linear hull of ``C``. Otherwise it is
 ``+inf`` when ``c`` is in the cone of the rows, ``-inf`` when ``-c`` is, and else undetermined. A generic ``g`` is
