@@ -5,9 +5,9 @@ import pytest
 
 import linsep
 from linsep.clock import Clock
-from linsep.prove.absorbed import AbsorbedSeparation
-from linsep.prove.fixed_effects import Effects
-from linsep.prove.regression_inputs import gather
+from linsep.prove.regression.absorbed import AbsorbedSeparation
+from linsep.prove.regression.fixed_effects import Effects
+from linsep.prove.regression.inputs import gather
 from regression_oracle import answers
 
 

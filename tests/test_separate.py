@@ -1,4 +1,4 @@
-"""Every verdict is proved, the proof checked by fractions alone, and the verdict what an exact programme says."""
+"""Every verdict is proved, the proof checked by fractions alone, and the verdict what an exact program says."""
 
 import itertools
 import json
@@ -17,11 +17,12 @@ import linsep
 from linsep import Perceptron, from_json, separate, separator, to_json, verify
 from linsep.clock import Clock, OutOfTime
 from linsep.data.threads import in_parallel
-from linsep.prove import algebra, scaled, search
-from linsep.prove.case import Limits
+from linsep.prove.check.exact_signs import difference
+from linsep.prove.check.linsep_check import digest_of
 from linsep.prove.checking import data_of
-from linsep.prove.exact_signs import difference
-from linsep.prove.linsep_check import digest_of
+from linsep.prove.exact import algebra
+from linsep.prove.verdicts import scaled, search
+from linsep.prove.verdicts.case import Limits
 from oracles import inequalities, kind, proves
 
 
@@ -45,7 +46,7 @@ def from_signed(Z):
 
 
 # ---------------------------------------------------------------------------------------------------------------
-# Against an exact linear programme
+# Against an exact linear program
 
 
 @st.composite
@@ -63,7 +64,7 @@ def small_problems(draw):
 @example(([[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1], True))
 @example(([[0], [0]], [0, 1], False))
 @settings(deadline=None, max_examples=150)
-def test_verdict_is_that_of_an_exact_programme(problem):
+def test_verdict_is_that_of_an_exact_program(problem):
     X, y, offset = problem
     verdict = decide(X, y, fit_intercept=offset)
     assert verdict.kind == kind(inequalities(X, y, verdict.classes, offset))
@@ -403,7 +404,7 @@ def test_exact_nearest_point():
 
 
 def test_bad_input():
-    with pytest.raises(ValueError, match="one class only"):
+    with pytest.raises(ValueError, match="only one class"):
         separate([[1.0], [2.0]], [1, 1])
     with pytest.raises(ValueError, match="0 sample"):
         separate(np.empty((0, 2)), [])

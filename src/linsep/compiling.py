@@ -1,4 +1,4 @@
-"""Compiled functions, kept on disk between processes wherever that can be done.
+"""Compiles functions with Numba and keeps the machine code on disk where it can.
 
 Numba keeps compiled code beside the source, or else in the user's cache folder. Where it can write to neither, or the
 disk is full, the code is compiled in every process, and one note says so.
@@ -35,7 +35,7 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
             try:
                 dispatcher._cache = _Cache(function)
             except RuntimeError:  # no folder can be written
-                dispatcher._cache.save_overload = lambda *_: _note("no folder for it can be written")
+                dispatcher._cache.save_overload = lambda *_: _note("no folder for it is writable")
         return dispatcher
 
     return decorate
@@ -52,7 +52,7 @@ class _Cache(FunctionCache):
             _note(f"{self.cache_path}: {error.strerror or error}")
             return
         if not isinstance(self._impl.locator, InTreeCacheLocator | UserProvidedCacheLocator):
-            _say_once(f"compiled code is kept in {self.cache_path}: the folder of the package cannot be written")
+            _say_once(f"compiled code is kept in {self.cache_path}: the folder of the package is not writable")
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Read compiled code, if it is there.

@@ -1,6 +1,6 @@
 """The command line: ``linsep fit | predict | score | separate | separation | errors | verify | show | report | ...``.
 
-Nothing heavy is imported before a command needs it, so that ``linsep --help`` answers at once.
+Commands import heavy packages only when they need them, so ``linsep --help`` answers at once.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _OBJECTS = 50_000  # new ones before garbage is collected: modules make many, an
 app = typer.Typer(
     name="linsep",
     cls=Group,
-    help="Linear separation and the perceptron: learn a plane from a file, use it, look at it.",
-    epilog="Exit codes: 0 done; 1 the answer is no (each command says when); 2 bad input or usage; "
-    "3 a mistake of linsep; 130 interrupted; 141 the reader of the output has closed it.",
+    help="Decide whether a plane separates labeled rows, prove it, and train perceptrons from files.",
+    epilog="Exit codes: 0 success; 1 the answer is no (the help of each command says when); 2 bad input or usage; "
+    "3 a bug in linsep; 130 interrupted; 141 broken pipe.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
@@ -50,7 +50,7 @@ def _start(
         False, "--version", callback=_print_version, is_eager=True, help="Show the version and exit."
     ),
 ) -> None:
-    """Linear separation and the perceptron: learn a plane from a file, use it, look at it."""
+    """Decide whether a plane separates labeled rows, prove it, and train perceptrons from files."""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -70,7 +70,7 @@ def main(arguments: list[str] | None = None) -> None:
             from linsep.compiling import seconds
 
             if seconds() > _LONG:
-                notice(f"{seconds():.0f} s went into compiling, once; linsep compile does it for all commands")
+                notice(f"{seconds():.0f} s went into compiling, once; linsep compile compiles everything in advance")
     except BaseException as error:
         given = sys.argv[1:] if alone else arguments or []
         leave(*failure(error, given), alone=alone)

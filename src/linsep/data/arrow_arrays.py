@@ -1,4 +1,4 @@
-"""Arrow arrays to NumPy and back; pyarrow's own way loads pandas wherever it is installed, in half a second."""
+"""Converts Arrow arrays to NumPy and back, without loading pandas."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Cells of text: what a column of them is, and how they become numbers.
+"""Decides what a column of text cells holds, and converts the cells to numbers.
 
-A column is of the first kind that every one of its cells fits: numbers, true and false, percentages, numbers with signs
-between thousands, dates and times; if none fits, it is words.
+A column gets the first kind that fits all of its cells: numbers, true and false, percentages, numbers with thousands
+separators, dates and times; otherwise it holds words.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tables with typed columns: Parquet, Arrow and Feather files."""
+"""Reads tables with typed columns: Parquet, Arrow and Feather files."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def _parquet(
         done += batch.num_rows
         yield batch, length * done // total
     if done != promised:
-        raise ValueError(f"{done} rows where {promised} are promised")
+        raise ValueError(f"{done} rows, but the file promises {promised}")
 
 
 def _arrow(opened: Any, wanted: list[str], size: int, length: int, span: Part) -> Iterator[tuple[pa.RecordBatch, int]]:

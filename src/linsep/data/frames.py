@@ -1,4 +1,4 @@
-"""A whole table in memory with its cells as they are shown: numbers exactly, words as words."""
+"""Reads a whole table into memory with its exact cells, for regression models."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Frame:
                 open_ |= gap
         kept = np.flatnonzero(~open_)
         if len(kept) == 0:
-            raise DataError("", "there are no rows without gaps")
+            raise DataError("", "every row has an empty cell")
         names = self.columns if others else names
         found = Frame({name: self._columns[name][kept] for name in names}, {}, self.text, self.delimiter)
         found.dates = [name for name in self.dates if name in names]
@@ -87,7 +87,7 @@ def read_frame(path: str, *, format: str | None = None, delimiter: str | None = 
 
         return _from_arrow(_guarded(path, lambda: feather.read_table(path)))
     if format not in (None, "csv"):
-        raise DataError(path, f"{format} files have no names of columns: use CSV, Parquet or Arrow")
+        raise DataError(path, f"{format} files have no column names: use CSV, Parquet or Arrow")
     return _from_text(path, delimiter or ("\t" if base.endswith(".tsv") else None))
 
 

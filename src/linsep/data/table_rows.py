@@ -1,4 +1,4 @@
-"""Pieces of an Arrow table to rows: numbers as they are, words with features of their own or hashed, gaps as asked.
+"""Converts pieces of an Arrow table to rows of features.
 
 A piece is worked on in two steps. ``parts`` can run in any thread and in any order; ``finished`` gives new words their
 features and must see the pieces in their order.

@@ -1,4 +1,4 @@
-"""Blocks of rows, or of columns, to files: CSV, Parquet, Arrow, LIBSVM text, NPY and NPZ; whole or not at all."""
+"""Writes blocks of rows or columns to files: CSV, Parquet, Arrow, LIBSVM, NPY and NPZ."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def format_of(path: Path, wanted: str | None = None, allowed: Sequence[str] = FO
         what = f"{ending or name!r} is not" if form is None else f"{form} is not"
         raise DataError(masked(str(path)), f"{what} a format to write here: {', '.join(allowed)}")
     if packed and form not in _TEXT:
-        raise DataError(masked(str(path)), f"{form} is not written compressed as a whole, it has its own ways")
+        raise DataError(masked(str(path)), f"{form} has compression of its own: leave out the ending .gz or .zst")
     return form
 
 
