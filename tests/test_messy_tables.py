@@ -389,10 +389,8 @@ def test_encodings() -> None:
     source, notes = noted(text.encode("utf-16"))
     assert source.names == ["größe", "ort=Köln", "ort=Ulm"]
     assert notes == ["input: the text is UTF-16 (encoding='utf-8' reads it as UTF-8)"]
-    assert (
-        refused(text.encode("latin-1"))
-        == "input:1: the text is not UTF-8: give its encoding, such as encoding='latin-1'"
-    )
+    said = "the text is not UTF-8: give its encoding, such as encoding='latin-1'"
+    assert refused(text.encode("latin-1")) == f"input:1: {said}"
     late = b"x,ort,class\n" + b"1,Ulm,a\n" * 90_000 + "2,Köln,b\n".encode("latin-1")
     assert refused(late) == f"input:90002: {said}"
     assert refused(text.encode("utf-16")[:-1], encoding="utf-16").startswith("input: the text is not utf-16")
