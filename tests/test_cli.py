@@ -89,6 +89,9 @@ def test_the_options_of_fit_are_the_parameters_of_the_perceptron():
 def test_usage_errors_are_one_line(run):
     refused(run("fot"), "fot", "fit")
     refused(run("fit", "x.csv", "--max-iter", "many"), "--max-iter")
+    refused(run("fit", "x.csv", "--cache-mb", "-1"), "--cache-mb")
+    refused(run("generate", "x.csv", "--n", "1"), "--n")
+    refused(run("generate", "x.csv", "--margin", "0,1"), "--margin")
     refused(run("fit", "x.csv", "--nonsense"), "--nonsense")
     refused(run("fit", "x.csv", "--order", "best"), "--order")
     refused(run("convert", "only-one"), "OUT")

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from linsep.data.arrow_arrays import numbers
 from linsep.data.byte_streams import File, complaints, one_line, side_by_side
 from linsep.data.layout import (
     BOOLEAN,
@@ -118,7 +119,7 @@ class TypedSource(TableSource):
         if self._name is None:
             return self._parts(batch), None
         y, kept = labels(batch.column(self._name), self._name, self.options.missing)
-        return self._parts(batch if kept is None else batch.filter(pa.array(kept))), y
+        return self._parts(batch if kept is None else batch.filter(numbers(kept))), y
 
 
 def _first_rows(table: Any, form: str, wanted: list[str]) -> dict[str, list[Any]]:

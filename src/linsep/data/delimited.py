@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from linsep.data import cells
-from linsep.data.arrow_arrays import numpy_view
+from linsep.data.arrow_arrays import numbers, numpy_view, word
 from linsep.data.byte_streams import File, cores, last_newline, pieces, side_by_side
 from linsep.data.compiled_parsers import last_record
 from linsep.data.csv_head import WIDEST, Line, first_rows, head, is_header, numbered, sniff
@@ -354,7 +354,7 @@ class DelimitedSource(TableSource):
         )
         if target is not None:
             y, kept = self._labels(table.column(target).combine_chunks())
-            table = table if kept is None else table.filter(pa.array(kept))
+            table = table if kept is None else table.filter(numbers(kept))
         return self._parts(table, self._spelling.point), y, lines
 
     def _conversion(self) -> pa.csv.ConvertOptions:
@@ -379,7 +379,7 @@ class DelimitedSource(TableSource):
         """Return labels as the user wrote them, and which rows are kept, None for all of them."""
         assert self._target is not None
         # to fill nothing would load pandas, if it is there
-        coded = (column.fill_null("") if column.null_count else column).dictionary_encode()
+        coded = (column.fill_null(word("")) if column.null_count else column).dictionary_encode()
         words = [word.strip() for word in coded.dictionary.to_pylist()]
         codes = numpy_view(coded.indices)
         absent = np.isin(codes, [code for code, word in enumerate(words) if word in self._spelling.gaps])

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from linsep.data.arrow_arrays import numbers, words
+from linsep.data.arrow_arrays import numbers, word, words
 from linsep.data.atomic import replacing
 from linsep.data.places import masked
 from linsep.errors import DataError
@@ -233,7 +233,7 @@ def _write_libsvm(file: Any, X: Floats, y: Array) -> None:
     cells = [_words(y)]
     for j in range(X.shape[1]):
         cell = pc.binary_join_element_wise(_word(f" {j + 1}"), _words(X[:, j]), _word(":"))
-        cells.append(pc.if_else(pa.array(X[:, j] != 0), cell, _word("")))
+        cells.append(pc.if_else(numbers(X[:, j] != 0), cell, _word("")))
     lines = pc.binary_join_element_wise(*cells, _word("\n"), _word(""))
     _, _, text = lines.buffers()
     file.write(text)
@@ -245,4 +245,4 @@ def _words(values: Array) -> pa.Array:
 
 
 def _word(text: str) -> pa.Scalar:
-    return pa.scalar(text, pa.large_string())
+    return word(text).cast(pa.large_string())

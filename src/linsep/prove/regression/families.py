@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from flint import fmpz_mat
 
+from linsep.data.sparse import is_sparse
 from linsep.errors import DataError, ParameterError
 from linsep.problem import Array, Dense, Rows, Sparse
 from linsep.prove.claims import Data
@@ -134,7 +134,9 @@ def _not_negative(values: Array, which: Array, what: str) -> None:
 
 def as_rows(matrix: Any) -> Rows:
     """Return a matrix as rows."""
-    if sp.issparse(matrix):
+    if is_sparse(matrix):
+        import scipy.sparse as sp
+
         matrix = sp.csr_array(matrix)
         if not matrix.has_canonical_format:
             matrix = matrix.copy()
@@ -255,11 +257,14 @@ def _ordinal(design: Cells, names: list[str], offset: bool, response: Response) 
     by_row = np.lexsort((sign, at))
     at, threshold, sign = at[by_row], threshold[by_row], sign[by_row]
     x = design.matrix[which[at]]
-    cells = sp.csr_array((np.full(len(at), -1), (np.arange(len(at)), threshold)), shape=(len(at), K - 1))
-    if sp.issparse(x):
+    if is_sparse(x):
+        import scipy.sparse as sp
+
+        cells = sp.csr_array((np.full(len(at), -1), (np.arange(len(at)), threshold)), shape=(len(at), K - 1))
         matrix: Any = sp.hstack((cells, x)).tocsr()
     else:
-        left = cells.toarray().astype(x.dtype if x.dtype.kind in "if" else np.int64)
+        left = np.zeros((len(at), K - 1), x.dtype if x.dtype.kind in "if" else np.int64)
+        left[np.arange(len(at)), threshold] = -1
         matrix = np.hstack((left, x))
     basis = design.basis
     if basis is not None:
@@ -279,7 +284,9 @@ def differences(design: Cells, first: Array, second: Array, names: list[str]) ->
         raise DataError("", f"{len(first):,} pairs within strata do not fit into memory: make the strata smaller")
     matrix, basis = design.matrix, design.basis
     a, b = matrix[first], matrix[second]
-    if sp.issparse(matrix):
+    if is_sparse(matrix):
+        import scipy.sparse as sp
+
         joined: Any = sp.hstack((a, b)).tocsr()
     else:
         with np.errstate(over="ignore", invalid="ignore"):

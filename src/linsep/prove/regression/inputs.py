@@ -10,9 +10,9 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from linsep.data.frames import Frame
+from linsep.data.sparse import is_sparse
 from linsep.errors import DataError, ParameterError
 from linsep.problem import Array
 from linsep.prove.exact.exact_values import BINARY, DECIMAL
@@ -180,7 +180,9 @@ def _matrix(X: Any, names: Any) -> tuple[Any, list[str]]:
     """Return a design as a matrix with names."""
     if hasattr(X, "columns") and not isinstance(X, np.ndarray):
         matrix, found = _coded(X if isinstance(X, Frame) else _pandas(X))  # ours needs no pandas
-    elif sp.issparse(X):
+    elif is_sparse(X):
+        import scipy.sparse as sp
+
         matrix = sp.csr_array(X)
         if not matrix.has_canonical_format:
             matrix = matrix.copy()
@@ -301,7 +303,7 @@ def _design(terms: Any, frame: Any, decimal: bool) -> tuple[Any, list[str], Any]
     long = [name for name in frame.columns if any(isinstance(value, Decimal) for value in frame[name][:1])]
     rounded = frame.assign(**{name: frame[name].astype(float) for name in long}) if long else frame
     matrix, names, spec = _materialized(terms, rounded, [str(each) for each in frame.columns])
-    if not sp.issparse(matrix) and (long or decimal):
+    if not is_sparse(matrix) and (long or decimal):
         matrix = unrounded(names, matrix, frame)
     keep = [j for j, name in enumerate(names) if name != INTERCEPT]
     return (matrix if len(keep) == len(names) else matrix[:, keep]), names, spec
@@ -325,7 +327,7 @@ def _response(left: str, frame: Any) -> Any:
     if re.fullmatch(r"[\w.]+", name):
         raise unknown(name, [str(each) for each in frame.columns])
     matrix, *_ = _materialized(f"{left} - 1", frame, [str(each) for each in frame.columns])
-    dense = matrix.toarray() if sp.issparse(matrix) else matrix
+    dense = matrix.toarray() if is_sparse(matrix) else matrix
     return dense[:, 0] if dense.shape[1] == 1 else dense
 
 
@@ -356,6 +358,8 @@ def _materialized(terms: Any, frame: Any, columns: list[str]) -> tuple[Any, list
         raise DataError("", f"the formula {shown} cannot be evaluated: {text}") from None
     names = [str(name) for name in matrix.model_spec.column_names]
     if wide > _WIDE:
+        import scipy.sparse as sp
+
         return sp.csr_array(matrix.__wrapped__), names, matrix.model_spec
     return np.ascontiguousarray(np.asarray(matrix)), names, matrix.model_spec
 

@@ -12,8 +12,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
+from linsep.data.sparse import is_sparse
 from linsep.errors import DataError
 from linsep.problem import Array
 from linsep.prove.check import linsep_check
@@ -39,7 +39,7 @@ def specs_of(names: list[str], X: Any, table: Any, values: str) -> list[Spec] | 
         columns = design_of(found, table, values)
     except DataError:
         return None
-    dense = X.toarray() if sp.issparse(X) else X
+    dense = X.toarray() if is_sparse(X) else X
     same = all(bool((dense[:, j] == column).all()) for j, column in enumerate(columns))
     return found if same else None
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from linsep.clock import Clock, limited
+from linsep.data.sparse import is_sparse
 from linsep.data.threads import quiet_algebra
 from linsep.errors import DataError, ParameterError
 from linsep.prove.exact.exact_values import BINARY, DECIMAL, Cells, cells, is_binary, short_decimals
@@ -152,7 +152,7 @@ def _notes(given: Given, exact: Cells, face: Face) -> list[str]:
 def _other_values(given: Given, exact: Cells) -> str | None:
     """Return the other way to read the cells where it may matter: short decimals that are no binary fractions."""
     X = given.X
-    if sp.issparse(X) or X.dtype.kind not in "fO":
+    if is_sparse(X) or X.dtype.kind not in "fO":
         return None
     if given.values == DECIMAL:
         return None if is_binary(exact, X) else BINARY

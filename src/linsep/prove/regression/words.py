@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
+
+from linsep.data.sparse import is_sparse
 
 MEANING = {
     "complete": "complete separation: the maximum likelihood estimate does not exist",
@@ -95,7 +96,7 @@ def _because(result: Any, name: str, response: str) -> str:
     if name not in given.names or given.family not in ("binomial", "poisson", "negative-binomial"):
         return ""
     column = given.X[:, [given.names.index(name)]]
-    x = (column.toarray() if sp.issparse(column) else np.asarray(column)).ravel()[given.which]
+    x = (column.toarray() if is_sparse(column) else np.asarray(column)).ravel()[given.which]
     y = np.asarray(given.y)
     if y.ndim != 1 or len({*x.tolist()}) != 2:
         return ""
