@@ -47,6 +47,7 @@ lint: .venv/dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python docs/words.py
+	$(BIN)/codespell *.md docs src examples benchmarks
 
 test: lint
 	$(BIN)/python -m pytest -n 2

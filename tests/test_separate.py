@@ -1,4 +1,4 @@
-"""Every verdict is proved, the proof checked by fractions alone, and the verdict what an exact programme says."""
+"""Every verdict is proved, the proof checked by fractions alone, and the verdict what an exact program says."""
 
 import itertools
 import json
@@ -49,7 +49,7 @@ def from_signed(Z):
 
 
 # ---------------------------------------------------------------------------------------------------------------
-# Against an exact linear programme
+# Against an exact linear program
 
 
 @st.composite
@@ -67,7 +67,7 @@ def small_problems(draw):
 @example(([[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1], True))
 @example(([[0], [0]], [0, 1], False))
 @settings(deadline=None, max_examples=150)
-def test_verdict_is_that_of_an_exact_programme(problem):
+def test_verdict_is_that_of_an_exact_program(problem):
     X, y, offset = problem
     verdict = decide(X, y, fit_intercept=offset)
     assert verdict.kind == kind(inequalities(X, y, verdict.classes, offset))
@@ -451,7 +451,7 @@ def test_exact_nearest_point():
 
 
 def test_bad_input():
-    with pytest.raises(ValueError, match="one class only"):
+    with pytest.raises(ValueError, match="only one class"):
         separate([[1.0], [2.0]], [1, 1])
     with pytest.raises(ValueError, match="0 sample"):
         separate(np.empty((0, 2)), [])

@@ -1,4 +1,4 @@
-"""``linsep fit``: from files to a model."""
+"""``linsep fit``: trains a model from files."""
 
 from __future__ import annotations
 
@@ -38,34 +38,42 @@ class Learning(Learners):
 
     fit_intercept: Annotated[bool, flag("--fit-intercept/--no-fit-intercept", "Learn an offset.", _LEARNING)] = True
     eta0: Annotated[float, typer.Option(help="Learning rate.", rich_help_panel=_LEARNING)] = 1.0
-    shuffle: Annotated[bool, flag("--shuffle/--no-shuffle", "A fresh order of rows each pass.", _LEARNING)] = True
+    shuffle: Annotated[
+        bool, flag("--shuffle/--no-shuffle", "Visit the rows in a new random order in every pass.", _LEARNING)
+    ] = True
     order: Annotated[
         Literal["first", "worst"] | None,
-        typer.Option(help="Instead of passes: always the first, or the worst, mistake.", rich_help_panel=_LEARNING),
+        typer.Option(
+            help="Instead of passes, update on the first or on the worst violated row each time.",
+            rich_help_panel=_LEARNING,
+        ),
     ] = None
     keep: Annotated[
         Literal["last", "best", "average", "vote"],
         typer.Option(
             metavar="WHICH",
-            help="What to return: last, best, average or vote.",
+            help="Weights to return: last, best (pocket), average or vote.",
             rich_help_panel=_LEARNING,
         ),
     ] = "last"
     update_margin: Annotated[
-        float, typer.Option(metavar="M", help="Update up to y·s <= M.", rich_help_panel=_LEARNING)
+        float, typer.Option(metavar="M", help="Update whenever y·s <= M.", rich_help_panel=_LEARNING)
     ] = 0.0
     multi_class: Annotated[
         Literal["argmax", "ovr"],
-        typer.Option(help="More than two classes: one machine, or one against the rest.", rich_help_panel=_LEARNING),
+        typer.Option(
+            help="With more than two classes: joint weights (argmax), or one against the rest.",
+            rich_help_panel=_LEARNING,
+        ),
     ] = "argmax"
     on_plane: Annotated[
-        int, typer.Option(metavar="-1|1", help="Side to predict on the plane.", rich_help_panel=_LEARNING)
+        int, typer.Option(metavar="-1|1", help="Prediction for a score of exactly 0.", rich_help_panel=_LEARNING)
     ] = -1
     class_weight: Annotated[
         list[str] | None,
         typer.Option(
             metavar="LABEL=WEIGHT",
-            help="Factors of the learning rate, one option per label; or balanced.",
+            help="Factor on the learning rate of a class; may be repeated; or balanced.",
             rich_help_panel=_LEARNING,
         ),
     ] = None
@@ -79,30 +87,46 @@ class Learning(Learners):
         int | None, typer.Option(metavar="UPDATES", help="Largest number of updates.", rich_help_panel=_STOPPING)
     ] = None
     tol: Annotated[
-        float | None, typer.Option(help="Stop when the loss goes down by no more.", rich_help_panel=_STOPPING)
+        float | None, typer.Option(help="Stop when the loss improves by no more than this.", rich_help_panel=_STOPPING)
     ] = None
     n_iter_no_change: Annotated[
         int,
-        typer.Option(metavar="PASSES", help="Passes without improvement that end a run.", rich_help_panel=_STOPPING),
+        typer.Option(
+            metavar="PASSES", help="How many passes without improvement end the run.", rich_help_panel=_STOPPING
+        ),
     ] = 5
-    early_stopping: Annotated[bool, flag("--early-stopping", "Stop by the error on held-out rows.", _STOPPING)] = False
+    early_stopping: Annotated[
+        bool, flag("--early-stopping", "Stop when the error on held-out rows stops improving.", _STOPPING)
+    ] = False
     validation_fraction: Annotated[
-        float, typer.Option(metavar="SHARE", help="Share of rows to hold out.", rich_help_panel=_STOPPING)
+        float,
+        typer.Option(
+            metavar="SHARE", help="Share of rows to hold out for --early-stopping.", rich_help_panel=_STOPPING
+        ),
     ] = 0.1
     target_margin: Annotated[
         float | None,
-        typer.Option(metavar="MARGIN", help="Stop when no plane can have this margin.", rich_help_panel=_STOPPING),
+        typer.Option(
+            metavar="MARGIN",
+            help="Stop when the number of mistakes proves that no plane has this margin.",
+            rich_help_panel=_STOPPING,
+        ),
     ] = None
     prove: Annotated[
-        bool, flag("--prove/--no-prove", "Stop when it is proved that no plane separates the rows.", _STOPPING)
+        bool,
+        flag(
+            "--prove/--no-prove",
+            "Look for a proof that no plane separates the rows, and stop when there is one.",
+            _STOPPING,
+        ),
     ] = True
 
     scale: Annotated[
         Literal["none", "unit", "standard"],
         typer.Option(
             metavar="HOW",
-            help="none; unit: learn from rows divided by R; standard: from columns of mean 0 and deviation 1. The "
-            "weights are returned in the units of the file.",
+            help="Scale rows before learning: none, unit (divide by R, the longest row) or standard (columns of mean 0 "
+            "and deviation 1). The model's weights are in the units of the file.",
             rich_help_panel=_LEARNING,
         ),
     ] = "none"
@@ -124,19 +148,19 @@ class Learned:
     """The model to write, and which label is its +1."""
 
     model: Annotated[
-        str, typer.Option("--model", "-m", metavar="OUT", help="File for the model.", rich_help_panel=OUTPUT)
+        str, typer.Option("--model", "-m", metavar="OUT", help="File to write the model to.", rich_help_panel=OUTPUT)
     ] = "model.linsep"
-    invert: Annotated[bool, flag("--invert", "Keep the names of hashed features.", OUTPUT)] = False
+    invert: Annotated[bool, flag("--invert", "Store the names of hashed features in the model.", OUTPUT)] = False
     proof: Annotated[
         str | None,
-        typer.Option(metavar="OUT", help="File for the proof that no plane separates.", rich_help_panel=OUTPUT),
+        typer.Option(metavar="OUT", help="Write the proof that no plane separates the rows.", rich_help_panel=OUTPUT),
     ] = None
     positive: Annotated[
-        str | None, typer.Option(metavar="LABEL", help="The label to learn as +1.", rich_help_panel=READING)
+        str | None, typer.Option(metavar="LABEL", help="Label to treat as +1.", rich_help_panel=READING)
     ] = None
-    coef: Annotated[bool, flag("--coef", "Tell the weights and offsets, w and b.", OUTPUT)] = False
+    coef: Annotated[bool, flag("--coef", "Print the weights w and offsets b.", OUTPUT)] = False
     trace: Annotated[
-        bool, flag("--trace", "Tell the rows of the mistakes in order, α, and the bound of the theorem.", OUTPUT)
+        bool, flag("--trace", "Print the row of each mistake in order, the counts α, and the theorem's bound.", OUTPUT)
     ] = False
 
 
@@ -146,16 +170,17 @@ class Saving:
 
     checkpoint: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Write there what it takes to go on.", rich_help_panel=_CHECKPOINTS),
+        typer.Option(metavar="FILE", help="File to save progress to, for --resume.", rich_help_panel=_CHECKPOINTS),
     ] = None
     every: Annotated[
-        str, typer.Option(metavar="TIME", help="How often, such as 30s or 5m.", rich_help_panel=_CHECKPOINTS)
+        str,
+        typer.Option(metavar="TIME", help="Time between checkpoints, such as 30s or 5m.", rich_help_panel=_CHECKPOINTS),
     ] = "30s"
-    resume: Annotated[bool, flag("--resume", "Go on from the checkpoint.", _CHECKPOINTS)] = False
+    resume: Annotated[bool, flag("--resume", "Continue from the checkpoint, if there is one.", _CHECKPOINTS)] = False
 
     def __post_init__(self) -> None:
         if self.resume and self.checkpoint is None:
-            raise typer.BadParameter("--resume goes on from a checkpoint: name its file with --checkpoint")
+            raise typer.BadParameter("--resume needs --checkpoint FILE, the checkpoint to continue from")
 
 
 @grouped
@@ -171,10 +196,9 @@ def fit(
 ) -> None:
     """Learn a plane from files with the perceptron, and save the model.
 
-    Numbers are taken as they are, words are hashed. The files may be larger than memory. The run ends with a full pass
-    without a mistake, or for the reason it reports; the exit code is 0 whether or not the rows turned out to be
-    separated. After an interruption the same command with --resume ends with the bits of a run that was never
-    interrupted.
+    The files may be larger than memory. The run ends after a full pass without a mistake, or for another reason that
+    the report names; the exit code is 0 either way. With --checkpoint, an interrupted run can continue: the same
+    command with --resume gives exactly the model of a run without interruption.
     """
     from linsep.models.files import save
 
@@ -194,7 +218,7 @@ def fit(
             (place.fit if place else _stream)(learner, source, watching, resume=saving.resume, **how)
         elif place or positive is not None or scale != "none" or saving.checkpoint is not None:
             beside = "--positive, --scale, --checkpoint, --cluster or --workers"
-            raise typer.BadParameter(f"{learning.in_memory} does not go with {beside}")
+            raise typer.BadParameter(f"{learning.in_memory} cannot be combined with {beside}")
         else:
             about["rows"] = _hold(learner, source, given)
         about["seconds"] = watching.seconds
@@ -256,7 +280,7 @@ def _display(console: Any, learner: Any, source: Source, facts: dict[str, Any]) 
     lines |= mixing_lines(learner) | trace_lines(facts)
     lines["proof"] = proof_line(facts)
     if facts["scale"] != "none":
-        lines["scale"] = f"{facts['scale']} in training; weights, margin and R are in the units of the file"
+        lines["scale"] = f"{facts['scale']} during training; weights, margin and R are in the units of the file"
     files = source.files
     names = ", ".join(file.name for file in files) if len(files) <= 8 else f"{len(files):,} files"
     console.print(headline(facts["model"], f" learned from {names}"))
@@ -350,9 +374,7 @@ def _advice(reason: str, wrong: int, learner: Any) -> list[str]:
     if reason == "separated" or (wrong == 0 and reason != "margin_refuted"):
         return []
     if reason == "margin_refuted":
-        return [
-            f"No plane keeps a margin of {learner.target_margin:g} from these rows: that is proved by the mistakes."
-        ]
+        return [f"The number of mistakes proves that no plane has a margin of {learner.target_margin:g} on these rows."]
     if reason == "not_separable":
         return [said_of_proof(learner)]
     if reason in ("max_iter", "max_updates"):
@@ -360,7 +382,7 @@ def _advice(reason: str, wrong: int, learner: Any) -> list[str]:
         return [
             f"Not separated yet. If some plane separates the rows, a larger {option} or --scale standard will find "
             "one. If none does, no number of passes will: --early-stopping or --tol stops sooner. "
-            "linsep separate tells which, with a proof."
+            "linsep separate tells you which, with a proof."
         ]
     return [
         f"Not separated: the run ended early. Without --{_ENDED_BY[reason]} it would go on. "

@@ -1,4 +1,4 @@
-"""What commands put on the screen: a progress bar, a result as text or as JSON. Only the command line prints."""
+"""Prints progress bars and results, as text or JSON; only the command line prints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work on many rows, shared out among the processors: compiled code that releases the interpreter's lock."""
+"""Splits compiled work on many rows among threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page as a notebook widget: the same module and the same answers, over the notebook's own line."""
+"""The explorer as a notebook widget."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Check a proof of linsep against a table without linsep: python linsep_check.py PROOF.json DATA.csv.
+"""Checks a linsep proof against a table without linsep: python linsep_check.py PROOF.json DATA.csv.
 
 Several files are one table. It needs Python 3.11 and nothing else, reads CSV text (also .gz), and follows
 docs/proof-format.md step by step. The exit code is 0 if the proof holds, 1 if it does not hold for these data, 2 if the
@@ -114,9 +114,9 @@ def load(text: str) -> dict[str, Any]:
 def form_of_data(about: dict[str, Any], made: dict[str, Any]) -> None:
     """Refuse a document that does not say in the right form what its data are, and who made it."""
     if set(about) - {"files"} != {"n_rows", "n_features", "sha256", "reading"} or not are_texts(about.get("files", [])):
-        raise Malformed("data has not the fields that it must have")
+        raise Malformed("data does not have the required fields")
     if not re.fullmatch("[0-9a-f]{64}", about["sha256"]) or not min(about["n_rows"], about["n_features"]) >= 0:
-        raise Malformed("the numbers of the data, or their fingerprint, are not what they should be")
+        raise Malformed("the sizes of the data, or their fingerprint, do not have the required form")
     how = about["reading"]
     if how is not None and (type(how) is not dict or set(how) - {"others"} != READING or not are_texts(how["gaps"])):
         raise Malformed("the reading of the data is not told in full")

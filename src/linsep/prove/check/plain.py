@@ -1,4 +1,4 @@
-"""The trusted page: what a verdict claims and how it is checked, with whole numbers and fractions and nothing else.
+"""The trusted page: what a verdict claims and how to check it, in integers and fractions only.
 
 Rows are lists of numbers (``int`` or ``Fraction``), ``codes`` their class numbers 0, 1, ... A row x of class y asks of
 weights W and offsets b, one vector and one number per class, that its *lead* over every rival class r is positive:
@@ -169,7 +169,7 @@ def check_verdict(claim: dict[str, Any], rows: Sequence[Row], codes: Sequence[in
     if kind not in MEANING:
         raise Malformed(f"the kind {kind[:40]!r} is not known")
     if (plane is None) != (kind in ("overlap", "not-separable")) or (refutation is None) != (kind == "separable"):
-        raise Malformed(f"the proof of {kind!r} has not the parts that it needs, or others")
+        raise Malformed(f"the proof of {kind!r} does not have the required parts")
     if classes < 2 or set(codes) != set(range(classes)):
         raise Fails("the classes are not those of the rows")
     if any(len(row) != d for row in rows):
@@ -189,7 +189,7 @@ def check_separator(
     """Check that no lead is negative, and all (strictly) or some are positive."""
     if not offset:
         if any(w[-1] for w in W):
-            raise Fails("the plane has an offset, but is said to go through the origin")
+            raise Fails("the plane has an offset, but the proof says that it goes through the origin")
         W = [w[:-1] for w in W]
     leads = [[whole([a - b for a, b in zip(own, other, strict=True)])[0] for other in W] for own in W]
     some = 0
@@ -216,7 +216,7 @@ def check_refutation(
     if not 0 < len(which) == len(rivals) == len(multipliers):
         raise Malformed("a refutation must name a row and a rival for each of its multipliers, at least one")
     if max(which) >= len(exact) or max(rivals) >= classes or any(value <= 0 for value in multipliers):
-        raise Fails("the refutation names rows or classes that there are not, or a multiplier is not positive")
+        raise Fails("the refutation names rows or classes that do not exist, or a multiplier is not positive")
     if any(codes[i] == rival for i, rival in zip(which, rivals, strict=True)):
         raise Fails("the refutation holds a row against its own class")
     factors, _ = whole([value / exact[i][1] for i, value in zip(which, multipliers, strict=True)])

@@ -1,4 +1,4 @@
-"""The plain check of a fewest-errors certificate: integers and the standard library, nothing else.
+"""The plain check of a fewest-errors certificate, in integers and the standard library only.
 
 ``check_errors`` checks a document, ``check_fewest(rows, labels, claim)`` what it claims:
 
@@ -244,7 +244,7 @@ def _refutation(problem, rows, rivals, multipliers):
     """Return the groups of positive and of negative rows of a refutation that cancels."""
     if problem.classes == 2:  # it goes without saying
         rivals = [1 - problem.labels[_whole(i, 0, len(problem.rows))] for i in rows]
-    _require(len(rows) == len(rivals) == len(multipliers) > 0, "a refutation has not as many multipliers as rows")
+    _require(len(rows) == len(rivals) == len(multipliers) > 0, "a refutation does not have one multiplier per row")
     P, N, sums, scale = set(), set(), {}, 1
     for i, rival, multiplier in zip(rows, rivals, multipliers, strict=True):
         own = problem.labels[_whole(i, 0, len(problem.rows))]

@@ -1,4 +1,4 @@
-"""Exact solution of a square system of floats: digits by rounded arithmetic, residuals without rounding.
+"""Solves a square system of floats exactly: rounded digits, exact residuals.
 
 With an approximate inverse each round finds the next ``beta`` binary digits of the solution, and the residual that the
 digits found so far leave is known exactly: its size from floats, its last 64 bits from integers that wrap around. When

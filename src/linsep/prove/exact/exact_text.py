@@ -1,4 +1,4 @@
-"""Tables of files for exact verdicts: a number in a text is the decimal it shows, and none is rounded unnoticed."""
+"""Reads tables for exact verdicts: a number in a text is the decimal that it shows."""
 
 from __future__ import annotations
 
@@ -47,15 +47,15 @@ def exact_table(source: Source, values: str) -> tuple[Any, Array]:
     columns = _typed_columns(source)
     for column, kind in columns:
         if pa.types.is_decimal(kind) and (values != DECIMAL or kind.precision > 15):
-            raise DataError(name, f"column {column!r} has decimals that doubles do not hold: leave it out")
+            raise DataError(name, f"column {column!r} has decimals with more digits than doubles hold: leave it out")
     large = {column for column, kind in columns if kind in (pa.int64(), pa.uint64())}
     if large and X.dtype.kind == "f" and not hasattr(X, "indptr"):
         for j in _large_columns(X):
             if source.names is not None and source.names[j] in large:
                 raise DataError(
                     name,
-                    f"column {source.names[j]!r} has whole numbers above 2^53, which would be rounded beside columns "
-                    "of fractions: leave it out, or store all columns as integers",
+                    f"column {source.names[j]!r} has whole numbers above 2^53, which doubles cannot hold beside "
+                    "columns of fractions: leave it out, or store all columns as integers",
                 )
     return X, y
 

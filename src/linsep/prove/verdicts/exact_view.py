@@ -1,4 +1,4 @@
-"""The data seen exactly: unknowns ``u`` with weights ``basis u``, where ``basis`` is an integer matrix.
+"""The data in exact coordinates: unknowns ``u`` with weights ``basis u``, an integer matrix.
 
 A change of basis restricts the planes (to those through given rows) or only shows the data in another light (nearly
 dependent columns made orthogonal), and loses nothing: rows are multiplied out in integers before they become floats.

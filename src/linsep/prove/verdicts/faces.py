@@ -1,4 +1,4 @@
-"""From a plane or a contradiction in floats to a certificate: exact multipliers, then quasi or overlap.
+"""Turns a plane or contradiction in floats into an exact certificate.
 
 Every plane that is weakly right holds the contradicting rows. Restrict to planes that do, drop the inequalities that
 then hold with equality, decide again: a plane means quasi, nothing left means overlap; otherwise the contradiction
@@ -292,9 +292,9 @@ def _must_fit(case: Case) -> None:
     if unknowns > case.limits.unknowns:
         case.view.look()
         raise MemoryError(
-            f"floats could not decide these data, and an exact search in {unknowns} unknowns ({data.n_features} "
+            f"double precision cannot decide these data, and an exact search in {unknowns} unknowns ({data.n_features} "
             f"columns in use, {data.classes} classes) takes about {max(1, unknowns**2 * 24 >> 30)} GB: leave out "
-            f"columns, or look at fewer classes at a time"
+            f"columns, or use fewer classes at a time"
         )
 
 

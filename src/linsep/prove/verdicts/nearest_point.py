@@ -1,4 +1,4 @@
-"""The point of a convex hull nearest to the origin: Wolfe's algorithm with an updated QR factorization.
+"""Finds the point of a convex hull nearest to the origin: Wolfe's algorithm with an updated QR.
 
 Problem: minimize ``‖Σ λ_i z_i‖`` over ``λ >= 0, Σ λ_i = 1``, where ``z_i`` are the rows of ``Z``. With two groups of
 rows the weights of each group sum to one half: the shortest line between two hulls when ``z_i = ±x_i``.

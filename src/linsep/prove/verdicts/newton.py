@@ -1,4 +1,4 @@
-"""A plane above all rows of a working set, or a contradiction among them, by Newton's method.
+"""Finds a plane for a working set of rows, or a contradiction among them, by Newton's method.
 
 Problem: minimize ``Σ max(0, 1 - z_i·w)²`` over ``w``. If some plane has all rows strictly above it, the least value is
 0 and every row ends at a height of 1 at least; if not, then at the minimum ``Σ s_i z_i = 0`` where ``s_i >= 0`` are the

@@ -1,4 +1,4 @@
-"""The data as the search sees them: every column centered and scaled, every inequality a row of size about 1.
+"""The data in floats for the search: centered and scaled columns, inequalities of size about 1.
 
 With the weights of class 0 fixed at zero there are ``classes - 1`` blocks of unknowns, one weight per feature and an
 offset each. The inequality that tells row ``i`` from rival ``r`` is the number ``i * classes + r``; it is written out

@@ -1,7 +1,7 @@
-"""The search for a verdict: cheap means first, stronger ones where the exact check says no.
+"""The search for a verdict: cheap methods first, stronger ones when the exact check fails.
 
-Columns and rows without a say are left out (``reducing``), and a plane of one column is looked for (``one_column``).
-Then one strategy after the other has its turn:
+First it leaves out columns and rows that cannot matter (``reducing``) and tries planes of one column (``one_column``).
+Then it tries these strategies in order:
 
 1. floats (``float_searches``, ``sparse_search``): a plane above all rows is a candidate separator, rows that no plane
    is above are candidate multipliers, made exact, and lead on to quasi or overlap (``faces``);

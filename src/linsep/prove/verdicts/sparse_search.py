@@ -1,4 +1,4 @@
-"""Sparse rows of many columns, two classes: dual coordinate descent takes the place of dense working sets.
+"""Searches in sparse rows of many columns by dual coordinate descent, for two classes.
 
 The hard-margin problem ``min ‖w‖² with z_i·w >= 1`` by its dual, one multiplier at a time (Hsieh, Chang, Lin, Keerthi &
 Sundararajan 2008, algorithm 1). Rows that pull most when it does not end are where a contradiction is looked for.
