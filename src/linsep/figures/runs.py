@@ -479,7 +479,7 @@ class BracketDisplay(Display):
             ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.set(xlabel="mistakes k", ylabel="margin of the points (x, 1)" if self.form == "augmented" else "margin")
         ax.set_title(
-            "What the run tells of the largest margin"
+            "Bounds on the largest margin from the run"
             if self.margin
             else "The margin that any plane could have is below this"
         )
