@@ -108,8 +108,8 @@ def _environment(module: str, constants: list[Any], name: str) -> Any:
 def _note(reason: str) -> None:
     """Say once that compiled code is not kept."""
     _say_once(
-        f"compiled code cannot be kept ({reason}), so that every process compiles it anew; "
-        "set NUMBA_CACHE_DIR to a folder that can be written"
+        f"compiled code cannot be kept ({reason}), so every process compiles it again; "
+        "set NUMBA_CACHE_DIR to a writable folder"
     )
 
 

@@ -73,7 +73,7 @@ class TypedSource(TableSource):
         taken = self._leave_out(columns, categories | texts | numeric)
         for name, kind in taken:
             if kind == DATE:
-                said = f"column {name!r} holds dates or times, which become days since 1970-01-01 ({{0}} leaves it out)"
+                said = f"column {name!r} holds dates or times: read as days since 1970-01-01 ({{0}} leaves it out)"
                 self.note(self.files[0].name, said, ("ignore", name))
         return self._new_layout(taken, True, self._name)
 

@@ -177,15 +177,15 @@ class DelimitedSource(TableSource):
         name, _, form = kind.partition(":")
         if name == DATE:
             shown = "ISO 8601" if form == "iso" else form
-            return f"dates or times, written as {shown}, which become days since 1970-01-01 ({{0}} forbids it)", (
+            return f"dates or times, written as {shown}: read as days since 1970-01-01 ({{0}} reads them as words)", (
                 "dates",
                 False,
             )
         if name == GROUPED:
-            return f"numbers with {form!r} between thousands ({{0}} forbids it)", ("thousands", "")
+            return f"numbers with {form!r} between thousands ({{0}} turns this off)", ("thousands", "")
         said = {
-            PERCENT: "percentages: 12% is 12 ({0} takes them as words)",
-            BOOLEAN: "true and false, which become 1 and 0 ({0} takes them as words)",
+            PERCENT: "percentages: 12% is 12 ({0} reads them as words)",
+            BOOLEAN: "true and false: read as 1 and 0 ({0} reads them as words)",
         }
         return said.get(name, ""), ("categorical", column)
 
