@@ -37,6 +37,7 @@ ORDER = (
     "report",
     "scaling",
     "memory",
+    "versions",
 )
 
 

@@ -15,7 +15,7 @@ import pandas as pd
 
 from benchmarks import DATA, Row, Table, at_least, at_most, best, in_turns, sized
 from linsep import separation, verify
-from linsep.prove.regression_documents import response_of
+from linsep.prove.regression.documents import response_of
 
 Answer = Callable[[Any, pd.DataFrame], bool]
 
@@ -50,7 +50,7 @@ def effects(n: int, firms: int, years: int) -> tuple[np.ndarray, np.ndarray, np.
 
 
 def detected(X: np.ndarray, y: np.ndarray) -> Callable[[], object]:
-    """Return the job of firthmodels' linear programme."""
+    """Return the job of firthmodels' linear program."""
     from firthmodels import detect_separation
 
     return lambda: detect_separation(X, y)

@@ -4,9 +4,9 @@ import numpy as np
 
 from linsep.problem import Dense
 from linsep.prove.claims import Data
-from linsep.prove.cone import reduce
-from linsep.prove.statuses import Statuses
-from linsep.prove.systems import System
+from linsep.prove.regression.cone import reduce
+from linsep.prove.regression.statuses import Statuses
+from linsep.prove.regression.systems import System
 from regression_oracle import answers, dot
 
 

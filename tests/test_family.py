@@ -425,12 +425,12 @@ def test_bad_input():
     X, y = integers(1)
     with pytest.raises(ValueError, match="keep must be 'last', 'best', 'average' or 'vote', got 'all'"):
         Perceptron(keep="all").fit(X, y)
-    with pytest.raises(ValueError, match="keep='vote' needs passes over all rows, which order='first' does not make"):
+    with pytest.raises(ValueError, match="keep='vote' needs passes over all rows, and order='first' makes none"):
         Perceptron(keep="vote", order="first").fit(X, y)
     vote = quiet(Perceptron(keep="vote", max_iter=2), X, y)
     with pytest.raises(ValueError, match="NaN at row 0, column 1"):
         vote.predict([[1.0, np.nan, 0.0]])
-    with pytest.raises(ValueError, match="a vote is not one plane"):
+    with pytest.raises(ValueError, match="holds one plane, but a vote uses many"):
         to_liblinear(vote, "never written")
 
 

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linsep.problem import Dense
+from linsep.prove.check.exact_signs import difference, signs
+from linsep.prove.check.fast_check import separates
 from linsep.prove.claims import Data, Refutation, Separator, Verdict
-from linsep.prove.exact_signs import difference, signs
-from linsep.prove.fast_check import separates
-from linsep.prove.given_numbers import as_rows
+from linsep.prove.exact.given_numbers import as_rows
 from oracles import proves
 
 XOR = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 
 import fewest_oracle as oracle
 import linsep
-from linsep.prove.certificates import Combination, Proof
-from linsep.prove.fewest_document import fewest_claim, fewest_from_json, fewest_to_json
-from linsep.prove.plain_fewest import check_fewest
+from linsep.prove.check.plain_fewest import check_fewest
+from linsep.prove.fewest.certificates import Combination, Proof
+from linsep.prove.fewest.document import fewest_claim, fewest_from_json, fewest_to_json
 
 XOR = np.array([[0, 0], [1, 1], [0, 1], [1, 0]]), np.array([0, 0, 1, 1])
 

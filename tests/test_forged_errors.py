@@ -12,9 +12,9 @@ import pytest
 from fewest_oracle import fewest, items
 from javascript import judged
 from linsep import fewest_errors, to_json
+from linsep.prove.check.linsep_check import digest_of, fingerprint
+from linsep.prove.check.schema import proof_schema
 from linsep.prove.checking import check_document
-from linsep.prove.linsep_check import digest_of, fingerprint
-from linsep.prove.schema import proof_schema
 from test_forged_proofs import OTHERS, ROWS, changed, made_is_told, value
 
 PROBLEMS = {

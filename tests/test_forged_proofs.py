@@ -11,8 +11,8 @@ import pytest
 
 from javascript import judged
 from linsep import separate, to_json
+from linsep.prove.check.linsep_check import digest_of, fingerprint
 from linsep.prove.checking import check_document
-from linsep.prove.linsep_check import digest_of, fingerprint
 from oracles import rank
 
 PROBLEMS = {

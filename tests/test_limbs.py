@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from linsep.problem import Dense
-from linsep.prove.exact_signs import signs
-from linsep.prove.limbs import integer_cells, sum_signs
+from linsep.prove.check.exact_signs import signs
+from linsep.prove.check.limbs import integer_cells, sum_signs
 
 
 @pytest.mark.parametrize("constant", [False, True])

@@ -15,12 +15,12 @@ import scipy.sparse as sp
 
 from javascript import judged
 from linsep import read, separate, to_json, verify
-from linsep.prove import schema
-from linsep.prove.fingerprints import Fingerprint
-from linsep.prove.given_numbers import as_rows
-from linsep.prove.linsep_check import digest_of, fingerprint
-from linsep.prove.schema import proof_schema
-from linsep.prove.standalone import program
+from linsep.prove.check import schema
+from linsep.prove.check.linsep_check import digest_of, fingerprint
+from linsep.prove.check.schema import proof_schema
+from linsep.prove.check.standalone import program
+from linsep.prove.exact.fingerprints import Fingerprint
+from linsep.prove.exact.given_numbers import as_rows
 from test_forged_proofs import forged
 
 XOR = ([[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1])

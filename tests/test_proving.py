@@ -38,8 +38,8 @@ from linsep.learn.passes import Hooks, State
 from linsep.learn.problems import array_problem
 from linsep.models.proving import Prover, due
 from linsep.problem import Weights
-from linsep.prove.refuting import Asked, Search, Work, made_of
-from linsep.prove.sweeps import Part
+from linsep.prove.verdicts.refuting import Asked, Search, Work, made_of
+from linsep.prove.verdicts.sweeps import Part
 from oracles import inequalities, kind
 
 XOR = np.array([[0, 0], [1, 1], [0, 1], [1, 0]]), np.array([0, 0, 1, 1])

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from linsep import separate
 from linsep.clock import Clock
-from linsep.prove import faces, one_column, reducing, search
-from linsep.prove.case import Case
+from linsep.prove.check.fast_check import separates
 from linsep.prove.checking import data_of
-from linsep.prove.fast_check import separates
+from linsep.prove.verdicts import faces, one_column, reducing, search
+from linsep.prove.verdicts.case import Case
 from oracles import inequalities, kind, proves
 
 
@@ -86,7 +86,7 @@ def test_the_width_of_the_index_space_does_not_matter(width, levels, classes):
         found = search.certify(Case(left.data), left, Clock())
         assert found.kind == want.kind
         if found.separator is not None:
-            with pytest.raises(MemoryError, match="of the columns have a say"):
+            with pytest.raises(MemoryError, match="of the columns matter"):
                 separate(wide, y)
         else:
             assert separate(wide, y).kind == "overlap"

@@ -10,7 +10,7 @@ from linsep import Verdict, teacher
 from linsep.clock import OutOfTime
 from linsep.prove.checking import data_of
 from linsep.prove.claims import Refutation, Separator
-from linsep.prove.refuting import Work, pass_work, refute
+from linsep.prove.verdicts.refuting import Work, pass_work, refute
 from oracles import inequalities, kind, proves
 
 PLENTY = 10.0

@@ -9,8 +9,8 @@ import pytest
 import linsep
 from linsep.cli import main
 from linsep.clock import Cancelled, Clock, limited
-from linsep.prove.regression import decide
-from linsep.prove.regression_inputs import gather
+from linsep.prove.regression.inputs import gather
+from linsep.prove.regression.separations import decide
 
 
 class Countdown(Clock):

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 import linsep
 from javascript import judged
 from linsep.cli import main
-from linsep.prove import linsep_check
+from linsep.prove.check import linsep_check
 from test_separation import FAMILIES, random_model
 
 
@@ -170,7 +170,7 @@ def test_labels_of_any_kind_have_documents():
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
     """The plain check as one program, run by a Python without linsep."""
-    from linsep.prove.standalone import program
+    from linsep.prove.check.standalone import program
 
     path = tmp_path_factory.mktemp("program") / "linsep_check.py"
     path.write_text(program(), encoding="utf-8")

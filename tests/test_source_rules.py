@@ -90,7 +90,7 @@ def test_exceptions_are_needed():
 @pytest.mark.parametrize("name", TRUSTED)
 def test_trusted_files(name):
     """The checks that have to be read to be believed are short, and nothing but the first stands behind the others."""
-    text = (ROOT / "prove" / name).read_text(encoding="utf-8")
+    text = (ROOT / "prove" / "check" / name).read_text(encoding="utf-8")
     if name == "plain.py":
         assert text.count("\n") <= TRUSTED_LINES
     for node in ast.walk(ast.parse(text)):
@@ -100,7 +100,7 @@ def test_trusted_files(name):
             assert node.module is not None
             modules = [node.module]
         others = {module for module in modules if module.partition(".")[0] not in sys.stdlib_module_names}
-        assert others <= (set() if name == "plain.py" else {"linsep.prove.plain"})
+        assert others <= (set() if name == "plain.py" else {"linsep.prove.check.plain"})
 
 
 def test_no_tricks_with_modules():
@@ -186,9 +186,14 @@ def test_checks_import_what_the_design_says():
     plain, fast = (
         next(line for line in text.splitlines() if line.startswith(f"| `verify({way}")) for way in ("…, plain", "…)`")
     )
-    for check in ("prove/plain", "prove/linsep_check", "prove/plain_fewest", "prove/plain_regression"):
+    for check in (
+        "prove/check/plain",
+        "prove/check/linsep_check",
+        "prove/check/plain_fewest",
+        "prove/check/plain_regression",
+    ):
         assert all(f"`{each}.py`" in plain for each in {check} | imported(check))
-    for check in ("prove/fast_check", "prove/check_fewest"):
+    for check in ("prove/check/fast_check", "prove/check/check_fewest"):
         assert all(f"`{each}.py`" in fast for each in {check} | imported(check))
 
 

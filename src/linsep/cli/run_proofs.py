@@ -1,4 +1,4 @@
-"""The proof with which a run of ``linsep fit`` ended: what is said of it, and its file."""
+"""The proof that a run of ``linsep fit`` found: its line in the report, and its file."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def write_proof(learner: Any, source: Source, path: str | None) -> None:
         return
     from linsep.data.atomic import replacing
     from linsep.prove.documents import written
-    from linsep.prove.exact_text import fingerprint_of, reading_of
+    from linsep.prove.exact.exact_text import fingerprint_of, reading_of
 
     verdict = found.verdict()
     about = fingerprint_of(source, verdict)

@@ -1,4 +1,4 @@
-"""``linsep separation``: does maximum likelihood have a finite answer, and which coefficients have none."""
+"""``linsep separation``: decides which coefficients of a regression model are infinite."""
 
 from __future__ import annotations
 
@@ -22,20 +22,21 @@ class ModelOptions:
 
     formula: Annotated[
         str | None,
-        typer.Option(help='Such as "HG ~ NV + PI + C(EH)"; needs the extra formula.', rich_help_panel=DECIDING),
+        typer.Option(help='Model formula, such as "HG ~ NV + PI + C(EH)".', rich_help_panel=DECIDING),
     ] = None
     target: Annotated[
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="The response, with all other columns; words get a column for every level but the first.",
+            help="Response column; the model uses all other columns, with dummy columns for words.",
             rich_help_panel=DECIDING,
         ),
     ] = None
     family: Annotated[
         str,
         typer.Option(
-            help="binomial, poisson, negative-binomial, log-binomial, multinomial, ordinal, conditional or cox.",
+            help="Model family: binomial, poisson, negative-binomial, log-binomial, multinomial, ordinal, conditional "
+            "or cox.",
             rich_help_panel=DECIDING,
         ),
     ] = "binomial"
@@ -44,38 +45,54 @@ class ModelOptions:
     ] = True
     absorb: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN", help="A factor that is not listed in the table.", rich_help_panel=DECIDING),
+        typer.Option(
+            metavar="COLUMN",
+            help="Factor with many levels, included in the model but not listed; may be repeated.",
+            rich_help_panel=DECIDING,
+        ),
     ] = None
     strata: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Groups of conditional and cox models.", rich_help_panel=DECIDING),
+        typer.Option(
+            metavar="COLUMN", help="Column with the groups of a conditional or cox model.", rich_help_panel=DECIDING
+        ),
     ] = None
     weights: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Rows of weight 0 are left out.", rich_help_panel=DECIDING)
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="Column with row weights; rows of weight 0 do not count.", rich_help_panel=DECIDING
+        ),
     ] = None
     event: Annotated[
         str | None,
         typer.Option(
-            metavar="COLUMN", help="With cox: 1 for events; the target is the time.", rich_help_panel=DECIDING
+            metavar="COLUMN",
+            help="With cox: column that is 1 for an event and 0 for a censored time; the response is the time.",
+            rich_help_panel=DECIDING,
         ),
     ] = None
     failures: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="With binomial: the target counts successes.", rich_help_panel=DECIDING),
+        typer.Option(
+            metavar="COLUMN",
+            help="With binomial: column with the number of failures; the response is the number of successes.",
+            rich_help_panel=DECIDING,
+        ),
     ] = None
     values: Annotated[
         Literal["decimal", "binary"] | None,
         typer.Option(
-            help="Whether 0.1 is the decimal it shows (default for text) or the float nearest to it.",
+            help="Read 0.1 as the decimal one tenth (default for text) or as the nearest double (binary).",
             rich_help_panel=DECIDING,
         ),
     ] = None
     alias: Annotated[
         Literal["drop", "keep"],
-        typer.Option(help="What to do with columns that depend on earlier ones.", rich_help_panel=DECIDING),
+        typer.Option(help="Drop or keep columns that depend linearly on earlier ones.", rich_help_panel=DECIDING),
     ] = "drop"
     time_limit: Annotated[
-        float | None, typer.Option(metavar="SECONDS", min=0, help="Give up after so long.", rich_help_panel=DECIDING)
+        float | None,
+        typer.Option(metavar="SECONDS", min=0, help="Stop the search after this time.", rich_help_panel=DECIDING),
     ] = None
 
 
@@ -91,7 +108,8 @@ class TableOptions:
         str | None, typer.Option(metavar="CHARACTER", help="Delimiter; detected by default.", rich_help_panel=READING)
     ] = None
     ignore: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Leave a column out.", rich_help_panel=READING)
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Leave this column out; may be repeated.", rich_help_panel=READING),
     ] = None
     missing: Annotated[
         Literal["error", "drop"],
@@ -113,14 +131,14 @@ def separation(
     table: TableOptions,
     screen: Screen,
 ) -> None:
-    """Say which coefficients of a regression model are infinite, which rows make them so, and prove it.
+    """Find which coefficients of a regression model are infinite and which rows cause it, and prove it.
 
-    The exit code is 0 if the maximum likelihood estimate exists, 1 if it does not, 2 for bad input or when
-    the time limit comes first.
+    The exit code is 0 if the maximum likelihood estimate exists, 1 if it does not, and 2 for bad input or if the search
+    ran out of time.
     """
     from linsep.clock import limited
-    from linsep.prove.regression import decide
-    from linsep.prove.regression_words import MEANING, sentences
+    from linsep.prove.regression.separations import decide
+    from linsep.prove.regression.words import MEANING, sentences
 
     check_place(proof)
     started = time.perf_counter()
@@ -180,7 +198,7 @@ class Asked:
         from linsep.data.frames import read_frame
 
         if (model.formula is None) == (model.target is None):
-            raise ValueError("say what the model is: either --formula or --target")
+            raise ValueError("give either --formula or --target; --target y models column y by all others")
         frame = read_frame(data, format=table.format, delimiter=table.delimiter)
         values = model.values or ("decimal" if frame.text else None)
         common = {"family": model.family, "values": values, "alias": model.alias, "fit_intercept": model.fit_intercept}
@@ -194,14 +212,14 @@ class Asked:
 
     def reading(self, found: Any) -> dict[str, Any] | None:
         """Return how others can make the rows of a proof from the file; None if a formula computes more."""
-        from linsep.prove.regression_reading import reading_of
+        from linsep.prove.regression.reading import reading_of
 
         return reading_of(found._given, self.table, self.parts, self.source, self.missing)
 
 
 def _by_formula(frame: Any, model: ModelOptions, table: TableOptions, common: dict[str, Any]) -> tuple[Any, ...]:
     """Return the model of a formula, its table, the columns of its response, and what to call it."""
-    from linsep.prove.regression_inputs import gather
+    from linsep.prove.regression.inputs import gather
 
     assert model.formula is not None
     used = [each for each in frame.columns if re.search(rf"(?<![\w.]){re.escape(each)}(?![\w.])", model.formula)]
@@ -225,7 +243,7 @@ def _by_target(frame: Any, model: ModelOptions, table: TableOptions, common: dic
     """Return the model of a response and all other columns, its table, the columns of its response, and its name."""
     import numpy as np
 
-    from linsep.prove.regression_inputs import gather
+    from linsep.prove.regression.inputs import gather
 
     assert model.target is not None
     target = frame.named(model.target)
@@ -266,12 +284,13 @@ def _statuses(found: Any) -> Any:
 
 
 def _lines(found: Any, facts: dict[str, Any], rows: bool) -> dict[str, str]:
+    listed = " (--rows lists them)" if len(found.separated) and not rows else ""
     lines = {
-        "rows": f"{facts['rows']:,}, of which {len(found.separated):,} separated",
+        "rows": f"{facts['rows']:,}, of which {len(found.separated):,} separated{listed}",
         "columns": f"{facts['columns']:,} of rank {found.rank:,}",
     }
     if found.dimension:
-        lines["directions"] = f"the likelihood rises for ever in {count(found.dimension, 'direction')}"
+        lines["directions"] = f"the likelihood rises forever in {count(found.dimension, 'direction')}"
     if rows:
         lines["separated"] = ", ".join(map(str, found.separated.tolist())) or "none"
     if found.notes:
@@ -289,7 +308,7 @@ def _lines(found: Any, facts: dict[str, Any], rows: bool) -> dict[str, str]:
 def _write(path: str, found: Any, asked: Asked, model: ModelOptions) -> None:
     """Write the proof in one step."""
     from linsep.data.atomic import replacing
-    from linsep.prove.regression_documents import document
+    from linsep.prove.regression.documents import document
 
     options = {"formula": model.formula} if model.formula else {"target": str(model.target)}
     text = document(found, asked.reading(found), options)
@@ -300,7 +319,7 @@ def _write(path: str, found: Any, asked: Asked, model: ModelOptions) -> None:
 def verify_separation(proof: str, content: dict[str, Any], data: list[str], plain: bool, screen: Screen) -> NoReturn:
     """Say whether a proof of kind ``separation`` holds for the table in a file."""
     if len(data) > 1:
-        raise ValueError("a proof of separation is about one file")
+        raise ValueError("a proof of separation is checked against one file")
     outcome = _outcome(content, data[0], plain)
     facts = {
         "command": "verify",
@@ -332,11 +351,11 @@ def verify_separation(proof: str, content: dict[str, Any], data: list[str], plai
 def _outcome(content: dict[str, Any], data: str, plain: bool) -> Any:
     """Return the outcome of the check; the plain one reads CSV by itself."""
     from linsep.data.frames import read_frame
-    from linsep.prove import linsep_check
+    from linsep.prove.check import linsep_check
+    from linsep.prove.check.plain import Fails
     from linsep.prove.checking import Outcome
-    from linsep.prove.plain import Fails
-    from linsep.prove.regression_documents import check_separation_document
-    from linsep.prove.regression_reading import read_back
+    from linsep.prove.regression.documents import check_separation_document
+    from linsep.prove.regression.reading import read_back
 
     base = data.removesuffix(".gz").lower()
     if plain and not base.endswith((".parquet", ".arrow", ".feather", ".zst")) and data != "-":

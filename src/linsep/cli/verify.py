@@ -1,4 +1,4 @@
-"""``linsep verify``: does a proof hold for these data."""
+"""``linsep verify``: checks a proof against data."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _VALUES = {
     "decimal": "each number is the decimal that the text shows",
-    "binary": "each number is the double that is stored, or nearest to the text",
+    "binary": "each number is the stored double, or the double nearest to the text",
 }
 
 
@@ -29,12 +29,12 @@ class Check:
     """Which code is to be trusted."""
 
     plain: Annotated[
-        bool, flag("--plain", "Check with one page of plain integers alone: slower, and nothing else to trust.")
+        bool, flag("--plain", "Use only the short integer checker: slower, but you need to trust nothing else.")
     ] = False
     checker: Annotated[
         str | None,
         typer.Option(
-            metavar="OUT", help="Write the plain check as a Python program that needs nothing.", rich_help_panel=OUTPUT
+            metavar="OUT", help="Write a Python program that checks proofs without linsep.", rich_help_panel=OUTPUT
         ),
     ] = None
 
@@ -43,7 +43,9 @@ class Check:
 def verify(
     proof: Annotated[
         str,
-        typer.Argument(metavar="PROOF", help="A file that separate, errors or separation wrote.", show_default=False),
+        typer.Argument(
+            metavar="PROOF", help="Proof file, as separate, errors, separation or fit writes it.", show_default=False
+        ),
     ],
     data: Data,
     check: Check,
@@ -53,11 +55,11 @@ def verify(
 ) -> None:
     """Check a proof against the data, in exact arithmetic.
 
-    The exit code is 0 if the proof holds and 1 if it does not hold for these data.
+    The exit code is 0 if the proof holds for these data, and 1 if it does not.
     """
     from linsep.prove.checking import text_of
     from linsep.prove.documents import opened
-    from linsep.prove.regression_documents import separation_opened
+    from linsep.prove.regression.documents import separation_opened
 
     check_place(check.checker, proof, *data)
     try:
@@ -101,14 +103,14 @@ def verify(
 def _why_not(about: dict[str, Any], outcome: Outcome, shape: tuple[int, int]) -> str:
     """Return why a proof fails, and for which data it was written."""
     return (
-        f"It was written for {about['n_rows']} rows of {about['n_features']} features; these are {shape[0]} of "
+        f"It was written for {about['n_rows']} rows of {about['n_features']} features; this file has {shape[0]} of "
         f"{shape[1]}. It fails because {outcome.why}."
     )
 
 
 def _write_checker(path: str | None) -> None:
     """Write the plain check as one program."""
-    from linsep.prove.standalone import program
+    from linsep.prove.check.standalone import program
 
     if path is not None:
         with replacing(path) as file:
@@ -117,7 +119,7 @@ def _write_checker(path: str | None) -> None:
 
 def _as_written(how: dict[str, Any] | None, reading: Reading) -> dict[str, Any]:
     """Return how the proof says that its data are read, nothing if the user says how."""
-    from linsep.prove.exact_text import layout_of
+    from linsep.prove.exact.exact_text import layout_of
 
     if how is None or any((reading.target, reading.ignore, reading.categorical, reading.text)):
         return {}
@@ -134,10 +136,10 @@ def _as_written(how: dict[str, Any] | None, reading: Reading) -> dict[str, Any]:
 
 def _outcome(text: str, content: dict[str, Any], source: Source, plain: bool) -> tuple[Outcome, tuple[int, int]]:
     """Return the outcome of the check, and the shape of the data; the plain check reads CSV by itself."""
-    from linsep.prove import linsep_check
+    from linsep.prove.check import linsep_check
+    from linsep.prove.check.plain import Fails
     from linsep.prove.checking import Outcome, check_document
-    from linsep.prove.exact_text import exact_table, reading_of
-    from linsep.prove.plain import Fails
+    from linsep.prove.exact.exact_text import exact_table, reading_of
 
     reading = reading_of(source)
     paths = [file.path for file in source.files]

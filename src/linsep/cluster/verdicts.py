@@ -1,4 +1,4 @@
-"""Is it separable? Asked of data on a cluster: the search works on a few rows here, and every shard checks its answer.
+"""Verdicts on data on a cluster: the search runs here on a few rows, and every shard checks its answer.
 
 The ordinary search decides a working set of rows, with an exact proof. Then every shard looks, in exact arithmetic, for
 rows that the proof does not cover:
@@ -33,11 +33,11 @@ from linsep.data.matrices import to_rows
 from linsep.data.source import Source
 from linsep.learn.problems import classes_among
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
+from linsep.prove.check.exact_signs import difference, signs
+from linsep.prove.check.fast_check import PRIME, integer_matrix
 from linsep.prove.claims import Data, Refutation, Separator, Verdict
-from linsep.prove.exact_signs import difference, signs
-from linsep.prove.fast_check import PRIME, integer_matrix
-from linsep.prove.scaled import ScaledView, lowest
-from linsep.prove.search import decide as search
+from linsep.prove.verdicts.scaled import ScaledView, lowest
+from linsep.prove.verdicts.search import decide as search
 
 Watch = Callable[[int, int, int], None]  # round, rows searched, rows that the proof left uncovered
 
@@ -101,7 +101,7 @@ def survey(raw: Raw, _: None) -> Survey:
     labels: Counter[Any] = Counter()
     for block in raw.blocks:
         if block.y is None:
-            raise ValueError("there are no labels: nothing to separate")
+            raise ValueError("the data has no labels: nothing to separate")
         labels.update(class_labels(block.y.tolist()).tolist())
     kinds = [block.X.dtype for block in raw.blocks]
     kind = np.result_type(*kinds) if kinds else np.dtype(np.int8)

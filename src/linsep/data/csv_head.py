@@ -1,4 +1,4 @@
-"""The beginning of a delimited text: delimiter, header, and the first rows, which decide what the columns are."""
+"""Detects delimiter, header and column types from the first rows of a delimited text."""
 
 from __future__ import annotations
 
@@ -50,7 +50,9 @@ def head(file: File) -> tuple[str, bool]:
     except UnicodeDecodeError as bad:
         line_number = 1 + data[: bad.start].count(b"\n")
         raise ReadError(
-            f"{file.name}:{line_number}", "the text is not UTF-8: say what it is with {0}", ("encoding", "latin-1")
+            f"{file.name}:{line_number}",
+            "the text is not UTF-8: give its encoding, such as {0}",
+            ("encoding", "latin-1"),
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""A whole table in memory with its cells as they are shown: numbers exactly, words as words."""
+"""Reads a whole table into memory with its exact cells, for regression models."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
+from linsep.data.arrow_arrays import numpy_view, word, words, zero
 from linsep.data.layout import find
 from linsep.data.places import is_url, local_copy, masked
 from linsep.errors import DataError
@@ -55,7 +56,7 @@ class Frame:
                 open_ |= gap
         kept = np.flatnonzero(~open_)
         if len(kept) == 0:
-            raise DataError("", "there are no rows without gaps")
+            raise DataError("", "every row has an empty cell")
         names = self.columns if others else names
         found = Frame({name: self._columns[name][kept] for name in names}, {}, self.text, self.delimiter)
         found.dates = [name for name in self.dates if name in names]
@@ -86,7 +87,7 @@ def read_frame(path: str, *, format: str | None = None, delimiter: str | None = 
 
         return _from_arrow(_guarded(path, lambda: feather.read_table(path)))
     if format not in (None, "csv"):
-        raise DataError(path, f"{format} files have no names of columns: use CSV, Parquet or Arrow")
+        raise DataError(path, f"{format} files have no column names: use CSV, Parquet or Arrow")
     return _from_text(path, delimiter or ("\t" if base.endswith(".tsv") else None))
 
 
@@ -128,8 +129,8 @@ def _from_text(path: str, delimiter: str | None) -> Frame:
     frame = Frame({}, {}, True, delimiter)
     for name in names:
         cells = pc.utf8_trim_whitespace(found[name].combine_chunks())
-        gap = pc.is_in(cells, value_set=pa.array(GAPS))
-        frame.gaps[name] = gap.to_numpy(zero_copy_only=False)
+        gap = pc.is_in(cells, value_set=words(GAPS))
+        frame.gaps[name] = numpy_view(gap)
         days = _days(cells, gap)
         frame._columns[name] = _column(cells, gap) if days is None else days
         if days is not None:
@@ -142,19 +143,18 @@ def _days(cells: Any, gap: Any) -> Array | None:
     if not pc.any(pc.match_substring_regex(cells, r"^\d{4}-\d\d-\d\d$")).as_py():
         return None
     try:
-        days = pc.if_else(gap, "1970-01-01", cells).cast(pa.date32()).cast(pa.int32())
+        days = pc.if_else(gap, word("1970-01-01"), cells).cast(pa.date32()).cast(pa.int32())
     except pa.ArrowInvalid:
         return None
-    found: Array = days.to_numpy(zero_copy_only=False).astype(np.int64)
-    return found
+    return numpy_view(days).astype(np.int64)
 
 
 def _column(cells: Any, gap: Any) -> Array:
     """Return cells of text as numbers if all are, else as words."""
-    filled = pc.if_else(gap, "0", cells)
+    filled = pc.if_else(gap, word("0"), cells)
     for kind in (pa.int64(), pa.float64()):
         try:
-            numbers: Array = filled.cast(kind).to_numpy(zero_copy_only=False)
+            numbers = numpy_view(filled.cast(kind))
         except pa.ArrowInvalid:
             continue
         if kind == pa.float64():
@@ -175,14 +175,13 @@ def _from_arrow(table: Any) -> Frame:
         gap = (
             pc.or_kleene(pc.is_null(cells), pc.is_nan(cells)) if pa.types.is_floating(cells.type) else pc.is_null(cells)
         )
-        gaps[name] = pc.fill_null(gap, True).to_numpy(zero_copy_only=False)
+        gaps[name] = numpy_view(gap)
         if pa.types.is_decimal(cells.type):
             columns[name] = np.array([Decimal(0) if v is None else v for v in cells.to_pylist()], dtype=object)
         elif pa.types.is_date32(cells.type):
-            columns[name] = pc.fill_null(cells.cast(pa.int32()), 0).to_numpy(zero_copy_only=False).astype(np.int64)
+            columns[name] = numpy_view(pc.if_else(gap, zero(pa.int32()), cells.cast(pa.int32()))).astype(np.int64)
         elif pa.types.is_integer(cells.type) or pa.types.is_floating(cells.type) or pa.types.is_boolean(cells.type):
-            empty = pa.scalar(False) if pa.types.is_boolean(cells.type) else pa.scalar(0, cells.type)
-            columns[name] = pc.if_else(pa.array(gaps[name]), empty, cells).to_numpy(zero_copy_only=False)
+            columns[name] = numpy_view(pc.if_else(gap, zero(cells.type), cells))
         else:
             columns[name] = np.array([str(v) for v in cells.to_pylist()], dtype=object)
     return Frame(columns, gaps, False)

@@ -1,4 +1,4 @@
-"""Compiled loops of the dual form: what is learned is which rows erred, and rows are met only by their inner products.
+"""Compiled loops of the dual form, which count mistakes per row and use only inner products.
 
 ``dual`` is the perceptron on kernel values; ``vote`` and ``vote_argmax`` ask all hypotheses of a run at once, and
 ``sparse_vote`` and ``sparse_vote_argmax`` do so where most inner products are zero. As in ``kernels``, a compiled

@@ -1,4 +1,4 @@
-"""Passes over the batches of a problem: the order of visits, the kernel piece by piece, what is recorded.
+"""Makes passes over the batches of a problem: the order of visits, the kernel calls, the record.
 
 Kernel, weights and the numbering of rows carry on from batch to batch, so that the split into batches does not show in
 the result of a cyclic pass.
@@ -130,7 +130,7 @@ class State:
         """Make room for features of a batch that were not there before; compiled code does not ask."""
         d = self.weights.W.shape[1]
         if isinstance(batch.examples.rows, Dense) and d not in (0, batch.n_features):
-            raise ValueError(f"the weights are of {d} features, the rows of {batch.n_features}")
+            raise ValueError(f"the weights have {d} features, the rows {batch.n_features}")
         self.weights.widen(batch.n_features)
 
 

@@ -1,4 +1,4 @@
-"""Visits to rows without learning: scores, norms, losses, wrong predictions, the rows that are held out."""
+"""Evaluates weights on rows: scores, norms, losses, wrong predictions, held-out rows."""
 
 from __future__ import annotations
 

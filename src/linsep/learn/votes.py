@@ -1,4 +1,4 @@
-"""All hypotheses of a run, each with its votes: weights are never stored, only the mistakes that lead to them."""
+"""Stores all hypotheses of a run with their votes, as the mistakes that lead to them."""
 
 from __future__ import annotations
 

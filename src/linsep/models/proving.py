@@ -1,4 +1,4 @@
-"""A run that knows whether it can succeed: when it looks for a proof, how much work that may take, what it says of it.
+"""Decides when a run searches for a proof that no plane separates its rows, and for how long.
 
 After 10 passes, and each time their number has doubled, a run that makes hardly fewer mistakes than before looks for a
 proof that no plane separates its rows. All searches together take at most as much work as training has. Work is
@@ -25,9 +25,9 @@ from linsep.problem import Array, Problem
 
 if TYPE_CHECKING:  # the search is loaded when there is something to search
     from linsep.prove.claims import Separator
-    from linsep.prove.refuting import Asked, Found
-    from linsep.prove.run_refutations import RunRefutation
-    from linsep.prove.sweeps import Ask, Part
+    from linsep.prove.verdicts.refuting import Asked, Found
+    from linsep.prove.verdicts.run_refutations import RunRefutation
+    from linsep.prove.verdicts.sweeps import Ask, Part
 
 Outlook = Callable[[float, float], None]  # mistakes that the theorem allows in all, and a bound on the largest margin
 
@@ -78,8 +78,8 @@ class Prover:
             return None
         if not due(_mistakes(problem, ledger)):
             return None
-        from linsep.prove.refuting import Asked
-        from linsep.prove.refuting import Search as Searching
+        from linsep.prove.verdicts.refuting import Asked
+        from linsep.prove.verdicts.refuting import Search as Searching
 
         separate = self.parameters.separate(problem.machines)
         asked = Asked(len(problem.classes), bool(self.parameters.rule.offset), separate)
@@ -140,7 +140,7 @@ def _mistakes(problem: Problem, ledger: Ledger) -> Sequence[float]:
 
 def _made(ledger: Ledger, machines: int) -> Any:
     """Return the mistakes of a run, as far as they are known."""
-    from linsep.prove.refuting import made_of
+    from linsep.prove.verdicts.refuting import made_of
 
     return made_of(np.concatenate([np.empty(0, np.uint64), *ledger.trace]), machines)
 
@@ -172,7 +172,7 @@ def asking_batches(problem: Problem) -> Ask:
 
 def part_of(batch: Any, machines: int) -> Part:
     """Return a batch as a part of all rows: as the user has them, with the numbers of their classes."""
-    from linsep.prove.sweeps import Part
+    from linsep.prove.verdicts.sweeps import Part
 
     y, step = batch.examples.y, batch.examples.step
     codes = (y > 0).astype(np.intp) if machines == 1 else y
@@ -194,7 +194,7 @@ def saved_proof(proof: Search) -> dict[str, Any]:
 
 def refutation_of(model: Any, proof: dict[str, Any]) -> RunRefutation:
     """Return the refutation that a model keeps."""
-    from linsep.prove.run_refutations import RunRefutation
+    from linsep.prove.verdicts.run_refutations import RunRefutation
 
     values = tuple(Fraction(*(int(part, 16) for part in number.split("/"))) for number in proof["multipliers"])
     labels = tuple(model.classes_.tolist())

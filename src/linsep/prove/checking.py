@@ -1,4 +1,4 @@
-"""Does a proof hold for these data? The fast check, or the page of plain integers alone."""
+"""Checks whether a proof holds for given data, with the fast or the plain check."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from linsep.data.scratch import IN_MEMORY
 from linsep.data.source import Source
 from linsep.data.sparse import is_sparse, to_scipy
 from linsep.problem import Array, Floats
-from linsep.prove import check_fewest, linsep_check
+from linsep.prove.check import check_fewest, linsep_check
+from linsep.prove.check.fast_check import holds
+from linsep.prove.check.plain import Fails, Malformed, check_verdict
+from linsep.prove.check.plain_fewest import check_fewest as check_plainly
 from linsep.prove.claims import OVERLAP, QUASI, SEPARABLE, Data, Refutation, Verdict
 from linsep.prove.documents import claim_of, opened
-from linsep.prove.fast_check import holds
-from linsep.prove.fewest_document import fewest_claim
-from linsep.prove.fingerprints import Fingerprint, first_fingerprints
-from linsep.prove.given_numbers import BINARY, DECIMAL, Held, held, is_exact, rational_rows, unrounded
-from linsep.prove.plain import Fails, Malformed, check_verdict
-from linsep.prove.plain_fewest import check_fewest as check_plainly
-from linsep.prove.rationals import Rationals, holds_rationally
-from linsep.prove.shorter import shorter
+from linsep.prove.exact.fingerprints import Fingerprint, first_fingerprints
+from linsep.prove.exact.given_numbers import BINARY, DECIMAL, Held, held, is_exact, rational_rows, unrounded
+from linsep.prove.fewest.document import fewest_claim
+from linsep.prove.verdicts.rationals import Rationals, holds_rationally
+from linsep.prove.verdicts.shorter import shorter
 
 
 class Outcome(NamedTuple):
@@ -80,10 +80,10 @@ def verify(proof: Any, X: Any, y: Any = None, *, plain: bool = False) -> bool:
         A verdict, a result of ``fewest_errors``, the path of a proof file, or its text.
     X : array-like or sparse matrix of shape (n, d), or Source
     y : array-like of shape (n,)
-        None for a source, which has its own. Of a proof of separation whose response has several columns (its field
-        ``response``), all of these.
+        None for a source, which has its own. For a proof of separation whose response has several columns (its field
+        ``response``), all of them.
     plain : bool, default=False
-        Check with the page of plain integers alone: slower, with nothing compiled and no library to trust.
+        Check with the short integer checker only: slower, but with nothing compiled and no library to trust.
 
     Returns
     -------
@@ -112,7 +112,7 @@ def verify(proof: Any, X: Any, y: Any = None, *, plain: bool = False) -> bool:
         return bool(proof.check(X, y, plain=plain))
     text = text_of(proof)
     if '"separation"' in text:
-        from linsep.prove.regression_documents import check_separation_document, separation_opened
+        from linsep.prove.regression.documents import check_separation_document, separation_opened
 
         if (content := separation_opened(text)) is not None:
             table, columns = design_of(X, y)
@@ -137,10 +137,10 @@ def text_of(proof: Any) -> str:
 def check_claim(verdict: Verdict, X: Any, y: Any, *, plain: bool) -> Outcome:
     """Check a verdict that is not bound to a fingerprint."""
     if type(verdict.fit_intercept) is not bool or verdict.kind not in linsep_check.KINDS:
-        return Outcome(False, "this is not a verdict that has a proof")
+        return Outcome(False, "this verdict has no proof")
     found = table_of(X, y, verdict.classes)
     if found is None or found.X.shape[1] != verdict.n_features:
-        return Outcome(False, "the classes, or the numbers of rows or features, differ")
+        return Outcome(False, "the classes, the number of rows or the number of features differ")
     return _plainly(verdict, found) if plain else _fast(verdict, found)
 
 
@@ -214,8 +214,8 @@ def table_from(X: Any, y: Any, values: str) -> tuple[Any, Any]:
     if not isinstance(X, Source):
         return X, y
     if y is not None:
-        raise ValueError("a source has its own labels: give no others")
-    from linsep.prove.exact_text import exact_table  # which loads pyarrow
+        raise ValueError("a source has its own labels: do not pass y")
+    from linsep.prove.exact.exact_text import exact_table  # which loads pyarrow
 
     return exact_table(X, values)
 
@@ -224,7 +224,7 @@ def check_errors_claim(fewest: Any, X: Any, y: Any, *, plain: bool) -> Outcome:
     """Check a result about the fewest errors that is not bound to a fingerprint."""
     found = table_of(X, y, fewest.classes)
     if found is None or found.X.shape[1] != fewest.n_features:
-        return Outcome(False, "the classes, or the numbers of rows or features, differ")
+        return Outcome(False, "the classes, the number of rows or the number of features differ")
     if not plain:
         return _fewest(fewest, found)
     why = check_plainly(list(found.rows(fewest.values)), found.codes.tolist(), fewest_claim(fewest))
@@ -294,7 +294,7 @@ def _shortened_errors(fewest: Any, found: Table, stored: Held) -> Any:
 
 def _with_two_rows(verdict: Verdict, found: Table) -> Verdict:
     """Return the shortest refutation there is, one row with two labels, if the data have such."""
-    from linsep.prove.reducing import reduced
+    from linsep.prove.verdicts.reducing import reduced
 
     inside = None  # a plane is checked next to the doubles, without a copy of many rows
     if not (verdict.kind == SEPARABLE and verdict.values == DECIMAL and _many(found.X)):

@@ -1,4 +1,4 @@
-"""The weights of a run at some of its moments, from its trace."""
+"""Computes the weights at selected moments of a run from its trace."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from linsep.models.estimators import Perceptron
 from linsep.problem import Array, Floats
-from linsep.prove.audits import Trail, retrace, retrace_each
+from linsep.prove.bounds.audits import Trail, retrace, retrace_each
 
 
 class Replay(NamedTuple):

@@ -1,4 +1,4 @@
-"""The theory as the page shows it: the verdict, the fewest errors, the largest margin, the theorem in numbers."""
+"""Prepares the theory for the explorer: verdict, fewest errors, largest margin, and bound."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from linsep.pages.explorer.json_values import plain
 from linsep.pages.explorer.moments import Replay
 from linsep.pages.explorer.projection import View
 from linsep.problem import Array, Floats
-from linsep.prove.audits import audit_trail
+from linsep.prove.bounds.audits import audit_trail
+from linsep.prove.bounds.margins import Margin, largest_margin
+from linsep.prove.bounds.mistake_bounds import Bound, mistake_bound
 from linsep.prove.claims import Refutation, Verdict
-from linsep.prove.fewest import fewest_errors
-from linsep.prove.margins import Margin, largest_margin
-from linsep.prove.mistake_bounds import Bound, mistake_bound
-from linsep.prove.separability import separate
+from linsep.prove.fewest.results import fewest_errors
+from linsep.prove.verdicts.separability import separate
 from linsep.wording import INEXACT, bound_in_numbers, squared_update, verdict_meaning, verdict_title
 
 _CURVE = 80  # points of a curve that is known by its formula

@@ -1,4 +1,4 @@
-"""Proofs on the page of a report: the button that checks one, and files to check it elsewhere."""
+"""The proofs in a report: the button that checks one, and the files to download."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import base64
 
 from linsep.pages.reporting.pieces import paragraph
 from linsep.pages.reporting.study import Study
-from linsep.prove.standalone import program
+from linsep.prove.check.standalone import program
 
 
 def checkable(found: Study, name: str, document: str | None) -> str:

@@ -1,4 +1,4 @@
-"""The section on logistic regression: which coefficients have a finite estimate."""
+"""The report's section on logistic regression: which coefficients are finite."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from linsep.pages.reporting.pieces import paragraph, section, table
 from linsep.pages.reporting.proofs import checkable
 from linsep.pages.reporting.study import Study
 from linsep.prove.claims import OVERLAP, QUASI, SEPARABLE
-from linsep.prove.regression import separation
-from linsep.prove.regression_documents import document
-from linsep.prove.regression_words import MEANING, sentences
+from linsep.prove.regression.documents import document
+from linsep.prove.regression.separations import separation
+from linsep.prove.regression.words import MEANING, sentences
 
 _COLUMNS = 30  # up to which every coefficient is decided here
 _CELLS = 100_000

@@ -1,0 +1,1 @@
+"""Margins, mistake bounds, error bounds, and the audit of a run."""

@@ -1,0 +1,302 @@
+"""Bounds on the error on new rows: from held-out rows, and from the training rows alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from linsep.data.labels import as_examples, check_same_length, class_codes, class_labels
+from linsep.data.matrices import matrix_for, to_rows
+from linsep.errors import ParameterError
+from linsep.learn.driver import fit
+from linsep.learn.hypotheses import Keeper
+from linsep.learn.passes import Hooks, State
+from linsep.learn.surveys import separations, squared_norms
+from linsep.problem import Batch, Examples, Floats, Problem, Stop, Weights, take
+from linsep.prove.bounds.audits import retrace
+from linsep.prove.bounds.intervals import clopper_pearson
+from linsep.prove.notebook_tables import notebook_html
+
+_IID = "the rows were drawn independently from one distribution, and new rows come from the same"
+_UP = 1 + 1e-12  # a bound is rounded upwards
+
+
+@dataclass(frozen=True, repr=False)
+class ErrorBound:
+    """A statement about the share of new rows that a classifier gets wrong.
+
+    Attributes
+    ----------
+    name : str
+    value : float
+        With probability 1 - δ the error on new rows is at most this; NaN if the bound does not apply.
+    lower : float
+        Lower bound on the error: 0 except for held-out rows.
+    formula : str
+        The formula, with its numbers.
+    assumptions : tuple of str
+        The assumptions under which it holds.
+    reason : str or None
+        Why it does not apply, if it does not.
+    vacuous : bool
+        Whether the bound is 1 or more, so that it says nothing.
+
+    Examples
+    --------
+    >>> from linsep import ErrorBound
+    >>> ErrorBound("guess", 1.5, "a guess", ("none",))
+    ErrorBound(guess: error <= 1.5, vacuous: every error is at most 1)
+    """
+
+    name: str
+    value: float
+    formula: str
+    assumptions: tuple[str, ...]
+    lower: float = 0.0
+    reason: str | None = None
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether the bound says nothing, because it is 1 or more."""
+        return self.value >= 1
+
+    @property
+    def applies(self) -> bool:
+        """Whether the premise of the bound is met."""
+        return self.reason is None
+
+    def __repr__(self) -> str:
+        if self.reason is not None:
+            said = f"does not apply: {self.reason}"
+        elif self.lower > 0:
+            said = f"{self.lower:.4g} <= error <= {self.value:.4g}"
+        else:
+            said = f"error <= {self.value:.4g}" + (", vacuous: every error is at most 1" if self.vacuous else "")
+        return f"ErrorBound({self.name}: {said})"
+
+
+@dataclass(frozen=True, repr=False)
+class Generalization:
+    """Bounds on the error on new rows, each of which holds with probability 1 - δ.
+
+    Attributes
+    ----------
+    delta : float
+    held_out, compression, margin : ErrorBound
+
+    Examples
+    --------
+    >>> from linsep import Perceptron, generalization
+    >>> X, y = [[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1]
+    >>> [bound.name for bound in generalization(Perceptron().fit(X, y), X, y)]
+    ['held-out rows', 'compression', 'margin']
+    """
+
+    delta: float
+    held_out: ErrorBound
+    compression: ErrorBound
+    margin: ErrorBound
+
+    def __iter__(self) -> Iterator[ErrorBound]:
+        return iter((self.held_out, self.compression, self.margin))
+
+    def __repr__(self) -> str:
+        lines = "".join(f"\n  {part!r}" for part in self)
+        return f"Generalization(each with probability at least {1 - self.delta:g}:{lines})"
+
+    def _repr_html_(self) -> str:
+        rows = [(part.name, f"{part.value:.4g}" if part.applies else "—", part.reason or part.formula) for part in self]
+        proof = f"Each bound holds with probability at least {1 - self.delta:g}, under its assumptions."
+        return notebook_html("The error on new rows is at most", proof, rows, ("bound", "error", "why"))
+
+
+def generalization(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    delta: float = 0.05,
+    X_test: Any = None,
+    y_test: Any = None,
+    radius: float | None = None,
+) -> Generalization:
+    """Bound the error of a perceptron on new rows.
+
+    Parameters
+    ----------
+    model : Perceptron
+        Fitted, with its trace.
+    X, y : array-like or sparse matrix of shape (n, d), array-like of shape (n,)
+        The rows it was trained on, in their order.
+    delta : float, default=0.05
+        Each of the bounds may fail with this probability.
+    X_test, y_test : array-like, default=None
+        Rows that took no part in training nor in any choice about it.
+    radius : float, default=None
+        A norm that no row ever exceeds, for the margin bound. By default that of the longest training row, which makes
+        it an assumption.
+
+    Returns
+    -------
+    generalization : Generalization
+        ``held_out``, ``compression`` and ``margin``, each with its value, formula and assumptions.
+
+    Notes
+    -----
+    Held out: Clopper & Pearson (1934). Compression: Littlestone & Warmuth (1986); Shalev-Shwartz & Ben-David (2014),
+    chapter 30; its premise is checked by a second run on the support rows. Margin: Mohri, Rostamizadeh & Talwalkar
+    (2018), *Foundations of Machine Learning*, 2nd edition, equation 5.41 (theorem 5.9) with theorem 5.10 for planes of
+    norm 1: Rademacher complexity, for all ρ at once.
+
+    Examples
+    --------
+    >>> from linsep import Perceptron, generalization, teacher
+    >>> X, y, _ = teacher(2000, 2, margin=0.3)
+    >>> model = Perceptron(shuffle=False).fit(X[:1000], y[:1000])
+    >>> known = generalization(model, X[:1000], y[:1000], X_test=X[1000:], y_test=y[1000:])
+    >>> known.held_out.value < known.compression.value < 0.1
+    True
+    """
+    if not hasattr(model, "classes_"):
+        raise TypeError(f"generalization needs a fitted classifier; this {type(model).__name__} is not one")
+    if not 0 < delta < 1:
+        raise ParameterError("delta", delta, "between 0 and 1")
+    if (X_test is None) != (y_test is None):
+        raise ValueError("give both X_test and y_test, or neither")
+    return Generalization(
+        delta,
+        _held_out(model, X_test, y_test, delta),
+        _compression(model, X, y, delta),
+        _margin(model, X, y, delta, radius),
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Held-out rows
+
+
+def _held_out(model: Any, X: Any, y: Any, delta: float) -> ErrorBound:
+    """Return the error on held-out rows with its interval."""
+    name = "held-out rows"
+    words = "exact binomial (Clopper-Pearson) interval around the share of held-out rows predicted wrong"
+    assumptions = (_IID, "the held-out rows took no part in training, nor in any choice about it")
+    if X is None:
+        return ErrorBound(name, math.nan, words, assumptions, reason="no held-out rows were given")
+    labels = class_labels(y)
+    predicted, rows = model.predict(X), len(labels)
+    if len(predicted) != rows:
+        raise ValueError(f"X_test has {len(predicted)} rows but y_test has {rows} labels")
+    if rows == 0:
+        return ErrorBound(name, math.nan, words, assumptions, reason="no held-out rows were given")
+    known = set(model.classes_.tolist())
+    if known.isdisjoint(labels.tolist()):
+        raise ValueError(
+            f"no label of y_test is a class of the model: y_test has {type(labels.tolist()[0]).__name__} labels like "
+            f"{labels.tolist()[0]!r}, the model has {type(model.classes_.tolist()[0]).__name__} labels like "
+            f"{model.classes_.tolist()[0]!r}"
+        )
+    wrong = sum(said != label for said, label in zip(predicted.tolist(), labels.tolist(), strict=True))
+    low, high = clopper_pearson(wrong, rows, delta=delta)
+    words = f"{wrong} of {rows} held-out rows are predicted wrong; {words}"
+    return ErrorBound(name, min(1.0, high * _UP), words, assumptions, lower=low / _UP)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Compression
+
+
+def _compression(model: Any, X: Any, y: Any, delta: float) -> ErrorBound:
+    """Return the bound for a run that its support rows determine, after a second run on them alone."""
+    name = "compression"
+    words = "(ln C(n, s) + ln(n/δ)) / (n - s), n rows of which s had mistakes"
+    assumptions = (
+        _IID,
+        "the first weights, the order and the learning rate were not chosen by looking at these rows",
+        "checked: the run ended separated, and a run on the s support rows alone leads to the same weights",
+    )
+    try:
+        trail = retrace(model, X, y)
+    except ValueError as error:
+        return ErrorBound(name, math.nan, words, assumptions, reason=str(error))
+    machines, n = len(trail.start), len(trail.examples.y)
+    support = np.unique(trail.trace.astype(np.intp) // machines)
+    s = len(support)
+    reason = None
+    if model.stop_reason_ != Stop.SEPARATED:
+        reason = f"the run did not end separated ({model.stop_reason_}), so training rows may be wrong"
+    elif model.keep != "last":
+        reason = f"it applies to the last weights of a run, not to keep={model.keep!r}"
+    elif trail.kept is not None:
+        reason = "held-out rows decided when to stop, so the run depends on them as well"
+    elif s == n:
+        reason = "every row had a mistake, so no row is left to test on"
+    elif not _retraces(model, trail.examples, support, trail.end):
+        reason = "a run on the support rows alone leads to other weights, as shuffling does: use shuffle=False"
+    if reason is not None:
+        return ErrorBound(name, math.nan, words, assumptions, reason=reason)
+    choices = math.lgamma(n + 1) - math.lgamma(s + 1) - math.lgamma(n - s + 1)
+    value = (choices + math.log(n / delta)) / (n - s) * _UP
+    return ErrorBound(name, value, f"{words}; here n = {n}, s = {s}", assumptions)
+
+
+def _retraces(model: Any, examples: Examples, support: Any, end: Floats) -> bool:
+    """Say whether a run on the support rows alone, as the model would make it, ends with the same weights."""
+    part = Examples(take(examples.rows, support), examples.y[support], examples.step[support])
+    d = end.shape[1] - 1
+    problem = Problem(model.classes_, [Batch(0, part, d, part.rows)], np.ones(len(model.classes_)))
+    parameters = replace(
+        model._parameters(model._seed), max_updates=model.mistakes_ + 1, max_iter=model.n_iter_ + 1, keep="last"
+    )
+    state = State(Weights.zero(len(end), d), Keeper())
+    if fit(problem, parameters, state, Hooks(evaluate=False)).run.mistakes != model.mistakes_:
+        return False
+    again = np.column_stack((state.weights.W, state.weights.b))
+    size = float(np.abs(end).max()) or 1.0
+    return bool(np.abs(again - end).max() <= 1e-9 * size)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Margin
+
+
+def _margin(model: Any, X: Any, y: Any, delta: float, radius: float | None) -> ErrorBound:
+    """Return the margin bound at its best ρ; it holds for all ρ at once, so that choosing one is free."""
+    name = "margin"
+    words = (
+        "share of rows short of margin ρ (ramp loss) + 4 r/(ρ√n) + √(ln log₂(2r/ρ)/n) + √(ln(2/δ)/(2n)), "
+        "least over all ρ up to r"
+    )
+    known = "r was known before the rows were seen" if radius is not None else (
+        "no row is ever longer than the longest training row (give radius= if a bound is known)"
+    )  # fmt: skip
+    assumptions = (_IID, known)
+    if not hasattr(model, "coef_") or getattr(model, "keep", "last") == "vote":
+        return ErrorBound(name, math.nan, words, assumptions, reason="the model does not predict with a single plane")
+    if len(model.coef_) > 1:
+        return ErrorBound(name, math.nan, words, assumptions, reason="it needs two classes")
+    X = matrix_for(model, X)
+    labels = class_codes(class_labels(y), model.classes_)
+    check_same_length(X, labels)
+    rows = to_rows(X)
+    data = as_examples(rows, labels, 1, np.ones(len(labels)))
+    offset = bool(model.fit_intercept)
+    size = math.sqrt(float(np.square(model.coef_).sum() + np.square(model.intercept_).sum() * offset))
+    longest = math.sqrt(float(squared_norms(rows).max())) * _UP
+    if radius is not None and longest > radius * (1 + 1e-9):
+        raise ValueError(f"a row has norm {longest:.6g}, more than the given radius of {radius:.6g}")
+    r = math.hypot(longest if radius is None else radius, 1.0 if offset else 0.0)
+    if size == 0 or r == 0:
+        return ErrorBound(name, math.nan, words, assumptions, reason="there is no plane: w = 0")
+    distances = separations(data, model.coef_, model.intercept_) / size
+    n = len(distances)
+    rho = r * np.geomspace(1e-4, 1.0, 400)
+    short = np.array([np.clip(1 - distances / each, 0.0, 1.0).mean() for each in rho])
+    values = short + 4 * r / (rho * math.sqrt(n)) + np.sqrt(np.maximum(np.log(np.log2(2 * r / rho)), 0.0) / n)
+    values += math.sqrt(math.log(2 / delta) / (2 * n))
+    best = int(values.argmin())
+    words = f"{words}; here n = {n}, r = {r:.4g}, ρ = {rho[best]:.4g}, of which the loss is {short[best]:.4g}"
+    return ErrorBound(name, float(values[best]) * _UP, words, assumptions)

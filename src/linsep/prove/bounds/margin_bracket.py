@@ -1,0 +1,266 @@
+"""Bounds on the largest margin that stay valid under rounding.
+
+Below: a plane in doubles is an exact object, and so is its margin. A pass in doubles with an error bound known in
+advance settles which rows can be the nearest; those few are computed in integers where the bound is too coarse.
+Above: multipliers on a grid of powers of two are integers, so ``‖Σ λ z‖ / Σ λ`` is the root of a fraction.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from operator import mul
+from typing import Any
+
+import numpy as np
+
+from linsep.clock import Clock
+from linsep.problem import Array, Dense, Floats, Rows, mantissas, take
+from linsep.prove.bounds.margin_rows import Hull
+
+GRID = 2**53  # multipliers are whole multiples of 1/GRID
+_UNIT = 2.0**-53  # relative error of one operation
+_TINY = 2.0**-1074  # absolute error of one product that underflows
+_EXACT_ROWS = 4096  # rows computed in integers before the coarse bound is taken as it is
+
+
+def integers(values: Array) -> tuple[Any, int]:
+    """Return whole numbers and an exponent, ``values = numbers * 2**exponent`` exactly, as an array of Python ints."""
+    if values.dtype.kind in "iub":
+        return values.astype(object), 0
+    numbers, exponent = mantissas(values)
+    lowest = int(exponent[numbers != 0].min(initial=2000))
+    shift = np.where(numbers != 0, exponent - lowest, 0)
+    return numbers.astype(object) << shift.astype(object), lowest
+
+
+def root(square: Fraction, *, up: bool) -> float:
+    """Return a double next to the square root of a fraction, on the side asked for."""
+    if square == 0:
+        return 0.0
+    # scale by a power of four so that the whole part of the root has more than 64 bits
+    shift = 70 - (square.numerator.bit_length() - square.denominator.bit_length()) // 2
+    scaled = square.numerator << max(0, 2 * shift), square.denominator << max(0, -2 * shift)
+    whole = math.isqrt(scaled[0] // scaled[1]) + up
+    return rounded(Fraction(whole) / Fraction(2) ** shift, up=up)
+
+
+def rounded(value: Fraction, *, up: bool) -> float:
+    """Return the double next to a fraction on the side asked for."""
+    try:
+        near = float(value)
+    except OverflowError:
+        near = math.inf if value > 0 else -math.inf
+    if math.isinf(near) or (Fraction(near) < value if up else Fraction(near) > value):
+        towards = math.inf if up else -math.inf
+        return near if near == towards else math.nextafter(near, towards)
+    return near
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Below
+
+
+def lower(hull: Hull, W: Floats, b: Floats, norms: Floats, target: float, clock: Clock) -> float:
+    """Return a lower bound on the margin of the plane: good to ``target`` if doubles are, else by way of integers."""
+    square = _squared(W) + (_squared(b) if hull.form == "augmented" else 0)
+    sure = hull.heights(W, b).values
+    with np.errstate(over="ignore", invalid="ignore"):
+        sure -= _errors(hull, W, b, norms)
+    sure[~np.isfinite(sure)] = -np.inf
+    least = float(sure.min())
+    if least <= 0 or least < target * root(square, up=True):
+        value = _least_exactly(hull, W, b, sure, clock)
+    else:
+        value = Fraction(least)
+    if value <= 0:
+        return -root(value * value / square, up=True)
+    return root(value * value / square, up=False)
+
+
+def lower_exactly(hull: Hull, W: Array, b: Array, clock: Clock) -> tuple[Array, float]:
+    """Return the offsets of a plane of fractions, moved to the middle where they may be, and a bound on its margin."""
+    everyone = np.arange(len(hull.data.y))
+    if hull.form == "affine" and hull.blocks == 1:
+        numbers, common = _over_common(np.column_stack((W, [Fraction(0)])))
+        heights = [score[0] / common for score in _exact_scores(hull, numbers, 0, everyone, clock)]
+        above = min(h for h, c in zip(heights, hull.data.y.tolist(), strict=True) if c == 1)
+        below = max(h for h, c in zip(heights, hull.data.y.tolist(), strict=True) if c == 0)
+        b = np.array([-(above + below) / 2], dtype=object)
+    numbers, _ = _over_common(np.column_stack((W, b)))
+    least = _least_of(hull, numbers, 0, everyone, clock)
+    square = sum(int(v) * int(v) for v in (numbers if hull.form == "augmented" else numbers[:, :-1]).ravel())
+    return b, root(least * least / square, up=False) if least > 0 else -root(least * least / square, up=True)
+
+
+def _over_common(table: Array) -> tuple[Array, int]:
+    """Return fractions times their common denominator, and it."""
+    common = math.lcm(*(value.denominator for value in table.ravel()))
+    numbers = np.array([int(value * common) for value in table.ravel()], dtype=object)
+    return numbers.reshape(table.shape), common
+
+
+def _least_of(hull: Hull, numbers: Any, exponent: int, which: Array, clock: Clock) -> Fraction:
+    """Return the least height of some rows under integer weights, times a power of two, in exact arithmetic."""
+    values: list[Fraction] = []
+    scores = _exact_scores(hull, numbers, exponent, which, clock)
+    for score, own in zip(scores, hull.data.y[which].tolist(), strict=True):
+        if hull.blocks == 1:
+            values.append((2 * own - 1) * score[0])
+        else:
+            values.append(score[own] - max(s for c, s in enumerate(score) if c != own))
+    return min(values)
+
+
+def _errors(hull: Hull, W: Floats, b: Floats, norms: Floats) -> Floats:
+    """Bound the rounding of every height (Higham 2002, section 3.1): n u Σ|w_j x_j|, and Σ|w_j x_j| <= ‖w‖‖x‖."""
+    terms = hull.data.n_features if isinstance(hull.rows, Dense) else int(np.diff(hull.rows.indptr).max(initial=0))
+    scale = float(np.abs(W).max(initial=0.0)) or 1.0
+    largest = scale * float(np.sqrt(np.square(W / scale).sum(axis=1)).max())
+    bounds: Floats = largest * norms
+    bounds += float(np.abs(b).max())
+    bounds *= (terms + 8) * _UNIT * (1 + 1e-6) * (2 if hull.blocks > 1 else 1)
+    bounds += 2 * (terms + 8) * _TINY
+    return bounds
+
+
+def _least_exactly(hull: Hull, W: Floats, b: Floats, sure: Floats, clock: Clock) -> Fraction:
+    """Return the least height in exact arithmetic, looking at rows while their bound lies below what was found."""
+    order = np.argsort(sure)
+    numbers, exponent = integers(np.concatenate((W, b[:, None]), axis=1))
+    least: Fraction | None = None
+    looked = 0
+    for start in range(0, len(order), 64):
+        block = order[start : start + 64]
+        if least is not None and (Fraction(float(sure[block[0]])) if sure[block[0]] > -np.inf else least) >= least:
+            break
+        if looked >= _EXACT_ROWS:
+            bound = float(sure[block[0]])
+            return min(least or Fraction(0), Fraction(bound) if math.isfinite(bound) else -_reach(hull, W, b))
+        value = _least_of(hull, numbers, exponent, block, clock)
+        least = value if least is None else min(least, value)
+        looked += len(block)
+    assert least is not None
+    return least
+
+
+def _reach(hull: Hull, W: Floats, b: Floats) -> Fraction:
+    """Return more than any height can be, for rows that no pass in doubles can bound."""
+    top = Fraction(float(np.abs(hull.rows.data).max(initial=0))) * hull.data.n_features
+    return 2 * (top * Fraction(float(np.abs(W).max())) + Fraction(float(np.abs(b).max())))
+
+
+def _exact_scores(hull: Hull, numbers: Any, exponent: int, which: Array, clock: Clock) -> list[list[Fraction]]:
+    """Return the scores of some rows in exact arithmetic, one per weight vector."""
+    part = take(hull.rows, which)
+    values, power = integers(part.data)
+    scale, one = Fraction(2) ** (power + exponent), Fraction(2) ** exponent
+    found = []
+    for k in range(len(which)):
+        clock.check()
+        row, columns = _row(part, values, k)
+        found.append([sum(map(mul, w[:-1][columns], row)) * scale + w[-1] * one for w in numbers])
+    return found
+
+
+def _row(rows: Rows, values: Any, k: int) -> tuple[Any, Any]:
+    """Return the whole numbers of row ``k`` and the columns they stand in."""
+    if isinstance(rows, Dense):
+        return values[k], slice(None)
+    span = slice(int(rows.indptr[k]), int(rows.indptr[k + 1]))
+    return values[span], rows.indices[span].astype(np.intp)
+
+
+def _squared(values: Floats) -> Fraction:
+    """Return the exact sum of squares."""
+    numbers, exponent = integers(values.ravel())
+    return Fraction(sum(a * a for a in numbers)) * Fraction(4) ** exponent
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Above
+
+
+def upper(hull: Hull, pairs: Array, multipliers: Any, clock: Clock) -> float:
+    """Bound the largest margin from above: ``‖Σ λ z‖ / Σ λ`` for whole-number multipliers, in exact arithmetic.
+
+    Infinite if some multiplier is negative, which bounds nothing.
+    """
+    if min(multipliers) < 0:
+        return math.inf
+    part = take(hull.rows, pairs // hull.data.classes)
+    values, power = integers(part.data)
+    marks = hull.marks(pairs)
+    total = np.zeros((hull.blocks, hull.data.n_features), dtype=object)
+    for k, a in enumerate(multipliers):
+        clock.check()
+        row, columns = _row(part, values, k)
+        for c in np.flatnonzero(marks[k]):
+            total[c, columns] += (int(a) * int(marks[k, c])) * row
+    square = Fraction(sum(t * t for t in total.ravel())) * Fraction(4) ** power
+    offsets = [sum(int(a) * int(m) for a, m in zip(multipliers, marks[:, c], strict=True)) for c in range(hull.blocks)]
+    if hull.form == "augmented":
+        square += sum(o * o for o in offsets)
+    elif hull.form == "affine" and any(offsets):
+        raise AssertionError("multipliers of the affine form must balance exactly")
+    return root(square / Fraction(sum(map(int, multipliers))) ** 2, up=True)
+
+
+def on_grid(hull: Hull, pairs: Array, multipliers: Floats) -> Any:
+    """Round multipliers to whole multiples of 1/GRID, not negative, balanced exactly where the form asks for it."""
+    a = np.rint(np.maximum(multipliers, 0.0) / multipliers.sum() * GRID).astype(np.int64).astype(object)
+    if hull.form != "affine":
+        a[a.argmax()] += GRID - sum(a)
+        return a
+    if hull.blocks == 1:
+        positive = hull.data.y[pairs // 2] > 0
+        for side in (np.flatnonzero(positive), np.flatnonzero(~positive)):
+            share = sum(a[side])
+            if share:
+                a[side] = [int(v) * (GRID // 2) // int(share) for v in a[side]]
+                a[side[a[side].argmax()]] += GRID // 2 - sum(a[side])
+        return a
+    a = _circulation(hull, pairs, a)
+    total = sum(a)  # no longer GRID: scale back, after which there is next to nothing to balance
+    return _circulation(hull, pairs, np.array([int(v) * GRID // total for v in a], dtype=object))
+
+
+def _circulation(hull: Hull, pairs: Array, a: Any) -> Any:
+    """Balance what flows into and out of every class along a spanning forest of the pairs of classes in use.
+
+    Item (class, rival) with multiplier a is a flow of a from the rival to the class; offsets drop out of the bound when
+    the flow is a circulation.
+    """
+    own, rival = hull.data.y[pairs // hull.data.classes], pairs % hull.blocks
+    excess = hull.marks(pairs).astype(object).T @ a  # (classes,)
+    strongest: dict[tuple[int, int], int] = {}
+    for k in np.argsort(a.astype(np.float64)):
+        strongest[min(own[k], rival[k]), max(own[k], rival[k])] = int(k)
+    # a forest by way of the strongest pairs first; leaves pass their excess on towards the root
+    neighbors: dict[int, list[tuple[int, int]]] = {c: [] for c in range(hull.blocks)}
+    parent = list(range(hull.blocks))
+
+    def find(c: int) -> int:
+        while parent[c] != c:
+            c = parent[c]
+        return c
+
+    for (c, e), k in sorted(strongest.items(), key=lambda pair: -a[pair[1]]):
+        if find(c) != find(e):
+            parent[find(c)] = find(e)
+            neighbors[c].append((e, k))
+            neighbors[e].append((c, k))
+    leaves = [c for c in neighbors if len(neighbors[c]) == 1]
+    while leaves:
+        c = leaves.pop()
+        if not neighbors[c]:
+            continue
+        e, k = neighbors[c].pop()
+        neighbors[e].remove((c, k))
+        change = -excess[c] if own[k] == c else excess[c]
+        a[k] += change
+        excess[e] += excess[c]
+        excess[c] = 0
+        if len(neighbors[e]) == 1:
+            leaves.append(e)
+    return a

@@ -1,0 +1,249 @@
+"""The fast check of a fewest-errors certificate, in exact signs and integers.
+
+The same claims as in ``plain_fewest``, on the data as they are stored: compiled exact signs for the plane, and rows
+turned into integers once for all refutations that use them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from flint import fmpz_mat
+
+from linsep.problem import Array
+from linsep.prove.check.exact_signs import Row, difference, exact_rows, signs
+from linsep.prove.claims import Data, Separator
+
+Claim = Any  # a Fewest: lower, upper, rows, plane, weights, certificate
+
+
+def holds(claim: Claim, data: Data, weights: Array) -> bool:
+    """Return whether a claim about the fewest errors holds for these data."""
+    if not 0 <= claim.lower <= claim.upper or len(weights) != len(data.y) or (weights < 0).any():
+        return False
+    return upper_holds(claim.plane, claim.rows, claim.upper, data, weights) and lower_holds(
+        claim.certificate, claim.lower, data, weights
+    )
+
+
+def upper_holds(plane: Separator, rows: Array, upper: int, data: Data, weights: Array) -> bool:
+    """Return whether a plane has all rows right but those listed, and they weigh ``upper``."""
+    W, b = plane.per_class()
+    if W.shape != (data.classes, data.n_features) or b.shape != (data.classes,) or (b.any() and not data.offset):
+        return False
+    if W.dtype != object and not (np.isfinite(W).all() and np.isfinite(b).all()):
+        return False
+    if len(rows) and not (rows.min() >= 0 and rows.max() < len(data.y) and len(np.unique(rows)) == len(rows)):
+        return False
+    listed = np.zeros(len(data.y), dtype=bool)
+    listed[rows] = True
+    full: Any = np.column_stack((W, b))
+    for own in range(data.classes):
+        for rival in range(data.classes):
+            which = np.flatnonzero((data.y == own) & ~listed & (weights > 0))
+            if own != rival and len(which) and signs(data.rows, which, difference(full[own], full[rival])).min() < 1:
+                return False
+    return int(weights[rows].sum()) == upper
+
+
+def lower_holds(proof: Any, lower: int, data: Data, weights: Array, right: tuple[int, ...] = ()) -> bool:
+    """Return whether the tree proves that every plane has rows of weight ``lower`` wrong.
+
+    With ``right``: every plane that has these rows right.
+    """
+    try:
+        tables = _Tables(proof, data, weights)
+        K = frozenset(tables.group(i) for i in right)
+        return tables.cancel() and all(
+            tables.leaf(leaf, right_here, wrong, lower) for leaf, right_here, wrong in tables.leaves(proof.tree, K)
+        )
+    except (_Malformed, IndexError, TypeError, ValueError):
+        return False
+
+
+class _Malformed(Exception):  # noqa: N818 (it is an answer)
+    """The certificate is not one."""
+
+
+class _Tables:
+    """Refutations, the rows they use, and which rows are equal to those."""
+
+    def __init__(self, proof: Any, data: Data, weights: Array) -> None:
+        self.proof, self.data, self.weights = proof, data, weights
+        used = {i for each in proof.refutations for i in each.rows} | set(_split_rows(proof.tree))
+        if used and not (min(used) >= 0 and max(used) < len(data.y)):
+            raise _Malformed
+        self.rows = (
+            dict(
+                zip(
+                    sorted(used),
+                    exact_rows(data.rows, np.array(sorted(used), dtype=np.intp), data.offset_column),
+                    strict=True,
+                )
+            )
+            if used
+            else {}
+        )
+        self._groups()
+        self.sides = [self._sides(each) for each in proof.refutations]
+
+    def group(self, i: int) -> int:
+        """Return the group of equal rows of one class that a row is in."""
+        if i not in self.member:
+            (row,) = exact_rows(self.data.rows, np.array([i], dtype=np.intp), self.data.offset_column)
+            self.rows[i] = row
+            self._groups()
+        return self.member[i]
+
+    def _groups(self) -> None:
+        """Find all rows equal to those in use, and what they weigh together."""
+        data = self.data
+        first: dict[Any, int] = {}
+        self.member: dict[int, int] = {}
+        for i, row in self.rows.items():
+            self.member[i] = first.setdefault(_key(row, int(data.y[i])), i)
+        self.capacity = dict.fromkeys(first.values(), 0)
+        probe = np.random.default_rng(3).normal(size=data.n_features)
+        heights = _heights(data, probe)
+        known = np.sort(heights[list(self.rows)]) if self.rows else np.zeros(0)
+        at = np.minimum(np.searchsorted(known, heights), max(0, len(known) - 1))
+        alike = np.flatnonzero(known[at] == heights) if len(known) else np.zeros(0, dtype=np.intp)
+        for start in range(0, len(alike), 4096):
+            which = alike[start : start + 4096]
+            for i, row in zip(which.tolist(), exact_rows(data.rows, which, data.offset_column), strict=True):
+                g = first.get(_key(row, int(data.y[i])))
+                if g is not None:
+                    self.capacity[g] += int(self.weights[i])
+
+    def _sides(self, each: Any) -> tuple[frozenset[int], frozenset[int]]:
+        """Return the groups of positive and negative rows, having seen that a refutation is well formed."""
+        data = self.data
+        if not 0 < len(each.rows) == len(each.multipliers):
+            raise _Malformed
+        for i, rival, value in zip(each.rows, self._rivals(each), each.multipliers, strict=True):
+            if not (0 <= rival < data.classes and rival != data.y[i] and type(value) is int and value != 0):
+                raise _Malformed
+            if value < 0 and data.classes > 2:
+                raise _Malformed
+        pairs = list(zip(each.rows, each.multipliers, strict=True))
+        P = frozenset(self.member[i] for i, value in pairs if value > 0)
+        N = frozenset(self.member[i] for i, value in pairs if value < 0)
+        if not P or P & N:
+            raise _Malformed
+        return P, N
+
+    def _rivals(self, each: Any) -> Any:
+        """Return the classes that rows are told from; of two classes it goes without saying."""
+        if self.data.classes > 2:
+            return each.rivals
+        return (1 - self.data.y[list(each.rows)]).tolist()
+
+    def cancel(self) -> bool:
+        """Return whether every refutation cancels."""
+        return all(self._cancels(each) for each in self.proof.refutations)
+
+    def _cancels(self, each: Any) -> bool:
+        data = self.data
+        block = data.n_features + data.offset
+        lowest = min(self.rows[i].shift for i in each.rows)
+        for c in range(1, data.classes):
+            members, factors = [], []
+            for i, rival, value in zip(each.rows, self._rivals(each), each.multipliers, strict=True):
+                sign = int(data.y[i] == c) - int(rival == c)
+                if sign:
+                    members.append(self.rows[i])
+                    factors.append(sign * value << (self.rows[i].shift - lowest))
+            if members and any(_combined(members, factors, block)):
+                return False
+        return True
+
+    def leaves(self, tree: Any, K: frozenset[int]) -> Any:
+        """Yield every leaf with the groups held right and wrong on the way to it."""
+        stack = [(tree, K, frozenset[int]())]
+        while stack:
+            here, right, wrong = stack.pop()
+            if isinstance(here, list) and here and type(here[0]) is int:
+                if len(here) != 3:
+                    raise _Malformed
+                g = self.group(here[0])
+                if g in right or g in wrong:
+                    raise _Malformed
+                stack += [(here[1], right | {g}, wrong), (here[2], right, wrong | {g})]
+            else:
+                yield here, right, wrong
+
+    def leaf(self, leaf: Any, K: frozenset[int], R: frozenset[int], lower: int) -> bool:
+        """Return whether no case is left in a leaf, or its packing reaches the bound."""
+        if type(leaf) is int:
+            P, N = self._side(leaf)
+            return N <= R and P <= K
+        bits = self.proof.bits
+        used = [pair for pair in self.proof.common if self._usable(pair[0], K, R)]
+        load: dict[int, int] = {}
+        total = sum(self.capacity[g] for g in R) << bits
+        for k, units in [*used, *leaf]:
+            if not self._usable(k, K, R) or type(units) is not int or units < 0:
+                return False
+            total += units
+            for g in self._side(k)[0] - K:
+                load[g] = load.get(g, 0) + units
+        return total > (lower - 1) << bits and all(units <= self.capacity[g] << bits for g, units in load.items())
+
+    def _side(self, k: int) -> tuple[frozenset[int], frozenset[int]]:
+        if type(k) is not int or not 0 <= k < len(self.sides):
+            raise _Malformed
+        return self.sides[k]
+
+    def _usable(self, k: int, K: frozenset[int], R: frozenset[int]) -> bool:
+        P, N = self._side(k)
+        return N <= R and not P & R and bool(P - K)
+
+
+def _combined(rows: list[Row], factors: list[int], block: int) -> list[Any]:
+    """Return the sums of integer rows times factors."""
+    if all(len(row.columns) == block for row in rows):
+        total = fmpz_mat(1, len(rows), factors) * fmpz_mat([row.values for row in rows])
+        return list(total.entries())
+    sums: dict[int, int] = {}
+    for row, factor in zip(rows, factors, strict=True):
+        for j, value in zip(row.columns, row.values, strict=True):
+            sums[j] = sums.get(j, 0) + factor * value
+    return list(sums.values())
+
+
+def _key(row: Row, label: int) -> Any:
+    """Return the same for equal rows of one class, however zeros are stored."""
+    while_zero = [(j, value) for j, value in zip(row.columns, row.values, strict=True) if value]
+    shift = row.shift
+    if while_zero:
+        low = min((value & -value).bit_length() - 1 for _, value in while_zero)
+        while_zero = [(j, value >> low) for j, value in while_zero]
+        shift += low
+    return label, shift if while_zero else 0, tuple(while_zero)
+
+
+def _heights(data: Data, probe: Array) -> Array:
+    """Return a number for every row that is the same for equal rows."""
+    from linsep.problem import Dense
+
+    if isinstance(data.rows, Dense):
+        heights = np.zeros(len(data.y))
+        for j in range(data.n_features):  # column by column: the same order of operations for every row
+            heights += data.rows.data[:, j] * probe[j]
+        return heights
+    total = np.zeros(len(data.y))
+    lengths: Array = np.diff(data.rows.indptr.astype(np.int64))
+    np.add.at(total, np.repeat(np.arange(len(data.y)), lengths), data.rows.data * probe[data.rows.indices])
+    return total
+
+
+def _split_rows(tree: Any) -> list[int]:
+    """Return the rows that a tree splits on."""
+    found, stack = [], [tree]
+    while stack:
+        here = stack.pop()
+        if isinstance(here, list) and here and type(here[0]) is int:
+            found.append(here[0])
+            stack += here[1:]
+    return found

@@ -1,0 +1,278 @@
+"""Exact signs of ``w·x + b``: floats with error bounds first, integers where they leave a doubt.
+
+The fast check of proofs and the search both use this file; the plain check (``plain``) does not.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from operator import mul
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linsep.compiling import compiled
+from linsep.data.threads import in_parallel
+from linsep.problem import Array, Dense, Rows, count, take
+from linsep.prove.check.limbs import integer_cells, sum_signs
+
+_FEW = 8  # rows that are summed up one by one
+Exact = Callable[[int], list[int]]  # number of a row -> its values and the 1 of the offset, times a positive number
+
+
+class Row(NamedTuple):
+    """A row in integers: ``values[k] * 2**shift`` in column ``columns[k]``, the offset's 1 being the last column."""
+
+    columns: list[int]
+    values: list[int]
+    shift: int
+
+
+def exact_rows(rows: Rows, which: Array, offset_column: int | None) -> list[Row]:
+    """Return some rows in integers, with a 1 in column ``offset_column`` if there is one."""
+    last = [] if offset_column is None else [offset_column]
+    if isinstance(rows, Dense):
+        cells, d = rows.data[which].ravel(), rows.data.shape[1]
+        columns = [[*range(d), *last]] * len(which)
+        edges = [d * k for k in range(len(which) + 1)]
+    else:
+        spans = [slice(int(rows.indptr[i]), int(rows.indptr[i + 1])) for i in which.tolist()]
+        cells = np.concatenate([rows.data[span] for span in spans])
+        columns = [[*rows.indices[span].tolist(), *last] for span in spans]
+        edges = np.cumsum([0, *(span.stop - span.start for span in spans)]).tolist()
+    whole, places = cells, np.zeros(0, dtype=np.int32)
+    if cells.dtype.kind == "f":
+        if not np.isfinite(cells).all():
+            k = int(np.flatnonzero(~np.isfinite(cells))[0])
+            row = int(np.searchsorted(edges, k, side="right")) - 1
+            raise ValueError(f"X contains NaN or infinity at row {which[row]}, column {columns[row][k - edges[row]]}")
+        mantissas, exponents = np.frexp(cells.astype(np.float64))
+        whole = (mantissas * 2.0**53).astype(np.int64)
+        places = np.where(mantissas == 0, 1100, exponents - 53)  # zeros have no say in the shift
+    found = []
+    for k, (start, stop) in enumerate(itertools.pairwise(edges)):
+        values, shift = whole[start:stop], 0
+        if len(places):
+            shift = int(places[start:stop].min(initial=0 if last else 1100))
+            up = places[start:stop] - shift
+            values = values << up if up.max(initial=0) <= 10 else values.astype(object) << up  # into 63 bits, or more
+        found.append(Row(columns[k], [*values.tolist(), *(1 << -shift for _ in last)], shift))
+    return found
+
+
+def difference(u: Array, v: Array) -> Array:
+    """Return ``u - v`` without rounding: floats where that is possible, else fractions."""
+    if u.dtype != object and v.dtype != object:
+        with np.errstate(over="ignore", invalid="ignore"):
+            gap = u - v
+            part = gap - u  # Knuth's two-sum: the rounding error of u - v is exactly (u - (gap - part)) - (v + part)
+            if np.isfinite(gap).all() and not ((u - (gap - part)) - (v + part)).any():
+                return gap
+    return np.array([Fraction(a) - Fraction(c) for a, c in zip(u.tolist(), v.tolist(), strict=True)], dtype=object)
+
+
+def signs(rows: Rows, which: Array, w: Array, exact: Exact | None = None) -> Array:
+    """Return the exact signs of ``w·(x_i, 1)`` for the rows asked, as int8.
+
+    Floats settle nearly all: a sum whose rounding errors are bounded by less than its size has the right sign. The
+    few in doubt are summed again with the rounding errors kept, and what is still in doubt in integers. With
+    ``exact``, the rows are the doubles nearest to numbers that it knows, which is within the bound too.
+    """
+    whole = [] if w.dtype != object else _integers(w)
+    nearest, faithful = _floats(w, whole)
+    dense = isinstance(rows, Dense)
+    first_look: Any = _filter_dense if dense else _filter_sparse
+    second_look: Any = _exact_dense if dense else _exact_sparse
+    limit = math.inf if rows.data.dtype.kind == "f" else 2.0**53
+    sides = np.full(len(which), _DOUBT, dtype=np.int8)
+
+    def settle(start: int, stop: int) -> None:
+        chunk, side = which[start:stop], sides[start:stop]
+        if nearest is not None:
+            part, places = rows, chunk.astype(np.uint64)
+            if dense and not rows.data.flags.c_contiguous:
+                part, places = take(rows, chunk), np.arange(len(chunk), dtype=np.uint64)
+            first_look(*part, places, nearest, side)
+            doubt = np.flatnonzero(side == 0)
+            side[doubt] = _DOUBT
+            if faithful and exact is None and len(doubt):
+                again = side[doubt]
+                second_look(*part, places[doubt], nearest, limit, again)
+                side[doubt] = again
+        doubt = np.flatnonzero(side == _DOUBT)
+        v = whole or (_integers(w) if len(doubt) else [])
+        if dense and exact is None and len(doubt) > _FEW and np.isfinite(rows.data[chunk[doubt]]).all():
+            table, fits = integer_cells(rows.data[chunk[doubt]], constant=True)
+            side[doubt[fits]] = sum_signs(table[fits], v)
+            doubt = doubt[~fits]
+        for k in doubt.tolist():
+            if exact is None:
+                (row,) = exact_rows(rows, chunk[k : k + 1], len(w) - 1)
+                total = sum(value * v[j] for j, value in zip(row.columns, row.values, strict=True))
+            else:
+                total = sum(map(mul, exact(int(chunk[k])), v))
+            side[k] = (total > 0) - (total < 0)
+
+    in_parallel(settle, len(which), len(w) if dense else len(rows.data) // max(1, count(rows)) + 1)
+    return sides
+
+
+def _integers(w: Array) -> list[int]:
+    """Return ``w`` times a positive number, in integers."""
+    ratios = [value.as_integer_ratio() for value in w.tolist()]
+    common = math.lcm(*(denominator for _, denominator in ratios))
+    return [numerator * (common // denominator) for numerator, denominator in ratios]
+
+
+def _floats(w: Array, whole: list[int]) -> tuple[Array | None, bool]:
+    """Return ``w`` times a positive number, each entry rounded to the nearest float, and whether none had to be.
+
+    None if an entry is out of the range in which rounding changes it by at most a factor ``1 ± 2**-53``.
+    """
+    if w.dtype != object:
+        return w.astype(np.float64), True
+    unit = 1 << max(abs(value) for value in whole).bit_length()
+    nearest = [value / unit for value in whole]
+    if any(value and abs(near) < 2.0**-1000 for value, near in zip(whole, nearest, strict=True)):
+        return None, False
+    return np.array(nearest), all(Fraction(near) * unit == value for value, near in zip(whole, nearest, strict=True))
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Floats with a bound on their error
+#
+# Let u = 2**-53 and e = 2**-1074. A product is off by u times itself plus e/2 (underflow), an entry of w or an integer
+# cell by u times itself (conversion), a sum by u times itself. However the m products and the offset are added up, with
+# or without fused operations, the result is off by at most k A + m e, where A is the sum of absolute values and
+# k = (1 + u)**(m + 4) - 1 (Higham 2002, section 3.1); the computed A is too small by no more than that. For m < 2**40
+# the bound 1.01 (m + 8) u A + 2**-1000 with the computed A covers it, its own rounding included (a term nearer to m e
+# would be subnormal, which the processor is slow to add). If anything overflowed or is NaN, the comparison fails and
+# the row stays in doubt.
+
+_DOUBT = 2
+_any_order = compiled(error_model="numpy", fastmath={"reassoc", "contract"})
+_in_order = compiled(error_model="numpy")
+
+
+@_any_order
+def _settle(s, a, terms):
+    """Return the sign of a sum ``s`` of products whose absolute values add up to ``a``, or 0 for doubt."""
+    error = (terms + 8) * (1.01 * 2.0**-53) * a + 2.0**-1000
+    return np.int8(s > error) - np.int8(s < -error)  # signs alternate: a branch would be mispredicted
+
+
+@_any_order
+def _filter_dense(data, which, w, side):
+    d = data.shape[1]
+    for k in range(which.size):
+        x = data[which[k]]
+        s = 0.0
+        a = 0.0
+        for j in range(d):
+            product = x[j] * w[j]
+            s += product
+            a += abs(product)
+        side[k] = _settle(s + w[d], a + abs(w[d]), d)
+
+
+@_any_order
+def _filter_sparse(data, indices, indptr, which, w, side):
+    one = np.uint64(1)
+    d = w.size - 1
+    for k in range(which.size):
+        p = np.uint64(indptr[which[k]])
+        end = np.uint64(indptr[which[k] + one])
+        terms = end - p
+        s = 0.0
+        a = 0.0
+        while p < end:
+            product = data[p] * w[indices[p]]
+            s += product
+            a += abs(product)
+            p += one
+        side[k] = _settle(s + w[d], a + abs(w[d]), float(terms))
+
+
+# The second look keeps every rounding error: two-product by Dekker's splitting and two-sum by Knuth (Ogita, Rump &
+# Oishi 2005, algorithm 5.3). If all errors are zero the sum is exact, and its sign too, be it zero. Otherwise the sum
+# plus the summed errors is off by at most 2 m (m + 1) u² A (1 + small). All this holds while nothing under- or
+# overflows: cells and weights of ordinary size only, integers up to 2**53 only.
+
+_LARGE, _SMALL = 2.0**400, 2.0**-400
+
+
+@_in_order
+def _add_product(x, v, state):
+    """Add ``x v`` to the sum state[0], its rounding errors to state[1], its size to state[2]; note what went wrong."""
+    if x == 0.0 or v == 0.0:
+        return
+    if not (_SMALL < abs(x) < _LARGE and _SMALL < abs(v) < _LARGE):
+        state[3] = 1.0
+        return
+    product = x * v
+    t = 134217729.0 * x
+    x_high = t - (t - x)
+    x_low = x - x_high
+    t = 134217729.0 * v
+    v_high = t - (t - v)
+    v_low = v - v_high
+    product_error = x_low * v_low - (((product - x_high * v_high) - x_low * v_high) - x_high * v_low)
+    s = state[0]
+    total = s + product
+    part = total - s
+    sum_error = (s - (total - part)) + (product - part)
+    state[0] = total
+    state[1] += product_error + sum_error
+    state[2] += abs(product)
+    if product_error != 0.0 or sum_error != 0.0:
+        state[4] = 1.0
+
+
+@_in_order
+def _settle_again(state, terms):
+    """Return the sign of the sum that ``state`` holds, or doubt."""
+    if state[3] != 0.0:
+        return _DOUBT
+    if state[4] == 0.0:
+        return 1 if state[0] > 0.0 else (-1 if state[0] < 0.0 else 0)
+    error = 2.1 * (terms + 2.0) * (terms + 2.0) * 2.0**-106 * state[2]
+    s = state[0] + state[1]
+    return 1 if s > error else (-1 if s < -error else _DOUBT)
+
+
+@_in_order
+def _exact_dense(data, which, w, limit, side):
+    d = data.shape[1]
+    state = np.empty(5)
+    for k in range(which.size):
+        i = which[k]
+        state[:] = 0.0
+        for j in range(d):
+            x = float(data[i, j])
+            if not abs(x) < limit:  # too long an integer, or not finite
+                state[3] = 1.0
+            _add_product(x, w[j], state)
+        _add_product(1.0, w[d], state)
+        side[k] = _settle_again(state, float(d + 1))
+
+
+@_in_order
+def _exact_sparse(data, indices, indptr, which, w, limit, side):
+    one = np.uint64(1)
+    state = np.empty(5)
+    for k in range(which.size):
+        p = np.uint64(indptr[which[k]])
+        end = np.uint64(indptr[which[k] + one])
+        terms = float(end - p + one)
+        state[:] = 0.0
+        while p < end:
+            x = float(data[p])
+            if not abs(x) < limit:  # too long an integer, or not finite
+                state[3] = 1.0
+            _add_product(x, w[indices[p]], state)
+            p += one
+        _add_product(1.0, w[w.size - 1], state)
+        side[k] = _settle_again(state, terms)

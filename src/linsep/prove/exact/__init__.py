@@ -1,0 +1,1 @@
+"""Exact numbers: tables read without rounding, exact linear algebra, fingerprints."""

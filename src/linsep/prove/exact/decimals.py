@@ -1,0 +1,97 @@
+"""Converts floats to the decimals nearest to them, as integers scaled by powers of ten."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from linsep.compiling import compiled
+from linsep.data.scratch import scratch
+from linsep.data.threads import in_parallel
+from linsep.problem import Array, Floats
+
+_DIGITS = 10.0**15  # two decimals of 15 digits never read back as the same float
+_POWERS = np.array([float(10**k) for k in range(23)])  # all that are floats
+_FIRST = 1 << 16  # cells that nearly always know how many places their columns have
+
+
+def as_decimals(cells: Array, columns: Array | None, d: int) -> tuple[Floats, Array] | None:
+    """Return floats as whole numbers, each column times a power of ten, and these powers; None beyond 15 digits.
+
+    A whole number below 10**15 divided by a power of ten up to 10**22 is rounded once, so that equality says that the
+    float is the one nearest to this decimal; there is no other of so few digits. ``cells`` are rows of ``d`` numbers,
+    or the values of sparse rows, which are in ``columns``.
+    """
+    table = np.ascontiguousarray(cells) if columns is None else cells[:, None]  # (n, d), or (values, 1)
+    n, width = table.shape
+    places, whole = np.zeros(d, dtype=np.int64), scratch(cells.shape, np.float64)
+    out = whole.reshape(table.shape)
+    first = max(1, _FIRST // max(1, width))
+    if not _settle(table[:first], _own(columns, 0, first), places):
+        return None
+    while True:
+        odd: list[tuple[int, int]] = []  # stretches that need more places
+
+        def work(start: int, stop: int, odd: list[tuple[int, int]] = odd) -> None:
+            if odd:
+                return
+            unit = _POWERS[places]
+            if columns is None:
+                right = _dense_wholes(table[start:stop], unit, out[start:stop])
+            else:
+                right = _sparse_wholes(cells[start:stop], columns[start:stop], unit, whole[start:stop])
+            if not right:
+                odd.append((start, stop))
+
+        in_parallel(work, n, width)
+        if not odd:
+            return whole, places
+        for start, stop in odd:
+            if not _settle(table[start:stop], _own(columns, start, stop), places):
+                return None
+
+
+def _own(columns: Array | None, start: int, stop: int) -> Array:
+    """Return the columns of some values, none for those of dense rows."""
+    return np.empty(0, np.uint32) if columns is None else columns[start:stop]
+
+
+@compiled(error_model="numpy")
+def _settle(cells, columns, places):
+    """Raise the powers of ten until all cells are whole with them; say whether that can be done."""
+    for i in range(cells.shape[0]):
+        for k in range(cells.shape[1]):
+            j = np.int64(columns[i]) if columns.size else k
+            x = float(cells[i, k])
+            while True:
+                whole = np.rint(x * _POWERS[places[j]])
+                if not abs(whole) < _DIGITS:
+                    return False
+                if whole / _POWERS[places[j]] == x:
+                    break
+                if places[j] == _POWERS.size - 1:
+                    return False
+                places[j] += 1
+    return True
+
+
+@compiled(error_model="numpy")
+def _dense_wholes(cells, unit, out):
+    """Write cells times their units; say whether all are whole numbers then."""
+    wrong = 0
+    for i in range(cells.shape[0]):
+        for j in range(cells.shape[1]):
+            whole = np.rint(cells[i, j] * unit[j])
+            wrong += (whole / unit[j] != cells[i, j]) | (not abs(whole) < _DIGITS)
+            out[i, j] = whole
+    return wrong == 0
+
+
+@compiled(error_model="numpy")
+def _sparse_wholes(cells, columns, unit, out):
+    """Write values times the units of their columns; say whether all are whole numbers then."""
+    wrong = 0
+    for p in range(cells.size):
+        whole = np.rint(cells[p] * unit[columns[p]])
+        wrong += (whole / unit[columns[p]] != cells[p]) | (not abs(whole) < _DIGITS)
+        out[p] = whole
+    return wrong == 0

@@ -1,0 +1,188 @@
+"""Reads tables for exact verdicts: a number in a text is the decimal that it shows."""
+
+from __future__ import annotations
+
+import io
+import re
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from linsep.data.delimited import DelimitedSource
+from linsep.data.labels import class_codes
+from linsep.data.layout import CATEGORY, NUMBER, TEXT, WORD, Layout, is_numeric
+from linsep.data.matrices import to_rows
+from linsep.data.read_ahead import ahead
+from linsep.data.source import Source
+from linsep.errors import DataError
+from linsep.problem import Array
+from linsep.prove.check import linsep_check
+from linsep.prove.claims import Verdict
+from linsep.prove.exact.fingerprints import Fingerprint
+from linsep.prove.exact.given_numbers import BINARY, DECIMAL
+
+_TEXT = ("csv", "libsvm")
+_LONG = re.compile(rb"[0-9][0-9.]{15,}(?:[eE][+-]?[0-9]+)?")  # 15 digits always come back from a double
+_PIECE = 1 << 22
+
+
+def default_values(source: Source) -> str:
+    """Return how numbers of a source are meant: as decimals in a text or in columns of decimals."""
+    decimals = any(pa.types.is_decimal(kind) for _, kind in _typed_columns(source))
+    return DECIMAL if source.options.format in _TEXT or decimals else BINARY
+
+
+def exact_table(source: Source, values: str) -> tuple[Any, Array]:
+    """Return all rows and labels of a source, the numbers as they are meant; refuse what would be rounded."""
+    X, y = source.to_arrays()
+    if y is None:
+        raise DataError(source.files[0].name, "there are no labels")
+    name = source.files[0].name
+    if source.options.format in _TEXT:
+        if values == DECIMAL and source.long_numbers and _has_long_numbers(source):
+            X = _from_text(source, X)
+        return X, y
+    columns = _typed_columns(source)
+    for column, kind in columns:
+        if pa.types.is_decimal(kind) and (values != DECIMAL or kind.precision > 15):
+            raise DataError(name, f"column {column!r} has decimals with more digits than doubles hold: leave it out")
+    large = {column for column, kind in columns if kind in (pa.int64(), pa.uint64())}
+    if large and X.dtype.kind == "f" and not hasattr(X, "indptr"):
+        for j in _large_columns(X):
+            if source.names is not None and source.names[j] in large:
+                raise DataError(
+                    name,
+                    f"column {source.names[j]!r} has whole numbers above 2^53, which doubles cannot hold beside "
+                    "columns of fractions: leave it out, or store all columns as integers",
+                )
+    return X, y
+
+
+def _large_columns(X: Array) -> list[int]:
+    """Return the columns with numbers that may have been rounded."""
+    step = max(1, _PIECE // max(1, X.shape[1] * 8))
+    found = np.zeros(X.shape[1], dtype=bool)
+    for start in range(0, len(X), step):
+        found |= (np.abs(X[start : start + step]) >= 2.0**53).any(axis=0)
+    return [int(j) for j in np.flatnonzero(found)]
+
+
+def _typed_columns(source: Source) -> list[tuple[str, Any]]:
+    """Return names and types of the columns of a Parquet or Arrow file that are numbers."""
+    if source.options.format not in ("parquet", "arrow") or source.layout is None:
+        return []
+    from linsep.data.columnar import opened
+
+    with opened(source.files[0], source.options.format) as table:
+        schema = table.schema_arrow if source.options.format == "parquet" else table.schema
+    wanted = {name for name, kind in source.layout.columns if is_numeric(kind)}
+    return [(field.name, field.type) for field in schema if field.name in wanted]
+
+
+def _has_long_numbers(source: Source) -> bool:
+    """Say whether some number of a text is not the shortest decimal of the double nearest to it."""
+    for file in source.files:
+        with file.open() as stream:
+            rest = b""
+            while piece := stream.read(_PIECE):
+                text = rest + piece
+                cut = max(text.rfind(b"\n"), len(text) - 4096) + 1
+                if _some_rounded(_LONG.findall(text, 0, cut)):
+                    return True
+                rest = text[cut:]
+            if _some_rounded(_LONG.findall(rest)):
+                return True
+    return False
+
+
+def _some_rounded(words: list[bytes]) -> bool:
+    """Say whether a double rounds some of these numbers.
+
+    Arrow writes a double as its shortest decimal, ten times as fast as Python does: only numbers that are written in
+    another way are looked at one by one.
+    """
+    import pyarrow.compute as pc  # slow to load
+
+    texts = pa.array(words, pa.string())
+    try:
+        odd = pc.not_equal(texts.cast(pa.float64()).cast(pa.string()), texts)
+    except pa.ArrowInvalid:  # dates and addresses among them
+        return any(map(_is_rounded, words))
+    return any(_is_rounded(word.encode()) for word in texts.filter(odd).to_pylist())
+
+
+def _is_rounded(word: bytes) -> bool:
+    """Say whether a number is another than the shortest decimal of its double."""
+    text = word.decode()
+    if text.count(".") > 1:
+        return False  # a date or an address
+    near = repr(float(text))
+    return near != text and Decimal(near) != Decimal(text)
+
+
+def _from_text(source: Source, X: Any) -> Array:
+    """Return the decimals of a CSV text, cell by cell."""
+    reading = reading_of(source)
+    name = source.files[0].name
+    if source.options.format != "csv" or reading is None or any("hashed" in column for column in reading["columns"]):
+        raise DataError(name, "has numbers of more digits than a double holds", ("values", BINARY))
+    content = {"data": {"reading": {**reading, "encoding": "utf-8"}}, "values": DECIMAL}  # as a file opens it
+    rows: list[Any] = []
+    for file in source.files:
+        with file.open() as stream:
+            rows += linsep_check.table(content, [io.BytesIO(stream.read())])[0]
+    found = np.empty(X.shape, dtype=object)
+    for i, row in enumerate(rows):
+        found[i] = row
+    return found
+
+
+def reading_of(source: Source) -> dict[str, Any] | None:
+    """Return how a table becomes rows, as a document tells it to other checkers; None where there is no text."""
+    layout, options = source.layout, source.options
+    if not isinstance(source, DelimitedSource) or layout is None or layout.target is None:
+        return None
+    numbers: list[dict[str, Any]] = []
+    hashed: list[dict[str, Any]] = []
+    for name, kind in layout.columns:
+        if is_numeric(kind):
+            numbers.append({"column": name} if kind == NUMBER else {"column": name, "kind": kind})
+        elif kind in (CATEGORY, TEXT):
+            hashed.append({"column": name, "kind": kind, "hashed": layout.hash_bits})
+    levels = [{"column": layout.columns[j][0], "level": word} for j, word in layout.levels]
+    return {
+        "columns": [*numbers, *hashed, *levels],
+        "target": layout.target,
+        "delimiter": source.delimiter,
+        "header": layout.named,
+        "missing": options.missing,
+        "point": source.spelling.point,
+        "gaps": list(options.gaps),
+        "encoding": options.encoding or "utf-8",
+    }
+
+
+def layout_of(reading: dict[str, Any]) -> Layout:
+    """Return the layout by which other files are read as a document says."""
+    kinds: dict[str, str] = {}
+    for column in reading["columns"]:
+        kinds.setdefault(column["column"], WORD if "level" in column else column.get("kind", NUMBER))
+    names = list(kinds)
+    bits = next((column["hashed"] for column in reading["columns"] if "hashed" in column), 18)
+    levels = tuple((names.index(c["column"]), c["level"]) for c in reading["columns"] if "level" in c)
+    return Layout(tuple(kinds.items()), bits, reading["header"], reading["target"], levels)
+
+
+def fingerprint_of(source: Source, verdict: Verdict) -> dict[str, Any]:
+    """Return the fingerprint of all rows, for the file of a proof; they are read here, one block at a time."""
+    classes = np.array(verdict.classes, dtype=object)
+    hashed = Fingerprint(verdict.n_features, verdict.classes)
+    for block in ahead(source):
+        X = block.X
+        assert block.y is not None
+        if hasattr(X, "indptr") and source.features.start:
+            X = X[:, source.features.start :]
+        hashed.add(to_rows(X), class_codes(block.y, classes))
+    return hashed.result()

@@ -1,0 +1,1 @@
+"""The fewest errors of any plane, between proved bounds."""

@@ -1,0 +1,333 @@
+"""Bounds one node of the search tree with a packing program that grows by cheap refutations.
+
+For every inequality that the node's plane has wrong, the cheapest refutation through it and otherwise right ones
+(``simplex``), at the prices of the present cover: it has exactly one wrong row, as those of a tight packing must. The
+prices are smoothed over the rounds (Wentges 1997) and perturbed, against going round in circles. Where there is none
+through a row, the row can come back: the prices are a plane that has it right and loses no other.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter as now
+from typing import Any
+
+import numpy as np
+
+from linsep.data.threads import in_parallel
+from linsep.problem import Array, Floats
+from linsep.prove.fewest import line_search, simplex
+from linsep.prove.fewest.packing import Cover
+from linsep.prove.fewest.search import EPS, Node, Search
+
+_LOOSE = 0.3  # refutations covered by so much more than 1 are not passed on
+_DROP = 0.3  # the share of such refutations at which they are taken out of the program
+_SMOOTH = 0.7  # the share of earlier prices in those that new refutations are found at
+_NOISE = 0.01  # added to prices
+_MOST = 400  # programs of one round
+_FREE = 30  # of them through rows that are right but priced
+_PATIENCE = 6.0  # rounds that must gain something together; one asks for a refutation through every wrong row
+_GAIN = 0.002  # of the bound
+_NODE_STEPS = 60  # line searches at a node
+_NODE_WORK = 5e7  # cells that they may look at
+_SHORT = 1e-4  # less is as good as covered
+_BEGINNINGS = 60  # planes that disjoint refutations are looked for
+
+
+class Bounding:
+    """The work at one node."""
+
+    def __init__(self, search: Search, node: Node) -> None:
+        self.search, self.node, self.items, self.pool = search, node, search.items, search.pool
+        self.state, self.V = node.state, search.items.V
+        self.held = np.repeat(node.state, self.V)  # the state of every inequality
+        self.A = search.items.Z
+        if (node.state < 0).any():
+            self.A = search.items.Z.copy()
+            self.A[self.held < 0] *= -1.0  # of a wrong item the reverse holds
+        # one of several inequalities of a wrong item fails, nobody knows which
+        self.barred = self.held < 0 if self.V > 1 else np.zeros(len(self.held), dtype=bool)
+        self.cover = Cover(search.items.cost)
+        self.active: list[int] = []  # refutations in the program
+        self.members: set[int] = set()
+        self.asked = 0  # linear programs solved
+        self.prices = node.y.copy()
+
+    def run(self) -> bool:
+        """Add refutations until the node is closed or they gain too little; return whether it is closed."""
+        node = self.node
+        closed = self._grow()
+        if node.dead is not None:
+            closed = self.pool.multipliers(node.dead) is not None
+            if not closed:
+                node.dead = None
+        elif closed:
+            closed = self._confirm() > self.search.target - 1
+        else:
+            self._confirm()
+        if not closed:
+            covered = self.pool.covered(node.y, self.state)
+            keep = [k for k in self.active if covered[k] < 1 + _LOOSE and self.pool.exact.get(k, ()) is not None]
+            node.cuts = np.array(keep, dtype=np.intp)
+        return closed
+
+    def _grow(self) -> bool:
+        """Add refutations; return whether the bound is high enough, as floats see it."""
+        search, node = self.search, self.node
+        self._walk()
+        self._enlist(node.cuts[self.pool.usable(self.state)[node.cuts]])
+        if node is search.root and not self.active:
+            self._first_refutations()
+        line_search.scores(self.A, node.w, scores := np.empty(len(self.A)))
+        wrong: Array = np.asarray((scores.reshape(-1, self.V) <= 0).any(axis=1))
+        self.cover.favor(wrong)  # a refutation of a tight packing has one wrong row
+        before, effort = 0.0, 0.0
+        while True:
+            search.clock.check()
+            if node.dead is not None:
+                return True
+            value = self._solve()
+            if value is None:  # the solver gave up: what is proved so far holds
+                return False
+            if node.spent + value > search.target - 1 + EPS:
+                return True
+            if value - before > _GAIN * max(1.0, value):
+                before, effort = value, 0.0
+            if effort > _PATIENCE:
+                return False
+            self._drop_loose()
+            search.wander()
+            asked = self.asked
+            if not (self._from_pool() or self._priced() or self._settled()):
+                return False
+            effort += 0.25 + (self.asked - asked) / max(1, int(wrong.sum()))
+
+    def _confirm(self) -> float:
+        """Make the refutations of the packing exact; return what they prove, at least."""
+        node = self.node
+        started, new = now(), 0
+        kept = []
+        for number, u in node.packing:
+            new += number not in self.pool.exact
+            if self.pool.multipliers(number) is not None:
+                kept.append((number, u))
+            self.search.clock.check()
+        if new:
+            self.search.pace = (now() - started) / new
+        if len(kept) < len(node.packing):
+            node.packing = kept
+            node.bound = max(node.spent, node.spent + sum(u for _, u in kept) - EPS)
+        return node.bound
+
+    def _walk(self) -> None:
+        """Look for a good plane that has the decided items as they are held."""
+        search, node = self.search, self.node
+        scores = np.empty(len(self.A))
+        if self.V == 1 and node is not search.root:
+            w = node.w.copy()
+            steps = 1 + min(_NODE_STEPS, int(_NODE_WORK / (self.A.size + 1)))
+            line_search.improve(self.A, self._costs(), 1, w, steps, search.nodes)
+            node.w = w
+            if search.float_cost(w) < search.upper:
+                search.adopt(w)
+        if node is search.root:  # a first guess at the prices: rows near the plane are scarce
+            line_search.scores(self.A, node.w, scores)
+            typical = float(np.median(scores[scores > 0])) if (scores > 0).any() else 1.0
+            guess = np.where(scores > 0, 0.3 / (1.0 + 8.0 * np.abs(scores) / typical), 0.7)
+            self.prices = guess.reshape(-1, self.V).max(axis=1)
+
+    def _costs(self) -> Array:
+        """Return costs that put decided items above all."""
+        cost = self.items.cost.copy()
+        cost[self.state != 0] = cost.sum()
+        return cost
+
+    def _enlist(self, numbers: Any) -> int:
+        """Add refutations to the program; return how many were new to it."""
+        new = [int(k) for k in numbers if int(k) not in self.members]
+        sets = []
+        for k in new:
+            items = self.pool.cuts[k].items
+            free = items[self.state[items] == 0]
+            if len(free) == 0:
+                self.node.dead = k
+                return 1
+            sets.append(free)
+        self.cover.add(sets)
+        self.active += new
+        self.members.update(new)
+        return len(new)
+
+    def _solve(self) -> float | None:
+        """Solve the packing program, note its bound, and return it; None if that could not be done."""
+        clock, node = self.search.clock, self.node
+        found = self.cover.solve(clock)
+        if found is None:
+            return None
+        node.y, u = found
+        value = float(u.sum())
+        if node.spent + value >= node.bound or not node.packing:
+            node.bound = max(node.bound, node.spent + value)
+            node.packing = [(k, float(u[p])) for p, k in enumerate(self.active) if u[p] > 1e-9]
+            exact = sum(k not in self.pool.exact for k, _ in node.packing)
+            clock.reserve = 1.2 * self.search.pace * exact + self.search.closing
+        return value
+
+    def _drop_loose(self) -> None:
+        """Take refutations out of the program that the cover has more than covered; they come back from the pool."""
+        covered = self.pool.covered(self.node.y, self.state)[self.active]
+        loose = np.flatnonzero(covered > 1 + _LOOSE)
+        if len(loose) > _DROP * len(self.active):
+            self.cover.drop(loose)
+            gone = set(loose.tolist())
+            self.members.difference_update(self.active[p] for p in gone)
+            self.active = [k for p, k in enumerate(self.active) if p not in gone]
+
+    def _from_pool(self) -> int:
+        """Add refutations found elsewhere that the cover lacks."""
+        if not self.pool.cuts:
+            return 0
+        lacking = self.pool.usable(self.state) & (self.pool.covered(self.node.y, self.state) < 1 - _SHORT)
+        return self._enlist(np.flatnonzero(lacking)[:200])
+
+    def _priced(self) -> int:
+        """Add the cheapest refutations through rows that the node's plane has wrong, and through some others."""
+        rng, y = self.search.rng, self.node.y
+        self.prices = _SMOOTH * self.prices + (1 - _SMOOTH) * y
+        prices = np.repeat(self.prices, self.V)
+        prices[self.held != 0] = 0.0
+        prices += _NOISE * rng.random(len(prices))
+        prices[self.barred] = np.inf
+        own = np.repeat(y, self.V)
+        scores = np.empty(len(self.A))
+        line_search.scores(self.A, self.node.w, scores)
+        wrong = scores <= 0
+        through = np.flatnonzero(wrong & ~self.barred & ((own < 1 - _SHORT) | (self.held != 0)))
+        if len(through) > _MOST:
+            through = np.sort(rng.choice(through, _MOST, replace=False))
+        found = self._refuted(np.where(wrong, np.inf, prices), through, warm=True)
+        others = np.flatnonzero(~wrong & (self.held == 0) & (own > 0.1) & (own < 0.9))
+        if len(others) > _FREE:
+            others = np.sort(rng.choice(others, _FREE, replace=False))
+        if len(others):
+            found += self._refuted(prices, others, warm=False)
+        return self._enlist(dict.fromkeys(found))
+
+    def _refuted(self, prices: Floats, through: Array, *, warm: bool) -> list[int]:
+        """Return refutations through some inequalities that the cover lacks."""
+        n, D = self.A.shape
+        self.asked += len(through)
+        bases = np.full((len(through), D), -1, dtype=np.int64)
+        levels, pis = np.zeros((len(through), D)), np.zeros((len(through), D))
+        states = np.zeros(len(through), dtype=np.int64)
+        keys = [(j, int(self.held[j])) for j in through.tolist()]
+        if warm:
+            for p, key in enumerate(keys):
+                bases[p] = self.search.bases.get(key, bases[p])
+
+        def work(start: int, stop: int) -> None:
+            self.search.clock.check()
+            here = slice(start, stop)
+            simplex.batch(self.A, prices, through[here], bases[here], levels[here], states[here], pis[here])
+
+        in_parallel(work, len(through), 4 * D * D * D + 20 * min(n, 2048) * D)
+        found = []
+        for p, j in enumerate(through.tolist()):
+            if states[p] == simplex.INFEASIBLE and warm:
+                self._put_back(pis[p])
+            if states[p] != simplex.OPTIMAL:
+                continue
+            if warm:
+                self.search.bases[keys[p]] = bases[p]
+            number = self._new(np.append(bases[p][(levels[p] > 1e-9) & (bases[p] < n)], j))
+            if number is not None:
+                found.append(number)
+        return found
+
+    def _new(self, places: Array) -> int | None:
+        """Return the number of a refutation if the cover lacks it."""
+        held = self.held[places]
+        plus, minus = places[held >= 0], places[held < 0]
+        if len(plus) == 0:
+            return None
+        items = np.unique(plus // self.V)
+        short = float(self.node.y[items[self.state[items] == 0]].sum()) < 1 - _SHORT
+        number = self.pool.add(plus, minus) if short else None
+        return None if number is None or self.pool.exact.get(number, ()) is None else number
+
+    def _put_back(self, pi: Floats) -> bool:
+        """Try the prices of a program without solution as a plane, mixed with the one at hand; return if it helps."""
+        node, search = self.node, self.search
+        size, other = float(np.abs(node.w).max()), float(np.abs(pi).max())
+        if not (size > 0 and other > 0):
+            return False
+        cost, scores = self._costs(), np.empty(len(self.A))
+        line_search.scores(self.A, node.w, scores)
+        now_at = line_search.wrong_cost(scores, cost, self.V)
+        for share in (1e-1, 1e-3, 1e-5):
+            w = share * node.w / size - pi / other
+            line_search.scores(self.A, w, scores)
+            if line_search.wrong_cost(scores, cost, self.V) < now_at:
+                node.w = w
+                if search.float_cost(w) < search.upper:
+                    search.adopt(w)
+                return True
+        return False
+
+    def _settled(self) -> bool:
+        """Where the cover is integral, ask for the exact verdict on what it leaves; return whether that was news."""
+        node, search = self.node, self.search
+        y = node.y
+        if ((y > 1e-6) & (y < 1 - 1e-6)).any():
+            return False
+        left = (self.state >= 0) & (y < 0.5)
+        verdict = search.decide(left)
+        if verdict is None or verdict.refutation is None:
+            if verdict is not None and verdict.separator is not None:
+                search.offer(verdict.separator)
+            return False
+        number = self._from_refutation(verdict.refutation, np.flatnonzero(left))
+        return number is not None and self._enlist([number]) > 0
+
+    def _from_refutation(self, refutation: Any, items: Array) -> int | None:
+        """Return the number of a refutation that an exact verdict on some items gave."""
+        own = self.items.data.y[self.items.rows[items[refutation.rows]]]
+        rival = refutation.rivals - (refutation.rivals > own)
+        places = items[refutation.rows] * self.V + (rival if self.V > 1 else 0)
+        return self._new(places)
+
+    def _first_refutations(self) -> None:
+        """Begin with disjoint refutations; where a row can come back instead, begin again with the better plane."""
+        for pair in self.items.pairs:
+            self._enlist([self.pool.add(np.array(pair), np.zeros(0, dtype=np.intp))])
+        for _ in range(_BEGINNINGS):
+            if self._disjoint():
+                return
+
+    def _disjoint(self) -> bool:
+        """Add disjoint refutations, one per wrong row if possible; return False as soon as a row has come back.
+
+        Rows near the plane are scarce: they have a high price, and wrong rows near it, which need them, come first.
+        """
+        scores = np.empty(len(self.A))
+        line_search.scores(self.A, self.node.w, scores)
+        through = np.flatnonzero(scores <= 0)
+        through = through[np.argsort(-scores[through], kind="stable")]
+        right = scores[scores > 0]
+        typical = float(np.median(right)) if len(right) else 1.0
+        prices = np.where(scores > 0, 1.0 / (0.05 + np.maximum(scores, 0.0) / typical), np.inf)
+        left, D, n = self.items.cost.copy(), self.A.shape[1], len(self.A)
+        for j in through.tolist():
+            self.search.clock.check()
+            basis, level, pi = np.full(D, -1, dtype=np.int64), np.zeros(D), np.zeros(D)
+            state = simplex.cheapest(self.A, prices, -self.A[j], basis, level, pi, 60 * D + 400)
+            if state == simplex.INFEASIBLE and self._put_back(pi):
+                return False
+            if state != simplex.OPTIMAL:
+                continue
+            number = self.pool.add(np.append(basis[(level > 1e-9) & (basis < n)], j), np.zeros(0, dtype=np.intp))
+            self._enlist([number])
+            used = self.pool.cuts[number].items
+            left[used] -= 1
+            for item in used[left[used] <= 0].tolist():
+                prices[item * self.V : (item + 1) * self.V] = np.inf
+        return True

@@ -1,0 +1,182 @@
+"""The refutations known to the search: their items, their use at a node, their exact multipliers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from flint import fmpz, fmpz_mat
+
+from linsep.clock import Clock  # without a limit: refutations have few rows
+from linsep.problem import Array, Floats
+from linsep.prove.exact import algebra, exact_solve
+from linsep.prove.fewest.items import Items
+from linsep.prove.verdicts.integer_rows import integer_rows
+from linsep.prove.verdicts.scaled import raw_differences
+
+_SHORT = 10  # rows up to which integers of full length are as fast as digits found by floats
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """A conditional refutation: places in ``Items.ids`` with positive and with negative multipliers."""
+
+    plus: Array
+    minus: Array
+    items: Array  # (k,) items of ``plus``, each once
+
+    @property
+    def key(self) -> tuple[bytes, bytes]:
+        """The same for the same refutation."""
+        return self.plus.tobytes(), self.minus.tobytes()
+
+
+class Pool:
+    """All refutations found so far, as flat arrays that a node can be compared with at once."""
+
+    def __init__(self, items: Items) -> None:
+        self.items = items
+        self.cuts: list[Cut] = []
+        self.known: dict[tuple[bytes, bytes], int] = {}
+        self.exact: dict[int, list[int] | None] = {}  # multipliers by inequality, plus first; None: floats were wrong
+        self._flat = _Flat()
+
+    def add(self, plus: Array, minus: Array) -> int:
+        """Return the number of a refutation, new or not."""
+        plus, minus = np.sort(plus), np.sort(minus)
+        cut = Cut(plus, minus, np.unique(plus // self.items.V))
+        number = self.known.setdefault(cut.key, len(self.cuts))
+        if number == len(self.cuts):
+            self.cuts.append(cut)
+            self._flat.add(cut, self.items.V)
+        return number
+
+    def usable(self, state: Array) -> Array:
+        """Return which refutations may be used where ``state`` is 1 for items held right, -1 wrong, 0 undecided."""
+        flat = self._flat.arrays()
+        usable = np.ones(len(self.cuts), dtype=bool)
+        usable[flat.plus_of[state[flat.plus] < 0]] = False
+        usable[flat.minus_of[state[flat.minus] >= 0]] = False
+        for number, found in self.exact.items():
+            if found is None:
+                usable[number] = False
+        return usable
+
+    def covered(self, y: Floats, state: Array) -> Floats:
+        """Return for every refutation how much of it ``y`` covers, rows held right left out."""
+        flat = self._flat.arrays()
+        free = state[flat.plus] == 0
+        total = np.bincount(flat.plus_of, weights=np.where(free, y[flat.plus], 0.0), minlength=len(self.cuts))
+        return np.asarray(total, dtype=np.float64)
+
+    def multipliers(self, number: int) -> list[int] | None:
+        """Return exact multipliers of a refutation, plus before minus, or None if the floats were wrong."""
+        if number not in self.exact:
+            self.exact[number] = self._solved(self.cuts[number])
+        return self.exact[number]
+
+    def _solved(self, cut: Cut) -> list[int] | None:
+        """Solve for multipliers of the right signs; 0 for rows that turn out not to be needed."""
+        data = self.items.data
+        places = np.concatenate((cut.plus, cut.minus))
+        ids, signs = self.items.ids[places], np.where(np.arange(len(places)) < len(cut.plus), 1, -1)
+        if len(ids) > _SHORT:
+            X = raw_differences(data, ids) * signs[:, None]
+            quick = exact_solve.dependency(X, np.ones(len(ids)), Clock())
+            if quick is not None:
+                found = [0] * len(ids)
+                for place, value in zip(quick.rows.tolist(), quick.multipliers, strict=True):
+                    found[place] = int(value) * int(signs[place])
+                if self._cancels(ids, found):
+                    return _primitive(found)
+        A, shifts = integer_rows(data, ids, Clock())
+        exact = circuit(A)
+        if exact is None or min(value * int(sign) for value, sign in zip(exact, signs, strict=True)) < 0:
+            turned = fmpz_mat(
+                [[int(sign) * v for v in row] for sign, row in zip(signs.tolist(), A.tolist(), strict=True)]
+            )
+            _, least = algebra.nearest(turned, [], np.zeros(0), Clock())
+            if least is None:
+                return None
+            exact = [0] * len(ids)
+            for place, value in zip(least.rows.tolist(), least.multipliers, strict=True):
+                exact[place] = int(value) * int(signs[place])
+        if not any(value > 0 for value in exact):
+            return None
+        highest = max(shifts)
+        return _primitive([value << (highest - shift) for value, shift in zip(exact, shifts, strict=True)])
+
+    def _cancels(self, ids: Array, multipliers: list[int]) -> bool:
+        """Return whether the rows as given cancel."""
+        A, shifts = integer_rows(self.items.data, ids, Clock())
+        lowest = min(shifts)
+        factors = [value << (shift - lowest) for value, shift in zip(multipliers, shifts, strict=True)]
+        return any(value > 0 for value in factors) and not any((fmpz_mat(1, len(factors), factors) * A).entries())
+
+
+def _primitive(values: list[int]) -> list[int]:
+    """Return integers without a common divisor."""
+    divisor = math.gcd(*values)
+    return [value // divisor for value in values]
+
+
+def circuit(A: Any) -> list[int] | None:
+    """Return the integer dependency of rows that are independent but for one relation; None if there is not one.
+
+    Its sign is such that the first number that is not 0 is positive.
+    """
+    rows, columns = algebra.pivots(A)
+    others = sorted(set(range(A.nrows())) - set(rows))
+    if len(others) != 1:
+        return None
+    values = [fmpz(0)] * A.nrows()
+    values[others[0]] = fmpz(1)
+    if rows:
+        left = algebra.select(A, rows, columns).transpose()
+        try:
+            numerators, common = left.solve(-algebra.select(A, others, columns).transpose()).numer_denom()
+        except ZeroDivisionError:
+            return None
+        values[others[0]] = common
+        for k, i in enumerate(rows):
+            values[i] = numerators[k, 0]
+    if fmpz_mat(1, len(values), values) * A != fmpz_mat(1, A.ncols()):
+        return None
+    turn = -1 if next(value for value in values if value) < 0 else 1
+    return [turn * int(value) for value in values]
+
+
+@dataclass(frozen=True, eq=False)
+class _Arrays:
+    plus: Array
+    plus_of: Array
+    minus: Array
+    minus_of: Array
+
+
+class _Flat:
+    """Items of all refutations in one array, grown by doubling."""
+
+    def __init__(self) -> None:
+        self._parts: dict[str, list[Array]] = {"plus": [], "plus_of": [], "minus": [], "minus_of": []}
+        self._count = 0
+        self._made: _Arrays | None = None
+
+    def add(self, cut: Cut, V: int) -> None:
+        """Append a refutation."""
+        negative = np.unique(cut.minus // V)
+        for name, values in (("plus", cut.items), ("minus", negative)):
+            self._parts[name].append(values)
+            self._parts[name + "_of"].append(np.full(len(values), self._count))
+        self._count += 1
+        self._made = None
+
+    def arrays(self) -> _Arrays:
+        """Return everything as four arrays."""
+        if self._made is None:
+            for name, parts in self._parts.items():
+                self._parts[name] = [np.concatenate(parts).astype(np.intp)] if parts else [np.zeros(0, dtype=np.intp)]
+            self._made = _Arrays(**{name: parts[0] for name, parts in self._parts.items()})
+        return self._made

@@ -1,0 +1,457 @@
+"""The fewest errors of any plane, between proved bounds: ``linsep.fewest_errors``."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from linsep.clock import Cancelled, OutOfTime
+from linsep.data.conversions import to_floats
+from linsep.data.labels import at_least_two_classes, check_same_length, class_labels
+from linsep.data.matrices import as_matrix, refuse_not_finite
+from linsep.data.threads import quiet_algebra
+from linsep.errors import DataError, ParameterError
+from linsep.problem import Array
+from linsep.prove.check import check_fewest
+from linsep.prove.checking import check_errors_claim, table_of
+from linsep.prove.claims import Data, Separator
+from linsep.prove.exact.given_numbers import BINARY, DECIMAL, Held, as_rows, held, is_exact, unrounded
+from linsep.prove.fewest.certificates import Proof, Unproved, Writer
+from linsep.prove.fewest.document import fewest_size
+from linsep.prove.fewest.items import make_items
+from linsep.prove.fewest.search import Budget, Search, wrong_rows
+from linsep.prove.notebook_tables import notebook_html
+
+
+@dataclass(frozen=True, eq=False)
+class Fewest:
+    """The fewest errors of any plane: proved lower and upper bounds, and the best plane found.
+
+    Attributes
+    ----------
+    lower, upper : int
+        No plane has fewer than ``lower`` rows wrong; the plane here has ``upper``. A row on the plane counts as wrong.
+        With weights these are sums of weights.
+    rows : ndarray of shape (k,)
+        Row numbers that are wrong under the plane, the most doubtful first: those deepest on the wrong side.
+    depths : ndarray of shape (k,)
+        How deep they lie there, as a distance to the plane; 0 on it.
+    plane : Separator
+    certificate : Proof
+        Why no plane has fewer than ``lower`` errors.
+    classes : tuple
+        Labels; of two, the second is the positive one.
+    n_features : int
+    fit_intercept : bool
+    weights : ndarray of shape (n,) or None
+        Weights of the rows, if they were given.
+    note : str
+        A remark, if the proof was cut short.
+    values : {"binary", "decimal"}
+        Whether floats stand for the binary numbers they store, or for the decimals they were read from.
+
+    Examples
+    --------
+    >>> import linsep
+    >>> fewest = linsep.fewest_errors([[0], [1], [2], [3], [9]], [0, 0, 1, 1, 0])
+    >>> fewest
+    Fewest(1 error, proved; rows [4])
+    """
+
+    lower: int
+    upper: int
+    rows: Array
+    depths: Array
+    plane: Separator
+    certificate: Proof
+    classes: tuple[Any, ...]
+    n_features: int
+    fit_intercept: bool
+    weights: Array | None = None
+    note: str = ""
+    values: str = "binary"
+
+    kind: ClassVar[str] = "fewest-errors"
+
+    @property
+    def w(self) -> Array:
+        """Weights of the plane, ``(d,)``, or one row per class."""
+        return self.plane.w
+
+    @property
+    def b(self) -> Any:
+        """Offset of the plane, or one per class."""
+        return self.plane.b
+
+    @property
+    def proved(self) -> bool:
+        """Whether the bounds meet: the plane is as good as any."""
+        return self.lower == self.upper
+
+    def __repr__(self) -> str:
+        rows = np.array2string(self.rows, threshold=12, max_line_width=200)
+        return f"Fewest({self._bracket()}; rows {rows})"
+
+    def _bracket(self) -> str:
+        noun = "error" if self.upper == 1 else "errors"
+        if self.proved:
+            return f"{self.upper} {noun}, proved"
+        return f"between {self.lower} and {self.upper} {noun}"
+
+    def _repr_html_(self) -> str:
+        proof = "Both bounds are proved in exact arithmetic; check(X, y) verifies them."
+        rows = [(row, f"{depth:.4g}") for row, depth in zip(self.rows.tolist(), self.depths.tolist(), strict=True)]
+        said = f"{self._bracket()} under any plane"
+        return notebook_html(said, f"{self.note} {proof}" if self.note else proof, rows, ("wrong row", "depth"))
+
+    def check(self, X: Any, y: Any, *, plain: bool = False) -> bool:
+        """Return whether both bounds hold for these data, in exact arithmetic.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        y : array-like of shape (n,)
+        plain : bool, default=False
+            Use the slow check that is one page of integers.
+
+        Returns
+        -------
+        holds : bool
+
+        Examples
+        --------
+        >>> import linsep
+        >>> X, y = [[0], [1], [2], [3], [9]], [0, 0, 1, 1, 0]
+        >>> linsep.fewest_errors(X, y).check(X, y)
+        True
+        """
+        return check_errors_claim(self, X, y, plain=plain).holds
+
+    def certain(self, X: Any, y: Any, *, time_limit: float | None = None) -> Array:
+        """Return rows that are wrong in every smallest set of rows whose removal leaves the rest separable.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        y : array-like of shape (n,)
+            The data of this result.
+        time_limit : float, default=None
+            Seconds for all rows together; rows not settled in time are not returned.
+
+        Returns
+        -------
+        rows : ndarray
+            Each proved: planes that have it right have more than ``upper`` errors. Empty unless ``proved``.
+
+        Examples
+        --------
+        >>> import linsep
+        >>> X, y = [[0], [1], [2], [3], [9]], [0, 0, 1, 1, 0]
+        >>> linsep.fewest_errors(X, y).certain(X, y)
+        array([4])
+        """
+        table = table_of(X, y, self.classes)
+        if table is None or table.X.shape[1] != self.n_features or not self.proved:
+            return np.zeros(0, dtype=np.intp)
+        data = _held(table.X, self.values, table.codes, len(self.classes), self.fit_intercept)[0]
+        clock = Budget(time_limit)
+        with quiet_algebra(), _stoppable(clock):
+            found = _certain(self, data, _weights(self.weights, len(data.y)), clock)
+        return np.array(found, dtype=np.intp)
+
+
+def fewest_errors(
+    X: Any,
+    y: Any,
+    *,
+    fit_intercept: bool = True,
+    time_limit: float | None = None,
+    sample_weight: Any = None,
+    max_nodes: int | None = None,
+    max_proof_mb: float | None = None,
+    progress: Callable[..., None] | None = None,
+    values: str = BINARY,
+) -> Fewest:
+    """Find the plane with the fewest training errors, with proved bounds on how few are possible.
+
+    Equivalently the fewest rows whose removal leaves the rest separable, or whose labels must be flipped for it.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n, d)
+    y : array-like of shape (n,)
+        At least two different labels. Of more than two classes a row is right if its class has the strictly highest
+        score.
+    fit_intercept : bool, default=True
+        Whether planes may have an offset, or go through the origin.
+    time_limit : float, default=None
+        Seconds after which to return the bounds known by then. Ctrl-C returns them, too.
+    sample_weight : array-like of shape (n,), default=None
+        Integers: how often each row counts; 0 leaves it out.
+    max_nodes : int, default=None
+        Largest number of nodes in the search tree; the result then does not depend on the speed of the machine.
+    max_proof_mb : float, default=None
+        Largest size of the certificate as a document, in megabytes. If the proof of the best bound is longer, a weaker
+        bound with a shorter proof is returned, and ``note`` says so.
+    progress : callable, default=None
+        Called with the bounds, as ``lower`` and ``upper``, at most ten times a second.
+    values : {"binary", "decimal"}, default="binary"
+        Whether a float is the number it stores, or the shortest decimal that reads back as it.
+
+    Returns
+    -------
+    fewest : Fewest
+
+    Examples
+    --------
+    >>> import linsep
+    >>> X, y = [[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1]  # exclusive or
+    >>> fewest = linsep.fewest_errors(X, y)
+    >>> fewest.lower, fewest.upper, fewest.check(X, y)
+    (1, 1, True)
+    """
+    for name, value in (("time_limit", time_limit), ("max_nodes", max_nodes), ("max_proof_mb", max_proof_mb)):
+        if value is not None and not value >= 0:
+            raise ParameterError(name, value, "a number not below 0")
+    if values not in (BINARY, DECIMAL):
+        raise ParameterError("values", values, "'binary' or 'decimal'")
+    X = unrounded(X)
+    X = X if is_exact(X) else as_matrix(X)
+    y = class_labels(y)
+    check_same_length(X, y)
+    classes, codes = at_least_two_classes(y)
+    data, inside = _held(X, values, codes, len(classes), bool(fit_intercept))
+    weights = None if sample_weight is None else whole_weights(sample_weight, len(codes))
+    clock = Budget(time_limit, max_nodes, progress)
+    try:
+        with quiet_algebra(), _stoppable(clock):
+            found = _solve(data, tuple(classes.tolist()), weights, clock, max_proof_mb)
+    except FloatingPointError:
+        refuse_not_finite(X, np.zeros(0))
+    if inside.scale is None:
+        return replace(found, values=values)
+    plane = inside.outside(found.plane)
+    depths = _depths(data._replace(rows=as_rows(X.astype(np.float64))), found.rows, plane)
+    order = np.lexsort((found.rows, -depths))
+    return replace(found, values=values, plane=plane, rows=found.rows[order], depths=depths[order])
+
+
+def _held(X: Any, values: str, codes: Array, classes: int, offset: bool) -> tuple[Data, Held]:
+    """Return the rows to search with, and how they hold the numbers of X."""
+    if values == DECIMAL and X.dtype.kind == "f" and not np.isfinite(X.data if hasattr(X, "indptr") else X).all():
+        refuse_not_finite(X, np.zeros(0))
+    inside = held(X, values, offset=offset)
+    if inside is None:
+        what = "X has numbers of more digits than 64 bits hold: linsep cannot search for the fewest errors"
+        raise DataError("", what, ("values", BINARY))
+    return Data(inside.rows, codes.astype(np.intp), X.shape[1], classes, offset), inside
+
+
+def whole_weights(given: Any, n: int) -> Array:
+    """Return weights as integers, or say what is wrong with them."""
+    weights = np.asarray(given)
+    if weights.shape != (n,):
+        raise ValueError(f"sample_weight must have one number for each of {n} rows, got the shape {weights.shape}")
+    with np.errstate(invalid="ignore"):
+        whole = weights.astype(np.int64)
+    wrong = np.flatnonzero((whole != weights) | (whole < 0))
+    if len(wrong):
+        raise ValueError(
+            f"sample_weight must be whole numbers not below 0, got {weights[wrong[0]]!r} at row {wrong[0]}"
+        )
+    return whole
+
+
+def _weights(weights: Array | None, n: int) -> Array:
+    return np.ones(n, dtype=np.int64) if weights is None else weights
+
+
+def _solve(
+    data: Data, classes: tuple[Any, ...], weights: Array | None, clock: Budget, max_proof_mb: float | None
+) -> Fewest:
+    """Search, write the proof, check it."""
+    each = _weights(weights, len(data.y))
+    try:
+        items = make_items(data, each, clock)
+    except (OutOfTime, Cancelled):
+        return _untried(data, classes, each, weights)
+    search = Search(items, clock)
+    search.run()
+    proof, lower = _proved(search)
+    plane, wrong = _beside_contradictions(data, each, search.plane, items.base + search.upper)
+    depths = _depths(data, wrong, plane)
+    order = np.lexsort((wrong, -depths))
+    found = Fewest(
+        items.base + lower, int(each[wrong].sum()), wrong[order], depths[order], plane, proof,
+        classes, data.n_features, data.offset, weights,
+    )  # fmt: skip
+    if max_proof_mb is not None:
+        found = _capped(found, search, lower, max_proof_mb)
+    if not check_fewest.holds(found, data, each):
+        raise ArithmeticError("a proof was found but does not hold: please report these data")
+    return found
+
+
+def _untried(data: Data, classes: tuple[Any, ...], each: Array, weights: Array | None) -> Fewest:
+    """Return what is known without a search: a plane that has all rows of the heaviest class right."""
+    heaviest = int(np.bincount(data.y, weights=each, minlength=data.classes).argmax()) if data.offset else -1
+    wrong = np.flatnonzero((each > 0) & (data.y != heaviest))
+    b = np.zeros(data.classes)
+    b[heaviest] = float(data.offset)
+    plane = Separator(np.zeros((data.classes, data.n_features)), b)
+    if data.classes == 2:
+        plane = Separator(np.zeros(data.n_features), float(b[1] - b[0]))
+    return Fewest(
+        0, int(each[wrong].sum()), wrong, np.zeros(len(wrong)), plane, Proof((), (), []),
+        classes, data.n_features, data.offset, weights,
+    )  # fmt: skip
+
+
+def _beside_contradictions(data: Data, weights: Array, plane: Separator, cost: int) -> tuple[Separator, Array]:
+    """Return a plane and the rows it has wrong; turned a little, where it goes through points of both labels.
+
+    Such points, equally many of both, are no items; beside the plane half of their rows are right.
+    """
+    every, rng = np.arange(len(data.y)), np.random.default_rng(0)
+    best, wrong = plane, np.flatnonzero((weights > 0) & wrong_rows(data, every, plane))
+    for bits in (*range(8, 50, 6), *range(60, 1200, 60)):
+        if int(weights[wrong].sum()) <= cost:
+            break
+        w, b = (np.array([Fraction(value) for value in np.atleast_1d(part).tolist()]) for part in (plane.w, plane.b))
+        size = max(map(abs, (*w.ravel().tolist(), *b.tolist())), default=Fraction(0)) or Fraction(1)
+        noise = [Fraction(int(value), 1 << (10 + bits)) * size for value in rng.integers(-1024, 1025, w.size + b.size)]
+        w = (w + np.array(noise[: w.size], dtype=object).reshape(w.shape)).reshape(plane.w.shape)
+        b = b + np.array(noise[w.size :], dtype=object) * int(data.offset)
+        turned = Separator(w, b[0] if data.classes == 2 else b)
+        if bits < 50:  # floats may do
+            turned = Separator(w.astype(float), float(b[0]) if data.classes == 2 else b.astype(float))
+        now_wrong = np.flatnonzero((weights > 0) & wrong_rows(data, every, turned))
+        if weights[now_wrong].sum() < weights[wrong].sum():
+            best, wrong = turned, now_wrong
+    return best, wrong
+
+
+def _proved(search: Search) -> tuple[Proof, int]:
+    """Return a proof of the lower bound; search on where floats promised too much, or settle for less."""
+    while True:
+        lower = search.lower
+        try:
+            return Writer(search, lower).proof(), lower
+        except Unproved as error:
+            search.reopen(error.node, error.node.spent)
+            search.run()
+            if search.lower >= lower and lower > 0:
+                continue
+            if search.lower == 0 and not search.root.packing:
+                return Writer(search, 0).proof(), 0
+
+
+def _capped(found: Fewest, search: Search, lower: int, most: float) -> Fewest:
+    """Return the result with the largest lower bound whose proof is short enough."""
+    if fewest_size(found) <= most * 1e6:
+        return found
+    best: Fewest | None = None
+    low, high = 0, lower
+    while low < high:
+        middle = (low + high) // 2
+        shorter = replace(found, lower=search.items.base + middle, certificate=Writer(search, middle).proof())
+        if fewest_size(shorter) <= most * 1e6:
+            best, low = shorter, middle + 1
+        else:
+            high = middle
+    if best is None:
+        best = replace(found, lower=0, certificate=Proof((), (), []))
+    note = f"a lower bound of {found.lower} was found, but its proof takes more than {most:g} MB"
+    return replace(best, note=note)
+
+
+def _depths(data: Data, rows: Array, plane: Separator) -> Array:
+    """Return how far rows lie on the wrong side, as floats see it."""
+    if len(rows) == 0:
+        return np.zeros(0)
+    W, b = plane.per_class()
+    W, b = W.astype(float), b.astype(float)
+    depths = np.empty(len(rows))
+    for start in range(0, len(rows), 4096):
+        which = rows[start : start + 4096]
+        scores = to_floats(data.rows, which, data.n_features) @ W.T + b
+        own = scores[np.arange(len(which)), data.y[which]]
+        scores[np.arange(len(which)), data.y[which]] = -np.inf
+        rival = scores.argmax(axis=1)
+        gap = scores[np.arange(len(which)), rival] - own
+        size = np.linalg.norm(W[rival] - W[data.y[which]], axis=1)
+        depths[start : start + 4096] = np.maximum(gap / np.where(size > 0, size, 1.0), 0.0)
+    return depths
+
+
+def _certain(fewest: Fewest, data: Data, weights: Array, clock: Budget) -> list[int]:
+    """Return rows without which no plane has as few errors."""
+    if len(fewest.rows) == 0:
+        return []
+    try:
+        items = make_items(data, weights, clock)
+    except (OutOfTime, Cancelled):
+        return []
+    found = []
+    goal = fewest.upper - items.base + 1
+    of_row = {int(row): k for k, row in enumerate(items.rows.tolist())}
+    pool = None
+    for row in np.sort(fewest.rows).tolist():
+        item = of_row.get(_stand_in(data, row, items), -1)
+        if item < 0:
+            continue
+        cost = items.cost.copy()
+        cost[item] = cost.sum() + goal  # a plane that has it wrong is of no use
+        search = Search(replace(items, cost=cost), clock, goal=goal)
+        search.root.state[item] = 1
+        if pool is not None:
+            search.pool, search.root.cuts = pool, np.arange(len(pool.cuts))
+        pool = search.pool
+        search.run()
+        if clock.left <= 0:
+            break
+        if search.lower < goal or search.upper < goal:
+            continue
+        proof, lower = _proved(search)
+        if lower == goal and check_fewest.lower_holds(proof, fewest.upper + 1, data, weights, (int(items.rows[item]),)):
+            found.append(row)
+    return found
+
+
+def _stand_in(data: Data, row: int, items: Any) -> int:
+    """Return the row that stands for all copies of a row."""
+    from linsep.prove.fewest.items import same_rows
+
+    point, _ = same_rows(data)
+    same = items.rows[(point[items.rows] == point[row]) & (data.y[items.rows] == data.y[row])]
+    return int(same[0]) if len(same) else -1
+
+
+@contextmanager
+def _stoppable(clock: Budget) -> Iterator[None]:
+    """Let the first Ctrl-C end the search and the second one the program."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+
+    pressed: list[int] = []
+
+    def stop(number: int, frame: Any) -> None:
+        if pressed and callable(before):
+            before(number, frame)
+        pressed.append(number)
+        clock.cancel()
+
+    signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,331 @@
+"""The search for the fewest errors: planes from above, packings of refutations from below, a tree.
+
+Upper bound: exact line search on floats (``line_search``); a plane counts with the rows that exact arithmetic finds not
+strictly right. Lower bound: a tree of cases, best bound first; at each node a packing of refutations (``node_bounds``).
+Where no more are found, the node is split on an item: right, or wrong, and then its inequality holds in reverse, which
+makes more refutations possible.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from linsep import compiling
+from linsep.clock import Cancelled, Clock, OutOfTime
+from linsep.data.conversions import to_floats
+from linsep.problem import Array, Dense, Floats, take
+from linsep.prove.check.exact_signs import difference, signs
+from linsep.prove.claims import Data, Refutation, Separator, Verdict
+from linsep.prove.fewest import line_search
+from linsep.prove.fewest.items import Items
+from linsep.prove.fewest.refutations import Pool
+from linsep.prove.verdicts.search import decide
+
+EPS = 1e-4  # how far a packing must be above the bound it proves: dyadic weights lose less
+_STEPS = 1500  # line searches to begin with, where they cost little
+_STARTS = 1  # more planes to begin with, there
+_WORK = 3e7  # cells that line searches may look at in one go
+_ROUND_WORK = 3e5  # in each round of the packing program
+_DEPTH = 400  # splits on the way to a node, at most
+
+
+class Budget(Clock):
+    """A clock that also counts nodes, and keeps back the time that the proof of what is known will take."""
+
+    def __init__(
+        self,
+        seconds: float | None = None,
+        max_nodes: float | None = None,
+        show: Callable[..., None] | None = None,
+    ) -> None:
+        super().__init__(seconds, show)
+        self.max_nodes = math.inf if max_nodes is None else max_nodes
+        self.reserve = 0.0  # seconds
+        self._compiled = compiling.seconds()
+
+    @property
+    def left(self) -> float:
+        """Seconds until the deadline; compiling, once in a lifetime, does not count."""
+        return super().left + compiling.seconds() - self._compiled
+
+    @property
+    def spare(self) -> float:
+        """Seconds that the search may still take."""
+        return self.left - self.reserve
+
+    def check(self, seconds: float = 0.0) -> None:
+        """Raise unless there is time for a step of this length, and for the proof after it."""
+        super().check(seconds + self.reserve)
+
+
+@dataclass(eq=False)
+class Node:
+    """A part of all cases: items held right (1) and wrong (-1), and what is proved of it."""
+
+    state: Array  # (m,) int8
+    w: Floats  # a plane that does well here
+    y: Floats  # (m,) the fractional cover, of the parent at first
+    cuts: Array  # refutations worth beginning with
+    spent: int = 0  # cost of the items held wrong
+    bound: float = 0.0  # spent and the packing
+    packing: list[tuple[int, float]] = field(default_factory=list)  # refutations and their weights
+    dead: int | None = None  # a refutation that leaves no case
+    split: int = -1  # the item whose cases are the children
+    children: tuple[Node, ...] = ()  # held right, held wrong
+    depth: int = 0
+
+
+class Search:
+    """One search. Its bounds leave out what the forced refutations cost.
+
+    With a ``goal`` it looks for a proof that every plane costs at least that, and ends when a plane costs less.
+    """
+
+    def __init__(self, items: Items, clock: Budget, *, goal: int | None = None) -> None:
+        self.items, self.clock, self.goal = items, clock, goal
+        self.pool = Pool(items)
+        self.rng = np.random.default_rng(0)
+        self.upper, self.w = int(items.cost.sum()) + 1, np.zeros(items.Z.shape[1])
+        self.plane = Separator(np.zeros(0), 0.0)
+        self.nodes = self.rounds = 0
+        m = len(items.cost)
+        self.root = Node(np.zeros(m, dtype=np.int8), self.w, np.zeros(m), np.zeros(0, dtype=np.intp))
+        self.open: list[tuple[float, int, Node]] = [(0.0, 0, self.root)]
+        self.bases: dict[tuple[int, int], Array] = {}  # where the program through a row ended last
+        self.pace = 1e-4 * items.Z.shape[1]  # seconds to make a refutation exact, about
+        self.closing = 0.02 + 2e-8 * items.Z.size  # seconds to write and check what is known, about
+        self._begun = False
+
+    @property
+    def target(self) -> int:
+        """The cost that every case must be shown to reach."""
+        return self.upper if self.goal is None else self.goal
+
+    @property
+    def lower(self) -> int:
+        """The bound that the open nodes leave."""
+        bound = min((node.bound for _, _, node in self.open), default=math.inf)
+        if bound == math.inf:
+            return self.target
+        return min(self.target, max(0, math.ceil(bound - EPS)))
+
+    def run(self) -> None:
+        """Search until the bounds meet or the clock says to end; again, if nodes were opened again."""
+        try:
+            if not self._begun:
+                self._begin()
+                self._begun = True
+            while self.open and self.lower < self.target <= self.upper and self.nodes < self.clock.max_nodes:
+                self.clock.check()
+                self._step()
+                self._report()
+        except (OutOfTime, Cancelled):
+            pass
+
+    def _report(self) -> None:
+        self.clock.tell(lower=self.items.base + self.lower, upper=self.items.base + self.upper)
+
+    def _step(self) -> None:
+        """Bound the most promising node and split it if it stays open."""
+        from linsep.prove.fewest.node_bounds import Bounding
+
+        node = self.open[0][2]
+        self.nodes += 1
+        closed = Bounding(self, node).run()
+        heapq.heappop(self.open)
+        if closed:
+            return
+        if node.depth == _DEPTH:
+            heapq.heappush(self.open, (node.bound, 0, node))
+            raise OutOfTime
+        node.split = self._choose(node)
+        node.children = tuple(self._child(node, held) for held in (1, -1))
+        for place, child in enumerate(node.children):
+            heapq.heappush(self.open, (child.bound, 2 * self.nodes + place, child))
+
+    def _child(self, node: Node, held: int) -> Node:
+        """Return the case of a node in which the item it is split on is held right or wrong."""
+        state = node.state.copy()
+        state[node.split] = held
+        spent = node.spent + (int(self.items.cost[node.split]) if held < 0 else 0)
+        return Node(state, node.w, node.y, node.cuts, spent, node.bound, depth=node.depth + 1)
+
+    def _choose(self, node: Node) -> int:
+        """Return the item to split a node on: covered by about 0.6, and much used by the packing."""
+        load = np.zeros(len(node.state))
+        for number, u in node.packing:
+            load[self.pool.cuts[number].items] += u
+        score = (1.0 - np.abs(node.y - 0.6)) * (0.2 + load / self.items.cost)
+        score[(node.y < 1e-6) | (node.y > 1 - 1e-6)] *= 1e-3
+        score[node.state != 0] = -1.0
+        return int(score.argmax())
+
+    def reopen(self, node: Node, bound: float) -> None:
+        """Take up a node again that turned out to prove less than it promised."""
+        node.dead, node.children, node.packing = None, (), []
+        node.bound = bound
+        keep: list[Node] = []
+        stack = [self.root]
+        while stack:
+            here = stack.pop()
+            stack += here.children
+            keep.append(here)
+        alive = {id(each) for each in keep}
+        self.open = [entry for entry in self.open if id(entry[2]) in alive and entry[2] is not node]
+        self.open.append((bound, 0, node))
+        heapq.heapify(self.open)
+
+    # -----------------------------------------------------------------------------------------------------------
+    # Planes
+
+    def _begin(self) -> None:
+        """Find a first plane: one class right, an exact verdict, then line searches from least squares."""
+        self._trivial()
+        self._report()
+        if self.upper == 0:
+            return
+        verdict = self.decide(np.ones(len(self.items.rows), dtype=bool))
+        if verdict is not None and verdict.kind == "separable" and verdict.separator is not None:
+            self.upper, self.plane = 0, verdict.separator
+            return
+        w = self.items.Z.mean(axis=0)  # least squares, in whitened coordinates
+        if not np.abs(w).max(initial=0.0) > 0:
+            w = self.rng.normal(size=len(w))
+        steps = 1 + min(_STEPS, int(_WORK / (self.items.Z.size + 1)))
+        self.walk(w, steps, 0)
+        for _ in range(_STARTS if steps > _STEPS else 0):
+            self.wander(steps)
+        self.root.w = self.w.copy() if self.w.any() else w
+
+    def walk(self, w: Floats, steps: int, seed: int) -> None:
+        """Improve a plane by line searches, a few at a time, and adopt it if it is the best."""
+        items = self.items
+        piece = max(1, min(steps, int(_WORK / (10 * items.Z.size + 1))))
+        for start in range(0, steps, piece):
+            count = min(piece, steps - start)
+            found = line_search.improve(items.Z, items.cost, items.V, w, count, seed * 1009 + start)
+            if found < self.upper:
+                self.adopt(w)
+            self.clock.check()
+
+    def wander(self, steps: int = 0) -> None:
+        """Look for a better plane, beginning anew every other time: near the best one, or at a mix of some rows."""
+        self.rounds += 1
+        Z = self.items.Z
+        w = self.w.copy()
+        if self.rounds % 2 or not w.any():
+            w = Z[self.rng.random(len(Z)) < 0.3].sum(axis=0) + 1e-9 * self.rng.normal(size=len(w))
+        self.walk(w, steps or 1 + min(_STEPS, int(_ROUND_WORK / (Z.size + 1))), self.rounds)
+
+    def adopt(self, w: Floats) -> bool:
+        """Take a plane if exact arithmetic confirms that it is better than the best one."""
+        size = float(np.abs(w).max(initial=0.0))
+        if not (size > 0 and math.isfinite(size)):
+            return False
+        w = w / size
+        plane = self.items.plane(w)
+        cost, hoped = self.price(plane), self.float_cost(w)
+        if hoped < min(cost, self.upper):  # rows on the plane, or nearly: ask for a plane of those that are right
+            verdict = self.decide(self.right(w))
+            if verdict is not None and verdict.kind == "separable" and verdict.separator is not None:
+                plane, cost = verdict.separator, self.price(verdict.separator)
+        if cost >= self.upper:
+            return False
+        self.upper, self.w, self.plane = cost, w, plane
+        return True
+
+    def offer(self, plane: Separator) -> None:
+        """Take a plane that was found by exact means, if it is better than the best one."""
+        cost = self.price(plane)
+        if cost < self.upper:
+            self.upper, self.plane = cost, plane
+
+    def price(self, plane: Separator) -> int:
+        """Return the cost of the items that a plane has not strictly right, exactly."""
+        return int(self.items.cost[wrong_rows(self.items.data, self.items.rows, plane)].sum())
+
+    def right(self, w: Floats) -> Array:
+        """Return which items are right, as floats see them."""
+        s = np.empty(len(self.items.Z))
+        line_search.scores(self.items.Z, w, s)
+        return np.asarray((s.reshape(-1, self.items.V) > 0).all(axis=1))
+
+    def float_cost(self, w: Floats) -> int:
+        """Return the cost of the wrong items, as floats see them."""
+        return int(self.items.cost[~self.right(w)].sum())
+
+    def _trivial(self) -> None:
+        """Begin with planes that have one class right, where planes have offsets, or none."""
+        data = self.items.data
+        for c in range(data.classes):
+            chosen = (np.arange(data.classes) == c) * float(data.offset)
+            plane = Separator(np.zeros((data.classes, data.n_features)), chosen)
+            if data.classes == 2:
+                plane = Separator(np.zeros(data.n_features), float(chosen[1] - chosen[0]))
+            self.offer(plane)
+
+    def decide(self, which: Array) -> Verdict | None:
+        """Return the exact verdict on some items alone; None if one class is left, which planes with offset have right.
+
+        Raises OutOfTime or Cancelled.
+        """
+        data = self.items.data
+        rows = self.items.rows[which]
+        alone = len(np.unique(data.y[rows])) == 1
+        if data.offset and alone:
+            return None
+        limit = self.clock.spare
+        clock = Clock(None if limit == math.inf else max(0.0, limit))
+        part = data._replace(rows=take(data.rows, rows), y=data.y[rows])
+        verdict = of_one_class(part, clock) if alone else decide(part, tuple(range(data.classes)), clock)
+        self.clock.check()
+        return verdict
+
+
+def of_one_class(data: Data, clock: Clock) -> Verdict:
+    """Return the verdict on rows of one class and planes through the origin: does a direction have all in front.
+
+    A row is its opposite with the other label, which makes two classes of them.
+    """
+    own, n = int(data.y[0]), len(data.y)
+    x = to_floats(data.rows, np.arange(n), data.n_features)
+    y = np.ones(n, dtype=np.intp)
+    if n > 1:
+        x[0], y[0] = -x[0], 0
+        found = decide(Data(Dense(x), y, data.n_features, 2, False), (0, 1), clock)
+    else:  # a row that is not zero is in front of itself
+        found = Verdict("separable", Separator(x[0], 0.0), None, (0, 1), data.n_features, False)
+    plane, refutation = found.separator, found.refutation
+    if data.classes > 2 or own == 0:
+        rival = int(own == 0)
+        if plane is not None:
+            W = np.zeros((data.classes, data.n_features), dtype=plane.w.dtype)
+            W[own] = plane.w
+            plane = Separator(W, np.zeros(data.classes)) if data.classes > 2 else Separator(-plane.w, 0.0)
+        if refutation is not None:
+            rows = refutation.rows
+            refutation = Refutation(rows, refutation.multipliers, np.full(len(rows), rival, dtype=np.intp))
+    return replace(found, separator=plane, refutation=refutation)
+
+
+def wrong_rows(data: Data, rows: Array, plane: Separator) -> Array:
+    """Return which of some rows are not strictly on their side, exactly."""
+    W, b = plane.per_class()
+    full: Any = np.column_stack((W, b))
+    y = data.y[rows]
+    if data.classes == 2:
+        side = signs(data.rows, rows, difference(full[1], full[0]))
+        return np.asarray(np.where(y == 1, side, -side) <= 0)
+    wrong = np.zeros(len(rows), dtype=bool)
+    for own in range(data.classes):
+        here = np.flatnonzero(y == own)
+        for rival in range(data.classes):
+            if rival != own and len(here):
+                wrong[here] |= signs(data.rows, rows[here], difference(full[own], full[rival])) <= 0
+    return wrong

@@ -1,0 +1,1 @@
+"""Separation in regression models: which coefficients are infinite, and the proof."""

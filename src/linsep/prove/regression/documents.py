@@ -1,0 +1,256 @@
+"""Writes ``separation`` proofs as JSON documents and checks them; docs/proof-format.md defines the fields."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from linsep.clock import Clock
+from linsep.data.sparse import is_sparse
+from linsep.problem import Array
+from linsep.prove.check import linsep_check, schema
+from linsep.prove.check.plain import Fails
+from linsep.prove.check.plain_regression import CLAIMS, check_separation, coefficient_names
+from linsep.prove.documents import laid_out
+from linsep.prove.exact.exact_values import BINARY, fraction
+from linsep.prove.exact.fingerprints import Fingerprint
+from linsep.prove.regression import fast_check as check_regression
+from linsep.prove.regression.families import as_rows, is_share, labels
+from linsep.prove.regression.inputs import Given
+
+_LONG = 10_000  # binary digits: Python refuses to write more than 4300 decimal ones
+
+
+def written(value: Fraction | int) -> str:
+    """Return a number as a text that reads back exactly."""
+    value = Fraction(value)
+    if max(abs(value.numerator), value.denominator).bit_length() < _LONG:
+        return str(value)
+    return f"{value.numerator:#x}/{value.denominator:#x}"
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# What is claimed
+
+
+def certificate(result: Any) -> dict[str, Any]:
+    """Return what a result claims, with its evidence; ``plain_regression`` has the table of its parts."""
+    given, model, face = result._given, result._model, result._face
+    ids = model.system.ids
+    place = {unknown: j for j, unknown in enumerate(model.order)}
+    roles, _ = response_of(given)
+    classes = [_label(label) for label in labels(given.y)[1]] if roles[0] == "label" else []
+    spelled = [linsep_check.label_text(label) for label in classes]
+    if len(set(spelled)) < len(spelled):
+        raise ValueError("two labels are spelled the same: a proof cannot tell them apart")
+    aliased = []
+    for v in result._alias_vectors():
+        used = [j for j, value in enumerate(v) if value]
+        aliased.append(
+            {"column": result._alias_column(v), "columns": used, "multipliers": [written(v[j]) for j in used]}
+        )
+    return {
+        "kind": "separation",
+        "meaning": CLAIMS[result.kind],
+        "fit_intercept": given.offset,
+        "classes": classes,
+        "n_features": len(given.names),
+        "values": given.values,
+        "family": given.family,
+        "response": roles,
+        "alias": given.alias,
+        "names": list(given.names),
+        "claim": result.kind,
+        "columns": [place[unknown] for unknown in face.columns],
+        "independent": np.searchsorted(ids, np.sort(face.independent)).tolist(),
+        "aliased": aliased,
+        "direction": [written(value) for value in result.direction],
+        "separated": _stretches(np.flatnonzero(face.separated[ids])),
+        "rest": _combination(face.contradiction, ids),
+        "coefficients": [
+            {"name": name, "status": status, **_evidence(result, proved, ids)}
+            for name, status, proved in zip(
+                coefficient_names(given.family, given.names, spelled, given.offset),
+                result.statuses,
+                result.evidence,
+                strict=True,
+            )
+        ],
+    }
+
+
+def _combination(found: Any, ids: Array) -> dict[str, Any]:
+    return {
+        "rows": np.searchsorted(ids, found.ids).tolist(),
+        "multipliers": [written(value) for value in found.multipliers],
+    }
+
+
+def _evidence(result: Any, proved: Any, ids: Array) -> dict[str, Any]:
+    if proved is None:
+        return {}
+    if proved.combination is not None:
+        return _combination(proved.combination, ids)
+    up, down = (result._public(g) for g in proved.directions)
+    return {"up": [written(value) for value in up], "down": [written(value) for value in down]}
+
+
+def _stretches(rows: Array) -> list[list[int]]:
+    """Return sorted row numbers as stretches [first, last]."""
+    if len(rows) == 0:
+        return []
+    breaks = np.flatnonzero(np.diff(rows) > 1)
+    firsts, lasts = np.append(rows[0], rows[breaks + 1]), np.append(rows[breaks], rows[-1])
+    return [[int(a), int(b)] for a, b in zip(firsts, lasts, strict=True)]
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# The response
+
+
+def response_of(given: Given) -> tuple[list[str], list[list[Any]]]:
+    """Return the roles of the columns of a response, strata and weights among them, and these columns."""
+    y = np.asarray(given.y)
+    columns = [y] if y.ndim == 1 else list(y.T)
+    if given.family in ("multinomial", "ordinal"):
+        roles = ["label"]
+    elif given.family in ("binomial", "log-binomial"):
+        roles = ["number", "failures"] if y.ndim == 2 else ["number" if is_share(y) else "label"]
+    else:
+        roles = ["number", "event"] if given.family == "cox" else ["number"]
+    if given.strata is not None:
+        roles, columns = [*roles, "stratum"], [*columns, given.strata]
+    if given.weights is not None:
+        roles, columns = [*roles, "weight"], [*columns, np.asarray(given.weights)]
+    return roles, [[_label(value) for value in column.tolist()] for column in columns]
+
+
+def _label(value: Any) -> Any:
+    """Return a label that JSON can hold."""
+    return value if isinstance(value, str | bool | int | float) else _number_or_text(value)
+
+
+def _number_or_text(value: Any) -> Any:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return str(value)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Documents
+
+
+def document(result: Any, reading: dict[str, Any] | None, options: dict[str, str], note: str | None = None) -> str:
+    """Return the proof of a result as a document; ``reading`` tells how its table becomes rows."""
+    from linsep import __version__
+
+    given = result._given
+    made = {
+        "by": f"linsep {__version__}",
+        "time": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "options": options,
+        "note": note,
+    }
+    about = {"reading": reading, **fingerprint(given.X, response_of(given)[1], given.values)}
+    content = {"format": "linsep proof 2", **certificate(result), "data": about, "made": made}
+    content["digest"] = linsep_check.digest_of(content)
+    return laid_out(content)
+
+
+def separation_opened(text: str) -> dict[str, Any] | None:
+    """Return the content of a document of kind ``separation``, None if it is something else."""
+    if '"separation"' not in text:
+        return None
+    try:
+        content = linsep_check.load(text)
+        if content["kind"] != "separation":
+            return None
+        schema.validate(content)
+    except ValueError as error:
+        raise ValueError(f"this is not a valid proof: {error}") from None
+    return content
+
+
+def fingerprint(X: Any, columns: list[list[Any]], values: str) -> dict[str, Any]:
+    """Return the fingerprint of a design and its response."""
+    said = list(zip(*columns, strict=True)) if len(columns) > 1 else columns[0]
+    if not is_sparse(X) and (X.dtype.kind not in "biuf" or (X.dtype != np.float64 and X.dtype.kind == "f")):
+        name = linsep_check.fingerprint(exact_table(X, values, [""] * X.shape[1]), said)
+        return {"n_rows": X.shape[0], "n_features": X.shape[1], "sha256": name}
+    known = {label: code for code, label in enumerate(dict.fromkeys(said))}
+    found = Fingerprint(X.shape[1], tuple(known))
+    found.add(as_rows(X), np.array([known[label] for label in said], dtype=np.intp))
+    return found.result()
+
+
+def check_separation_document(content: dict[str, Any], X: Any, columns: list[list[Any]], *, plain: bool) -> Any:
+    """Check a document, by its fingerprint and its claims."""
+    from linsep.prove.checking import Outcome
+
+    about = content["data"]
+    if len(columns) != len(content["response"]):
+        return Outcome(False, f"the response has {len(columns)} columns, not {len(content['response'])}")
+    if X.shape != (about["n_rows"], about["n_features"]) or any(len(column) != X.shape[0] for column in columns):
+        return Outcome(False, f"it was written for {about['n_rows']} rows of {about['n_features']} features")
+    if fingerprint(X, columns, content["values"])["sha256"] != about["sha256"]:
+        return Outcome(
+            False, "these are not the data it was written for: a value or label differs, or the order of the rows"
+        )
+    outcome = check_claims(content, X, columns, plain=plain)
+    return outcome._replace(checked=("the fingerprint is that of these data", *outcome.checked))
+
+
+def check_claims(content: dict[str, Any], X: Any, columns: list[list[Any]], *, plain: bool) -> Any:
+    """Check what is claimed of a design and its response."""
+    from linsep.prove.checking import Outcome
+    from linsep.prove.regression.separations import modeled
+
+    try:
+        if X.shape[1] != content["n_features"]:
+            raise Fails(f"the design has {X.shape[1]} columns, not {content['n_features']}")
+        answers = linsep_check.answers(content, list(zip(*columns, strict=True)))
+        if plain:
+            rows = exact_table(X, content["values"], content["names"])
+            return Outcome(True, "", tuple(check_separation(content, rows, answers)))
+        model, _ = modeled(_given(content, X, answers), Clock())
+    except (Fails, ValueError) as error:
+        return Outcome(False, str(error))
+    if not check_regression.holds(model, content):
+        return Outcome(False, "the proof does not prove its claims for these data")
+    told = f"{len(model.system.ids)} constraints on {len(model.names)} coefficients"
+    return Outcome(True, "", (told, "every coefficient has the status that the proof states"))
+
+
+def _given(content: dict[str, Any], X: Any, answers: list[dict[str, Any]]) -> Given:
+    """Return the model that a document is about."""
+    columns = {role: np.array([answer[role] for answer in answers]) for role in content["response"]}
+    first: Any = columns.get("label", columns.get("number"))
+    second: Any = columns.get("failures", columns.get("event"))
+    weights = columns.get("weight", np.ones(len(answers)))
+    if weights.min(initial=0) < 0 or not (weights > 0).any():
+        raise Fails("a weight is negative, or all are 0")
+    which = np.flatnonzero(weights > 0)
+    if "failures" in columns:
+        which = which[(first + columns["failures"])[which] != 0]
+    share = content["family"] in ("binomial", "log-binomial") and second is None
+    if share and not ((first >= 0) & (first <= 1)).all():
+        raise Fails("a proportion is not between 0 and 1")
+    y = first if second is None else np.column_stack((first, second))
+    return Given(
+        content["family"], X, y, tuple(content["names"]), content["fit_intercept"], content["values"],
+        content["alias"], len(answers), which, columns.get("stratum"), (), (), columns.get("weight"),
+    )  # fmt: skip
+
+
+def exact_table(X: Any, values: str, names: Any) -> list[list[Any]]:
+    """Return all cells as exact numbers."""
+    table = X.toarray() if is_sparse(X) else X
+    if values == BINARY:
+        return [[value if type(value) is int else Fraction(value) for value in row] for row in table.tolist()]
+    if table.dtype == np.float32:
+        table = table.astype(object)
+    return [[fraction(value, i, names[j]) for j, value in enumerate(row)] for i, row in enumerate(table.tolist())]

@@ -1,0 +1,174 @@
+"""The fast check of a ``separation`` certificate: floats with error bounds, integers where in doubt.
+
+It asks for the same as ``plain_regression``, whose table says what a certificate holds, of the rows of a ``Model``.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from flint import fmpz_mat, nmod_mat
+
+from linsep.problem import Array
+from linsep.prove.check.plain import number
+from linsep.prove.regression.families import Model
+
+_PRIME = 2**63 - 25
+
+
+def holds(model: Model, certificate: dict[str, Any]) -> bool:
+    """Return whether all that a certificate claims of the rows of a model is true."""
+    try:
+        return _Check(model, certificate).run()
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, ZeroDivisionError, OverflowError):
+        return False
+
+
+class _Check:
+    """The rows of a model, and the parts of a certificate as numbers."""
+
+    def __init__(self, model: Model, certificate: dict[str, Any]) -> None:
+        self.model, self.system, self.parts = model, model.system, certificate
+        self.width, self.ids = len(model.names), model.system.ids
+        self.equal = model.system.is_equation(self.ids)
+        self.columns: list[int] = certificate["columns"]
+        self.direction = [number(value) for value in certificate["direction"]]
+
+    def run(self) -> bool:
+        """Check every claim."""
+        return self._columns() and self._split() and self._rest() and self._coefficients()
+
+    def _heights(self, g: list[Fraction]) -> Array:
+        """Return the sign of every row on a vector."""
+        inner = [Fraction(0)] * self.width
+        for j, unknown in enumerate(self.model.order):
+            inner[unknown] = g[j] / self.model.scales[j]  # the column is that much larger here
+        signs: Array = self.system.signs(fmpz_mat(self.width, 1, _whole(inner)))[self.ids]
+        return signs
+
+    def _inner(self, which: list[int]) -> tuple[Any, list[Fraction]]:
+        """Return some rows in the columns that are kept, as integers, and what each was multiplied by, columns too."""
+        if any(not isinstance(i, int) or isinstance(i, bool) or i < 0 for i in which):
+            raise ValueError("a row number is an integer from 0")
+        A, shifts = self.system.rows(self.ids[np.array(which, dtype=np.intp)])
+        unknowns = [self.model.order[j] for j in self.columns]
+        table = A.tolist()
+        flat = [row[k] for row in table for k in unknowns]
+        return fmpz_mat(len(which), len(unknowns), flat), [1 / Fraction(2) ** shift for shift in shifts]
+
+    def _columns(self) -> bool:
+        parts, kept = self.parts, set(self.columns)
+        if len(kept) != len(self.columns) or not kept <= set(range(self.width)) or len(self.direction) != self.width:
+            return False
+        chosen = parts["independent"]
+        if len(chosen) != len(kept) or (chosen and _rank(self._inner(chosen)[0], len(kept)) != len(kept)):
+            return False
+        others, self.aliased = [], []
+        for each in parts["aliased"]:
+            v = [Fraction(0)] * self.width
+            own, places, values = each["column"], each["columns"], each["multipliers"]
+            if len(places) != len(values) or len(set(places)) != len(places) or own in kept:
+                return False
+            for j, value in zip(places, values, strict=True):
+                v[j] = number(value)
+            others.append(own)
+            if v[own] == 0 or any(v[j] for j in range(self.width) if j not in kept and j != own):
+                return False
+            if self._heights(v).any():
+                return False
+            self.aliased.append(v)
+        return len(set(others)) == len(others) and set(others) == set(range(self.width)) - kept
+
+    def _in_cone(self, g: list[Fraction]) -> Array | None:
+        """Return the sign of every row, or None if an inequality is negative or an equation not zero."""
+        if len(g) != self.width or any(g[j] for j in range(self.width) if j not in self.columns):
+            return None
+        signs = self._heights(g)
+        return None if (signs < 0)[~self.equal].any() or signs[self.equal].any() else signs
+
+    def _split(self) -> bool:
+        signs = self._in_cone(self.direction)
+        if signs is None:
+            return False
+        self.separated = (signs > 0) & ~self.equal
+        stretches = np.array(self.parts["separated"], dtype=np.int64).reshape(-1, 2)
+        if len(stretches) and ((stretches[:, 0] > stretches[:, 1]).any() or stretches[:, 1].max() >= len(self.ids)):
+            return False
+        said = [np.arange(first, last + 1) for first, last in stretches.tolist()]
+        claimed = np.concatenate(said) if said else np.empty(0, dtype=np.int64)
+        kind = "overlap" if not self.separated.any() else "complete" if self.separated.all() else "quasi"
+        return np.array_equal(claimed, np.flatnonzero(self.separated)) and self.parts["claim"] == kind
+
+    def _rest(self) -> bool:
+        which, total, fair = self._combined(self.parts["rest"], strictly=True)
+        if not fair or any(total) or self.separated[which].any():
+            return False
+        A, _ = self._inner(which)
+        left = np.flatnonzero(~self.separated)
+        if which and _rank(A, len(self.columns)) == len(self.columns):
+            return True  # all rows are in the span of as many independent ones as there are columns
+        basis, nullity = A.nullspace() if which else (_identity(len(self.columns)), len(self.columns))
+        for k in range(nullity):
+            v = [Fraction(0)] * self.width
+            for place, j in enumerate(self.columns):
+                v[j] = Fraction(int(basis[place, k])) * self.model.scales[j]
+            if self._heights(v)[left].any():
+                return False
+        return True
+
+    def _combined(self, part: dict[str, Any], *, strictly: bool) -> tuple[list[int], list[Fraction], bool]:
+        """Return rows, their sum in the columns that are kept, and whether the signs of the multipliers are right."""
+        which, multipliers = list(part["rows"]), [number(value) for value in part["multipliers"]]
+        if len(which) != len(multipliers) or len(set(which)) != len(which):
+            raise ValueError("as many multipliers as rows")
+        A, factors = self._inner(which)
+        exact = [m / factor for m, factor in zip(multipliers, factors, strict=True)]
+        common = math.lcm(*(value.denominator for value in exact)) if exact else 1
+        row = fmpz_mat(1, len(exact), [int(value * common) for value in exact])
+        sums = (row * A).tolist()[0] if which else [0] * len(self.columns)
+        total = [Fraction(int(v), common * self.model.scales[j]) for v, j in zip(sums, self.columns, strict=True)]
+        equal = self.equal[which].tolist() if which else []
+        fair = all(e or m > 0 or (m == 0 and not strictly) for e, m in zip(equal, multipliers, strict=True))
+        return which, total, fair
+
+    def _coefficients(self) -> bool:
+        listed = self.parts["coefficients"]
+        place = {j: k for k, j in enumerate(self.columns)}
+        if len(listed) != self.width:
+            return False
+        for j, each in enumerate(listed):
+            estimable = j in place and (self.parts["alias"] == "drop" or not any(v[j] for v in self.aliased))
+            if (each["status"] == "aliased") == estimable:
+                return False
+            if estimable and not self._evidence(each, j, [Fraction(int(k == place[j])) for k in range(len(place))]):
+                return False
+        return self.parts["alias"] in ("drop", "keep")
+
+    def _evidence(self, each: dict[str, Any], j: int, c: list[Fraction]) -> bool:
+        status = each["status"]
+        if status == "undetermined":
+            up, down = ([number(value) for value in each[name]] for name in ("up", "down"))
+            return self._in_cone(up) is not None and self._in_cone(down) is not None and up[j] > 0 > down[j]
+        which, total, fair = self._combined(each, strictly=False)
+        if status == "finite":
+            return total == c and not self.separated[which].any()
+        sign = {"+inf": 1, "-inf": -1}[status]
+        return fair and total == [sign * value for value in c] and sign * self.direction[j] > 0
+
+
+def _whole(values: list[Fraction]) -> list[int]:
+    common = math.lcm(*(value.denominator for value in values)) if values else 1
+    return [value.numerator * (common // value.denominator) for value in values]
+
+
+def _rank(A: Any, enough: int) -> int:
+    """Return the rank, quickly if it is ``enough``: the rank modulo a prime is never larger."""
+    quick = int(nmod_mat(A, _PRIME).rank())
+    return quick if quick >= enough else int(A.rank())
+
+
+def _identity(size: int) -> Any:
+    return fmpz_mat(size, size, [int(i == j) for i in range(size) for j in range(size)])

@@ -1,0 +1,424 @@
+"""Separation with many fixed effects: factors with a coefficient per level, absorbed rather than listed.
+
+A row with levels ``a`` and ``b`` asks that ``g_a + g_b + x·γ`` is not negative (not positive, zero). With potentials
+``π_a = g_a`` and ``π_b = -g_b`` that is an arc of a graph whose nodes are the levels: ``π_head <= π_tail + v·γ`` where
+``v = ±x``; an equation is an arc in both directions. Hence:
+
+- with ``γ = 0``, a row can be strict exactly if its arc is in no directed cycle: strongly connected components decide
+  all that the factors decide alone (a level whose rows all have y = 0 is the simplest case);
+- ``γ`` is possible exactly if no directed cycle has a negative sum ``Σ v·γ``: in the few unknowns ``γ`` this is the
+  problem of ``cone`` with one row for every cycle, of which only those are written down that shortest paths find to be
+  violated (Bellman 1958; Ford 1956);
+- rows that some ``g`` makes strict are set aside, and what is left is decided again.
+
+A few factors of few levels are just columns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+
+from linsep.clock import Clock
+from linsep.errors import DataError, ParameterError
+from linsep.problem import Array, Dense
+from linsep.prove.claims import Data
+from linsep.prove.exact.exact_values import Cells, cells
+from linsep.prove.regression.cone import Face, reduce
+from linsep.prove.regression.families import numbers, trials
+from linsep.prove.regression.inputs import Factor, Given
+from linsep.prove.regression.level_graph import Arcs, potentials, spanning_trees
+from linsep.prove.regression.statuses import ALIASED, DOWN, FINITE, UNDETERMINED, UP
+from linsep.prove.regression.systems import System, echelon
+
+_LEVELS = 400  # of all factors together that are just columns
+_EXTRA = 60  # levels of a third factor that are just columns
+_FAMILIES = ("binomial", "poisson", "negative-binomial", "log-binomial")
+_LIMIT = 1 << 62
+_POOL = 8  # cycles for every unknown to begin with
+
+
+def absorbed(given: Given, clock: Clock) -> Any:
+    """Decide a model with absorbed factors."""
+    from linsep.prove.regression.absorbed import AbsorbedSeparation
+    from linsep.prove.regression.results import Separation
+    from linsep.prove.regression.separations import modeled
+
+    if given.family == "multinomial":
+        raise ParameterError("absorb", [name for name, *_ in given.absorb], "None for the family multinomial")
+    levels = sum(len(np.unique(codes[given.which])) for _, codes, _ in given.absorb)
+    if levels <= _LEVELS or given.family not in _FAMILIES:
+        wide = with_columns(given, given.absorb)
+        model, _ = modeled(wide, clock)
+        listed = len(model.names) - (len(wide.names) - len(given.names))
+        face = reduce(model.system, model.order[listed:] + model.order[:listed])  # columns may depend on factors
+        return Separation(wide, model, face, list(given.notes), listed=listed)
+    factors = sorted(given.absorb, key=lambda each: -len(each.levels))
+    if len(factors) > 2:
+        extra = sum(len(each.levels) for each in factors[2:])
+        if extra > _EXTRA:
+            raise DataError(
+                "", f"the factors after the two largest have {extra} levels; at most {_EXTRA} can be absorbed"
+            )
+    base = with_columns(given, tuple(factors[2:]))
+    return AbsorbedSeparation(given, Effects(base, factors[:2], len(given.names), clock))
+
+
+def with_columns(given: Given, factors: Any) -> Given:
+    """Return a model with a column for every level of some factors, after its own columns and without an intercept."""
+    blocks, names = [], []
+    for name, codes, levels in factors:
+        ones = np.ones(len(codes), dtype=np.int64)
+        blocks.append(sp.csr_array((ones, (np.arange(len(codes)), codes)), shape=(len(codes), len(levels))))
+        names += [f"{name}={level}" for level in levels]
+    if not blocks:
+        return replace(given, absorb=(), offset=False)
+    X = given.X
+    if sp.issparse(X):
+        joined: Any = sp.csr_array(sp.hstack([X, *blocks]))
+    else:
+        kind = X.dtype if X.dtype.kind in "fO" else np.int64
+        joined = np.hstack([X.astype(kind), *(block.toarray().astype(kind) for block in blocks)])
+    return replace(given, X=joined, names=(*given.names, *names), absorb=(), offset=False)
+
+
+@dataclass(frozen=True)
+class Round:
+    """A direction: ``γ`` and potentials, and the rows that it makes strict among those that were left."""
+
+    gamma: list[int]
+    potentials: Any  # (nodes,) integers
+    strict: Array  # rows
+
+
+class Effects:
+    """The graph of levels, and what is decided on it."""
+
+    def __init__(self, given: Given, factors: list[Factor], listed: int, clock: Clock) -> None:
+        self.given, self.listed, self.clock = given, listed, clock
+        design = cells(given.X, given.values, list(given.names))
+        if design.basis is not None:
+            raise DataError("", "cells of more than 18 digits cannot be combined with absorbed factors")
+        which = given.which
+        matrix = design.matrix[which]
+        self.x = (matrix.toarray() if sp.issparse(matrix) else np.asarray(matrix))[:, : len(given.names)]
+        self.design, self.k = design, self.x.shape[1]
+        clock.check()
+        code, equal = _signs(given)
+        first = np.unique(factors[0].codes[which], return_inverse=True)[1].ravel()
+        second = np.zeros_like(first)
+        if len(factors) > 1:
+            second = np.unique(factors[1].codes[which], return_inverse=True)[1].ravel()
+        clock.check()
+        nodes = int(first.max()) + 1
+        self.arcs = Arcs.of_rows(first, second + nodes, code, equal)
+        self.nodes = nodes + int(second.max()) + 1
+        self.n = len(which)
+        self.left = np.ones(self.n, dtype=bool)
+        self.rounds: list[Round] = []
+        self.pool: list[tuple[Array, Array]] = []  # closed walks: rows and their signs
+        self.rng = np.random.default_rng(0)
+        self._run()
+
+    # -----------------------------------------------------------------------------------------------------------
+    # The split
+
+    def _run(self) -> None:
+        while True:
+            self.clock.check()
+            self._set_aside([0] * self.k, np.zeros(self.nodes, dtype=np.int64))
+            if self.k == 0 or not self.left.any() or not self._turn():
+                return
+
+    def _set_aside(self, gamma: list[int], pi: Any) -> bool:
+        """Set aside the rows that a direction, with its potentials moved a little, makes strict."""
+        arcs = self.arcs.of(self.left)
+        slack = self.slack(gamma, pi)
+        self.clock.check()
+        tight = arcs.take(slack[arcs.row] == 0)
+        parts, label = connected_components(tight.graph(self.nodes), directed=True, connection="strong")
+        self.clock.check()
+        within = np.zeros(self.n, dtype=bool)
+        inner = tight.take(label[tight.tail] == label[tight.head])
+        within[inner.row] = True
+        strict = np.flatnonzero(self.left & ~within)
+        if len(strict) == 0:
+            return False
+        down = _downward(tight, label, parts, self.clock)
+        times = self.n + self.nodes + 1  # one step of the direction is worth more than all moves
+        moved = np.asarray(pi) * times + down
+        self.rounds.append(Round([times * value for value in gamma], moved, strict))
+        self.left[strict] = False
+        return True
+
+    def slack(self, gamma: list[int], pi: Any) -> Any:
+        """Return how far every row is above zero, in integers; an equation, which is zero, in either direction."""
+        length = self.lengths(gamma)
+        if length is None:
+            raise ArithmeticError("a direction was found that integers cannot hold: please report these data")
+        own = self.arcs.first
+        return length + pi[self.arcs.tail[own]] - pi[self.arcs.head[own]]
+
+    def lengths(self, gamma: list[int]) -> Any:
+        """Return ``v·γ`` of the first arc of every row, exactly; None if a column that counts has fractions."""
+        used = [j for j, value in enumerate(gamma) if value]
+        columns = [self.x[:, j] for j in used]
+        if any(c.dtype.kind == "f" and not (c == np.rint(c)).all() for c in columns):
+            return None
+        tops = [int(np.abs(c).max(initial=0)) for c in columns]
+        if sum(top * abs(gamma[j]) for top, j in zip(tops, used, strict=True)) * (self.nodes + 2) >= _LIMIT:
+            return None
+        total: Any = np.zeros(self.n, dtype=np.int64)
+        for j, c in zip(used, columns, strict=True):
+            total += c.astype(np.int64) * gamma[j]
+        return total * self.arcs.sign
+
+    def _shortest(self, arcs: Arcs, gamma: list[int]) -> Any:
+        """Return potentials for ``γ``, exactly, or a closed walk whose sum is negative on it."""
+        length = self.lengths(gamma)
+        if length is not None:
+            return potentials(arcs, length, self.nodes, 0, self.clock)
+        top = max(map(abs, gamma))
+        about = sum(self.x[:, j].astype(np.float64) * (value / top) for j, value in enumerate(gamma) if value)
+        found = potentials(arcs, about * self.arcs.sign, self.nodes, 1e-9 * float(np.abs(about).max()), self.clock)
+        if found.cycle is not None:
+            total = self.vector((arcs.row[found.cycle], arcs.direction[found.cycle]))
+            if sum(a * b for a, b in zip(total, gamma, strict=True)) < 0:
+                return found
+        names = [self.given.names[j] for j, value in enumerate(gamma) if value]
+        raise DataError(
+            "", f"{', '.join(names[:4])} may separate rows together with absorbed factors, which is decided exactly "
+            "for columns of integers: scale them, or use {0}", ("values", "decimal"),
+        )  # fmt: skip
+
+    def _turn(self) -> bool:
+        """Look for a direction that moves ``γ``; return whether some rows were set aside."""
+        arcs = self.arcs.of(self.left)
+        trees = spanning_trees(arcs, self.nodes, self.clock)
+        self._fill(arcs, trees)
+        while True:
+            self.clock.check()
+            face = self.face()
+            if face.dimension:
+                gamma = _spread(face, self.k)
+                found = self._shortest(arcs, gamma)
+                if found.cycle is None:
+                    return self._set_aside(gamma, found.pi)
+                self._add(arcs, found.cycle)
+                continue
+            moved = self._moved(arcs, trees, _columns(face.aliases))
+            if moved is None:
+                return False
+            self._add(arcs, moved)
+
+    def _fill(self, arcs: Arcs, trees: Any) -> None:
+        """Begin with the closed walks of some arcs."""
+        most = _POOL * (self.k + 1)
+        self.pool = [each for each in self.pool if self.left[each[0]].all()]
+        some = self.rng.choice(len(arcs.row), most, replace=False) if len(arcs.row) > most else np.arange(len(arcs.row))
+        for e in some.tolist():
+            self.clock.check()
+            self._add(arcs, trees.walk(arcs, e))
+
+    def _add(self, arcs: Arcs, walk: Array) -> None:
+        self.pool.append((arcs.row[walk], arcs.direction[walk]))
+
+    def vector(self, walk: tuple[Array, Array]) -> list[Fraction]:
+        """Return ``Σ v`` of a closed walk, exactly."""
+        rows, signs = walk
+        total = [Fraction(0)] * self.k
+        for i, sign in zip(rows.tolist(), signs.tolist(), strict=True):
+            self.clock.check()
+            total = [a + sign * Fraction(b) for a, b in zip(total, self.x[i].tolist(), strict=True)]
+        return total
+
+    def face(self, walks: Any = None) -> Face:
+        """Return the face of the cone that closed walks leave for ``γ``."""
+        table = [self.vector(walk) for walk in (self.pool if walks is None else walks)]
+        return _face_of(table, self.k, self.clock)
+
+    def _moved(self, arcs: Arcs, trees: Any, free: list[list[int]]) -> Array | None:
+        """Return a closed walk whose sum is not zero on one of some ``γ``."""
+        for gamma in free:
+            self.clock.check()
+            length = self._exact_lengths(gamma)
+            pi = trees.heights(arcs, length, self.clock)
+            off = np.flatnonzero((length[arcs.row] * arcs.direction + pi[arcs.tail] - pi[arcs.head]) != 0)
+            if len(off):
+                walk: Array = trees.walk(arcs, int(off[0]))
+                return walk
+        return None
+
+    def _exact_lengths(self, gamma: list[int]) -> Any:
+        """Return ``x·γ`` of every row as exact numbers: integers, or fractions in an array of objects."""
+        signed = self.lengths(gamma)
+        if signed is not None:
+            return signed * self.arcs.sign
+        found = np.empty(self.n, dtype=object)
+        for i, row in enumerate(self.x.tolist()):
+            self.clock.check()
+            found[i] = sum((Fraction(v) * g for v, g in zip(row, gamma, strict=True) if g), Fraction(0))
+        return found
+
+    # -----------------------------------------------------------------------------------------------------------
+    # Statuses of the columns
+
+    def statuses(self) -> list[str]:
+        """Return the status of every listed column."""
+        free = self._null_of(self.arcs.both_ways())
+        columns = _kept(free, self.k)
+        self.rank_x = len(columns)
+        inner = self._null_of(self.arcs.of(self.left).both_ways())
+        self.rank_rest = self.k - len(inner)
+        moving = _without(inner, free)
+        found = []
+        for j in range(self.listed):
+            if j not in columns:
+                found.append(ALIASED)
+            elif not any(gamma[j] for gamma in moving):
+                found.append(FINITE)
+            else:
+                signs = [sign for sign in (1, -1) if self._in_cone(j, sign, columns)]
+                found.append(UNDETERMINED if len(signs) != 1 else UP if signs[0] > 0 else DOWN)
+        return found
+
+    def _in_cone(self, j: int, sign: int, columns: list[int]) -> bool:
+        """Decide whether the unit vector of a column, or its opposite, is a combination of closed walks."""
+        arcs, walks = self.arcs, list(self.pool)
+        while True:
+            table = [[row[c] for c in columns] for row in (self.vector(walk) for walk in walks)]
+            target = [Fraction(sign * (c == j)) for c in columns]
+            gamma = _apart(table, target, self.clock)
+            if gamma is None:
+                return True
+            full = [0] * self.k
+            for c, value in zip(columns, gamma, strict=True):
+                full[c] = value
+            found = self._shortest(arcs, full)
+            if found.cycle is None:
+                return False
+            walks.append((arcs.row[found.cycle], arcs.direction[found.cycle]))
+
+    def _null_of(self, arcs: Arcs) -> list[list[int]]:
+        """Return a basis of the ``γ`` on which the sum of every cycle, whatever its direction, is zero."""
+        if self.k == 0 or len(arcs.row) == 0:
+            return [[int(i == j) for j in range(self.k)] for i in range(self.k)]
+        trees = spanning_trees(arcs, self.nodes, self.clock)
+        self.clock.check()
+        some = self.rng.choice(len(arcs.row), min(len(arcs.row), 2 * self.k + 4), replace=False)
+        walks = [trees.walk(arcs, int(e)) for e in some]
+        while True:
+            table = [self.vector((arcs.row[walk], arcs.direction[walk])) for walk in walks]
+            free = _columns(echelon_of(table, self.k, self.clock))
+            moved = self._moved(arcs, trees, free)
+            if moved is None:
+                return free
+            walks.append(moved)
+
+
+def _signs(given: Given) -> tuple[Array, Array]:
+    """Return for every row that counts whether it asks for a sum not below 0 (1) or not above (0), or for zero."""
+    if given.family == "binomial":
+        ones, zeros = trials(given.y, given.which)
+        if ones.all() or zeros.all():
+            raise DataError("", "y is constant: nothing to model")
+        return ones.astype(np.int64), ~ones & ~zeros
+    if given.family == "log-binomial":
+        _, zeros = trials(given.y, given.which)
+        return np.zeros(len(zeros), dtype=np.int64), ~zeros
+    y = numbers(given.y)[given.which]
+    if y.min(initial=0.0) < 0:
+        raise DataError(f"row {int(given.which[int(y.argmin())])}", f"y is {y.min():g}; it cannot be negative")
+    if not y.any():
+        raise DataError("", "y is 0 in every row: nothing to model")
+    return np.zeros(len(y), dtype=np.int64), y > 0
+
+
+def _downward(tight: Arcs, label: Array, parts: int, clock: Clock) -> Array:
+    """Return a number for every node that is lower at the head of every arc between components."""
+    across = tight.take(label[tight.tail] != label[tight.head])
+    tail, head = label[across.tail], label[across.head]
+    if len(tail) == 0:
+        return np.zeros(len(label), dtype=np.int64)
+    if (tail > head).all():  # the order in which they are found
+        return label.astype(np.int64)
+    if (tail < head).all():
+        return -label.astype(np.int64)
+    depth = np.zeros(parts, dtype=np.int64)
+    while True:
+        clock.check()
+        deeper = depth.copy()
+        np.maximum.at(deeper, head, depth[tail] + 1)
+        if np.array_equal(deeper, depth):
+            return -depth[label]
+        depth = deeper
+
+
+def _face_of(table: list[list[Fraction]], k: int, clock: Clock) -> Face:
+    """Return the face of a few exact rows."""
+    exact = _cells(table, k)
+    n, n_features = exact.matrix.shape
+    data = Data(Dense(exact.matrix), np.ones(n, dtype=np.intp), n_features, 2, False)
+    return reduce(System(data, np.zeros(n, dtype=bool), exact.basis, clock), list(range(k)))
+
+
+def _cells(table: list[list[Fraction]], k: int) -> Cells:
+    """Return exact rows in machine cells; every row may be multiplied by a positive number."""
+    from linsep.prove.regression.cone import whole
+
+    rows = np.empty((len(table), k), dtype=object)
+    for i, row in enumerate(table):
+        rows[i] = whole(row) if any(row) else [0] * k
+    return cells(rows, "decimal", [str(j) for j in range(k)])
+
+
+def echelon_of(table: Any, k: int, clock: Clock) -> Any:
+    """Return a basis of the vectors on which exact rows are zero."""
+    from flint import fmpz_mat
+
+    from linsep.prove.regression.cone import whole
+
+    rows = [whole([Fraction(v) for v in row]) for row in table if any(row)]
+    return echelon(fmpz_mat(len(rows), k, [v for row in rows for v in row]), list(range(k)), clock)[1]
+
+
+def _columns(V: Any) -> list[list[int]]:
+    """Return the columns of a matrix."""
+    return [[int(V[j, k]) for j in range(V.nrows())] for k in range(V.ncols())]
+
+
+def _kept(free: list[list[int]], k: int) -> list[int]:
+    """Return the columns that do not depend on earlier ones, given the null space of all cycles."""
+    later = {max(j for j, value in enumerate(gamma) if value) for gamma in free}
+    return [j for j in range(k) if j not in later]
+
+
+def _without(inner: list[list[int]], free: list[list[int]]) -> list[list[Fraction]]:
+    """Return vectors with those of ``free`` taken out, so that they are zero in columns that depend on earlier ones."""
+    found = []
+    for gamma in inner:
+        left = [Fraction(value) for value in gamma]
+        for vector in free:
+            last = max(j for j, value in enumerate(vector) if value)
+            factor = left[last] / vector[last]
+            left = [a - factor * b for a, b in zip(left, vector, strict=True)]
+        found.append(left)
+    return found
+
+
+def _apart(table: list[list[Fraction]], target: list[Fraction], clock: Clock) -> list[int] | None:
+    """Return integers not negative on all rows and negative on a target; None if it is a combination of the rows."""
+    face = _face_of([*table, [-value for value in target]], len(target), clock)
+    return _spread(face, len(target)) if face.separated[face.system.ids[-1]] else None
+
+
+def _spread(face: Face, k: int) -> list[int]:
+    full = [0] * k
+    for place, j in enumerate(face.columns):
+        full[j] = face.direction[place]
+    return full

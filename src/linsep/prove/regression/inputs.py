@@ -1,0 +1,437 @@
+"""Turns arrays, frames, formulas and statsmodels models into a design, a response and a family."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linsep.data.frames import Frame
+from linsep.data.sparse import is_sparse
+from linsep.errors import DataError, ParameterError
+from linsep.problem import Array
+from linsep.prove.exact.exact_values import BINARY, DECIMAL
+from linsep.prove.regression.contrasts import unknown
+from linsep.prove.regression.families import FAMILIES, INTERCEPT, WITHOUT_INTERCEPT, numbers
+from linsep.prove.regression.reading import joined, unrounded
+
+_REFUSED = {
+    "gaussian": "least squares always has a finite estimate",
+    "gamma": "its likelihood has a maximum for any rows: separation cannot occur",
+    "inverse-gaussian": "its likelihood has a maximum for any rows: separation cannot occur",
+    "quasi": "name the family that the quasi-likelihood is based on",
+    "tweedie": "use poisson: rows with y = 0 separate in the same way under a log link",
+    "beta": "responses between 0 and 1 never separate",
+    "bernoulli": "say binomial",
+    "logit": "say binomial",
+    "probit": "say binomial",
+}
+_WIDE = 300  # columns of a formula from which on the design is sparse
+
+
+class Factor(NamedTuple):
+    """A factor by the number of the level of every row."""
+
+    name: str
+    codes: Array
+    levels: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Given:
+    """A model as it was given, checked but not computed with."""
+
+    family: str
+    X: Any  # ndarray of numbers or objects, or CSR
+    y: Any
+    names: tuple[str, ...]
+    offset: bool
+    values: str
+    alias: str
+    n: int
+    which: Array  # observations of positive weight
+    strata: Array | None = None
+    absorb: tuple[Factor, ...] = ()
+    notes: tuple[str, ...] = ()
+    weights: Array | None = None
+    formula: Any = None  # makes the columns of another frame, as formulaic's model specification
+
+
+def gather(X: Any, y: Any, options: dict[str, Any]) -> Given:
+    """Return a model given in any way."""
+    options = {"names": None, "values": None, "strata": None, "weights": None, "alias": "drop", **options}
+    notes: tuple[str, ...] = ()
+    if isinstance(X, str):
+        X, y, options = _from_formula(X, y, options)
+    elif hasattr(X, "exog") and hasattr(X, "endog"):
+        X, y, options = _from_statsmodels(X, options)
+    elif hasattr(getattr(X, "model", None), "exog"):
+        X, y, options = _from_statsmodels(X.model, options)
+    family = _family(options["family"])
+    if options["alias"] not in ("drop", "keep"):
+        raise ParameterError("alias", options["alias"], "'drop' or 'keep'")
+    if options["values"] not in (None, DECIMAL, BINARY):
+        raise ParameterError("values", options["values"], "'decimal' or 'binary'")
+    if y is None:
+        raise ParameterError("y", None, "given; it is the response")
+    absorb = _factors(options.get("absorb"), X)
+    matrix, names = _matrix(X, options["names"])
+    values = options["values"] or (DECIMAL if matrix.dtype == object else BINARY)
+    n = matrix.shape[0]
+    if n == 0:
+        raise DataError("", "there are no rows")
+    y = y if hasattr(y, "cat") else np.asarray(y)
+    if len(y) != n:
+        raise DataError("", f"X has {n} rows but y has {len(y)}")
+    which = _counted(options["weights"], n)
+    if family in ("binomial", "log-binomial") and np.asarray(y).ndim == 2 and np.asarray(y).shape[1] == 2:
+        which = which[numbers(y)[which].any(axis=1)]
+    strata = None if options["strata"] is None else _groups(options["strata"], n, "strata")
+    if strata is not None and family not in ("conditional", "cox"):
+        raise ParameterError("strata", "groups", f"None for the family {family}; conditional and cox have strata")
+    for name, codes, _ in absorb:
+        if len(codes) != n:
+            raise DataError("", f"X has {n} rows but the factor {name!r} has {len(codes)}")
+    offset = bool(options["fit_intercept"]) and family not in WITHOUT_INTERCEPT
+    weights = None if options["weights"] is None else np.asarray(options["weights"])
+    return Given(
+        family, matrix, y, tuple(names), offset, values, options["alias"], n, which, strata, absorb, notes, weights,
+        options.get("formula"),
+    )  # fmt: skip
+
+
+def _family(family: Any) -> str:
+    """Return the name of a family, or say why there is no such."""
+    name = str(family).lower().replace("_", "-").replace(" ", "-")
+    name = {"negbin": "negative-binomial", "negativebinomial": "negative-binomial", "logbinomial": "log-binomial"}.get(
+        name, name
+    )
+    if name in FAMILIES:
+        return name
+    if name in _REFUSED:
+        raise DataError("", f"the family {family!r} is not supported: {_REFUSED[name]}")
+    raise ParameterError("family", family, f"one of {', '.join(FAMILIES)}")
+
+
+def _counted(weights: Any, n: int) -> Array:
+    """Return the rows whose weight is above 0."""
+    if weights is None:
+        return np.arange(n)
+    found = numbers(weights, "weights")
+    if found.shape != (n,):
+        raise DataError("", f"weights must be {n} numbers, one for every row, got shape {found.shape}")
+    if found.min(initial=0.0) < 0:
+        raise DataError(f"row {int(found.argmin())}", f"the weight is {found.min():g}; it cannot be negative")
+    which = np.flatnonzero(found > 0)
+    if len(which) == 0:
+        raise DataError("", "every row has weight 0: nothing to decide")
+    return which
+
+
+def _groups(values: Any, n: int, what: str) -> Array:
+    """Return one label for every row as numbers."""
+    column = np.asarray(values)
+    if column.shape != (n,):
+        raise DataError("", f"{what} must be {n} labels, one for every row, got shape {column.shape}")
+    _refuse_gap(column, what)
+    return column
+
+
+def _refuse_gap(column: Array, what: str) -> None:
+    """Refuse labels that are missing."""
+    if column.dtype.kind in "fO":
+        gap = next((i for i, value in enumerate(column.tolist()) if value is None or value != value), None)
+        if gap is not None:
+            raise DataError(f"row {gap}", f"{what} has no value; drop the row or fill in the value")
+
+
+def _factors(absorb: Any, X: Any) -> tuple[Factor, ...]:
+    """Return factors with the level of every row as a number."""
+    if absorb is None:
+        return ()
+    if isinstance(absorb, str):
+        absorb = [absorb]
+    if isinstance(absorb, np.ndarray) and absorb.ndim == 2:
+        absorb = list(absorb.T)
+    found = []
+    for k, each in enumerate(absorb):
+        name, column = (f"factor{k}", each) if not isinstance(each, tuple) else each
+        if isinstance(each, str):
+            if not hasattr(X, "columns"):
+                raise ParameterError("absorb", each, "a list of arrays, one label per row, unless X is a frame")
+            name, column = each, _column(X, each)
+        column = np.asarray(column)
+        _refuse_gap(column, f"the factor {name!r}")
+        levels, codes = np.unique(column, return_inverse=True)
+        found.append(Factor(str(name), codes.ravel(), tuple(levels.tolist())))
+    return tuple(found)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Arrays and frames
+
+
+def _matrix(X: Any, names: Any) -> tuple[Any, list[str]]:
+    """Return a design as a matrix with names."""
+    if hasattr(X, "columns") and not isinstance(X, np.ndarray):
+        matrix, found = _coded(X if isinstance(X, Frame) else _pandas(X))  # ours needs no pandas
+    elif is_sparse(X):
+        import scipy.sparse as sp
+
+        matrix = sp.csr_array(X)
+        if not matrix.has_canonical_format:
+            matrix = matrix.copy()
+            matrix.sum_duplicates()
+        found = [f"x{j}" for j in range(matrix.shape[1])]
+    else:
+        matrix = _plain_array(X)
+        found = [f"x{j}" for j in range(matrix.shape[1])]
+    if names is not None:
+        names = [str(name) for name in names]
+        if len(names) != matrix.shape[1]:
+            raise DataError("", f"{{0}} must name {matrix.shape[1]} columns, got {len(names)} names", ("names",))
+        found = names
+    if len(set(found)) < len(found):
+        twice = next(name for k, name in enumerate(found) if name in found[:k])
+        raise DataError("", f"two columns are named {twice!r}")
+    return matrix, found
+
+
+def _plain_array(X: Any) -> Array:
+    """Return numbers, or objects that are to be numbers, in two dimensions."""
+    if isinstance(X, np.ma.MaskedArray):
+        raise DataError("", "X is a masked array, in which some cells have no value: fill them first")
+    try:
+        matrix = np.asarray(X)
+    except ValueError:
+        raise DataError("", "the rows of X are not all of one length") from None
+    if matrix.ndim == 1 and matrix.dtype != object:
+        raise DataError("", "X must have two dimensions; one column is X.reshape(-1, 1)")
+    if matrix.ndim != 2:
+        raise DataError("", f"X must have two dimensions, got {matrix.ndim}; are all rows of one length?")
+    if matrix.dtype.kind in "US":
+        return matrix.astype(object)
+    if matrix.dtype.kind == "c":
+        raise DataError("", "X has complex numbers")
+    if matrix.dtype.kind not in "biufO":
+        raise DataError("", f"X must be numbers, got {matrix.dtype}")
+    if matrix.dtype == np.uint64 and (matrix.max(initial=0) >= 1 << 63):
+        return matrix.astype(object)
+    if matrix.dtype.kind == "f" and matrix.dtype.itemsize > 8:
+        raise DataError("", "X has numbers longer than 64 bits: give them as Fraction, or round them to float64")
+    return matrix.astype(np.int64) if matrix.dtype == np.uint64 else matrix
+
+
+def _pandas(frame: Any) -> Any:
+    """Return a frame of pandas."""
+    return frame.to_pandas() if hasattr(frame, "to_pandas") and not hasattr(frame, "iloc") else frame
+
+
+def _column(frame: Any, name: str) -> Any:
+    """Return a column by name, or an error with near names."""
+    columns = [str(each) for each in frame.columns]
+    if name not in columns:
+        raise unknown(name, columns)
+    return frame[name]
+
+
+def _coded(frame: Any) -> tuple[Any, list[str]]:
+    """Return the columns of a frame: numbers as they are, words as one column for every level but the first."""
+    columns: list[Array] = []
+    names: list[str] = []
+    for name in frame.columns:
+        series = frame[name]
+        values = np.asarray(series)
+        if values.dtype.kind == "M":
+            _refuse_gap(np.where(np.isnat(values), np.nan, 0.0), f"column {str(name)!r}")
+            values = days(values)
+        if values.dtype.kind in "biuf":
+            columns.append(values)
+            names.append(str(name))
+            continue
+        cells = values.tolist()
+        if values.dtype == object and all(isinstance(v, Decimal | Fraction | int | float) for v in cells):
+            columns.append(values)
+            names.append(str(name))
+            continue
+        gap = next((i for i, v in enumerate(cells) if v is None or v != v), None)
+        if gap is not None:
+            raise DataError(f"row {gap}, column {str(name)!r}", "the cell is empty; drop the row or fill in the value")
+        categories = getattr(getattr(series, "cat", None), "categories", None)
+        levels = [v for v in categories.tolist() if v in set(cells)] if categories is not None else sorted(set(cells))
+        columns += [values == level for level in levels[1:]]
+        names += [f"{name}={level}" for level in levels[1:]]
+    return joined(columns, len(frame)), names
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Formulas
+
+
+def _from_formula(formula: str, frame: Any, options: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
+    """Return design, response and options of a formula and a frame."""
+    if frame is None or not hasattr(frame, "columns"):
+        raise ParameterError("y", type(frame).__name__, "a data frame with the columns that the formula names")
+    left, tilde, right = formula.partition("~")
+    if not tilde or not left.strip() or not right.strip():
+        raise DataError("", f"the formula {formula!r} must read 'response ~ terms'")
+    frame = _pandas(frame)
+    response = _response(left.strip(), frame)
+    matrix, names, spec = _design(right.strip(), frame, options["values"] == DECIMAL)
+    kept = [name for name in names if name != INTERCEPT]
+    options = {**options, "names": kept, "fit_intercept": kept != names, "formula": spec}
+    for each in ("strata", "weights"):
+        if isinstance(options.get(each), str):
+            options[each] = np.asarray(_column(frame, options[each]))
+    absorb = options.get("absorb")
+    if absorb is not None:
+        absorb = [absorb] if isinstance(absorb, str) else absorb
+        options["absorb"] = [(each, _column(frame, each)) if isinstance(each, str) else each for each in absorb]
+    return matrix, response, options
+
+
+def _design(terms: Any, frame: Any, decimal: bool) -> tuple[Any, list[str], Any]:
+    """Return the design of terms without its intercept, the names of all columns, and what makes them of other frames.
+
+    Terms may also be such a specification.
+    """
+    long = [name for name in frame.columns if any(isinstance(value, Decimal) for value in frame[name][:1])]
+    rounded = frame.assign(**{name: frame[name].astype(float) for name in long}) if long else frame
+    matrix, names, spec = _materialized(terms, rounded, [str(each) for each in frame.columns])
+    if not is_sparse(matrix) and (long or decimal):
+        matrix = unrounded(names, matrix, frame)
+    keep = [j for j, name in enumerate(names) if name != INTERCEPT]
+    return (matrix if len(keep) == len(names) else matrix[:, keep]), names, spec
+
+
+def new_design(given: Given, X: Any) -> Any:
+    """Return new rows as columns of the design: of a frame, what the formula of a model makes of it."""
+    if given.formula is None or not hasattr(X, "columns"):
+        return X
+    return _design(given.formula, _pandas(X), given.values == DECIMAL)[0]
+
+
+def _response(left: str, frame: Any) -> Any:
+    """Return the response: a column, or ``cbind(successes, failures)``, ``Surv(time, event)``."""
+    found = re.fullmatch(r"(?:cbind|Surv)\s*\(\s*([^,]+?)\s*,\s*([^,]+?)\s*\)", left)
+    if found:
+        return np.column_stack([np.asarray(_column(frame, name)) for name in found.groups()])
+    name = left.strip("`")
+    if name in frame.columns:
+        return frame[name]
+    if re.fullmatch(r"[\w.]+", name):
+        raise unknown(name, [str(each) for each in frame.columns])
+    matrix, *_ = _materialized(f"{left} - 1", frame, [str(each) for each in frame.columns])
+    dense = matrix.toarray() if is_sparse(matrix) else matrix
+    return dense[:, 0] if dense.shape[1] == 1 else dense
+
+
+def _materialized(terms: Any, frame: Any, columns: list[str]) -> tuple[Any, list[str], Any]:
+    """Return the columns that terms stand for, sparse if there are many, their names, and their specification."""
+    try:
+        from formulaic import Formula, model_matrix
+        from formulaic.errors import DataMismatchWarning
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError("formulas need the package formulaic: pip install 'linsep[formula]'") from None
+    try:
+        parsed = Formula(terms) if isinstance(terms, str) else terms
+        missing = [str(name) for name in parsed.required_variables if str(name) not in columns]
+        if missing:
+            raise unknown(sorted(missing)[0], columns)
+        for name in sorted(map(str, parsed.required_variables)):
+            _refuse_gap(np.asarray(frame[name].isna().map({True: None, False: 0}), dtype=object), f"column {name!r}")
+        wide = sum(frame[str(name)].nunique() for name in parsed.required_variables if _is_words(frame[str(name)]))
+        output = "sparse" if wide > _WIDE else "numpy"
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", DataMismatchWarning)  # a level that the model does not have
+            matrix = model_matrix(parsed, frame, output=output, na_action="raise")
+    except DataError:
+        raise
+    except Exception as error:  # formulaic has many kinds
+        text = re.sub(r"\x1b\[[0-9;]*m|[⧛⧚]", "", str(error)).split("\n")[0]
+        shown = repr(terms) if isinstance(terms, str) else "of the model"
+        raise DataError("", f"the formula {shown} cannot be evaluated: {text}") from None
+    names = [str(name) for name in matrix.model_spec.column_names]
+    if wide > _WIDE:
+        import scipy.sparse as sp
+
+        return sp.csr_array(matrix.__wrapped__), names, matrix.model_spec
+    return np.ascontiguousarray(np.asarray(matrix)), names, matrix.model_spec
+
+
+def days(dates: Array) -> Array:
+    """Return dates as days since 1970-01-01: whole numbers, or floats where they have a time of the day."""
+    seconds = dates.astype("datetime64[us]").astype(np.int64)
+    whole = seconds % 86_400_000_000 == 0
+    return seconds // 86_400_000_000 if whole.all() else seconds / 86_400_000_000
+
+
+def _is_words(series: Any) -> bool:
+    return np.asarray(series[:1]).dtype.kind not in "biuf" or hasattr(series, "cat")
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# statsmodels, by attributes
+
+_DISCRETE = {
+    "Logit": "binomial", "Probit": "binomial", "Poisson": "poisson", "NegativeBinomial": "negative-binomial",
+    "NegativeBinomialP": "negative-binomial", "MNLogit": "multinomial", "OrderedModel": "ordinal",
+    "ConditionalLogit": "conditional", "PHReg": "cox",
+}  # fmt: skip
+_LINKS = {
+    "Binomial": {"logit": "binomial", "probit": "binomial", "cloglog": "binomial", "loglog": "binomial",
+                 "cauchy": "binomial", "log": "log-binomial"},
+    "Poisson": {"log": "poisson"},
+    "NegativeBinomial": {"log": "negative-binomial"},
+}  # fmt: skip
+
+
+def _from_statsmodels(model: Any, options: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
+    """Return design, response and options of a model that has ``exog`` and ``endog``."""
+    kind = type(model).__name__
+    options = {**options, "fit_intercept": False}
+    y: Any = np.asarray(model.endog)
+    X = np.asarray(model.exog)
+    names = [str(name) for name in model.exog_names][: X.shape[1]]
+    if kind == "GLM":
+        options["family"], y = _glm(model, y)
+        weights = np.asarray(model.freq_weights) * np.asarray(model.var_weights)
+        options["weights"] = weights if options["weights"] is None and (weights == 0).any() else options["weights"]
+    elif kind in _DISCRETE:
+        options["family"] = _DISCRETE[kind]
+    else:
+        raise DataError("", f"statsmodels' {kind} is not supported; supported are GLM, {', '.join(_DISCRETE)}")
+    if kind == "OrderedModel" and getattr(model, "labels", None) is not None:
+        y = np.asarray(model.labels)[y]
+    if kind == "MNLogit":
+        known = getattr(model, "_ynames_map", {})
+        y = np.array([str(known.get(code, code)) for code in y.tolist()]) if known else y
+    if kind == "ConditionalLogit":
+        groups = getattr(model, "groups", None)
+        if groups is None:  # the groups that vary, as the model keeps them
+            X, y = np.vstack(model._exog_grp), np.concatenate(model._endog_grp)
+            groups = np.repeat(np.arange(len(model._endog_grp)), [len(each) for each in model._endog_grp])
+        options["strata"] = np.asarray(groups)
+        vary = np.isin(options["strata"], options["strata"][y == 1])
+        options["weights"] = vary.astype(float) if options["weights"] is None else options["weights"]
+    if kind == "PHReg":
+        y = np.column_stack((y, np.asarray(model.status)))
+    return X, y, {**options, "names": names}
+
+
+def _glm(model: Any, y: Array) -> tuple[str, Any]:
+    """Return the family of a GLM by its family and link."""
+    family, link = type(model.family).__name__, type(model.family.link).__name__.lower()
+    if family not in _LINKS:
+        raise DataError(
+            "", f"a GLM of family {family} is not supported: only Binomial, Poisson and NegativeBinomial separate"
+        )
+    if link not in _LINKS[family]:
+        allowed = ", ".join(_LINKS[family])
+        raise DataError("", f"a GLM of family {family} with link {link} is not supported; supported links: {allowed}")
+    return _LINKS[family][link], y

@@ -1,0 +1,193 @@
+"""Records how design columns come from table columns: numbers, levels, and products.
+
+A proof document about a file contains this record, so others can read the file as the proof does, and a formula in a
+document is never evaluated. The meaning of a formula is guessed from its column names, then computed and compared.
+"""
+
+from __future__ import annotations
+
+import itertools
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from linsep.data.sparse import is_sparse
+from linsep.errors import DataError
+from linsep.problem import Array
+from linsep.prove.check import linsep_check
+from linsep.prove.check.plain import Fails
+from linsep.prove.exact.exact_values import DECIMAL, fraction
+from linsep.prove.regression.contrasts import unknown
+
+_MANY = 2000  # levels of a column of numbers that could be one of words
+
+Spec = dict[str, Any]  # {"column": name}, {"column": name, "level": word} or "equals": number, {"product": [specs]}
+
+
+def specs_of(names: list[str], X: Any, table: Any, values: str) -> list[Spec] | None:
+    """Return where the columns of a design come from, by their names; None if some come from elsewhere."""
+    known = _known(table)
+    found: list[Spec] = []
+    for name in names:
+        spec = known.get(name) or _product(name, known)
+        if spec is None:
+            return None
+        found.append(spec)
+    try:
+        columns = design_of(found, table, values)
+    except DataError:
+        return None
+    dense = X.toarray() if is_sparse(X) else X
+    same = all(bool((dense[:, j] == column).all()) for j, column in enumerate(columns))
+    return found if same else None
+
+
+def _known(table: Any) -> dict[str, Spec]:
+    """Return the columns of a table, and the levels of each, by all names that they have in designs."""
+    found: dict[str, Spec] = {}
+    for name in table.columns:
+        cells = np.asarray(table[name])
+        words = cells.dtype.kind not in "biuf" and not isinstance(cells[:1].tolist()[0], Decimal)
+        dated = {"kind": "date:iso"} if name in getattr(table, "dates", ()) else {}
+        if not words:
+            found[name] = {"column": name, **dated}
+        levels = dict.fromkeys(cells.tolist())
+        if len(levels) > _MANY and not words:
+            continue
+        for level in levels:
+            spec = {"column": name, "level": str(level)} if words else {"column": name, **dated, "equals": str(level)}
+            for base, form in itertools.product((name, f"C({name})"), ("{}[T.{}]", "{}[{}]")):
+                found.setdefault(form.format(base, level), spec)
+            found.setdefault(f"{name}={level}", spec)
+    return found
+
+
+def _product(name: str, known: dict[str, Spec]) -> Spec | None:
+    """Return the factors of an interaction such as ``a:b[T.x]``."""
+    pieces = name.split(":")
+    factors: list[Spec] = []
+    while pieces:
+        for size in range(1, len(pieces) + 1):
+            spec = known.get(":".join(pieces[:size]))
+            if spec is not None:
+                factors.append(spec)
+                pieces = pieces[size:]
+                break
+        else:
+            return None
+    return {"product": factors} if len(factors) > 1 else None
+
+
+def design_of(specs: list[Spec], table: Any, values: str) -> list[Array]:
+    """Return the columns of a design."""
+    return [_column(spec, table, values) for spec in specs]
+
+
+def unrounded(names: list[str], X: Array, table: Any) -> Array:
+    """Return a design of decimals with the products, and the long numbers, that floats have rounded."""
+    known, found = _known(table), X
+    for j, name in enumerate(names):
+        spec = known.get(name) or _product(name, known)
+        exact = None if spec is None else _column(spec, table, DECIMAL)
+        if exact is not None and exact.dtype == object and np.allclose(exact.astype(float), X[:, j], 1e-12, 0.0):
+            found = found.astype(object)
+            found[:, j] = exact
+    return found
+
+
+def _column(spec: Spec, table: Any, values: str) -> Array:
+    if "product" in spec:
+        factors = [_column(each, table, values) for each in spec["product"]]
+        if values == DECIMAL and sum(bool((each != np.rint(each.astype(float))).any()) for each in factors) > 1:
+            exact = [[fraction(value, i, "") for i, value in enumerate(each.tolist())] for each in factors]
+            total = np.empty(len(exact[0]), dtype=object)
+            total[:] = [_times(row) for row in zip(*exact, strict=True)]
+            return total
+        found: Array = factors[0]
+        for each in factors[1:]:
+            found = found * each
+        return found
+    name = spec["column"]
+    if name not in table.columns:
+        raise unknown(name, list(table.columns))
+    cells = np.asarray(table[name])
+    numeric = cells.dtype.kind in "biuf" or isinstance(cells[:1].tolist()[0], Decimal)
+    if "level" in spec:
+        return np.array([str(value) == spec["level"] for value in cells.tolist()], dtype=np.int64)
+    if not numeric:
+        raise DataError(f"column {name!r}", "it has cells that are not numbers")
+    if "equals" in spec:
+        wanted = Decimal(spec["equals"])
+        return np.array([Decimal(str(value)) == wanted for value in cells.tolist()], dtype=np.int64)
+    return cells.astype(np.int64) if cells.dtype.kind == "b" else cells
+
+
+def _times(row: tuple[Fraction, ...]) -> Fraction:
+    found = Fraction(1)
+    for value in row:
+        found *= value
+    return found
+
+
+def joined(columns: list[Array], n: int) -> Any:
+    """Return columns side by side, none of them rounded."""
+    if not columns:
+        return np.zeros((n, 0), dtype=np.int64)
+    kinds = {column.dtype.kind for column in columns}
+    large = any(c.dtype.kind in "iu" and len(c) and np.abs(c).max() >= 1 << 53 for c in columns)
+    if "O" in kinds or ("f" in kinds and large):
+        return np.column_stack([column.astype(object) for column in columns])
+    return np.column_stack([column.astype(np.float64 if "f" in kinds else np.int64) for column in columns])
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Readings of documents
+
+
+def reading_of(given: Any, table: Any, parts: list[str], source: Any, missing: str) -> dict[str, Any] | None:
+    """Return how a table becomes design and response; None if a formula has computed some of it."""
+    from linsep.data.frames import GAPS  # it loads pyarrow
+
+    columns = specs_of(list(given.names), given.X, table, given.values) if parts else None
+    if columns is None or len(parts) != 1 + len(given_parts(given)):
+        return None
+    return {
+        "columns": columns,
+        "target": parts[0],
+        "others": parts[1:],
+        "delimiter": source.delimiter,
+        "header": True,
+        "missing": missing,
+        "point": ".",
+        "gaps": list(GAPS),
+        "encoding": "utf-8",
+    }
+
+
+def given_parts(given: Any) -> list[Any]:
+    """Return what a response has beside its first column."""
+    second = [1] if np.asarray(given.y).ndim == 2 else []
+    return [*second, *(each for each in (given.strata, given.weights) if each is not None)]
+
+
+def read_back(content: dict[str, Any], frame: Any) -> tuple[Any, list[list[Any]]]:
+    """Return the design and the columns of the response of a document, from a table; raise Fails if it has not them."""
+    how = content["data"]["reading"]
+    if how is None:
+        last = len(frame.columns) - len(content["response"])
+        columns = [{"column": name} for name in frame.columns[: max(0, last)]]
+        parts, missing = frame.columns[max(0, last) :], "error"
+    else:
+        columns, parts, missing = how["columns"], [how["target"], *how["others"]], how["missing"]
+    used = list(dict.fromkeys([*linsep_check.used_columns(columns), *parts]))
+    for name in used:
+        if name not in frame.columns:
+            raise Fails(f"there is no column {name[:40]!r}")
+    kept = frame.only(used, missing=missing)
+    try:
+        X = joined(design_of(columns, kept, content["values"]), len(kept))
+    except DataError as error:
+        raise Fails(str(error)) from None
+    return X, [kept[name].tolist() for name in parts]

@@ -1,0 +1,497 @@
+"""The ``Separation`` result: statuses, evidence, and what can still be estimated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linsep.problem import Array
+from linsep.prove.notebook_tables import notebook_html
+from linsep.prove.regression.cone import Face, whole
+from linsep.prove.regression.contrasts import contrast
+from linsep.prove.regression.documents import certificate, check_claims, document, response_of
+from linsep.prove.regression.families import Model
+from linsep.prove.regression.inputs import Given, gather
+from linsep.prove.regression.statuses import ALIASED, FINITE, Statuses
+from linsep.prove.regression.systems import column
+from linsep.prove.regression.words import MEANING, summary
+
+COMPLETE, QUASI, OVERLAP = "complete", "quasi", "overlap"
+
+
+class Coefficient(NamedTuple):
+    """A coefficient, its status, and the rows (observations, from 0) that prove it.
+
+    Examples
+    --------
+    >>> import linsep
+    >>> linsep.separation([[0], [0], [1], [1]], [0, 1, 1, 1]).coefficients[0]
+    Coefficient(name='Intercept', status='finite', rows=(0,))
+    """
+
+    name: str
+    status: str
+    rows: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Refit:
+    """The limiting conditional model: the part that maximum likelihood can still estimate.
+
+    Attributes
+    ----------
+    rows : ndarray
+        Observations that stay.
+    columns : list of str
+        Columns that stay, the intercept among them.
+    X : ndarray or sparse array
+        The rows and columns that stay; a column of ones where the intercept is among them.
+    y : ndarray
+    dropped_rows, dropped_columns : dict
+        The rows and columns left out, with the reason for each.
+    choices : ndarray or None
+        Multinomial models: which classes are still possible, by row. Ordinal models: whether the lower and the upper
+        threshold of a row is still in reach.
+
+    Examples
+    --------
+    >>> import linsep
+    >>> found = linsep.separation([[0], [0], [1], [1]], [0, 1, 1, 1])
+    >>> left = found.refit()
+    >>> left.rows.tolist(), left.columns, left.dropped_columns
+    ([0, 1], ['Intercept'], {'x0': 'on the rows that are left it is zero'})
+    """
+
+    rows: Array
+    columns: list[str]
+    X: Any
+    y: Any
+    dropped_rows: dict[int, str]
+    dropped_columns: dict[str, str]
+    choices: Array | None = None
+
+    def __repr__(self) -> str:
+        return (
+            f"Refit({len(self.rows)} rows, columns {self.columns}; left out: {len(self.dropped_rows)} rows, "
+            f"{len(self.dropped_columns)} columns)"
+        )
+
+
+class Separation:
+    """Which coefficients have a finite maximum likelihood estimate, with the proof.
+
+    Attributes
+    ----------
+    kind : {"complete", "quasi", "overlap"}
+        Only with "overlap" does the maximum likelihood estimate exist.
+    coefficients : list of (name, status, rows)
+        ``status`` is "finite", "+inf", "-inf", "undetermined" or "aliased"; ``rows`` prove it.
+    separated, rest : ndarray
+        Observations that maximum likelihood fits perfectly in the limit, and the others. Observations of weight 0 are
+        in neither.
+    direction : tuple of int
+        In this direction of the coefficients the likelihood rises forever; it is generic, so every separated row moves.
+    dimension : int
+        Number of independent such directions.
+    rank : int
+        Rank of the design.
+    estimable : list of dict
+        A basis of the functions of the coefficients that have a finite estimate: coefficient names to numbers.
+    names : list of str
+    notes : list of str
+
+    Examples
+    --------
+    >>> import linsep
+    >>> found = linsep.separation([[0], [0], [1], [1]], [0, 1, 1, 1], names=["dose"])
+    >>> found
+    Separation(quasi: dose +inf; 2 of 4 rows separated)
+    >>> found.status("Intercept + dose"), found.status("Intercept")
+    ('+inf', 'finite')
+    """
+
+    def __init__(self, given: Given, model: Model, face: Face, notes: list[str], listed: int | None = None) -> None:
+        self._given, self._model, self._face = given, model, face
+        self.listed = len(model.names) if listed is None else listed  # coefficients that are shown, the first ones
+        self.names, self.notes, self.family = model.names, notes, given.family
+        self._finder = Statuses(face)
+        self.dimension, self.rank = face.dimension, len(face.columns)
+        self._position = {unknown: k for k, unknown in enumerate(face.columns)}
+        self._split = face.separated[model.system.ids]
+        self.kind = OVERLAP if not self._split.any() else COMPLETE if self._split.all() else QUASI
+        self.statuses = [self._own(j) for j in range(len(self.names))]
+
+    # -----------------------------------------------------------------------------------------------------------
+    # What was found
+
+    @cached_property
+    def separated(self) -> Array:
+        """Observations all of whose rows are separated."""
+        return self._observations[1]
+
+    @cached_property
+    def rest(self) -> Array:
+        """Observations that still matter."""
+        return self._observations[0]
+
+    @cached_property
+    def _observations(self) -> tuple[Array, Array]:
+        model, n = self._model, self._given.n
+        open_, seen = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
+        for owner in (model.first, model.second):
+            fair = owner >= 0
+            seen[owner[fair]] = True
+            open_[owner[fair & ~self._split]] = True
+        counted = np.zeros(n, dtype=bool)
+        counted[self._given.which] = True
+        return np.flatnonzero(counted & (open_ | ~seen)), np.flatnonzero(seen & ~open_)
+
+    @cached_property
+    def direction(self) -> tuple[int, ...]:
+        """The generic direction in integers without a common divisor."""
+        return tuple(self._public(self._face.direction))
+
+    def _public(self, g: list[int]) -> list[int]:
+        """Return unknowns of the face as numbers by coefficient."""
+        values = [Fraction(0)] * len(self.names)
+        for j, unknown in enumerate(self._model.order):
+            if unknown in self._position:
+                values[j] = Fraction(g[self._position[unknown]] * self._model.scales[j])
+        return whole(values) if any(values) else [0] * len(values)
+
+    @cached_property
+    def coefficients(self) -> list[Coefficient]:
+        """Name, status and rows of every coefficient."""
+        return [
+            Coefficient(name, status, self._rows_of(proved))
+            for name, status, proved in list(zip(self.names, self.statuses, self.evidence, strict=True))[: self.listed]
+        ]
+
+    @cached_property
+    def evidence(self) -> list[Any]:
+        """The evidence for every coefficient, as ``statuses.Status``; None for aliased ones."""
+        return [
+            None if status == ALIASED else self._finder.proved(self._unit(j)) for j, status in enumerate(self.statuses)
+        ]
+
+    def _rows_of(self, proved: Any) -> tuple[int, ...]:
+        if proved is None:
+            return ()
+        if proved.combination is None:
+            return tuple(self.separated.tolist())
+        places = np.searchsorted(self._model.system.ids, proved.combination.ids)
+        owners = np.concatenate((self._model.first[places], self._model.second[places]))
+        return tuple(np.unique(owners[owners >= 0]).tolist())
+
+    @cached_property
+    def estimable(self) -> list[dict[str, Fraction]]:
+        """A basis of the functions that have a finite estimate."""
+        V, kept = self._face.span, self._face.columns
+        name = {unknown: self.names[j] for j, unknown in enumerate(self._model.order)}
+        scale = {unknown: self._model.scales[j] for j, unknown in enumerate(self._model.order)}
+        table = V.tolist()
+        own = {}  # the row in which each column of the basis has an entry alone
+        for i, row in enumerate(table):
+            used = [k for k, value in enumerate(row) if value]
+            if len(used) == 1:
+                own[used[0]] = i
+        found = []
+        for i in [i for i in range(len(kept)) if i not in own.values()]:
+            parts = {i: Fraction(1)}
+            for k, free in own.items():
+                if table[i][k]:
+                    parts[free] = -Fraction(int(table[i][k]), int(table[free][k]))
+            numbers = {name[kept[at]]: value / scale[kept[at]] for at, value in parts.items()}
+            unit = numbers[name[kept[i]]]
+            if self._given.alias == "keep":
+                numbers |= self._shared(numbers)
+            found.append({each: numbers[each] / unit for each in self.names if numbers.get(each)})
+        return found
+
+    def _shared(self, numbers: dict[str, Fraction]) -> dict[str, Fraction]:
+        """Return what an estimable function must be in the columns that depend on others."""
+        found = {}
+        for v in self._alias_vectors():
+            at = self._alias_column(v)
+            along = sum((numbers.get(name, 0) * v[j] for j, name in enumerate(self.names) if j != at), Fraction(0))
+            found[self.names[at]] = -along / v[at]
+        return found
+
+    @property
+    def aliased(self) -> dict[str, dict[str, Fraction]]:
+        """Columns that depend on others, each with the columns it depends on."""
+        found = {}
+        for v in self._alias_vectors():
+            at = self._alias_column(v)
+            if at >= self.listed:
+                continue
+            found[self.names[at]] = {self.names[j]: -value / v[at] for j, value in enumerate(v) if value and j != at}
+        return found
+
+    def _alias_vectors(self) -> list[list[Fraction]]:
+        """Return by coefficient the vectors on which all rows are zero."""
+        N, model = self._face.aliases, self._model
+        return [
+            [Fraction(int(N[unknown, k]) * model.scales[j]) for j, unknown in enumerate(model.order)]
+            for k in range(N.ncols())
+        ]
+
+    def _alias_column(self, v: list[Fraction]) -> int:
+        """Return the coefficient outside the columns that are kept."""
+        return next(j for j, unknown in enumerate(self._model.order) if v[j] and unknown not in self._position)
+
+    # -----------------------------------------------------------------------------------------------------------
+    # Functions of the coefficients
+
+    def status(self, c: Any) -> str:
+        """Return the status of a linear function of the coefficients.
+
+        Parameters
+        ----------
+        c : sequence of numbers, mapping of names to numbers, or str
+            One number for every coefficient, or a text such as ``"a - b"`` or ``"2*a + b/3"``.
+
+        Returns
+        -------
+        status : str
+
+        Examples
+        --------
+        >>> import linsep
+        >>> found = linsep.separation([[0, 1], [0, 0], [1, 0], [1, 1]], [0, 1, 1, 1], names=["a", "b"])
+        >>> found.status("a"), found.status("a + b")
+        ('+inf', 'undetermined')
+        """
+        return self._status([Fraction(0), *contrast(c, self.names)][1:])
+
+    def _status(self, c: list[Fraction]) -> str:
+        inner = self._inner(c)
+        return ALIASED if inner is None else self._finder.status(inner)
+
+    def _inner(self, c: list[Fraction]) -> list[int] | None:
+        """Return a function in the unknowns of the face, times a positive number; None if it is not estimable."""
+        model, face = self._model, self._face
+        scaled = [Fraction(0)] * len(c)
+        for j, unknown in enumerate(model.order):
+            scaled[unknown] = c[j] * model.scales[j]
+        if face.aliases.ncols():
+            dropped = any(value for unknown, value in enumerate(scaled) if unknown not in self._position)
+            if dropped or self._given.alias == "keep":
+                exact = whole(scaled) if any(scaled) else [0] * len(scaled)
+                total = column(exact).transpose() * face.aliases
+                if any(total[0, k] for k in range(face.aliases.ncols())):
+                    return None
+        kept = [scaled[unknown] for unknown in face.columns]
+        return whole(kept) if any(kept) else [0] * len(kept)
+
+    def _unit(self, j: int) -> list[int]:
+        """Return the unit vector of a coefficient that is kept, exactly as large as its column."""
+        c = [0] * self.rank
+        c[self._position[self._model.order[j]]] = self._model.scales[j]
+        return c
+
+    def _own(self, j: int) -> str:
+        """Return the status of a coefficient."""
+        unknown, aliases = self._model.order[j], self._face.aliases
+        shared = self._given.alias == "keep" and any(aliases[unknown, k] for k in range(aliases.ncols()))
+        return ALIASED if shared or unknown not in self._position else self._finder.status(self._unit(j))
+
+    def predict_status(self, X: Any) -> Array:
+        """Return, for new rows, whether maximum likelihood gives them a probability of exactly 0 or 1.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (m, d), or frame
+            Columns as those of the design, without the intercept that ``fit_intercept`` adds. If a formula gave the
+            model, a frame with the columns that it names.
+
+        Returns
+        -------
+        statuses : ndarray of str
+            "0", "1" (a probability; of a count "0" or "infinite" is its mean), "inside", "undetermined" or "aliased";
+            shape (m, classes) for multinomial and ordinal models, (m,) for others. Of conditional and Cox models it
+            is the status of the linear predictor.
+
+        Examples
+        --------
+        >>> import linsep
+        >>> found = linsep.separation([[0], [0], [1], [1]], [0, 1, 1, 1])
+        >>> found.predict_status([[0], [2], [-1]]).tolist()
+        ['inside', '1', '0']
+        """
+        from linsep.prove.regression.predictions import predicted
+
+        return predicted(self, X)
+
+    # -----------------------------------------------------------------------------------------------------------
+    # The proof
+
+    def check(self, X: Any = None, y: Any = None, plain: bool = False, **others: Any) -> bool:
+        """Return whether the proof holds for these data, in exact arithmetic.
+
+        Parameters
+        ----------
+        X, y : as given to ``separation``
+            By default the same data.
+        plain : bool, default=False
+            Check with Python's integers alone, which takes longer.
+        **others
+            ``strata``, ``weights`` and ``absorb`` of other data.
+
+        Returns
+        -------
+        holds : bool
+
+        Examples
+        --------
+        >>> import linsep
+        >>> found = linsep.separation([[0], [0], [1], [1]], [0, 1, 1, 1])
+        >>> found.check(), found.check(plain=True), found.check([[0], [0], [1], [1]], [0, 1, 0, 1])
+        (True, True, False)
+        """
+        given = self._given
+        if X is not None:
+            hidden = len(self.names) - self.listed
+            options = {
+                "family": given.family, "names": list(given.names)[: len(given.names) - hidden],
+                "fit_intercept": given.offset, "values": given.values, "alias": given.alias, **others,
+            }  # fmt: skip
+            try:
+                given = gather(X, y, options)
+                if given.absorb:
+                    from linsep.prove.regression.fixed_effects import with_columns
+
+                    given = with_columns(given, given.absorb)
+            except ValueError:
+                return False
+        roles, columns = response_of(given)
+        claimed = self.certificate()
+        if claimed["response"] != roles or claimed["names"] != list(given.names):
+            return False
+        return bool(check_claims(claimed, given.X, columns, plain=plain).holds)
+
+    def to_json(self, *, note: str | None = None) -> str:
+        """Return the proof as a JSON document about these data.
+
+        Parameters
+        ----------
+        note : str, optional
+            Your own remark, kept in the document.
+
+        Returns
+        -------
+        text : str
+
+        Examples
+        --------
+        >>> import linsep
+        >>> X, y = [[0], [0], [1], [1]], [0, 1, 1, 1]
+        >>> linsep.verify(linsep.separation(X, y).to_json(), X, y)
+        True
+        """
+        return document(self, None, {}, note)
+
+    def certificate(self) -> dict[str, Any]:
+        """Return all claims with their evidence, as plain data for a JSON document.
+
+        Returns
+        -------
+        certificate : dict
+
+        Examples
+        --------
+        >>> import linsep
+        >>> linsep.separation([[0], [0], [1], [1]], [0, 1, 1, 1]).certificate()["direction"]
+        ['0', '1']
+        """
+        return certificate(self)
+
+    def refit(self) -> Refit:
+        """Return the rows and columns of the limiting conditional model, ready for statsmodels or scikit-learn.
+
+        Returns
+        -------
+        refit : Refit
+
+        Examples
+        --------
+        >>> import linsep
+        >>> linsep.separation([[0], [0], [1], [1]], [0, 1, 1, 1]).refit()
+        Refit(2 rows, columns ['Intercept']; left out: 2 rows, 1 columns)
+        """
+        from linsep.prove.regression.predictions import limiting
+
+        left: Refit = limiting(self)
+        return left
+
+    # -----------------------------------------------------------------------------------------------------------
+    # Words
+
+    def to_frame(self) -> Any:
+        """Return the coefficients as a pandas frame.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+
+        Examples
+        --------
+        >>> import linsep
+        >>> linsep.separation([[0], [0], [1], [1]], [0, 1, 1, 1]).to_frame()["status"].tolist()
+        ['finite', '+inf']
+        """
+        import pandas as pd
+
+        shown = self.listed
+        columns = {
+            "name": self.names[:shown],
+            "status": self.statuses[:shown],
+            "direction": [str(value) for value in self.direction[:shown]],
+            "rows": [list(each.rows) for each in self.coefficients],
+        }
+        return pd.DataFrame(columns)
+
+    def summary(self) -> str:
+        """Return the result as a table and sentences.
+
+        Returns
+        -------
+        text : str
+
+        Examples
+        --------
+        >>> import linsep
+        >>> print(linsep.separation([[0], [0], [1], [1]], [0, 1, 1, 1], names=["dose"]).summary())
+        Separation in a binomial model: quasi-complete separation: the maximum likelihood estimate does not exist
+        rows       4, of which 2 are separated (fitted perfectly in the limit)
+        columns    2 of rank 2; the likelihood rises forever in 1 direction
+        <BLANKLINE>
+        coefficient  status  direction
+        Intercept    finite          0
+        dose         +inf            1
+        <BLANKLINE>
+        Decided in exact arithmetic by linsep; you can check the proof of every status.
+        """
+        return summary(self)
+
+    def __repr__(self) -> str:
+        pairs = list(zip(self.names, self.statuses, strict=True))[: self.listed]
+        infinite = [f"{n} {s}" for n, s in pairs if s not in (FINITE, ALIASED)]
+        aliased = [n for n, s in pairs if s == ALIASED]
+        shown = ", ".join(infinite[:4]) + (f" and {len(infinite) - 4} more" if len(infinite) > 4 else "")
+        parts = [shown] if infinite else ["all coefficients finite"]
+        if aliased:
+            parts.append(f"{len(aliased)} aliased")
+        if self.kind != OVERLAP:
+            parts.append(f"{len(self.separated)} of {len(self._given.which)} rows separated")
+        return f"Separation({self.kind}: {'; '.join(parts)})"
+
+    def _repr_html_(self) -> str:
+        rows = list(zip(self.names, self.statuses, self.direction, strict=True))[: self.listed]
+        said = f"{MEANING[self.kind]}; {len(self.separated):,} of {len(self._given.which):,} rows separated"
+        proof = "Every status is proved in exact arithmetic; check() verifies it."
+        return notebook_html(said, proof, rows, ("coefficient", "status", "direction"))

@@ -1,0 +1,168 @@
+"""Decides which coefficients of a regression model are infinite: ``linsep.separation``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from linsep.clock import Clock, limited
+from linsep.data.sparse import is_sparse
+from linsep.data.threads import quiet_algebra
+from linsep.errors import DataError, ParameterError
+from linsep.prove.exact.exact_values import BINARY, DECIMAL, Cells, cells, is_binary, short_decimals
+from linsep.prove.regression.cone import Face, reduce
+from linsep.prove.regression.families import WITHOUT_INTERCEPT, Model, Response, build
+from linsep.prove.regression.inputs import Given, gather
+from linsep.prove.regression.results import COMPLETE, OVERLAP, QUASI, Separation
+
+_WIDE = 12_000  # unknowns; an exact basis of more takes gigabytes
+_LOOK = 64  # rows that show whether floats are short decimals
+_BLOCK = 4096  # rows that are looked at together
+
+
+def separation(
+    X: Any,
+    y: Any = None,
+    *,
+    family: str = "binomial",
+    names: Any = None,
+    fit_intercept: bool = True,
+    values: str | None = None,
+    strata: Any = None,
+    weights: Any = None,
+    alias: str = "drop",
+    absorb: Any = None,
+    time_limit: float | None = None,
+) -> Any:
+    """Decide which coefficients of a regression model have infinite maximum likelihood estimates, and prove it.
+
+    It decides this before anything is fitted, in exact arithmetic, without any tolerance.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix, frame; or str; or a statsmodels model
+        The design without the intercept; or a formula such as ``"y ~ a + C(b)"`` (then ``y`` is the frame, and the
+        extra ``formula`` is needed); or a model that is not fitted yet, alone.
+    y : array-like
+        Binomial models: two labels (the second in sorted order, or 1, is success), proportions, or an (n, 2) array of
+        successes and failures. Poisson and negative binomial models: counts. Multinomial and ordinal models: labels.
+        Conditional models: 1 for the rows chosen within each stratum. Cox models: (n, 2), time and event.
+    family : str, default="binomial"
+        "binomial" (any of logit, probit, cloglog, cauchit links), "poisson", "negative-binomial", "log-binomial",
+        "multinomial", "ordinal", "conditional" or "cox".
+    names : list of str, default=None
+        Names of the columns of ``X``.
+    fit_intercept : bool, default=True
+        Whether the model has an intercept beside the columns of ``X``; a formula says so itself.
+    values : {"decimal", "binary"}, default=None
+        Whether 0.1 is the decimal it shows or the float it is: "binary" for arrays of numbers, "decimal" for texts and
+        ``Decimal`` by default.
+    strata : array-like or str, default=None
+        Groups of rows of conditional and Cox models, or the name of a column of the frame.
+    weights : array-like or str, default=None
+        Row weights. Only zeros matter: rows of weight 0 are left out.
+    alias : {"drop", "keep"}, default="drop"
+        Whether to drop columns that depend on earlier ones, as R does, or to keep them; then no coefficient involved is
+        estimable.
+    absorb : list of str or of array-like, default=None
+        Factors with a coefficient for every level, which are part of the model but not listed in the result.
+    time_limit : float, default=None
+        Seconds; None sets no limit. Methods of the result have no limit.
+
+    Returns
+    -------
+    found : Separation
+
+    Raises
+    ------
+    TimeoutError
+        If the search runs out of time.
+
+    Examples
+    --------
+    Four rows on which the usual linear program calls the second coefficient finite:
+
+    >>> import linsep
+    >>> found = linsep.separation([[0, 2], [1, -2], [1, -1], [-1, 0]], [1, 1, 0, 1])
+    >>> found.kind, [(name, status) for name, status, _ in found.coefficients]
+    ('complete', [('Intercept', '+inf'), ('x0', '-inf'), ('x1', '-inf')])
+    >>> found.check()
+    True
+    """
+    options = {
+        "family": family, "names": names, "fit_intercept": fit_intercept, "values": values, "strata": strata,
+        "weights": weights, "alias": alias, "absorb": absorb,
+    }  # fmt: skip
+    if time_limit is not None and not time_limit >= 0:
+        raise ParameterError("time_limit", time_limit, "a number of seconds not below 0")
+    with limited(time_limit) as clock:
+        return decide(gather(X, y, options), clock)
+
+
+def decide(given: Given, clock: Clock) -> Any:
+    """Build the rows of a model and reduce them.
+
+    Raises OutOfTime or Cancelled.
+    """
+    with quiet_algebra():
+        if given.absorb:
+            from linsep.prove.regression.fixed_effects import absorbed
+
+            return absorbed(given, clock)
+        model, exact = modeled(given, clock)
+        face = reduce(model.system, model.order)
+        return Separation(given, model, face, _notes(given, exact, face))
+
+
+def modeled(given: Given, clock: Clock) -> tuple[Model, Cells]:
+    """Return the rows of the model that is given, and its design in exact cells."""
+    exact = cells(given.X, given.values, list(given.names))
+    offset = given.offset and given.family not in WITHOUT_INTERCEPT
+    clock.check()
+    response = Response(given.y, given.strata, given.which)
+    model = build(given.family, exact, list(given.names), offset, response)
+    model.system.clock = clock
+    if len(model.names) > _WIDE:
+        raise DataError(
+            "", f"the model has {len(model.names):,} coefficients, more than {_WIDE:,}: absorb factors of many levels "
+            "({0})", ("absorb",),
+        )  # fmt: skip
+    return model, exact
+
+
+def _notes(given: Given, exact: Cells, face: Face) -> list[str]:
+    """Say where decimals and binary numbers do not agree."""
+    notes = list(given.notes)
+    other = _other_values(given, exact)
+    if other is not None:
+        model, _ = modeled(replace(given, values=other), face.system.clock)
+        found = reduce(model.system, model.order)
+        here, there = (f.separated[model.system.ids] for f in (face, found))
+        if len(found.columns) != len(face.columns) or here.any() != there.any() or here.all() != there.all():
+            kinds = [OVERLAP if not s.any() else COMPLETE if s.all() else QUASI for s in (here, there)]
+            notes.append(
+                f"as {given.values} numbers the design has rank {len(face.columns)} and the answer is {kinds[0]}; as "
+                f"{other} numbers rank {len(found.columns)} and {kinds[1]}"
+            )
+    return notes
+
+
+def _other_values(given: Given, exact: Cells) -> str | None:
+    """Return the other way to read the cells where it may matter: short decimals that are no binary fractions."""
+    X = given.X
+    if is_sparse(X) or X.dtype.kind not in "fO":
+        return None
+    if given.values == DECIMAL:
+        return None if is_binary(exact, X) else BINARY
+    if X.dtype != np.float64 or any(short_decimals(X[:_LOOK, j]) is None for j in range(X.shape[1])):
+        return None
+    if all((part == np.rint(part)).all() for part in np.split(X, range(_BLOCK, len(X), _BLOCK))):
+        return None  # whole numbers are the same either way
+    decimals = [short_decimals(X[:, j]) for j in range(X.shape[1])]
+    if any(each is None for each in decimals):
+        return None
+    matrix = np.column_stack([each[0] for each in decimals if each is not None]) if decimals else np.zeros((len(X), 0))
+    found = Cells(matrix, [each[1] for each in decimals if each is not None], None)
+    return None if is_binary(found, X) else DECIMAL

@@ -1,0 +1,112 @@
+"""Describes a separation result in words: a summary table, and advice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from linsep.data.sparse import is_sparse
+
+MEANING = {
+    "complete": "complete separation: the maximum likelihood estimate does not exist",
+    "quasi": "quasi-complete separation: the maximum likelihood estimate does not exist",
+    "overlap": "overlap: the maximum likelihood estimate exists",
+}
+_INFINITE = {"+inf": "+infinity", "-inf": "-infinity"}
+_SHOWN = 60  # coefficients in a table
+
+
+def counted(n: int, what: str) -> str:
+    """Return "1 row" or "13 rows"."""
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
+def summary(result: Any) -> str:
+    """Return a table and sentences."""
+    n, s = len(result._given.which), len(result.separated)
+    lines = [
+        f"Separation in a {result.family} model: {MEANING[result.kind]}",
+        f"rows       {n:,}, of which {s:,} {'is' if s == 1 else 'are'} separated (fitted perfectly in the limit)",
+        f"columns    {len(result.names)} of rank {result.rank}"
+        + (f"; the likelihood rises forever in {counted(result.dimension, 'direction')}" if result.dimension else ""),
+        "",
+    ]
+    directions = [str(value) for value in result.direction]
+    rows = list(zip(result.names, result.statuses, directions, strict=True))[: result.listed]
+    wide = max([11, *(len(name) for name in result.names[:_SHOWN])])
+    far = max([9, *(len(value) for value in directions[:_SHOWN])])
+    status = max([6, *(len(each) for each in result.statuses[:_SHOWN])])
+    for name, each, value in [("coefficient", "status", "direction"), *rows[:_SHOWN]]:
+        lines.append(f"{name:<{wide}}  {each:<{status}}  {value:>{far}}")
+    if len(rows) > _SHOWN:
+        lines.append(f"… and {len(rows) - _SHOWN} more")
+    for name, parts in list(result.aliased.items())[:_SHOWN]:
+        lines.append(f"{name} is aliased: it depends on {', '.join(parts) or 'nothing, it is zero'}")
+    lines += ["", *(f"Note: {note}" for note in result.notes)]
+    lines.append("Decided in exact arithmetic by linsep; you can check the proof of every status.")
+    return "\n".join(lines)
+
+
+def sentences(result: Any, response: str = "y") -> list[str]:
+    """Return what an answer means and what to do about it."""
+    if result.kind == "overlap":
+        found = ["The maximum likelihood estimate exists: every estimable coefficient is finite"]
+        return found + _aliases(result)
+    found = []
+    for name, status in _shown(result):
+        if status in _INFINITE and len(found) < 8:
+            found.append(f"{name} is {_INFINITE[status]}" + _because(result, name, response))
+    more = sum(status in _INFINITE for _, status in _shown(result)) - len(found)
+    if more > 0:
+        found.append(f"{counted(more, 'other coefficient')} {'is' if more == 1 else 'are'} infinite")
+    open_ = [name for name, status in _shown(result) if status == "undetermined"]
+    if open_:
+        shown = ", ".join(open_[:6]) + (f" and {len(open_) - 6} more" if len(open_) > 6 else "")
+        verb, them = ("has", "it") if len(open_) == 1 else ("have", "them")
+        found.append(f"{shown} {verb} no limit: maximum likelihood does not determine {them}")
+    left = result.refit()
+    advice = f"To fit the rest, leave out {counted(len(result.separated), 'row')}"
+    if left.dropped_columns:
+        names = [each for each in left.dropped_columns if each in set(result.names[: result.listed])]
+    if left.dropped_columns and names:
+        advice += f" and the column{'s' if len(names) > 1 else ''} {', '.join(names[:6])}"
+        advice += f" and {len(names) - 6} more" if len(names) > 6 else ""
+    if result.kind == "complete":
+        advice = "No row is left to fit"
+    advice += "; for finite estimates of all coefficients, use Firth's penalty or a prior"
+    return [*found, *_aliases(result), advice]
+
+
+def _shown(result: Any) -> list[tuple[str, str]]:
+    """Return the coefficients that are listed, with their statuses."""
+    return list(zip(result.names, result.statuses, strict=True))[: result.listed]
+
+
+def _aliases(result: Any) -> list[str]:
+    return [
+        f"{name} is aliased: it depends on {', '.join(parts) or 'nothing, it is zero'}"
+        for name, parts in list(result.aliased.items())[:6]
+    ]
+
+
+def _because(result: Any, name: str, response: str) -> str:
+    """Return the simple reason, where there is one: all rows with a value of the column have one response."""
+    given = result._given
+    if name not in given.names or given.family not in ("binomial", "poisson", "negative-binomial"):
+        return ""
+    column = given.X[:, [given.names.index(name)]]
+    x = (column.toarray() if is_sparse(column) else np.asarray(column)).ravel()[given.which]
+    y = np.asarray(given.y)
+    if y.ndim != 1 or len({*x.tolist()}) != 2:
+        return ""
+    y = y[given.which]
+    for value in sorted({*x.tolist()}, key=lambda v: v == 0):
+        at = x == value
+        same = {*y[at].tolist()}
+        if len(same) == 1 and (given.family == "binomial" or same == {0}):
+            value = int(value) if float(value).is_integer() else value
+            shown = same.pop()
+            shown = int(shown) if isinstance(shown, float) and shown.is_integer() else shown
+            return f": all {counted(int(at.sum()), 'row')} with {name} = {value} have {response} = {shown}"
+    return ""

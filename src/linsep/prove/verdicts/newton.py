@@ -1,0 +1,186 @@
+"""Finds a plane for a working set of rows, or a contradiction among them, by Newton's method.
+
+Problem: minimize ``Σ max(0, 1 - z_i·w)²`` over ``w``. If some plane has all rows strictly above it, the least value is
+0 and every row ends at a height of 1 at least; if not, then at the minimum ``Σ s_i z_i = 0`` where ``s_i >= 0`` are the
+slacks, so that the rows below 1 contradict each other. The function is a quadratic one between changes of the set of
+rows below 1, each step goes to the minimum along the way to that of the present quadratic, and few are needed.
+
+After Mangasarian (2002), *A finite Newton method for classification*, Optimization Methods and Software 17, and
+Keerthi & DeCoste (2005), *A modified finite Newton method for fast solution of large scale linear SVMs*, Journal of
+Machine Learning Research 6.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from linsep.clock import Clock
+from linsep.compiling import compiled
+from linsep.data.threads import scipy_linalg
+from linsep.problem import Array, Floats
+
+_RIDGE = 1e-12  # of the mean square of the rows below 1: keeps the weights finite where few rows are
+PACE = 5.5e-11  # seconds that normal equations take for every row, column, and column again
+_ELIMINATION = 4e-10  # and elimination, for every column three times
+_EXCHANGE = 1e-9  # and to take out a row, for every column twice
+_PIECE = 5_000_000  # of these between two looks at the clock
+_SINGULAR = 1e-11  # pivots this much below the largest count as zero
+_SHORT, _FIRST_DAMPING = 0.1, 1e-8  # steps after which the next are damped, and by how much of the mean square
+_FREE_STEPS = 40  # without damping: most often they suffice
+_SAME = 1e-6  # steps this near to 1 are whole steps
+_ROUNDING = 1e-14  # steps this short lead nowhere
+_STILL = 1e-9  # changes so much smaller than the weights are none
+
+
+class Fit(NamedTuple):
+    """Weights, the heights of all rows, and whether they are at the minimum or above 0 by so much as was asked."""
+
+    w: Floats  # (d,)
+    heights: Floats  # (m,)
+    ended: bool
+
+
+def fit(Z: Floats, w: Floats, *, enough: float, steps: int, clock: Clock) -> Fit:
+    """Go from ``w`` towards the minimum until all rows are above ``enough``, it is reached, or no steps are left."""
+    dposv = scipy_linalg().lapack.dposv
+    heights, damping = Z @ w, 0.0
+    below = np.flatnonzero(heights < 1)
+    for number in range(steps):
+        if heights.min() > enough:
+            return Fit(w, heights, True)
+        clock.check(PACE * len(below) * Z.shape[1] ** 2)
+        A = Z if len(below) == len(Z) else Z[below]
+        H = A.T @ A
+        size = float(np.trace(H)) / max(1, len(H))
+        ridge = 0.0 if damping else _RIDGE * size
+        H.flat[:: len(H) + 1] += ridge + damping * size
+        _, change, flaw = dposv(H, (1 - heights[below]) @ A if damping else A.sum(axis=0), lower=1)
+        if flaw != 0:
+            if damping > _SHORT:
+                return Fit(w, heights, False)
+            damping = max(100 * damping, _FIRST_DAMPING)
+            continue
+        if not damping:
+            change = change - w
+        if damping <= _FIRST_DAMPING and np.abs(change).max() <= _STILL * np.abs(w).max():
+            return Fit(w, heights, True)
+        rise = Z @ change
+        step = _step(heights, rise, ridge * float(w @ change), ridge * float(change @ change))
+        if not 0 < step < np.inf:
+            return Fit(w, heights, False)
+        if step < _ROUNDING:  # no way down is left but for rounding
+            return Fit(w, heights, True)
+        w = w + step * change
+        heights += step * rise
+        before, below = below, np.flatnonzero(heights < 1)
+        if abs(step - 1) < _SAME and damping <= _FIRST_DAMPING and np.array_equal(before, below):
+            return Fit(w, heights, True)
+        # after short steps the quadratic is trusted near by only (Levenberg 1944), after long ones farther away again
+        if step < _SHORT and number >= _FREE_STEPS:
+            damping = max(10 * damping, _FIRST_DAMPING)
+        elif step > 0.5 and damping:
+            damping = damping / 10 if damping > _FIRST_DAMPING else 0.0
+    return Fit(w, heights, False)
+
+
+def corners(Z: Floats, weights: Floats, clock: Clock) -> tuple[Array, Floats]:
+    """Return as few of some rows that cancel as still do, and their weights, given positive weights of all.
+
+    Carathéodory's theorem as an algorithm: rows beyond a basis are taken out one by one, the weights of the basis
+    making up for them; where one of these would become negative, the row goes into the basis in its place.
+    """
+    d = Z.shape[1]
+    clock.check(_ELIMINATION * d**3)
+    basis, Y, inverse = _basis(Z, weights, clock)
+    others = np.setdiff1d(np.arange(len(Z)), basis)
+    if len(basis) == 0 or len(others) == 0:
+        return np.empty(0, np.intp), np.empty(0)
+    others = others[np.argsort(weights[others], kind="stable")]
+    weights = weights.copy()
+    piece = max(1, _PIECE // d**2)
+    for start in range(0, len(others) - 1, piece):
+        clock.check(_EXCHANGE * d**2 * min(piece, len(others) - start))
+        _take_out(Y, weights, basis, others[start : min(start + piece, len(others) - 1)], inverse)
+    kept = np.append(basis, others[-1])
+    kept = np.sort(kept[weights[kept] > 0])
+    return kept, weights[kept]
+
+
+def _basis(Z: Floats, weights: Floats, clock: Clock) -> tuple[Array, Floats, Floats]:
+    """Return heavy rows that span all, all rows in as many coordinates, and the inverse of those of the basis."""
+    lapack = scipy_linalg().lapack
+    d = Z.shape[1]
+    heavy = np.argsort(-weights, kind="stable")[: 2 * d + 8]
+    A = Z[heavy] * weights[heavy, None]
+    if len(heavy) >= d:
+        lu, swaps, _ = lapack.dgetrf(A)
+        size = np.abs(np.diag(lu))
+        if size.min() > _SINGULAR * size.max():
+            order = np.arange(len(heavy))
+            for k, other in enumerate(swaps.tolist()):
+                order[[k, other]] = order[[other, k]]
+            basis = heavy[order[:d]]
+            return basis, Z, lapack.dgetri(lu[:d], np.arange(d))[0] * weights[basis]
+    clock.check(10 * _ELIMINATION * d**3)
+    Q, R, order = scipy_linalg().qr(A.T, mode="economic", pivoting=True, check_finite=False)
+    size = np.abs(np.diag(R))
+    rank = int(np.count_nonzero(size > _SINGULAR * size.max(initial=0.0)))
+    basis = heavy[order[:rank]]
+    Y = Z @ Q[:, :rank]
+    return basis, Y, np.linalg.inv(Y[basis])
+
+
+@compiled(error_model="numpy")
+def _step(heights, rise, slope, curvature):
+    """Return where ``½ Σ max(0, 1 - h - t r)² + slope t + ½ curvature t²`` is least over t > 0.
+
+    Its derivative rises, in straight pieces: Newton's method, with bisection where that leaves what is known.
+    """
+    t, low, high = 1.0, 0.0, np.inf
+    for _ in range(100):
+        first, second = slope + curvature * t, curvature
+        for i in range(heights.size):
+            slack = 1.0 - heights[i] - t * rise[i]
+            if slack > 0.0:
+                first -= rise[i] * slack
+                second += rise[i] * rise[i]
+        if first > 0.0:
+            high = t
+        else:
+            low = t
+        following = t - first / second
+        if not low < following < high:
+            if abs(following - t) <= 1e-12 * t:
+                return t
+            following = 0.5 * (low + high) if high < np.inf else 2.0 * t
+        if abs(following - t) <= 1e-12 * t:
+            return following
+        t = following
+    return t
+
+
+@compiled(error_model="numpy")
+def _take_out(Y, weights, basis, others, inverse):
+    """Bring the weights of ``others`` to 0 with the sum kept, exchanging rows of the basis where necessary."""
+    rank = basis.size
+    for k in others:
+        part = np.dot(Y[k], inverse)  # row k is part @ Y[basis]
+        reach, out = weights[k], -1
+        for b in range(rank):
+            if part[b] < 0.0 and weights[basis[b]] < -part[b] * reach:
+                reach, out = weights[basis[b]] / -part[b], b
+        for b in range(rank):
+            weights[basis[b]] = max(weights[basis[b]] + reach * part[b], 0.0)
+        weights[k] -= reach
+        if out < 0:
+            weights[k] = 0.0
+            continue
+        weights[basis[out]] = 0.0
+        basis[out] = k
+        column = inverse[:, out] / part[out]
+        part[out] -= 1.0
+        for i in range(rank):
+            for b in range(rank):
+                inverse[i, b] -= column[i] * part[b]

@@ -1,0 +1,170 @@
+"""Verdicts on rows with numbers too long for 64 bits, such as decimals of 17 digits.
+
+The search uses the nearest doubles. A plane found there is used as it is; for a refutation, the multipliers are solved
+again on the exact rows. Nothing is accepted that the exact check does not confirm.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from flint import fmpz_mat, nmod_mat
+
+from linsep.data.sparse import is_sparse
+from linsep.data.threads import in_parallel
+from linsep.errors import DataError
+from linsep.problem import Array, Rows
+from linsep.prove.check.exact_signs import difference, signs
+from linsep.prove.check.fast_check import PRIME
+from linsep.prove.check.plain import Fails, Malformed, check_refutation, lead, whole
+from linsep.prove.claims import NOT_SEPARABLE, OVERLAP, QUASI, SEPARABLE, Refutation, Verdict
+from linsep.prove.exact import algebra
+from linsep.prove.exact.given_numbers import BINARY, all_finite, as_rows, rational_rows
+
+_SMALLEST = 2.0**-900  # below, the nearest double may be off by more than a share of itself
+
+
+class Rationals(Sequence[tuple[list[int], int]]):
+    """Rows as whole numbers with their denominators, made when they are asked for, and the doubles nearest to them."""
+
+    def __init__(self, X: Any, values: str, offset: bool) -> None:
+        self.X, self.values, self.offset = X, values, offset
+        self.rough = False  # the doubles are not near enough
+        if not is_sparse(X) and X.dtype == object:
+            X = np.array([[_nearest(value) for value in row] for row in X.tolist()])
+        self.near: Rows = as_rows(X)
+        cells = self.near.data
+
+        def look(start: int, stop: int) -> None:
+            sizes = np.abs(cells[start:stop])
+            self.rough |= bool(((sizes < _SMALLEST) & (sizes > 0)).any())
+
+        in_parallel(look, len(cells), cells.size // max(1, len(cells)))
+
+    def __len__(self) -> int:
+        return int(self.X.shape[0])
+
+    def __getitem__(self, i: Any) -> Any:
+        (row,) = rational_rows(self.X[[i]], self.values)
+        return whole([*row, 1] if self.offset else row)
+
+    def with_one(self, i: int) -> list[int]:
+        """Return a row with the 1 of the offset, times a positive number."""
+        values, common = self[i]
+        return values if self.offset else [*values, common]
+
+
+def _nearest(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")
+
+
+def holds_rationally(verdict: Verdict, rows: Rationals, codes: Array) -> bool:
+    """Return whether the parts that a verdict of its kind needs are there and right."""
+    plane, refutation = verdict.separator, verdict.refutation
+    if (plane is None) != (verdict.kind in (OVERLAP, NOT_SEPARABLE)) or (refutation is None) != (
+        verdict.kind == SEPARABLE
+    ):
+        return False
+    if plane is not None and not _separates(verdict, rows, codes):
+        return False
+    if refutation is None:
+        return True
+    claim = {
+        "rows": refutation.rows.tolist(),
+        "rivals": refutation.rivals.tolist(),
+        "multipliers": [str(value) for value in refutation.multipliers],
+    }
+    try:
+        check_refutation(claim, len(verdict.classes), rows, codes.tolist(), spanning=verdict.kind == OVERLAP)
+    except (Fails, Malformed, ValueError):
+        return False
+    return True
+
+
+def _separates(verdict: Verdict, rows: Rationals, codes: Array) -> bool:
+    """Return whether every row is on its side, strictly if that is claimed, or not all on the plane."""
+    assert verdict.separator is not None
+    W, b = verdict.separator.per_class()
+    classes = len(verdict.classes)
+    if W.shape != (classes, verdict.n_features) or b.shape != (classes,) or (b.any() and not verdict.fit_intercept):
+        return False
+    if W.dtype != object and not (np.isfinite(W).all() and np.isfinite(b).all()):
+        return False
+    full, some = np.column_stack((W, b)), False
+    for own, rival in itertools.permutations(range(classes), 2):
+        which, normal = np.flatnonzero(codes == own), difference(full[own], full[rival])
+        if rows.rough:
+            v = whole([Fraction(value) for value in normal.tolist()])[0]
+            totals = [sum(a * c for a, c in zip(v, rows.with_one(i), strict=True)) for i in which.tolist()]
+            side = np.array([(total > 0) - (total < 0) for total in totals], dtype=np.int8)
+        else:
+            side = signs(rows.near, which, normal, rows.with_one)
+        if side.min(initial=1) < (verdict.kind == SEPARABLE):
+            return False
+        some |= bool(side.max(initial=0) > 0)
+    return some
+
+
+def carried_over(
+    verdict: Verdict, rows: Rationals, codes: Array, values: str, *, quick: bool = False
+) -> Verdict | None:
+    """Return a verdict on the nearest doubles as one on the numbers themselves, None if that fails.
+
+    ``quick``: or if every row would have to be looked at as one of fractions.
+    """
+    if verdict.kind == QUASI or (quick and verdict.kind == OVERLAP and is_sparse(rows.X)):
+        return None
+    if verdict.refutation is not None:
+        found = verdict.refutation
+        pairs = list(zip(found.rows.tolist(), found.rivals.tolist(), strict=True))
+        leads = [lead(rows[i][0], int(codes[i]), rival, len(verdict.classes)) for i, rival in pairs]
+        if quick and nmod_mat(fmpz_mat(leads), PRIME).rank() < len(leads[0]):
+            return None
+        solved = algebra.dependency(fmpz_mat(leads))
+        if solved is None:
+            return None
+        kept = solved.rows.tolist()
+        exact = [weight * rows[pairs[k][0]][1] for k, weight in zip(kept, solved.multipliers, strict=True)]
+        numbers, _ = whole([Fraction(value, exact[0]) for value in exact])
+        verdict = replace(
+            verdict, refutation=Refutation(found.rows[kept], tuple(map(Fraction, numbers)), found.rivals[kept])
+        )
+    verdict = replace(verdict, values=values)
+    return verdict if holds_rationally(verdict, rows, codes) else None
+
+
+Decide = Callable[[Rows], Verdict]
+
+
+def decide_quickly(X: Any, values: str, offset: bool, codes: Array, search: Decide) -> Verdict | None:
+    """Return the verdict by way of the nearest doubles, None if that takes more: no copy of the data is made."""
+    rows = Rationals(X, values, offset)
+    if rows.rough:
+        return None
+    verdict = search(rows.near)
+    if verdict.kind == "unknown":
+        return replace(verdict, values=values)
+    return carried_over(verdict, rows, codes, values, quick=True)
+
+
+def decide(X: Any, values: str, offset: bool, codes: Array, search: Decide) -> Verdict:
+    """Return the verdict on numbers that no 64 bits hold, by way of the nearest doubles."""
+    rows = Rationals(X, values, offset)
+    if not all_finite(rows.near.data):
+        raise ValueError("X has numbers beyond the range of double precision: scale its columns")
+    verdict = search(rows.near)
+    if verdict.kind == "unknown":
+        return replace(verdict, values=values)
+    found = carried_over(verdict, rows, codes, values)
+    if found is None:
+        what = "the verdict on these rows depends on digits beyond double precision"
+        raise DataError("", what + "; {0} decides for the nearest doubles", ("values", BINARY))
+    return found

@@ -1,0 +1,392 @@
+"""A fast refutation for training runs; it limits its work by counting, not by time.
+
+In this order: equal rows of different classes, by hashing; then floats on a working set that begins with the rows on
+which most mistakes were made, for the run has already found the trouble; exact multipliers. One refuted pair of
+classes refutes them all, so pairs with the most mistakes come first, and all classes together at the end. Rows that
+are too many to be held are asked in sweeps for those that a plane of some of them is wrong on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linsep.clock import Cancelled, Clock, OutOfTime
+from linsep.data.threads import quiet_algebra
+from linsep.learn.surveys import squared_norms
+from linsep.problem import Array, Sparse, take
+from linsep.prove.check.fast_check import contradicts, separates
+from linsep.prove.claims import Data, Refutation, Separator
+from linsep.prove.verdicts import faces, newton
+from linsep.prove.verdicts.case import Case, Contradiction, Plane
+from linsep.prove.verdicts.float_searches import (
+    NEWTON_ROWS,
+    NEWTON_ROWS_AT_LEAST,
+    by_long_descent,
+    by_nearest_point,
+    by_newton,
+)
+from linsep.prove.verdicts.one_column import peeled, with_peelings
+from linsep.prove.verdicts.reducing import reduced
+from linsep.prove.verdicts.sweeps import (
+    Ask,
+    Doubt,
+    Made,
+    Size,
+    Wish,
+    equal_rows,
+    gathered,
+    lowest,
+    measure,
+    right,
+    whole,
+)
+
+CELL = 1e-9  # seconds that stand for a visit to one cell of a dense row
+SPARSE_CELL = 2e-9
+VISIT = 2e-8  # and to a row, besides its cells
+PASS = 5e-5  # and for a pass, besides its rows
+
+
+def pass_work(rows: int, cells: int, sparse: bool) -> float:
+    """Return the work of one pass over some rows, in seconds that stand for it on every machine."""
+    return PASS + VISIT * rows + (SPARSE_CELL if sparse else CELL) * cells
+
+
+class Work(Clock):
+    """A clock that counts the work announced to it instead of looking at the time."""
+
+    def __init__(self, budget: float) -> None:
+        super().__init__()
+        self.budget, self.spent = budget, 0.0
+
+    @property
+    def left(self) -> float:
+        """Work that may still be done."""
+        return self.budget - self.spent
+
+    @property
+    def elapsed(self) -> float:
+        """Work done."""
+        return self.spent
+
+    def check(self, seconds: float = 0.0) -> None:
+        """Count a step that takes so much work; raise if it is too much."""
+        if self._cancelled.is_set():
+            raise Cancelled
+        if self.spent + seconds > self.budget:
+            raise OutOfTime
+        self.spent += seconds
+
+
+class Asked(NamedTuple):
+    """What a run needs to know."""
+
+    classes: int
+    offset: bool
+    separate: bool = False  # whether each class is a machine of its own, told from all others
+
+    @property
+    def several(self) -> bool:
+        """Whether there are several machines, each with a question of its own."""
+        return self.separate and self.classes > 2
+
+    @property
+    def machines(self) -> int:
+        """How many weight vectors the run has."""
+        return 1 if self.classes == 2 else self.classes
+
+
+class Found(NamedTuple):
+    """A proof, checked in exact arithmetic."""
+
+    proof: Any  # Refutation or Separator
+    machine: int | None = None  # of several that are separate, the one that it is about
+    owns: Array = np.empty(0, np.intp)  # class numbers of the rows of a refutation, as the rivals are numbered
+
+    @property
+    def refuted(self) -> bool:
+        """Whether no plane separates the rows."""
+        return isinstance(self.proof, Refutation)
+
+
+class Question(NamedTuple):
+    """Which classes are to be told from each other."""
+
+    codes: Array  # (classes,) their numbers here, -1 for a class that is no part of it
+    machine: int | None = None
+
+    @property
+    def all(self) -> bool:
+        """Whether a plane for it is one for the run."""
+        return self.machine is None and bool(self.codes.min() >= 0)
+
+
+HELD_BYTES = 1 << 28  # values of the rows that are searched at a time, in bytes
+HELD_HASHES = 1 << 24
+
+
+def refute(data: Data, clock: Clock, mistakes: Array | None = None) -> Refutation | Separator | None:
+    """Look for a proof that no plane separates some rows, or that one does; ``mistakes`` as a run counts them.
+
+    These are of shape (n,) for two classes and (n, classes) for more, by rival. None if the clock ends the search
+    first, or floats do not suffice.
+    """
+    made = made_of(np.empty(0, np.intp), 1)
+    if mistakes is not None:
+        machines = 1 if mistakes.ndim == 1 else mistakes.shape[1]
+        made = made_of(np.repeat(np.arange(mistakes.size), mistakes.ravel()), machines)
+    ask = whole(data.rows, data.y, data.n_features)
+    found = Search(ask, Asked(data.classes, data.offset), made).run(clock)
+    return None if found is None else found.proof
+
+
+def made_of(trace: Array, machines: int) -> Made:
+    """Return the mistakes of a trace."""
+    pairs, counts = np.unique(trace, return_counts=True)
+    rows, concerned = np.divmod(pairs.astype(np.int64), machines)
+    return Made(rows, concerned, counts)
+
+
+class Search:
+    """A search among rows that others have.
+
+    Parameters
+    ----------
+    ask : callable
+        Has a function of ``sweeps`` answer for every part of the rows.
+    asked : Asked
+    made : Made
+        The mistakes of the run, as far as they are known.
+    held : int
+        Bytes of values that may be searched at a time.
+    """
+
+    def __init__(self, ask: Ask, asked: Asked, made: Made, held: int = HELD_BYTES) -> None:
+        self.ask, self.asked, self.made, self.held = ask, asked, made, held
+        sizes = iter(ask(measure, (asked.classes, asked.machines, made)))
+        self.size: Size = next(sizes)
+        for size in sizes:
+            self.size = self.size.plus(size)
+        self.sweep = pass_work(self.size.rows, self.size.cells, self.size.sparse)
+        self.spent = 0.0
+
+    def within(self, budget: float) -> Found | None:
+        """Look for a proof with so much work; how much it has taken is in ``spent``."""
+        work = Work(budget)
+        found = self.run(work)
+        self.spent = work.spent
+        return found
+
+    def run(self, clock: Clock) -> Found | None:
+        """Look for a proof that the run cannot end with all rows right, or that it can, until the clock ends it.
+
+        None also if floats do not suffice. Rows have their numbers among all.
+        """
+        self.clock = clock
+        with quiet_algebra():
+            try:
+                return self._equal_rows() or self._answers() if np.count_nonzero(self.size.members) > 1 else None
+            except OutOfTime:
+                return None
+
+    def _answers(self) -> Found | None:
+        """Ask one question after the other: one refuted is enough."""
+        planes: dict[int, Separator] = {}
+        for question in self._questions():
+            found = self._answer(question)
+            if found is not None and (found.refuted or question.all):
+                return found
+            if found is not None and question.machine is not None:
+                planes[question.machine] = found.proof
+        if len(planes) < self.asked.machines or not self.asked.several:
+            return None
+        order = sorted(planes)
+        return Found(Separator(np.stack([planes[c].w for c in order]), np.array([planes[c].b for c in order])))
+
+    def _questions(self) -> Iterator[Question]:
+        """Yield what to ask: the hardest pairs of classes first, or the hardest machines, and at last all classes."""
+        C, between = self.asked.classes, self.size.between
+        if self.asked.several:
+            for c in np.argsort(-between.sum(axis=0), kind="stable").tolist():
+                yield Question((np.arange(C) == c).astype(np.intp), c)
+            return
+        if C > 2:
+            for a, b in self._hardest():
+                codes = np.full(C, -1)
+                codes[[a, b]] = 0, 1
+                yield Question(codes)
+        yield Question(np.arange(C))
+
+    def _hardest(self) -> list[tuple[int, int]]:
+        """Return pairs of classes with mistakes between them, those with most first."""
+        made = self.size.between + self.size.between.T
+        pairs = [(a, b) for b in range(self.asked.classes) for a in range(b) if self.size.members[[a, b]].all()]
+        if made.any():
+            pairs = [pair for pair in pairs if made[pair]]
+        return sorted(pairs, key=lambda pair: -int(made[pair]))
+
+    def _equal_rows(self) -> Found | None:
+        """Return two equal rows of different classes, if there are such."""
+        self.clock.check(self.sweep * -(-self.size.rows // HELD_HASHES))
+        pair = equal_rows(self.ask, self.size.rows, HELD_HASHES)
+        if pair is None:
+            return None
+        numbers, (a, b) = np.array(pair[0]), pair[1]
+        question = Question((np.arange(self.asked.classes) == a).astype(np.intp), a)
+        if not self.asked.several:
+            codes = np.full(self.asked.classes, -1)
+            codes[sorted((a, b))] = 0, 1
+            question = Question(codes)
+        numbers, data = self._gather(question, numbers)
+        return self._checked(question, numbers, data, faces.Exact(np.arange(2) * 2 + 1 - data.y, [1, 1]))
+
+    def _gather(self, question: Question, numbers: Array | None = None, every: int = 0) -> tuple[Array, Data]:
+        return gathered(self.ask, Wish(question.codes, numbers, every), self.size.n_features, self.asked.offset)
+
+    def _answer(self, question: Question) -> Found | None:
+        """Search the rows of some classes: all at once, or, if they are too many, a working set that grows."""
+        rows = int(self.size.members[question.codes >= 0].sum())
+        room = max(1000, self.held * self.size.rows // max(1, self.size.cells * self.size.itemsize))
+        if rows <= room:
+            numbers, data = self._gather(question)
+            found = self._searched(question, numbers, data)
+            return Found(found, question.machine) if isinstance(found, Separator) else found
+        chosen, every = self._hard_rows(question)[: room // 2], -(-rows * 4 // room)
+        while len(chosen) <= room // 2:
+            self.clock.check(self.sweep)
+            numbers, data = self._gather(question, np.sort(chosen), every)
+            found = self._searched(question, numbers, data)
+            if not isinstance(found, Separator):
+                return found
+            self.clock.check(2 * self.sweep)
+            doubt = Doubt(found, question.codes, self.asked.offset, room // 8)
+            wrong, worst = lowest(self.ask, doubt)
+            if wrong == 0:
+                return Found(found, question.machine) if all(self.ask(right, doubt)) else None
+            new = np.setdiff1d(worst, numbers)
+            if len(new) == 0:
+                return None
+            chosen = np.concatenate((chosen, new))
+        return None
+
+    def _hard_rows(self, question: Question) -> Array:
+        """Return the rows with mistakes that the question is about, those with most first."""
+        made = self.made
+        which = np.arange(len(made.rows))
+        if question.machine is not None:
+            which = np.flatnonzero(made.machines == question.machine)
+        elif self.asked.machines > 1:
+            which = np.flatnonzero(question.codes[made.machines] >= 0)
+        order = which[np.argsort(-made.counts[which], kind="stable")]
+        rows = made.rows[order]
+        return np.asarray(rows[np.sort(np.unique(rows, return_index=True)[1])])
+
+    def _counts(self, question: Question, numbers: Array, data: Data) -> Array:
+        """Return the mistakes on each inequality of some rows, (n, classes of the question)."""
+        made, counts = self.made, np.zeros((len(numbers), data.classes), dtype=np.int64)
+        place = np.minimum(np.searchsorted(numbers, made.rows), len(numbers) - 1)
+        here = numbers[place] == made.rows
+        if question.machine is not None:
+            here &= made.machines == question.machine
+        place = place[here]
+        rivals = 1 - data.y[place]
+        if self.asked.machines > 1 and question.machine is None:
+            rivals = question.codes[made.machines[here]]
+        fair = (rivals >= 0) & (rivals != data.y[place])
+        np.add.at(counts, (place[fair], rivals[fair]), made.counts[here][fair])
+        return counts
+
+    def _searched(self, question: Question, numbers: Array, data: Data) -> Found | Separator | None:
+        """Search rows that are here: a refutation of them is one of all, a plane is checked for them alone."""
+        if len(np.unique(data.y)) < data.classes and data.classes == 2:
+            return None
+        counts = self._counts(question, numbers, data)
+        exact: faces.Exact | Separator | None
+        if data.classes == 2:
+            exact = of_two(data, self.clock, counts.sum(axis=1))
+        else:
+            exact = of_several(data, self.clock, counts)
+        if exact is None or isinstance(exact, Separator):
+            return exact
+        return self._checked(question, numbers, data, exact)
+
+    def _checked(self, question: Question, numbers: Array, data: Data, exact: faces.Exact) -> Found | None:
+        """Return a contradiction as a refutation of all rows, if the exact check agrees."""
+        self.clock.check(CELL * len(exact.pairs) * data.n_features * 100)
+        proof = faces.as_refutation(data, exact)
+        if not contradicts(proof, data):
+            return None
+        names = np.arange(2)  # of the classes, in all
+        if question.machine is None:
+            names = np.argsort(question.codes, kind="stable")[np.count_nonzero(question.codes < 0) :]
+        rows, owns = numbers[proof.rows], names[data.y[proof.rows]]
+        return Found(Refutation(rows, proof.multipliers, names[proof.rivals]), question.machine, owns)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Rows that are here
+
+
+def of_two(data: Data, clock: Clock, mistakes: Array) -> faces.Exact | Separator | None:
+    """Search two classes, without the rows that a plane of one column has strictly on their side."""
+    if not data.offset:  # a row of zeros is on every plane
+        zeros = np.flatnonzero(squared_norms(data.rows) == 0)
+        if len(zeros):
+            return faces.Exact(zeros[:1] * 2 + 1 - data.y[zeros[:1]], [1])
+    known = reduced(data, clock)
+    peelings = peeled(known.data, clock)
+    left, y = peelings.left, known.data.y[peelings.left]
+    if len(np.unique(y)) < 2:
+        if not data.offset and len(left):
+            return None
+        rest = Separator(np.zeros(known.data.n_features), 1.0 if data.offset and y.any() else -1.0 * data.offset)
+        return _separator(data, known.plane(with_peelings(known.data, peelings, rest)), clock)
+    inner = reduced(known.data._replace(rows=take(known.data.rows, left), y=y), clock)
+    numbers = left if inner.rows is None else left[inner.rows]
+    numbers = numbers if known.rows is None else known.rows[numbers]
+    case = Case(inner.data)
+    counts = mistakes[numbers]
+    rows = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
+    case.prefer(rows * 2 + 1 - case.data.y[rows])
+    found = _by_floats(case, clock)
+    if isinstance(found, Plane):
+        plane = inner.plane(case.view.plane(found.w))
+        return _separator(data, known.plane(with_peelings(known.data, peelings, plane)), clock)
+    exact = None if found is None else faces.exact_multipliers(case.data, found, clock)
+    if exact is None:
+        return None
+    rows, rivals = np.divmod(exact.pairs, 2)
+    return faces.Exact(numbers[rows] * 2 + rivals, exact.multipliers)
+
+
+def of_several(data: Data, clock: Clock, mistakes: Array) -> faces.Exact | Separator | None:
+    """Search several classes at once."""
+    case = Case(data)
+    case.prefer(np.argsort(-mistakes.ravel(), kind="stable")[: np.count_nonzero(mistakes)])
+    found = _by_floats(case, clock)
+    if isinstance(found, Plane):
+        return _separator(data, case.view.plane(found.w), clock)
+    return None if found is None else faces.exact_multipliers(data, found, clock)
+
+
+def _separator(data: Data, plane: Separator, clock: Clock) -> Separator | None:
+    """Return a plane if it has all rows strictly on their side, exactly."""
+    clock.check(4 * pass_work(len(data.y), data.rows.data.size, isinstance(data.rows, Sparse)))
+    return plane if separates(plane, data, strictly=True) else None
+
+
+def _by_floats(case: Case, clock: Clock) -> Plane | Contradiction | None:
+    """Search with floats, unless it is clear that the work allowed will not suffice."""
+    if case.view.wide and case.data.classes == 2:
+        return by_long_descent(case, clock)
+    d = case.view.dimension
+    rows = min(len(case.data.y) * (case.data.classes - 1), max(NEWTON_ROWS_AT_LEAST, NEWTON_ROWS * d))
+    if clock.left < EXPECTED_STEPS * newton.PACE * rows * d**2:
+        raise OutOfTime
+    return by_newton(case, clock) or by_nearest_point(case, clock)
+
+
+EXPECTED_STEPS = 12  # of Newton's method, at least; what would end without a result is not begun

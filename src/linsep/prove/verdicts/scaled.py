@@ -1,0 +1,469 @@
+"""The data in floats for the search: centered and scaled columns, inequalities of size about 1.
+
+With the weights of class 0 fixed at zero there are ``classes - 1`` blocks of unknowns, one weight per feature and an
+offset each. The inequality that tells row ``i`` from rival ``r`` is the number ``i * classes + r``; it is written out
+only for those in the working set.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from copy import copy
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from linsep.compiling import compiled
+from linsep.data.conversions import to_floats
+from linsep.data.threads import in_parallel
+from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
+from linsep.prove.claims import Data, Separator
+from linsep.prove.verdicts import kesler
+
+_compiled = compiled(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+_SAMPLE = 512
+_NEAR = 2.0**16  # times its spread: a center so far out may be left to rounding when rows are only looked at
+_ORDINARY = 900  # powers of two that leave room for weights
+WIDE = 2000  # columns of sparse data from which on working sets are not written out
+
+
+def in_chunks(rows: Rows, n: int, width: int, work: Callable[[Any, int, int], None]) -> None:
+    """Call ``work(part, start, stop)`` on stretches of rows, on all processors when there is enough to do."""
+
+    def one(start: int, stop: int) -> None:
+        if isinstance(rows, Dense):
+            work(Dense(np.ascontiguousarray(rows.data[start:stop])), start, stop)
+        else:
+            work(Sparse(rows.data, rows.indices, rows.indptr[start : stop + 1]), start, stop)
+
+    in_parallel(one, n, width if isinstance(rows, Dense) else len(rows.data) // max(1, n) + 1)
+
+
+class ScaledView:
+    """A float view of the data: ``z = (x unit - center, constant)`` per row, then differences of classes.
+
+    Of many dense rows a sample shows the range of the columns, unless the ``whole`` is to be looked at. Raises
+    FloatingPointError when it comes upon a value that is not finite. Sparse rows of more than ``wide`` columns get
+    other scales.
+    """
+
+    def __init__(self, data: Data, rng: np.random.Generator, *, whole: bool = True, wide: int = WIDE) -> None:
+        self.data = data
+        # found by trial on text: rare columns then count for half as much, and the offset for little
+        self.wide = isinstance(data.rows, Sparse) and data.n_features > wide
+        n = len(data.y)
+        self.seen = whole or isinstance(data.rows, Sparse) or n <= 4 * _SAMPLE  # whether all values are known
+        if isinstance(data.rows, Sparse):  # centered columns would be dense
+            exponents = np.frexp(self._largest())[1].astype(np.int64)
+            center = np.zeros(data.n_features)
+            squares = np.zeros(data.n_features)
+            _column_squares(data.rows.data, data.rows.indices, np.ldexp(1.0, -exponents), squares)
+            spread = np.sqrt(squares / n)
+        else:
+            sample = np.sort(rng.choice(n, _SAMPLE, replace=False)) if n > _SAMPLE else np.arange(n)
+            x = to_floats(data.rows, sample, data.n_features)
+            exponents = np.frexp(self._largest() if self.seen else _finite(np.abs(x).max(axis=0)))[1].astype(np.int64)
+            half = -exponents // 2  # of the power of two, which itself may be out of range
+            x = x * np.ldexp(1.0, half) * np.ldexp(1.0, -exponents - half)
+            center = x.mean(axis=0) if data.offset else np.zeros(data.n_features)
+            spread = np.sqrt(np.square(x - center).mean(axis=0))
+        powers = np.log2(np.where(spread > 0, spread, 1.0))
+        steps = -np.round(0.5 * powers if self.wide else powers).astype(np.int64)
+        steps = np.minimum(steps, 60)  # a column that is constant in the sample but for rounding
+        self.shift = np.clip(steps - exponents, -1020, 1020)
+        self.unit = np.ldexp(1.0, self.shift)
+        self.center = np.ldexp(center, self.shift + exponents)
+        if isinstance(data.rows, Sparse):
+            squares = np.empty(n)
+            squares_of: Any = row_squares
+            squares_of(*data.rows, self.unit, 0.0, squares)
+        else:
+            x = (x - center) * np.ldexp(1.0, steps)
+            squares = np.einsum("ij,ij->i", x, x)
+        # the size of a typical row: rare columns make a few rows of sparse data very long
+        typical = math.sqrt(max(float(np.median(squares)), 1.0))
+        self.constant = 2.0 ** (round(math.log2(typical)) - 3 * self.wide) if data.offset else 0.0
+        self.high = 1.25 * math.hypot(typical, self.constant)  # most rows are shorter
+        self.block = data.n_features + data.offset
+        self.dimension = (data.classes - 1) * self.block
+        self.misled = False  # whether a value was out of the range in which the sample showed its column to be
+        near = np.abs(self.center).max(initial=0.0) < _NEAR and np.abs(self.shift).max(initial=0) < _ORDINARY
+        self.plain = isinstance(data.rows, Sparse) or bool(near)  # whether units and center can go into the weights
+
+    @property
+    def radius(self) -> float:
+        """At least the size of any row."""
+        return math.hypot(*self._largest().tolist())
+
+    def look(self) -> None:
+        """See to it that all values are known to be finite."""
+        if not self.seen:
+            self._largest()
+            self.seen = True
+
+    def _largest(self) -> Floats:
+        """Return the largest absolute value of every column."""
+        data = self.data
+        largest = np.zeros(data.n_features)
+        if isinstance(data.rows, Sparse):
+            flaw = _column_tops(data.rows.data, data.rows.indices, largest)
+            return _finite(largest + flaw)
+        tops: list[Array] = []
+
+        def work(part: Dense, _start: int, _stop: int) -> None:
+            x = part.data
+            if x.dtype.kind == "f":  # the bits of a float, but for its sign, are a number that grows with it
+                bits = np.dtype(f"i{x.dtype.itemsize}")
+                tops.append(np.zeros(data.n_features, dtype=bits))
+                _top_bits(x.view(bits), np.iinfo(bits).max, tops[-1])
+            else:
+                tops.append(np.zeros(data.n_features))
+                _tops(x, tops[-1])
+
+        in_chunks(data.rows, len(data.y), data.n_features, work)
+        top = np.max(tops, axis=0)
+        largest[:] = top if top.dtype.kind == "f" else top.view(data.rows.data.dtype)
+        return _finite(largest)
+
+    def row_sizes(self) -> Floats:
+        """Return the size of every row, as this view shows it."""
+        data, squares = self.data, np.empty(len(self.data.y))
+
+        def work(part: Any, start: int, stop: int) -> None:
+            if isinstance(part, Dense):
+                x = part.data * self.unit - self.center
+                squares[start:stop] = np.einsum("ij,ij->i", x, x) + self.constant**2
+            else:
+                squares_of: Any = row_squares
+                squares_of(*part, self.unit, self.constant, squares[start:stop])
+
+        in_chunks(data.rows, len(data.y), data.n_features, work)
+        return np.sqrt(squares)
+
+    def part(self, which: Array) -> ScaledView:
+        """Return the same view of some rows."""
+        some = copy(self)
+        some.data = self.data._replace(rows=take(self.data.rows, which), y=self.data.y[which])
+        return some
+
+    def gather(self, pairs: Array) -> Floats:
+        """Return inequalities as rows of size about 1, shape (m, dimension)."""
+        data = self.data
+        i, rival = pairs // data.classes, pairs % data.classes
+        Z = np.zeros((len(pairs), self.dimension))
+        rows, places = data.rows, i
+        if not isinstance(rows, Dense) or not rows.data.flags.c_contiguous:
+            rows, places = Dense(to_floats(data.rows, i, data.n_features)), np.arange(len(i))
+        view, own = (self.unit, self.center, self.constant), data.y[i]
+
+        def work(start: int, stop: int) -> None:
+            here = slice(start, stop)
+            _gather(rows.data, places[here], own[here], rival[here], view, self.block, Z[here])
+
+        in_parallel(work, len(pairs), 4 * self.dimension)  # rows from all over the memory are slow to come
+        return Z
+
+    def sweep(self, w: Floats) -> tuple[Floats, Array]:
+        """Return for every row the lowest of its inequalities under ``w``, divided by its size, and the rival.
+
+        Of rows well above the plane, whose score is more than 1, it is about that.
+        """
+        data = self.data
+        W = w.reshape(data.classes - 1, self.block)
+        if data.classes > 2:
+            W = np.vstack((np.zeros(self.block), W))
+        b = W[:, data.n_features] * self.constant if data.offset else np.zeros(len(W))
+        W = np.ascontiguousarray(W[:, : data.n_features])
+        scores, rivals = np.empty(len(data.y)), np.zeros(len(data.y) if data.classes > 2 else 0, dtype=np.intp)
+        unit, center = self.unit, self.center
+        if self.plain:
+            W, b = W * unit, b - W @ center
+        else:
+            unit, center = np.ones(data.n_features), np.zeros(data.n_features)
+
+        def work(part: Any, start: int, stop: int) -> None:
+            here = slice(start, stop)
+            if not isinstance(part, Dense):
+                _sweep_sparse(part, data.y[here], W, b, (unit, self.constant), scores[here], rivals[here])
+                return
+            x = part.data if self.plain else part.data * self.unit - self.center
+            view = (unit, center, self.constant, self.high)
+            _sweep_dense(x, data.y[here], W, b, view, scores[here], rivals[here])
+
+        in_chunks(data.rows, len(data.y), data.n_features * len(W), work)
+        if not self.seen:  # any value that is not finite, or far from the sample, leads to such a score
+            self.seen = bool(np.isfinite(scores).all())
+            self.misled = not self.seen
+        return scores, rivals if data.classes > 2 else 1 - data.y
+
+    def raw(self, w: Floats) -> tuple[Floats, list[Fraction]]:
+        """Return weights (classes - 1, d) and exact offsets for the data as given; float weights may overflow."""
+        data = self.data
+        W = w.reshape(data.classes - 1, self.block)
+        offsets = [Fraction(0)] * len(W)
+        if data.offset:
+            off = np.flatnonzero(self.center)
+            for c, row in enumerate(W):
+                offsets[c] = _exact_dot(np.append(row[off], row[-1]), np.append(-self.center[off], self.constant))
+        with np.errstate(over="ignore"):
+            return np.ldexp(W[:, : data.n_features], self.shift), offsets
+
+    def plane(self, w: Floats, *, exact: bool = False) -> Separator:
+        """Return the plane for the data as given, with floats or, which loses nothing, with fractions."""
+        W, offsets = self.raw(w)
+        if not exact:
+            b = np.array([_nearest_float(value) for value in offsets])
+            if self.data.classes > 2:
+                W, b = on_grid(W), on_grid(b)
+            return in_classes(W, b, self.data)
+        unit = [Fraction(2) ** int(s) for s in self.shift]
+        rows = w.reshape(self.data.classes - 1, self.block)[:, : self.data.n_features].tolist()
+        table = np.array([[Fraction(v) * u for v, u in zip(row, unit, strict=True)] for row in rows], dtype=object)
+        return in_classes(table.reshape(W.shape), np.array(offsets, dtype=object), self.data)
+
+
+def _finite(values: Floats) -> Floats:
+    if not np.isfinite(values).all():
+        raise FloatingPointError("a value is not finite")
+    return values
+
+
+def _exact_dot(a: Floats, b: Floats) -> Fraction:
+    """Return the inner product of floats without rounding."""
+    (a, up), (b, more) = np.frexp(a), np.frexp(b)
+    exponents = up + more
+    least = int(exponents.min())
+    digits = (np.ldexp(each, 53).astype(np.int64).tolist() for each in (a, b))
+    total = sum(x * y << e for x, y, e in zip(*digits, (exponents - least).tolist(), strict=True))
+    return Fraction(total) * Fraction(2) ** (least - 106)
+
+
+def _nearest_float(value: Fraction) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return np.inf
+
+
+def in_classes(W: Array, b: Array, data: Data) -> Separator:
+    """Return weights (classes - 1, d) as a Separator: a plane, or with the zeros of class 0 in front."""
+    if data.classes == 2:
+        return Separator(W[0], b[0] if W.dtype == object else float(b[0]))
+    return Separator(np.vstack((np.zeros_like(W[:1]), W)), np.concatenate((np.zeros_like(b[:1]), b)))
+
+
+def on_grid(values: Floats) -> Floats:
+    """Return floats, in each column rounded to the 50th binary digit of the largest: floats hold their differences.
+
+    The check then needs no fractions; but what was to be zero exactly may be so no more.
+    """
+    exponents = np.frexp(np.abs(values).max(axis=0, initial=0.0))[1]
+    grid: Floats = np.ldexp(np.rint(np.ldexp(values, 50 - exponents)), exponents - 50)
+    return grid
+
+
+def raw_differences(data: Data, pairs: Array) -> Floats:
+    """Return inequalities in the weights and offsets themselves, as floats."""
+    t = np.ones((len(pairs), data.n_features + data.offset))
+    t[:, : data.n_features] = to_floats(data.rows, pairs // data.classes, data.n_features)
+    return kesler.differences(t, kesler.marks(pairs, data.y, data.classes, data.classes - 1))
+
+
+def sums(data: Data, w: Floats) -> Floats:
+    """Return ``w·x`` of every row; the same for equal rows."""
+    heights = np.empty(len(data.y))
+
+    def work(part: Any, start: int, stop: int) -> None:
+        loop: Any = _heights_dense if isinstance(part, Dense) else _heights_sparse
+        loop(*part, w, heights[start:stop])
+
+    in_chunks(data.rows, len(data.y), data.n_features, work)
+    return heights
+
+
+def lowest(scores: Floats, most: int, below: float) -> Array:
+    """Return the rows of the ``most`` lowest scores among those not above ``below``."""
+    low = np.flatnonzero(scores <= below)
+    if len(low) > most:
+        low = low[np.argpartition(scores[low], most)[:most]]
+    return low
+
+
+@_compiled
+def _tops(data, top):
+    """Put the largest absolute value of each column of integers into ``top``."""
+    for i in range(data.shape[0]):
+        for j in range(top.size):
+            top[j] = max(top[j], abs(float(data[i, j])))
+
+
+@_compiled
+def _top_bits(bits, mask, top):
+    """Put the largest absolute value of each column of floats into ``top``, both as bits; NaN is above infinity.
+
+    The mask is all bits but the sign.
+    """
+    for i in range(bits.shape[0]):
+        for j in range(top.size):
+            top[j] = max(top[j], bits[i, j] & mask)
+
+
+@_compiled
+def _gather(data, which, own, rival, view, block, Z):
+    """Write inequalities into ``Z``: + in the block of the own class, - in that of the rival, each of size about 1."""
+    unit, center, constant = view
+    d = data.shape[1]
+    t = np.empty(block)
+    for k in range(which.size):
+        x = data[which[k]]
+        q = 0.0
+        for j in range(d):
+            t[j] = x[j] * unit[j] - center[j]
+            q += t[j] * t[j]
+        for j in range(d, block):
+            t[j] = constant
+            q += constant * constant
+        size = math.sqrt(q)
+        if not 1e-140 < size < 1e140:  # squares are out of range
+            size = 0.0
+            for j in range(block):
+                size = max(size, abs(t[j]))
+        factor = math.ldexp(1.0, -max(min(math.frexp(size)[1], 1000), -1000))
+        if own[k] > 0:
+            start = (own[k] - 1) * block
+            for j in range(block):
+                Z[k, start + j] = t[j] * factor
+        if rival[k] > 0:
+            start = (rival[k] - 1) * block
+            for j in range(block):
+                Z[k, start + j] = -t[j] * factor
+
+
+@_compiled
+def _column_tops(data, indices, top):
+    """Put the largest absolute value of each column into ``top``; return NaN if one is not finite, else 0."""
+    flaw = 0.0
+    for p in range(data.size):
+        x = float(data[p])
+        flaw += 0.0 * x
+        top[indices[p]] = max(top[indices[p]], abs(x))
+    return flaw
+
+
+@_compiled
+def _column_squares(data, indices, unit, squares):
+    """Add the squares of the values of each column, in its unit, to ``squares``."""
+    for p in range(data.size):
+        x = data[p] * unit[indices[p]]
+        squares[indices[p]] += x * x
+
+
+@_compiled
+def row_squares(data, indices, indptr, unit, constant, squares):
+    """Put the squared norm of each row, its values in the units of their columns, into ``squares``."""
+    for i in range(squares.size):
+        q = constant * constant
+        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            x = data[p] * unit[indices[p]]
+            q += x * x
+        squares[i] = q
+
+
+@_compiled
+def _sweep_dense(data, y, W, b, view, scores, rivals):
+    """Lowest inequality of every row under W and b, divided by the size of the row, and the rival in it."""
+    unit, center, constant, high = view
+    n, d = data.shape
+    heights = np.empty((2, b.size))
+    for start in range(0, n, 2):
+        for c in range(b.size):
+            first, second = _two_products(data[start], data[min(start + 1, n - 1)], W[c])
+            heights[0, c] = first + b[c]
+            heights[1, c] = second + b[c]
+        for i in range(start, min(start + 2, n)):
+            lead = (2 * y[i] - 1) * heights[i - start, 0]
+            if b.size > 1:
+                highest = -np.inf
+                for c in range(b.size):
+                    if c != y[i] and heights[i - start, c] > highest:
+                        highest = heights[i - start, c]
+                        rivals[i] = c
+                lead = heights[i - start, y[i]] - highest
+            size = high
+            if not lead > high:  # only then does its size matter
+                q = constant * constant + 1e-300
+                for j in range(d):
+                    t = data[i, j] * unit[j] - center[j]
+                    q += t * t
+                size = math.sqrt(q)
+            scores[i] = lead / size
+
+
+@_compiled
+def _two_products(first, second, w):
+    """Return the products of two rows with ``w``: with one at a time the processor would wait for each sum."""
+    s = 0.0
+    t = 0.0
+    for j in range(w.size):
+        s += first[j] * w[j]
+        t += second[j] * w[j]
+    return s, t
+
+
+@_compiled
+def _sweep_sparse(rows, y, W, b, view, scores, rivals):
+    """Lowest inequality of every row under W and b, divided by the size of the row, and the rival in it."""
+    data, indices, indptr = rows
+    unit, constant = view
+    one = np.uint64(1)
+    for i in range(indptr.size - 1):
+        start = np.uint64(indptr[i])
+        end = np.uint64(indptr[i + 1])
+        q = constant * constant + 1e-300
+        p = start
+        while p < end:
+            t = data[p] * unit[indices[p]]
+            q += t * t
+            p += one
+        own, rival, highest, s = 0.0, 0, -np.inf, 0.0
+        for c in range(b.size):
+            s = b[c]
+            p = start
+            while p < end:
+                s += data[p] * W[c, indices[p]]
+                p += one
+            if c == y[i]:
+                own = s
+            elif s > highest:
+                rival, highest = c, s
+        if b.size == 1:
+            scores[i] = (2 * y[i] - 1) * s / np.sqrt(q)
+        else:
+            scores[i] = (own - highest) / np.sqrt(q)
+            rivals[i] = rival
+
+
+_in_order = compiled(error_model="numpy")  # equal rows must give equal sums
+
+
+@_in_order
+def _heights_dense(data, w, heights):
+    """Put ``w·x`` of every row into ``heights``."""
+    for i in range(data.shape[0]):
+        x = data[i]
+        s = 0.0
+        for j in range(w.size):
+            s += x[j] * w[j]
+        heights[i] = s
+
+
+@_in_order
+def _heights_sparse(data, indices, indptr, w, heights):
+    """Put ``w·x`` of every row into ``heights``."""
+    for i in range(indptr.size - 1):
+        s = 0.0
+        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            s += data[p] * w[indices[p]]
+        heights[i] = s

@@ -1,0 +1,150 @@
+"""Decides whether a plane separates the classes: ``linsep.separate``; ``fast_check`` checks every proof."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from linsep.clock import Clock
+from linsep.data.labels import at_least_two_classes, check_same_length, class_labels
+from linsep.data.matrices import as_matrix, refuse_not_finite, to_rows
+from linsep.data.scratch import IN_MEMORY
+from linsep.data.source import Source
+from linsep.data.threads import quiet_algebra
+from linsep.errors import ParameterError
+from linsep.problem import Rows
+from linsep.prove.check.fast_check import separates
+from linsep.prove.checking import table_from, table_of
+from linsep.prove.claims import Data, Separator, Verdict
+from linsep.prove.exact.given_numbers import BINARY, DECIMAL, held, is_exact, unrounded
+from linsep.prove.verdicts import rationals
+from linsep.prove.verdicts.search import decide
+
+
+def separate(
+    X: Any,
+    y: Any = None,
+    *,
+    fit_intercept: bool = True,
+    time_limit: float | None = None,
+    values: str | None = None,
+) -> Verdict:
+    """Decide whether some plane separates the classes, and prove it.
+
+    The verdict is exact: it is about the numbers as given, without any tolerance, and linsep checks its proof in exact
+    arithmetic before returning it. Integers of any length, fractions and decimals are not rounded; numbers beyond the
+    range of a double are refused.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n, d), or Source
+        Any real numbers; not copied. Rows of a source, which `read` returns, are parsed once, and kept in temporary
+        files if they are many: the memory does not grow with them.
+    y : array-like of shape (n,)
+        Labels of any hashable type, at least two different ones; None for a source, which has its own. More than two
+        classes are separable when one weight vector and offset per class give the true class of every row the strictly
+        highest score.
+    fit_intercept : bool, default=True
+        Whether planes may have an offset, or go through the origin.
+    time_limit : float, default=None
+        Seconds after which to give up with the verdict "unknown". Its ``bracket`` then bounds the largest margin. The
+        search checks the time between steps, and starts no step that seems too long; compiling functions on first use
+        is not limited.
+    values : {"binary", "decimal"}, default=None
+        Whether a float is the number it stores, or the shortest decimal that reads back as it: 0.1 + 0.2 is 0.3 in
+        decimals only. By default numbers in a text file are decimals, and all others binary.
+
+    Returns
+    -------
+    verdict : Verdict
+        ``kind`` is "separable", "quasi" or "overlap", and without a time limit never "unknown".
+
+    Examples
+    --------
+    >>> import linsep
+    >>> X, y = [[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1]  # exclusive or
+    >>> verdict = linsep.separate(X, y)
+    >>> verdict
+    Verdict(overlap, Refutation(4 rows: [0 1 2 3]))
+    >>> verdict.refutation.multipliers
+    (Fraction(1, 1), Fraction(1, 1), Fraction(1, 1), Fraction(1, 1))
+    >>> verdict.check(X, y)
+    True
+    """
+    if time_limit is not None and not time_limit >= 0:
+        raise ParameterError("time_limit", time_limit, "a number of seconds not below 0")
+    if values not in (None, BINARY, DECIMAL):
+        raise ParameterError("values", values, "'binary' or 'decimal'")
+    if isinstance(X, Source):
+        from linsep.prove.exact.exact_text import default_values  # which loads pyarrow
+
+        values = values or default_values(X)
+    values = values or BINARY
+    X, y = table_from(X, y, values)
+    X = unrounded(X)
+    exact = is_exact(X)
+    X = X if exact else as_matrix(X)
+    y = class_labels(y)
+    check_same_length(X, y)
+    classes, codes = at_least_two_classes(y)
+    offset, names = bool(fit_intercept), tuple(classes.tolist())
+    codes = codes.astype(np.intp, copy=False)
+
+    clock = Clock(time_limit)
+
+    def search(rows: Rows) -> Verdict:
+        data = Data(rows, codes, X.shape[1], len(names), offset)
+        try:
+            with quiet_algebra():
+                return decide(data, names, clock)
+        except FloatingPointError:
+            refuse_not_finite(X, np.zeros(0))
+
+    if not exact and (values == BINARY or X.dtype.kind != "f"):
+        return replace(search(to_rows(X)), values=values)
+    if not exact and (X.data if hasattr(X, "indptr") else X).nbytes > IN_MEMORY:
+        quick = rationals.decide_quickly(X, values, offset, codes, search)
+        if quick is not None:
+            return quick
+    found = held(X, values, offset=offset)
+    if found is None:
+        return rationals.decide(X, values, offset, codes, search)
+    verdict = search(found.rows)
+    plane = None if verdict.separator is None else found.outside(verdict.separator)
+    return replace(verdict, separator=plane, values=values, bracket=(-math.inf, math.inf))
+
+
+def separator(model: Any, X: Any, y: Any) -> Separator | None:
+    """Return the plane of a fitted linear classifier as a Separator, if it separates the data exactly.
+
+    A perceptron that ended ``separated`` has found one already, so no search is needed.
+
+    Parameters
+    ----------
+    model : fitted classifier with ``coef_``, ``intercept_`` and ``classes_``
+    X : array-like or sparse matrix of shape (n, d)
+    y : array-like of shape (n,)
+
+    Returns
+    -------
+    separator : Separator or None
+        None if some row is on the wrong side of the plane, or on it.
+
+    Examples
+    --------
+    >>> import linsep
+    >>> X, y = [[0.0], [1.0], [2.0]], [0, 0, 1]
+    >>> model = linsep.Perceptron().fit(X, y)
+    >>> linsep.separator(model, X, y)
+    Separator(float w of 1 features)
+    """
+    found = table_of(X, y, tuple(model.classes_.tolist()))
+    if found is None or found.X.shape[1] != model.coef_.shape[1] or found.X.dtype == object:
+        return None
+    data = Data(to_rows(found.X), found.codes, found.X.shape[1], len(model.classes_), True)
+    two = len(model.coef_) == 1
+    plane = Separator(model.coef_[0], float(model.intercept_[0])) if two else Separator(model.coef_, model.intercept_)
+    return plane if separates(plane, data, strictly=True) else None

@@ -1,0 +1,98 @@
+"""Shortens proofs: rounds planes to few digits where they still hold.
+
+A plane that separates with room to spare does so with its weights rounded. One digit is tried first, then more; every
+candidate is checked exactly, and what does not hold is not used.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from linsep.problem import Array, Floats
+from linsep.prove.claims import SEPARABLE, Separator, Verdict
+from linsep.prove.exact.given_numbers import exact_array
+
+_DIGITS = (1, 2, 3, 4, 6, 8, 12)
+
+Heights = Callable[[Floats], Floats]  # weights -> w·x of every row, as far as floats tell
+
+
+def shorter(verdict: Verdict, codes: Array, heights: Heights, holds: Callable[[Verdict], bool]) -> Verdict:
+    """Return a verdict with as short a plane as still holds; a weak plane is only written in whole numbers."""
+    if verdict.separator is None:
+        return verdict
+    W, b = verdict.separator.exactly()
+    if verdict.kind != SEPARABLE:
+        candidates = iter([_whole(W, b)])
+    elif len(W) == 1 and verdict.fit_intercept:
+        candidates = _with_best_offset(W[0], codes, heights)
+    else:
+        candidates = (([[_rounded(v, k) for v in w] for w in W], [_rounded(c, k) for c in b]) for k in _DIGITS)
+    for w, c in candidates:
+        table = exact_array([*(value for row in w for value in row), *c])
+        plane = Separator(table[: -len(c)].reshape(len(w), -1), table[-len(c) :])
+        if np.ndim(verdict.separator.w) == 1:
+            plane = Separator(plane.w[0], plane.b.tolist()[0])
+        other = replace(verdict, separator=plane)
+        if _length(w, c) < _length(W, b) and holds(other):
+            return other
+    return verdict
+
+
+Plane = tuple[list[list[Fraction]], list[Fraction]]
+
+
+def _length(W: list[list[Fraction]], b: list[Fraction]) -> int:
+    """Return how long numbers are, about."""
+    numbers = [value for w in W for value in w] + b
+    return sum(abs(value.numerator).bit_length() + value.denominator.bit_length() for value in numbers)
+
+
+def _whole(W: list[list[Fraction]], b: list[Fraction]) -> Plane:
+    """Return a plane in whole numbers without a common divisor."""
+    numbers = [value for w in W for value in w] + b
+    common = math.lcm(*(value.denominator for value in numbers))
+    divisor = math.gcd(*(int(value * common) for value in numbers)) or 1
+    factor = Fraction(common, divisor)
+    return [[value * factor for value in w] for w in W], [value * factor for value in b]
+
+
+def _with_best_offset(w: list[Fraction], codes: Array, heights: Heights) -> Iterator[Plane]:
+    """Yield rounded weights, each with the shortest offset that lies well between the two classes."""
+    for k in _DIGITS:
+        v = [_rounded(value, k) for value in w]
+        try:
+            reached = heights(np.array([float(value) for value in v]))
+        except OverflowError:
+            continue
+        low, high = float(reached[codes == 0].max()), float(reached[codes == 1].min())
+        if math.isfinite(low) and math.isfinite(high) and low < high:
+            yield [v], [-_between(low, high)]
+
+
+def _rounded(value: Fraction, digits: int) -> Fraction:
+    """Return a number rounded to ``digits`` significant decimal digits."""
+    if not value:
+        return value
+    size = math.floor((abs(value.numerator).bit_length() - value.denominator.bit_length()) * math.log10(2))
+    step = Fraction(10) ** (size + 1 - digits)
+    if abs(value) >= 10 ** (digits) * step:
+        step *= 10
+    return round(value / step) * step
+
+
+def _between(low: float, high: float) -> Fraction:
+    """Return the shortest decimal in the middle of an interval."""
+    a, c = Fraction(low), Fraction(high)
+    a, c = a + (c - a) / 8, c - (c - a) / 8
+    step = Fraction(10) ** math.ceil(math.log10(max(abs(low), abs(high), high - low)) + 1)
+    while True:
+        value = math.ceil(a / step) * step
+        if value <= c:
+            return value
+        step /= 10
