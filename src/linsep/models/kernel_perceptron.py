@@ -14,7 +14,7 @@ from linsep.learn.state_files import must
 from linsep.learn.votes import Vote
 from linsep.models.dual_passes import Kernel, Machines, Mistakes, Pool, Run
 from linsep.models.learner import Learner
-from linsep.models.online import need, number, one_of, whole
+from linsep.models.parameter_checks import need, number, one_of, whole
 from linsep.problem import Array, Floats, Stop
 
 

@@ -8,7 +8,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import wraps
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, Self
 
 import numpy as np
@@ -16,7 +15,7 @@ import numpy as np
 from linsep.data.labels import at_least_two_classes, class_codes, example_weights
 from linsep.data.matrices import refuse_not_finite, refuse_rounding
 from linsep.data.sparse import is_sparse
-from linsep.errors import DataError, ParameterError
+from linsep.errors import DataError
 from linsep.learn import driver
 from linsep.learn.driver import Fitted
 from linsep.learn.hypotheses import Keeper, grown
@@ -29,6 +28,7 @@ from linsep.learn.surveys import norm
 from linsep.learn.touched import all_or_nothing, few_columns
 from linsep.learn.votes import KEEPERS, Vote, new_keeper
 from linsep.models.linear import Linear
+from linsep.models.parameter_checks import need, number, one_of, whole
 from linsep.models.proving import Outlook, Prover, check_kept, refutation_of, saved_proof
 from linsep.models.telling import advice_after, progress
 from linsep.problem import Array, Floats, Pass, Run, Stop, Weights, wide
@@ -477,30 +477,6 @@ def advising(init: Callable[P, None]) -> Callable[P, None]:
         init(*given, **named)
 
     return checked
-
-
-def need(model: Any, right: bool, name: str, what: str) -> None:
-    """Refuse the value of a parameter."""
-    if not right:
-        raise ParameterError(name, getattr(model, name), what)
-
-
-def one_of(model: Any, name: str, choices: tuple[Any, ...]) -> None:
-    """Refuse the value of a parameter that is none of these."""
-    if getattr(model, name) not in choices:
-        *most, last = map(repr, choices)
-        raise ParameterError(name, getattr(model, name), f"{', '.join(most)} or {last}")
-
-
-def number(value: Any) -> bool:
-    """Say whether this is a finite number."""
-    real = type(value) is float or (isinstance(value, Real) and value is not True and value is not False)
-    return real and math.isfinite(value)
-
-
-def whole(value: Any) -> bool:
-    """Say whether this is a whole number."""
-    return type(value) is int or (isinstance(value, Integral) and value is not True and value is not False)
 
 
 def _machines(classes: Array) -> int:
