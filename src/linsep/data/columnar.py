@@ -176,7 +176,7 @@ def _parquet(
         promised += opened.metadata.row_group(number).num_rows
     total = max(1, promised)
     row = max(_least(opened.schema_arrow, wanted), stored // total)
-    size = min(size, 1 << 19)  # the decoder holds pages of every column beside the rows
+    size = min(size, 1 << 21)  # the decoder holds pages of every column beside the rows
     height = max(1, size // row)
     for batch in opened.iter_batches(batch_size=height, row_groups=list(groups), columns=wanted, use_threads=False):
         done += batch.num_rows
