@@ -168,6 +168,6 @@ def test_several_classes_by_way_of_two():
     X[43] = 2 * X[0] - X[1]
     data = data_of(X, y.tolist(), tuple(range(5)), True)
     assert search.nearest_classes(data)[0] == (0, 1)
-    found = search.of_two_classes(Case(data), Clock())
+    found = search.of_two_classes(Case(data), search.nearest_classes(data), Clock())
     direct = separate(X, y)
     assert found is None or (found.kind == direct.kind and found.holds(data))

@@ -156,6 +156,15 @@ def test_it_says_what_the_functions_say(pages):
         assert name in said.lower()
 
 
+def test_runs_keep_to_the_time_limit():
+    """Passes are cut off by their work, not by a clock: 10,000 rows of 10 columns take about 0.35 ms a pass."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(10_000, 10)), rng.integers(0, 2, 10_000)
+    found = study(X, y, time_limit=0.01)
+    assert found.model.max_iter == found.trained.max_iter == 2
+    assert found.verdict.kind == "unknown"
+
+
 def test_rows_that_contradict_each_other_are_listed(pages):
     said = text(pages["exclusive or"][1])
     assert "Not separable: every plane has rows on the wrong side, or all rows on it." in said

@@ -29,7 +29,7 @@ class Study:
         typer.Option(
             metavar="SECONDS",
             min=0,
-            help="Time limit for the proof, the margins and the fewest errors.",
+            help="Time limit for the page: passes, searches and figures.",
             rich_help_panel=DECIDING,
         ),
     ] = 60.0

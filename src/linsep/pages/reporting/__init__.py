@@ -49,7 +49,8 @@ def report(
     test_size : float, default=0.2
         Share of the rows held out to measure the error; not for the verdict and the margins, which are about all rows.
     time_limit : float, default=60.0
-        Seconds for the searches: a proof, where the run has not found one, the margins, or the fewest errors.
+        Seconds for all of the page, about: runs make fewer passes, and searches (for a proof, where the run has not
+        found one, for the margins, or for the fewest errors) end early enough to leave time for the figures.
     random_state : int, default=0
         Seed.
 

@@ -28,7 +28,9 @@ from linsep.prove.exact.given_numbers import BINARY, DECIMAL, is_exact, nearest_
 from linsep.prove.fewest.results import Fewest, fewest_errors
 from linsep.prove.verdicts.separability import separate, separator
 
-_EFFORT = 2e10  # cells that a run may look at before its passes are cut down: some twenty seconds
+_TRAINING = 0.1  # share of the time for one run, which may search for a proof as long again; passes beyond are cut off
+_PASS, _VISIT, _CELL = 5e-5, 2e-8, 1e-9  # seconds of a pass, of every row in it, and of every cell
+_DRAWING, _DRAWING_SECONDS = 0.4, 20.0  # share of the time for held-out rows and figures, and at most
 _FEWEST_SECONDS = 10.0  # for the fewest errors of any plane
 _FEW_CELLS = 5_000_000  # up to which they are searched for
 _WIDE = 2000  # weights from which on the largest margin is bounded by the run, not searched for
@@ -94,6 +96,7 @@ class Options:
 def study(X: Any, y: Any, **asked: Any) -> Study:
     """Find out everything that a report tells; the keywords are those of ``Options``."""
     options = Options(**asked)
+    clock = Clock(options.time_limit).sooner(min(_DRAWING * options.time_limit, _DRAWING_SECONDS))
     if not 0 < options.test_size < 1:
         raise ParameterError("test_size", options.test_size, "between 0 and 1")
     names = options.feature_names if options.feature_names is not None else getattr(X, "columns", None)
@@ -107,23 +110,23 @@ def study(X: Any, y: Any, **asked: Any) -> Study:
     classes, codes = at_least_two_classes(y)
     stored = X.nnz if sp.issparse(X) else X.size
     machines = 1 if len(classes) == 2 else len(classes)
-    passes = int(np.clip(_EFFORT / max(1, stored * machines), 20, 1000))
+    work = _PASS + _VISIT * X.shape[0] + _CELL * stored * machines
+    passes = int(np.clip(_TRAINING * options.time_limit / work, 2, 1000))
     offset, seconds = options.fit_intercept, {}
     started = time.perf_counter()
     model = Perceptron(fit_intercept=offset, max_iter=passes, random_state=options.random_state, on_plane=-1)
     model = _fitted(model, X, y)
     seconds["training"] = time.perf_counter() - started
     started = time.perf_counter()
-    clock = Clock(options.time_limit)
     notes = []
     try:
-        verdict = _verdict(model, X, given, y, options)
+        verdict = _verdict(model, X, given, y, options, clock)
     except DataError:
         if given is X:
             raise
         notes.append("The numbers have too many digits to decide exactly: this page is about the nearest doubles.")
         given, options = X, replace(options, values=BINARY)
-        verdict = _verdict(model, X, given, y, options)
+        verdict = _verdict(model, X, given, y, options, clock)
     seconds["verdict"] = time.perf_counter() - started
     found = Study(
         rows=X.shape[0], features=X.shape[1], stored=stored, sparse=sp.issparse(X), classes=classes.tolist(),
@@ -159,7 +162,7 @@ def _names(given: Any) -> Callable[[int], str]:
     return lambda j: names[j]
 
 
-def _verdict(model: Perceptron, X: Any, given: Any, y: Array, options: Options) -> Verdict:
+def _verdict(model: Perceptron, X: Any, given: Any, y: Array, options: Options, clock: Clock) -> Verdict:
     """Return the verdict: the plane of a run that separated the rows is proof enough, else one is searched for."""
     plane = separator(model, X, y) if model.stop_reason_ == Stop.SEPARATED else None
     if plane is not None:
@@ -167,7 +170,7 @@ def _verdict(model: Perceptron, X: Any, given: Any, y: Array, options: Options) 
         found = Verdict(SEPARABLE, plane, None, classes, X.shape[1], options.fit_intercept, values=options.values)
         if options.values == "binary" or found.check(given, y):
             return found
-    offset, limit = options.fit_intercept, options.time_limit
+    offset, limit = options.fit_intercept, max(0.0, clock.left)
     return separate(given, y, fit_intercept=offset, time_limit=limit, values=options.values)
 
 

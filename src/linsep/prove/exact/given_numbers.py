@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -214,14 +215,17 @@ def _in_integers(X: Array, offset: bool) -> Held | None:
     """
     table, scales, shifts, largest = scratch(X.shape, np.int64), [], [], 0
     for j in range(X.shape[1]):
-        scale = math.lcm(*(math.lcm(*(value.denominator for value in part)) for _, part in _fractions(X[:, j])))
-        ends = [int(end(part) * scale) for _, part in _fractions(X[:, j]) for end in (min, max)] or [0]
+        parts = partial(_fractions, X[:, j])
+        if len(X) <= 4 * _STRETCH:  # so few may be fractions all at once
+            parts = partial(iter, list(parts()))
+        scale = math.lcm(*(math.lcm(*{value.denominator for value in part}) for _, part in parts()))
+        ends = [end(_whole(part, scale)) for _, part in parts() for end in (min, max)] or [0]
         shift = min(ends) if offset and max(map(abs, ends)) >= _EXACT else 0
         largest = max(largest, max(ends) - shift, shift - min(ends))
         if largest >= 2**63:
             return None
-        for start, part in _fractions(X[:, j]):
-            table[start : start + len(part), j] = [int(value * scale) - shift for value in part]
+        for start, part in parts():
+            table[start : start + len(part), j] = [value - shift for value in _whole(part, scale)]
         scales.append(Fraction(scale))
         shifts.append(Fraction(shift, scale))
     if largest < _EXACT:
@@ -230,6 +234,11 @@ def _in_integers(X: Array, offset: bool) -> Held | None:
             floats[start : start + step] = table[start : start + step].copy()
         table = floats
     return Held(as_rows(table), X.shape, tuple(scales), tuple(shifts))
+
+
+def _whole(values: list[Fraction], scale: int) -> list[int]:
+    """Return fractions times a multiple of their denominators."""
+    return [value.numerator * (scale // value.denominator) for value in values]
 
 
 def _fractions(column: Array) -> Iterator[tuple[int, list[Fraction]]]:

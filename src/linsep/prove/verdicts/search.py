@@ -113,8 +113,11 @@ def strategies(case: Case) -> Iterator[Strategy]:
     if case.view.wide or not case.limits.float_searches:
         return
     if several and case.view.dimension > SEVERAL_UNKNOWNS:
-        both = (_settled(by_classes), of_two_classes)
-        yield from both if data.classes < case.view.block else reversed(both)  # pairs of many classes are small
+        pairs = nearest_classes(data)[: 2 * data.classes]
+        first = _worth_of_all(pairs, data)
+        yield lambda case, clock: of_two_classes(case, pairs[:first], clock)
+        yield _settled(by_classes)
+        yield lambda case, clock: of_two_classes(case, pairs[first:], clock)
     yield _settled(by_newton)
     yield _settled(by_nearest_point)
 
@@ -197,13 +200,19 @@ def each_against_rest(case: Case, clock: Clock) -> Certificate | None:
 SEVERAL_UNKNOWNS = 100  # from which on problems of two classes at a time are much smaller than the whole
 
 
-def of_two_classes(case: Case, clock: Clock) -> Certificate | None:
-    """Look for a contradiction within a pair of classes, and for a plane that one class is weakly beyond.
+def _worth_of_all(pairs: list[tuple[int, int]], data: Data) -> int:
+    """Return how many pairs of classes have about as many rows as there are in all: these cost little beside all."""
+    sizes = np.bincount(data.y, minlength=data.classes)
+    return int(np.searchsorted(np.cumsum([sizes[a] + sizes[b] for a, b in pairs]), len(data.y)))
+
+
+def of_two_classes(case: Case, chosen: list[tuple[int, int]], clock: Clock) -> Certificate | None:
+    """Look for a contradiction within some pair of classes, and for a plane that one class is weakly beyond.
 
     With both the answer is quasi.
     """
     data = case.data
-    for a, b in nearest_classes(data)[: 2 * data.classes]:
+    for a, b in chosen:
         which = np.flatnonzero((data.y == a) | (data.y == b))
         codes = (data.y[which] == b).astype(np.intp)
         pair = Case(data._replace(rows=some_rows(data.rows, which), y=codes, classes=2), case.limits)
