@@ -16,6 +16,7 @@ from linsep.data.places import open_bytes
 from linsep.data.scratch import IN_MEMORY
 from linsep.data.source import Source
 from linsep.data.sparse import is_sparse, to_scipy
+from linsep.data.threads import together
 from linsep.problem import Array, Floats
 from linsep.prove.check import check_fewest, linsep_check
 from linsep.prove.check.fast_check import holds
@@ -36,6 +37,11 @@ class Outcome(NamedTuple):
     holds: bool
     why: str = ""
     checked: tuple[str, ...] = ()
+
+
+OTHER_DATA = Outcome(
+    False, "these are not the data it was written for: a value or label differs, or the order of the rows"
+)
 
 
 class Table(NamedTuple):
@@ -160,17 +166,20 @@ def check_document(text: str, X: Any, y: Any, *, plain: bool) -> Outcome:
     n, d = found.X.shape
     if (n, d) != (about["n_rows"], about["n_features"]):
         return Outcome(False, f"it was written for {about['n_rows']} rows of {about['n_features']} features")
+    check = _fast if isinstance(verdict, Verdict) else _fewest
+    same, outcome = together(lambda: _is_about(content, found), lambda: check(verdict, found))
+    if not same:
+        return OTHER_DATA
+    return outcome._replace(checked=("the fingerprint is that of these data", *outcome.checked))
+
+
+def _is_about(content: dict[str, Any], found: Table) -> bool:
+    """Say whether a document names these data."""
+    name = content["data"]["sha256"]
     if content["format"] == "linsep proof 1":
         rows = found.stored()
-        same = rows is not None and about["sha256"] in first_fingerprints(rows.rows, found.codes, d)
-    else:
-        same = about["sha256"] == found.fingerprint(verdict.values)["sha256"]
-    if not same:
-        return Outcome(
-            False, "these are not the data it was written for: a value or label differs, or the order of the rows"
-        )
-    outcome = _fast(verdict, found) if isinstance(verdict, Verdict) else _fewest(verdict, found)
-    return outcome._replace(checked=("the fingerprint is that of these data", *outcome.checked))
+        return rows is not None and name in first_fingerprints(rows.rows, found.codes, found.X.shape[1])
+    return bool(name == found.fingerprint(content["values"])["sha256"])
 
 
 def _fast(verdict: Verdict, found: Table) -> Outcome:
