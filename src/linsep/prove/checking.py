@@ -412,7 +412,11 @@ def _finite(X: Any) -> None:
     if values.dtype.kind != "f":
         return
     for start in range(0, len(values), 1 << 16):
-        bad = ~np.isfinite(values[start : start + (1 << 16)])
+        part = values[start : start + (1 << 16)]
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(part.sum()):  # twice as fast as a look at each
+                continue
+        bad = ~np.isfinite(part)
         if bad.any():
             place = np.argwhere(bad)[0]
             i, j = start + int(place[0]), int(place[-1])
