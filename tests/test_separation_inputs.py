@@ -392,6 +392,34 @@ def test_dates_are_days(frame, tmp_path, capsys):
     assert "row 5, column 'when'" in capsys.readouterr().err
 
 
+def test_tables_are_read_as_by_other_commands(tmp_path, capsys):
+    """Decimal commas, signs between thousands, percentages, dates, gaps and encodings: the statuses are the same."""
+    plain = ["größe,preis,anteil,tag,y,g", "1.5,1200,5,19754,0,0.5", "2.5,2300,7,19755,1,1.5", "3.25,900,9,19757,0,1"]
+    plain += ["4,1000,4,19785,1,1", "3,1100,5,19785,1,1", "3,1100,5,19816,0,1"]
+    other = ["größe;preis;anteil;tag;y;g", "1,5;1.200;5%;01.02.2024;0;0,5", "2,5;2.300;7%;02.02.2024;1;1,5"]
+    other += ["3,25;900;9%;04.02.2024;0;1", "4;1.000;4%;03.03.2024;1;1", "fehlt;1;1%;01.01.2024;1;1"]
+    other += ["3;1.100;5%;03.03.2024;1;1", "3;1.100;5%;03.04.2024;0;1"]
+    (tmp_path / "plain.csv").write_text("\n".join(plain))
+    (tmp_path / "other.csv").write_text("\n".join(other), encoding="latin-1")
+    common = ["--target", "y", "--weights", "g", "--json"]
+    reading = ["--encoding", "latin-1", "--decimal", ",", "--thousands", ".", "--gaps", "fehlt", "--missing", "drop"]
+    proof = tmp_path / "p.json"
+    statuses = [
+        [(each["name"], each["status"]) for each in json.loads(run(command, capsys)[1])["coefficients"]]
+        for command in (
+            ["separation", tmp_path / "plain.csv", *common],
+            ["separation", tmp_path / "other.csv", *common, *reading, "--proof", proof],
+        )
+    ]
+    assert statuses[0] == statuses[1]
+    for options in ([], ["--plain"]):
+        assert run(["verify", proof, tmp_path / "other.csv", *options], capsys)[0] == 0
+    code, _, err = run(["separation", tmp_path / "other.csv", *common], capsys)
+    assert (code, err.count("\n"), "--encoding" in err) == (2, 1, True)
+    code, _, err = run(["separation", tmp_path / "other.csv", *common, *reading[:2], "--numeric", "größe"], capsys)
+    assert (code, err.count("\n"), "größe" in err) == (2, 1, True)
+
+
 def test_a_name_within_a_word_is_not_used(tmp_path, capsys):
     (tmp_path / "t.csv").write_text("y,a,place\n1,1,x\n0,,y\n1,2,x\n0,3,y\n")
     with pytest.raises(SystemExit) as stopped:

@@ -40,6 +40,53 @@ def flag(name: str, meaning: str, panel: str | None = None, **others: Any) -> An
     return typer.Option(name, metavar="", help=meaning, rich_help_panel=panel, **others)
 
 
+# how tables are read: options of all commands that do
+Delimiter = Annotated[
+    str | None,
+    typer.Option(
+        metavar="CHARACTER", help="Delimiter of CSV; detected by default; a tab is 'tab'.", rich_help_panel=READING
+    ),
+]
+Header = Annotated[bool | None, flag("--header/--no-header", "Whether CSV has names; detected by default.", READING)]
+Gaps = Annotated[
+    list[str] | None,
+    typer.Option(metavar="TEXT", help="What CSV has where a value is missing.", rich_help_panel=READING),
+]
+Encoding = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Of CSV, by default UTF-8.", rich_help_panel=READING)
+]
+DecimalSign = Annotated[
+    Literal[".", ","] | None,
+    typer.Option(metavar="SIGN", help="Decimal sign in CSV; detected by default.", rich_help_panel=READING),
+]
+Thousands = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIGN", help="Thousands separator in CSV, or ''; detected by default.", rich_help_panel=READING
+    ),
+]
+Ignored = Annotated[
+    list[str] | None, typer.Option(metavar="COLUMN", help="Leave a column out.", rich_help_panel=READING)
+]
+Categorical = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN", help="Take a column as words, not numbers.", rich_help_panel=READING),
+]
+Numeric = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN", help="Take a column as numbers; a word is an error.", rich_help_panel=READING),
+]
+Dates = Annotated[bool | None, flag("--dates/--no-dates", "Take dates as days since 1970-01-01; the default.", READING)]
+
+
+def said(options: Any) -> dict[str, Any]:
+    """Return the options of a group that have been given."""
+    found = {name: value for name, value in asdict(options).items() if value is not None}
+    if found.get("delimiter") in ("tab", "\\t"):
+        found["delimiter"] = "\t"
+    return found
+
+
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
     """Let a command be called with the options of its dataclasses one by one, as typer does.
 
@@ -103,15 +150,8 @@ class ReadingAgain:
         Literal["csv", "libsvm", "parquet", "arrow", "npy", "npz"] | None,
         typer.Option(help="By default what the name or the content says.", rich_help_panel=READING),
     ] = None
-    delimiter: Annotated[
-        str | None,
-        typer.Option(
-            metavar="CHARACTER", help="Delimiter of CSV; detected by default; a tab is 'tab'.", rich_help_panel=READING
-        ),
-    ] = None
-    header: Annotated[
-        bool | None, flag("--header/--no-header", "Whether CSV has names; detected by default.", READING)
-    ] = None
+    delimiter: Delimiter = None
+    header: Header = None
     zero_based: Annotated[
         bool | None, flag("--zero-based/--one-based", "First index of LIBSVM; detected by default.", READING)
     ] = None
@@ -123,54 +163,28 @@ class ReadingAgain:
             rich_help_panel=READING,
         ),
     ] = None
-    gaps: Annotated[
-        list[str] | None,
-        typer.Option(metavar="TEXT", help="What CSV has where a value is missing.", rich_help_panel=READING),
-    ] = None
-    encoding: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Of CSV, by default UTF-8.", rich_help_panel=READING)
-    ] = None
-    decimal: Annotated[
-        Literal[".", ","] | None,
-        typer.Option(metavar="SIGN", help="Decimal sign in CSV; detected by default.", rich_help_panel=READING),
-    ] = None
-    thousands: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SIGN", help="Thousands separator in CSV, or ''; detected by default.", rich_help_panel=READING
-        ),
-    ] = None
+    gaps: Gaps = None
+    encoding: Encoding = None
+    decimal: DecimalSign = None
+    thousands: Thousands = None
 
     def given(self) -> dict[str, Any]:
         """Return what `linsep.read` is to be told."""
-        said = {name: value for name, value in asdict(self).items() if value is not None}
-        if said.get("delimiter") in ("tab", "\\t"):
-            said["delimiter"] = "\t"
-        return said
+        return said(self)
 
 
 @dataclass(frozen=True)
 class Reading(ReadingAgain):
     """How to read data that no model knows yet."""
 
-    ignore: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Leave a column out.", rich_help_panel=READING)
-    ] = None
-    categorical: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help="Take a column as words, not numbers.", rich_help_panel=READING),
-    ] = None
+    ignore: Ignored = None
+    categorical: Categorical = None
     text: Annotated[
         list[str] | None,
         typer.Option(metavar="COLUMN", help="Take a column as a bag of words.", rich_help_panel=READING),
     ] = None
-    numeric: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help="Take a column as numbers; a word is an error.", rich_help_panel=READING),
-    ] = None
-    dates: Annotated[
-        bool | None, flag("--dates/--no-dates", "Take dates as days since 1970-01-01; the default.", READING)
-    ] = None
+    numeric: Numeric = None
+    dates: Dates = None
     keep_index: Annotated[
         bool | None, flag("--keep-index/--no-keep-index", "Take in a column that only counts the rows.", READING)
     ] = None

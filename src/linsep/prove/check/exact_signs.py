@@ -206,7 +206,7 @@ _LARGE, _SMALL = 2.0**400, 2.0**-400
 
 @_in_order
 def _add_product(x, v, sum_so_far):
-    """Return the sum with ``x v`` added, what rounding lost in that, and the size of ``x v``; NaN if that is unknown."""
+    """Return the sum with ``x v`` added, what rounding lost in that (NaN: unknown), and the size of ``x v``."""
     if x == 0.0 or v == 0.0:
         return sum_so_far, 0.0, 0.0
     if not (_SMALL < abs(x) < _LARGE and _SMALL < abs(v) < _LARGE):

@@ -342,9 +342,16 @@ def table(content: dict[str, Any], files: Sequence[Any]) -> tuple[list[Row], lis
             row = row_of(cells, reading, place, content["values"])
             if row is not None:
                 rows.append(row)
-                said = tuple(cells[place[name]].strip() for name in (reading.target, *reading.others))
+                said = tuple(response_text(cells[place[name]], reading) for name in (reading.target, *reading.others))
                 labels.append(said if reading.others else said[0])
     return rows, labels
+
+
+def response_text(cell: str, reading: Reading) -> str:
+    """Return a cell of the response; a number of a model is written with a decimal point whatever the file has."""
+    text = cell.strip()
+    number = text.replace(reading.point, ".")
+    return number if reading.model and CELL.fullmatch(number) else text
 
 
 def csv_lines(file: Any, how: Any) -> Iterator[list[str]]:
