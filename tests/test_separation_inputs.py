@@ -338,8 +338,18 @@ def test_the_command_on_other_families_and_files(tmp_path, capsys):
     assert run(["separation", gaps, "--target", "y", "--missing", "drop"], capsys)[0] == 0
     code, _, err = run(["separation", gaps, "--target", "yy"], capsys)
     assert (code, "did you mean 'y'" in err, len(err.splitlines())) == (2, True, 1)
-    code, _, err = run(["separation", gaps], capsys)
-    assert (code, "either --formula or --target" in err) == (2, True)
+    (tmp_path / "inf.csv").write_text("y,x\n0,1\n1,inf\n1,0\n0,0\n")
+    (tmp_path / "levels.csv").write_text("y,x,f\n" + "".join(f"{i % 3},{i % 5},l{i % 701}\n" for i in range(2000)))
+    many = ["separation", tmp_path / "levels.csv", "--target", "y", "--family", "poisson", "--absorb", "f"]
+    for command, text in (
+        (["separation", gaps], "either --formula or --target"),
+        (["separation", gaps, "--target", "y", "--event", "x"], "--event is for --family cox"),
+        (["separation", gaps, "--target", "y", "--family", "poisson", "--failures", "x"], "--failures is for"),
+        (["separation", tmp_path / "inf.csv", "--target", "y"], "row 1, column 'x': the number is not finite"),
+        ([*many, "--proof", tmp_path / "p.json"], "so many absorbed levels has no proof document"),
+    ):
+        code, _, err = run(command, capsys)
+        assert (code, text in err, err.count("\n")) == (2, True, 1), err
     long = tmp_path / "long.csv"
     long.write_text("y,a,b\n1,0.12345678901234567890,1\n0,0.12345678901234567891,2\n1,0.3,0\n0,0.1,1\n")
     assert run(["separation", long, "--target", "y"], capsys)[0] == 1

@@ -212,6 +212,10 @@ class Asked:
 
         if (model.formula is None) == (model.target is None):
             raise ValueError("say what the model is: either --formula or --target")
+        if model.event is not None and model.family != "cox":
+            raise ValueError("--event is for --family cox")
+        if model.failures is not None and model.family not in ("binomial", "log-binomial"):
+            raise ValueError("--failures is for --family binomial or log-binomial")
         frame = read_frame(data, table.options())
         values = model.values or ("decimal" if frame.text else None)
         common = {"family": model.family, "values": values, "alias": model.alias, "fit_intercept": model.fit_intercept}

@@ -132,7 +132,10 @@ def _from_text(path: str, options: Options, kinds: dict[str, str]) -> Frame:
         kind = kinds.get(name) or cells.kind_of(columns_of(form.body, [j], options.gaps)[0], form.spelling)
         if j in words or (kind == BOOLEAN and name not in kinds and j not in numeric):
             kind = WORD
-        numbers = _numbers(column, gap, kind, form.spelling.point)
+        try:
+            numbers = _numbers(column, gap, kind, form.spelling.point)
+        except FloatingPointError as error:
+            raise DataError(f"row {error}, column {name!r}", "the number is not finite") from None
         if numbers is None and j in numeric:
             raise DataError(f"{file.name}, column {name!r}", "it has cells that are not numbers")
         if numbers is not None and kind != NUMBER:
@@ -143,7 +146,7 @@ def _from_text(path: str, options: Options, kinds: dict[str, str]) -> Frame:
 
 
 def _numbers(column: Any, gap: Any, kind: str, point: str) -> Array | None:
-    """Return cells of text as numbers, 0 for gaps; None if some are none."""
+    """Return cells of text as numbers, 0 for gaps; None if some are none; raise the row of one that is not finite."""
     if kind == WORD:
         return None
     there = pc.if_else(gap, pa.scalar(None, pa.string()), column)
@@ -164,7 +167,7 @@ def _numbers(column: Any, gap: Any, kind: str, point: str) -> Array | None:
             continue
         if type_ == pa.float64():
             if not np.isfinite(numbers).all():
-                return None
+                raise FloatingPointError(int(np.argmin(np.isfinite(numbers))))
             if (pc.max(pc.utf8_length(filled)).as_py() or 0) > _SURE:
                 return np.array([Decimal(cell) for cell in filled.to_pylist()], dtype=object)
         return numbers

@@ -157,7 +157,7 @@ def document(result: Any, reading: dict[str, Any] | None, options: dict[str, str
         "note": note,
     }
     about = {"reading": reading, **fingerprint(given.X, response_of(given)[1], given.values)}
-    content = {"format": "linsep proof 2", **certificate(result), "data": about, "made": made}
+    content = {"format": "linsep proof 2", **result.certificate(), "data": about, "made": made}
     content["digest"] = linsep_check.digest_of(content)
     return laid_out(content)
 
