@@ -21,12 +21,11 @@ from linsep.problem import Array, Floats
 from linsep.prove.check import check_fewest, linsep_check
 from linsep.prove.check.fast_check import holds
 from linsep.prove.check.plain import Fails, Malformed, check_verdict
-from linsep.prove.check.plain_fewest import check_fewest as check_plainly
+from linsep.prove.check.plain_fewest import check_errors
 from linsep.prove.claims import OVERLAP, QUASI, SEPARABLE, Data, Refutation, Verdict
 from linsep.prove.documents import claim_of, opened
 from linsep.prove.exact.fingerprints import Fingerprint, first_fingerprints
 from linsep.prove.exact.given_numbers import BINARY, DECIMAL, Held, held, is_exact, rational_rows, unrounded
-from linsep.prove.fewest.document import fewest_claim
 from linsep.prove.verdicts.rationals import Rationals, holds_rationally
 from linsep.prove.verdicts.shorter import shorter
 
@@ -236,8 +235,7 @@ def check_errors_claim(fewest: Any, X: Any, y: Any, *, plain: bool) -> Outcome:
         return Outcome(False, "the classes, or the numbers of rows or features, differ")
     if not plain:
         return _fewest(fewest, found)
-    why = check_plainly(list(found.rows(fewest.values)), found.codes.tolist(), fewest_claim(fewest))
-    return Outcome(not why, why)
+    return _plainly(fewest, found)
 
 
 def _counted(fewest: Any, found: Table) -> Array:
@@ -249,17 +247,16 @@ def _fewest(fewest: Any, found: Table) -> Outcome:
     """Check the fewest errors of any plane with compiled code; plainly, if 64 bits do not hold the numbers."""
     inside, n = held(found.X, fewest.values, offset=fewest.fit_intercept), len(found.codes)
     if inside is None:
-        why = check_plainly(list(found.rows(fewest.values)), found.codes.tolist(), fewest_claim(fewest))
-    else:
-        data = Data(inside.rows, found.codes, fewest.n_features, len(fewest.classes), fewest.fit_intercept)
-        right = check_fewest.holds(replace(fewest, plane=inside.inside(fewest.plane)), data, _counted(fewest, found))
-        why = "" if right else "the proof does not prove these bounds for these data"
+        return _plainly(fewest, found)
+    data = Data(inside.rows, found.codes, fewest.n_features, len(fewest.classes), fewest.fit_intercept)
+    if not check_fewest.holds(replace(fewest, plane=inside.inside(fewest.plane)), data, _counted(fewest, found)):
+        return Outcome(False, "the proof does not prove these bounds for these data")
     lines = (
         f"{n} rows of {fewest.n_features} features in {len(fewest.classes)} classes",
         f"every row is strictly on its side of the plane given, but for {len(fewest.rows)}",
         f"{len(fewest.certificate.refutations)} refutations add up to zero; no case leaves fewer errors",
     )
-    return Outcome(not why, why, lines if not why else ())
+    return Outcome(True, "", lines)
 
 
 def shortened(verdict: Any, found: Table) -> Any:
@@ -319,11 +316,12 @@ def _with_two_rows(verdict: Verdict, found: Table) -> Verdict:
     return other if _fast(other, found).holds else verdict
 
 
-def _plainly(verdict: Verdict, found: Table) -> Outcome:
-    """Check with the page of plain integers."""
+def _plainly(verdict: Any, found: Table) -> Outcome:
+    """Check a verdict, or a result about the fewest errors, with the page of plain integers."""
+    check = check_verdict if isinstance(verdict, Verdict) else check_errors
     try:
-        lines = check_verdict(claim_of(verdict), list(found.rows(verdict.values)), found.codes.tolist())
-    except (Fails, Malformed, ValueError, OverflowError, TypeError, AttributeError) as error:
+        lines = check(claim_of(verdict), list(found.rows(verdict.values)), found.codes.tolist())
+    except (Fails, Malformed, ValueError, OverflowError, TypeError, AttributeError, IndexError) as error:
         if isinstance(error, ValueError) and str(error).startswith("X contains"):
             raise
         return Outcome(False, str(error))

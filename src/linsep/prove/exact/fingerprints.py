@@ -41,10 +41,10 @@ class Fingerprint:
             counts = np.empty(stop - start, dtype="<i8")
             if isinstance(rows, Dense):
                 words = _room(words, counts.size * self.n_features)
-                length = _dense_words(np.ascontiguousarray(rows.data[start:stop]), counts, words, words.view("<i8"))
+                length = _dense_words(np.ascontiguousarray(rows.data[start:stop]), counts, words)
             else:
                 words = _room(words, 2 * int(rows.indptr[stop] - rows.indptr[start]))
-                length = _sparse_words(*rows, start, self.n_features, counts, words, words.view("<i8"))
+                length = _sparse_words(*rows, start, self.n_features, counts, words)
             if length < 0:
                 raise ValueError("X contains NaN or infinity")
             self._counts.update(counts.data)
@@ -110,11 +110,9 @@ def _in_order(rows: Sparse, n_features: int) -> Sparse:
 
 
 @compiled()
-def _dense_words(data, counts, words, numbers):
-    """Write what is hashed of the cells of rows, in words of 8 bytes; return how many, or -1 if one is not finite.
-
-    ``numbers`` are the same words, as integers.
-    """
+def _dense_words(data, counts, words):
+    """Write what is hashed of the cells of rows, in words of 8 bytes; return how many, or -1 if one is not finite."""
+    numbers = words.view(np.int64)
     k = 0
     for i in range(data.shape[0]):
         c = 0
@@ -140,8 +138,9 @@ def _dense_words(data, counts, words, numbers):
 
 
 @compiled()
-def _sparse_words(data, indices, indptr, start, n_features, counts, words, numbers):
+def _sparse_words(data, indices, indptr, start, n_features, counts, words):
     """Write the same of some rows, from ``start``, that are given by their columns in order."""
+    numbers = words.view(np.int64)
     k = 0
     for i in range(counts.size):
         first, end = int(indptr[start + i]), int(indptr[start + i + 1])

@@ -15,23 +15,12 @@ from linsep.problem import Array
 from linsep.prove.check import linsep_check, schema
 from linsep.prove.check.plain import Fails
 from linsep.prove.check.plain_regression import CLAIMS, check_separation, coefficient_names
-from linsep.prove.documents import laid_out
+from linsep.prove.documents import laid_out, number_written
 from linsep.prove.exact.exact_values import BINARY, fraction
 from linsep.prove.exact.fingerprints import Fingerprint
 from linsep.prove.regression import fast_check as check_regression
 from linsep.prove.regression.families import as_rows, is_share, labels
 from linsep.prove.regression.inputs import Given
-
-_LONG = 10_000  # binary digits: Python refuses to write more than 4300 decimal ones
-
-
-def written(value: Fraction | int) -> str:
-    """Return a number as a text that reads back exactly."""
-    value = Fraction(value)
-    if max(abs(value.numerator), value.denominator).bit_length() < _LONG:
-        return str(value)
-    return f"{value.numerator:#x}/{value.denominator:#x}"
-
 
 # ---------------------------------------------------------------------------------------------------------------
 # What is claimed
@@ -51,7 +40,7 @@ def certificate(result: Any) -> dict[str, Any]:
     for v in result._alias_vectors():
         used = [j for j, value in enumerate(v) if value]
         aliased.append(
-            {"column": result._alias_column(v), "columns": used, "multipliers": [written(v[j]) for j in used]}
+            {"column": result._alias_column(v), "columns": used, "multipliers": [number_written(v[j]) for j in used]}
         )
     return {
         "kind": "separation",
@@ -68,7 +57,7 @@ def certificate(result: Any) -> dict[str, Any]:
         "columns": [place[unknown] for unknown in face.columns],
         "independent": np.searchsorted(ids, np.sort(face.independent)).tolist(),
         "aliased": aliased,
-        "direction": [written(value) for value in result.direction],
+        "direction": [number_written(value) for value in result.direction],
         "separated": _stretches(np.flatnonzero(face.separated[ids])),
         "rest": _combination(face.contradiction, ids),
         "coefficients": [
@@ -86,7 +75,7 @@ def certificate(result: Any) -> dict[str, Any]:
 def _combination(found: Any, ids: Array) -> dict[str, Any]:
     return {
         "rows": np.searchsorted(ids, found.ids).tolist(),
-        "multipliers": [written(value) for value in found.multipliers],
+        "multipliers": [number_written(value) for value in found.multipliers],
     }
 
 
@@ -96,7 +85,7 @@ def _evidence(result: Any, proved: Any, ids: Array) -> dict[str, Any]:
     if proved.combination is not None:
         return _combination(proved.combination, ids)
     up, down = (result._public(g) for g in proved.directions)
-    return {"up": [written(value) for value in up], "down": [written(value) for value in down]}
+    return {"up": [number_written(value) for value in up], "down": [number_written(value) for value in down]}
 
 
 def _stretches(rows: Array) -> list[list[int]]:
