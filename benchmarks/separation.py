@@ -50,7 +50,7 @@ def effects(n: int, firms: int, years: int) -> tuple[np.ndarray, np.ndarray, np.
 
 
 def detected(X: np.ndarray, y: np.ndarray) -> Callable[[], object]:
-    """Return the job of firthmodels' linear programme."""
+    """Return the job of firthmodels' linear program."""
     from firthmodels import detect_separation
 
     return lambda: detect_separation(X, y)

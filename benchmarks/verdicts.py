@@ -1,4 +1,4 @@
-"""A verdict with a checked proof, beside one ``X @ w``, a linear programme of SciPy, and training passes."""
+"""A verdict with a checked proof, beside one ``X @ w``, a linear program of SciPy, and training passes."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def problem(n: int, d: int, margin: float = 1e-3, seed: int = 0) -> tuple[np.nda
     return X, side, flipped
 
 
-def programme(X: np.ndarray, y: np.ndarray) -> float:
-    """Return the seconds that a linear programme takes to decide the same, without a proof."""
+def program(X: np.ndarray, y: np.ndarray) -> float:
+    """Return the seconds that a linear program takes to decide the same, without a proof."""
     Z = -y[:, None] * np.column_stack((X, np.ones(len(X))))
     started = time.perf_counter()
     linprog(np.zeros(Z.shape[1]), A_ub=Z, b_ub=-np.ones(len(Z)), bounds=(None, None), method="highs")
@@ -62,7 +62,7 @@ def run() -> Iterator[Row]:
     for labels in (y, flipped):
         kind = separate(X, labels).kind
         ours = best(lambda labels=labels: separate(X, labels), 5)
-        yield at_least(f"verdict and proof, 20k×50, {kind}", ours, "linprog (HiGHS)", programme(X, labels), 20)
+        yield at_least(f"verdict and proof, 20k×50, {kind}", ours, "linprog (HiGHS)", program(X, labels), 20)
     for name, rows, labels in real():
         ours = best(lambda rows=rows, labels=labels: separate(rows, labels), 3)
         kind = separate(rows, labels).kind

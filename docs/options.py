@@ -8,12 +8,12 @@ from typing import Any
 
 import typer
 
-from linsep.cli import app
+from linsep.cli.commands import function
 
 
 def table(name: str) -> str:
     """Return arguments and options of a command as a Markdown table."""
-    command = next(each.callback for each in app.registered_commands if each.callback.__name__ == name)
+    command = function(name)
     hints = typing.get_type_hints(command, include_extras=True)
     lines = ["| option | default | meaning |", "|---|---|---|"]
     for parameter in inspect.signature(command).parameters.values():

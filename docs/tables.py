@@ -22,7 +22,7 @@ import options  # noqa: E402
 
 def modules() -> str:
     """Return every module with the first line of its docstring, package by package from the bottom."""
-    lines = ["| module | what is in it |", "|---|---|"]
+    lines = ["| module | contents |", "|---|---|"]
     source = ROOT / "src" / "linsep"
     for package in (package for layer in reversed(imports.layers()) for package in layer):
         paths = sorted((source / package).rglob("*.py")) or [source / f"{package}.py"]

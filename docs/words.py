@@ -21,7 +21,6 @@ WRITE = {  # what not to write: what to write
     r"many classes": "multiclass, more than two classes",
     r"epochs?": "pass",
     r"so many": "the number itself",
-    r"colours?|behaviours?|centres?|labelled|recognis\w+|normalis\w+|initialis\w+|generalis\w+": "American spelling",
     r"per cent": "percent, %",
     r"stopped by": "stopped:",
     r"found out": "detected, decided",

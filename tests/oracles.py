@@ -36,9 +36,9 @@ def rank(rows):
 
 
 def kind(rows):
-    """Three-way verdict by an exact linear programme.
+    """Three-way verdict by an exact linear program.
 
-    Maximise Σ t with t <= 1 and t_i <= z_i·θ: the value is the number of rows (separable), 0 (overlap), or between.
+    Maximize Σ t with t <= 1 and t_i <= z_i·θ: the value is the number of rows (separable), 0 (overlap), or between.
     Tableau simplex with Bland's rule from the feasible point 0; θ is free, written as a difference.
     """
     n, m = len(rows), len(rows[0])

@@ -161,7 +161,7 @@ def test_first_weights_that_are_already_right():
 
 def test_a_margin_below_double_precision_bounds_nothing():
     tiny = 5e-324
-    with pytest.warns(RuntimeWarning, match="the bracket is"):
+    with pytest.warns(RuntimeWarning, match="the relative gap of the bounds"):
         bound = mistake_bound([[1.0, tiny], [1.0, 0.0]], [1, 0])
     assert bound.mistakes == math.inf
     assert not bound.covers_floats
@@ -185,7 +185,7 @@ def test_a_run_that_is_merely_unfinished_is_not_said_to_underflow():
 
 @given(st.integers(0, 10**6), st.integers(2, 6), st.sampled_from([1.0, 1e-3, 1e-100]), st.booleans())
 @settings(deadline=None, max_examples=30)
-@pytest.mark.filterwarnings("ignore:the bracket is:RuntimeWarning")
+@pytest.mark.filterwarnings("ignore:the relative gap of the bounds:RuntimeWarning")
 def test_no_run_exceeds_a_bound_that_covers_floats(seed, d, scale, offset):
     X, y, _ = teacher(40, d, margin=0.05, random_state=seed)
     X = X * scale
@@ -368,7 +368,7 @@ def test_a_violation_names_the_step():
     _retold(good, lambda trace: trace.__setitem__(slice(None), 0))
     found = audit(good, X, [1, 1, 0])
     assert found.step == 2
-    assert found.violation.startswith("step 2 (row 0): the row was not a mistake when it was met")
+    assert found.violation.startswith("step 2 (row 0): the row was not a mistake when it was visited")
     assert not audit(model, X, [1, 1, 0]).holds
 
 
@@ -391,7 +391,7 @@ def test_other_first_weights_show():
 def test_what_cannot_be_followed_is_said(tmp_path):
     X, y, _ = teacher(60, 2, margin=0.2, random_state=5)
     model = Perceptron().fit(X, y)
-    with pytest.raises(ValueError, match="trained on 60 rows, these are 59"):
+    with pytest.raises(ValueError, match="trained on 60 rows, but X has 59"):
         audit(model, X[:59], y[:59])
     with pytest.raises(ValueError, match="class_weight=None"):
         audit(Perceptron(class_weight="balanced").fit(X, y), X, y)
@@ -403,14 +403,14 @@ def test_what_cannot_be_followed_is_said(tmp_path):
         audit(object(), X, y)
     to_liblinear(Perceptron(fit_intercept=False).fit(X, (y > 0).astype(int)), tmp_path / "model")
     elsewhere = from_liblinear(tmp_path / "model")
-    with pytest.raises(ValueError, match="came from elsewhere"):
+    with pytest.raises(ValueError, match="were imported"):
         audit(elsewhere, X, y)
     grown = Perceptron(shuffle=False).partial_fit(X[:30], y[:30]).partial_fit(X[30:], np.where(y[30:] > 0, 7, -1))
-    with pytest.raises(ValueError, match="classes appeared on the way"):
+    with pytest.raises(ValueError, match="classes appeared during the run"):
         audit(grown, X, np.where((y > 0) & (np.arange(60) >= 30), 7, y))
     stopped = Perceptron(early_stopping=True, shuffle=False, random_state=0).fit(X, y)
     stopped._seed += 1  # other rows would have been held out
-    with pytest.raises(ValueError, match="erred on rows that these data say were held out"):
+    with pytest.raises(ValueError, match="made mistakes on rows held out here"):
         audit(stopped, X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -483,7 +483,7 @@ def test_the_compression_bound_checks_its_premise():
     assert "did not end separated" in generalization(unfinished, X, y).compression.reason
     stopped = Perceptron(shuffle=False, early_stopping=True).fit(X, y)
     assert stopped.stop_reason_ == "separated"
-    assert "rows were held out" in generalization(stopped, X, y).compression.reason
+    assert "held-out rows decided" in generalization(stopped, X, y).compression.reason
     two = Perceptron(shuffle=False, fit_intercept=False).fit([[1, 0], [0, -1]], [1, 0])
     assert two.mistake_counts_.tolist() == [1, 1]
     assert "every row had a mistake" in generalization(two, [[1, 0], [0, -1]], [1, 0]).compression.reason
@@ -525,17 +525,17 @@ def test_parameters_of_generalization():
     X, y, _ = teacher(60, 2, margin=0.2, random_state=5)
     model = Perceptron().fit(X, y)
     for unfit in (Perceptron(), "model"):
-        with pytest.raises(TypeError, match="about a fitted classifier"):
+        with pytest.raises(TypeError, match="needs a fitted classifier"):
             generalization(unfit, X, y)
     with pytest.raises(ValueError, match="delta must be between 0 and 1"):
         generalization(model, X, y, delta=0)
-    with pytest.raises(ValueError, match="go together"):
+    with pytest.raises(ValueError, match="give both X_test and y_test"):
         generalization(model, X, y, X_test=X)
-    with pytest.raises(ValueError, match="more than the radius"):
+    with pytest.raises(ValueError, match="more than the given radius"):
         generalization(model, X, y, radius=0.1)
     three = Perceptron(shuffle=False).fit([[0, 0], [5, 0], [0, 5], [0, 6]], [0, 1, 2, 2])
     known = generalization(three, [[0, 0], [5, 0], [0, 5], [0, 6]], [0, 1, 2, 2])
-    assert known.margin.reason == "it is for two classes"
+    assert known.margin.reason == "it needs two classes"
     assert known.compression.value == pytest.approx(math.log(math.comb(4, 3)) + math.log(4 / 0.05))
     assert known.compression.vacuous
 

@@ -114,7 +114,7 @@ def test_a_disk_without_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     expected = seen(source)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: type("Usage", (), {"free": 1000}))
     with source.caching(str(tmp_path), 0):
-        with pytest.warns(DataNote, match="has no room to keep the rows"):
+        with pytest.warns(DataNote, match="has no space left for the rows"):
             assert seen(source) == expected
         assert seen(source) == expected  # one note is enough
 

@@ -73,7 +73,7 @@ def test_show_says_what_it_leaves_out(run, tmp_path):
     run("generate", "new.csv", "--n", 30, "--d", 3, "--random-state", 5, "-q")
     found = facts(run("show", "m.linsep", "new.csv", "--out", "new", "--json"))
     assert found["figures"] == ["new/plane.png", "new/margins.png"]
-    assert "trained on 60 rows, these are 30" in found["left_out"]["passes"]
+    assert "trained on 60 rows, but X has 30" in found["left_out"]["passes"]
 
 
 def test_show_does_not_take_other_rows_for_those_of_the_run(run, tmp_path):
@@ -83,7 +83,7 @@ def test_show_does_not_take_other_rows_for_those_of_the_run(run, tmp_path):
     found = facts(run("show", "m.linsep", "new.csv", "--json"))
     assert found["figures"] == ["figures/plane.png", "figures/margins.png"]
     assert set(found["left_out"]) == {"passes", "theorem", "bracket"}
-    assert all("other rows" in reason for reason in found["left_out"].values())
+    assert all("the rows or their order differ" in reason for reason in found["left_out"].values())
     rows = (tmp_path / "new.csv").read_text().replace(",-1\n", ",zebra\n")
     (tmp_path / "zebra.csv").write_text(rows)
     code, out, err = run("show", "m.linsep", "zebra.csv", "--out", "none")
@@ -144,7 +144,7 @@ def test_numbers_of_more_digits_than_doubles_have_a_margin_and_a_report(run, cla
     else:
         code, out, err = run("errors", "data.csv", "--proof", "errors.json", "--json")
         assert (code, json.loads(out)["upper"], err.count("\n")) == (0, 1, 1)
-        assert "counted for the nearest doubles" in err
+        assert "counts the errors for the nearest doubles" in err
         assert run("verify", "errors.json", "data.csv", "--plain")[0] == 0
         code, _, err = run("errors", "data.csv", "--values", "decimal")
         assert (code, err.count("\n")) == (2, 1)
@@ -155,7 +155,7 @@ def test_bad_input_is_one_line(run, tmp_path):
     (tmp_path / "one.csv").write_text("a,b,y\n1,2,0\n3,4,0\n")
     code, out, err = run("report", "one.csv")
     assert (code, out) == (2, "")
-    assert "one class only" in err
+    assert "only one class" in err
     assert err.count("\n") == 1
     assert not (tmp_path / "report.html").exists()
     code, _, err = run("report", "none.csv")

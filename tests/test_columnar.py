@@ -166,9 +166,9 @@ def test_archives_that_promise_more_than_they_hold(tmp_path: Path) -> None:
         return tmp_path / "a.npz"
 
     said = complaint(packed(member({"descr": "<f8", "fortran_order": False, "shape": (2, 1000)}, bytes(16))))
-    assert said == "a.npz: X is shorter than it says"
+    assert said == "a.npz: X is shorter than its header says"
     said = complaint(packed(member({"descr": "<f8", "fortran_order": False, "shape": (2, 2)}, bytes(31))))
-    assert said == "a.npz: X is shorter than it says"
+    assert said == "a.npz: X is shorter than its header says"
     assert "X is not an array that can be read" in complaint(packed(b"\x93NUMPY\x01\x00\x05\x00{'a'}"))
 
 

@@ -52,7 +52,7 @@ def test_the_hash_is_that_of_the_numbers():
     for kind in (np.int64, np.uint8, np.float32):
         assert hashed(small.astype(kind), y) == expected
     assert hashed(sp.csr_array(small), y) == expected
-    # beyond 2**53 doubles have gaps: neighbours must differ, and types must not
+    # beyond 2**53 doubles have gaps: neighbors must differ, and types must not
     large = np.array([[2**60, 7], [250, 1]])
     assert hashed(large, y) == hashed(large.astype(np.uint64), y)
     assert hashed(large + np.array([[1, 0], [0, 0]]), y) != hashed(large, y)

@@ -346,7 +346,7 @@ def test_every_array_of_a_hostile_checkpoint_is_checked(checkpoint, keep):
     (lambda t: t | {W: t[W][:2]}, "shapes .* of 3 machines"),
     (lambda t: t | {W: t[W].astype(np.int8)}, "weights that are not float64"),
     (lambda t: t | {W: t[W] * np.nan}, "weights that are not finite"),
-    (lambda t: t | {W: np.hstack((t[W], t[W]))}, "the weights are of 8 features, the rows of 4"),
+    (lambda t: t | {W: np.hstack((t[W], t[W]))}, "the weights have 8 features, the rows 4"),
     (lambda t: t | {"trace": t["trace"][:-1]}, "the mistakes of its run"),
     (lambda t: t | {"classes": np.array([0, 1, 5])}, "labels that are not among its classes"),
     (lambda t: t | {"classes": np.array([0, 0, 1])}, "a class that occurs twice"),
@@ -392,7 +392,7 @@ def test_a_checkpoint_is_no_model_and_a_model_no_checkpoint(checkpoint):
 
 def test_a_checkpoint_that_is_not_there_or_cannot_be_written_is_said(tmp_path):
     path = csv(tmp_path, *noise(100))
-    with pytest.warns(UserWarning, match=r"c: there is no checkpoint yet"):
+    with pytest.warns(UserWarning, match=r"c: no checkpoint yet"):
         fit_source(Perceptron(max_iter=2), read(path), checkpoint=tmp_path / "c", resume=True)
     with pytest.warns(UserWarning, match="the checkpoint cannot be written"):
         model = fit_source(Perceptron(max_iter=2), read(path), checkpoint=tmp_path / "no" / "c")

@@ -138,7 +138,7 @@ def test_start_weights_are_where_the_run_begins():
     assert shown["run"]["from_zero"] is False
     assert shown["run"]["mistakes"] <= shown["theorem"]["allowed"]
     wrong = share.answered("compute", asked("worked", start=[1.0]))
-    assert wrong["error"] == "start weights: 2 numbers are needed, a weight a column"
+    assert wrong["error"] == "start weights: 2 numbers are needed, one per column"
 
 
 @pytest.mark.parametrize("name", ["xor", "touching", "duplicate", "iris"])
@@ -466,7 +466,7 @@ def test_classes_none_of_which_can_be_told_from_the_rest():
 def test_a_port_that_is_taken_is_named():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(OSError, match=f"port {port}: .*Without a port a free one is taken"):
+        with pytest.raises(OSError, match=f"port {port}: .*Leave out --port to use a free one"):
             server.serve(port=port, browser=False, told=lambda _: None)
 
 
@@ -525,7 +525,7 @@ def test_the_widget_answers_as_the_server_does():
     assert linsep.explore().points["rows"] == widget.points["rows"]
     with pytest.raises(ValueError, match="no setting 'colour'"):
         linsep.explore([[0], [1]], [0, 1], colour="red")
-    with pytest.raises(ValueError, match="go together"):
+    with pytest.raises(ValueError, match="give both X and y"):
         linsep.explore([[0], [1]])
 
 

@@ -144,7 +144,7 @@ def test_a_third_label_that_turns_up_late(tmp_path):
 def test_a_source_without_labels_teaches_nothing(tmp_path):
     path = write(tmp_path, "csv", *numbers(2))
     for model in (Perceptron(), Perceptron(class_weight="balanced")):  # which looks at all labels first
-        with pytest.raises(ValueError, match="there are no labels to learn from"):
+        with pytest.raises(ValueError, match="the data has no labels to learn from"):
             fit_source(model, read(path, labels=False))
 
 
@@ -190,7 +190,7 @@ def test_positive_label(tmp_path):
     assert clear.any()
     assert np.array_equal(model.predict(X)[clear], other.predict(X)[clear])
     path = write(tmp_path, "csv", *numbers(3))
-    with pytest.raises(ValueError, match="positive label is for two classes"):
+    with pytest.raises(ValueError, match="positive label needs two classes"):
         fit_source(Perceptron(), read(path, positive="0"))
 
 
@@ -221,7 +221,7 @@ def test_scaled_training_hands_over_the_units_of_the_file(tmp_path, scale, form)
         (Perceptron(order="first"), {}, "needs an array"),
         (Perceptron(), {"scale": "log"}, "scale must be"),
         (Perceptron(eta0=-1), {}, "eta0 must be"),
-        (Perceptron(target_margin=0.1), {"scale": "unit"}, "does not go with scale"),
+        (Perceptron(target_margin=0.1), {"scale": "unit"}, "cannot be combined with scale"),
         (Perceptron(early_stopping=True, validation_fraction=1e-12), {}, "holds out no row"),
     ],
 )
@@ -233,7 +233,7 @@ def test_what_cannot_be_is_refused(tmp_path, model, extra, message):
 
 def test_one_class_and_overflow_are_refused(tmp_path):
     X, y = numbers(2)
-    with pytest.raises(ValueError, match="there is one class only"):
+    with pytest.raises(ValueError, match="there is only one class"):
         fit_source(Perceptron(), read(write(tmp_path, "csv", X, np.zeros(len(X)))))
     with pytest.raises((ValueError, FloatingPointError), match=r"overflowed|not finite"):
         fit_source(Perceptron(), read(write(tmp_path, "csv", np.full_like(X, 1e308), y)))
@@ -255,7 +255,7 @@ PARAMETERS = [
 ]
 
 
-@pytest.mark.filterwarnings("ignore:.*there is no checkpoint yet")  # it was interrupted before the first one
+@pytest.mark.filterwarnings("ignore:.*no checkpoint yet")  # it was interrupted before the first one
 @pytest.mark.parametrize("parameters", PARAMETERS)
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("scale", ["none", "standard"])
@@ -305,7 +305,7 @@ def test_a_run_that_was_out_of_passes_gets_more_of_them(tmp_path, keep, classes)
         assert same(longer, expected)
         assert longer.n_iter_ == passes
         assert longer.predict(numbers(classes)[0]).tolist() == expected.predict(numbers(classes)[0]).tolist()
-    with pytest.raises(ValueError, match="another run: it is in pass 7 already, max_iter is 6"):
+    with pytest.raises(ValueError, match="another run: it is in pass 7, but max_iter is 6"):
         go(6, checkpoint=saved, resume=True)
 
 

@@ -322,7 +322,7 @@ def test_weights_and_bad_input():
     ):
         with pytest.raises(ValueError, match=words):
             KernelPerceptron(**{name: value}).fit(X, y)
-    with pytest.raises(ValueError, match="does not go with a budget"):
+    with pytest.raises(ValueError, match="cannot be combined with a budget"):
         KernelPerceptron(budget=3, keep="average").fit(X, y)
     assert not hasattr(KernelPerceptron("precomputed"), "partial_fit")  # it needs rows
     with pytest.raises(ValueError, match="sparse input is not supported"):

@@ -268,7 +268,7 @@ def test_extreme_ranges(exponent, form):
 
 def test_extreme_ranges_beside_a_constant_of_one():
     X, y, _ = teacher(50, 3, margin=0.1)
-    with pytest.warns(RuntimeWarning, match="the bracket is"):  # doubles see nothing but the constant
+    with pytest.warns(RuntimeWarning, match="the relative gap of the bounds"):  # doubles see nothing but the constant
         tiny = largest_margin(np.ldexp(X, -400), y, form="augmented")
     assert 0 < tiny.lower <= tiny.upper < math.ldexp(1.0, -400)
     assert all(isinstance(value, Fraction) for value in tiny.w)
@@ -287,7 +287,7 @@ def test_thin_margins_are_bracketed(thin):
     certify(margin, X, y)
 
 
-@pytest.mark.filterwarnings("ignore:the bracket is:RuntimeWarning")
+@pytest.mark.filterwarnings("ignore:the relative gap of the bounds:RuntimeWarning")
 @pytest.mark.parametrize("thin", [1e-12, 1e-14, 1e-16, 0.0])
 def test_what_doubles_cannot_place_is_said_and_never_lied_about(thin):
     rng = np.random.default_rng(2)
@@ -327,7 +327,7 @@ def test_what_no_plane_separates(form):
 @pytest.mark.parametrize(
     ("X", "y", "options", "message"),
     [
-        ([[1.0], [2.0]], [1, 1], {}, "one class only"),
+        ([[1.0], [2.0]], [1, 1], {}, "only one class"),
         ([[1.0], [2.0]], [0, 1], {"form": "round"}, "form"),
         ([[1.0], [2.0]], [0, 1], {"gap": 0}, "gap"),
         ([[1.0], [np.nan]], [0, 1], {}, "NaN at row 1, column 0"),

@@ -149,7 +149,7 @@ def test_a_level_never_seen_has_no_weight() -> None:
     model = fit_source(Perceptron(shuffle=False), train)
     assert model.feature_names_in_.tolist() == ["x", "town=Ulm", "town=Bonn", "town=missing"]
     test = open_text("town,x\nParis,1\nBonn,5\nRome,2\n", **options_like(train.state(), labels=False))
-    with pytest.warns(DataNote, match="2 cells hold words that the model has never seen; they have no weight"):
+    with pytest.warns(DataNote, match="2 cells hold words that did not occur in training; they count as zero"):
         assert rows(test)[0] == [[1, 0, 0, 0], [5, 0, 1, 0], [2, 0, 0, 0]]
     more = open_text("town,x\nParis,1\n", **options_like(train.state(), labels=False), new_levels=True)
     assert rows(more)[0] == [[1, 0, 0, 0, 1]]  # as for training that goes on
@@ -179,7 +179,7 @@ def test_a_word_among_numbers_makes_the_column_one_of_words() -> None:
     text = "cyl,z,class\n" + "4,1,a\n6,2,b\n" * 5 + "rotary,1,b\n"
     source, notes = noted(text)
     assert notes == [
-        "input:12: column 'cyl' is taken as words, because 'rotary' is no number (numeric='cyl' forbids it)"
+        "input:12: column 'cyl' is read as words, because 'rotary' is not a number (numeric='cyl' makes this an error)"
     ]
     assert source.names == ["z", "cyl=4", "cyl=6", "cyl=rotary"]
     assert refused(text, numeric="cyl").startswith("input:12, column 'cyl': 'rotary' is not a number")
@@ -191,7 +191,7 @@ def test_a_word_that_turns_up_late() -> None:
     for block_bytes in (4000, 1 << 22):
         source, notes = noted(text, block_bytes=block_bytes)
         assert len(notes) == 1
-        assert notes[0].startswith("input:2002: column 'cyl' is taken as words, because 'rotary' is no number")
+        assert notes[0].startswith("input:2002: column 'cyl' is read as words, because 'rotary' is not a number")
         assert source.names == ["z", "cyl=4", "cyl=6", "cyl=rotary"]
         assert rows(source)[0] == one_hot([row.split(",")[:2] for row in text.split()[1:]], "wn")[0]
     source = open_text(text, block_bytes=4000)
@@ -256,7 +256,7 @@ def test_numbers_in_other_spellings(cells: list[str], values: list[float], said:
     late = "v,class\n" + f"{cells[0]},a\n" * 1500 + "odd,b\n"
     source, notes = noted(late)
     assert source.layout.columns == (("v", "word"),)
-    assert "because 'odd' is no number" in notes[-1]
+    assert "because 'odd' is not a number" in notes[-1]
 
 
 def test_not_every_cell_has_the_sign() -> None:
@@ -270,7 +270,7 @@ def test_decimal_commas(delimiter: str) -> None:
     text = "size;weight;class\n1,5;2,25;yes\n-3;1.234,5;no\n0,5;7;no\n".replace(";", delimiter)
     source, notes = noted(text)
     assert rows(source)[0] == [[1.5, 2.25], [-3, 1234.5], [0.5, 7]]
-    assert notes[0] == "input: commas are decimal points (decimal='.' takes them otherwise)"
+    assert notes[0] == "input: linsep reads commas as decimal marks (decimal='.' does not)"
     assert open_text(text, decimal=".").layout.columns == (("size", "word"), ("weight", "word"))
     late = "a;class\n" + "1,5;x\n2;y\n" * 900 + "3,75;x\n"
     assert rows(noted(late, block_bytes=2000)[0])[0][-1] == [3.75]
@@ -303,7 +303,7 @@ def test_columns_that_count_the_rows(name: str, start: int) -> None:
     text = f"{name},x,class\n" + "".join(f"{start + i},{i * i % 7},{i % 2}\n" for i in range(9))
     source, notes = noted(text)
     assert source.names == ["x"]
-    assert notes == [f"input: column {name!r} is left out: it only counts the rows (keep_index=True takes it in)"]
+    assert notes == [f"input: column {name!r} is left out: it only numbers the rows (keep_index=True keeps it)"]
     assert open_text(text, keep_index=True).names == [name, "x"]
     assert open_text(text.replace("\n3,", "\n30,")).names == [name, "x"]  # not in order
     assert open_text(text.replace(f"{name},x", "height,x")).names == ["height", "x"]  # another name
@@ -313,16 +313,16 @@ def test_ids_are_left_out() -> None:
     text = "name,x,class\n" + "".join(f"person {i},{i % 3},{i % 2}\n" for i in range(30))
     source, notes = noted(text)
     assert source.names == ["x"]
-    assert notes == ["input: column 'name' is left out: almost every row has another word in it, as in an id "
-                     "(categorical='name' takes it in)"]  # fmt: skip
+    assert notes == ["input: column 'name' is left out: almost every row has a different word, as in an ID "
+                     "(categorical='name' keeps it)"]  # fmt: skip
     assert len(open_text(text, categorical="name").to_arrays()[0].toarray()[0]) == 31
 
 
 def test_labels_that_look_like_measurements() -> None:
     text = "sex,size,price\n" + "".join(f"{'mf'[i % 2]},{i % 40},{i * 1.5}\n" for i in range(80))
     assert refused(text) == (
-        "input: the label would be the last column, 'price', but it holds numbers with fractions, such as 1.5: say "
-        "which one is meant with target='sex'; columns with few values, one of which could be meant: 'sex'"
+        "input: the label would be the last column, 'price', but it holds numbers with fractions, such as 1.5: name "
+        "the label column with target='sex'; columns with few values: 'sex'"
     )
     assert len(set(rows(open_text(text, target="price"))[1])) == 80
     many = "x,n\n" + "".join(f"{i % 3},{i % 60}\n" for i in range(120))
@@ -371,7 +371,7 @@ def test_labels_of_typed_tables(tmp_path: Path) -> None:
     pq.write_table(pa.table({"id": range(4), "sex": list("mffm"), "price": [1.5, 2.0, 2.5, 3.0]}), path)
     with pytest.raises(ReadError, match=r"'price', but it holds numbers with fractions.*target='sex'"):
         read(path)
-    with pytest.warns(DataNote, match="column 'id' is left out: it only counts the rows"):
+    with pytest.warns(DataNote, match="column 'id' is left out: it only numbers the rows"):
         assert read(path, target="sex").names == ["price"]
 
 
@@ -388,10 +388,11 @@ def test_encodings() -> None:
         assert (rows(source)[1], source.names) == (["ä", "b"], ["größe", "ort=Köln", "ort=Ulm"])
     source, notes = noted(text.encode("utf-16"))
     assert source.names == ["größe", "ort=Köln", "ort=Ulm"]
-    assert notes == ["input: the text is UTF-16 (encoding='utf-8' takes it for UTF-8)"]
-    assert refused(text.encode("latin-1")) == "input:1: the text is not UTF-8: say what it is with encoding='latin-1'"
+    assert notes == ["input: the text is UTF-16 (encoding='utf-8' reads it as UTF-8)"]
+    said = "the text is not UTF-8: give its encoding, such as encoding='latin-1'"
+    assert refused(text.encode("latin-1")) == f"input:1: {said}"
     late = b"x,ort,class\n" + b"1,Ulm,a\n" * 90_000 + "2,Köln,b\n".encode("latin-1")
-    assert refused(late) == "input:90002: the text is not UTF-8: say what it is with encoding='latin-1'"
+    assert refused(late) == f"input:90002: {said}"
     assert refused(text.encode("utf-16")[:-1], encoding="utf-16").startswith("input: the text is not utf-16")
     with pytest.raises(ParameterError, match="encoding must be a known one"):
         open_text(text, encoding="klingon")
@@ -406,7 +407,7 @@ def test_files_whose_columns_are_in_another_order(tmp_path: Path) -> None:
     (tmp_path / "2.csv").write_text("class,x,z\nb,2,6\n")
     assert rows(read(str(tmp_path / "*.csv"))) == ([[1, 5], [2, 6]], ["a", "b"])
     (tmp_path / "2.csv").write_text("class,x\nb,2\n")
-    with pytest.raises(ReadError, match=r"2\.csv:1: the header is not that of .*: no column is named 'z'"):
+    with pytest.raises(ReadError, match=r"2\.csv:1: the header differs from that of .*: no column is named 'z'"):
         read([tmp_path / "1.csv", tmp_path / "2.csv"]).to_arrays()
 
 
@@ -435,7 +436,7 @@ def test_a_table_of_columns() -> None:
     source, _ = noted(text, missing="zero")
     found = {column.name: column for column in source.describe()}
     assert list(found) == ["id", "x", "town", "when", "class"]
-    assert found["id"].fate == "left out: it only counts the rows"
+    assert found["id"].fate == "left out: it only numbers the rows"
     assert found["x"][1:] == ("number", None, (-1.0, 5.0), 1, "1 feature")
     assert found["town"][1:] == ("word", 3, None, 1, "3 features, 1 for each word")
     assert found["when"][1:5] == ("date", None, (18262.0, 18264.0), 0)
@@ -447,7 +448,7 @@ def test_a_layout_that_is_damaged() -> None:
     for name, wrong in [("kinds", ["number", "verb"]), ("hash_bits", 99), ("names", ["x"]), ("hash_bits", "many"),
                         ("level_columns", [7]), ("level_words", 3)]:  # fmt: skip
         damaged = {**state, "level_columns": np.array([1]), "level_words": ["Ulm"], name: wrong}
-        with pytest.raises(ValueError, match="the columns that the model has learned from are damaged"):
+        with pytest.raises(ValueError, match="the model's record of its columns is damaged"):
             Layout.from_state(damaged)
     del state["names"]
     with pytest.raises(ValueError, match="damaged"):
@@ -512,7 +513,7 @@ def test_any_cells_in_any_encoding(
 def test_an_index_that_asks_for_too_many_features(tmp_path: Path) -> None:
     path = tmp_path / "t.svm"
     path.write_text("1 268435456:1\n-1 1:1\n")
-    with pytest.raises(ReadError, match=r"t\.svm:1: the index of '268435456:1' asks for very many features \(max_feat"):
+    with pytest.raises(ReadError, match=r"t\.svm:1: the index of '268435456:1' asks for too many features \(max_feat"):
         read(path).to_arrays()
     assert read(path, max_features=2**29).to_arrays()[0].shape == (2, 2**28)
     assert read(path, n_features=2**28).to_arrays()[0].shape == (2, 2**28)

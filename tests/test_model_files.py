@@ -266,7 +266,7 @@ def test_replacing_follows_links_keeps_permissions_and_writes_to_pipes(tmp_path)
         file.write(b"gone")
     with pytest.raises(IsADirectoryError), replacing(tmp_path):
         pass
-    with pytest.raises(FileNotFoundError, match="no folder"), replacing(tmp_path / "not" / "there"):
+    with pytest.raises(FileNotFoundError, match="no such folder"), replacing(tmp_path / "not" / "there"):
         pass
 
 
@@ -306,7 +306,7 @@ def test_files_that_are_no_models(tmp_path, honest):
     for content in (b"", b"\0", b"solver_type L2R_LR\n", b"\x80\x04\x95cos\nsystem\n", honest[:-1], honest + b"x"):
         refused(tmp_path, content, "not a linsep model")
     refused(tmp_path, (2**63).to_bytes(8, "little") + honest[8:], "not a linsep model")
-    refused(tmp_path, to_bytes({"coef_": np.zeros(3)}), "not one of linsep")
+    refused(tmp_path, to_bytes({"coef_": np.zeros(3)}), "not written by linsep")
     refused(tmp_path, struct.pack("<Q", 9 << 20) + b"{" + b" " * (9 << 20), "header takes")
     with pytest.raises(FileNotFoundError):
         load(tmp_path / "nowhere")

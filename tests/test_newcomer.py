@@ -64,10 +64,10 @@ def test_a_model_reads_other_files_as_it_read_its_own(run):
     ("fit folder", "folder: is a folder, not a file"),
     ("verify m.linsep a.csv", "m.linsep: this is not a valid proof"),
     ("verify a.csv a.csv", "a.csv: this is not a valid proof"),
-    ("separate a.csv --proof nowhere/p.json", "nowhere/p.json: there is no folder nowhere"),
-    ("report a.csv --out nowhere/r.html", "nowhere/r.html: there is no folder nowhere"),
-    ("generate nowhere/g.csv", "nowhere/g.csv: there is no folder nowhere"),
-    ("convert m.linsep nowhere/m.onnx", "nowhere/m.onnx: there is no folder nowhere"),
+    ("separate a.csv --proof nowhere/p.json", "nowhere/p.json: no such folder: nowhere"),
+    ("report a.csv --out nowhere/r.html", "nowhere/r.html: no such folder: nowhere"),
+    ("generate nowhere/g.csv", "nowhere/g.csv: no such folder: nowhere"),
+    ("convert m.linsep nowhere/m.onnx", "nowhere/m.onnx: no such folder: nowhere"),
     ("show m.linsep a.csv --out a.csv", "a.csv: is a file, not a folder"),
     ("separate a.csv --time-limit -1", "--time-limit"),
     ("fit a.csv --class-weight maybe=2", "'maybe', which is not among the classes 'no', 'yes'"),
@@ -133,7 +133,7 @@ def test_an_interrupted_run_says_how_to_go_on(run, monkeypatch):
     monkeypatch.setattr("linsep.models.from_files.fit_source", interrupted)
     Path("a.csv").write_text("x,class\n1,yes\n-1,no\n")
     assert run("fit", "a.csv") == (130, "", "linsep: interrupted\n")
-    said = "linsep: interrupted; the same command with --resume goes on\n"
+    said = "linsep: interrupted; run the same command with --resume to continue\n"
     assert run("fit", "a.csv", "--checkpoint", "c") == (130, "", said)
 
 

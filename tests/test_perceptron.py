@@ -578,7 +578,7 @@ def test_bad_values_are_named_with_their_place():
 @pytest.mark.parametrize(
     ("X", "y", "message"),
     [
-        ([[1.0], [2.0]], [1, 1], "there is one class only, 1: nothing to separate"),
+        ([[1.0], [2.0]], [1, 1], "there is only one class, 1: nothing to separate"),
         ([[1.0, 2.0], [3.0]], [0, 1], "row 1 of X has 1 values, row 0 has 2"),
         ([["1", "2"], ["3", "a"]], [0, 1], "not a number: 'a' at row 1, column 1"),
         (np.empty((0, 3)), [], "0 sample"),

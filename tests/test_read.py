@@ -404,7 +404,7 @@ def test_later_blocks_may_hold_other_numbers() -> None:
     assert error(text + "1,\n") == "input:100004, column 'b': a missing label (missing='drop' allows it)"
     assert (
         error(text.encode() + b"\xff,1\n")
-        == "input:100004: the text is not UTF-8: say what it is with encoding='latin-1'"
+        == "input:100004: the text is not UTF-8: give its encoding, such as encoding='latin-1'"
     )
     assert error(text + '1,"1\n2,2\n') == "input:100004: a quote is opened but never closed"
 
@@ -509,7 +509,7 @@ def test_nothing_to_read() -> None:
 def test_headers_of_several_files_must_agree(tmp_path: Path) -> None:
     for name, text in {"1": "a,y\n1,0\n", "2": "b,y\n2,1\n", "3": ""}.items():
         (tmp_path / f"{name}.csv").write_text(text)
-    with pytest.raises(ReadError, match=r"2\.csv:1: the header is not that of .*1\.csv"):
+    with pytest.raises(ReadError, match=r"2\.csv:1: the header differs from that of .*1\.csv"):
         read([tmp_path / "1.csv", tmp_path / "2.csv"]).to_arrays()
     with pytest.raises(ReadError, match=r"3\.csv: is empty"):
         read([tmp_path / "1.csv", tmp_path / "3.csv"]).to_arrays()
@@ -625,7 +625,7 @@ def test_archives_that_do_not_fit_together(tmp_path: Path) -> None:
         with pytest.raises(ReadError, match=what):
             read(path).to_arrays()
     np.savez(path, a=[1])
-    with pytest.raises(ReadError, match="arrays X and y are wanted"):
+    with pytest.raises(ReadError, match="expected arrays X and y"):
         read(path)
     np.savez(path, X=np.zeros((2, 2)))
     with pytest.raises(ReadError, match="has no labels"):

@@ -86,7 +86,7 @@ def test_the_width_of_the_index_space_does_not_matter(width, levels, classes):
         found = search.certify(Case(left.data), left, Clock())
         assert found.kind == want.kind
         if found.separator is not None:
-            with pytest.raises(MemoryError, match="of the columns have a say"):
+            with pytest.raises(MemoryError, match="of the columns matter"):
                 separate(wide, y)
         else:
             assert separate(wide, y).kind == "overlap"

@@ -261,7 +261,7 @@ def test_frames_bring_their_names():
 
 
 def test_bad_input_is_said():
-    with pytest.raises(ValueError, match="one class only"):
+    with pytest.raises(ValueError, match="only one class"):
         report([[1.0], [2.0]], [1, 1])
     with pytest.raises(ValueError, match="test_size"):
         report(*toy(), test_size=1.5)

@@ -1,8 +1,11 @@
-"""Every verdict is proved, the proof checked by fractions alone, and the verdict what an exact programme says."""
+"""Every verdict is proved, the proof checked by fractions alone, and the verdict what an exact program says."""
 
 import itertools
 import json
+import os
 import re
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -46,7 +49,7 @@ def from_signed(Z):
 
 
 # ---------------------------------------------------------------------------------------------------------------
-# Against an exact linear programme
+# Against an exact linear program
 
 
 @st.composite
@@ -64,7 +67,7 @@ def small_problems(draw):
 @example(([[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1], True))
 @example(([[0], [0]], [0, 1], False))
 @settings(deadline=None, max_examples=150)
-def test_verdict_is_that_of_an_exact_programme(problem):
+def test_verdict_is_that_of_an_exact_program(problem):
     X, y, offset = problem
     verdict = decide(X, y, fit_intercept=offset)
     assert verdict.kind == kind(inequalities(X, y, verdict.classes, offset))
@@ -331,6 +334,50 @@ def test_real_data_of_many_classes():
     assert decide(*load_iris(return_X_y=True)).kind == "quasi"
 
 
+def test_classes_that_only_all_weights_together_tell_apart():
+    """Classes in the middle are beyond no plane; the teacher's weights separate them, and one row more leaves none."""
+    rng = np.random.default_rng(0)
+    X = np.round(rng.normal(size=(900, 6)) * 64) / 64
+    scores = X @ rng.normal(size=(20, 6)).T + rng.normal(size=20)
+    least = np.sort(scores, axis=1)
+    X, y = X[least[:, -1] > least[:, -2] + 0.05], scores.argmax(axis=1)[least[:, -1] > least[:, -2] + 0.05]
+    classes, counts = np.unique(y, return_counts=True)
+    assert len(classes) > 15
+    assert not all(separate(X, y == c).kind == "separable" for c in classes)
+    assert decide_all(X, y) == "separable"
+    few, many = classes[counts.argmin()], classes[counts.argmax()]
+    between = X[y == many][:2].mean(axis=0)  # in the hull of a class that it is not of
+    assert decide_all(np.vstack((X, between)), np.append(y, few)) == "overlap"
+
+
+def decide_all(X, y):
+    """Return the kind of a verdict that both checks confirm."""
+    verdict = separate(X, y)
+    assert verify(verdict, X, y)
+    assert verify(verdict, X, y, plain=True)
+    return verdict.kind
+
+
+LIBRARIES = """
+import numpy
+from threadpoolctl import threadpool_info
+from linsep.data.threads import quiet_algebra, scipy_linalg
+def threads():
+    return sorted(library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas")
+with quiet_algebra():
+    before = threads()
+    scipy_linalg()
+    print(before, threads())
+print(threads())
+"""
+
+
+def test_libraries_that_are_loaded_late_are_quiet_too():
+    env = os.environ | {"OPENBLAS_NUM_THREADS": "2"}
+    done = subprocess.run([sys.executable, "-c", LIBRARIES], env=env, capture_output=True, text=True, check=True)
+    assert done.stdout.split("\n")[:2] == ["[1] [1, 1]", "[2, 2]"]
+
+
 def test_rounding_flips_verdicts():
     X, y = load_breast_cancer(return_X_y=True)
     assert [decide(np.round(X, digits), y).kind for digits in (0, 1, 2, 3)] == ["quasi", "quasi", "overlap", "overlap"]
@@ -404,7 +451,7 @@ def test_exact_nearest_point():
 
 
 def test_bad_input():
-    with pytest.raises(ValueError, match="one class only"):
+    with pytest.raises(ValueError, match="only one class"):
         separate([[1.0], [2.0]], [1, 1])
     with pytest.raises(ValueError, match="0 sample"):
         separate(np.empty((0, 2)), [])

@@ -60,8 +60,8 @@ def test_same_seed_same_data():
         ({"flip": 1.5}, "flip must be between 0 and 1"),
         ({"radius": 0.0}, "radius must be positive"),
         ({"margin": -0.1}, "margin must be 0 or more"),
-        ({"margin": 1.0}, "no point fits"),
-        ({"offset": 0.95}, "no point fits"),
+        ({"margin": 1.0}, "no point can lie"),
+        ({"offset": 0.95}, "no point can lie"),
     ],
 )
 def test_impossible_wishes_are_refused(arguments, message):

@@ -1,8 +1,8 @@
-"""Linear separation and the perceptron: learn a plane, bound the mistakes, prove the verdict.
+"""Decides whether a plane separates labeled rows, proves the verdict, and trains perceptrons with bounded mistakes.
 
-Data flow one way: ``data`` (bytes to rows), ``learn`` (rows to weights), ``prove`` (rows to certificates), ``models``
-(the scikit-learn face), then ``figures``, ``pages``, ``cluster`` and ``cli``. Public names are loaded when they are
-first used: importing the package costs nothing.
+Data flows one way: ``data`` (bytes to rows), ``learn`` (rows to weights), ``prove`` (rows to certificates), ``models``
+(scikit-learn classifiers), then ``figures``, ``pages``, ``cluster`` and ``cli``. Public names load on first use, so
+importing the package is fast.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``python -m linsep`` is the command ``linsep``."""
+"""Runs the command line as ``python -m linsep``."""
 
 from linsep.cli import main
 

@@ -1,4 +1,4 @@
-"""One clock for every long job: a deadline, a way to cancel, and progress.
+"""The clock of every long job: its deadline, cancellation and progress.
 
 A loop that can take long calls ``clock.check()``; before a step that cannot be interrupted it says how long the step
 will take, and the clock refuses a step that would end too late.

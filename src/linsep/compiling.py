@@ -1,4 +1,4 @@
-"""Compiled functions, kept on disk between processes wherever that can be done.
+"""Compiles functions with Numba and keeps the machine code on disk where it can.
 
 Numba keeps compiled code beside the source, or else in the user's cache folder. Where it can write to neither, or the
 disk is full, the code is compiled in every process, and one note says so.
@@ -6,13 +6,15 @@ disk is full, the code is compiled in every process, and one note says so.
 
 from __future__ import annotations
 
+import io
+import pickle
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 from numba import njit
-from numba.core import event
-from numba.core.caching import FunctionCache, InTreeCacheLocator, UserProvidedCacheLocator
+from numba.core import environment, event
+from numba.core.caching import FunctionCache, IndexDataCacheFile, InTreeCacheLocator, UserProvidedCacheLocator
 from numba.core.runtime.nrt import rtsys
 
 _watch = event.TimingListener()
@@ -28,12 +30,12 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Return a decorator: Numba's ``njit`` without the interpreter's lock, cached on disk where possible."""
 
     def decorate(function: Callable[..., Any]) -> Any:
-        dispatcher = njit(nogil=True, **options)(function)
+        dispatcher = njit(nogil=True, no_cfunc_wrapper=True, **options)(function)
         if hasattr(dispatcher, "_cache"):  # not with the compiler off
             try:
                 dispatcher._cache = _Cache(function)
             except RuntimeError:  # no folder can be written
-                dispatcher._cache.save_overload = lambda *_: _note("no folder for it can be written")
+                dispatcher._cache.save_overload = lambda *_: _note("no folder for it is writable")
         return dispatcher
 
     return decorate
@@ -50,7 +52,7 @@ class _Cache(FunctionCache):
             _note(f"{self.cache_path}: {error.strerror or error}")
             return
         if not isinstance(self._impl.locator, InTreeCacheLocator | UserProvidedCacheLocator):
-            _say_once(f"compiled code is kept in {self.cache_path}: the folder of the package cannot be written")
+            _say_once(f"compiled code is kept in {self.cache_path}: the folder of the package is not writable")
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Read compiled code, if it is there.
@@ -58,14 +60,48 @@ class _Cache(FunctionCache):
         Numba would first load all that it takes to compile, which is slower than most of our commands; finished code
         needs its runtime only. What cannot be read in this way is left to Numba.
         """
+        plain = self._cache_file
         try:
             rtsys.initialize(target_context)
+            self._cache_file = _File(self.cache_path, self._impl.filename_base, plain._source_stamp)
             with self._guard_against_spurious_io_errors():
                 return self._load_overload(sig, target_context)
         except OSError:
             return None
         except Exception:
+            self._cache_file = plain
             return super().load_overload(sig, target_context)
+        finally:
+            self._cache_file = plain
+
+
+class _File(IndexDataCacheFile):
+    """A file of finished code, read without the modules from which Numba made some of its parts."""
+
+    def _load_data(self, name: str) -> Any:
+        with open(self._data_path(name), "rb") as file:
+            return _Reader(io.BytesIO(file.read())).load()
+
+
+class _Reader(pickle.Unpickler):
+    """The reader of one such file."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Return what stands under a name."""
+        if (module, name) == ("numba.core.environment", "_rebuild_env"):
+            return _environment
+        return super().find_class(module, name)
+
+
+def _environment(module: str, constants: list[Any], name: str) -> Any:
+    """Return the constants of a function; the globals of its module, which compiled code never reads, stay away."""
+    known = environment.lookup_environment(name)
+    if known is None:
+        known = environment.Environment({"__name__": module})
+        known.consts[:] = constants
+        known.env_name = name
+        environment.Environment._memo[name] = known
+    return known
 
 
 def _note(reason: str) -> None:

@@ -1,4 +1,4 @@
-"""Errors that carry data; each face, the library or the command line, words them for its users.
+"""Errors that carry data; the library and the command line word them for their users.
 
 Every error of bad input is a ``ValueError`` whose text is one line: what is wrong, where, what to do.
 """
@@ -109,7 +109,7 @@ class DataNote(_Worded, UserWarning):
     ...     warnings.simplefilter("always")
     ...     source = read(io.BytesIO(b"id,x,class\n1,5,yes\n2,3,no\n"), format="csv")
     >>> print(notes[0].message)
-    input: column 'id' is left out: it only counts the rows (keep_index=True takes it in)
+    input: column 'id' is left out: it only numbers the rows (keep_index=True keeps it)
     """
 
 
@@ -119,9 +119,9 @@ class NotSeparable(ValueError):  # noqa: N818 (what is wrong, not that something
     Attributes
     ----------
     upper : float
-        Proved: no plane separates them by a margin above this, which is zero or next to it.
+        No plane separates them by a margin above this, which is zero or almost zero.
     refutation : object or None
-        The exact proof that none separates them at all, where one has been searched for.
+        The exact proof that no plane separates them, if linsep searched for one.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The vocabulary: rows, examples, problems, weights, planes, and how a training run ended.
+"""The shared vocabulary: rows, examples, problems, weights, planes, and how a run ended.
 
 Rows are NamedTuples of arrays so that compiled code can take them as they are and pick the storage by type.
 Everything here is plain data; nothing computes more than a property.

@@ -1,4 +1,4 @@
-"""Stop reasons, verdicts and the mistake bound in words: one table for the command line, the report and the page."""
+"""The words for stop reasons, verdicts and bounds, shared by command line, report and explorer."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ STOPPED = {
     "separated": "a full pass without a mistake",
     "max_iter": "the pass budget is spent",
     "max_updates": "the update budget is spent",
-    "loss_plateau": "the loss does not go down any more",
-    "validation": "the error on held-out rows does not improve any more",
-    "not_separable": "it is proved that no plane separates the rows",
+    "loss_plateau": "the loss no longer improves",
+    "validation": "the error on held-out rows no longer improves",
+    "not_separable": "linsep proved that no plane separates the rows",
     "margin_refuted": "the number of mistakes proves that no plane has the target margin",
 }
 
@@ -25,7 +25,7 @@ def verdict_meaning(kind: str, fit_intercept: bool, multiclass: bool = False) ->
             "class higher",
             "overlap": f"whatever the {vectors}, another class scores higher on some row, or all scores are equal",
             "not-separable": f"no {vectors} score the true class of every row strictly highest",
-            "unknown": "the time limit came first",
+            "unknown": "the search ran out of time",
         }[kind]
     through = "" if fit_intercept else " through the origin"
     return {
@@ -33,7 +33,7 @@ def verdict_meaning(kind: str, fit_intercept: bool, multiclass: bool = False) ->
         "quasi": f"no plane{through} has every row strictly on its side, but one has none on the wrong side",
         "overlap": f"every plane{through} has rows on the wrong side, or all rows on it",
         "not-separable": f"no plane{through} has every row strictly on its side",
-        "unknown": "the time limit came first",
+        "unknown": "the search ran out of time",
     }[kind]
 
 
@@ -75,7 +75,7 @@ def bound_in_numbers(formula: str, *, radius: float, margin: float, limit: float
     return f"{formula} = {filled} = {limit:.{digits - 2}g}"
 
 
-INEXACT = "The bound is one on exact arithmetic: here rounding or underflow may lead to more mistakes."
+INEXACT = "The bound is for exact arithmetic: here rounding or underflow may lead to more mistakes."
 
 
 def refuted_words(rows: int, keep: str, machine: object = None) -> str:

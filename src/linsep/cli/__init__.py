@@ -1,10 +1,11 @@
 """The command line: ``linsep fit | predict | score | separate | separation | errors | verify | show | report | ...``.
 
-Nothing heavy is imported before a command needs it, so that ``linsep --help`` answers at once.
+Commands import heavy packages only when they need them, so ``linsep --help`` answers at once.
 """
 
 from __future__ import annotations
 
+import gc
 import signal
 import sys
 import threading
@@ -13,55 +14,26 @@ import warnings
 
 import typer
 
-from linsep.cli import compile as compile_command
-from linsep.cli import (
-    convert,
-    errors,
-    explore,
-    fit,
-    generate,
-    predict,
-    report,
-    score,
-    separate,
-    separation,
-    show,
-    verify,
-)
+from linsep.cli.commands import Group
 from linsep.cli.failures import failure, interrupt, leave, notice
 from linsep.errors import DataNote
 
 __all__ = ["app", "main"]
 
 _LONG = 3.0  # seconds of compiling that are worth a note
+_OBJECTS = 50_000  # new ones before garbage is collected: modules make many, and no garbage
 
 app = typer.Typer(
     name="linsep",
-    help="Linear separation and the perceptron: learn a plane from a file, use it, look at it.",
-    epilog="Exit codes: 0 done; 1 the answer is no (each command says when); 2 bad input or usage; "
-    "3 a mistake of linsep; 130 interrupted; 141 the reader of the output has closed it.",
+    cls=Group,
+    help="Decide whether a plane separates labeled rows, prove it, and train perceptrons from files.",
+    epilog="Exit codes: 0 success; 1 the answer is no (the help of each command says when); 2 bad input or usage; "
+    "3 a bug in linsep; 130 interrupted; 141 broken pipe.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
-for _command, _example in (
-    (fit.fit, "linsep fit train.csv --target species --max-iter 100 --model species.linsep"),
-    (predict.predict, "linsep predict species.linsep new.csv --score --out labels.csv"),
-    (score.score, "linsep score species.linsep test.csv --at-most 0.05"),
-    (separate.separate, "linsep separate data.csv --target species --proof proof.json"),
-    (separation.separation, 'linsep separation data.csv --formula "HG ~ NV + PI + EH"'),
-    (errors.errors, "linsep errors data.csv --target species --time-limit 10 --out clean.csv"),
-    (verify.verify, "linsep verify proof.json data.csv --target species"),
-    (show.show, "linsep show species.linsep train.csv --out figures"),
-    (report.report, "linsep report data.csv --target species --out report.html"),
-    (convert.convert, "linsep convert species.linsep species.onnx"),
-    (generate.generate, "linsep generate data.csv --n 10000 --d 20 --margin 0.05"),
-    (explore.explore, "linsep explore species.csv --target species"),
-    (compile_command.compile, "linsep compile"),
-):
-    _needs = _command not in (explore.explore, compile_command.compile)
-    app.command(epilog=f"Example: `{_example}`", no_args_is_help=_needs)(_command)
 
 
 def _print_version(asked: bool) -> None:
@@ -78,7 +50,7 @@ def _start(
         False, "--version", callback=_print_version, is_eager=True, help="Show the version and exit."
     ),
 ) -> None:
-    """Linear separation and the perceptron: learn a plane from a file, use it, look at it."""
+    """Decide whether a plane separates labeled rows, prove it, and train perceptrons from files."""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -86,6 +58,8 @@ def main(arguments: list[str] | None = None) -> None:
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, interrupt)
     alone, started = arguments is None, time.perf_counter()  # alone: the process is ours
+    if alone:
+        gc.set_threshold(_OBJECTS)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", DataNote)
@@ -96,8 +70,8 @@ def main(arguments: list[str] | None = None) -> None:
             from linsep.compiling import seconds
 
             if seconds() > _LONG:
-                notice(f"{seconds():.0f} s went into compiling, once; linsep compile does it for all commands")
+                notice(f"{seconds():.0f} s went into compiling, once; linsep compile compiles everything in advance")
     except BaseException as error:
         given = sys.argv[1:] if alone else arguments or []
         leave(*failure(error, given), alone=alone)
-    sys.exit(code if isinstance(code, int) else 0)
+    leave(code if isinstance(code, int) else 0, "", alone=alone)

@@ -1,4 +1,4 @@
-"""Options of a cluster, and what commands do there instead of here."""
+"""Options that run a command on a cluster, and the calls that do so."""
 
 from __future__ import annotations
 
@@ -29,22 +29,28 @@ class Place:
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="Work on this Dask cluster, such as tcp://host:8786; local: on processes of this machine.",
+            help="Dask cluster to run on, such as tcp://host:8786; local starts processes on this machine.",
             rich_help_panel=_PANEL,
         ),
     ] = None
     workers: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, help="Processes on this machine; one per core.", rich_help_panel=_PANEL),
+        typer.Option(
+            metavar="N", min=1, help="Number of local processes. [default: one per core]", rich_help_panel=_PANEL
+        ),
     ] = None
     shard_mb: Annotated[
         float,
-        typer.Option(metavar="MB", min=1e-6, help="Megabytes of a shard, where files are cut.", rich_help_panel=_PANEL),
+        typer.Option(
+            metavar="MB", min=1e-6, help="Size of the shards that files are split into.", rich_help_panel=_PANEL
+        ),
     ] = 64
 
     def __post_init__(self) -> None:
         if self.workers is not None and self.cluster not in (None, "local"):
-            raise typer.BadParameter("--workers is for --cluster local: an existing cluster has the workers it has")
+            raise typer.BadParameter(
+                "--workers needs --cluster local: an existing cluster sets its own number of workers"
+            )
 
     @property
     def address(self) -> str | None:

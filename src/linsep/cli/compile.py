@@ -1,4 +1,4 @@
-"""``linsep compile``: fill the cache of compiled code, so that no other command has to."""
+"""``linsep compile``: compiles all functions in advance."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from linsep.cli.screen import count, headline, meter, result
 
 @grouped
 def compile(*, screen: Screen) -> None:  # noqa: A001 - the command's name
-    """Compile what the other commands need, and keep it on disk.
+    """Compile all functions now, so that other commands start without delay.
 
-    Functions compile when they are first used, which takes some seconds, once. This command uses all of them on small
-    data, so that later commands start at once.
+    Functions otherwise compile on first use, which takes a few seconds, once. The compiled code stays on disk.
     """
     started = time.perf_counter()
     with meter("compiling", screen) as watching, warnings.catch_warnings():

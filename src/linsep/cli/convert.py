@@ -1,4 +1,4 @@
-"""``linsep convert``: a model in the format of another program."""
+"""``linsep convert``: converts a model to the format of another program."""
 
 from __future__ import annotations
 
@@ -24,16 +24,19 @@ _ENDINGS = {
 
 @grouped
 def convert(
-    model: Annotated[str, typer.Argument(metavar="IN", help="A model of linsep, or LIBLINEAR model text.")],
-    out: Annotated[str, typer.Argument(metavar="OUT", help="File to write: .linsep, .onnx, or .txt for LIBLINEAR.")],
+    model: Annotated[
+        str, typer.Argument(metavar="IN", help="Model to read: linsep's own or LIBLINEAR's; detected from the content.")
+    ],
+    out: Annotated[str, typer.Argument(metavar="OUT", help="File to write: .linsep, .onnx, or .txt (LIBLINEAR).")],
     to: Annotated[
-        Literal["linsep", "liblinear", "onnx"] | None, typer.Option(help="Format; by default what OUT ends in.")
+        Literal["linsep", "liblinear", "onnx"] | None,
+        typer.Option(help="Output format. [default: by the ending of OUT]"),
     ] = None,
-    float32: Annotated[bool, flag("--float32", "Let the ONNX graph take float32 rows.")] = False,
+    float32: Annotated[bool, flag("--float32", "Make an ONNX graph whose input is float32, not float64.")] = False,
     *,
     screen: Screen,
 ) -> None:
-    """Carry a model over to another format; what kind of file IN is shows in its content."""
+    """Convert a model between the formats of linsep, LIBLINEAR and ONNX."""
     import numpy as np
 
     from linsep.models.exchange import to_liblinear, to_onnx
@@ -41,7 +44,7 @@ def convert(
 
     kind = to or _ENDINGS.get(os.path.splitext(masked(out))[1].lower())
     if kind is None:
-        raise typer.BadParameter(f"{out} could be anything: say --to linsep, liblinear or onnx")
+        raise typer.BadParameter(f"cannot tell the format from the name {out}: give --to linsep, liblinear or onnx")
     check_place(out, model)
     fitted = open_model(model)
     if kind == "onnx":

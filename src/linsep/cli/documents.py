@@ -1,4 +1,4 @@
-"""Proofs as commands write them."""
+"""The ``--proof`` and ``--note`` options, and the proof files that commands write."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ class Document:
         typer.Option(metavar="OUT", help="Write the proof to this JSON file.", rich_help_panel=OUTPUT),
     ] = None
     note: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="A line of yours to keep in the proof.", rich_help_panel=OUTPUT)
+        str | None,
+        typer.Option(metavar="TEXT", help="Your own remark, kept in the proof file.", rich_help_panel=OUTPUT),
     ] = None
 
     def write(self, verdict: Any, X: Any, y: Any, source: Source, about: Any, options: dict[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""The figures of ``linsep show``: a model among some rows, written into a folder."""
+"""The figures of ``linsep show``."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from linsep.data.places import is_url
 class Pictures:
     """Which figures to write, and where."""
 
-    out: Annotated[str, typer.Option("--out", "-o", metavar="DIR", help="Folder for the figures.")] = "figures"
-    image: Annotated[Literal["png", "svg", "pdf"], typer.Option(help="Kind of the figures.")] = "png"
-    style: Annotated[Literal["light", "dark"], typer.Option(help="Of the figures.")] = "light"
-    animate: Annotated[bool, flag("--animate", "Write the run as run.gif, too.")] = False
+    out: Annotated[str, typer.Option("--out", "-o", metavar="DIR", help="Folder to write the figures to.")] = "figures"
+    image: Annotated[Literal["png", "svg", "pdf"], typer.Option(help="Image format of the figures.")] = "png"
+    style: Annotated[Literal["light", "dark"], typer.Option(help="Color theme of the figures.")] = "light"
+    animate: Annotated[bool, flag("--animate", "Also write the run as an animation, run.gif.")] = False
 
 
 def draw(model: Any, data: list[str], reading: ReadingAgain, screen: Screen, pictures: Pictures) -> None:
@@ -99,7 +99,7 @@ def _figures(
         margin, _ = theorem_margin(model, trail, X, y)
         if margin is None:
             raise ValueError(
-                "linsep does not search for the largest margin of this many features, and the run did not end separated"
+                "linsep does not search for a margin in this many features, and the run did not separate the rows"
             )
         return linsep.TheoremDisplay(audit_trail(model, trail, X, y, margin=margin)).plot(style=style)
 

@@ -1,4 +1,4 @@
-"""``linsep errors``: how far from separable the classes are, and which rows stand in the way."""
+"""``linsep errors``: finds the fewest errors of any plane, and the rows in the way."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import typer
 from linsep.cli.documents import Document
 from linsep.cli.inputs import check_place, open_data
 from linsep.cli.options import DECIDING, OUTPUT, Data, Planes, Reading, Screen, Values, grouped
-from linsep.cli.screen import count, facts_table, headline, meter, plain_text, result
+from linsep.cli.screen import count, facts_table, headline, meter, plain_text, result, while_reading
 from linsep.errors import DataError
 
 _SHOWN = 20  # rows of the table on the screen
 _COLUMNS = 6  # features of a row that are shown
-_ROUNDED = "the numbers have more digits than 64 bits hold: the errors are counted for the nearest doubles"
+_ROUNDED = "the numbers have more digits than 64 bits hold: linsep counts the errors for the nearest doubles"
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,16 @@ class Effort:
 
     time_limit: Annotated[
         float,
-        typer.Option(metavar="SECONDS", min=0, help="Return what is known after so long.", rich_help_panel=DECIDING),
+        typer.Option(
+            metavar="SECONDS",
+            min=0,
+            help="Stop the search after this time and print the bounds known by then.",
+            rich_help_panel=DECIDING,
+        ),
     ] = 10.0
     max_nodes: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, help="Largest number of cases to split into.", rich_help_panel=DECIDING),
+        typer.Option(metavar="N", min=1, help="Largest number of nodes in the search tree.", rich_help_panel=DECIDING),
     ] = None
     values: Values = None
 
@@ -44,20 +49,29 @@ class Files:
     out: Annotated[
         str | None,
         typer.Option(
-            "--out", "-o", metavar="OUT", help="Write the data without the wrong rows.", rich_help_panel=OUTPUT
+            "--out",
+            "-o",
+            metavar="OUT",
+            help="Write the data without the rows that the plane gets wrong.",
+            rich_help_panel=OUTPUT,
         ),
     ] = None
     relabel: Annotated[
         str | None,
         typer.Option(
             metavar="OUT",
-            help="Write the data with the wrong rows labeled as the plane has them.",
+            help="Write the data with those rows relabeled as the plane predicts.",
             rich_help_panel=OUTPUT,
         ),
     ] = None
     max_proof_mb: Annotated[
         float | None,
-        typer.Option(metavar="MB", min=0, help="Prove less where the proof would be longer.", rich_help_panel=OUTPUT),
+        typer.Option(
+            metavar="MB",
+            min=0,
+            help="Largest size of the proof; a weaker bound is proved if need be.",
+            rich_help_panel=OUTPUT,
+        ),
     ] = None
 
 
@@ -65,10 +79,10 @@ class Files:
 def errors(
     data: Data, planes: Planes, effort: Effort, files: Files, *, document: Document, screen: Screen, reading: Reading
 ) -> None:
-    """Find the plane with the fewest errors, and prove how far from the best it can be.
+    """Find the plane with the fewest errors, with proved bounds on how few are possible.
 
-    The exit code is 0 if the number of errors is proved to be the least, 0 errors included, and 1 if the bracket is
-    open when the time is up. Ctrl-C ends the search early and shows what is known.
+    The exit code is 0 if the number of errors is proved to be the smallest possible, even if it is 0, and 1 if the
+    bounds still differ when the time is up. Ctrl-C ends the search early and prints the bounds known by then.
     """
     from linsep.prove.exact.exact_text import default_values, exact_table
     from linsep.prove.exact.given_numbers import BINARY, nearest_doubles
@@ -78,7 +92,8 @@ def errors(
         check_place(path, *data)
     source = open_data(data, reading, screen)
     meant = effort.values or default_values(source)
-    X, y = exact_table(source, meant)
+    with while_reading(source, screen):
+        X, y = exact_table(source, meant)
     started = time.perf_counter()
     with meter("searching", screen) as watching:
 

@@ -1,4 +1,4 @@
-"""``linsep explore``: the page in a browser, served by this machine to itself."""
+"""``linsep explore``: serves the explorer page to a browser on this machine."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from linsep.cli.options import Reading, flag, grouped
 @grouped
 def explore(
     data: Annotated[
-        str | None, typer.Argument(metavar="DATA", help="File with points to begin with.", show_default=False)
+        str | None, typer.Argument(metavar="DATA", help="File with the points to start from.", show_default=False)
     ] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 0,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")] = 0,
     browser: Annotated[bool, flag("--browser/--no-browser", "Open the page in a browser.")] = True,
     *,
     reading: Reading,
 ) -> None:
-    """Drag points, run the perceptron step by step, and watch the proof: a page in the browser.
+    """Open a page in the browser where you drag points, run the perceptron step by step, and watch the proof.
 
-    The server listens on the loopback address alone and answers only the address it prints, which has a random part.
-    It loads nothing from elsewhere. Ctrl-C ends it.
+    The server listens on this machine only and answers only at the address it prints, which has a random part. The page
+    loads nothing from the network. Press Ctrl-C to stop the server.
     """
     try:
         from linsep.pages.explorer.server import serve
@@ -42,7 +42,7 @@ def explore(
             first,
             port=port,
             browser=browser,
-            told=lambda address: print(f"linsep explore: {address} (Ctrl-C ends it)", flush=True),
+            told=lambda address: print(f"linsep explore: {address} (press Ctrl-C to stop)", flush=True),
         )
     except KeyboardInterrupt:
         print()

@@ -1,14 +1,14 @@
-"""How a command ends when it does not end well: one line on standard error, and an exit code that tells what happened.
+"""Turns exceptions into one line on standard error and an exit code.
 
-1 is not among them: it is the answer "no" of a command that has done its work.
+Exit code 1 does not occur here: it means that a command did its work and the answer is "no".
 """
 
 from __future__ import annotations
 
+import atexit
 import os
 import shlex
 import sys
-import threading
 import traceback
 from typing import Any, NoReturn
 
@@ -42,10 +42,11 @@ def failure(error: BaseException, arguments: list[str]) -> tuple[int, str]:
         context = getattr(error, "ctx", None)
         hint = f" (see {context.command_path} --help)" if context is not None else ""
         text = error.format_message()
+        text = text.replace(": Value error, ", ": ")  # typer names its own exception
         return BAD_INPUT, text and text + hint  # without arguments there is no text: help has been shown
     if isinstance(error, _Interrupted | KeyboardInterrupt | typer.Abort):
         saved = any(each.startswith("--checkpoint") for each in arguments)
-        return INTERRUPTED, "interrupted" + ("; the same command with --resume goes on" if saved else "")
+        return INTERRUPTED, "interrupted" + ("; run the same command with --resume to continue" if saved else "")
     if isinstance(error, BrokenPipeError | ClosedPipe):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still to be flushed has no reader
         return CLOSED_PIPE, ""
@@ -54,15 +55,19 @@ def failure(error: BaseException, arguments: list[str]) -> tuple[int, str]:
     if isinstance(error, ValueError | OSError | MemoryError | ModuleNotFoundError):
         return BAD_INPUT, _words(error)
     traceback.print_exception(error)
-    return INTERNAL, f"a mistake of linsep, not of yours: {type(error).__name__}; please report the lines above"
+    return INTERNAL, f"a bug in linsep ({type(error).__name__}); please report the lines above"
 
 
 def leave(code: int, text: str, *, alone: bool) -> NoReturn:
-    """Print one line on standard error, if there is something to say, and exit."""
+    """Print one line on standard error, if there is something to say, and exit.
+
+    A process of our own ends at once. The interpreter would take its modules apart first, which is a fifth of the time
+    of a command on small data, and wait for threads, one of which may read a standard input that never ends.
+    """
     if text:
         print(f"linsep: {clean(' '.join(text.split()))}", file=sys.stderr)
-    if alone and threading.active_count() > 1:
-        # A thread waits for standard input, perhaps for ever: do not wait for it.
+    if alone:
+        atexit._run_exitfuncs()
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)

@@ -1,4 +1,4 @@
-"""``linsep fit``: from files to a model."""
+"""``linsep fit``: trains a model from files."""
 
 from __future__ import annotations
 
@@ -38,34 +38,42 @@ class Learning(Learners):
 
     fit_intercept: Annotated[bool, flag("--fit-intercept/--no-fit-intercept", "Learn an offset.", _LEARNING)] = True
     eta0: Annotated[float, typer.Option(help="Learning rate.", rich_help_panel=_LEARNING)] = 1.0
-    shuffle: Annotated[bool, flag("--shuffle/--no-shuffle", "A fresh order of rows each pass.", _LEARNING)] = True
+    shuffle: Annotated[
+        bool, flag("--shuffle/--no-shuffle", "Visit the rows in a new random order in every pass.", _LEARNING)
+    ] = True
     order: Annotated[
         Literal["first", "worst"] | None,
-        typer.Option(help="Instead of passes: always the first, or the worst, mistake.", rich_help_panel=_LEARNING),
+        typer.Option(
+            help="Instead of passes, update on the first or on the worst violated row each time.",
+            rich_help_panel=_LEARNING,
+        ),
     ] = None
     keep: Annotated[
         Literal["last", "best", "average", "vote"],
         typer.Option(
             metavar="WHICH",
-            help="What to return: last, best, average or vote.",
+            help="Weights to return: last, best (pocket), average or vote.",
             rich_help_panel=_LEARNING,
         ),
     ] = "last"
     update_margin: Annotated[
-        float, typer.Option(metavar="M", help="Update up to y·s <= M.", rich_help_panel=_LEARNING)
+        float, typer.Option(metavar="M", help="Update whenever y·s <= M.", rich_help_panel=_LEARNING)
     ] = 0.0
     multi_class: Annotated[
         Literal["argmax", "ovr"],
-        typer.Option(help="More than two classes: one machine, or one against the rest.", rich_help_panel=_LEARNING),
+        typer.Option(
+            help="With more than two classes: joint weights (argmax), or one against the rest.",
+            rich_help_panel=_LEARNING,
+        ),
     ] = "argmax"
     on_plane: Annotated[
-        int, typer.Option(metavar="-1|1", help="Side to predict on the plane.", rich_help_panel=_LEARNING)
+        int, typer.Option(metavar="-1|1", help="Prediction for a score of exactly 0.", rich_help_panel=_LEARNING)
     ] = -1
     class_weight: Annotated[
         list[str] | None,
         typer.Option(
             metavar="LABEL=WEIGHT",
-            help="Factors of the learning rate, one option per label; or balanced.",
+            help="Factor on the learning rate of a class; may be repeated; or balanced.",
             rich_help_panel=_LEARNING,
         ),
     ] = None
@@ -79,30 +87,46 @@ class Learning(Learners):
         int | None, typer.Option(metavar="UPDATES", help="Largest number of updates.", rich_help_panel=_STOPPING)
     ] = None
     tol: Annotated[
-        float | None, typer.Option(help="Stop when the loss goes down by no more.", rich_help_panel=_STOPPING)
+        float | None, typer.Option(help="Stop when the loss improves by no more than this.", rich_help_panel=_STOPPING)
     ] = None
     n_iter_no_change: Annotated[
         int,
-        typer.Option(metavar="PASSES", help="Passes without improvement that end a run.", rich_help_panel=_STOPPING),
+        typer.Option(
+            metavar="PASSES", help="How many passes without improvement end the run.", rich_help_panel=_STOPPING
+        ),
     ] = 5
-    early_stopping: Annotated[bool, flag("--early-stopping", "Stop by the error on held-out rows.", _STOPPING)] = False
+    early_stopping: Annotated[
+        bool, flag("--early-stopping", "Stop when the error on held-out rows stops improving.", _STOPPING)
+    ] = False
     validation_fraction: Annotated[
-        float, typer.Option(metavar="SHARE", help="Share of rows to hold out.", rich_help_panel=_STOPPING)
+        float,
+        typer.Option(
+            metavar="SHARE", help="Share of rows to hold out for --early-stopping.", rich_help_panel=_STOPPING
+        ),
     ] = 0.1
     target_margin: Annotated[
         float | None,
-        typer.Option(metavar="MARGIN", help="Stop when no plane can have this margin.", rich_help_panel=_STOPPING),
+        typer.Option(
+            metavar="MARGIN",
+            help="Stop when the number of mistakes proves that no plane has this margin.",
+            rich_help_panel=_STOPPING,
+        ),
     ] = None
     prove: Annotated[
-        bool, flag("--prove/--no-prove", "Stop when it is proved that no plane separates the rows.", _STOPPING)
+        bool,
+        flag(
+            "--prove/--no-prove",
+            "Look for a proof that no plane separates the rows, and stop when there is one.",
+            _STOPPING,
+        ),
     ] = True
 
     scale: Annotated[
         Literal["none", "unit", "standard"],
         typer.Option(
             metavar="HOW",
-            help="none; unit: learn from rows divided by R; standard: from columns of mean 0 and deviation 1. The "
-            "weights are returned in the units of the file.",
+            help="Scale rows before learning: none, unit (divide by R, the longest row) or standard (columns of mean 0 "
+            "and deviation 1). The model's weights are in the units of the file.",
             rich_help_panel=_LEARNING,
         ),
     ] = "none"
@@ -124,19 +148,19 @@ class Learned:
     """The model to write, and which label is its +1."""
 
     model: Annotated[
-        str, typer.Option("--model", "-m", metavar="OUT", help="File for the model.", rich_help_panel=OUTPUT)
+        str, typer.Option("--model", "-m", metavar="OUT", help="File to write the model to.", rich_help_panel=OUTPUT)
     ] = "model.linsep"
-    invert: Annotated[bool, flag("--invert", "Keep the names of hashed features.", OUTPUT)] = False
+    invert: Annotated[bool, flag("--invert", "Store the names of hashed features in the model.", OUTPUT)] = False
     proof: Annotated[
         str | None,
-        typer.Option(metavar="OUT", help="File for the proof that no plane separates.", rich_help_panel=OUTPUT),
+        typer.Option(metavar="OUT", help="Write the proof that no plane separates the rows.", rich_help_panel=OUTPUT),
     ] = None
     positive: Annotated[
-        str | None, typer.Option(metavar="LABEL", help="The label to learn as +1.", rich_help_panel=READING)
+        str | None, typer.Option(metavar="LABEL", help="Label to treat as +1.", rich_help_panel=READING)
     ] = None
-    coef: Annotated[bool, flag("--coef", "Tell the weights and offsets, w and b.", OUTPUT)] = False
+    coef: Annotated[bool, flag("--coef", "Print the weights w and offsets b.", OUTPUT)] = False
     trace: Annotated[
-        bool, flag("--trace", "Tell the rows of the mistakes in order, α, and the bound of the theorem.", OUTPUT)
+        bool, flag("--trace", "Print the row of each mistake in order, the counts α, and the theorem's bound.", OUTPUT)
     ] = False
 
 
@@ -146,16 +170,17 @@ class Saving:
 
     checkpoint: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Write there what it takes to go on.", rich_help_panel=_CHECKPOINTS),
+        typer.Option(metavar="FILE", help="File to save progress to, for --resume.", rich_help_panel=_CHECKPOINTS),
     ] = None
     every: Annotated[
-        str, typer.Option(metavar="TIME", help="How often, such as 30s or 5m.", rich_help_panel=_CHECKPOINTS)
+        str,
+        typer.Option(metavar="TIME", help="Time between checkpoints, such as 30s or 5m.", rich_help_panel=_CHECKPOINTS),
     ] = "30s"
-    resume: Annotated[bool, flag("--resume", "Go on from the checkpoint.", _CHECKPOINTS)] = False
+    resume: Annotated[bool, flag("--resume", "Continue from the checkpoint, if there is one.", _CHECKPOINTS)] = False
 
     def __post_init__(self) -> None:
         if self.resume and self.checkpoint is None:
-            raise typer.BadParameter("--resume goes on from a checkpoint: name its file with --checkpoint")
+            raise typer.BadParameter("--resume needs --checkpoint FILE, the checkpoint to continue from")
 
 
 @grouped
@@ -171,10 +196,9 @@ def fit(
 ) -> None:
     """Learn a plane from files with the perceptron, and save the model.
 
-    Numbers are taken as they are, words are hashed. The files may be larger than memory. The run ends with a full pass
-    without a mistake, or for the reason it reports; the exit code is 0 whether or not the rows turned out to be
-    separated. After an interruption the same command with --resume ends with the bits of a run that was never
-    interrupted.
+    The files may be larger than memory. The run ends after a full pass without a mistake, or for another reason that
+    the report names; the exit code is 0 either way. With --checkpoint, an interrupted run can continue: the same
+    command with --resume gives exactly the model of a run without interruption.
     """
     from linsep.models.files import save
 
@@ -194,7 +218,7 @@ def fit(
             (place.fit if place else _stream)(learner, source, watching, resume=saving.resume, **how)
         elif place or positive is not None or scale != "none" or saving.checkpoint is not None:
             beside = "--positive, --scale, --checkpoint, --cluster or --workers"
-            raise typer.BadParameter(f"{learning.in_memory} does not go with {beside}")
+            raise typer.BadParameter(f"{learning.in_memory} cannot be combined with {beside}")
         else:
             about["rows"] = _hold(learner, source, given)
         about["seconds"] = watching.seconds
@@ -205,7 +229,7 @@ def fit(
     about["proof"] = learned.proof
     facts = _facts(learner, source, about) | trace_facts(learner, learned.coef, learned.trace)
     if learned.trace:
-        facts["bound"] = _bound(learner, source, learning)
+        facts |= _bound(learner, source, learning)
     result(facts, screen, lambda console: _display(console, learner, source, facts))
 
 
@@ -256,12 +280,12 @@ def _display(console: Any, learner: Any, source: Source, facts: dict[str, Any]) 
     lines |= mixing_lines(learner) | trace_lines(facts)
     lines["proof"] = proof_line(facts)
     if facts["scale"] != "none":
-        lines["scale"] = f"{facts['scale']} in training; weights, margin and R are in the units of the file"
+        lines["scale"] = f"{facts['scale']} during training; weights, margin and R are in the units of the file"
     files = source.files
     names = ", ".join(file.name for file in files) if len(files) <= 8 else f"{len(files):,} files"
     console.print(headline(facts["model"], f" learned from {names}"))
     console.print(facts_table({name: line for name, line in lines.items() if line}))
-    for line in [] if wrong is None else _advice(reason, wrong, learner):
+    for line in [] if wrong is None else _advice(reason, wrong, facts["scale"], learner):
         console.print(line)
 
 
@@ -308,17 +332,22 @@ def _stream(learner: Any, source: Source, watching: Meter, **how: Any) -> None:
     fit_source(learner, source, watch=watch, outlook=outlook, **how)
 
 
-def _bound(learner: Any, source: Source, learning: Learning) -> int | float | None:
-    """Return how many mistakes the theorem allows, if the rows are separated and can be read again."""
+def _bound(learner: Any, source: Source, learning: Learning) -> dict[str, Any]:
+    """Return how many mistakes the theorem allows, and how, if the rows are separated and can be read again."""
     others = (learning.initial, learning.sample_weight, learner.class_weight)
     plain = learning.learner == "perceptron" and others == (None,) * 3 and learning.scale == "none"
     together = len(learner.classes_) == 2 or learning.multi_class == "argmax"
     if not (plain and together and learner.stop_reason_ == "separated" and source.files[0].name != "-"):
-        return None
+        return {"bound": None, "bound_formula": None}
     from linsep.prove.bounds.mistake_bounds import mistake_bound
+    from linsep.wording import bound_in_numbers
 
     own = {"fit_intercept": learner.fit_intercept, "eta0": learner.eta0, "update_margin": learner.update_margin}
-    return mistake_bound(*source.to_arrays(), **own).mistakes
+    found = mistake_bound(*source.to_arrays(), **own)
+    numbers = bound_in_numbers(found.formula, radius=found.radius, margin=found.margin.lower, limit=found.upper)
+    points = " of the points (x, 1)" if learner.fit_intercept else ""
+    formula = f"{found.formula if learner.update_margin else numbers}, γ the largest margin{points}"
+    return {"bound": found.mistakes, "bound_formula": formula}
 
 
 def _hold(learner: Any, source: Source, given: dict[str, Any]) -> int:
@@ -345,26 +374,25 @@ def _seconds(text: str) -> float:
     return seconds
 
 
-def _advice(reason: str, wrong: int, learner: Any) -> list[str]:
+def _advice(reason: str, wrong: int, scale: str, learner: Any) -> list[str]:
     """Say what to try next when the rows are not separated."""
     if reason == "separated" or (wrong == 0 and reason != "margin_refuted"):
         return []
     if reason == "margin_refuted":
-        return [
-            f"No plane keeps a margin of {learner.target_margin:g} from these rows: that is proved by the mistakes."
-        ]
+        return [f"The number of mistakes proves that no plane has a margin of {learner.target_margin:g} on these rows."]
     if reason == "not_separable":
         return [said_of_proof(learner)]
     if reason in ("max_iter", "max_updates"):
         option = "--" + reason.replace("_", "-")
+        scale = "" if scale == "standard" else " or --scale standard"
         return [
-            f"Not separated yet. If some plane separates the rows, a larger {option} or --scale standard will find "
-            "one. If none does, no number of passes will: --early-stopping or --tol stops sooner. "
-            "linsep separate tells which, with a proof."
+            "Not separated yet. linsep separate tells you whether a plane exists, with a proof. If one does, --learner "
+            f"max-margin finds it; you can also try a larger {option}{scale}. If none does, --early-stopping or --tol "
+            "stops sooner."
         ]
     return [
-        f"Not separated: the run ended early. Without --{_ENDED_BY[reason]} it would go on. "
-        "linsep separate tells whether a plane exists, with a proof."
+        f"Not separated: --{_ENDED_BY[reason]} ended the run early. linsep separate tells you whether a plane exists, "
+        "with a proof."
     ]
 
 

@@ -1,4 +1,4 @@
-"""``linsep generate``: data with a known plane, in any format and of any size."""
+"""``linsep generate``: writes random data with a known plane, in any format and size."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class Size:
 class Hidden:
     """The plane that labels the points, and how the points lie around it."""
 
-    margin: Annotated[float, typer.Option(help="Every point is at least this far from the plane.")] = 0.1
-    radius: Annotated[float, typer.Option(help="No point is farther than this from the origin.")] = 1.0
-    offset: Annotated[
-        str | None, typer.Option(metavar="NUMBER|random", help="Offset of the plane; by default it has none.")
-    ] = None
-    flip: Annotated[float, typer.Option(help="Share of the labels to turn round.")] = 0.0
+    margin: Annotated[float, typer.Option(help="Smallest distance of any point from the plane.")] = 0.1
+    radius: Annotated[float, typer.Option(help="Largest distance of any point from the origin.")] = 1.0
+    offset: Annotated[str | None, typer.Option(metavar="NUMBER|random", help="Offset of the plane. [default: 0]")] = (
+        None
+    )
+    flip: Annotated[float, typer.Option(help="Share of the labels to flip.")] = 0.0
     random_state: Annotated[int, typer.Option(metavar="SEED", min=0, help="Random seed.")] = 0
 
 
@@ -40,16 +40,15 @@ def generate(
     hidden: Hidden,
     format: Annotated[  # noqa: A002 - the word that users know
         Literal["csv", "tsv", "parquet", "arrow", "libsvm", "npy", "npz"] | None,
-        typer.Option(help="By default what OUT ends in."),
+        typer.Option(help="Output format. [default: by the ending of OUT]"),
     ] = None,
     *,
     screen: Screen,
 ) -> None:
-    """Draw points labeled -1 and +1 by a hidden plane, and write them to a file.
+    """Write a file of random points, labeled -1 and +1 by a hidden plane.
 
-    The format is that of the name: .csv, .tsv, .parquet, .arrow, .svm, .npy, .npz; the text ones also with .gz or .zst.
-    The label is the last column, named y; the features are x1, x2 and so on. Rows are drawn some at a time, so the file
-    may be larger than memory.
+    The ending of OUT sets the format: .csv, .tsv, .parquet, .arrow, .svm, .npy or .npz; text also with .gz or .zst. The
+    features are named x1, x2 and so on; the label y is the last column. The file may be larger than memory.
     """
     from linsep.data import writing
     from linsep.data.teaching import lessons
@@ -102,7 +101,7 @@ def _lines(facts: dict[str, Any]) -> dict[str, str]:
         "margin": f"{facts['margin']:g}, radius {facts['radius']:g}",
     }
     if facts["mistake_bound"]:
-        lines["bound"] = f"(R/γ)² = {facts['mistake_bound']:.6g} mistakes of the perceptron without offset, at most"
+        lines["bound"] = f"(R/γ)² = {facts['mistake_bound']:.6g} mistakes at most, for a perceptron without offset"
     return lines
 
 

@@ -1,4 +1,4 @@
-"""Files as commands take them, and what a model remembers of the data that it learned from."""
+"""Opens data and model files for the commands, and checks output paths."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def check_place(path: str | None, *inputs: str) -> None:
         return
     if is_url(path):
         if path in inputs:
-            raise ValueError(f"{masked(path)}: is read by this command; name another file for the output")
+            raise ValueError(f"{masked(path)}: this command reads that file; write the output to another one")
         place = elsewhere(path)
         assert place is not None
         place.check_writable()
@@ -31,10 +31,10 @@ def check_place(path: str | None, *inputs: str) -> None:
     for pattern in inputs:
         for name in glob.glob(pattern) or [pattern]:
             if os.path.exists(path) and os.path.exists(name) and os.path.samefile(path, name):
-                raise ValueError(f"{path}: is read by this command; name another file for the output")
+                raise ValueError(f"{path}: this command reads that file; write the output to another one")
     folder = os.path.dirname(os.path.realpath(path))
     if not os.path.isdir(folder):
-        raise ValueError(f"{path}: there is no folder {os.path.dirname(path)}")
+        raise ValueError(f"{path}: no such folder: {os.path.dirname(path)}")
     if os.path.isdir(path):
         raise ValueError(f"{path}: is a folder, not a file")
     if os.path.exists(path) and not os.path.isfile(path):
@@ -66,7 +66,7 @@ def explain(source: Source, screen: Screen) -> None:
         for name, kind, levels, span, gaps, fate in columns:
             size = f"{levels:,}" if levels is not None else f"{span[0]:.6g} to {span[1]:.6g}" if span else ""
             table.add_row(*(plain_text(cell) for cell in (name, kind, size, f"{gaps:,}" if gaps else "", fate)))
-        console.print(table if columns else f"{source.files[0].name}: no table, all columns are numbers")
+        console.print(table if columns else f"{source.files[0].name}: no named columns; all of them are numbers")
 
     result(facts, screen, show)
 

@@ -1,4 +1,4 @@
-"""The learners that ``linsep fit`` knows, what each can be told, and what it may start from."""
+"""The learners of ``linsep fit``: their options, first weights, and traces."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import typer
 from linsep.cli.inputs import open_model
 from linsep.cli.options import Planes, Reading
 
-LEARNING, OWN = "Learning", "Of some learners"
+LEARNING, OWN = "Learning", "Options of single learners"
 
 _KINDS = {
     "perceptron": ("linsep.models.perceptron", "Perceptron"),
@@ -42,7 +42,7 @@ class Learners(Planes):
         Literal["perceptron", "passive-aggressive", "kernel", "max-margin", "fewest-errors"],
         typer.Option(
             metavar="WHICH",
-            help="perceptron, passive-aggressive, kernel, max-margin or fewest-errors; the last three hold all rows in "
+            help="perceptron, passive-aggressive, kernel, max-margin or fewest-errors. The last three need all rows in "
             "memory.",
             rich_help_panel=LEARNING,
         ),
@@ -51,36 +51,43 @@ class Learners(Planes):
         str | None,
         typer.Option(
             metavar="FILE",
-            help='Start from these weights: a model of the same features and classes, or JSON, {"coef": [...], '
-            '"intercept": [...]}.',
+            help='File with the first weights: a model of the same features and classes, or JSON such as {"coef": '
+            '[...], "intercept": [...]}.',
             rich_help_panel=LEARNING,
         ),
     ] = None
     sample_weight: Annotated[
         str | None,
         typer.Option(
-            metavar="COLUMN", help="Column of weights, which is no feature; in memory.", rich_help_panel=LEARNING
+            metavar="COLUMN",
+            help="Column with row weights, not a feature. Needs all rows in memory.",
+            rich_help_panel=LEARNING,
         ),
     ] = None
     mistake: Annotated[
         Literal["violation", "prediction"],
         _own("perceptron: update unless y·s > 0 (violation), or only if the predicted label is wrong (prediction)."),
     ] = "violation"
-    variant: Annotated[Literal["pa", "pa1", "pa2"] | None, _own("passive-aggressive: how far to move.")] = None
-    C: Annotated[float | None, _own("passive-aggressive: aggressiveness.", "--C")] = None
-    kernel: Annotated[Literal["rbf", "poly", "linear"] | None, _own("kernel: which one.")] = None
-    degree: Annotated[int | None, _own("kernel: degree of the polynomial.")] = None
-    gamma: Annotated[float | None, _own("kernel: factor of products or distances.")] = None
-    coef0: Annotated[float | None, _own("kernel: constant of the polynomial.")] = None
-    budget: Annotated[int | None, _own("kernel: most rows to remember.", metavar="ROWS")] = None
-    gap: Annotated[float | None, _own("max-margin: how close the bounds are to be, relatively.")] = None
+    variant: Annotated[
+        Literal["pa", "pa1", "pa2"] | None, _own("passive-aggressive: update rule; pa1 and pa2 limit the step by C.")
+    ] = None
+    C: Annotated[float | None, _own("passive-aggressive: aggressiveness, the limit on the step.", "--C")] = None
+    kernel: Annotated[Literal["rbf", "poly", "linear"] | None, _own("kernel: kernel function.")] = None
+    degree: Annotated[int | None, _own("kernel: degree of poly.")] = None
+    gamma: Annotated[float | None, _own("kernel: scale of rbf and poly.")] = None
+    coef0: Annotated[float | None, _own("kernel: constant term of poly.")] = None
+    budget: Annotated[int | None, _own("kernel: largest number of rows to keep.", metavar="ROWS")] = None
+    gap: Annotated[float | None, _own("max-margin: relative gap between the bounds at which to stop.")] = None
     on_overlap: Annotated[
-        Literal["raise", "drop"] | None, _own("max-margin: refuse rows that no plane separates, or drop the fewest.")
+        Literal["raise", "drop"] | None,
+        _own("max-margin: if no plane separates the rows, raise an error or drop the fewest."),
     ] = None
     time_limit: Annotated[
-        float | None, _own("max-margin, fewest-errors: seconds for the search.", metavar="SECONDS")
+        float | None, _own("max-margin, fewest-errors: time limit of the search.", metavar="SECONDS")
     ] = None
-    max_nodes: Annotated[int | None, _own("fewest-errors: most cases to look at.", metavar="N")] = None
+    max_nodes: Annotated[
+        int | None, _own("fewest-errors: largest number of nodes in the search tree.", metavar="N")
+    ] = None
 
     def made(self, **changed: Any) -> Any:
         """Return the model that is asked for; refuse options that it does not have."""
@@ -104,14 +111,14 @@ class Learners(Planes):
 def start_from(learner: Any, path: str) -> dict[str, Any]:
     """Have a learner go on from a model; return weights that a JSON file has, as ``fit`` takes them."""
     if not hasattr(learner, "warm_start"):
-        raise typer.BadParameter("--initial is for --learner perceptron or passive-aggressive")
+        raise typer.BadParameter("--initial needs --learner perceptron or passive-aggressive")
     with open(path, "rb") as file:
         text = file.read(_LARGEST) if os.path.getsize(path) < _LARGEST else b""
     if text.lstrip()[:1] == b"{":
         return _weights(path, text)
     model = open_model(path)
     if not hasattr(model, "_last_weights"):
-        raise ValueError(f"{path}: a {type(model).__name__} has no weights to go on from")
+        raise ValueError(f"{path}: a {type(model).__name__} has no weights to start from")
     learner.coef_, learner.intercept_ = model._last_weights()
     learner.classes_, learner.n_features_in_, learner.warm_start = model.classes_, model.n_features_in_, True
     if hasattr(model, "reading_"):
@@ -125,7 +132,7 @@ def _weights(path: str, text: bytes) -> dict[str, Any]:
         if not (isinstance(content, dict) and "coef" in content and set(content) <= {"coef", "intercept"}):
             raise ValueError
     except (ValueError, RecursionError):
-        what = 'weights as JSON are {"coef": [...], "intercept": [...]}'
+        what = 'expected JSON of the form {"coef": [...], "intercept": [...]}'
         raise ValueError(f"{path}: {what}") from None
     return {f"{name}_init": values for name, values in content.items()}
 
@@ -142,7 +149,7 @@ def read_weights(paths: list[str], reading: Reading, column: str) -> Any:
     try:
         return np.array([float(value) for value in np.asarray(found).tolist()])
     except (TypeError, ValueError):
-        raise ValueError(f"--sample-weight {column}: that column is not of numbers") from None
+        raise ValueError(f"--sample-weight {column}: the column must hold numbers") from None
 
 
 def trace_facts(learner: Any, coef: bool, trace: bool) -> dict[str, Any]:
@@ -153,7 +160,7 @@ def trace_facts(learner: Any, coef: bool, trace: bool) -> dict[str, Any]:
         facts |= {name.rstrip("_"): getattr(learner, name) for name in asked if hasattr(learner, name)}
     if trace:
         if not hasattr(learner, "trace_"):
-            raise ValueError(f"--trace is of a run with mistakes, which a {type(learner).__name__} does not make")
+            raise ValueError(f"--trace needs a learner that makes mistakes; {type(learner).__name__} does not")
         facts |= {"trace": learner.trace_, "mistake_counts": learner.mistake_counts_}
     return facts
 
@@ -175,5 +182,5 @@ def trace_lines(facts: dict[str, Any]) -> dict[str, str]:
         lines["trace"] = f"{some(facts['trace'])}: rows of the mistakes in order, from 0"
         lines["α"] = f"{some(facts['mistake_counts'])}: mistakes on each row"
     if facts.get("bound") is not None:
-        lines["bound"] = f"at most {facts['bound']:,} mistakes on these rows in any order, by the theorem"
+        lines["bound"] = f"at most {facts['bound']:,} mistakes in any order: {facts['bound_formula']}"
     return lines

@@ -1,4 +1,4 @@
-"""Options that commands share, a group of them as one dataclass: what they mean and read like is said here once."""
+"""Options that several commands share, defined once as dataclasses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Data = Annotated[
     list[str],
     typer.Argument(
         metavar="DATA",
-        help="CSV, TSV, LIBSVM, Parquet, Arrow, NPY or NPZ; text also as .gz or .zst; several files, or a glob; "
+        help="One or more files, or a glob: CSV, TSV, LIBSVM, Parquet, Arrow, NPY or NPZ; text also as .gz or .zst; "
         "- is standard input.",
         show_default=False,
     ),
@@ -24,11 +24,13 @@ Data = Annotated[
 Values = Annotated[
     Literal["decimal", "binary"] | None,
     typer.Option(
-        help="Numbers are the decimals that a text shows, its default, or the nearest doubles.",
+        help="Read 0.1 as the decimal one tenth (default for text) or as the nearest double (binary).",
         rich_help_panel=DECIDING,
     ),
 ]
-Model = Annotated[str, typer.Argument(metavar="MODEL", help="A model that fit or convert wrote.", show_default=False)]
+Model = Annotated[
+    str, typer.Argument(metavar="MODEL", help="Model file, as fit or convert writes it.", show_default=False)
+]
 
 
 class ClosedPipe(BaseException):
@@ -44,39 +46,62 @@ def flag(name: str, meaning: str, panel: str | None = None, **others: Any) -> An
 Delimiter = Annotated[
     str | None,
     typer.Option(
-        metavar="CHARACTER", help="Delimiter of CSV; detected by default; a tab is 'tab'.", rich_help_panel=READING
+        metavar="CHARACTER",
+        help="CSV delimiter; write 'tab' for a tab. [default: detected]",
+        rich_help_panel=READING,
     ),
 ]
-Header = Annotated[bool | None, flag("--header/--no-header", "Whether CSV has names; detected by default.", READING)]
+Header = Annotated[
+    bool | None,
+    flag("--header/--no-header", "Whether the first line of a CSV names the columns. [default: detected]", READING),
+]
 Gaps = Annotated[
     list[str] | None,
-    typer.Option(metavar="TEXT", help="What CSV has where a value is missing.", rich_help_panel=READING),
+    typer.Option(
+        metavar="TEXT",
+        help="Text that marks a missing value in CSV, such as -; may be repeated.",
+        rich_help_panel=READING,
+    ),
 ]
 Encoding = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Of CSV, by default UTF-8.", rich_help_panel=READING)
+    str | None, typer.Option(metavar="NAME", help="Text encoding of CSV. [default: UTF-8]", rich_help_panel=READING)
 ]
 DecimalSign = Annotated[
     Literal[".", ","] | None,
-    typer.Option(metavar="SIGN", help="Decimal sign in CSV; detected by default.", rich_help_panel=READING),
+    typer.Option(
+        metavar="SIGN", help="Decimal mark in CSV, . or a comma. [default: detected]", rich_help_panel=READING
+    ),
 ]
 Thousands = Annotated[
     str | None,
     typer.Option(
-        metavar="SIGN", help="Thousands separator in CSV, or ''; detected by default.", rich_help_panel=READING
+        metavar="SIGN", help="Thousands separator in CSV; '' for none. [default: detected]", rich_help_panel=READING
     ),
 ]
 Ignored = Annotated[
-    list[str] | None, typer.Option(metavar="COLUMN", help="Leave a column out.", rich_help_panel=READING)
+    list[str] | None,
+    typer.Option(metavar="COLUMN", help="Leave this column out; may be repeated.", rich_help_panel=READING),
 ]
 Categorical = Annotated[
     list[str] | None,
-    typer.Option(metavar="COLUMN", help="Take a column as words, not numbers.", rich_help_panel=READING),
+    typer.Option(
+        metavar="COLUMN",
+        help="Read this column as words, even if it holds numbers; may be repeated.",
+        rich_help_panel=READING,
+    ),
 ]
 Numeric = Annotated[
     list[str] | None,
-    typer.Option(metavar="COLUMN", help="Take a column as numbers; a word is an error.", rich_help_panel=READING),
+    typer.Option(
+        metavar="COLUMN",
+        help="Read this column as numbers; a word is an error; may be repeated.",
+        rich_help_panel=READING,
+    ),
 ]
-Dates = Annotated[bool | None, flag("--dates/--no-dates", "Take dates as days since 1970-01-01; the default.", READING)]
+Dates = Annotated[
+    bool | None,
+    flag("--dates/--no-dates", "Read dates as days since 1970-01-01, or as words. [default: dates]", READING),
+]
 
 
 def said(options: Any) -> dict[str, Any]:
@@ -129,9 +154,9 @@ class Screen:
 
     quiet: Annotated[
         bool,
-        typer.Option("--quiet", "-q", metavar="", help="No progress bar and no report.", rich_help_panel=OUTPUT),
+        typer.Option("--quiet", "-q", metavar="", help="Print no progress bar and no report.", rich_help_panel=OUTPUT),
     ] = False
-    json: Annotated[bool, flag("--json", "Print one JSON object.", OUTPUT)] = False
+    json: Annotated[bool, flag("--json", "Print the result as one JSON object.", OUTPUT)] = False
 
 
 @dataclass(frozen=True)
@@ -142,24 +167,26 @@ class ReadingAgain:
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="Column with the labels, by name or number; by default the last one.",
+            help="Label column, by name or number. [default: the last]",
             rich_help_panel=READING,
         ),
     ] = None
     format: Annotated[
         Literal["csv", "libsvm", "parquet", "arrow", "npy", "npz"] | None,
-        typer.Option(help="By default what the name or the content says.", rich_help_panel=READING),
+        typer.Option(help="File format. [default: by name, then by content]", rich_help_panel=READING),
     ] = None
     delimiter: Delimiter = None
     header: Header = None
     zero_based: Annotated[
-        bool | None, flag("--zero-based/--one-based", "First index of LIBSVM; detected by default.", READING)
+        bool | None,
+        flag("--zero-based/--one-based", "Whether LIBSVM indices start at 0 or 1. [default: detected]", READING),
     ] = None
     missing: Annotated[
         Literal["error", "zero", "drop", "indicator"] | None,
         typer.Option(
             metavar="HOW",
-            help="Missing numbers: error (default), zero, drop the row, or indicator (zero and a column that says so).",
+            help="For missing numbers: error, zero, drop (the row), or indicator (zero plus a 0/1 column that marks "
+            "them). [default: error]",
             rich_help_panel=READING,
         ),
     ] = None
@@ -181,34 +208,53 @@ class Reading(ReadingAgain):
     categorical: Categorical = None
     text: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN", help="Take a column as a bag of words.", rich_help_panel=READING),
+        typer.Option(
+            metavar="COLUMN", help="Split this column into a bag of words; may be repeated.", rich_help_panel=READING
+        ),
     ] = None
     numeric: Numeric = None
     dates: Dates = None
     keep_index: Annotated[
-        bool | None, flag("--keep-index/--no-keep-index", "Take in a column that only counts the rows.", READING)
+        bool | None,
+        flag(
+            "--keep-index/--no-keep-index",
+            "Use a column that only numbers the rows as a feature. [default: no-keep-index]",
+            READING,
+        ),
     ] = None
     hash_bits: Annotated[
         int | None,
-        typer.Option(metavar="BITS", help="Hash words into 2^BITS features.", rich_help_panel=READING),
+        typer.Option(
+            metavar="BITS",
+            help="Hash words into 2^BITS features instead of one feature per word.",
+            rich_help_panel=READING,
+        ),
     ] = None
     max_features: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Refuse more features than this; 2^24.", rich_help_panel=READING),
+        typer.Option(
+            metavar="N", help="Refuse files with more features than this. [default: 2^24]", rich_help_panel=READING
+        ),
     ] = None
     cache: Annotated[
         str | None,
         typer.Option(
             metavar="WHERE",
-            help="Where to keep rows that are needed again: auto (memory, then temporary files), none, or a folder.",
+            help="Where to cache rows between passes: auto (memory, then temporary files), none, or a folder. "
+            "[default: auto]",
             rich_help_panel=READING,
         ),
     ] = None
     cache_mb: Annotated[
         int | None,
-        typer.Option(metavar="MB", min=0, help="How much of them to keep in memory; 256.", rich_help_panel=READING),
+        typer.Option(
+            metavar="MB",
+            min=0,
+            help="Megabytes of the cache to keep in memory. [default: 256]",
+            rich_help_panel=READING,
+        ),
     ] = None
-    explain: Annotated[bool, flag("--explain", "Show what becomes of every column, and stop.", READING)] = False
+    explain: Annotated[bool, flag("--explain", "Show how each column would be read, then exit.", READING)] = False
 
     def given(self) -> dict[str, Any]:
         """Return what `linsep.read` is to be told."""
@@ -220,7 +266,8 @@ class Planes:
     """Which planes are looked for."""
 
     fit_intercept: Annotated[
-        bool, flag("--fit-intercept/--no-fit-intercept", "Whether planes may have an offset.", DECIDING)
+        bool,
+        flag("--fit-intercept/--no-fit-intercept", "Allow an offset, or only planes through the origin.", DECIDING),
     ] = True
     offset: Annotated[bool | None, typer.Option("--offset/--no-offset", hidden=True)] = None  # the same, in fewer keys
 

@@ -1,4 +1,4 @@
-"""``linsep predict``: the label of every row of other files."""
+"""``linsep predict``: predicts the label of every row."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Table:
             "--out",
             "-o",
             metavar="OUT",
-            help="CSV, TSV, Parquet or Arrow; - is standard output (CSV).",
+            help="File to write: CSV, TSV, Parquet or Arrow; - is standard output (CSV).",
             rich_help_panel=OUTPUT,
         ),
     ] = "-"
@@ -46,9 +46,8 @@ class Table:
 def predict(model: Model, data: Data, table: Table, *, screen: Screen, reading: ReadingAgain, place: Place) -> None:
     """Predict the label of every row, in the order of the rows.
 
-    DATA are read as those that the model learned from. Columns are found by their names, so their order does not
-    matter, and a column with the labels may be there or not. With more than two classes --score and --distance give one
-    column per class.
+    linsep reads DATA as it read the training data. It finds columns by name, so their order does not matter; a label
+    column is optional. With more than two classes, --score and --distance write one column per class.
     """
     from linsep.data import writing
 
@@ -61,7 +60,7 @@ def predict(model: Model, data: Data, table: Table, *, screen: Screen, reading: 
         raise typer.BadParameter("--json prints to standard output: write the labels to a file with --out")
     fitted = open_model(model)
     if table.distance and not hasattr(fitted, "distance"):
-        raise ValueError(f"--distance is the one to a plane, which a {type(fitted).__name__} has not")
+        raise ValueError(f"--distance needs a linear model; {type(fitted).__name__} has no plane")
     source = open_like(fitted, data, reading, labels=False)
     methods = tuple(asked.values())
     if place.elsewhere:

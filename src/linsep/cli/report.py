@@ -1,4 +1,4 @@
-"""``linsep report``: one HTML page about some data."""
+"""``linsep report``: writes an HTML report on the data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 
 from linsep.cli.inputs import check_place, kinds, kinds_line, open_data
 from linsep.cli.options import DECIDING, OUTPUT, Data, Planes, Reading, Screen, grouped
-from linsep.cli.screen import count, facts_table, headline, result
+from linsep.cli.screen import count, facts_table, headline, result, while_reading
 
 
 @dataclass(frozen=True)
@@ -19,15 +19,18 @@ class Study:
     """What to report about the data, and how long it may take."""
 
     delta: Annotated[
-        float, typer.Option(help="Probability with which a bound on the error may fail.", rich_help_panel=DECIDING)
+        float, typer.Option(help="Probability that a bound on the error fails.", rich_help_panel=DECIDING)
     ] = 0.05
     test_size: Annotated[
-        float, typer.Option(help="Share of the rows held out to measure the error.", rich_help_panel=DECIDING)
+        float, typer.Option(help="Share of the rows to hold out for measuring the error.", rich_help_panel=DECIDING)
     ] = 0.2
     time_limit: Annotated[
         float,
         typer.Option(
-            metavar="SECONDS", min=0, help="For the proof, the margins and the fewest errors.", rich_help_panel=DECIDING
+            metavar="SECONDS",
+            min=0,
+            help="Time limit for the proof, the margins and the fewest errors.",
+            rich_help_panel=DECIDING,
         ),
     ] = 60.0
     random_state: Annotated[int, typer.Option(metavar="SEED", min=0, help="Random seed.", rich_help_panel=DECIDING)] = 0
@@ -42,15 +45,15 @@ class Html:
     ] = "report.html"
     title: Annotated[
         str | None,
-        typer.Option(metavar="TEXT", help="Of the page; by default the name of the file.", rich_help_panel=OUTPUT),
+        typer.Option(metavar="TEXT", help="Title of the page. [default: the name of the file]", rich_help_panel=OUTPUT),
     ] = None
 
 
 @grouped
 def report(data: Data, planes: Planes, about: Study, html: Html, *, screen: Screen, reading: Reading) -> None:
-    """Write one HTML page about the data: verdict and proof, run and bound, margins, errors on new rows, figures.
+    """Write a report on the data as one HTML page: verdict, proof, run, bound, margins, expected error, figures.
 
-    The page needs no network and no other file. The exit code is 0 whatever the verdict.
+    The page needs no network and no other file. The exit code is 0 for any verdict.
     """
     import matplotlib as mpl
 
@@ -64,7 +67,8 @@ def report(data: Data, planes: Planes, about: Study, html: Html, *, screen: Scre
     check_place(html.out, *data)
     source = open_data(data, reading, screen)
     values = default_values(source)
-    X, y = exact_table(source, values)
+    with while_reading(source, screen):
+        X, y = exact_table(source, values)
     names = list(source.names) if source.names is not None and len(source.names) == X.shape[1] else None
     options = {"feature_names": names, "reading": reading_of(source), "values": values, **asdict(about)}
     found = study(X, y, fit_intercept=planes.has_offset, **options)

@@ -1,4 +1,4 @@
-"""The proof with which a run of ``linsep fit`` ended: what is said of it, and its file."""
+"""The proof that a run of ``linsep fit`` found: its line in the report, and its file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``linsep score``: how often a model is wrong on other files."""
+"""``linsep score``: measures the error of a model on labeled rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from linsep.cli.screen import facts_table, meter, plain_text, result
 class Judging:
     """How sure the interval is to be, and which error is too large."""
 
-    confidence: Annotated[float, typer.Option(help="Of the interval for the error.", rich_help_panel=OUTPUT)] = 0.95
+    confidence: Annotated[
+        float, typer.Option(help="Confidence level of the interval for the error.", rich_help_panel=OUTPUT)
+    ] = 0.95
     at_most: Annotated[
         float | None,
         typer.Option(metavar="ERROR", help="Exit with code 1 if the error is larger.", rich_help_panel=OUTPUT),
@@ -27,11 +29,11 @@ class Judging:
 
 @grouped
 def score(model: Model, data: Data, judging: Judging, *, screen: Screen, reading: ReadingAgain, place: Place) -> None:
-    """Compare predicted with true labels: error, its exact interval, confusion matrix.
+    """Compare predicted with true labels: the error, a confidence interval for it, the confusion matrix.
 
-    DATA are read as those that the model learned from. The interval is that of Clopper and Pearson; it holds if the
-    rows were drawn independently of each other and were not used in training. The exit code is 1 if --at-most is given
-    and the error is larger, 0 otherwise.
+    linsep reads DATA as it read the training data. The interval is Clopper and Pearson's, which is exact; it is valid
+    for independent rows that were not used in training. The exit code is 1 if the error is larger than --at-most,
+    otherwise 0.
     """
     from linsep.prove.bounds.intervals import clopper_pearson
 

@@ -1,4 +1,4 @@
-"""``linsep separate``: is there a plane that separates the classes, and the proof of the answer."""
+"""``linsep separate``: decides whether a plane separates the classes, and proves it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from linsep.cli.cluster_options import Picked, Place
 from linsep.cli.documents import Document
 from linsep.cli.inputs import check_place, kinds, kinds_line, open_data
 from linsep.cli.options import DECIDING, Data, Planes, Reading, Screen, Values, flag, grouped
-from linsep.cli.screen import count, facts_table, headline, meter, plain_text, result
+from linsep.cli.screen import count, facts_table, headline, meter, plain_text, result, while_reading
 from linsep.wording import verdict_meaning
 
 _SHOWN = 12  # rows and columns of a table on the screen
@@ -21,19 +21,21 @@ _CANCEL_TWO = (
     "With these weights, the rows of the two classes add up to the same point, so the same point would have to lie on "
     "both sides of the plane."
 )
-_CANCEL = "With these weights, class by class, the rows and their rivals cancel: no weight vectors are right on all."
+_CANCEL = "With these weights, the rows of each class and its rivals cancel, so no weight vectors get all rows right."
 
 
 @dataclass(frozen=True)
 class Deciding:
     """How to decide, and for which numbers."""
 
-    margin: Annotated[bool, flag("--margin/--no-margin", "Find the largest margin, too.", DECIDING)] = True
+    margin: Annotated[bool, flag("--margin/--no-margin", "Also find the largest margin.", DECIDING)] = True
     gap: Annotated[
-        float, typer.Option(help="How close its bounds are to be, relatively.", rich_help_panel=DECIDING)
+        float,
+        typer.Option(help="Relative gap between the bounds on the margin at which to stop.", rich_help_panel=DECIDING),
     ] = 1e-6
     time_limit: Annotated[
-        float | None, typer.Option(metavar="SECONDS", min=0, help="Give up after so long.", rich_help_panel=DECIDING)
+        float | None,
+        typer.Option(metavar="SECONDS", min=0, help="Stop the search after this time.", rich_help_panel=DECIDING),
     ] = None
     values: Values = None
 
@@ -51,7 +53,7 @@ def separate(
 ) -> None:
     """Decide whether a plane separates the classes, exactly, and prove it.
 
-    The exit code is 0 if the classes are separable and 1 if they are not, or if the time limit came first.
+    The exit code is 0 if the classes are separable, and 1 if they are not or if the search ran out of time.
     """
     proof = document.proof
     check_place(proof, *data)
@@ -60,7 +62,7 @@ def separate(
     if place:
         X, y, verdict, seconds = _decided_there(place, source, offset, deciding, screen)
     else:
-        X, y, verdict, seconds = _decided(source, offset, deciding)
+        X, y, verdict, seconds = _decided(source, offset, deciding, screen)
     margin = deciding.margin and not place  # takes all rows at once
     best, lacks = None, ""
     if margin and verdict.kind == "separable":
@@ -100,13 +102,14 @@ def separate(
     raise typer.Exit(0 if verdict.kind == "separable" else 1)
 
 
-def _decided(source: Any, offset: bool, deciding: Deciding) -> tuple[Any, Any, Any, float]:
+def _decided(source: Any, offset: bool, deciding: Deciding, screen: Screen) -> tuple[Any, Any, Any, float]:
     """Return rows, labels, the verdict on them, and how many seconds it took; here, with all rows in memory."""
     from linsep.prove.exact.exact_text import default_values, exact_table
     from linsep.prove.verdicts.separability import separate as decide
 
     values = deciding.values or default_values(source)
-    X, y = exact_table(source, values)
+    with while_reading(source, screen):
+        X, y = exact_table(source, values)
     started = time.perf_counter()
     verdict = decide(X, y, fit_intercept=offset, time_limit=deciding.time_limit, values=values)
     return X, y, verdict, time.perf_counter() - started
@@ -117,7 +120,7 @@ def _decided_there(
 ) -> tuple[Any, Any, Any, float]:
     """Return the same as `_decided`, from a cluster; of the rows only those that the proof names."""
     if deciding.values == "decimal":
-        raise ValueError("--values decimal is not for a cluster, which decides for the nearest doubles")
+        raise ValueError("--values decimal does not work on a cluster, which reads numbers as the nearest doubles")
     with meter("deciding", screen) as watching:
         verdict, rows, cells, y = place.decide(source, offset, deciding.time_limit, watching)
     return Picked(cells, (rows, verdict.n_features)), y, verdict, watching.seconds
@@ -160,7 +163,7 @@ def _largest_margin(X: Any, y: Any, offset: bool, deciding: Deciding, spent: flo
     except NotSeparable:
         best, notes = None, []
     except OutOfTime:
-        return None, "positive; a longer --time-limit may find it"
+        return None, "positive; a longer --time-limit may find its value"
     if best is None or not best.lower > 0:
         return None, "positive, but too small to be found in double precision"
     for note in notes:

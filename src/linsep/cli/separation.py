@@ -1,4 +1,4 @@
-"""``linsep separation``: does maximum likelihood have a finite answer, and which coefficients have none."""
+"""``linsep separation``: decides which coefficients of a regression model are infinite."""
 
 from __future__ import annotations
 
@@ -40,20 +40,21 @@ class ModelOptions:
 
     formula: Annotated[
         str | None,
-        typer.Option(help='Such as "HG ~ NV + PI + C(EH)"; needs the extra formula.', rich_help_panel=DECIDING),
+        typer.Option(help='Model formula, such as "HG ~ NV + PI + C(EH)".', rich_help_panel=DECIDING),
     ] = None
     target: Annotated[
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="The response, with all other columns; words get a column for every level but the first.",
+            help="Response column; the model uses all other columns, with dummy columns for words.",
             rich_help_panel=DECIDING,
         ),
     ] = None
     family: Annotated[
         str,
         typer.Option(
-            help="binomial, poisson, negative-binomial, log-binomial, multinomial, ordinal, conditional or cox.",
+            help="Model family: binomial, poisson, negative-binomial, log-binomial, multinomial, ordinal, conditional "
+            "or cox.",
             rich_help_panel=DECIDING,
         ),
     ] = "binomial"
@@ -62,38 +63,54 @@ class ModelOptions:
     ] = True
     absorb: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN", help="A factor that is not listed in the table.", rich_help_panel=DECIDING),
+        typer.Option(
+            metavar="COLUMN",
+            help="Factor with many levels, included in the model but not listed; may be repeated.",
+            rich_help_panel=DECIDING,
+        ),
     ] = None
     strata: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Groups of conditional and cox models.", rich_help_panel=DECIDING),
+        typer.Option(
+            metavar="COLUMN", help="Column with the groups of a conditional or cox model.", rich_help_panel=DECIDING
+        ),
     ] = None
     weights: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Rows of weight 0 are left out.", rich_help_panel=DECIDING)
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="Column with row weights; rows of weight 0 do not count.", rich_help_panel=DECIDING
+        ),
     ] = None
     event: Annotated[
         str | None,
         typer.Option(
-            metavar="COLUMN", help="With cox: 1 for events; the target is the time.", rich_help_panel=DECIDING
+            metavar="COLUMN",
+            help="With cox: column that is 1 for an event and 0 for a censored time; the response is the time.",
+            rich_help_panel=DECIDING,
         ),
     ] = None
     failures: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="With binomial: the target counts successes.", rich_help_panel=DECIDING),
+        typer.Option(
+            metavar="COLUMN",
+            help="With binomial: column with the number of failures; the response is the number of successes.",
+            rich_help_panel=DECIDING,
+        ),
     ] = None
     values: Annotated[
         Literal["decimal", "binary"] | None,
         typer.Option(
-            help="Whether 0.1 is the decimal it shows (default for text) or the float nearest to it.",
+            help="Read 0.1 as the decimal one tenth (default for text) or as the nearest double (binary).",
             rich_help_panel=DECIDING,
         ),
     ] = None
     alias: Annotated[
         Literal["drop", "keep"],
-        typer.Option(help="What to do with columns that depend on earlier ones.", rich_help_panel=DECIDING),
+        typer.Option(help="Drop or keep columns that depend linearly on earlier ones.", rich_help_panel=DECIDING),
     ] = "drop"
     time_limit: Annotated[
-        float | None, typer.Option(metavar="SECONDS", min=0, help="Give up after so long.", rich_help_panel=DECIDING)
+        float | None,
+        typer.Option(metavar="SECONDS", min=0, help="Stop the search after this time.", rich_help_panel=DECIDING),
     ] = None
 
 
@@ -144,10 +161,10 @@ def separation(
     table: TableOptions,
     screen: Screen,
 ) -> None:
-    """Say which coefficients of a regression model are infinite, which rows make them so, and prove it.
+    """Find which coefficients of a regression model are infinite and which rows cause it, and prove it.
 
-    The exit code is 0 if the maximum likelihood estimate exists, 1 if it does not, 2 for bad input or when
-    the time limit comes first.
+    The exit code is 0 if the maximum likelihood estimate exists, 1 if it does not, and 2 for bad input or if the search
+    ran out of time.
     """
     from linsep.clock import limited
     from linsep.prove.regression.separations import decide
@@ -211,7 +228,7 @@ class Asked:
         from linsep.data.frames import read_frame
 
         if (model.formula is None) == (model.target is None):
-            raise ValueError("say what the model is: either --formula or --target")
+            raise ValueError("give either --formula or --target; --target y models column y by all others")
         if model.event is not None and model.family != "cox":
             raise ValueError("--event is for --family cox")
         if model.failures is not None and model.family not in ("binomial", "log-binomial"):
@@ -303,12 +320,13 @@ def _statuses(found: Any) -> Any:
 
 
 def _lines(found: Any, facts: dict[str, Any], rows: bool) -> dict[str, str]:
+    listed = " (--rows lists them)" if len(found.separated) and not rows else ""
     lines = {
-        "rows": f"{facts['rows']:,}, of which {len(found.separated):,} separated",
+        "rows": f"{facts['rows']:,}, of which {len(found.separated):,} separated{listed}",
         "columns": f"{facts['columns']:,} of rank {found.rank:,}",
     }
     if found.dimension:
-        lines["directions"] = f"the likelihood rises for ever in {count(found.dimension, 'direction')}"
+        lines["directions"] = f"the likelihood rises forever in {count(found.dimension, 'direction')}"
     if rows:
         lines["separated"] = ", ".join(map(str, found.separated.tolist())) or "none"
     if found.notes:
@@ -340,7 +358,7 @@ def _write(path: str, found: Any, asked: Asked, model: ModelOptions) -> None:
 def verify_separation(proof: str, content: dict[str, Any], data: list[str], plain: bool, screen: Screen) -> NoReturn:
     """Say whether a proof of kind ``separation`` holds for the table in a file."""
     if len(data) > 1:
-        raise ValueError("a proof of separation is about one file")
+        raise ValueError("a proof of separation is checked against one file")
     outcome = _outcome(content, data[0], plain)
     facts = {
         "command": "verify",

@@ -1,4 +1,4 @@
-"""``linsep show``: what a model is, how its run ended, its strongest weights, its figures."""
+"""``linsep show``: shows a model, how its run ended, its largest weights, and figures."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ from linsep.cli.screen import count, facts_table, plain_text, result
 def show(
     model: Model,
     data: Annotated[
-        list[str] | None, typer.Argument(metavar="DATA", help="Rows to draw the model among; see --out.")
+        list[str] | None,
+        typer.Argument(metavar="DATA", help="Rows to draw together with the model; figures go to --out."),
     ] = None,
     *,
     pictures: Pictures,
-    top: Annotated[int, typer.Option(metavar="N", min=1, help="How many weights to show, strongest first.")] = 20,
+    top: Annotated[int, typer.Option(metavar="N", min=1, help="Number of weights to show, largest first.")] = 20,
     screen: Screen,
     reading: ReadingAgain,
 ) -> None:
-    """Show a model: what it is, how its run ended, and its strongest weights; with DATA, write figures.
+    """Show a model: its kind, how its run ended, and its largest weights; with DATA, draw figures.
 
-    DATA are read as those that the model learned from. If they are the very rows, the figures show its run as well:
-    pass by pass, and mistake by mistake beside the bound of the theorem.
+    linsep reads DATA as it read the training data. If DATA is the training data, the figures also show the run: pass by
+    pass, and mistake by mistake beside the theorem's bound.
     """
     import numpy as np
 
@@ -82,7 +83,7 @@ def _lines(fitted: Any, weights: int) -> dict[str, str]:
     elif hasattr(fitted, "margin_lower_"):
         lines["margin"] = f"the largest is between {fitted.margin_lower_:.10g} and {fitted.margin_upper_:.10g}"
     else:
-        lines["run"] = "none: the weights came from elsewhere"
+        lines["run"] = "none: the weights were imported"
     if hasattr(fitted, "support_"):
         lines["support"] = count(len(fitted.support_), "row")
     return lines

@@ -1,4 +1,4 @@
-"""``linsep verify``: does a proof hold for these data."""
+"""``linsep verify``: checks a proof against data."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _VALUES = {
     "decimal": "each number is the decimal that the text shows",
-    "binary": "each number is the double that is stored, or nearest to the text",
+    "binary": "each number is the stored double, or the double nearest to the text",
 }
 
 
@@ -29,12 +29,12 @@ class Check:
     """Which code is to be trusted."""
 
     plain: Annotated[
-        bool, flag("--plain", "Check with one page of plain integers alone: slower, and nothing else to trust.")
+        bool, flag("--plain", "Use only the short integer checker: slower, but you need to trust nothing else.")
     ] = False
     checker: Annotated[
         str | None,
         typer.Option(
-            metavar="OUT", help="Write the plain check as a Python program that needs nothing.", rich_help_panel=OUTPUT
+            metavar="OUT", help="Write a Python program that checks proofs without linsep.", rich_help_panel=OUTPUT
         ),
     ] = None
 
@@ -43,7 +43,9 @@ class Check:
 def verify(
     proof: Annotated[
         str,
-        typer.Argument(metavar="PROOF", help="A file that separate, errors or separation wrote.", show_default=False),
+        typer.Argument(
+            metavar="PROOF", help="Proof file, as separate, errors, separation or fit writes it.", show_default=False
+        ),
     ],
     data: Data,
     check: Check,
@@ -53,7 +55,7 @@ def verify(
 ) -> None:
     """Check a proof against the data, in exact arithmetic.
 
-    The exit code is 0 if the proof holds and 1 if it does not hold for these data.
+    The exit code is 0 if the proof holds for these data, and 1 if it does not.
     """
     from linsep.prove.checking import text_of
     from linsep.prove.documents import opened
@@ -101,7 +103,7 @@ def verify(
 def _why_not(about: dict[str, Any], outcome: Outcome, shape: tuple[int, int]) -> str:
     """Return why a proof fails, and for which data it was written."""
     return (
-        f"It was written for {about['n_rows']} rows of {about['n_features']} features; these are {shape[0]} of "
+        f"It was written for {about['n_rows']} rows of {about['n_features']} features; this file has {shape[0]} of "
         f"{shape[1]}. It fails because {outcome.why}."
     )
 

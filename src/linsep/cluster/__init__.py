@@ -1,4 +1,4 @@
-"""The same training on many machines: the workers of a Dask cluster hold shards of the data, and learn from them."""
+"""Training, prediction and verdicts on a Dask cluster, whose workers hold shards of the data."""
 
 from linsep.cluster.parameter_mixing import fit
 from linsep.cluster.predicting import confusion, predict, score

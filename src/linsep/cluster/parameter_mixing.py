@@ -174,7 +174,7 @@ def _made(rounds: Rounds, state: State, saved: Checkpoint | None) -> Fitted:
             rounds.hooks.save(state, ended=True)
             done += f"; resume from {saved.name}"
         elif made:
-            done += "; with a checkpoint the run could be gone on with"
+            done += "; with a checkpoint you could resume the run"
         if isinstance(error, ClusterError):
             raise ClusterError(f"{error}{done}") from None
         raise ReadError(error.where, f"{error.what}{done}", *error.settings) from None
@@ -230,7 +230,7 @@ class Rounds(Passes):
             if own.digest != digest:
                 raise ValueError(f"{shard}: the file has changed since the checkpoint was written")
         if state.weights.W.shape != (machines, self.n_features) or state.ledger.spent is None:
-            raise ValueError("the checkpoint does not go with the rows: it has weights for others")
+            raise ValueError("the checkpoint does not match the rows: its weights belong to other rows")
         self.by_shard = by_shard.tolist()
         return state
 

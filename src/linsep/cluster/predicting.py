@@ -1,4 +1,4 @@
-"""A fitted model meets data on a cluster: labels and scores in the order of the rows, and how often it is wrong."""
+"""Predictions and errors of a fitted model on a cluster, in the order of the rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What workers do in training: look at a shard as it was read, make examples of it, pass over them, judge a plane."""
+"""The work of one worker in training: reads a shard, passes over its rows, evaluates weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a source is cut: into shards, by the data alone, so that the result does not depend on who reads them."""
+"""Splits a source into shards by the data alone, so the result does not depend on the workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is it separable? Asked of data on a cluster: the search works on a few rows here, and every shard checks its answer.
+"""Verdicts on data on a cluster: the search runs here on a few rows, and every shard checks its answer.
 
 The ordinary search decides a working set of rows, with an exact proof. Then every shard looks, in exact arithmetic, for
 rows that the proof does not cover:
@@ -101,7 +101,7 @@ def survey(raw: Raw, _: None) -> Survey:
     labels: Counter[Any] = Counter()
     for block in raw.blocks:
         if block.y is None:
-            raise ValueError("there are no labels: nothing to separate")
+            raise ValueError("the data has no labels: nothing to separate")
         labels.update(class_labels(block.y.tolist()).tolist())
     kinds = [block.X.dtype for block in raw.blocks]
     kind = np.result_type(*kinds) if kinds else np.dtype(np.int8)

@@ -1,9 +1,9 @@
-"""Shards on the workers of a Dask cluster: every one of them is asked, and the answers are heard in their order.
+"""Runs a function on every shard of a Dask cluster and returns the results in order.
 
-A shard is read by the worker that holds it, from its path, in a task. If the worker dies, the scheduler has another one
-read the shard again, so that nothing is lost that cannot be had again. What is told to the workers (the weights of a
-round) is sent once and passed on among them. No answer is used before it is there, in the order of the shards: who
-worked on what, and how often somebody died, cannot show in the result.
+The worker that holds a shard reads it from its path, in a task. If the worker dies, the scheduler makes another one
+read the shard again, so nothing is lost for good. Data for the workers (the weights of a round) is sent once and passed
+on among them. Results are used in the order of the shards, so the assignment of shards and the death of workers do not
+change the final result.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def connect(address: str = "local", workers: int | None = None) -> Iterator[Clie
     """
     if address != "local":
         if workers is not None:
-            raise ValueError("workers is for a cluster on this machine: an existing one has the workers it has")
+            raise ValueError("workers needs address 'local': an existing cluster sets its own number of workers")
         try:
             client = Client(address, timeout=10, set_as_default=False)
         except OSError as error:
@@ -272,9 +272,7 @@ class Farm:
                     if held:
                         self._submit_held([i])
                     future = self._map(question, [self._held[i] if held else self.shards[i]], [self._tell(told)])[0]
-        raise ClusterError(
-            f"{self.shards[i]}: one worker after the other died at it, perhaps for want of memory: {_SMALLER}"
-        )
+        raise ClusterError(f"{self.shards[i]}: several workers died on this shard, perhaps out of memory: {_SMALLER}")
 
     def _forget(self, i: int) -> None:
         """Let go of one shard, and of what it was made from: some of it may have been given up."""
@@ -293,11 +291,11 @@ class Farm:
             there, able = self.client.run_on_scheduler(_at_work)
             idle = 0 if able else idle + 1
             if idle == 2:
-                what = "its workers have paused for want of memory" if there else "it has no worker"
-                warnings.warn(f"the cluster does not go on at the moment: {what}", UserWarning, stacklevel=2)
+                what = "its workers have paused, low on memory" if there else "it has no worker"
+                warnings.warn(f"the cluster is stalled: {what}", UserWarning, stacklevel=2)
             if idle > _PATIENCE:
-                what = "all workers have paused" if there else "the cluster has no worker any more, and none comes back"
-                raise ClusterError(f"{what}, perhaps for want of memory: {_SMALLER}")
+                what = "all workers have paused" if there else "the cluster has lost all its workers"
+                raise ClusterError(f"{what}, perhaps out of memory: {_SMALLER}")
 
     def _spread(self, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
         """Apply a function to each item, on the workers."""

@@ -1,4 +1,4 @@
-"""Arrow arrays to NumPy and back; pyarrow's own way loads pandas wherever it is installed, in half a second."""
+"""Converts Arrow arrays to NumPy and back, without loading pandas."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ if TYPE_CHECKING:
 
 
 def numbers(values: Array) -> pa.Array:
-    """Return numbers as a column, not copied if they lie in order."""
+    """Return numbers or truth values as a column, numbers not copied if they lie in order."""
     import pyarrow as pa
 
     values = np.ascontiguousarray(values)
+    if values.dtype == bool:
+        bits = np.packbits(values, bitorder="little")
+        return pa.Array.from_buffers(pa.bool_(), len(values), [None, pa.py_buffer(bits)])
     if values.dtype.kind not in "iuf" or not values.dtype.isnative:
         return pa.array(values)
     return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])
@@ -35,8 +38,22 @@ def words(values: Sequence[str]) -> pa.Array:
     return pa.Array.from_buffers(pa.string(), len(parts), buffers)
 
 
+def word(text: str) -> pa.Scalar:
+    """Return a word as pyarrow's functions take it beside columns."""
+    return words([text])[0]
+
+
+def zero(kind: pa.DataType) -> pa.Scalar:
+    """Return 0, or False, of a type."""
+    return numbers(np.zeros(1, dtype=np.int8)).cast(kind)[0]
+
+
 def numpy_view(array: pa.Array) -> Array:
-    """Return a column of numbers without gaps, not copied."""
+    """Return a column of numbers without gaps, not copied, or of truth values."""
+    import pyarrow as pa
+
+    if pa.types.is_boolean(array.type) and not array.null_count:
+        return numpy_view(array.cast(pa.uint8())).astype(bool)
     kind = np.dtype(array.type.to_pandas_dtype())
     data = array.buffers()[1]
     if array.null_count or kind.kind not in "iuf" or data is None:

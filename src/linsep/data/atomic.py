@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Writes files atomically: the whole file appears, or none of it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     try:
         file = open(part, "xb")  # noqa: SIM115  closed below, before the rename
     except FileNotFoundError:
-        raise FileNotFoundError(f"{path}: there is no folder {os.path.dirname(path)}") from None
+        raise FileNotFoundError(f"{path}: no such folder: {os.path.dirname(path)}") from None
     try:
         with _named(path), file:
             yield file

@@ -1,4 +1,4 @@
-"""Bytes: paths and globs to files, compressed or not, to pieces of whole lines; and standard input, kept if need be."""
+"""Opens paths, globs and standard input, decompresses them, and splits them at line ends."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class File:
             weakref.finalize(self, path.close)
         self._stream: IO[bytes] = sys.stdin.buffer if isinstance(path, str | os.PathLike) else path
         if not hasattr(self._stream, "read") or isinstance(self._stream, io.TextIOBase):
-            raise TypeError(f"a path, a list of paths or a binary stream is wanted, not {type(path).__name__}")
+            raise TypeError(f"expected a path, a list of paths or a binary stream, got {type(path).__name__}")
         name = getattr(self._stream, "name", None)
         self.name = "standard input" if name in ("<stdin>", "-") else name if isinstance(name, str) else "input"
         self._kept: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed with this object
@@ -381,7 +381,7 @@ def files(path: Any, *, spool: bool = True) -> list[File]:
             with complaints(name):
                 names = matching(one)
             if not names:
-                raise ReadError(name, "no file has such a name")
+                raise ReadError(name, "no file matches this pattern")
             found += [File(name) for name in names]
         else:
             found.append(File(one, spool=spool))

@@ -1,4 +1,4 @@
-"""Blocks that have been read once, kept for later passes: in memory up to a budget, beyond it in mapped files.
+"""Caches blocks of rows between passes: in memory up to a budget, then in mapped files.
 
 Blocks lie one after another, so that all of them together are one matrix, too. The files have no names, so that nothing
 is left of them when the process ends, however it ends. Nothing is kept when the disk would fill up.

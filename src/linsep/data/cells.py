@@ -1,7 +1,7 @@
-"""Cells of text: what a column of them is, and how they become numbers.
+"""Decides what a column of text cells holds, and converts the cells to numbers.
 
-A column is of the first kind that every one of its cells fits: numbers, true and false, percentages, numbers with signs
-between thousands, dates and times; if none fits, it is words.
+A column gets the first kind that fits all of its cells: numbers, true and false, percentages, numbers with thousands
+separators, dates and times; otherwise it holds words.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from linsep.data.arrow_arrays import numpy_view
+from linsep.data.arrow_arrays import numpy_view, word, words, zero
 from linsep.data.layout import BOOLEAN, DATE, GROUPED, NUMBER, PERCENT, WORD
 
 if TYPE_CHECKING:
@@ -159,9 +159,9 @@ def values(column: pa.StringArray, kind: str, point: str) -> np.ndarray[Any, np.
     try:
         if name == BOOLEAN:
             cells = pc.utf8_lower(column)
-            if not _all(pc.is_in(cells, pa.array(["true", "false"])), column):
+            if not _all(pc.is_in(cells, words(["true", "false"])), column):
                 return None
-            found = pc.cast(pc.equal(cells, "true"), pa.float64())
+            found = pc.cast(pc.equal(cells, word("true")), pa.float64())
         elif name == DATE:
             found = _days(column, form)
         else:
@@ -174,9 +174,10 @@ def values(column: pa.StringArray, kind: str, point: str) -> np.ndarray[Any, np.
 
 def _all(true: Any, column: Any) -> bool:
     """Say whether all cells that are no gaps have passed."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
-    return bool(pc.all(pc.or_(pc.is_null(column), pc.fill_null(true, False)), min_count=0).as_py())
+    return bool(pc.all(pc.or_(pc.is_null(column), pc.fill_null(true, zero(pa.bool_()))), min_count=0).as_py())
 
 
 def plain_numbers(column: Any, kind: str, point: str) -> Any:
@@ -216,7 +217,7 @@ def _days(column: Any, form: str) -> Any:
     if form in _SHAPES and not _all(pc.match_substring_regex(column, f"^{_SHAPES[form]}$"), column):
         return None
     if "%d" not in form:  # a time of the day
-        column, form = pc.binary_join_element_wise("1970-01-01", column, " "), f"%Y-%m-%d {form}"
+        column, form = pc.binary_join_element_wise(word("1970-01-01"), column, word(" ")), f"%Y-%m-%d {form}"
     stamps = pc.strptime(column, format=form, unit="s")
     return days(stamps)
 

@@ -1,4 +1,4 @@
-"""Tables with typed columns: Parquet, Arrow and Feather files."""
+"""Reads tables with typed columns: Parquet, Arrow and Feather files."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from linsep.data.arrow_arrays import numbers
 from linsep.data.byte_streams import File, complaints, one_line, side_by_side
 from linsep.data.layout import (
     BOOLEAN,
@@ -118,7 +119,7 @@ class TypedSource(TableSource):
         if self._name is None:
             return self._parts(batch), None
         y, kept = labels(batch.column(self._name), self._name, self.options.missing)
-        return self._parts(batch if kept is None else batch.filter(pa.array(kept))), y
+        return self._parts(batch if kept is None else batch.filter(numbers(kept))), y
 
 
 def _first_rows(table: Any, form: str, wanted: list[str]) -> dict[str, list[Any]]:
@@ -181,7 +182,7 @@ def _parquet(
         done += batch.num_rows
         yield batch, length * done // total
     if done != promised:
-        raise ValueError(f"{done} rows where {promised} are promised")
+        raise ValueError(f"{done} rows, but the file promises {promised}")
 
 
 def _arrow(opened: Any, wanted: list[str], size: int, length: int, span: Part) -> Iterator[tuple[pa.RecordBatch, int]]:

@@ -1,4 +1,4 @@
-"""Text to numbers: compiled walks over the bytes of LIBSVM text and of plain tables, exact to the last bit.
+"""Compiled parsers for LIBSVM text and plain tables of numbers, exact to the last bit.
 
 A number of at most 19 digits goes into an integer ``m``. When ``m < 2^53`` and its power of ten is at most ``10^22``,
 both are exact as doubles and a single division or multiplication rounds correctly (Clinger 1990, "How to read floating

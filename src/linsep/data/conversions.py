@@ -1,4 +1,4 @@
-"""Rows as float64 arrays and as SciPy matrices; ``matrices.to_rows`` goes the other way."""
+"""Converts rows to float64 arrays and SciPy matrices; ``matrices.to_rows`` goes the other way."""
 
 from __future__ import annotations
 

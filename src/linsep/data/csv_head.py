@@ -1,4 +1,4 @@
-"""The beginning of a delimited text: delimiter, header, and the first rows, which decide what the columns are."""
+"""Detects delimiter, header and column types from the first rows of a delimited text."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def form_of(file: File, delimiter: str | None, header: bool | None, spelling: Sp
         raise ReadError(file.name, "is empty")
     first = rows[0].cells
     if len(first) > WIDEST:
-        raise ReadError(file.name, f"{len(first)} columns; for more than {WIDEST} take another format, such as NPY")
+        raise ReadError(file.name, f"{len(first)} columns; for more than {WIDEST} use another format, such as NPY")
     point = spelling.point
     if spelling.decimal is None and ("," in text if delimiter != "," else '"' in text):
         point = decimal_sign(columns_of(rows[1:], range(len(first)), spelling.gaps), delimiter)
@@ -106,7 +106,9 @@ def head(file: File) -> tuple[str, bool]:
     except UnicodeDecodeError as bad:
         line_number = 1 + data[: bad.start].count(b"\n")
         raise ReadError(
-            f"{file.name}:{line_number}", "the text is not UTF-8: say what it is with {0}", ("encoding", "latin-1")
+            f"{file.name}:{line_number}",
+            "the text is not UTF-8: give its encoding, such as {0}",
+            ("encoding", "latin-1"),
         ) from None
 
 

@@ -1,8 +1,8 @@
-"""CSV and its relatives: cells between delimiters, quoted or not, with a header or without.
+"""Reads CSV and other delimited text, quoted or not, with or without a header.
 
-What a column is, numbers or words, is decided by the first rows of the first file, the same ones whatever the block
-size. From then on every number is read as float64, so that it makes no difference where a decimal point first turns up.
-A cell further down that does not fit shows that the column is of another kind: it is then read again as that.
+The first rows of the first file decide whether a column holds numbers or words; the block size has no influence. All
+numbers are read as float64, so it makes no difference where the first decimal point appears. If a later cell does not
+fit, the column is of another kind, and the file is read again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from linsep.data import cells
-from linsep.data.arrow_arrays import numpy_view
+from linsep.data.arrow_arrays import numbers, numpy_view, word
 from linsep.data.byte_streams import File, cores, last_newline, pieces, side_by_side
 from linsep.data.compiled_parsers import last_record
 from linsep.data.csv_head import Line, columns_of, form_of, head, is_utf16, numbered
@@ -93,7 +93,7 @@ class DelimitedSource(TableSource):
         """Take a text that says so for UTF-16."""
         if self.options.encoding is None and is_utf16(file):
             self.options = replace(self.options, encoding="utf-16")
-            self.note(file.name, "the text is UTF-16 ({0} takes it for UTF-8)", ("encoding", "utf-8"))
+            self.note(file.name, "the text is UTF-16 ({0} reads it as UTF-8)", ("encoding", "utf-8"))
         file.encoding = self.options.encoding
 
     # -----------------------------------------------------------------------------------------------------------
@@ -138,7 +138,7 @@ class DelimitedSource(TableSource):
         """Tell of decisions that a user may not expect."""
         name = self.files[0].name
         if self.options.decimal is None and self._spelling.point == ",":
-            self.note(name, "commas are decimal points ({0} takes them otherwise)", ("decimal", "."))
+            self.note(name, "linsep reads commas as decimal marks ({0} does not)", ("decimal", "."))
         for column, kind in kinds.items():
             said, setting = self._explained(column, kind)
             if said:
@@ -176,7 +176,8 @@ class DelimitedSource(TableSource):
             self._tell_of_word(self.files[0].name, odd[0].number, column, odd[0].cells[j])
 
     def _tell_of_word(self, name: str, line: int | str, column: str, cell: str) -> None:
-        what = f"column {self._named(column)} is taken as words, because {_shown(cell)} is no number ({{0}} forbids it)"
+        why = f"because {_shown(cell)} is not a number ({{0}} makes this an error)"
+        what = f"column {self._named(column)} is read as words, {why}"
         self.note(f"{name}:{line}", what, ("numeric", column))
 
     def adapt(self, late: RereadError) -> None:
@@ -259,7 +260,7 @@ class DelimitedSource(TableSource):
         wanted = [name for name, _ in self._layout.columns] + ([self._target_name] if self._target_name else [])
         lacking = [name for name in wanted if name not in there]
         if lacking and file is not self.files[0]:
-            what = f"the header is not that of {self.files[0].name}: no column is named {lacking[0]!r}"
+            what = f"the header differs from that of {self.files[0].name}: no column is named {lacking[0]!r}"
             raise ReadError(f"{file.name}:1", what)
         if len(there) < len(names):
             raise ReadError(f"{file.name}:1", "two columns have the same name")
@@ -327,7 +328,7 @@ class DelimitedSource(TableSource):
         )
         if target is not None:
             y, kept = self._labels(table.column(target).combine_chunks())
-            table = table if kept is None else table.filter(pa.array(kept))
+            table = table if kept is None else table.filter(numbers(kept))
         return self._parts(table, self._spelling.point), y, lines
 
     def _conversion(self) -> pa.csv.ConvertOptions:
@@ -352,7 +353,7 @@ class DelimitedSource(TableSource):
         """Return labels as the user wrote them, and which rows are kept, None for all of them."""
         assert self._target is not None
         # to fill nothing would load pandas, if it is there
-        coded = (column.fill_null("") if column.null_count else column).dictionary_encode()
+        coded = (column.fill_null(word("")) if column.null_count else column).dictionary_encode()
         words = [word.strip() for word in coded.dictionary.to_pylist()]
         codes = numpy_view(coded.indices)
         absent = np.isin(codes, [code for code, word in enumerate(words) if word in self._spelling.gaps])
@@ -375,7 +376,7 @@ class DelimitedSource(TableSource):
             hint = (("categorical", column),) if len(cell) <= 40 and self.options.layout is None else ()
             what = f"{_shown(cell)} is not a number" + (" ({0} takes all of the column as words)" if hint else "")
             return ReadError(where, what, *hint)
-        what = f"{_shown(cell)} is of another kind than the cells above: read the file again from its beginning"
+        what = f"{_shown(cell)} differs in kind from the cells above: read the file again from the start"
         late = RereadError(where, what)
         late.column, late.cell = column, cell
         return late
@@ -395,7 +396,7 @@ class DelimitedSource(TableSource):
                         return self._wrong(f"{file.name}:{where}, column {self._named(name)}", name, row[j])
         except UnicodeDecodeError as bad:
             number = line + piece[: bad.start].count(b"\n")
-            what = "the text is not UTF-8: say what it is with {0}"
+            what = "the text is not UTF-8: give its encoding, such as {0}"
             return ReadError(f"{file.name}:{number}", what, ("encoding", "latin-1"))
         return ReadError(file.name, f"after line {line}: {error}")
 

@@ -1,7 +1,7 @@
-"""Files elsewhere, by URL: read in ranges, replaced as a whole, and tried again where a network fails.
+"""Reads and writes files by URL: in ranges, as a whole, and with retries.
 
-pyarrow's file systems come first (S3, Google, Azure, Hadoop), those of fsspec serve the rest (HTTP, memory, ...). Who
-may read and write is for these libraries to find out from the environment.
+pyarrow's file systems come first (S3, Google, Azure, Hadoop); fsspec serves the rest (HTTP, memory, ...). These
+libraries take credentials from the environment.
 """
 
 from __future__ import annotations
@@ -234,7 +234,7 @@ class _Ranges(io.RawIOBase):
             if self._file is None:
                 self._file, version = self._place.input()
                 if version != self._version:
-                    raise ReadError(self._place.name, "has changed while it was read")
+                    raise ReadError(self._place.name, "has changed during reading")
             self._file.seek(self._at)
             data: bytes = self._file.read(wanted)
             if not data:
@@ -276,7 +276,7 @@ def _length(found: Any, place: Elsewhere) -> int:
     """Return the size of a file; some servers tell it for an open file alone."""
     if found.size is not None:
         return int(found.size)
-    raise ReadError(place.name, "the server does not say how long it is: copy the file here first")
+    raise ReadError(place.name, "the server does not report the size of the file: download it first")
 
 
 def _fits(name: str, pattern: str) -> bool:

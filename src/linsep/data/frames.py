@@ -1,4 +1,4 @@
-"""A whole table in memory with its cells as they are shown: numbers exactly, words as words."""
+"""Reads a whole table into memory with its exact cells, for regression models."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
 from linsep.data import cells
+from linsep.data.arrow_arrays import numpy_view, word, words, zero
 from linsep.data.byte_streams import files
 from linsep.data.csv_head import check_encoding, columns_of, form_of, is_utf16
 from linsep.data.layout import BOOLEAN, DATE, NUMBER, WORD, find
@@ -60,7 +61,7 @@ class Frame:
                 open_ |= gap
         kept = np.flatnonzero(~open_)
         if len(kept) == 0:
-            raise DataError("", "there are no rows without gaps")
+            raise DataError("", "every row has an empty cell")
         names = self.columns if others else names
         found = Frame({name: self._columns[name][kept] for name in names}, {}, self.reading if self.text else None)
         found.kinds = {name: kind for name, kind in self.kinds.items() if name in names}
@@ -82,7 +83,7 @@ def read_frame(path: str, options: Options, kinds: dict[str, str] | None = None)
     columnar = form in ("parquet", "arrow") or (not form and base.endswith((".parquet", ".arrow", ".feather")))
     if not columnar:
         if form not in ("", "csv"):
-            raise DataError(path, f"{form} files have no names of columns: use CSV, Parquet or Arrow")
+            raise DataError(path, f"{form} files have no column names: use CSV, Parquet or Arrow")
         return _from_text(path, options, kinds or {})
     if is_url(path):
         with local_copy(path) as here:
@@ -125,12 +126,12 @@ def _from_text(path: str, options: Options, kinds: dict[str, str]) -> Frame:
         raise DataError(file.name, str(error).split("\n")[0], *hint) from None
     signs = {"delimiter": form.delimiter, "header": form.header, "point": form.spelling.point}
     frame = Frame({}, {}, {**signs, "gaps": list(options.gaps), "encoding": file.encoding or "utf-8"})
-    words, numeric = ({find(each, form.names) for each in some} for some in (options.categorical, options.numeric))
+    asked, numeric = ({find(each, form.names) for each in some} for some in (options.categorical, options.numeric))
     for j, name in enumerate(form.names):
         column = pc.utf8_trim_whitespace(found[name].combine_chunks())
-        gap = pc.is_in(column, value_set=pa.array(options.gaps, pa.string()))
+        gap = pc.is_in(column, value_set=words(options.gaps))
         kind = kinds.get(name) or cells.kind_of(columns_of(form.body, [j], options.gaps)[0], form.spelling)
-        if j in words or (kind == BOOLEAN and name not in kinds and j not in numeric):
+        if j in asked or (kind == BOOLEAN and name not in kinds and j not in numeric):
             kind = WORD
         try:
             numbers = _numbers(column, gap, kind, form.spelling.point)
@@ -140,7 +141,7 @@ def _from_text(path: str, options: Options, kinds: dict[str, str]) -> Frame:
             raise DataError(f"{file.name}, column {name!r}", "it has cells that are not numbers")
         if numbers is not None and kind != NUMBER:
             frame.kinds[name] = kind
-        frame.gaps[name] = gap.to_numpy(zero_copy_only=False)
+        frame.gaps[name] = numpy_view(gap)
         frame._columns[name] = np.array(column.to_pylist(), dtype=object) if numbers is None else numbers
     return frame
 
@@ -149,7 +150,7 @@ def _numbers(column: Any, gap: Any, kind: str, point: str) -> Array | None:
     """Return cells of text as numbers, 0 for gaps; None if some are none; raise the row of one that is not finite."""
     if kind == WORD:
         return None
-    there = pc.if_else(gap, pa.scalar(None, pa.string()), column)
+    there = pc.replace_with_mask(column, gap, pa.nulls(pc.sum(gap).as_py() or 0, pa.string()))
     if kind == BOOLEAN or kind.startswith(DATE):
         found = cells.values(there, kind, point)
         if found is None:
@@ -159,10 +160,10 @@ def _numbers(column: Any, gap: Any, kind: str, point: str) -> Array | None:
     plain = cells.plain_numbers(there, kind, point)
     if plain is None:
         return None
-    filled = pc.fill_null(plain, "0")
+    filled = pc.if_else(gap, word("0"), plain)
     for type_ in (pa.int64(), pa.float64()):
         try:
-            numbers: Array = filled.cast(type_).to_numpy(zero_copy_only=False)
+            numbers = numpy_view(filled.cast(type_))
         except pa.ArrowInvalid:
             continue
         if type_ == pa.float64():
@@ -183,14 +184,13 @@ def _from_arrow(table: Any) -> Frame:
         gap = (
             pc.or_kleene(pc.is_null(cells), pc.is_nan(cells)) if pa.types.is_floating(cells.type) else pc.is_null(cells)
         )
-        gaps[name] = pc.fill_null(gap, True).to_numpy(zero_copy_only=False)
+        gaps[name] = numpy_view(gap)
         if pa.types.is_decimal(cells.type):
             columns[name] = np.array([Decimal(0) if v is None else v for v in cells.to_pylist()], dtype=object)
         elif pa.types.is_date32(cells.type):
-            columns[name] = pc.fill_null(cells.cast(pa.int32()), 0).to_numpy(zero_copy_only=False).astype(np.int64)
+            columns[name] = numpy_view(pc.if_else(gap, zero(pa.int32()), cells.cast(pa.int32()))).astype(np.int64)
         elif pa.types.is_integer(cells.type) or pa.types.is_floating(cells.type) or pa.types.is_boolean(cells.type):
-            empty = pa.scalar(False) if pa.types.is_boolean(cells.type) else pa.scalar(0, cells.type)
-            columns[name] = pc.if_else(pa.array(gaps[name]), empty, cells).to_numpy(zero_copy_only=False)
+            columns[name] = numpy_view(pc.if_else(gap, zero(cells.type), cells))
         else:
             columns[name] = np.array([str(v) for v in cells.to_pylist()], dtype=object)
     return Frame(columns, gaps)

@@ -1,6 +1,6 @@
-"""Words to features by hashing, for text and for columns of more words than one wants to count.
+"""Hashes words into features, for text and for columns with very many words.
 
-The hash of ``column=value`` is fixed for ever, so that a model finds its features again on any machine: FNV-1a over the
+The hash of ``column=value`` never changes, so a model finds its features again on any machine: FNV-1a over the
 UTF-8 bytes in 64 bits (Fowler, Noll & Vo, 1991), then the finisher of MurmurHash3 (Appleby, 2011), of which the lowest
 ``hash_bits`` bits are the number of the feature. There are no signs: a value stands for 1.
 """

@@ -1,4 +1,4 @@
-"""What the first rows of a table show: columns that only count the rows, ids, and labels that are measurements."""
+"""Checks the first rows of a table for row numbers, IDs, and labels that are measurements."""
 
 from __future__ import annotations
 
@@ -60,6 +60,6 @@ def could_be_labels(names: Sequence[str], columns: Sequence[Sequence[Any]]) -> l
 
 def refusal(name: str, why: str, candidates: list[str]) -> tuple[str, tuple[str, Any]]:
     """Return the words for a label that looks like a measurement, and the setting that takes it or another."""
-    hint = f"; columns with few values, one of which could be meant: {listed(candidates)}" if candidates else ""
-    what = f"the label would be the last column, {name!r}, but {why}: say which one is meant with {{0}}{hint}"
+    hint = f"; columns with few values: {listed(candidates)}" if candidates else ""
+    what = f"the label would be the last column, {name!r}, but {why}: name the label column with {{0}}{hint}"
     return what, ("target", candidates[0] if candidates else name)

@@ -1,4 +1,4 @@
-"""Labels to class codes, and back: labels are of any hashable type, codes count from 0."""
+"""Maps labels of any hashable type to class codes from 0, and back."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def measured(y: Array) -> str | None:
     if not broken.any():
         return None
     what = f"the labels are numbers with fractions, such as {float(y[np.argmax(broken)])!r}"
-    return f"Unknown label type: {what}, which look like measurements; turn them into classes first"
+    return f"Unknown label type: {what}, which looks like measurements; turn them into classes first"
 
 
 def check_same_length(X: Any, y: Array) -> None:
@@ -93,7 +93,7 @@ def at_least_two_classes(y: Array) -> tuple[Array, Array]:
 
 def one_class_only(classes: Array) -> DataError:
     """Return the error that there is one class only."""
-    return DataError("", f"there is one class only, {classes.tolist()[0]!r}: nothing to separate")
+    return DataError("", f"there is only one class, {classes.tolist()[0]!r}: nothing to separate")
 
 
 def object_array(items: list[Any]) -> Array:
@@ -180,7 +180,7 @@ def as_examples(rows: Rows, codes: Array, machines: int, step: Floats) -> Exampl
 def label(word: str) -> int | float | str:
     """Return what a label written as ``word`` is: an int or a float where it reads as a finite one, else the word.
 
-    Each label is looked at by itself, so that what it becomes cannot depend on its neighbours; ``1`` and ``+1`` are the
+    Each label is looked at by itself, so that what it becomes cannot depend on its neighbors; ``1`` and ``+1`` are the
     same label, and so are ``1`` and ``1.0``. Integers of more than 53 bits stay words: none must become another.
     """
     written = word.encode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""The columns of a table and what becomes of each: numbers, words with features of their own, hashed words."""
+"""The columns of a table and how each is used: as numbers, as one feature per word, or hashed."""
 
 from __future__ import annotations
 
@@ -173,8 +173,8 @@ class Layout:
                 tuple((~j, None) if j < 0 else (j, word) for j, word in zip(places, words, strict=True)),
             )
         except (KeyError, TypeError, ValueError) as error:
-            raise DataError("", f"the columns that the model has learned from are damaged ({error!r})") from None
+            raise DataError("", f"the model's record of its columns is damaged ({error!r})") from None
         in_range = all(0 <= j < len(names) for j, _ in layout.levels)
         if not (in_range and 1 <= layout.hash_bits <= 30 and {k.partition(":")[0] for k in kinds} <= _KINDS):
-            raise DataError("", "the columns that the model has learned from are damaged")
+            raise DataError("", "the model's record of its columns is damaged")
         return layout

@@ -1,4 +1,4 @@
-"""Words to features, exactly: every word of a column has a 0/1 feature of its own, ``column=word``.
+"""One 0/1 feature for every word of a column, named ``column=word``.
 
 Features are numbered in the order in which the words first appear, row by row and within a row column by column, so a
 word that appears late gets the next number and nothing before it moves. Cells are coded by pyarrow; only words that a

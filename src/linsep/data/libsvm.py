@@ -1,4 +1,4 @@
-"""LIBSVM text as a source."""
+"""Reads LIBSVM files as a source."""
 
 from __future__ import annotations
 

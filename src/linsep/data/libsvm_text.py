@@ -1,4 +1,4 @@
-"""LIBSVM text to sparse rows.
+"""Parses LIBSVM text into sparse rows.
 
 A line is ``label index:value index:value ...``; a ``#`` starts a comment, ``qid:n`` is skipped, blank lines are no
 rows. The walk over the bytes is compiled; labels that are words, and numbers in odd spellings, come after it.
@@ -195,7 +195,7 @@ def _complaint(code: int, text: Array, place: int, base: int, n_features: int | 
     word = _shown(written)
     if code == BEYOND and n_features is None:
         wanted = 1 << int(written.partition(b":")[0]).bit_length()
-        return LineError(place, f"the index of {word} asks for very many features", ("max_features", wanted))
+        return LineError(place, f"the index of {word} asks for too many features", ("max_features", wanted))
     what = {
         NO_COLON: f"{word} is not index:value",
         HUGE: f"the index of {word} is above {LARGEST}, the largest that can be held",

@@ -1,6 +1,6 @@
-"""Matrices as users have them to rows: lists, arrays, frames, SciPy's sparse matrices; and rows to SciPy's matrices.
+"""Converts lists, arrays, frames and SciPy matrices to rows, and rows to SciPy matrices.
 
-Nothing here reads a large matrix from end to end: whether every value is finite shows when its row is visited.
+Nothing here reads a large matrix from end to end: values are checked for NaN and infinity when their rows are visited.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def matrix_for(model: Any, X: Any) -> Any:
     names = getattr(model, "feature_names_in_", None)
     own = getattr(X, "columns", None)
     if names is not None and own is not None and list(own) != list(names):
-        raise DataError("", f"X has other columns than {type(model).__name__} was fitted with, or in another order")
+        raise DataError("", f"X does not have the columns {type(model).__name__} was fitted with, in that order")
     X = as_matrix(X)
     if X.shape[1] != model.n_features_in_:
         raise DataError(

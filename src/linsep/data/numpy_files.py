@@ -1,4 +1,4 @@
-"""NumPy files: NPY, mapped into memory, and NPZ with dense or sparse rows."""
+"""Reads NPY files, mapped into memory, and NPZ files with dense or sparse rows."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def mapped(file: File) -> Any:
         except _HEADER as error:
             raise ReadError(file.name, f"not an NPY file of numbers ({one_line(error)})") from None
     if not isinstance(array, np.ndarray | _FarRows) or len(array.shape) != 2 or array.dtype.kind not in "biuf":
-        raise ReadError(file.name, "a two-dimensional array of real numbers is wanted")
+        raise ReadError(file.name, "expected a two-dimensional array of real numbers")
     return array
 
 
@@ -112,7 +112,7 @@ class _FarRows:
         self._file.seek(self._first + start * row)
         data = self._file.read((stop - start) * row)
         if len(data) < (stop - start) * row:
-            raise ReadError(self._name, "is shorter than it says")
+            raise ReadError(self._name, "is shorter than its header says")
         return np.frombuffer(data, dtype=self.dtype).reshape(stop - start, self.shape[1])
 
 
@@ -180,7 +180,7 @@ class NpzSource(Source):
                 raise ReadError(file.name, f"has other features than {self.files[0].name}")
             names = archive.namelist()
             if self.options.labels and "y.npy" not in names:
-                raise ReadError(file.name, "has no labels: an array y is wanted")
+                raise ReadError(file.name, "has no labels: expected an array y")
             labels = _Member(archive, "y", file.name) if self.options.labels else None
             blocks = self._csr(archive, file.name) if self._sparse else self._dense(archive, file.name)
             done = 0
@@ -263,10 +263,10 @@ class _Member:
         except _HEADER as error:
             raise ReadError(self._name, f"{self._key} is not an array that can be read ({one_line(error)})") from None
         if self.dtype.hasobject or self.dtype.names is not None:
-            raise ReadError(self._name, f"{self._key} holds Python objects or records, which are not read")
+            raise ReadError(self._name, f"{self._key} holds Python objects or records, which linsep does not read")
         claimed, member = math.prod(self.shape) * self.dtype.itemsize, archive.getinfo(f"{key}.npy")
         if claimed > member.file_size:
-            raise ReadError(self._name, f"{self._key} is shorter than it says")
+            raise ReadError(self._name, f"{self._key} is shorter than its header says")
         if claimed > max(_LARGE, _DENSEST * member.compress_size):
             raise ReadError(
                 self._name,
@@ -279,7 +279,7 @@ class _Member:
         size = count * self.dtype.itemsize
         data = self._stream.read(size)
         if len(data) < size:
-            raise ReadError(self._name, f"{self._key} is shorter than it says")
+            raise ReadError(self._name, f"{self._key} is shorter than its header says")
         return np.frombuffer(data, dtype=self.dtype)
 
 
@@ -309,7 +309,7 @@ def _kind(archive: zipfile.ZipFile, name: str) -> tuple[bool, int]:
         return True, _shape(archive, name)[1]
     if "X" not in keys:
         found = ", ".join(sorted(keys)) or "nothing"
-        raise ReadError(name, f"arrays X and y are wanted, or data, indices, indptr, shape and y; it holds {found}")
+        raise ReadError(name, f"expected arrays X and y, or data, indices, indptr, shape and y; the file holds {found}")
     member = _Member(archive, "X", name)
     if len(member.shape) != 2 or member.dtype.kind not in "biuf":
         raise ReadError(name, "X must be a two-dimensional array of real numbers")

@@ -1,4 +1,4 @@
-"""Files to blocks of rows and labels: CSV, LIBSVM text, Parquet, Arrow, NPY and NPZ, whatever their size."""
+"""Opens files of any supported format as a source: ``linsep.read``."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def read(
     cache: str = "auto",
     cache_mb: int = 256,
 ) -> Source:
-    r"""Open files as a source of blocks of rows and labels, of which one at a time is in memory.
+    r"""Open files as a source of blocks of rows and labels, with one block in memory at a time.
 
     Parameters
     ----------
@@ -81,13 +81,13 @@ def read(
         A file, a glob such as ``"part-*.csv"`` (in order of name), ``"-"`` for standard input. Several files are one
         source. Text may be compressed with gzip or zstd.
     format : {"csv", "libsvm", "parquet", "arrow", "npy", "npz"}, optional
-        By default what the name ends in, or else what the content looks like. TSV is ``"csv"``, Feather ``"arrow"``.
+        By default taken from the ending of the name, or else from the content. TSV is ``"csv"``, Feather ``"arrow"``.
     target : str or int, optional
         Column with the labels, by name or number from 0; the last one by default. LIBSVM has its own place for it.
     positive : label, optional
-        The label to be learned as +1; an iteration in which it does not occur ends with an error.
+        The label to treat as +1; iterating over the source raises an error if it does not occur.
     delimiter : str, optional
-        Of CSV; by default what cuts the first lines into equally many cells.
+        CSV delimiter; by default the one that splits the first lines into equal numbers of cells.
     header : bool, optional
         Whether CSV has a first row of names; by default it has if none of its cells is a number.
     zero_based : bool, optional
@@ -96,49 +96,49 @@ def read(
         Hash words into ``2 ** hash_bits`` features. By default every word of a column has a feature of its own,
         ``column=word``, numbered in the order in which the words first appear; texts are always hashed.
     text : column or list of columns
-        Columns to be taken as a hashed bag of words.
+        Columns to read as a hashed bag of words.
     categorical : column or list of columns
-        Columns to be taken as words even if they look like numbers, dates, or ids, which are left out otherwise.
+        Columns to read as words even if they look like numbers, dates, or IDs, which are left out otherwise.
     numeric : column or list of columns
-        Columns to be taken as numbers: a word in them is an error. By default a word makes the column one of words.
+        Columns to read as numbers: a word in them is an error. By default a word makes it a column of words.
     ignore : column or list of columns
         Columns to leave out.
     keep_index : bool
-        Take in a column that only counts the rows: an unnamed first one, or ``index``, ``id``, ``rownames``.
+        Keep a column that only numbers the rows: an unnamed first one, or ``index``, ``id``, ``rownames``.
     missing : {"error", "zero", "drop", "indicator"}
-        What becomes of missing cells among numbers: an error, a zero, the row is left out, or a zero and a 1 in a
-        feature ``column=missing``. Among words a gap is a word, ``column=missing``.
+        What to do with missing numbers: raise an error, use zero, drop the row, or use zero and a 1 in a feature
+        ``column=missing``. A missing word is the word ``column=missing``.
     gaps : list of str
-        What is written where a value is missing, in CSV.
+        Texts that mark a missing value in CSV.
     decimal : {".", ","}, optional
-        The sign before fractions in CSV; by default a comma where it makes numbers of the cells.
+        Decimal mark in CSV; by default a comma if the cells are numbers only then.
     thousands : str, optional
-        The sign between thousands in CSV, ``""`` for none; by default a sign that all cells of a column allow.
+        Thousands separator in CSV, ``""`` for none; by default one that fits all cells of a column.
     dates : bool or str
         Whether columns of dates and times in CSV become days since 1970-01-01; a string is their format.
     encoding : str, optional
-        Of CSV; by default UTF-8, or UTF-16 where a text begins so.
+        Text encoding of CSV; by default UTF-8, or UTF-16 if the text starts with its mark.
     n_features : int, optional
-        How many features there must be; by default as many as there are.
+        Number of features that the data must have; by default any number.
     max_features : int
-        More features than this are refused: weights for all of them take memory, whatever the size of the file.
+        Refuse more features than this: their weights take memory, whatever the size of the file.
     block_bytes : int
-        About how many bytes a block takes.
+        Approximate size of a block.
     labels : bool
-        Whether there are labels; if not, ``y`` is None, and the target, if it is there, is left out.
+        Whether to read labels; if not, ``y`` is None, and the label column, if any, is left out.
     layout : Layout, optional
-        ``layout`` of another source: take the same columns in the same way, whatever their order here.
+        ``layout`` of another source: read the same columns in the same way, in whatever order they are here.
     new_levels : bool
-        Whether words that the layout does not have get features, after those that it has; else they have none.
+        Whether words that are not in the layout get new features after the existing ones, or none.
     invert : bool
-        Record the names that were hashed to each feature in ``seen``.
+        Record in ``seen`` which names were hashed to each feature.
     spool : bool
         Keep a stream in a temporary file for later iterations; without it a stream can be read only once.
     cache : str
-        Where whoever needs the rows more than once keeps them: ``"auto"`` in memory and, if there are more of them, in
-        temporary files; a folder for these files; ``"none"`` reads the files again each time.
+        Where to keep rows that are needed more than once: ``"auto"`` keeps them in memory and then in temporary files;
+        a folder is the place for these files; ``"none"`` reads the files again each time.
     cache_mb : int
-        How many megabytes of rows stay in memory.
+        Megabytes of rows to keep in memory.
 
     Returns
     -------
@@ -147,7 +147,7 @@ def read(
     Raises
     ------
     ReadError
-        A ValueError of one line that says what is wrong and where, here or while the blocks are read.
+        A ValueError of one line that says what is wrong and where; also raised while the blocks are read.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""Where files are: a path of this machine, or the URL of a file elsewhere. Whatever opens a file opens it here.
+"""Tells local paths from URLs; all files are opened through this module.
 
-Nothing is loaded for paths of this machine; URLs are the business of ``linsep.data.elsewhere``.
+Local paths need no other module; ``linsep.data.elsewhere`` handles URLs.
 """
 
 from __future__ import annotations

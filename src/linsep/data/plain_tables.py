@@ -1,4 +1,4 @@
-"""Tables of plain numbers: the quick way, for text that is written as most programs write it."""
+"""The fast reader for plain tables of numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A thread that gets the next items ready while the present one is worked on."""
+"""A thread that prepares the next items while the caller uses the current one."""
 
 from __future__ import annotations
 

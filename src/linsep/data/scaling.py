@@ -1,4 +1,4 @@
-"""Scaling of features, feature by feature or by the largest norm, and its undoing in what was learned."""
+"""Scales features, and converts learned weights back to the units of the file."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def _usable(size: float) -> float:
     """Refuse to scale by what is not finite."""
     if math.isfinite(size):
         return size
-    raise DataError("", "the values are too large to be scaled")
+    raise DataError("", "the values are too large to scale")
 
 
 @compiled

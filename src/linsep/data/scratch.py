@@ -1,4 +1,4 @@
-"""Room for arrays as large as the data: beyond some megabytes in mapped files without names, not in memory."""
+"""Arrays as large as the data: beyond a few megabytes in unnamed mapped files, not in memory."""
 
 from __future__ import annotations
 

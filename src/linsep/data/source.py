@@ -1,4 +1,4 @@
-"""What every reader is: blocks of rows and labels that can be asked for again and again."""
+"""The base class of all readers: blocks of rows and labels, iterable any number of times."""
 
 from __future__ import annotations
 
@@ -223,7 +223,7 @@ class Source(ABC):
 
     def _tell_of_room(self, cache: BlockCache, what: str) -> None:
         """Note that the disk has no room for the rows."""
-        self.note(self.files[0].name, f"{cache.folder} has no room to keep the rows: {what}")
+        self.note(self.files[0].name, f"{cache.folder} has no space left for the rows: {what}")
 
     def _again(self, cache: BlockCache) -> Iterator[Block]:
         """Yield the blocks that are kept."""

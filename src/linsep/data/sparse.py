@@ -1,4 +1,4 @@
-"""SciPy's sparse matrices, loaded only where there are any."""
+"""Recognizes and builds SciPy's sparse matrices, and imports SciPy only when there are any."""
 
 from __future__ import annotations
 

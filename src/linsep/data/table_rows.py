@@ -1,4 +1,4 @@
-"""Pieces of an Arrow table to rows: numbers as they are, words with features of their own or hashed, gaps as asked.
+"""Converts pieces of an Arrow table to rows of features.
 
 A piece is worked on in two steps. ``parts`` can run in any thread and in any order; ``finished`` gives new words their
 features and must see the pieces in their order.
@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from linsep.data import cells
-from linsep.data.arrow_arrays import numpy_view
+from linsep.data.arrow_arrays import numbers, numpy_view, zero
 from linsep.data.layout import CATEGORY, DATE, NUMBER, TEXT, WORD, CellError, ColumnError, Layout, is_numeric
 from linsep.data.levels import Coded, Levels, assemble
 from linsep.data.sparse import csr_array
@@ -63,7 +63,7 @@ def parts(
             kept = ~absent if kept is None else kept & ~absent
     counts = {name: int(absent.sum()) for name, absent in gaps.items()}
     if kept is not None:
-        X, table = X[kept], table.filter(pa.array(kept))
+        X, table = X[kept], table.filter(numbers(kept))
     for place, (name, kind) in enumerate(layout.columns):
         if kind == WORD:
             coded.append(code(_whole(table.column(name)), place))
@@ -137,8 +137,8 @@ def _number_column(column: pa.Array, name: str, kind: str, point: str, gaps: dic
     elif not _is_plain(column.type):
         column = column.cast(pa.float64())
     if column.null_count:
-        gaps[name] = column.is_null().to_numpy(zero_copy_only=False)
-        column = column.fill_null(False if pa.types.is_boolean(column.type) else 0)
+        gaps[name] = numpy_view(column.is_null())
+        column = column.fill_null(zero(column.type))
     return numpy_view(column)
 
 
@@ -190,11 +190,11 @@ def labels(column: Any, name: str, missing: str) -> tuple[Array, Array | None]:
     if not (_is_plain(column.type) or pa.types.is_null(column.type)):
         column = column.cast(pa.string())
     gaps = column.is_null(nan_is_null=True)
-    absent = gaps.to_numpy(zero_copy_only=False) if gaps.true_count else np.zeros(len(column), dtype=bool)
+    absent = numpy_view(gaps)
     if absent.any():
         if missing != "drop":
             raise CellError(int(np.argmax(absent)), name, "a missing label", ("missing", "drop"))
-        column = column.filter(~absent)
+        column = column.filter(numbers(~absent))
     y = numpy_view(column)
     if y.dtype.kind == "f" and np.isinf(y).any():
         raise CellError(int(np.flatnonzero(~absent)[np.argmax(np.isinf(y))]), name, "an infinite label")

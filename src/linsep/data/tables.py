@@ -1,4 +1,4 @@
-"""Tables as sources: what is common to delimited text and to typed files."""
+"""The common part of readers of delimited text and of typed tables."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class TableSource(Source):
         yield from super()._blocks()
         self._check_width()
         if self._levels.unseen:
-            said = f"{self._levels.unseen} cells hold words that the model has never seen; they have no weight"
+            said = f"{self._levels.unseen} cells hold words that did not occur in training; they count as zero"
             self.note(self.files[0].name, said)
 
     # -----------------------------------------------------------------------------------------------------------
@@ -131,16 +131,16 @@ class TableSource(Source):
             if place in asked:
                 continue
             if not options.keep_index and is_numeric(kind) and counts_rows(name, place, cells):
-                reasons[name] = "it only counts the rows", ("keep_index", True)
+                reasons[name] = "it only numbers the rows", ("keep_index", True)
             elif kind in (WORD, CATEGORY) and is_id(cells):
-                reasons[name] = "almost every row has another word in it, as in an id", ("categorical", name)
+                reasons[name] = "almost every row has a different word, as in an ID", ("categorical", name)
         if len(reasons) == len(columns):
             reasons = {}
         for place, name, kind, _ in columns:
             if name in reasons:
                 why, setting = reasons[name]
                 self._fates[name] = place, kind, f"left out: {why}"
-                self.note(self.files[0].name, f"column {name!r} is left out: {why} ({{0}} takes it in)", setting)
+                self.note(self.files[0].name, f"column {name!r} is left out: {why} ({{0}} keeps it)", setting)
         return [(name, kind) for _, name, kind, _ in columns if name not in reasons]
 
     def _check_label(self, name: str, values: list[Any], columns: list[tuple[int, str, str, list[Any]]]) -> None:

@@ -1,4 +1,4 @@
-"""Data with a known plane: a teacher draws a hidden plane and labels points by it."""
+"""Random data with a known plane: ``linsep.teacher``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def teacher(
     flip: float = 0.0,
     random_state: Any = 0,
 ) -> tuple[Floats, Array, Plane]:
-    """Draw points in a ball, labeled by a hidden plane that keeps its distance from all of them.
+    """Draw random points in a ball, labeled by a hidden plane with a margin.
 
     Parameters
     ----------
@@ -33,10 +33,10 @@ def teacher(
     radius : float, default=1.0
         No point is farther than this from the origin.
     offset : bool or float, default=False
-        False: the plane goes through the origin. True: its offset ``b`` is drawn from the middle half of what the
-        radius allows. A number: ``b`` itself.
+        False: the plane goes through the origin. True: its offset ``b`` is drawn from the middle half of the range
+        that the radius allows. A number: ``b`` itself.
     flip : float, default=0.0
-        Share of the labels that are turned round after the plane has given them.
+        Share of the labels to flip.
     random_state : int, numpy Generator or None, default=0
         Seed of the draw.
 
@@ -68,7 +68,7 @@ def teacher(
     w /= np.linalg.norm(w)
     b = float(rng.uniform(-0.5, 0.5)) * (radius - margin) if offset is True else float(offset)
     if abs(b) + margin >= radius:
-        what = f"no point fits beyond the margin: |offset| + margin = {abs(b) + margin:g}, radius = {radius:g}"
+        what = f"no point can lie outside the margin: |offset| + margin = {abs(b) + margin:g}, radius = {radius:g}"
         raise DataError("", what)
 
     x = rng.standard_normal((n, d))

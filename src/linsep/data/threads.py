@@ -1,15 +1,16 @@
-"""Work on many rows, shared out among the processors: compiled code that releases the interpreter's lock."""
+"""Splits compiled work on many rows among threads."""
 
 from __future__ import annotations
 
 import itertools
 import os
+import sys
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import ExitStack, contextmanager
 from functools import cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
@@ -57,17 +58,40 @@ def together(one: Callable[[], One], other: Callable[[], Other]) -> tuple[One, O
         return first.result(), second
 
 
-def quiet_algebra() -> AbstractContextManager[object]:
-    """Return a context in which matrix products of the libraries below NumPy and SciPy stay in the thread they are in.
+_quiet: list[ExitStack] = []  # the contexts of quiet_algebra that are open
+
+
+@contextmanager
+def quiet_algebra() -> Iterator[None]:
+    """Have matrix products of the libraries below NumPy and SciPy stay in the thread they are in.
 
     Their own threads go on spinning for some milliseconds after a product, on the processors that ``in_parallel``
     wants; and sums then do not depend on the number of processors.
     """
-    limit: AbstractContextManager[object] = _libraries().limit(limits=1, user_api="blas")
-    return limit
+    with ExitStack() as stack:
+        _limit(stack)
+        _quiet.append(stack)
+        try:
+            yield
+        finally:
+            _quiet.remove(stack)
+
+
+def scipy_linalg() -> Any:
+    """Return ``scipy.linalg``, loaded when first used; it brings a library of its own, which is as quiet as others."""
+    known = "scipy.linalg" in sys.modules
+    import scipy.linalg
+
+    for stack in [] if known else _quiet:
+        _limit(stack)
+    return scipy.linalg
+
+
+def _limit(stack: ExitStack) -> None:
+    stack.enter_context(_libraries("scipy.linalg" in sys.modules).limit(limits=1, user_api="blas"))
 
 
 @cache
-def _libraries() -> ThreadpoolController:
-    """Return the libraries that are loaded; to look for them takes milliseconds."""
+def _libraries(_scipy: bool) -> ThreadpoolController:
+    """Return the libraries that are loaded, with or without those of SciPy; to look for them takes milliseconds."""
     return ThreadpoolController()

@@ -1,4 +1,4 @@
-"""Blocks of rows, or of columns, to files: CSV, Parquet, Arrow, LIBSVM text, NPY and NPZ; whole or not at all."""
+"""Writes blocks of rows or columns to files: CSV, Parquet, Arrow, LIBSVM, NPY and NPZ."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from linsep.data.arrow_arrays import numbers, words
+from linsep.data.arrow_arrays import numbers, word, words
 from linsep.data.atomic import replacing
 from linsep.data.places import masked
 from linsep.errors import DataError
@@ -68,7 +68,7 @@ def format_of(path: Path, wanted: str | None = None, allowed: Sequence[str] = FO
         what = f"{ending or name!r} is not" if form is None else f"{form} is not"
         raise DataError(masked(str(path)), f"{what} a format to write here: {', '.join(allowed)}")
     if packed and form not in _TEXT:
-        raise DataError(masked(str(path)), f"{form} is not written compressed as a whole, it has its own ways")
+        raise DataError(masked(str(path)), f"{form} has compression of its own: leave out the ending .gz or .zst")
     return form
 
 
@@ -233,7 +233,7 @@ def _write_libsvm(file: Any, X: Floats, y: Array) -> None:
     cells = [_words(y)]
     for j in range(X.shape[1]):
         cell = pc.binary_join_element_wise(_word(f" {j + 1}"), _words(X[:, j]), _word(":"))
-        cells.append(pc.if_else(pa.array(X[:, j] != 0), cell, _word("")))
+        cells.append(pc.if_else(numbers(X[:, j] != 0), cell, _word("")))
     lines = pc.binary_join_element_wise(*cells, _word("\n"), _word(""))
     _, _, text = lines.buffers()
     file.write(text)
@@ -245,4 +245,4 @@ def _words(values: Array) -> pa.Array:
 
 
 def _word(text: str) -> pa.Scalar:
-    return pa.scalar(text, pa.large_string())
+    return word(text).cast(pa.large_string())

@@ -1,4 +1,4 @@
-"""A run as an animation, frame by mistake."""
+"""Animates a run, one frame per mistake."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ def animate(
     path : path-like, default=None
         File to write: .gif; .html, a page with controls; or .mp4, which needs ffmpeg.
     max_frames : int, default=120
-        Of longer runs some mistakes are left out, evenly.
+        Longer runs show an even selection of mistakes.
     fps : int, default=4
-        Frames a second.
+        Frames per second.
     coef_init, intercept_init : array-like, default=None
-        The first weights, if ``fit`` was given some.
+        The first weights, if ``fit`` received any.
     style : {"light", "dark"}, default="light"
 
     Returns

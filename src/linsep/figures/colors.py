@@ -1,4 +1,4 @@
-"""Colors and shapes of classes, the same in figures and on the page; no Matplotlib here."""
+"""The colors and shapes of classes in figures and pages; does not import Matplotlib."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plane of a binary classifier among the rows, and how rows of many features are brought on paper."""
+"""Draws the plane of a binary classifier among the rows, projected to two dimensions if need be."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ class PlaneDisplay(Display):
     labels : tuple
         The negative and the positive label.
     axes_names : tuple of str
-        What the two axes are.
+        Names of the two axes.
     support : ndarray of bool of shape (n,), default=None
         Rows to put a ring around.
     suspects : ndarray of bool of shape (n,), default=None
         Rows to put a cross on: those that stand in the way of a plane that separates.
     caption : str, default=""
-        What was done to bring the rows on paper.
+        How the rows were projected or sampled.
 
     Attributes
     ----------

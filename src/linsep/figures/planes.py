@@ -1,4 +1,4 @@
-"""Many planes separate the same rows: why the one that the perceptron finds is not the best."""
+"""Draws many planes that separate the same rows beside the one with the largest margin."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _ORDERS: dict[str, dict[str, Any]] = {
 class PlanesDisplay(Display):
     """Separating planes found in different orders, beside the one of largest margin.
 
-    Rows of two features are drawn with all planes as lines. For more features there is no paper on which all planes are
-    lines; then the margin that each plane keeps is drawn instead.
+    Rows of two features are drawn with all planes as lines. With more features, the margin
+    of each plane is drawn instead.
 
     Parameters
     ----------
@@ -36,13 +36,13 @@ class PlanesDisplay(Display):
         Rows, where they can be drawn.
     positive : ndarray of bool of shape (n,)
     margins : dict of str to float
-        Margin that each plane keeps.
+        Margin of each plane.
     largest : float
         The largest margin.
     labels : tuple
         The negative and the positive label.
     axes_names : tuple of str, default=("x₁", "x₂")
-        What the two axes are.
+        Names of the two axes.
 
     Attributes
     ----------

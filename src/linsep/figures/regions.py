@@ -1,4 +1,4 @@
-"""More than two classes: the regions that one weight vector per class divides the plane into."""
+"""Draws the region of each class for more than two classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far the rows keep from the plane."""
+"""Draws the distances of the rows from the plane."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from linsep.problem import Array, Floats
 
 
 class MarginsDisplay(Display):
-    """The margins of all rows as a histogram: how far each is on its right side, or on the wrong one.
+    """A histogram of the margins of all rows: how far each is on the correct side, or on the wrong one.
 
     Parameters
     ----------

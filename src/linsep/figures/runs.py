@@ -1,4 +1,4 @@
-"""What happened in a run: pass by pass, and mistake by mistake beside the theorem."""
+"""Draws a run pass by pass, and mistake by mistake beside the theorem's bound."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class PassesDisplay(Display):
     Parameters
     ----------
     mistakes, loss : ndarray of shape (passes,)
-        Of each pass.
+        Mistakes and loss of each pass.
     at : ndarray of shape (m,)
         Passes after which errors are known, counted from 1.
     training_error, test_error : ndarray of shape (m,) or None
@@ -93,7 +93,7 @@ class PassesDisplay(Display):
         X_test, y_test : array-like, default=None
             Other rows, whose error is drawn beside it. Without them the validation error that the run recorded is.
         coef_init, intercept_init : array-like, default=None
-            The first weights, if ``fit`` was given some.
+            The first weights, if ``fit`` received any.
         ax : matplotlib Axes, default=None
         style : {"light", "dark"}, default="light"
 
@@ -295,7 +295,7 @@ class TheoremDisplay(Display):
         ax.set(xlabel=axis, ylabel="length")
         ax.xaxis.label.set_linespacing(1.5)
         said = "proof holds" if found.holds else "VIOLATED"
-        ax.set_title(f"{short(made)} mistakes of at most {short(self._bound.mistakes)}: {said}")
+        ax.set_title(f"{short(made)} of at most {short(self._bound.mistakes)} mistakes: {said}")
         below(ax, 1, space=0.25 if "\n" in axis else 0.16)
 
     def _curves(self, ax: Axes, k: Floats, palette: Palette) -> None:
@@ -368,7 +368,7 @@ class TheoremDisplay(Display):
 
 
 class BracketDisplay(Display):
-    """What a run tells of the largest margin: an upper bound that falls with every mistake, a lower one at the end.
+    """The bounds on the largest margin that a run implies: an upper bound at every mistake, a lower one at the end.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Colors and shapes of all figures, in a light and a dark theme."""
+"""The light and dark styles of all figures."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ DARK = Palette("dark", "#15181d", "#e8e8e8", "#444a54", "#E69F00", "#56B4E9", "#
 
 @contextmanager
 def theme(style: str = "light") -> Iterator[Palette]:
-    """Draw in the light or the dark theme while the context lasts.
+    """Context manager that draws in the light or the dark theme.
 
     Parameters
     ----------

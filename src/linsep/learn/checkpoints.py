@@ -1,4 +1,4 @@
-"""What it takes to go on with a run after an interruption, on disk and written in one step."""
+"""Writes and reads checkpoints, from which an interrupted run continues."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class Checkpoint:
             for part in here.parent.glob(f".{glob.escape(here.name[:200])}.*.part"):
                 part.unlink(missing_ok=True)
         if not exists(self.path):
-            warnings.warn(f"{self.name}: there is no checkpoint yet, the run starts anew", UserWarning, stacklevel=3)
+            warnings.warn(f"{self.name}: no checkpoint yet; the run starts from pass 1", UserWarning, stacklevel=3)
             return None
         with opened(self.path, KIND) as (content, reader):
             if content["kind"] != KIND:
@@ -123,7 +123,7 @@ class Checkpoint:
             ledger = saved.state.ledger
             begun, allowed = len(ledger.passes) + (ledger.blocks > 0), self.about.get("max_iter", math.inf)
             if begun > allowed:
-                raise RefusedError(f"a checkpoint of another run: it is in pass {begun} already, max_iter is {allowed}")
+                raise RefusedError(f"a checkpoint of another run: it is in pass {begun}, but max_iter is {allowed}")
         return saved
 
     def _compare(self, about: dict[str, Any]) -> None:

@@ -1,6 +1,6 @@
-"""The one driver of training: passes until a rule ends the run, then what was learned.
+"""The one driver of training: makes passes until a rule ends the run.
 
-Arrays, files and shards differ in how they build the problem, and in who makes a pass.
+Arrays, files and shards differ only in how they build the problem and which process makes a pass.
 """
 
 from __future__ import annotations

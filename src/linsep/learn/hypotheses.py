@@ -1,4 +1,4 @@
-"""Which hypothesis a run returns: the last, the average of all, or the best one; `votes` has all of them.
+"""Keeps the hypothesis that a run returns: the last, the average, or the best.
 
 Every visit to an example leaves exactly one hypothesis behind: the one that was there if it was right, the next one if
 it was a mistake. So T visits make T hypotheses, counted with repetition, and a mistake at visit t (counted from 0) is

@@ -1,4 +1,4 @@
-"""All compiled training code: operations on rows, what a rule does, then one short loop for each kind of machine.
+"""All compiled training loops: row operations, update rules, and one short loop per kind of machine.
 
 ``dot``, ``add``, ``square``, ``dot_and_square`` and ``fetch`` pick the storage of the rows by its type; ``lacking``,
 ``erred``, ``stride`` and ``tally`` what to do by the type of the rule. So a loop is written once for dense and sparse

@@ -1,4 +1,4 @@
-"""All that is asked of a training run, as plain data: what to learn with, in which order, and when to stop."""
+"""The parameters of a training run as plain data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How arrays, files and shards become problems: one census, one encoding of blocks."""
+"""Builds problems from arrays, files and shards: counts classes and encodes blocks."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def counted(labels: Mapping[Any, int], classes: Array) -> Array:
 def block_labels(block: Block) -> Array:
     """Return the labels of a block, which must have some."""
     if block.y is None:
-        raise DataError("", "there are no labels to learn from")
+        raise DataError("", "the data has no labels to learn from")
     return class_labels(block.y.tolist())
 
 
@@ -87,7 +87,7 @@ def settled(classes: Array, positive: Any, class_weight: Any) -> Array:
     if positive is None:
         return classes
     if len(classes) > 2:
-        raise DataError("", f"a positive label is for two classes, but there are {len(classes)}")
+        raise DataError("", f"a positive label needs two classes, but there are {len(classes)}")
     return classes if classes[1] == positive else classes[::-1].copy()
 
 
@@ -136,6 +136,7 @@ class Recipe:
             step[self.held_out(first_row, first_row + len(codes))] = 0.0
         if len(self.classes) == 1:
             codes = np.ones_like(codes)  # a class without a rival is the positive one until a second class is seen
+        X = X if is_sparse(X) else np.ascontiguousarray(X)  # once, rather than in every pass
         rows = to_rows(X)
         scaled = rows if self.scaling is None else to_rows(self.scaling.apply(X))
         return Batch(first_row, as_examples(scaled, codes, self.machines, step), X.shape[1], rows)
@@ -144,7 +145,7 @@ class Recipe:
         """Return how many mistakes the target margin allows, if there is one."""
         parameters, factors = self.parameters, self.factors
         if parameters.target_margin is not None and self.scaling is not None:
-            what = "{0} is a distance in the rows as they are: it does not go with {1}"
+            what = "{0} is a distance between unscaled rows: it cannot be combined with {1}"
             raise DataError("", what, ("target_margin",), ("scale",))
         steps = (parameters.eta * float(factors.min()), parameters.eta * float(factors.max()))
         return parameters.allowed_mistakes(radius, steps, start, self.machines)

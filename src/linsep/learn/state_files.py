@@ -1,4 +1,4 @@
-"""State on disk: safetensors for the numbers, JSON for the rest, no pickle. Models and checkpoints are such files.
+"""The file format of models and checkpoints: safetensors for numbers, JSON for the rest, no pickle.
 
 The metadata of the safetensors file has one entry, ``linsep``: a JSON object with the version of the format, the kind
 of thing that was saved, and its values. A value that is an array is written as a tensor and named in the JSON. Every
@@ -71,7 +71,7 @@ def opened(path: Path, noun: str, codecs: Codecs | None = None) -> Iterator[tupl
         with local_copy(path) as here, safetensors.safe_open(here, framework="numpy") as file:
             text = (file.metadata() or {}).get("linsep")
             if text is None:
-                raise RefusedError("a safetensors file, but not one of linsep")
+                raise RefusedError("a safetensors file, but not written by linsep")
             yield _parse(text, noun), Reader(file, codecs or CODECS)
     except RecursionError:
         raise ValueError(f"{name}: damaged {noun} file: nested too deeply") from None

@@ -1,4 +1,4 @@
-"""The few columns of a wide model that some sparse rows touch: all others stay as they are, and cost nothing."""
+"""Restricts a wide model to the columns that some sparse rows use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scikit-learn face: classifiers over ``learn`` and ``prove``, model files, and models of other programs.
+"""Scikit-learn classifiers on top of ``learn`` and ``prove``, model files, and other programs' formats.
 
 In: arrays or a ``Source``. Out: fitted estimators. Read ``online`` first, then ``perceptron``.
 """

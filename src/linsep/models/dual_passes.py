@@ -1,4 +1,4 @@
-"""Passes in dual form: what is learned is how often each row erred, so that rows meet in a kernel only.
+"""Passes in dual form: the model counts the mistakes on each row, and rows enter only through a kernel.
 
 The scores of all rows are kept up to date. Rows are visited block by block: within one, every mistake corrects the
 scores of the rows that follow; the scores of all others are corrected for many mistakes at once, which is one product.

@@ -1,4 +1,4 @@
-"""The models as scikit-learn's classifiers: the same classes, with its base classes and its checks in front."""
+"""The public classifiers: linsep's models combined with scikit-learn's base classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Linear models in the formats of others: LIBLINEAR's model text, both ways, and ONNX, one way."""
+"""Reads and writes LIBLINEAR model text, and writes ONNX."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def to_liblinear(model: Any, path: Path) -> None:
     Parameters
     ----------
     model : estimator
-        A fitted linear classifier whose labels are whole numbers, as LIBLINEAR's have to be.
+        A fitted linear classifier whose labels are whole numbers, as LIBLINEAR requires.
     path : path-like
 
     Notes
@@ -64,7 +64,7 @@ def to_liblinear(model: Any, path: Path) -> None:
     labels = _whole_numbers(model.classes_)
     W, b = model.coef_, model.intercept_
     if len(labels) < 2:
-        raise DataError("", "this model knows one class only, LIBLINEAR needs two")
+        raise DataError("", "this model has only one class; LIBLINEAR needs two")
     if len(labels) == 2:
         if model.on_plane < 0:
             labels = labels[::-1]
@@ -92,7 +92,7 @@ def _check_linear(model: Any) -> None:
     if not (hasattr(model, "coef_") and hasattr(model, "classes_")):
         raise DataError("", f"this {type(model).__name__} has no weights: it is not fitted yet, or not linear")
     if getattr(model, "keep", None) == "vote":
-        what = "a vote is not one plane, which is all that such a file can hold: train with {0} instead"
+        what = "such a file holds one plane, but a vote uses many: train with {0} instead"
         raise DataError("", what, ("keep", "average"))
 
 
@@ -113,7 +113,7 @@ def _whole_numbers(classes: Array) -> list[int]:
     for label in labels:
         number = isinstance(label, int | float) and not isinstance(label, bool)
         if not (number and float(label).is_integer() and abs(label) < 2**31):
-            raise DataError("", f"LIBLINEAR's labels are whole numbers below 2^31, this model has the label {label!r}")
+            raise DataError("", f"LIBLINEAR's labels are whole numbers below 2^31, but this model has {label!r}")
     return [int(label) for label in labels]
 
 
@@ -128,7 +128,7 @@ def from_liblinear(path: Path) -> Perceptron:
     Returns
     -------
     model : Perceptron
-        It has weights and labels but no run: nothing was learned here yet.
+        It has weights and labels but no record of a run.
 
     Raises
     ------
@@ -137,7 +137,7 @@ def from_liblinear(path: Path) -> Perceptron:
 
     See Also
     --------
-    to_liblinear : the way back.
+    to_liblinear : writes such a file.
 
     Examples
     --------

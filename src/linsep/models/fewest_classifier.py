@@ -1,4 +1,4 @@
-"""The plane with the fewest training errors as a scikit-learn classifier."""
+"""The plane with the fewest training errors as a classifier."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from linsep.prove.fewest.results import Fewest, fewest_errors
 class FewestErrorsClassifier(Linear):
     """The plane with the fewest errors on the training rows, between proved bounds.
 
-    It takes any data: where no plane separates the classes it finds one that has as few rows wrong as it can in the
-    time it is given, and says how many the best plane must have wrong.
+    It works on any data. If no plane separates the classes, it finds a plane with as few errors as the time allows, and
+    proves a lower bound on the errors of every plane.
 
     Parameters
     ----------
     fit_intercept : bool, default=True
         Whether the plane may have an offset; without one it goes through the origin.
     time_limit : float, default=10.0
-        Seconds after which to take the best plane found; None waits for the proof that it is the best one.
+        Seconds for the search; then the best plane found is used. None waits until it is proved to be the best.
     max_nodes : int, default=None
-        Cases to look at, at most: with ``time_limit=None`` the same plane on every machine.
+        Largest number of nodes in the search tree: with ``time_limit=None`` the same plane on every machine.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Fitted models to files and back; the format is that of all saved state, and nothing in a file can name code."""
+"""Saves fitted models to files and loads them; a file cannot run code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NOUN = "model"
 
 
 def save(model: Any, path: Path) -> None:
-    """Write a fitted model to a file; an older file of that name is replaced in one step, or left as it is.
+    """Write a fitted model to a file, atomically: an existing file is replaced as a whole, or not at all.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ def save(model: Any, path: Path) -> None:
 
     See Also
     --------
-    load : the way back.
+    load : reads the file.
 
     Notes
     -----
@@ -70,7 +70,7 @@ def load(path: Path) -> Any:
 
     See Also
     --------
-    save : the way there.
+    save : writes the file.
 
     Examples
     --------

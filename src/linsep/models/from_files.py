@@ -1,4 +1,4 @@
-"""Training from files: rows come a block at a time, as often as there are passes, and never all at once.
+"""Trains from files, one block of rows at a time.
 
 The driver is that of an array in memory, so for ``shuffle=False`` the weights have the same bits, at any block size.
 """
@@ -68,37 +68,37 @@ def fit_source(
         Its parameters say how to train; it is fitted in place. With ``keep="best"`` the files are read once more after
         every pass that made a mistake; ``keep="vote"`` holds every row that erred in memory.
     source : Source
-        What `read` returns.
+        The return value of `read`.
     scale : {"none", "unit", "standard"}
         Train on the rows divided by the largest norm, or with mean and deviation of every column taken out (sparse
         columns keep their mean). Weights, radius and margin are returned in the units of the file.
     checkpoint : path, optional
-        Write there, every ``every`` seconds and at the end, what it takes to resume after an interruption.
+        File to save progress to, every ``every`` seconds and at the end, so that an interrupted run can resume.
     every : float
         Seconds between two checkpoints.
     resume : bool
-        Go on from the checkpoint if there is one; the end is that of a run that was never interrupted. A larger
-        ``max_iter`` than before is fine: it is how a run that was out of passes gets more of them.
+        Continue from the checkpoint, if there is one; the result is that of a run without interruption. ``max_iter``
+        may be larger than before, to give a run more passes.
     evaluate : bool
         Read the files once more after a run that did not end with a clean pass, for radius, margin and training
-        errors; without it these are not known then.
+        errors; otherwise these stay unknown.
     watch : callable, optional
-        Told of progress: pass, rows visited in it, mistakes so far, loss of the pass.
+        Called with the progress: pass, rows visited in it, mistakes so far, loss of the pass.
     clock : Clock, optional
-        May end the run: asked after every piece of work.
+        May end the run: it is checked after every piece of work.
     cache : str, optional
         Where rows are kept for later passes, by default as `read` was told: ``"auto"``, ``"none"`` or a folder.
     cache_mb : int, optional
         How many megabytes of them stay in memory, by default as `read` was told.
     outlook : callable, optional
-        Told before every pass, once it is proved that some plane separates the rows: how many mistakes the theorem
-        allows in all, and what the largest margin is at most.
+        Called before every pass, once some plane is proved to separate the rows, with the number of mistakes that the
+        theorem allows and an upper bound on the largest margin.
 
     Returns
     -------
     model : the same
-        With ``scaling_`` beside the usual attributes if rows were scaled: how they were for training. ``reading_`` has
-        what it takes to read other files in the same way. A trace of more than 16 million mistakes is not kept.
+        With ``scaling_`` beside the usual attributes if rows were scaled: how they were for training. ``reading_``
+        records how to read other files in the same way. A trace of more than 16 million mistakes is not kept.
 
     Examples
     --------
@@ -151,7 +151,7 @@ def check_scale(model: Online, scale: str) -> None:
     """Refuse parameters that files cannot be learned with."""
     model._check_parameters()
     if model.order is not None:
-        what = "{0} goes back to the first row all the time: it needs an array, not files"
+        what = "{0} returns to the first row again and again: it needs an array, not files"
         raise DataError("", what, ("order", model.order))
     if scale not in ("none", "unit", "standard"):
         raise ParameterError("scale", scale, "'none', 'unit' or 'standard'")
@@ -192,7 +192,7 @@ def _begin(model: Online, problem: Problem, start: Weights | None) -> State:
     if start is None:
         return State(Weights.zero(problem.machines), keeper, ledger)
     if not np.array_equal(model.classes_, problem.classes):
-        raise DataError("", "{0} needs the same classes and number of features as the fit before", ("warm_start",))
+        raise DataError("", "{0} needs the same classes and number of features as the previous fit", ("warm_start",))
     if problem.scaling is not None:
         start = scaled_weights(start, problem.scaling)
     return State.begin(start.copy(), keeper, ledger=ledger)
@@ -227,7 +227,7 @@ def fitted_rows(model: Any, source: Source, blocks: Iterable[Block]) -> Iterator
         for X, y, _ in blocks:
             if is_sparse(X) and X.shape[1] != d and source.layout is None:
                 if X.shape[1] > d and not told:  # as LIBLINEAR does: what was never seen has no weight
-                    warnings.warn(f"features beyond the {d} of the model are left out", UserWarning, stacklevel=2)
+                    warnings.warn(f"features beyond the model's {d} are ignored", UserWarning, stacklevel=2)
                     told = True
                 X.resize(X.shape[0], d)
             elif source.options.format == "npy" and y is None and X.shape[1] == d + 1:

@@ -1,4 +1,4 @@
-"""The perceptron in dual form: counts of mistakes on rows instead of weights, so that a kernel can take the product."""
+"""The kernel perceptron: counts mistakes per row instead of storing weights."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from linsep.problem import Array, Floats, Stop
 class KernelPerceptron(Learner):
     """The perceptron with a kernel: planes in a space of features that are never computed.
 
-    The weights are a sum of rows that erred, so a score is a sum of kernel values ``Σ alpha_i y_i k(x_i, x)``, and all
-    that is learned is how often each row erred. There is no offset: a kernel with a constant part has one.
+    The weights are a sum of rows with mistakes, so a score is a sum of kernel values ``Σ alpha_i y_i k(x_i, x)``, and
+    the model learns only the number of mistakes on each row. It has no offset: use a kernel with a constant part.
 
     Parameters
     ----------
@@ -30,13 +30,13 @@ class KernelPerceptron(Learner):
         ``exp(-gamma ‖x - z‖²)``, ``(gamma x·z + coef0)^degree``, ``x·z``; "precomputed" takes kernel values for ``X``;
         a callable takes two matrices and returns the kernel values of all pairs of their rows.
     degree : int, default=2
-        Of the polynomial.
+        Degree of the polynomial.
     gamma : {"scale", "auto"} or float, default="scale"
         "scale" is 1 / (features times variance of X), "auto" is 1 / features.
     coef0 : float, default=1.0
-        Of the polynomial; 0 leaves products of exactly ``degree`` features.
+        Constant term of the polynomial; 0 leaves products of exactly ``degree`` features.
     shuffle : bool, default=True
-        Whether every pass visits the rows in a fresh random order, or in the order given.
+        Whether every pass visits the rows in a new random order, or in the order given.
     max_iter : int, default=1000
         Largest number of passes.
     keep : {"last", "average", "vote"}, default="last"
@@ -48,8 +48,8 @@ class KernelPerceptron(Learner):
     class_weight : dict or "balanced", default=None
         Factors of the steps by class.
     budget : int, default=None
-        Largest number of support rows. When one more errs, that whose last mistake is longest ago is forgotten. Only
-        with ``keep="last"``: the other two remember everything.
+        Largest number of support rows. Beyond it, the row whose last mistake is longest ago is dropped. Only with
+        ``keep="last"``: the other two need all rows.
     cache_size : float, default=200
         Megabytes of kernel values to hold at a time.
     random_state : int, RandomState or None, default=0
@@ -58,7 +58,7 @@ class KernelPerceptron(Learner):
     Attributes
     ----------
     support_ : ndarray of shape (support,)
-        Numbers of the rows that the hypothesis is made of.
+        Numbers of the support rows: those with mistakes.
     support_vectors_ : ndarray or sparse array of shape (support, d)
         These rows; none for a precomputed kernel.
     dual_coef_ : ndarray of shape (1, support) or (classes, support)
@@ -68,7 +68,7 @@ class KernelPerceptron(Learner):
     n_iter_, mistakes_, stop_reason_
         Passes and mistakes made, and why the run ended: "separated" or "max_iter".
     trace_ : ndarray of shape (mistakes,)
-        Rows on which the mistakes fell, in order.
+        The row of each mistake, in order.
     history_ : dict of ndarray
         For each pass its mistakes.
     n_features_in_ : int
@@ -77,11 +77,11 @@ class KernelPerceptron(Learner):
     -----
     The dual form is that of Aizerman, Braverman & Rozonoer (1964); average and vote are those of Freund & Schapire
     (1999), whose polynomial kernel is ``gamma=1, coef0=1``. The mistake bound (R/γ)² holds in the space of features.
-    The budget forgets as the Forgetron does (Dekel, Shalev-Shwartz & Singer 2008), but without its shrinking, so that
-    its mistake bound does not hold.
+    The budget drops rows as the Forgetron does (Dekel, Shalev-Shwartz & Singer 2008), but without its shrinking, so its
+    mistake bound does not hold.
 
-    The scores of all rows are kept up to date, for many mistakes at a time; kernel values are computed for rows that
-    err, and held as far as ``cache_size`` allows.
+    The scores of all rows are updated for many mistakes at a time; kernel values are computed for rows with mistakes,
+    and kept as far as ``cache_size`` allows.
 
     Examples
     --------
@@ -416,7 +416,7 @@ class KernelPerceptron(Learner):
         budget = self.budget
         need(self, budget is None or (whole(budget) and budget >= 1), "budget", "None or a positive whole number")
         if budget is not None and self.keep != "last":
-            raise ValueError(f"keep={self.keep!r} needs every row that ever erred: it does not go with a budget")
+            raise ValueError(f"keep={self.keep!r} needs every row with a mistake: it cannot be combined with a budget")
 
 
 def _stack(A: Any, B: Any) -> Any:

@@ -1,6 +1,6 @@
-"""What every model is, with or without scikit-learn: parameters, checks of what it is given, a state to be saved.
+"""The base class of all models: parameters, input checks, saved state; works without scikit-learn.
 
-The commands use the models as they stand in this package; `estimators` makes scikit-learn's classifiers of them.
+The commands use these models directly; `estimators` turns them into scikit-learn's classifiers.
 """
 
 from __future__ import annotations

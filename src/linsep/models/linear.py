@@ -1,4 +1,4 @@
-"""What every linear classifier shares: scores, labels, distances, loss and margin of a fitted plane."""
+"""The base class of linear classifiers: scores, labels, distances, loss and margin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plane of largest margin as a scikit-learn classifier."""
+"""The plane of largest margin as a classifier."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from linsep.prove.fewest.results import fewest_errors
 
 
 class MaxMarginClassifier(Linear):
-    """The plane that keeps farthest from all training rows: the hard-margin support vector machine, certified.
+    """The plane with the largest distance to all training rows: the hard-margin support vector machine, certified.
 
-    Its margin comes with a bracket that holds in exact arithmetic. Data that no plane separates have no such plane:
-    ``fit`` then raises ``NotSeparable``, which carries the proof.
+    Its margin comes with bounds that hold in exact arithmetic. If no plane separates the data, ``fit`` raises
+    ``NotSeparable``, which carries the proof.
 
     Parameters
     ----------
     fit_intercept : bool, default=True
         Whether the plane may have an offset; without one it goes through the origin.
     gap : float, default=1e-6
-        Largest relative width of the bracket on the margin. A warning says when double precision does not get there.
+        Largest relative gap between the bounds on the margin. linsep warns if double precision does not reach it.
     on_overlap : {"raise", "drop"}, default="raise"
         What to do with data that no plane separates: raise ``NotSeparable``, or drop the fewest rows that leave the
         rest separable, as few as ``fewest_errors`` finds in ``time_limit``.
     time_limit : float, default=10.0
-        Seconds for finding the rows to drop; None waits until they are proved to be the fewest.
+        Seconds for finding the rows to drop; None waits until the rows are proved to be the fewest.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class MaxMarginClassifier(Linear):
     margin_lower_, margin_upper_ : float
         The plane keeps at least the first from every training row, and no plane keeps more than the second.
     support_ : ndarray of shape (k,)
-        Rows that hold the plane in its place.
+        Support rows, which determine the plane.
     dropped_ : ndarray of shape (m,)
         Rows that were left out because no plane separates all of them.
     dual_coef_ : ndarray of shape (1, k) or (classes, k)
@@ -60,12 +60,12 @@ class MaxMarginClassifier(Linear):
     See Also
     --------
     linsep.largest_margin : the same as a function, with a third form of margin.
-    linsep.Perceptron : finds some plane, and copes with data that none separates.
+    linsep.Perceptron : finds some plane, and also fits data that none separates.
 
     Notes
     -----
-    After Boser, Guyon & Vapnik (1992), *A training algorithm for optimal margin classifiers*, COLT. For more than two
-    classes one vector of weights per class, all of them together as short as possible (Weston & Watkins 1999).
+    After Boser, Guyon & Vapnik (1992), *A training algorithm for optimal margin classifiers*, COLT. With more than two
+    classes, one weight vector per class, with the smallest total norm (Weston & Watkins 1999).
 
     Examples
     --------
@@ -136,8 +136,8 @@ class MaxMarginClassifier(Linear):
             found = self._largest(X[kept], codes[kept], len(classes))
         if found.w.dtype == object:
             raise NotSeparable(
-                f"some plane separates the classes, but by a margin of at most {found.upper:.3g}, too little to place "
-                "it in double precision: linsep.separate gives such a plane.",
+                f"some plane separates the classes, but by a margin of at most {found.upper:.3g}, too small "
+                "for double precision: linsep.separate returns such a plane.",
                 upper=found.upper,
             )
         margins.warn_if_wide(found, float(gap))

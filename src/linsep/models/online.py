@@ -1,4 +1,4 @@
-"""What the online classifiers share: runs over rows that look at one example at a time, and what they record."""
+"""The base class of online classifiers: runs, partial fits, and the record of mistakes."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ class Online(Linear, ABC):
         self._check_parameters()
         for name in ("early_stopping", "target_margin", "max_updates", "tol"):
             if getattr(self, name):
-                raise DataError("", "{0} ends a run of many passes: use fit, partial_fit makes one pass", (name,))
+                raise DataError("", "{0} ends a run of many passes, but partial_fit makes only one: use fit", (name,))
         if self.class_weight == "balanced":
             raise ValueError(
                 "class_weight 'balanced' is not supported for partial_fit: it needs all labels at once. "
@@ -275,7 +275,7 @@ class Online(Linear, ABC):
         W, b = np.zeros((_machines(classes), d)), np.zeros(_machines(classes))
         if self.warm_start and hasattr(self, "coef_"):
             if self.coef_.shape != W.shape or not np.array_equal(self.classes_, classes):
-                what = "{0} needs the same classes and number of features as the fit before"
+                what = "{0} needs the same classes and number of features as the previous fit"
                 raise DataError("", what, ("warm_start",))
             W, b = (part.copy() for part in self._last_weights())
         start_from(W, b, coef_init, intercept_init, self.fit_intercept)
@@ -356,7 +356,7 @@ class Online(Linear, ABC):
         """Why the run ended."""
         recorded = self._recorded()
         if not recorded:
-            raise AttributeError("the weights of this model came from elsewhere: there was no run")
+            raise AttributeError("the weights of this model were imported: there was no run")
         return str(recorded[-1].run.stop)
 
     @property
@@ -373,7 +373,7 @@ class Online(Linear, ABC):
 
     @property
     def trace_(self) -> Array:
-        """Rows on which the mistakes fell, in order."""
+        """The row of each mistake, in order."""
         parts = [s.run.trace // np.uint64(s.machines) + np.uint64(s.first_row) for s in self._recorded()]
         trace: Array = np.concatenate([np.empty(0, np.uint64), *parts]).astype(np.intp)
         if len(trace) != self.mistakes_:
@@ -443,16 +443,16 @@ class Online(Linear, ABC):
 
 
 _NO_PENALTY = (
-    'there is no penalty here; where classes overlap use keep="average" or PassiveAggressive(C=...), or '
+    'linsep has no penalty; where classes overlap use keep="average" or PassiveAggressive(C=...), or '
     "scikit-learn's SGDClassifier for a penalty"
 )
 _ELSEWHERE = {
     "penalty": _NO_PENALTY,
     "alpha": _NO_PENALTY,
     "l1_ratio": _NO_PENALTY,
-    "n_jobs": "leave it out: a run looks at one example after the other",
+    "n_jobs": "leave it out: a run visits one example at a time",
     "average": 'say keep="average"',
-    "loss": 'say PassiveAggressive(variant="pa1") for the hinge loss, "pa2" for its square',
+    "loss": 'use PassiveAggressive(variant="pa1") for the hinge loss, "pa2" for its square',
 }
 
 

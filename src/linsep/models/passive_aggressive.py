@@ -1,4 +1,4 @@
-"""The passive-aggressive classifiers: as little change as makes the present example right by a margin."""
+"""The passive-aggressive classifiers: the smallest change that gives each row a margin."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _KEEP = ("last", "best", "average")
 
 
 class PassiveAggressive(Online):
-    """Passive-aggressive learning: stay if the example is right by a margin of 1, else move just far enough.
+    """Passive-aggressive learning: no change if an example has margin 1, else the smallest change that gives it one.
 
     With the hinge loss ``l = max(0, 1 - y (w·x + b))`` every example of positive loss changes the weights to
     ``w + tau y x``, where tau is ``l/‖x‖²`` ("pa"), ``min(C, l/‖x‖²)`` ("pa1") or ``l/(‖x‖² + 1/(2C))`` ("pa2").
@@ -21,14 +21,14 @@ class PassiveAggressive(Online):
     Parameters
     ----------
     variant : {"pa1", "pa", "pa2"}, default="pa1"
-        "pa" makes every example right at once, whatever the cost: for data without noise. "pa1" limits a step to ``C``,
-        "pa2" makes all steps softer.
+        "pa" corrects every example fully: for data without noise. "pa1" limits a step to ``C``, "pa2" makes all steps
+        smaller.
     C : float, default=1.0
         Aggressiveness: how far one example may move the weights. Not used by "pa".
     fit_intercept : bool, default=True
-        Whether to learn an offset. It moves by ``tau y``, but has no part in the norm.
+        Whether to learn an offset. It changes by ``tau y``, but does not count in the norm.
     shuffle : bool, default=True
-        Whether every pass looks at the rows in a fresh random order, or in the order given.
+        Whether every pass visits the rows in a new random order, or in the order given.
     max_iter : int, default=1000
         Largest number of passes.
     max_updates : int, default=None
@@ -49,15 +49,15 @@ class PassiveAggressive(Online):
     on_plane : {-1, 1}, default=-1
         The side to predict for a point on the plane: -1 is the first class, +1 the second.
     class_weight : dict or "balanced", default=None
-        Factors of ``C`` by class, and so are sample weights; a row of weight 0 is not looked at.
+        Factors of ``C`` by class; sample weights are factors of ``C``, too. A row of weight 0 is skipped.
     warm_start : bool, default=False
-        Whether ``fit`` goes on from the weights it has.
+        Whether ``fit`` continues from the current weights.
     random_state : int, RandomState or None, default=0
         Seed of the shuffling and of the rows held out.
     verbose : int, default=0
         1 shows a progress bar.
     prove : bool, default=True
-        As for `Perceptron`; used by "pa" alone, as the others are made for data that no plane separates.
+        As for `Perceptron`; only "pa" uses it, because the others are meant for data that no plane separates.
 
     Attributes
     ----------
@@ -66,9 +66,9 @@ class PassiveAggressive(Online):
     stop_reason_ : str
         Why the run ended. "separated" is a pass that found every example right by the margin.
     mistakes_, mistake_counts_, trace_
-        Of examples that were not right by the margin. A row of zeros may be among them, but changes nothing.
+        Examples without the margin, counted as mistakes. A row of zeros may be among them, but changes nothing.
     history_ : dict of ndarray
-        For each pass its updates, hinge loss (of each row at the moment it was looked at), validation error, seconds.
+        For each pass its updates, hinge loss (of each row at the moment of its visit), validation error, seconds.
     radius_, margin_, training_errors_
         As those of `Perceptron`.
 
@@ -80,9 +80,9 @@ class PassiveAggressive(Online):
     warns only if rows are wrong.
 
     The same order of examples gives the weights of scikit-learn's ``SGDClassifier(loss="hinge", penalty=None,
-    learning_rate="pa1", eta0=C)`` and "pa2", offset included, for two classes and for ``multi_class="ovr"``: so its
-    users, and those of ``PassiveAggressiveClassifier``, can come here. Weights differ: there they multiply the step,
-    which may then go too far and further each time; here they multiply ``C``, as the objective of the paper has it.
+    learning_rate="pa1", eta0=C)`` and "pa2", offset included, for two classes and for ``multi_class="ovr"``, so this
+    class can replace it and ``PassiveAggressiveClassifier``. Row weights differ: there they multiply the step, which
+    can overshoot; here they multiply ``C``, as in the objective of the paper.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The perceptron as a scikit-learn classifier."""
+"""The perceptron as a classifier."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _KEEP = ("last", "best", "average", "vote")
 class Perceptron(Online):
     """The perceptron, to the letter.
 
-    Looks at one example at a time. It is a mistake when ``y (w·x + b) <= 0``; then ``w <- w + eta0 y x`` and
-    ``b <- b + eta0 y``. A run on separable data ends with a full pass without a mistake, unless its budget is spent
-    first, which it says. Dense and sparse rows of any real dtype are used as they are, without a float copy.
+    It visits one example at a time. If ``y (w·x + b) <= 0``, that is a mistake; then ``w <- w + eta0 y x`` and
+    ``b <- b + eta0 y``. A run on separable data ends with a full pass without a mistake, unless it runs out of passes
+    first; then it warns. It uses dense and sparse rows of any real dtype directly, without a float copy.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ class Perceptron(Online):
     eta0 : float, default=1.0
         Learning rate. From zero weights it scales the weights and changes nothing else.
     shuffle : bool, default=True
-        Whether every pass looks at the rows in a fresh random order, or in the order given.
+        Whether every pass visits the rows in a new random order, or in the order given.
     order : {None, "first", "worst"}, default=None
         None: passes in cyclic or shuffled order, by ``shuffle``. "first": after every update start again from the
         first row. "worst": take the row with the smallest ``y s(x)`` each time. Both make at most one update a pass.
@@ -48,7 +48,7 @@ class Perceptron(Online):
     keep : {"last", "best", "average", "vote"}, default="last"
         Which hypothesis the run returns: the last weights; those with the fewest training errors among the ones
         that were evaluated, one of each pass (the pocket); their mean over all examples looked at; or all of them,
-        each with one vote for every example after which it was there. ``partial_fit`` always goes on from the last.
+        each with one vote for every example that it survived. ``partial_fit`` always continues from the last.
     update_margin : float, default=0.0
         Update also when ``y s(x)`` is positive but at most this: the perceptron with margins.
     multi_class : {"argmax", "ovr"}, default="argmax"
@@ -62,14 +62,14 @@ class Perceptron(Online):
     class_weight : dict or "balanced", default=None
         Factors of the learning rate by class.
     warm_start : bool, default=False
-        Whether ``fit`` goes on from the weights it has.
+        Whether ``fit`` continues from the current weights.
     random_state : int, RandomState or None, default=0
         Seed of the shuffling and of the rows held out.
     verbose : int, default=0
         1 shows a progress bar.
     prove : bool, default=True
-        Whether a run that makes no progress looks for a proof that no plane separates the rows, and stops with it:
-        first after 10 passes, then each time their number has doubled, with at most as much work as training took.
+        Whether a run that makes no progress searches for a proof that no plane separates the rows, and stops if it
+        finds one: first after 10 passes, then each time their number has doubled, with at most the work of training.
 
     Attributes
     ----------
@@ -90,23 +90,23 @@ class Perceptron(Online):
         Why the run ended: "separated", "max_iter", "max_updates", "loss_plateau", "validation", "not_separable" or
         "margin_refuted".
     refutation_ : Refutation or None
-        The proof with which a run ended "not_separable": ``rows`` of the data and exact ``multipliers``. Its
-        ``check(X, y)`` checks it once more.
+        The proof that ended a run as "not_separable": ``rows`` of the data and exact ``multipliers``. Its
+        ``check(X, y)`` checks it again.
     mistakes_ : int
         Mistakes made in training, which is also the number of updates.
     mistake_counts_ : ndarray of shape (n,)
         Mistakes made on each row.
     trace_ : ndarray of shape (mistakes,)
-        Rows on which the mistakes fell, in order.
+        The row of each mistake, in order.
     history_ : dict of ndarray
-        For each pass its mistakes, loss (of each row at the moment it was looked at), validation error, seconds, and
+        For each pass its mistakes, loss (of each row at the moment of its visit), validation error, seconds, and
         ``proof_work``: what a search for a proof after it took, in the seconds that stand for such work everywhere.
     radius_ : float
         Largest norm of a training row.
     margin_ : float
         Smallest ``y s(x)/‖w‖`` of the training rows, negative if some are wrong.
     training_errors_ : int
-        Training rows that are predicted wrong; not to be confused with the mistakes made on the way.
+        Training rows predicted wrong by the final model; the mistakes during training are ``mistakes_``.
 
     Notes
     -----
@@ -115,13 +115,13 @@ class Perceptron(Online):
     perceptron with margins of Krauth & Mézard (1987), *Learning algorithms with optimal stability in neural networks*.
 
     Average and vote are those of Freund & Schapire (1999), *Large margin classification using the perceptron
-    algorithm*. A hypothesis counts once for every look that left it behind, so that the mistake at look t (from 0) is
-    part of T - t hypotheses of T. The mean costs one more addition per mistake. The vote keeps two numbers for every
-    mistake and each row that ever erred, and predicts with one product of the new rows with those.
+    algorithm*. A hypothesis counts once for every visit after which it was current, so the mistake at visit t (from
+    0) is part of T - t hypotheses of T. The mean costs one more addition per mistake. The vote keeps two numbers for
+    every mistake, and each row with a mistake; it predicts with one product of the new rows with those rows.
 
     "best" is the pocket with ratchet of Gallant (1990), *Perceptron-based learning algorithms*, with one difference:
-    runs of right answers compete within a pass, and the winner is evaluated once, at its end. So it costs one look at
-    all rows per pass at most. ``partial_fit`` has no rows to evaluate on: there the longest run of all decides.
+    runs of right answers compete within a pass, and the winner is evaluated once, at its end. So it costs at most
+    one more visit to all rows per pass. ``partial_fit`` has no rows to evaluate on: there the longest run decides.
 
     ``partial_fit`` counts rows and passes from its first call on: a row given twice is two rows.
 
@@ -196,10 +196,10 @@ class Perceptron(Online):
         need(self, target is None or (number(target) and target > 0), "target_margin", "None or a positive number")
         one_of(self, "keep", _KEEP)
         if self.keep != "last" and self.order is not None:
-            what = "{0} needs passes over all rows, which {1} does not make"
+            what = "{0} needs passes over all rows, and {1} makes none"
             raise DataError("", what, ("keep", self.keep), ("order", self.order))
         need(self, number(margin) and margin >= 0, "update_margin", "a number that is not negative")
         one_of(self, "mistake", ("violation", "prediction"))
         if self.mistake == "prediction" and margin > 0:
-            what = "{0} also updates on rows that are predicted right, which {1} does not"
+            what = "{0} also updates on correctly predicted rows, which {1} excludes"
             raise DataError("", what, ("update_margin",), ("mistake", "prediction"))

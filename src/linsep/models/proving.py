@@ -1,4 +1,4 @@
-"""A run that knows whether it can succeed: when it looks for a proof, how much work that may take, what it says of it.
+"""Decides when a run searches for a proof that no plane separates its rows, and for how long.
 
 After 10 passes, and each time their number has doubled, a run that makes hardly fewer mistakes than before looks for a
 proof that no plane separates its rows. All searches together take at most as much work as training has. Work is

@@ -1,4 +1,4 @@
-"""What a model remembers of the files that it learned from, so that others can be read in the same way."""
+"""Stores how a model's training files were read, so other files can be read the same way."""
 
 from __future__ import annotations
 

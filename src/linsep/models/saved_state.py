@@ -1,4 +1,4 @@
-"""What a fitted estimator is made of, to be saved; and checks of what was read from a file."""
+"""Collects the state of a fitted model for saving, and validates it when it is loaded."""
 
 from __future__ import annotations
 

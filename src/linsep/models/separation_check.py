@@ -1,4 +1,4 @@
-"""A step of a pipeline that looks for separation before a regression is fitted."""
+"""A pipeline step that checks for separation before a regression."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from linsep.prove.regression.words import MEANING, sentences
 
 
 class SeparationCheck(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Look for separation when a pipeline is fitted; rows pass through as they are.
+    """Check for separation when a pipeline is fitted; rows pass through unchanged.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class SeparationCheck(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.action, self.family, self.fit_intercept = action, family, fit_intercept
 
     def fit(self, X: Any, y: Any) -> SeparationCheck:
-        """Decide whether maximum likelihood has a finite answer, and warn or raise if not."""
+        """Decide whether the maximum likelihood estimate exists, and warn or raise if not."""
         if self.action not in ("warn", "raise"):
             raise ParameterError("action", self.action, "'warn' or 'raise'")
         matrix = validate_data(self, X, accept_sparse="csr", dtype="numeric")

@@ -1,4 +1,4 @@
-"""What a run says: a progress bar while it goes on, and the next step to take when it has ended without success."""
+"""The progress bar of a run, and the warning when it ends without success."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def advice_after(model: Any, fitted: Fitted) -> str:
     last = run.passes[-1].mistakes
     if getattr(model, "eta0", 1.0) * max(model.radius_, float(model.fit_intercept)) ** 2 < _UNDERFLOW:
         return (
-            f"{budget} ended the run. The scores of the rows underflow: they are products of numbers so small that "
-            "doubles lose them, and no run can tell the sides. Scale X or eta0 up."
+            f"{budget} ended the run. The scores of the rows underflow: they are too small for double "
+            "precision, so no run can tell the sides apart. Scale X or eta0 up."
         )
     return (
         f"{budget} ended the run while the last pass still made {last} mistake{'s' * (last != 1)}; "

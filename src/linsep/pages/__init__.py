@@ -1,4 +1,4 @@
-"""HTML: ``reporting`` writes one file about a data set, ``explorer`` is a page on which points are dragged.
+"""HTML pages: ``reporting`` writes a report on a data set, ``explorer`` is an interactive page.
 
 In: rows and labels. Out: a page. Read ``reporting/study.py`` or ``explorer/engine.py`` first.
 """

@@ -1,4 +1,4 @@
-"""Does a proof hold for these data? The fast check, or the page of plain integers alone."""
+"""Checks whether a proof holds for given data, with the fast or the plain check."""
 
 from __future__ import annotations
 
@@ -85,10 +85,10 @@ def verify(proof: Any, X: Any, y: Any = None, *, plain: bool = False) -> bool:
         A verdict, a result of ``fewest_errors``, the path of a proof file, or its text.
     X : array-like or sparse matrix of shape (n, d), or Source
     y : array-like of shape (n,)
-        None for a source, which has its own. Of a proof of separation whose response has several columns (its field
-        ``response``), all of these.
+        None for a source, which has its own. For a proof of separation whose response has several columns (its field
+        ``response``), all of them.
     plain : bool, default=False
-        Check with the page of plain integers alone: slower, with nothing compiled and no library to trust.
+        Check with the short integer checker only: slower, but with nothing compiled and no library to trust.
 
     Returns
     -------
@@ -142,10 +142,10 @@ def text_of(proof: Any) -> str:
 def check_claim(verdict: Verdict, X: Any, y: Any, *, plain: bool) -> Outcome:
     """Check a verdict that is not bound to a fingerprint."""
     if type(verdict.fit_intercept) is not bool or verdict.kind not in linsep_check.KINDS:
-        return Outcome(False, "this is not a verdict that has a proof")
+        return Outcome(False, "this verdict has no proof")
     found = table_of(X, y, verdict.classes)
     if found is None or found.X.shape[1] != verdict.n_features:
-        return Outcome(False, "the classes, or the numbers of rows or features, differ")
+        return Outcome(False, "the classes, the number of rows or the number of features differ")
     return _plainly(verdict, found) if plain else _fast(verdict, found)
 
 
@@ -222,7 +222,7 @@ def table_from(X: Any, y: Any, values: str) -> tuple[Any, Any]:
     if not isinstance(X, Source):
         return X, y
     if y is not None:
-        raise ValueError("a source has its own labels: give no others")
+        raise ValueError("a source has its own labels: do not pass y")
     from linsep.prove.exact.exact_text import exact_table  # which loads pyarrow
 
     return exact_table(X, values)
@@ -232,7 +232,7 @@ def check_errors_claim(fewest: Any, X: Any, y: Any, *, plain: bool) -> Outcome:
     """Check a result about the fewest errors that is not bound to a fingerprint."""
     found = table_of(X, y, fewest.classes)
     if found is None or found.X.shape[1] != fewest.n_features:
-        return Outcome(False, "the classes, or the numbers of rows or features, differ")
+        return Outcome(False, "the classes, the number of rows or the number of features differ")
     if not plain:
         return _fewest(fewest, found)
     return _plainly(fewest, found)

@@ -119,8 +119,8 @@ class Refutation:
     multipliers : tuple of Fraction
         The ``λ_k``: positive and exact.
     rivals : ndarray of shape (m,)
-        Class number that the row is told from; with two classes the other one. For more classes the sum over rows
-        of a class minus the sum over rows held against it vanishes, class by class.
+        Number of the rival class of each row; with two classes the other one. With more classes, for each class, the
+        sum over its rows minus the sum over rows that have it as rival vanishes.
 
     Examples
     --------
@@ -146,8 +146,8 @@ class Verdict:
     ----------
     kind : {"separable", "quasi", "overlap", "unknown", "not-separable"}
         "quasi": not separable, but a plane has all rows on the right side or on it, and some not on it. "unknown"
-        only when a time limit was given and spent. "not-separable", "quasi" or "overlap", is never that of
-        ``separate``: a run of training asks no further.
+        occurs only with a time limit. ``separate`` never returns "not-separable", which means "quasi" or "overlap":
+        a training run does not decide between them.
     separator : Separator or None
         For "separable" and "quasi".
     refutation : Refutation or None
@@ -157,7 +157,7 @@ class Verdict:
     n_features : int
     fit_intercept : bool
     values : {"binary", "decimal"}
-        Whether floats were taken as the numbers they store, or as the decimals that they were read from.
+        Whether floats stand for the binary numbers they store, or for the decimals they were read from.
     bracket : tuple of float
         Bounds on the largest margin known when the search ended; see ``separate``.
 
@@ -200,7 +200,7 @@ class Verdict:
         y : array-like of shape (n,)
             None for a source, which has its own.
         plain : bool, default=False
-            Check with the page of plain integers alone: slower, with nothing compiled and no library to trust.
+            Check with the short integer checker only: slower, but with nothing compiled and no library to trust.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""A proof as a JSON document; docs/proof-format.md says what each field is, and what a checker has to do.
+"""Writes and reads proofs as JSON documents; docs/proof-format.md defines the fields.
 
 Numbers are exact: whole numbers, fractions and short decimals as they are, other floats in hexadecimal. The document
 carries a digest of its own content, so that no digit can change unnoticed, and a fingerprint of the data, which
@@ -35,7 +35,7 @@ def to_json(verdict: Any, X: Any, y: Any, *, note: str | None = None, short: boo
     X : array-like or sparse matrix of shape (n, d)
     y : array-like of shape (n,)
     note : str, optional
-        A line of your own, to be kept in the document.
+        Your own remark, kept in the document.
     short : bool, default=True
         Round the weights of a plane to as few digits as still prove the verdict.
 
@@ -53,7 +53,7 @@ def to_json(verdict: Any, X: Any, y: Any, *, note: str | None = None, short: boo
     """
     if hasattr(verdict, "to_json"):  # a separation, which has its data
         if not verdict.check(X, y):
-            raise ValueError("these are not the data of the result")
+            raise ValueError("these are not the data that the result is about")
         return str(verdict.to_json(note=note))
     verdict, about = about_data(verdict, X, y, short=short)
     return written(verdict, about, note=note)
@@ -65,7 +65,7 @@ def about_data(verdict: Any, X: Any, y: Any, *, short: bool = True) -> tuple[Any
 
     found = table_of(X, y, verdict.classes)
     if found is None or found.X.shape[1] != verdict.n_features:
-        raise ValueError("these are not the data of the verdict: labels or numbers of features differ")
+        raise ValueError("these are not the data of the verdict: the labels or the number of features differ")
     for label in verdict.classes:
         _plain(label)
     return shortened(verdict, found) if short else verdict, found.fingerprint(verdict.values)
@@ -78,7 +78,7 @@ def written(
     from linsep import __version__
 
     if verdict.kind not in linsep_check.KINDS:
-        raise ValueError(f"the verdict {verdict.kind!r} has no proof to be written")
+        raise ValueError(f"the verdict {verdict.kind!r} has no proof to write")
     made = {
         "by": f"linsep {__version__}",
         "time": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -127,7 +127,7 @@ def claim_of(verdict: Any) -> dict[str, Any]:
 
 
 def from_json(text: str) -> tuple[Any, dict[str, Any]]:
-    """Return the verdict in a document and the fingerprint of its data; what it claims is not checked here.
+    """Return the verdict in a document and the fingerprint of its data, without checking the proof.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def from_json(text: str) -> tuple[Any, dict[str, Any]]:
     from linsep.prove.regression.documents import separation_opened
 
     if (content := separation_opened(text)) is not None:
-        raise ValueError(f"a proof of separation ({content['claim']}) is checked with verify, not read back")
+        raise ValueError(f"a proof of separation ({content['claim']}) can be checked with verify, but not loaded")
     verdict, content = opened(text)
     return verdict, {name: content["data"][name] for name in ("n_rows", "n_features", "sha256")}
 

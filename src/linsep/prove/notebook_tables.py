@@ -1,4 +1,4 @@
-"""Results as notebooks show them: a sentence, the state of the proof, and a small table, light and dark."""
+"""HTML tables of results for notebooks, light and dark."""
 
 from __future__ import annotations
 

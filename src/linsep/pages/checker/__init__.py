@@ -1,4 +1,4 @@
-"""A checker of proofs in JavaScript, for the report and the explorer: it shares no code with the Python ones.
+"""The proof checker in JavaScript, for report and explorer; it shares no code with the Python checkers.
 
 In: a verdict and its rows. Out: the script, and the proof and the rows as a page carries them. Read ``check.js`` first.
 """

@@ -138,7 +138,7 @@ export const dot = (u, v) => u.reduce((sum, a, j) => (a && v[j] ? sum + a * v[j]
 
 async function checkPlane(claim, table, codes, exact, patience) {
   const strictly = claim.kind === "separable", d = claim.features;
-  if (!claim.offset && claim.plane.some((w) => w[d].top !== 0n)) throw new Fails("the plane has an offset, but is said to go through the origin");
+  if (!claim.offset && claim.plane.some((w) => w[d].top !== 0n)) throw new Fails("the plane has an offset, but the proof says that it goes through the origin");
   const { cells: flat, scale } = whole(claim.plane.flatMap((w) => (claim.offset ? w : w.slice(0, d)))), width = d + claim.offset;
   const W = claim.plane.map((_, c) => flat.slice(c * width, (c + 1) * width)), nearestRows = [];
   let positive = 0;

@@ -196,7 +196,7 @@ export function open(source) {
   if (claim.meaning !== MEANINGS[claim.kind](claim.fit_intercept ? "" : " through the origin")) throw new Malformed("its sentence is not what it proves");
   if (claim.values !== "binary" && claim.values !== "decimal") throw new Malformed("values must be “binary” or “decimal”");
   if ((claim.separator === null) !== (claim.kind === "overlap" || claim.kind === "not-separable") || (claim.refutation === null) !== (claim.kind === "separable")) {
-    throw new Malformed(`the proof of ${quote(claim.kind)} has not the parts that it needs, or others`);
+    throw new Malformed(`the proof of ${quote(claim.kind)} does not have the required parts`);
   }
   const features = claim.n_features.value;
   if (about.n_features.value !== features) throw new Malformed("it names two numbers of features");

@@ -63,7 +63,7 @@ export async function checkErrors(claim, table, codes, exact, patience, tell) {
   if (weights.length !== codes.length) throw new Fails("there are not as many weights as rows");
   tell(...await checkUpper(claim, table, codes, weights, exact, patience));
   const { group, capacity } = await groups(codes, weights, exact, patience), sides = [];
-  for (const each of claim.refutations) { await patience.ask(); sides.push(cancelled(each, claim, codes, group, exact)); }
+  for (const each of claim.refutations) { await patience.ask(); sides.push(canceled(each, claim, codes, group, exact)); }
   const shown = claim.refutations.slice(0, 6).map(({ rows, multipliers }) => [rows.slice(0, 8).join(", ") + (rows.length > 8 ? " …" : ""), multipliers.slice(0, 8).map((m) => show(m)).join(", ") + (rows.length > 8 ? " …" : "")]);
   tell("The refutations", `${sides.length} combinations of rows cancel exactly: of each, not all rows with a positive multiplier are right if those with a negative one are wrong.`, shown.length ? [["rows", "multipliers"], ...shown] : undefined);
   const cases = await checkCases(claim, codes, group, capacity, sides, patience);
@@ -72,7 +72,7 @@ export async function checkErrors(claim, table, codes, exact, patience, tell) {
 
 async function checkUpper(claim, table, codes, weights, exact, patience) {
   const d = claim.features, wrong = new Set(claim.wrong);
-  if (!claim.offset && claim.plane.some((w) => w[d].top !== 0n)) throw new Fails("the plane has an offset, but is said to go through the origin");
+  if (!claim.offset && claim.plane.some((w) => w[d].top !== 0n)) throw new Fails("the plane has an offset, but the proof says that it goes through the origin");
   if (wrong.size < claim.wrong.length || claim.wrong.some((i) => i >= codes.length)) throw new Fails("a wrong row is listed twice, or is not there");
   const { cells: flat } = whole(claim.plane.flatMap((w) => (claim.offset ? w : w.slice(0, d)))), width = d + claim.offset;
   const W = claim.plane.map((_, c) => flat.slice(c * width, (c + 1) * width));
@@ -104,7 +104,7 @@ async function groups(codes, weights, exact, patience) {
 }
 
 // The groups of the positive and of the negative rows of a refutation that cancels.
-function cancelled({ rows, rivals, multipliers }, claim, codes, group, exact) {
+function canceled({ rows, rivals, multipliers }, claim, codes, group, exact) {
   const classes = claim.classes.length, positive = new Set(), negative = new Set();
   if (rows.some((i) => i >= codes.length)) throw new Fails("a refutation names a row that there is not");
   const against = rivals ?? rows.map((i) => 1 - codes[i]), some = rows.map(exact), sums = new Map();

@@ -34,8 +34,8 @@ OTHERS.separation = (found, digest) => {
   if (claim.alias !== "drop" && claim.alias !== "keep") throw new Malformed("alias must be “drop” or “keep”");
   const roles = claim.response, own = roles.at(-1) === "weight" ? roles.slice(0, -1) : roles;
   if (!RESPONSES[claim.family].includes(own.join(" "))) throw new Malformed(`this is no response of the family ${claim.family}`);
-  const names = classNames(claim.classes), labelled = roles[0] === "label";
-  if (labelled ? names.length < 2 || (names.length > 2 && shares(claim.family)) : names.length) throw new Malformed("a response of labels has two classes or more, one of numbers none");
+  const names = classNames(claim.classes), labeled = roles[0] === "label";
+  if (labeled ? names.length < 2 || (names.length > 2 && shares(claim.family)) : names.length) throw new Malformed("a response of labels has two classes or more, one of numbers none");
   if (claim.fit_intercept && ["ordinal", "conditional", "cox"].includes(claim.family)) throw new Malformed(`the family ${claim.family} has no intercept`);
   const features = claim.n_features.value;
   if (about.n_features.value !== features || claim.names.length !== features) throw new Malformed("it names two numbers of features");

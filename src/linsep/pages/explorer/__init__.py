@@ -1,7 +1,7 @@
-"""The page on which points are dragged and the theorem is watched: ``linsep explore``, or a widget in a notebook.
+"""The explorer, where you drag points and watch the theorem: ``linsep explore``, or a notebook widget.
 
-``engine`` turns points and settings into everything that is shown, with linsep's own functions; ``server`` hands it to
-a browser on this machine, ``widget`` to a notebook; ``page`` holds the one module that draws, and its styles.
+``engine`` computes everything that the page shows, with linsep's own functions; ``server`` sends it to a browser on
+this machine, ``widget`` to a notebook; ``page`` holds the JavaScript and the styles.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def explore(X: Any = None, y: Any = None, **settings: Any) -> Any:
-    """Show the page in a notebook, with some rows or with a first example.
+    """Show the explorer in a notebook, with your rows or with an example.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ def explore(X: Any = None, y: Any = None, **settings: Any) -> Any:
     Returns
     -------
     widget : anywidget.AnyWidget
-        ``widget.points`` and ``widget.settings`` say what is on the page, whatever has been dragged.
+        ``widget.points`` and ``widget.settings`` are the current points and settings of the page.
 
     Examples
     --------

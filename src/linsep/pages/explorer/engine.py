@@ -1,4 +1,4 @@
-"""Points and settings in, everything that the page shows out; what is computed here, linsep's own functions compute."""
+"""Computes everything that the explorer shows, from points and settings."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def answer(points: Points, settings: Settings, held: Any = None, around: Any = N
         raise ValueError(f"around: a mistake from 0 to {MOST_UPDATES} is expected")
     if len(classes) < 2:
         view = view or View.of(X, names, None)
-        shown["note"] = "Place points of at least two classes, and the run begins."
+        shown["note"] = "Place points of at least two classes to start the run."
         return shown | {"view": view.words, "points": plain(view.points(X))}
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # a budget that is spent, a wide bracket: the page says so in its own words
@@ -149,6 +149,6 @@ def _first_weights(settings: Settings, d: int, classes: int) -> tuple[Floats | N
     wanted = d + settings.fit_intercept
     if len(settings.start) != wanted:
         offset = " and an offset" if settings.fit_intercept else ""
-        raise ValueError(f"start weights: {wanted} numbers are needed, a weight a column{offset}")
+        raise ValueError(f"start weights: {wanted} numbers are needed, one per column{offset}")
     start = np.array(settings.start, dtype=np.float64)
     return start[None, :d], start[d:] if settings.fit_intercept else None

@@ -1,4 +1,4 @@
-"""Arrays as JSON has them."""
+"""Converts arrays to JSON values."""
 
 from __future__ import annotations
 

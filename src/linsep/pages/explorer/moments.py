@@ -1,4 +1,4 @@
-"""The weights of a run at some of its moments, from its trace."""
+"""Computes the weights at selected moments of a run from its trace."""
 
 from __future__ import annotations
 

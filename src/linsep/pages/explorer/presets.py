@@ -1,4 +1,4 @@
-"""Points to begin with: the worked example, a teacher's data, and the cases in which something else happens."""
+"""The example data sets of the explorer."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _blobs(centers: Any, spread: float, each: int, seed: int) -> tuple[Floats, A
 def worked(**_: Any) -> Preset:
     """Two mistakes, and the bound met with equality."""
     points = Points(((1.0, 0.0), (0.0, -1.0), (0.0, 1.0), (-1.0, 0.0)), (1, -1, 1, -1))
-    said = "Two mistakes, and the bound R²/γ² is two: met with equality."
+    said = "Two mistakes, and the bound R²/γ² is two: the run attains it."
     return Preset("Worked example", said, points, Settings(fit_intercept=False))
 
 
@@ -46,19 +46,19 @@ def taught(margin: float = 0.15, seed: int = 0, n: int = 40) -> Preset:
     """Draw points in a disc that a hidden plane separates with the margin asked for."""
     X, y, _ = teacher(n, 2, margin=margin, offset=False, random_state=seed)
     said = "A hidden plane gave the labels. The smaller the margin, the more mistakes the bound allows."
-    return Preset("Teacher, margin as you like", said, Points.of_arrays(X, y), Settings(fit_intercept=False))
+    return Preset("Teacher with your margin", said, Points.of_arrays(X, y), Settings(fit_intercept=False))
 
 
 def touching(**_: Any) -> Preset:
     """Return two classes that share a line: weakly separable only."""
     X = [(-1.5, 0.5), (-1, -0.75), (-0.75, 1), (0, -0.5), (0, 0.75), (0, 0.125), (0.75, 0.75), (1, -0.5), (1.5, 0.25)]
-    said = "Only one line has every point on its side or on it, and three points lie on it."
+    said = "Only one line has no point on the wrong side, and three points lie on it."
     return Preset("Two touching classes", said, _points(X, [-1] * 5 + [1] * 4), Settings(max_updates=300))
 
 
 def xor(**_: Any) -> Preset:
     """Return exclusive or: no plane."""
-    said = "Exclusive or: the two diagonals cross, so that no line parts their ends."
+    said = "Exclusive or: the diagonals cross, so no line separates their ends."
     return Preset("XOR", said, _points([(0, 0), (1, 1), (0, 1), (1, 0)], [-1, -1, 1, 1]), Settings(max_updates=200))
 
 
@@ -66,23 +66,21 @@ def duplicate(**_: Any) -> Preset:
     """Return one point with both labels among points that are easily separated."""
     X, number = _blobs([(-1, -0.5), (1, 0.5)], 0.3, 10, 3)
     X, y = np.vstack((X, [(0.25, 0.25), (0.25, 0.25)])), np.append(2 * number - 1, [1, -1])
-    said = "One point has both labels. Move one of the two and all is well."
+    said = "One point has both labels. Move one copy, and a line separates the classes."
     return Preset("One contradicting duplicate", said, _points(X, y), Settings(max_updates=300))
 
 
 def three(**_: Any) -> Preset:
     """Return three clouds."""
     X, y = _blobs([(-1.2, -0.8), (1.2, -0.7), (0, 1.2)], 0.3, 12, 1)
-    return Preset("Three classes", "One weight vector a class; the highest score wins.", _points(X, y), Settings())
+    return Preset("Three classes", "One weight vector per class; the highest score wins.", _points(X, y), Settings())
 
 
 def ring(**_: Any) -> Preset:
     """Return five clouds around a circle."""
     angles = 2 * np.pi * np.arange(5) / 5 + 0.3
     X, y = _blobs(1.5 * np.column_stack((np.cos(angles), np.sin(angles))), 0.2, 8, 2)
-    return Preset(
-        "Five classes", "Each class lies beyond a plane that keeps all others away.", _points(X, y), Settings()
-    )
+    return Preset("Five classes", "A plane separates each class from all others.", _points(X, y), Settings())
 
 
 def iris(**_: Any) -> Preset:
@@ -95,7 +93,7 @@ def iris(**_: Any) -> Preset:
 def scaled(**_: Any) -> Preset:
     """Return columns of very different scale, which cost many mistakes."""
     X, y, _plane = teacher(30, 2, margin=0.2, offset=False, random_state=4)
-    said = "One column is a hundred times the other: as separable as before, and many more mistakes."
+    said = "One column is a hundred times the other: just as separable, but with many more mistakes."
     points = _points(X * (1.0, 100.0), y)
     return Preset("Badly scaled columns", said, points, Settings(fit_intercept=False))
 

@@ -1,4 +1,4 @@
-"""A window of two directions onto points of any number of columns."""
+"""Projects points of any number of columns to two dimensions."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class View(NamedTuple):
             raise ValueError("view: an object with an origin and a basis of two directions is expected")
         parts = [numbers(part, "view") for part in (asked.get("origin"), *asked["basis"])]
         if any(len(part) != d for part in parts) or d > MOST_COLUMNS:
-            raise ValueError(f"view: {d} numbers are needed, one a column")
+            raise ValueError(f"view: {d} numbers are needed, one per column")
         axes = asked.get("axes")
         given = axes if isinstance(axes, list) and len(axes) == 2 else ("", "")
         named = (str(given[0])[:40].replace("the last w", "an earlier w"), str(given[1])[:40])
@@ -60,7 +60,7 @@ class View(NamedTuple):
         if self.kind == "projection":
             plain["said"] = (
                 f"{len(self.origin)} columns, projected: points may look misplaced, lines are cuts through the view. "
-                "A point moves within the view; Fit turns it to the new run."
+                "A point moves within the view; Fit turns the view to the new run."
             )
             plain |= {"origin": self.origin.tolist(), "basis": self.basis.tolist()}
         return plain

@@ -1,4 +1,4 @@
-"""What the page may ask: points and settings, checked before anything is computed with them."""
+"""Validates the points and settings that the page sends."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Points:
             raise ValueError("points: an object with rows and labels is expected")
         rows, labels, names = (_sequence(asked.get(key, []), key) for key in ("rows", "labels", "names"))
         if len(rows) > MOST_ROWS:
-            raise ValueError(f"{len(rows)} points are too many for this page, which shows up to {MOST_ROWS}")
+            raise ValueError(f"{len(rows)} points are too many for this page; it shows up to {MOST_ROWS}")
         if len(rows) != len(labels):
             raise ValueError(f"{len(rows)} points but {len(labels)} labels")
         width = len(_sequence(rows[0], "a row")) if rows else 0
@@ -105,7 +105,7 @@ class Points:
     def of_text(cls, text: str) -> tuple[Self, str]:
         """Read pasted lines: coordinates, then the label."""
         if not text.strip():
-            raise ValueError("there is nothing to read: a line a point, its label last")
+            raise ValueError("nothing to read: write one point per line, its label last")
         return cls.of_source(io.BytesIO(text.encode()), format="csv")
 
     def plain(self) -> dict[str, Any]:
@@ -225,5 +225,5 @@ def _labels(labels: list[Any]) -> tuple[Label, ...]:
     whole = all(not isinstance(label, str) and abs(label) < 2**53 and label == int(label) for label in labels)
     found = tuple(int(label) if whole else str(label)[:_LONGEST] for label in labels)
     if len(set(found)) > MOST_CLASSES:
-        raise ValueError(f"{len(set(found))} different labels: this page tells up to {MOST_CLASSES} classes apart")
+        raise ValueError(f"{len(set(found))} different labels: this page shows up to {MOST_CLASSES} classes")
     return found

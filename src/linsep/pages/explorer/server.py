@@ -1,4 +1,4 @@
-"""The page on this machine: a server on the loopback address that answers only those who know its token."""
+"""The explorer's web server: loopback address only, with a secret token."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Gate:
 
     def _refusal(self, headers: Headers, path: str) -> tuple[int, str] | None:
         if headers.get("host", "") not in self.hosts:  # another name for this address: DNS rebinding
-            return 421, "This server is asked for by a name that is not its own."
+            return 421, "The host name of this request is not that of this server."
         origin = headers.get("origin")
         if origin is not None and origin not in {f"http://{host}" for host in self.hosts}:
             return 403, "The page is for this machine alone."
@@ -71,7 +71,7 @@ class Gate:
             return 403, "The page is for this machine alone."
         given = path.removeprefix("/").split("/")[0].encode()  # "OPTIONS *" has no slash at all
         if not secrets.compare_digest(given, self.token):
-            return 404, "Open the address that linsep explore has printed, with all of its letters."
+            return 404, "Open the full address that linsep explore printed."
         return None
 
 
@@ -144,18 +144,16 @@ def application(token: str, port: int, first: dict[str, Any] | None = None) -> A
     async def question(request: Request) -> Response:
         kind = request.path_params["kind"]
         if kind not in _QUESTIONS:
-            return JSONResponse({"error": "there is no such question"}, 404, _GUARDS)
+            return JSONResponse({"error": "unknown request"}, 404, _GUARDS)
         try:
             body = await asyncio.wait_for(_body(request), _BODY_SECONDS)
             asked = None if body is None else json.loads(body)
         except ClientDisconnect:
             return Response(status_code=400)
         except TimeoutError:
-            return JSONResponse(
-                {"error": "the question did not come to its end"}, 408, {**_GUARDS, "Connection": "close"}
-            )
+            return JSONResponse({"error": "the request is incomplete"}, 408, {**_GUARDS, "Connection": "close"})
         except (ValueError, RecursionError):
-            return JSONResponse({"error": "the question is not JSON"}, 400, _GUARDS)
+            return JSONResponse({"error": "the request is not JSON"}, 400, _GUARDS)
         if body is None:
             return JSONResponse({"error": f"more than {LARGEST >> 20} MB"}, 413, _GUARDS)
         return Response(await run_in_threadpool(compute, kind, asked), headers=_GUARDS, media_type="application/json")
@@ -202,7 +200,7 @@ def serve(
         try:
             listening.bind((_HOST, port))
         except OSError as error:
-            raise OSError(f"port {port}: {error.strerror}. Without a port a free one is taken.") from error
+            raise OSError(f"port {port}: {error.strerror}. Leave out --port to use a free one.") from error
         listening.listen(64)
         port = listening.getsockname()[1]
         token = secrets.token_urlsafe(24)

@@ -1,4 +1,4 @@
-"""What can be taken away from the page: the points as CSV, the run as Python, the whole as one HTML file."""
+"""Exports from the explorer: points as CSV, the run as Python, the page as one HTML file."""
 
 from __future__ import annotations
 
@@ -142,6 +142,6 @@ def answered(kind: str, asked: Any) -> dict[str, Any]:
             return {"text": as_python(points, settings)}
         if kind == "export" and wanted == "html":
             return {"text": as_html(points, settings)}
-        raise ValueError("there is no such question")
+        raise ValueError("unknown request")
     except (ValueError, ArithmeticError) as error:
         return {"error": " ".join(str(error).split())[:400] or type(error).__name__}

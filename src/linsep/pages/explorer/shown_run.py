@@ -1,4 +1,4 @@
-"""The run as the page shows it: some of its moments, its passes, its border where a vote decides."""
+"""Prepares the run for the explorer: selected moments, passes, and the border of a vote."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The theory as the page shows it: the verdict, the fewest errors, the largest margin, the theorem in numbers."""
+"""Prepares the theory for the explorer: verdict, fewest errors, largest margin, and bound."""
 
 from __future__ import annotations
 

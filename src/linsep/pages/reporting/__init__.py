@@ -1,6 +1,6 @@
-"""One self-contained HTML file about a data set: verdict and proof, run, bound, margins, error on new rows, figures.
+"""The report on a data set, one self-contained HTML file.
 
-``study`` finds everything out, ``page`` writes it down.
+``study`` computes the results, ``page`` writes them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def report(
     time_limit: float = 60.0,
     random_state: int = 0,
 ) -> str:
-    """Find out what there is to know about the linear separation of some rows, and write it as one HTML page.
+    """Write a report on the linear separation of some rows, as one HTML page.
 
     The page needs no network and no other file. It has the verdict with its proof, a run of the perceptron beside the
     mistake bound, margins, errors on new rows, and a sentence on every term.
@@ -34,7 +34,7 @@ def report(
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n, d)
-        Any size; very large ones are drawn by a sample and never made dense.
+        Any size; figures show a sample of very large data, and sparse data stays sparse.
     y : array-like of shape (n,)
         Labels of two or more classes.
     path : path-like, default=None
@@ -45,7 +45,7 @@ def report(
         Names of the features, or a function from their number to their name; those of a frame by default.
     title : str, default="Linear separation"
     delta : float, default=0.05
-        Probability with which a bound on the error may fail.
+        Probability that a bound on the error fails.
     test_size : float, default=0.2
         Share of the rows held out to measure the error; not for the verdict and the margins, which are about all rows.
     time_limit : float, default=60.0

@@ -1,4 +1,4 @@
-"""The page of a report: HTML with everything in it, for a screen of any width and for paper."""
+"""Assembles the HTML page of a report, for any screen width and for print."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pieces of a report's page: paragraphs, tables, figures and numbers as HTML."""
+"""The HTML pieces of a report: paragraphs, tables, figures and numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Proofs on the page of a report: the button that checks one, and files to check it elsewhere."""
+"""The proofs in a report: the button that checks one, and the files to download."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The section on logistic regression: which coefficients have a finite estimate."""
+"""The report's section on logistic regression: which coefficients are finite."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a report tells: everything is computed here, nothing is written."""
+"""Computes everything that a report shows."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def study(X: Any, y: Any, **asked: Any) -> Study:
     except DataError:
         if given is X:
             raise
-        notes.append("The numbers have more digits than can be decided about: all here is about the nearest doubles.")
+        notes.append("The numbers have too many digits to decide exactly: this page is about the nearest doubles.")
         given, options = X, replace(options, values=BINARY)
         verdict = _verdict(model, X, given, y, options)
     seconds["verdict"] = time.perf_counter() - started
@@ -199,7 +199,7 @@ def _study_margins(found: Study, clock: Clock) -> None:
         except NotSeparable as error:  # separable, but by less than double precision can tell
             found.notes.append(str(error))
         except OutOfTime:
-            found.notes.append("The time limit came before the largest margin was found.")
+            found.notes.append("The search for the largest margin ran out of time.")
             if found.margin is None:
                 found.margin, found.searched = run_margin(found.model, found.trail), False
     found.notes += [str(warning.message) for warning in told]
@@ -226,7 +226,7 @@ def _study_new_rows(found: Study, codes: Array, test_size: float, random_state: 
     order = np.random.default_rng(random_state).permutation(found.rows)
     kept = found.rows - max(1, round(test_size * found.rows))
     if kept < 2 or len(np.unique(codes[order[:kept]])) < len(found.classes):
-        found.notes.append("Too few rows to hold some out: every class has to occur among those to learn from.")
+        found.notes.append("Too few rows to hold some out: every class must occur among the training rows.")
         return
     train, test = order[:kept], order[kept:]
     found.split = X, y, X_test, y_test = found.X[train], found.y[train], found.X[test], found.y[test]

@@ -1,4 +1,4 @@
-"""What stays the same on every report: the style of the page and a sentence on every term."""
+"""The fixed texts and the style sheet of a report."""
 
 VERDICTS = {
     "separable": "Two sets of points are <b>linearly separable</b> if some plane has all of one on one side and all of "
@@ -8,7 +8,7 @@ VERDICTS = {
     "Statisticians call it <b>quasi-complete separation</b>: logistic regression has no maximum-likelihood estimate.",
     "overlap": "No plane has all rows on their sides, not even if rows may lie on the plane. The perceptron will go on "
     "making mistakes forever; that is proved by a few rows that contradict each other.",
-    "unknown": "The search for a plane, or for rows that contradict each other, was ended by its time limit.",
+    "unknown": "The search for a plane, or for rows that contradict each other, ran out of time.",
 }
 
 TERMS = [

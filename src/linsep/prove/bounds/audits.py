@@ -1,4 +1,4 @@
-"""The proof of the mistake bound, followed along a run: every inequality at every step.
+"""Checks every inequality of the mistake bound's proof at every step of a run.
 
 A run is its mistakes, so the trace gives everything. If mistake t adds ``η z`` to the weights (``z = y x``, with offset
 ``y (x, 1)``; for more than two classes ``x`` in the place of the true class and ``-x`` in that of its rival), then
@@ -45,19 +45,19 @@ class Audit:
     holds : bool
         Whether every step of the proof holds, up to the rounding of doubles.
     violation : str or None
-        What is wrong, first of all; it would mean altered data, other first weights, or a bug.
+        The first violation, if any; it means altered data, other first weights, or a bug.
     step : int or None
-        The number of mistakes after which it goes wrong, where it is one step that does.
+        The number of mistakes before the violation, if a single step violates the proof.
     mistakes : int
         Mistakes made.
     bound : Bound or None
         The mistake bound; None if no plane separates the rows.
     progress, progress_bound : ndarray of shape (mistakes + 1,)
-        ``w_k·u``, with u the plane of largest margin, and what it is at least: ``w_0·u + k η γ``.
+        ``w_k·u``, with u the plane of largest margin, and its lower bound ``w_0·u + k η γ``.
     squared_norm, squared_norm_bound : ndarray of shape (mistakes + 1,)
-        ``‖w_k‖²`` and what it is at most: ``‖w_0‖² + k (η² Q + 2 η m)``.
+        ``‖w_k‖²`` and its upper bound ``‖w_0‖² + k (η² Q + 2 η m)``.
     cosine, cosine_bound : ndarray of shape (mistakes + 1,)
-        Cosine of the angle between ``w_k`` and u, and what it is at least; from zero weights ``√k γ/R``.
+        Cosine of the angle between ``w_k`` and u, and its lower bound; from zero weights ``√k γ/R``.
     margin_upper : ndarray of shape (mistakes + 1,)
         ``‖w_k - w_0‖/(η k)``, above the largest margin at every moment.
     leads : ndarray of shape (mistakes,)
@@ -196,7 +196,9 @@ def _trained_on(model: Any, X: Any, y: Any) -> tuple[Rows, Array, Array | None]:
     labels = class_codes(class_labels(y), model.classes_)
     check_same_length(X, labels)
     if len(labels) != model._rows_seen:
-        raise ValueError(f"the model was trained on {model._rows_seen} rows, these are {len(labels)}: give the same")
+        raise ValueError(
+            f"the model was trained on {model._rows_seen} rows, but X has {len(labels)}: give the same rows"
+        )
     rows = to_rows(X)
     if not model.early_stopping:
         return _in_c_order(rows), labels, None
@@ -209,7 +211,7 @@ def _among(kept: Array | None, codes: Array, machines: int) -> Array:
     if kept is None:
         return codes
     if not np.isin(codes // machines, kept).all():
-        raise ValueError("the run erred on rows that these data say were held out: they are not its rows")
+        raise ValueError("the run made mistakes on rows held out here: these are not the rows of the run")
     return np.asarray(np.searchsorted(kept, codes // machines) * machines + codes % machines)
 
 
@@ -233,8 +235,8 @@ def own_trail(model: Any, X: Any, y: Any, *, coef_init: Any = None, intercept_in
     trail = retrace(model, X, y, coef_init=coef_init, intercept_init=intercept_init)
     if not leads_to(trail, model):
         raise ValueError(
-            "the mistakes of the run do not lead to its weights on these rows: they are other rows, or in another "
-            "order, or fit was given first weights (coef_init) or row weights"
+            "the mistakes of the run do not lead to its weights on these rows: the rows or their order differ, or "
+            "fit received first weights (coef_init) or row weights"
         )
     return trail
 
@@ -245,16 +247,14 @@ def _recorded(model: Any) -> Array:
     if stretches is None or not hasattr(model, "update_margin"):
         raise ValueError(f"{type(model).__name__} has no trace of a perceptron's mistakes: fit a Perceptron first")
     if not stretches:
-        raise ValueError("the weights of this Perceptron came from elsewhere: there was no run to follow")
+        raise ValueError("the weights of this Perceptron were imported: there is no run to follow")
     if model.class_weight is not None:
-        raise ValueError("rows of different weight take different steps: the audit needs class_weight=None")
+        raise ValueError("classes of different weight take different steps: the audit needs class_weight=None")
     machines = len(model.coef_)
     if model._parameters(0).aggressive:
-        raise ValueError(
-            f"{type(model).__name__} does not take the steps of the perceptron, which the theorem is about"
-        )
+        raise ValueError(f"{type(model).__name__} does not take the steps that the theorem is about")
     if any(stretch.machines != machines for stretch in stretches):
-        raise ValueError("classes appeared on the way: the run as a whole is not one of the theorem's")
+        raise ValueError("classes appeared during the run: the theorem is about a fixed set of classes")
     if len(model.trace_) == 0:
         return np.empty(0, np.intp)
     return np.concatenate([s.run.trace.astype(np.intp) + s.first_row * machines for s in stretches])
@@ -287,12 +287,12 @@ def audit(
     y : array-like of shape (n,)
         The rows it was trained on, in the same order.
     coef_init, intercept_init : array-like, default=None
-        The first weights, if ``fit`` was given some.
+        The first weights, if ``fit`` received any.
     gap : float, default=1e-6
-        Largest relative width of the bracket on the margin.
+        Largest relative gap between the bounds on the margin.
     margin : Margin, default=None
-        Bounds on the largest margin where they are known already; the proof is then followed for the plane that comes
-        with them, whatever its margin.
+        Bounds on the largest margin, if known already; the audit then follows the proof for the plane that comes with
+        them, whatever its margin.
 
     Returns
     -------
@@ -301,11 +301,11 @@ def audit(
     Raises
     ------
     NotSeparable
-        If no plane separates the rows, which the run does not contradict.
+        If no plane separates the rows, and the run does not contradict this.
 
     Notes
     -----
-    Checked are: each row of the trace was a mistake when it was met; (i) progress towards the plane of largest
+    The audit checks: each row of the trace was a mistake when it was visited; (i) progress towards the plane of largest
     margin; (ii) growth of the norm; the cosine that follows; the running upper bound on the margin; the number of
     mistakes; that the trace leads to the weights of the model; and what the model says of its rows. Comparisons allow
     for the rounding of sums in doubles, which is bounded, and for nothing else. With sample weights in ``fit`` the
@@ -402,7 +402,7 @@ def follow(model: Any, trail: Trail, bound: Bound | None) -> Audit:
             report.append((int(wrong[0]), what))
 
     there = np.full(len(k), bound is None)
-    need(np.concatenate(([True], trail.leads <= m + of_lead[:-1])), "the row was not a mistake when it was met")
+    need(np.concatenate(([True], trail.leads <= m + of_lead[:-1])), "the row was not a mistake when it was visited")
     need(there | (progress >= progress_bound - of_progress), "(i) progress w·u is less than w₀·u + kηγ")
     need(growth <= growth_bound + of_growth, "(ii) ‖w‖² is more than ‖w₀‖² + k(η²R² + 2ηm)")
     safe = (progress_bound - of_progress) / np.sqrt(growth_bound + of_growth + 1e-300)
@@ -418,9 +418,7 @@ def follow(model: Any, trail: Trail, bound: Bound | None) -> Audit:
         row = f" (row {_row(trail, step - 1)})" if step > 0 else ""
         violation = f"step {step}{row}: {violation}"
         if bound is not None and not bound.covers_floats:
-            violation += (
-                "; the theorem is about exact arithmetic, and scores of this run are lost to rounding or underflow"
-            )
+            violation += "; the theorem is about exact arithmetic, and this run lost scores to rounding or underflow"
     return Audit(
         not report, violation, step, len(trail.trace), bound, progress, progress_bound, growth, growth_bound,
         cosine, cosine_bound, margin_upper, trail.leads,
@@ -454,8 +452,8 @@ def _as_a_whole(model: Any, trail: Trail, of_lead: float, terms: int) -> list[st
     wrong = []
     if not leads_to(trail, model):
         wrong.append(
-            "the trace does not lead from the first weights to those of the model: these are other rows, or in another "
-            "order, or fit was given first weights (then give them as coef_init and intercept_init)"
+            "the trace does not lead from the first weights to those of the model: the rows or their order differ, or "
+            "fit received first weights (then pass them as coef_init and intercept_init)"
         )
     machines = len(trail.start)
     radius = math.sqrt(float(trail.squares.max()) / (1 if machines == 1 else 2) - trail.rule.offset)

@@ -1,4 +1,4 @@
-"""The error on rows that were not there: an interval from held-out rows, two bounds from the training rows alone."""
+"""Bounds on the error on new rows: from held-out rows, and from the training rows alone."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ class ErrorBound:
     value : float
         With probability 1 - δ the error on new rows is at most this; NaN if the bound does not apply.
     lower : float
-        And at least this: 0 except for held-out rows.
+        Lower bound on the error: 0 except for held-out rows.
     formula : str
-        How it comes about.
+        The formula, with its numbers.
     assumptions : tuple of str
-        What has to be true for it to hold.
+        The assumptions under which it holds.
     reason : str or None
         Why it does not apply, if it does not.
     vacuous : bool
-        Whether it says nothing: every error is at most 1.
+        Whether the bound is 1 or more, so that it says nothing.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class ErrorBound:
 
 @dataclass(frozen=True, repr=False)
 class Generalization:
-    """What is known of the error on new rows, each part with probability 1 - δ.
+    """Bounds on the error on new rows, each of which holds with probability 1 - δ.
 
     Attributes
     ----------
@@ -137,8 +137,8 @@ def generalization(
     X_test, y_test : array-like, default=None
         Rows that took no part in training nor in any choice about it.
     radius : float, default=None
-        A norm that no row ever exceeds, for the margin bound; by default that of the longest training row, in which
-        case it is an assumption.
+        A norm that no row ever exceeds, for the margin bound. By default that of the longest training row, which makes
+        it an assumption.
 
     Returns
     -------
@@ -162,11 +162,11 @@ def generalization(
     True
     """
     if not hasattr(model, "classes_"):
-        raise TypeError(f"generalization is about a fitted classifier, which this {type(model).__name__} is not")
+        raise TypeError(f"generalization needs a fitted classifier; this {type(model).__name__} is not one")
     if not 0 < delta < 1:
         raise ParameterError("delta", delta, "between 0 and 1")
     if (X_test is None) != (y_test is None):
-        raise ValueError("X_test and y_test go together")
+        raise ValueError("give both X_test and y_test, or neither")
     return Generalization(
         delta,
         _held_out(model, X_test, y_test, delta),
@@ -195,8 +195,8 @@ def _held_out(model: Any, X: Any, y: Any, delta: float) -> ErrorBound:
     known = set(model.classes_.tolist())
     if known.isdisjoint(labels.tolist()):
         raise ValueError(
-            f"no label of y_test is a class of the model: it has {type(labels.tolist()[0]).__name__} labels such as "
-            f"{labels.tolist()[0]!r}, the model {type(model.classes_.tolist()[0]).__name__} labels such as "
+            f"no label of y_test is a class of the model: y_test has {type(labels.tolist()[0]).__name__} labels like "
+            f"{labels.tolist()[0]!r}, the model has {type(model.classes_.tolist()[0]).__name__} labels like "
             f"{model.classes_.tolist()[0]!r}"
         )
     wrong = sum(said != label for said, label in zip(predicted.tolist(), labels.tolist(), strict=True))
@@ -227,15 +227,15 @@ def _compression(model: Any, X: Any, y: Any, delta: float) -> ErrorBound:
     s = len(support)
     reason = None
     if model.stop_reason_ != Stop.SEPARATED:
-        reason = f"the run did not end separated ({model.stop_reason_}), so that training rows may be wrong"
+        reason = f"the run did not end separated ({model.stop_reason_}), so training rows may be wrong"
     elif model.keep != "last":
-        reason = f"it is about the last weights of a run, not keep={model.keep!r}"
+        reason = f"it applies to the last weights of a run, not to keep={model.keep!r}"
     elif trail.kept is not None:
-        reason = "rows were held out to decide when to stop, so that the run depends on them as well"
+        reason = "held-out rows decided when to stop, so the run depends on them as well"
     elif s == n:
-        reason = "every row had a mistake, so that none is left to tell how the rest would do"
+        reason = "every row had a mistake, so no row is left to test on"
     elif not _retraces(model, trail.examples, support, trail.end):
-        reason = "a run on the support rows alone leads to other weights, as it does in shuffled order (shuffle=False)"
+        reason = "a run on the support rows alone leads to other weights, as shuffling does: use shuffle=False"
     if reason is not None:
         return ErrorBound(name, math.nan, words, assumptions, reason=reason)
     choices = math.lgamma(n + 1) - math.lgamma(s + 1) - math.lgamma(n - s + 1)
@@ -275,9 +275,9 @@ def _margin(model: Any, X: Any, y: Any, delta: float, radius: float | None) -> E
     )  # fmt: skip
     assumptions = (_IID, known)
     if not hasattr(model, "coef_") or getattr(model, "keep", "last") == "vote":
-        return ErrorBound(name, math.nan, words, assumptions, reason="what predicts is not one plane")
+        return ErrorBound(name, math.nan, words, assumptions, reason="the model does not predict with a single plane")
     if len(model.coef_) > 1:
-        return ErrorBound(name, math.nan, words, assumptions, reason="it is for two classes")
+        return ErrorBound(name, math.nan, words, assumptions, reason="it needs two classes")
     X = matrix_for(model, X)
     labels = class_codes(class_labels(y), model.classes_)
     check_same_length(X, labels)
@@ -287,7 +287,7 @@ def _margin(model: Any, X: Any, y: Any, delta: float, radius: float | None) -> E
     size = math.sqrt(float(np.square(model.coef_).sum() + np.square(model.intercept_).sum() * offset))
     longest = math.sqrt(float(squared_norms(rows).max())) * _UP
     if radius is not None and longest > radius * (1 + 1e-9):
-        raise ValueError(f"a row has norm {longest:.6g}, more than the radius of {radius:.6g} that none exceeds")
+        raise ValueError(f"a row has norm {longest:.6g}, more than the given radius of {radius:.6g}")
     r = math.hypot(longest if radius is None else radius, 1.0 if offset else 0.0)
     if size == 0 or r == 0:
         return ErrorBound(name, math.nan, words, assumptions, reason="there is no plane: w = 0")

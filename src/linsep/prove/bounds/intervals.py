@@ -1,4 +1,4 @@
-"""Intervals for a share of which only a sample is known."""
+"""Confidence intervals for a proportion."""
 
 from __future__ import annotations
 

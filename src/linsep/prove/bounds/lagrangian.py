@@ -1,4 +1,4 @@
-"""The plane of largest margin for rows of very many coordinates: augmented Lagrangian, Newton, conjugate gradients.
+"""Finds the largest margin in very many dimensions: augmented Lagrangian, Newton, conjugate gradients.
 
 Problem: minimize ``½‖w‖²`` subject to ``z_i·v >= 1``, where ``v`` is ``w`` followed by coordinates that are free. Each
 outer step minimizes ``½‖w‖² + Σ max(0, λ_i + C (1 - z_i·v))²/2C`` over v and sets ``λ_i`` to what stands in brackets.

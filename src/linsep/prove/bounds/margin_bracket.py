@@ -1,4 +1,4 @@
-"""Bounds on the largest margin that rounding cannot make lie.
+"""Bounds on the largest margin that stay valid under rounding.
 
 Below: a plane in doubles is an exact object, and so is its margin. A pass in doubles with an error bound known in
 advance settles which rows can be the nearest; those few are computed in integers where the bound is too coarse.

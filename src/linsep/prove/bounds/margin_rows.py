@@ -1,4 +1,4 @@
-"""The vectors whose nearest point is sought: rows times labels in each of the three forms, by Kesler's construction.
+"""The vectors whose nearest point gives the margin: rows times labels, in each of the three forms.
 
 Offsets are further coordinates: ``unit`` times the signs, where the form counts them (augmented) or where they are made
 so cheap that they count for nothing (affine, more than two classes).

@@ -1,4 +1,4 @@
-"""The largest margin with a certified bracket: the nearest point of the hull of ``y x``, by way of a working set.
+"""The largest margin between certified bounds, as a nearest point of a convex hull.
 
 The set grows by the worst rows of each full pass; what the search ends with is then bounded in arithmetic that rounding
 cannot fool: ``margin_rows`` has the vectors, ``lagrangian`` solves for sparse rows, ``margin_bracket`` bounds.
@@ -38,7 +38,7 @@ CHEAP_OFFSET = 2.0**17  # offsets that must not count are measured in this many 
 
 @dataclass(frozen=True, repr=False)
 class Margin:
-    """The largest margin of some rows, between two bounds that are true in exact arithmetic.
+    """The largest margin of some rows, between two bounds that hold in exact arithmetic.
 
     Attributes
     ----------
@@ -51,12 +51,12 @@ class Margin:
     b : float or ndarray of shape (classes,)
         Offset.
     rows : ndarray of shape (k,)
-        Rows that hold the plane in its place, by number. For more than two classes a row is there once for every rival.
+        Numbers of the support rows, which determine the plane. With more than two classes a row occurs once per rival.
     multipliers : ndarray of shape (k,)
         Positive numbers λ for these rows, of sum 1, with ``upper >= ‖Σ λ y x‖ / Σ λ`` and, in the affine form, equal
         sums in both classes, exactly.
     rivals : ndarray of shape (k,) or None
-        For more than two classes the number of the class from which the row is to be told.
+        With more than two classes: the number of the rival class.
     classes : ndarray
         Labels; of two, the second is on the positive side.
 
@@ -122,7 +122,7 @@ class Found(NamedTuple):
 
 
 def largest_margin(X: Any, y: Any, *, form: str = "affine", gap: float = 1e-6, clock: Clock | None = None) -> Margin:
-    """Find the plane that keeps farthest from all rows, and prove how far the best one can keep.
+    """Find the plane with the largest margin, with certified bounds on that margin.
 
     Parameters
     ----------
@@ -135,9 +135,9 @@ def largest_margin(X: Any, y: Any, *, form: str = "affine", gap: float = 1e-6, c
         the origin for the points ``(x, 1)``, the one in the mistake bound with offset. For more than two classes it
         is the smallest ``(w_c - w_r)·x + b_c - b_r`` over rows of class c and rivals r, all weights together of norm 1.
     gap : float, default=1e-6
-        Largest relative width of the bracket. A warning says when double precision does not get there.
+        Largest relative gap between the bounds. linsep warns if double precision does not reach it.
     clock : Clock, default=None
-        Asked in every loop that takes long; it ends the search by an exception when its time is up.
+        Checked in every long loop; it ends the search with an exception when the time is up.
 
     Returns
     -------
@@ -183,8 +183,8 @@ def warn_if_wide(margin: Margin, gap: float) -> None:
     """Warn, where the caller was called, of a bracket that is wider than was asked for."""
     if margin.gap > gap:
         warnings.warn(
-            f"the bracket is {margin.gap:.1e} wide, not {gap:.1e}: the search in double precision got no nearer to a "
-            f"margin of {margin.upper:.3g}; both bounds are true",
+            f"the relative gap of the bounds is {margin.gap:.1e}, not {gap:.1e}: double precision allows no smaller "
+            f"gap at a margin of {margin.upper:.3g}; both bounds are true",
             RuntimeWarning,
             stacklevel=3,
         )
@@ -277,7 +277,7 @@ def _decided(data: Data, clock: Clock) -> tuple[Array, Array]:
         rows = len(np.unique(verdict.refutation.rows))
         raise NotSeparable(
             f"no plane separates the classes by a margin above 0: they are not linearly separable, {rows} rows "
-            "contradict each other, which the refutation of this error proves. linsep.Perceptron fits such data.",
+            "contradict each other, as .refutation proves. linsep.Perceptron fits such data.",
             refutation=verdict.refutation,
         )
     W, b = verdict.separator.per_class()

@@ -1,4 +1,4 @@
-"""The mistake bound: (R/γ)², with first weights, an update margin and more than two classes, never rounded downwards.
+"""The mistake bound (R/γ)² and its variants, never rounded down.
 
 With u a plane of margin γ, after k mistakes (Novikoff 1962) ``w_k·u >= w_0·u + k η γ``: every mistake is progress
 towards u. And ``‖w_k‖² <= ‖w_0‖² + k (η² Q + 2 η m)``, Q the largest squared norm of an update and m the update margin:
@@ -30,14 +30,14 @@ _EXACT_ROWS = 256  # longest rows whose norms are computed in fractions before a
 
 @dataclass(frozen=True, repr=False)
 class Bound:
-    """How many mistakes the perceptron can make on some rows, in whatever order it looks at them.
+    """An upper bound on the mistakes of the perceptron on some rows, visited in any order.
 
     Attributes
     ----------
     mistakes : int or float
-        Proved: no run makes more. Infinite if double precision cannot bound the margin from below.
+        No run makes more mistakes than this. Infinite if double precision cannot bound the margin from below.
     lower, upper : float
-        The number of the theorem, which is no whole number in general, lies between these; ``mistakes`` is the whole
+        Bounds on the theorem's number, which need not be a whole number; ``mistakes`` is the whole
         part of ``upper``. They differ because the largest margin is known between two bounds.
     radius : float
         R, the largest norm of a row.
@@ -47,9 +47,9 @@ class Bound:
     margin : Margin
         Largest margin γ, of the points ``x`` or, with offset, ``(x, 1)``.
     formula : str
-        What the bound is in terms of R and γ: with these numbers it gives ``upper``, with γ its lower bound.
+        The bound as a formula in R and γ. With these numbers, and γ at its lower bound, it gives ``upper``.
     covers_floats : bool
-        Whether no run in doubles makes more mistakes either. The theorem is about exact arithmetic: where scores
+        Whether the bound also holds for runs in double precision. The theorem is about exact arithmetic: where scores
         underflow, or the margin is as small as their rounding, a run may err more often.
 
     Examples
@@ -82,7 +82,7 @@ class Bound:
             ("R", f"{self.radius:.9g}"),
             ("γ", f"{self.margin.lower:.9g} to {self.margin.upper:.9g}"),
         ]
-        floats = "Proved, also for runs in doubles." if self.covers_floats else "Proved for exact arithmetic alone."
+        floats = "Proved, also for double precision." if self.covers_floats else "Proved for exact arithmetic only."
         return notebook_html(f"No run makes more than {self.mistakes:,} mistakes", floats, rows)
 
 
@@ -107,20 +107,20 @@ def mistake_bound(
     y : array-like of shape (n,)
         Labels. For more than two classes the bound is that of the argmax machine, 2R²/γ².
     fit_intercept : bool, default=True
-        Whether the perceptron learns an offset; all is then about the points ``(x, 1)``.
+        Whether the perceptron learns an offset; the bound is then about the points ``(x, 1)``.
     eta0 : float, default=1.0
         Learning rate. It matters only with first weights or an update margin.
     coef_init, intercept_init : array-like, default=None
         First weights and offsets, zero unless given.
     update_margin : float, default=0.0
-        Updates are made up to ``y s(x) <=`` this.
+        The perceptron updates whenever ``y s(x) <=`` this.
     gap : float, default=1e-6
-        Largest relative width of the bracket on the margin; a wider one is found sooner.
+        Largest relative gap between the bounds on the margin; a larger one is faster.
     margin : Margin, default=None
-        Bounds on the largest margin of these rows where they are known already, in the form that ``fit_intercept`` asks
-        for; nothing is searched for then.
+        Bounds on the largest margin of these rows, if known already, in the form that ``fit_intercept`` asks for; then
+        no search is needed.
     clock : Clock, default=None
-        Asked while the margin is searched for; it ends the search by an exception when its time is up.
+        Checked during the search for the margin; it ends the search with an exception when the time is up.
 
     Returns
     -------
@@ -187,8 +187,8 @@ def _margin(X: Any, y: Any, form: str, gap: float, clock: Clock | None) -> Margi
     except NotSeparable as found:
         rows = len(np.unique(found.refutation.rows))
         raise NotSeparable(
-            f"no plane separates the classes, so that no number of mistakes is enough: {rows} rows contradict each "
-            "other, see .refutation",
+            f"no plane separates the classes, so the mistakes never end: {rows} rows contradict each other, see "
+            ".refutation",
             refutation=found.refutation,
         ) from None
 

@@ -1,4 +1,4 @@
-"""The fast check of a fewest-errors certificate: exact signs and integers, nothing of the search.
+"""The fast check of a fewest-errors certificate, in exact signs and integers.
 
 The same claims as in ``plain_fewest``, on the data as they are stored: compiled exact signs for the plane, and rows
 turned into integers once for all refutations that use them.

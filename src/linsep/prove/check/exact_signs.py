@@ -1,4 +1,4 @@
-"""Exact signs of ``w·x + b``: floats with a bound on their error first, integers where they leave a doubt.
+"""Exact signs of ``w·x + b``: floats with error bounds first, integers where they leave a doubt.
 
 The fast check of proofs and the search both use this file; the plain check (``plain``) does not.
 """

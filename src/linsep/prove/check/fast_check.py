@@ -1,4 +1,4 @@
-"""The fast check of a verdict: compiled filters, exact integers for what they leave open, modular ranks.
+"""The fast check of a verdict: compiled filters, exact integers where they leave a doubt, modular ranks.
 
 It decides exactly as the plain check (``plain``) does, on a hundred thousand rows in milliseconds. Who believes its
 answer trusts this file, ``exact_signs``, and python-flint; who does not runs the plain check.

@@ -1,4 +1,4 @@
-"""Exact signs of many sums of products of integers at once, in floats that cannot round.
+"""Exact signs of many sums of integer products at once, in floats that cannot round.
 
 Numbers are cut into pieces (limbs) of so few binary digits that sums of products of pieces stay below ``2**53``: then
 a product of matrices has no rounding errors, and carrying from the lowest digits to the highest leaves the sign.

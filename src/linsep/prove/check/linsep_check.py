@@ -1,4 +1,4 @@
-"""Check a proof of linsep against a table without linsep: python linsep_check.py PROOF.json DATA.csv.
+"""Checks a linsep proof against a table without linsep: python linsep_check.py PROOF.json DATA.csv.
 
 Several files are one table. It needs Python 3.11 and nothing else, reads CSV text (also .gz), and follows
 docs/proof-format.md step by step. The exit code is 0 if the proof holds, 1 if it does not hold for these data, 2 if the

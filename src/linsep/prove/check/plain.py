@@ -1,4 +1,4 @@
-"""The trusted page: what a verdict claims and how it is checked, with whole numbers and fractions and nothing else.
+"""The trusted page: what a verdict claims and how to check it, in integers and fractions only.
 
 Rows are lists of numbers (``int`` or ``Fraction``), ``codes`` their class numbers 0, 1, ... A row x of class y asks of
 weights W and offsets b, one vector and one number per class, that its *lead* over every rival class r is positive:
@@ -172,7 +172,7 @@ def check_verdict(claim: dict[str, Any], rows: Sequence[Row], codes: Sequence[in
     kind, plane, refutation = claim["kind"], claim["separator"], claim["refutation"]
     offset, classes, d = claim["fit_intercept"], len(claim["classes"]), claim["n_features"]
     if (plane is None) != (kind in ("overlap", "not-separable")) or (refutation is None) != (kind == "separable"):
-        raise Malformed(f"the proof of {kind!r} has not the parts that it needs, or others")
+        raise Malformed(f"the proof of {kind!r} does not have the required parts")
     exact = exact_rows(rows, codes, claim)
     lines = [f"{len(rows)} rows of {d} features in {classes} classes"]
     if plane is not None:
@@ -202,7 +202,7 @@ def exact_rows(rows: Sequence[Row], codes: Sequence[int], claim: dict[str, Any])
 def leads_of(W: list[list[Fraction]], offset: bool) -> list[list[list[int]]]:
     """Return, for each class, what a row is multiplied with to get its leads, up to positive factors."""
     if not offset and any(w[-1] for w in W):
-        raise Fails("the plane has an offset, but is said to go through the origin")
+        raise Fails("the plane has an offset, but the proof says that it goes through the origin")
     W = W if offset else [w[:-1] for w in W]
     return [[whole(list(map(sub, own, W[r])))[0] for r in range(len(W)) if r != c] for c, own in enumerate(W)]
 
@@ -227,7 +227,7 @@ def check_refutation(
     if not 0 < len(which) == len(rivals) == len(multipliers):
         raise Malformed("a refutation must name a row and a rival for each of its multipliers, at least one")
     if max(which) >= len(exact) or max(rivals) >= classes or any(value <= 0 for value in multipliers):
-        raise Fails("the refutation names rows or classes that there are not, or a multiplier is not positive")
+        raise Fails("the refutation names rows or classes that do not exist, or a multiplier is not positive")
     parts = list(zip(which, rivals, multipliers, strict=True))
     if any(codes[i] == rival for i, rival, _ in parts) or not cancels(parts, exact, codes, classes):
         raise Fails("the rows of the refutation do not add up to zero, or one is held against its own class")

@@ -1,4 +1,4 @@
-"""The plain check of a fewest-errors certificate: integers and the standard library, nothing else.
+"""The plain check of a fewest-errors certificate, in integers and the standard library only.
 
 A row is wrong unless all its leads are positive. A plane with the rows that it has wrong bounds the least number of
 errors from above; from below, a tree of cases does, in each of which *conditional refutations* leave enough rows wrong:

@@ -1,4 +1,4 @@
-"""The plain check of a proof of kind ``separation``: whole numbers and fractions, the standard library alone.
+"""The plain check of a ``separation`` proof, in integers, fractions and the standard library only.
 
 A family of models turns observations into *constraints* on a direction ``g`` of the coefficients, ``z·g >= 0`` or
 ``z·g = 0`` (equations): exactly the directions along which the likelihood never falls. A document claims of them:
@@ -229,7 +229,7 @@ class Claims:
             f"{len(self.rows)} constraints on {self.width} coefficients of rank {len(self.columns)}",
             f"a direction separates {len(self.separated)} of them and leaves the others at 0",
             f"{len(self.content['rest']['rows'])} of the others cancel with positive multipliers and span them",
-            f"every coefficient has the status that it is said to have: {told}",
+            f"every coefficient has the status that the proof states: {told}",
         ]
 
     def inner(self, which: Sequence[int]) -> list[list[int]]:

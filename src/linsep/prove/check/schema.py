@@ -1,4 +1,4 @@
-"""Documents against their JSON Schema, ``proof-schema.json``: as much of the standard as it uses."""
+"""Validates documents against ``proof-schema.json``, with as much of JSON Schema as that file uses."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _one_of(value: Any, choices: list[dict[str, Any]], where: str) -> None:
             return _check(value, choice, where)
         except ValueError as error:
             problem = error
-    raise problem or ValueError(f"{where} fits nothing")
+    raise problem or ValueError(f"{where} matches no allowed form")
 
 
 def _is_of_kind(value: Any, choice: dict[str, Any]) -> bool:
@@ -82,7 +82,7 @@ def _check_text(value: str, schema: dict[str, Any], where: str) -> None:
     if len(value) > schema.get("maxLength", len(value)):
         raise ValueError(f"{where} is longer than {schema['maxLength']} characters")
     if "pattern" in schema and not re.search(schema["pattern"].removesuffix("$") + r"\Z", value):
-        raise ValueError(f"{where} is {value[:40]!r}, which has not the form that it must have")
+        raise ValueError(f"{where} is {value[:40]!r}, which does not have the required form")
 
 
 def _check_object(value: dict[str, Any], schema: dict[str, Any], where: str) -> None:
@@ -90,9 +90,9 @@ def _check_object(value: dict[str, Any], schema: dict[str, Any], where: str) -> 
     if missing:
         raise ValueError(f"{where} has no field {missing[0]!r}")
     if not schema.get("minProperties", 0) <= len(value) <= schema.get("maxProperties", len(value)):
-        raise ValueError(f"{where} has more fields than it may have, or fewer")
+        raise ValueError(f"{where} has too many or too few fields")
     known, others = schema.get("properties", {}), schema.get("additionalProperties", {})
     for name, item in value.items():
         if name not in known and others is False:
-            raise ValueError(f"{where} has the field {name[:40]!r}, which is not known")
+            raise ValueError(f"{where} has the field {name[:40]!r}, which is unknown")
         _check(item, known.get(name, others), f"the field {name[:40]!r}")

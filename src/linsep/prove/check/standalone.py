@@ -1,7 +1,7 @@
-"""The plain check as one file, ``linsep_check.py``, that needs Python and nothing else.
+"""Builds ``linsep_check.py``, the plain check as one file that needs only Python.
 
-It is put together from the modules of the plain check as they stand, so that it cannot differ from them. A check for
-another kind of proof is added by its module here and by its kind in ``linsep_check.KINDS``.
+The file contains the modules of the plain check verbatim, so it cannot differ from them. To add a check for another
+kind of proof, add its module here and its kind to ``linsep_check.KINDS``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Floats as the decimals that they are nearest to: whole numbers, each column times a power of ten."""
+"""Converts floats to the decimals nearest to them, as integers scaled by powers of ten."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exact solution of a square system of floats: digits by rounded arithmetic, residuals without rounding.
+"""Solves a square system of floats exactly: rounded digits, exact residuals.
 
 With an approximate inverse each round finds the next ``beta`` binary digits of the solution, and the residual that the
 digits found so far leave is known exactly: its size from floats, its last 64 bits from integers that wrap around. When
@@ -19,6 +19,7 @@ from flint import fmpz, fmpz_mat
 
 from linsep.clock import Clock
 from linsep.compiling import compiled
+from linsep.data.threads import scipy_linalg
 from linsep.problem import Array, Floats, mantissas
 from linsep.prove.exact.algebra import Dependency
 
@@ -34,14 +35,12 @@ def dependency(X: Floats, weights: Floats, clock: Clock) -> Dependency | None:
 
     ``weights`` are about its multipliers. That it holds is for the caller to check.
     """
-    from scipy.linalg import qr
-
     tops = np.frexp(np.abs(X).max(axis=1, initial=0.0))[1]
     X = np.ldexp(X, -tops[:, None])  # an underflow is found out by the check
     columns = np.arange(X.shape[1])
     if len(columns) > len(X) - 1:
         units = np.frexp(np.abs(X).max(axis=0, initial=0.0))[1]
-        columns = np.sort(qr(np.ldexp(X, -units), mode="r", pivoting=True)[1][: len(X) - 1])
+        columns = np.sort(scipy_linalg().qr(np.ldexp(X, -units), mode="r", pivoting=True)[1][: len(X) - 1])
     if len(columns) == 0 or len(columns) < len(X) - 1:
         return None
     last = int(weights.argmax())
@@ -58,18 +57,17 @@ def dependency(X: Floats, weights: Floats, clock: Clock) -> Dependency | None:
 
 def solve(F: Floats, f: Floats, clock: Clock) -> tuple[list[fmpz], fmpz] | None:
     """Return integers ``x`` and ``q > 0`` with ``F x = q f``; None if floats are too coarse for the system."""
-    from scipy.linalg.lapack import dgetrf, dgetri
-
+    lapack = scipy_linalg().lapack
     n = len(f)
     whole = _integers(np.column_stack((F, f)))
     if whole is None:
         return None
     M, low, bits = whole
     with np.errstate(all="ignore"):
-        lu, swaps, flaw = dgetrf(M[:, :n])
+        lu, swaps, flaw = lapack.dgetrf(M[:, :n])
         if flaw != 0:
             return None
-        inverse = np.ascontiguousarray(dgetri(lu, swaps)[0])
+        inverse = np.ascontiguousarray(lapack.dgetri(lu, swaps)[0])
         condition = float((np.abs(inverse) @ np.abs(M[:, :n]).sum(axis=1)).max())
         size = float(np.abs(inverse @ M[:, n]).max())
     if not (condition < 2.0**42 and size < 2.0**40):

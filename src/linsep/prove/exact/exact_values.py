@@ -1,4 +1,4 @@
-"""Cells as exact numbers in machine cells: decimals as they are shown, or floats as the binary fractions they are.
+"""Stores cells as exact numbers: decimals as shown, or floats as binary fractions.
 
 A column of decimals times a power of ten (or any common denominator) is a column of integers, and the factor only
 changes the unit of its coefficient. Integers beyond 64 bits are cut into pieces of 62 bits, one column each.
@@ -194,4 +194,4 @@ def _refuse_gaps(X: Any, names: list[str]) -> None:
         i, j = (int(v) for v in np.argwhere(~np.isfinite(X))[0])
         value = X[i, j]
     what = "NaN" if np.isnan(value) else "infinity"
-    raise DataError(f"row {i}, column {names[j]!r}", f"the cell holds {what}; drop the row or fill the gap")
+    raise DataError(f"row {i}, column {names[j]!r}", f"the cell holds {what}; drop the row or fill in the value")

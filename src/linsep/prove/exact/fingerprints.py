@@ -1,4 +1,4 @@
-"""The fingerprint of a table: the same for the same numbers and labels, in whatever file or array they are.
+"""Computes the fingerprint of a table, which depends only on its numbers and labels.
 
 What is hashed is laid down in docs/proof-format.md; ``linsep_check`` does the same in plain Python.
 """

@@ -1,4 +1,4 @@
-"""The numbers of a table exactly as they are given: what would be rounded is held otherwise, or refused.
+"""Takes the numbers of a table exactly as given: keeps what doubles would round in another form, or refuses it.
 
 ``values="binary"`` takes a float as the number it stores, ``"decimal"`` as the shortest decimal that reads back as it,
 which is the number in the text that it was read from (up to 15 digits). Integers, fractions and decimals are
@@ -103,7 +103,7 @@ def unrounded(X: Any) -> Any:
     if is_sparse(X):
         _refuse(X.data.dtype)
         if X.dtype == np.longdouble and not (X.data.astype(np.float64) == X.data).all():
-            raise ValueError("X has long doubles that double precision would round: give them as an array of fractions")
+            raise ValueError("X has long doubles that double precision would round: pass them as an array of Fraction")
         return X
     if hasattr(X, "columns") and any(hasattr(X, name) for name in ("iloc", "to_series", "column_names")):
         return _from_frame(X)

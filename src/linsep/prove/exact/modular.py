@@ -1,4 +1,4 @@
-"""Which inequalities vanish on a subspace, almost surely: inner products modulo primes, in compiled code.
+"""Finds inequalities that vanish on a subspace by inner products modulo primes, in compiled code.
 
 An inner product that is zero is zero modulo every prime. One that is not is zero modulo two primes near 2**31, for
 random weights, with a chance of about 2**-62. Exact integers would say the same for certain, a thousand times slower.

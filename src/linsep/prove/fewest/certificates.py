@@ -1,4 +1,4 @@
-"""From a finished search to a certificate: exact multipliers, dyadic weights, the smallest tree that will do."""
+"""Turns the result of a fewest-errors search into a certificate with exact numbers."""
 
 from __future__ import annotations
 

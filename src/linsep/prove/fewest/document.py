@@ -1,4 +1,4 @@
-"""A fewest-errors result as a document of docs/proof-format.md, and back."""
+"""Writes and reads fewest-errors results as proof documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The items of a fewest-errors problem: equal rows counted together, contradictions settled, floats whitened.
+"""The items of a fewest-errors problem: groups of equal rows, without contradictions, as whitened floats.
 
 Equal rows of one class are one item that costs as much as they weigh. Of two classes, a point with weight ``p`` of one
 label and ``q`` of the other costs ``min(p, q)`` whatever the plane, and stays as one item of cost ``|p - q|``. Without

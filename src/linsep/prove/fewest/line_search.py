@@ -1,4 +1,4 @@
-"""A plane with few errors by exact line search: compiled.
+"""Finds a plane with few errors by exact line search, compiled.
 
 Item ``k`` owns the rows ``k V … (k + 1) V - 1`` of ``Z`` and is right when ``z·w > 0`` for all of them (``V = 1`` for
 two classes). Along ``w + a δ`` an item is right on one open interval of ``a``; all ends sorted, one sweep finds the

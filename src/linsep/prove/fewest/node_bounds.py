@@ -1,4 +1,4 @@
-"""The bound of one node: a packing program that grows by the cheapest refutations it does not yet cover.
+"""Bounds one node of the search tree with a packing program that grows by cheap refutations.
 
 For every inequality that the node's plane has wrong, the cheapest refutation through it and otherwise right ones
 (``simplex``), at the prices of the present cover: it has exactly one wrong row, as those of a tight packing must. The

@@ -1,4 +1,4 @@
-"""The packing program: how much weight fits on known refutations when no row may carry more than its copies.
+"""The packing program: the total weight of refutations when no row carries more than its copies.
 
 ``max Σ u`` with ``Σ_{I ∋ i} u_I ≤ c_i``, solved as its dual, the fractional cover ``min Σ c_i y_i`` with
 ``Σ_{i ∈ I} y_i ≥ 1``: refutations come as new rows and the dual simplex of HiGHS goes on from where it was

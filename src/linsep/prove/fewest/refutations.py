@@ -1,4 +1,4 @@
-"""Refutations that the search knows: which items they use, which are of use at a node, and their exact multipliers."""
+"""The refutations known to the search: their items, their use at a node, their exact multipliers."""
 
 from __future__ import annotations
 

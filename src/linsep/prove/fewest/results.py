@@ -1,4 +1,4 @@
-"""How far from separable: the fewest errors of any plane, between bounds that are proved on both sides."""
+"""The fewest errors of any plane, between proved bounds: ``linsep.fewest_errors``."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from linsep.prove.notebook_tables import notebook_html
 
 @dataclass(frozen=True, eq=False)
 class Fewest:
-    """The fewest errors of any plane: a bracket that is proved on both sides, and the best plane found.
+    """The fewest errors of any plane: proved lower and upper bounds, and the best plane found.
 
     Attributes
     ----------
@@ -53,9 +53,9 @@ class Fewest:
     weights : ndarray of shape (n,) or None
         Weights of the rows, if they were given.
     note : str
-        Says where the proof was cut short.
+        A remark, if the proof was cut short.
     values : {"binary", "decimal"}
-        Whether floats were taken as the numbers they store, or as the decimals that they were read from.
+        Whether floats stand for the binary numbers they store, or for the decimals they were read from.
 
     Examples
     --------
@@ -179,7 +179,7 @@ def fewest_errors(
     progress: Callable[..., None] | None = None,
     values: str = BINARY,
 ) -> Fewest:
-    """Find the plane with the fewest training errors, with a proof of how far from the best it can be.
+    """Find the plane with the fewest training errors, with proved bounds on how few are possible.
 
     Equivalently the fewest rows whose removal leaves the rest separable, or whose labels must be flipped for it.
 
@@ -196,10 +196,10 @@ def fewest_errors(
     sample_weight : array-like of shape (n,), default=None
         Integers: how often each row counts; 0 leaves it out.
     max_nodes : int, default=None
-        Cases to look at, at most; the result then does not depend on the speed of the machine.
+        Largest number of nodes in the search tree; the result then does not depend on the speed of the machine.
     max_proof_mb : float, default=None
-        Megabytes that the certificate may take as a document. A smaller bound with a shorter proof is returned where
-        the proof of the best one is longer; ``note`` says so.
+        Largest size of the certificate as a document, in megabytes. If the proof of the best bound is longer, a weaker
+        bound with a shorter proof is returned, and ``note`` says so.
     progress : callable, default=None
         Called with the bounds, as ``lower`` and ``upper``, at most ten times a second.
     values : {"binary", "decimal"}, default="binary"
@@ -249,7 +249,7 @@ def _held(X: Any, values: str, codes: Array, classes: int, offset: bool) -> tupl
         refuse_not_finite(X, np.zeros(0))
     inside = held(X, values, offset=offset)
     if inside is None:
-        what = "X has numbers of more digits than 64 bits hold: the fewest errors are not searched for"
+        what = "X has numbers of more digits than 64 bits hold: linsep cannot search for the fewest errors"
         raise DataError("", what, ("values", BINARY))
     return Data(inside.rows, codes.astype(np.intp), X.shape[1], classes, offset), inside
 

@@ -1,4 +1,4 @@
-"""The search for the fewest errors: planes from above, packings of refutations from below, a tree between them.
+"""The search for the fewest errors: planes from above, packings of refutations from below, a tree.
 
 Upper bound: exact line search on floats (``line_search``); a plane counts with the rows that exact arithmetic finds not
 strictly right. Lower bound: a tree of cases, best bound first; at each node a packing of refutations (``node_bounds``).

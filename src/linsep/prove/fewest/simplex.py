@@ -1,4 +1,4 @@
-"""The cheapest refutation through a given row, as a linear program: a compiled primal simplex.
+"""Finds the cheapest refutation through a given row with a compiled primal simplex.
 
 ``min Σ price_i λ_i`` subject to ``Σ λ_i a_i = b``, ``λ ≥ 0``: as many equations as unknown weights of a plane, one
 column per row of data. A basic solution is a circuit: at most ``D`` rows that combine to ``b``. The revised method with

@@ -1,4 +1,4 @@
-"""What is found for a model with many absorbed levels: the answer of ``Separation`` without listing the levels."""
+"""The result of ``separation`` for models with many absorbed levels."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class AbsorbedSeparation(Separation):
     def check(self, X: Any = None, y: Any = None, plain: bool = False, **others: Any) -> bool:  # noqa: ARG002
         """Return whether direction and closed walks prove the split into separated rows and the rest."""
         if X is not None or plain or others:
-            raise DataError("", "a model with many absorbed levels checks itself only, without data and not plainly")
+            raise DataError("", "a model with many absorbed levels can only be checked by check() without arguments")
         effects, (gamma, pi) = self._effects, self._whole
         arcs = effects.arcs
         own = arcs.first
@@ -143,7 +143,7 @@ class AbsorbedSeparation(Separation):
 
     def certificate(self) -> dict[str, Any]:
         """Refuse: the levels are too many for a document."""
-        raise DataError("", "a model with so many absorbed levels has no proof document: decide it without one")
+        raise DataError("", "a model with so many absorbed levels cannot write its proof: decide it without one")
 
     def status(self, c: Any) -> str:
         """Return the status of a listed coefficient."""
@@ -158,9 +158,7 @@ class AbsorbedSeparation(Separation):
 
     def predict_status(self, X: Any) -> Array:  # noqa: ARG002
         """Refuse: a prediction would need the levels of new rows."""
-        raise DataError(
-            "", "new rows would need their levels, which are absorbed; list the factors in the model instead"
-        )
+        raise DataError("", "new rows need the levels of the absorbed factors: put the factors into the model instead")
 
     def refit(self) -> Refit:
         """Return the rows that are left, with the columns that are finite."""

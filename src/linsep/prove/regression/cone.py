@@ -1,4 +1,4 @@
-"""Which inequalities of a system can be strict: exact face reduction.
+"""Decides which inequalities of a system can be strict, by exact face reduction.
 
 ``C`` is the set of ``g`` with ``z·g >= 0`` for all inequalities and ``= 0`` for all equations. Its *separated* rows
 ``S`` are positive for some ``g`` in ``C``, the *rest* ``N`` for none. Found here:

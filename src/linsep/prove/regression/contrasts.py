@@ -1,4 +1,4 @@
-"""A linear function of coefficients: from numbers, a mapping, or a text such as ``"2*a - b/3"``."""
+"""Parses linear functions of coefficients: numbers, mappings, or texts like ``"2*a - b/3"``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A proof of kind ``separation`` as a JSON document, and its check; docs/proof-format.md says what each field is."""
+"""Writes ``separation`` proofs as JSON documents and checks them; docs/proof-format.md defines the fields."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from linsep.clock import Clock
+from linsep.data.sparse import is_sparse
 from linsep.data.threads import together
 from linsep.problem import Array
 from linsep.prove.check import linsep_check, schema
@@ -168,7 +168,7 @@ def separation_opened(text: str) -> dict[str, Any] | None:
 def fingerprint(X: Any, columns: list[list[Any]], values: str) -> dict[str, Any]:
     """Return the fingerprint of a design and its response."""
     said = list(zip(*columns, strict=True)) if len(columns) > 1 else columns[0]
-    if not sp.issparse(X) and (X.dtype.kind not in "biuf" or (X.dtype != np.float64 and X.dtype.kind == "f")):
+    if not is_sparse(X) and (X.dtype.kind not in "biuf" or (X.dtype != np.float64 and X.dtype.kind == "f")):
         name = linsep_check.fingerprint(exact_table(X, values, [""] * X.shape[1]), said)
         return {"n_rows": X.shape[0], "n_features": X.shape[1], "sha256": name}
     known = {label: code for code, label in enumerate(dict.fromkeys(said))}
@@ -212,7 +212,7 @@ def check_claims(content: dict[str, Any], X: Any, columns: list[list[Any]], *, p
     if not check_regression.holds(model, content):
         return Outcome(False, "the proof does not prove its claims for these data")
     told = f"{len(model.system.ids)} constraints on {len(model.names)} coefficients"
-    return Outcome(True, "", (told, "every coefficient has the status that it is said to have"))
+    return Outcome(True, "", (told, "every coefficient has the status that the proof states"))
 
 
 def _given(content: dict[str, Any], X: Any, answers: list[dict[str, Any]]) -> Given:
@@ -238,7 +238,7 @@ def _given(content: dict[str, Any], X: Any, answers: list[dict[str, Any]]) -> Gi
 
 def exact_table(X: Any, values: str, names: Any) -> list[list[Any]]:
     """Return all cells as exact numbers."""
-    table = X.toarray() if sp.issparse(X) else X
+    table = X.toarray() if is_sparse(X) else X
     if values == BINARY:
         return [[value if type(value) is int else Fraction(value) for value in row] for row in table.tolist()]
     if table.dtype == np.float32:

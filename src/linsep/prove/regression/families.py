@@ -1,4 +1,4 @@
-"""Families of regression models only build rows: inequalities and equations on the coefficients.
+"""Turns each family of regression models into inequalities and equations on the coefficients.
 
 A family says, for every direction ``g`` in which coefficients could go, when the likelihood never falls: ``z·g >= 0``
 for its inequalities and ``z·g = 0`` for its equations (Albert & Anderson 1984; Geyer 2009; Correia, Guimarães &
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from flint import fmpz_mat
 
+from linsep.data.sparse import is_sparse
 from linsep.errors import DataError, ParameterError
 from linsep.problem import Array, Dense, Rows, Sparse
 from linsep.prove.claims import Data
@@ -65,7 +65,7 @@ def numbers(y: Any, what: str = "y") -> Array:
         raise DataError("", f"{what} must be numbers, got {np.asarray(y).ravel()[:1].tolist()}") from None
     bad = np.argwhere(~np.isfinite(found))
     if len(bad):
-        raise DataError(f"row {int(bad[0][0])}", f"{what} is {found[tuple(bad[0])]}; drop the row or fill the gap")
+        raise DataError(f"row {int(bad[0][0])}", f"{what} is {found[tuple(bad[0])]}; drop the row or fill in the value")
     return found
 
 
@@ -76,7 +76,7 @@ def labels(y: Any) -> tuple[Array, tuple[Any, ...]]:
         codes = np.asarray(y.cat.codes)
         used = np.unique(codes)
         if used.min(initial=0) < 0:
-            raise DataError(f"row {int(np.argmin(codes))}", "y is missing")
+            raise DataError(f"row {int(np.argmin(codes))}", "y is required")
         return np.searchsorted(used, codes), tuple(categories[used].tolist())
     column = np.asarray(y)
     if column.ndim != 1:
@@ -86,7 +86,7 @@ def labels(y: Any) -> tuple[Array, tuple[Any, ...]]:
     if column.dtype == object:
         gaps = [i for i, value in enumerate(column.tolist()) if value is None or value != value]
         if gaps:
-            raise DataError(f"row {gaps[0]}", f"y is {column[gaps[0]]!r}; drop the row or fill the gap")
+            raise DataError(f"row {gaps[0]}", f"y is {column[gaps[0]]!r}; drop the row or fill in the value")
     if column.dtype.kind in "iu" and column.dtype != np.uint64 and len(column):
         low = int(column.min())
         if int(column.max()) - low < len(column):  # no need to sort
@@ -116,7 +116,7 @@ def trials(y: Any, which: Array) -> tuple[Array, Array]:
         _not_negative(counts.min(axis=1, initial=np.inf), which, "a count of successes or failures")
         return (counts[:, 1] == 0), (counts[:, 0] == 0)
     if table.ndim != 1:
-        raise DataError("", f"y must be one column, or two of successes and failures, got shape {table.shape}")
+        raise DataError("", f"y must be one column, or two columns of successes and failures, got shape {table.shape}")
     if is_share(table):
         values = numbers(table)[which]
         return values == 1, values == 0
@@ -140,7 +140,9 @@ def _not_negative(values: Array, which: Array, what: str) -> None:
 
 def as_rows(matrix: Any) -> Rows:
     """Return a matrix as rows."""
-    if sp.issparse(matrix):
+    if is_sparse(matrix):
+        import scipy.sparse as sp
+
         matrix = sp.csr_array(matrix)
         if not matrix.has_canonical_format:
             matrix = matrix.copy()
@@ -261,11 +263,14 @@ def _ordinal(design: Cells, names: list[str], offset: bool, response: Response) 
     by_row = np.lexsort((sign, at))
     at, threshold, sign = at[by_row], threshold[by_row], sign[by_row]
     x = design.matrix[which[at]]
-    cells = sp.csr_array((np.full(len(at), -1), (np.arange(len(at)), threshold)), shape=(len(at), K - 1))
-    if sp.issparse(x):
+    if is_sparse(x):
+        import scipy.sparse as sp
+
+        cells = sp.csr_array((np.full(len(at), -1), (np.arange(len(at)), threshold)), shape=(len(at), K - 1))
         matrix: Any = sp.hstack((cells, x)).tocsr()
     else:
-        left = cells.toarray().astype(x.dtype if x.dtype.kind in "if" else np.int64)
+        left = np.zeros((len(at), K - 1), x.dtype if x.dtype.kind in "if" else np.int64)
+        left[np.arange(len(at)), threshold] = -1
         matrix = np.hstack((left, x))
     basis = design.basis
     if basis is not None:
@@ -285,7 +290,9 @@ def differences(design: Cells, first: Array, second: Array, names: list[str]) ->
         raise DataError("", f"{len(first):,} pairs within strata do not fit into memory: make the strata smaller")
     matrix, basis = design.matrix, design.basis
     a, b = matrix[first], matrix[second]
-    if sp.issparse(matrix):
+    if is_sparse(matrix):
+        import scipy.sparse as sp
+
         joined: Any = sp.hstack((a, b)).tocsr()
     else:
         with np.errstate(over="ignore", invalid="ignore"):

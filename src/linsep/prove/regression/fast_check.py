@@ -1,4 +1,4 @@
-"""The fast check of a certificate of kind ``separation``: signs by floats with a bound on their error, else integers.
+"""The fast check of a ``separation`` certificate: floats with error bounds, integers where in doubt.
 
 It asks for the same as ``plain_regression``, whose table says what a certificate holds, of the rows of a ``Model``.
 """

@@ -1,4 +1,4 @@
-"""Separation with many fixed effects: factors with a coefficient for every level, not listed among the others.
+"""Separation with many fixed effects: factors with a coefficient per level, absorbed rather than listed.
 
 A row with levels ``a`` and ``b`` asks that ``g_a + g_b + x·γ`` is not negative (not positive, zero). With potentials
 ``π_a = g_a`` and ``π_b = -g_b`` that is an arc of a graph whose nodes are the levels: ``π_head <= π_tail + v·γ`` where
@@ -103,7 +103,7 @@ class Effects:
         self.given, self.listed, self.clock = given, listed, clock
         design = cells(given.X, given.values, list(given.names))
         if design.basis is not None:
-            raise DataError("", "cells of more than 18 digits do not go with absorbed factors")
+            raise DataError("", "cells of more than 18 digits cannot be combined with absorbed factors")
         which = given.which
         matrix = design.matrix[which]
         self.x = (matrix.toarray() if sp.issparse(matrix) else np.asarray(matrix))[:, : len(given.names)]

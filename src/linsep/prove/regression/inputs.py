@@ -1,4 +1,4 @@
-"""What users have — arrays, frames, formulas, statsmodels models — becomes a design, a response and a family."""
+"""Turns arrays, frames, formulas and statsmodels models into a design, a response and a family."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from linsep.data.frames import Frame
+from linsep.data.sparse import is_sparse
 from linsep.errors import DataError, ParameterError
 from linsep.problem import Array
 from linsep.prove.exact.exact_values import BINARY, DECIMAL
@@ -21,10 +21,10 @@ from linsep.prove.regression.families import FAMILIES, INTERCEPT, WITHOUT_INTERC
 from linsep.prove.regression.reading import joined, unrounded
 
 _REFUSED = {
-    "gaussian": "least squares has a finite answer for any response",
-    "gamma": "its likelihood is finite in every direction that the rows allow: nothing can separate",
-    "inverse-gaussian": "its likelihood is finite in every direction that the rows allow: nothing can separate",
-    "quasi": "quasi-likelihoods are decided as the family they are made from: name that one",
+    "gaussian": "least squares always has a finite estimate",
+    "gamma": "its likelihood has a maximum for any rows: separation cannot occur",
+    "inverse-gaussian": "its likelihood has a maximum for any rows: separation cannot occur",
+    "quasi": "name the family that the quasi-likelihood is based on",
     "tweedie": "use poisson: rows with y = 0 separate in the same way under a log link",
     "beta": "responses between 0 and 1 never separate",
     "bernoulli": "say binomial",
@@ -78,7 +78,7 @@ def gather(X: Any, y: Any, options: dict[str, Any]) -> Given:
     if options["values"] not in (None, DECIMAL, BINARY):
         raise ParameterError("values", options["values"], "'decimal' or 'binary'")
     if y is None:
-        raise ParameterError("y", None, "given: the response")
+        raise ParameterError("y", None, "given; it is the response")
     absorb = _factors(options.get("absorb"), X)
     matrix, names = _matrix(X, options["names"])
     values = options["values"] or (DECIMAL if matrix.dtype == object else BINARY)
@@ -114,7 +114,7 @@ def _family(family: Any) -> str:
     if name in FAMILIES:
         return name
     if name in _REFUSED:
-        raise DataError("", f"the family {family!r} is refused: {_REFUSED[name]}")
+        raise DataError("", f"the family {family!r} is not supported: {_REFUSED[name]}")
     raise ParameterError("family", family, f"one of {', '.join(FAMILIES)}")
 
 
@@ -147,7 +147,7 @@ def _refuse_gap(column: Array, what: str) -> None:
     if column.dtype.kind in "fO":
         gap = next((i for i, value in enumerate(column.tolist()) if value is None or value != value), None)
         if gap is not None:
-            raise DataError(f"row {gap}", f"{what} has no value; drop the row or fill the gap")
+            raise DataError(f"row {gap}", f"{what} has no value; drop the row or fill in the value")
 
 
 def _factors(absorb: Any, X: Any) -> tuple[Factor, ...]:
@@ -163,7 +163,7 @@ def _factors(absorb: Any, X: Any) -> tuple[Factor, ...]:
         name, column = (f"factor{k}", each) if not isinstance(each, tuple) else each
         if isinstance(each, str):
             if not hasattr(X, "columns"):
-                raise ParameterError("absorb", each, "a list of arrays, one label for every row, where X is no frame")
+                raise ParameterError("absorb", each, "a list of arrays, one label per row, unless X is a frame")
             name, column = each, _column(X, each)
         column = np.asarray(column)
         _refuse_gap(column, f"the factor {name!r}")
@@ -180,7 +180,9 @@ def _matrix(X: Any, names: Any) -> tuple[Any, list[str]]:
     """Return a design as a matrix with names."""
     if hasattr(X, "columns") and not isinstance(X, np.ndarray):
         matrix, found = _coded(X if isinstance(X, Frame) else _pandas(X))  # ours needs no pandas
-    elif sp.issparse(X):
+    elif is_sparse(X):
+        import scipy.sparse as sp
+
         matrix = sp.csr_array(X)
         if not matrix.has_canonical_format:
             matrix = matrix.copy()
@@ -259,7 +261,7 @@ def _coded(frame: Any) -> tuple[Any, list[str]]:
             continue
         gap = next((i for i, v in enumerate(cells) if v is None or v != v), None)
         if gap is not None:
-            raise DataError(f"row {gap}, column {str(name)!r}", "the cell is empty; drop the row or fill the gap")
+            raise DataError(f"row {gap}, column {str(name)!r}", "the cell is empty; drop the row or fill in the value")
         categories = getattr(getattr(series, "cat", None), "categories", None)
         levels = [v for v in categories.tolist() if v in set(cells)] if categories is not None else sorted(set(cells))
         columns += [values == level for level in levels[1:]]
@@ -274,7 +276,7 @@ def _coded(frame: Any) -> tuple[Any, list[str]]:
 def _from_formula(formula: str, frame: Any, options: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
     """Return design, response and options of a formula and a frame."""
     if frame is None or not hasattr(frame, "columns"):
-        raise ParameterError("y", type(frame).__name__, "the frame with the columns that the formula names")
+        raise ParameterError("y", type(frame).__name__, "a data frame with the columns that the formula names")
     left, tilde, right = formula.partition("~")
     if not tilde or not left.strip() or not right.strip():
         raise DataError("", f"the formula {formula!r} must read 'response ~ terms'")
@@ -301,7 +303,7 @@ def _design(terms: Any, frame: Any, decimal: bool) -> tuple[Any, list[str], Any]
     long = [name for name in frame.columns if any(isinstance(value, Decimal) for value in frame[name][:1])]
     rounded = frame.assign(**{name: frame[name].astype(float) for name in long}) if long else frame
     matrix, names, spec = _materialized(terms, rounded, [str(each) for each in frame.columns])
-    if not sp.issparse(matrix) and (long or decimal):
+    if not is_sparse(matrix) and (long or decimal):
         matrix = unrounded(names, matrix, frame)
     keep = [j for j, name in enumerate(names) if name != INTERCEPT]
     return (matrix if len(keep) == len(names) else matrix[:, keep]), names, spec
@@ -325,7 +327,7 @@ def _response(left: str, frame: Any) -> Any:
     if re.fullmatch(r"[\w.]+", name):
         raise unknown(name, [str(each) for each in frame.columns])
     matrix, *_ = _materialized(f"{left} - 1", frame, [str(each) for each in frame.columns])
-    dense = matrix.toarray() if sp.issparse(matrix) else matrix
+    dense = matrix.toarray() if is_sparse(matrix) else matrix
     return dense[:, 0] if dense.shape[1] == 1 else dense
 
 
@@ -335,7 +337,7 @@ def _materialized(terms: Any, frame: Any, columns: list[str]) -> tuple[Any, list
         from formulaic import Formula, model_matrix
         from formulaic.errors import DataMismatchWarning
     except ModuleNotFoundError:
-        raise ModuleNotFoundError("formulas need the extra formula: pip install 'linsep[formula]'") from None
+        raise ModuleNotFoundError("formulas need the package formulaic: pip install 'linsep[formula]'") from None
     try:
         parsed = Formula(terms) if isinstance(terms, str) else terms
         missing = [str(name) for name in parsed.required_variables if str(name) not in columns]
@@ -356,6 +358,8 @@ def _materialized(terms: Any, frame: Any, columns: list[str]) -> tuple[Any, list
         raise DataError("", f"the formula {shown} cannot be evaluated: {text}") from None
     names = [str(name) for name in matrix.model_spec.column_names]
     if wide > _WIDE:
+        import scipy.sparse as sp
+
         return sp.csr_array(matrix.__wrapped__), names, matrix.model_spec
     return np.ascontiguousarray(np.asarray(matrix)), names, matrix.model_spec
 
@@ -401,7 +405,7 @@ def _from_statsmodels(model: Any, options: dict[str, Any]) -> tuple[Any, Any, di
     elif kind in _DISCRETE:
         options["family"] = _DISCRETE[kind]
     else:
-        raise DataError("", f"a statsmodels model of class {kind} is refused; known are GLM, {', '.join(_DISCRETE)}")
+        raise DataError("", f"statsmodels' {kind} is not supported; supported are GLM, {', '.join(_DISCRETE)}")
     if kind == "OrderedModel" and getattr(model, "labels", None) is not None:
         y = np.asarray(model.labels)[y]
     if kind == "MNLogit":
@@ -425,9 +429,9 @@ def _glm(model: Any, y: Array) -> tuple[str, Any]:
     family, link = type(model.family).__name__, type(model.family.link).__name__.lower()
     if family not in _LINKS:
         raise DataError(
-            "", f"a GLM of family {family} is refused: only Binomial, Poisson and NegativeBinomial separate"
+            "", f"a GLM of family {family} is not supported: only Binomial, Poisson and NegativeBinomial separate"
         )
     if link not in _LINKS[family]:
         allowed = ", ".join(_LINKS[family])
-        raise DataError("", f"a GLM of family {family} with link {link} is refused; known links: {allowed}")
+        raise DataError("", f"a GLM of family {family} with link {link} is not supported; supported links: {allowed}")
     return _LINKS[family][link], y

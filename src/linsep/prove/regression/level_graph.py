@@ -1,4 +1,4 @@
-"""The graph of the levels of two factors: arcs, spanning trees, and potentials by Bellman and Ford."""
+"""The graph of the levels of two factors: arcs, spanning trees, and Bellman-Ford potentials."""
 
 from __future__ import annotations
 

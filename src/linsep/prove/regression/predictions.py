@@ -1,4 +1,4 @@
-"""What is left to say after separation: fitted probabilities that are 0 or 1, and the limiting conditional model."""
+"""Results after separation: fitted probabilities of 0 or 1, and the limiting conditional model."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
+from linsep.data.sparse import is_sparse
 from linsep.errors import DataError
 from linsep.problem import Array
 from linsep.prove.exact.exact_values import BINARY
@@ -26,10 +26,10 @@ def predicted(result: Any, X: Any) -> Array:
 
     given, model = result._given, result._model
     X = new_design(given, X)
-    matrix = X if sp.issparse(X) else np.asarray(X, dtype=object if given.values != BINARY else None)
+    matrix = X if is_sparse(X) else np.asarray(X, dtype=object if given.values != BINARY else None)
     if matrix.ndim != 2 or matrix.shape[1] != len(model.base):
         raise DataError("", f"new rows must have the {len(model.base)} columns of the design, got shape {matrix.shape}")
-    if not sp.issparse(matrix) and matrix.dtype == object and given.values == BINARY:
+    if not is_sparse(matrix) and matrix.dtype == object and given.values == BINARY:
         matrix = matrix.astype(np.float64)
     rows = exact_table(matrix, given.values, model.base)
     if given.offset and given.family not in WITHOUT_INTERCEPT:
@@ -145,7 +145,11 @@ def _design(given: Any, model: Any, rows: Array, kept: list[str]) -> Any:
             parts.append(X[:, [given.names.index(each)]])
     if not parts:
         return np.zeros((len(rows), 0))
-    return sp.csr_array(sp.hstack(parts)) if sp.issparse(X) else np.hstack(parts)
+    if is_sparse(X):
+        import scipy.sparse as sp
+
+        return sp.csr_array(sp.hstack(parts))
+    return np.hstack(parts)
 
 
 def _choices(result: Any) -> Array | None:

@@ -1,7 +1,7 @@
-"""How the columns of a design come from those of a table: as numbers, levels, and products of these.
+"""Records how design columns come from table columns: numbers, levels, and products.
 
-A document about a file tells it, so that others can read the file as the proof meant it, and a formula in a document
-is never evaluated. What a formula stands for is guessed from its names of columns, and then computed and compared.
+A proof document about a file contains this record, so others can read the file as the proof does, and a formula in a
+document is never evaluated. The meaning of a formula is guessed from its column names, then computed and compared.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
+from linsep.data.sparse import is_sparse
 from linsep.errors import DataError
 from linsep.problem import Array
 from linsep.prove.check import linsep_check
@@ -39,7 +39,7 @@ def specs_of(names: list[str], X: Any, table: Any, values: str) -> list[Spec] | 
         columns = design_of(found, table, values)
     except DataError:
         return None
-    dense = X.toarray() if sp.issparse(X) else X
+    dense = X.toarray() if is_sparse(X) else X
     same = all(bool((dense[:, j] == column).all()) for j, column in enumerate(columns))
     return found if same else None
 

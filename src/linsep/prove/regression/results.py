@@ -1,4 +1,4 @@
-"""What is found about separation in a model: the answer, its evidence, and what can still be said."""
+"""The ``Separation`` result: statuses, evidence, and what can still be estimated."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Coefficient(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Refit:
-    """The limiting conditional model: all that maximum likelihood can still say.
+    """The limiting conditional model: the part that maximum likelihood can still estimate.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Refit:
         The rows and columns that stay; a column of ones where the intercept is among them.
     y : ndarray
     dropped_rows, dropped_columns : dict
-        Why each of the others is left out.
+        The rows and columns left out, with the reason for each.
     choices : ndarray or None
         Multinomial models: which classes are still possible, by row. Ordinal models: whether the lower and the upper
         threshold of a row is still in reach.
@@ -82,7 +82,7 @@ class Refit:
 
 
 class Separation:
-    """Whether maximum likelihood has a finite answer, coefficient by coefficient, with the proof.
+    """Which coefficients have a finite maximum likelihood estimate, with the proof.
 
     Attributes
     ----------
@@ -94,12 +94,11 @@ class Separation:
         Observations that maximum likelihood fits perfectly in the limit, and the others. Observations of weight 0 are
         in neither.
     direction : tuple of int
-        In this direction of the coefficients the likelihood rises for ever; it is generic, so that every separated
-        row moves.
+        In this direction of the coefficients the likelihood rises forever; it is generic, so every separated row moves.
     dimension : int
         Number of independent such directions.
     rank : int
-        Of the design.
+        Rank of the design.
     estimable : list of dict
         A basis of the functions of the coefficients that have a finite estimate: coefficient names to numbers.
     names : list of str
@@ -224,7 +223,7 @@ class Separation:
 
     @property
     def aliased(self) -> dict[str, dict[str, Fraction]]:
-        """Columns that depend on others: what each is made of."""
+        """Columns that depend on others, each with the columns it depends on."""
         found = {}
         for v in self._alias_vectors():
             at = self._alias_column(v)
@@ -302,7 +301,7 @@ class Separation:
         return ALIASED if shared or unknown not in self._position else self._finder.status(self._unit(j))
 
     def predict_status(self, X: Any) -> Array:
-        """Say of new rows whether maximum likelihood gives them a probability of exactly 0 or 1.
+        """Return, for new rows, whether maximum likelihood gives them a probability of exactly 0 or 1.
 
         Parameters
         ----------
@@ -337,7 +336,7 @@ class Separation:
         Parameters
         ----------
         X, y : as given to ``separation``
-            By default the data that it was given.
+            By default the same data.
         plain : bool, default=False
             Check with Python's integers alone, which takes longer.
         **others
@@ -376,12 +375,12 @@ class Separation:
         return bool(check_claims(claimed, given.X, columns, plain=plain).holds)
 
     def to_json(self, *, note: str | None = None) -> str:
-        """Return the proof as a JSON document about the data that were given.
+        """Return the proof as a JSON document about these data.
 
         Parameters
         ----------
         note : str, optional
-            A line of your own, to be kept in the document.
+            Your own remark, kept in the document.
 
         Returns
         -------
@@ -397,7 +396,7 @@ class Separation:
         return document(self, None, {}, note)
 
     def certificate(self) -> dict[str, Any]:
-        """Return all that is claimed with its evidence, as plain data for a JSON document.
+        """Return all claims with their evidence, as plain data for a JSON document.
 
         Returns
         -------
@@ -457,7 +456,7 @@ class Separation:
         return pd.DataFrame(columns)
 
     def summary(self) -> str:
-        """Return what was found as a table and sentences.
+        """Return the result as a table and sentences.
 
         Returns
         -------
@@ -469,13 +468,13 @@ class Separation:
         >>> print(linsep.separation([[0], [0], [1], [1]], [0, 1, 1, 1], names=["dose"]).summary())
         Separation in a binomial model: quasi-complete separation: the maximum likelihood estimate does not exist
         rows       4, of which 2 are separated (fitted perfectly in the limit)
-        columns    2 of rank 2; the likelihood rises for ever in 1 direction
+        columns    2 of rank 2; the likelihood rises forever in 1 direction
         <BLANKLINE>
         coefficient  status  direction
         Intercept    finite          0
         dose         +inf            1
         <BLANKLINE>
-        Decided in exact arithmetic (linsep); every status has a proof that can be checked.
+        Decided in exact arithmetic by linsep; you can check the proof of every status.
         """
         return summary(self)
 

@@ -1,4 +1,4 @@
-"""Separation in regression models: which coefficients are infinite, which rows make them so, and the proof."""
+"""Decides which coefficients of a regression model are infinite: ``linsep.separation``."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from linsep.clock import Clock, limited
+from linsep.data.sparse import is_sparse
 from linsep.data.threads import quiet_algebra
 from linsep.errors import DataError, ParameterError
 from linsep.prove.exact.decimals import as_decimals
@@ -39,7 +39,7 @@ def separation(
 ) -> Any:
     """Decide which coefficients of a regression model have infinite maximum likelihood estimates, and prove it.
 
-    Decided before anything is fitted, in exact arithmetic, without any tolerance.
+    It decides this before anything is fitted, in exact arithmetic, without any tolerance.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def separation(
         "binomial" (any of logit, probit, cloglog, cauchit links), "poisson", "negative-binomial", "log-binomial",
         "multinomial", "ordinal", "conditional" or "cox".
     names : list of str, default=None
-        Of the columns of ``X``.
+        Names of the columns of ``X``.
     fit_intercept : bool, default=True
         Whether the model has an intercept beside the columns of ``X``; a formula says so itself.
     values : {"decimal", "binary"}, default=None
@@ -63,14 +63,14 @@ def separation(
     strata : array-like or str, default=None
         Groups of rows of conditional and Cox models, or the name of a column of the frame.
     weights : array-like or str, default=None
-        Only whether a weight is 0 matters: such rows are left out.
+        Row weights. Only zeros matter: rows of weight 0 are left out.
     alias : {"drop", "keep"}, default="drop"
-        Columns that depend on earlier ones are left out, as R does, or kept: then no coefficient that they share in
-        is estimable.
+        Whether to drop columns that depend on earlier ones, as R does, or to keep them; then no coefficient involved is
+        estimable.
     absorb : list of str or of array-like, default=None
-        Factors, each with a coefficient for every level, that are not listed among the coefficients.
+        Factors with a coefficient for every level, which are part of the model but not listed in the result.
     time_limit : float, default=None
-        Seconds; None sets no limit. What you ask of the result later has none.
+        Seconds; None sets no limit. Methods of the result have no limit.
 
     Returns
     -------
@@ -79,7 +79,7 @@ def separation(
     Raises
     ------
     TimeoutError
-        When the time limit comes before the answer.
+        If the search runs out of time.
 
     Examples
     --------
@@ -153,7 +153,7 @@ def _notes(given: Given, exact: Cells, face: Face) -> list[str]:
 def _other_values(given: Given, exact: Cells) -> str | None:
     """Return the other way to read the cells where it may matter: short decimals that are no binary fractions."""
     X = given.X
-    if sp.issparse(X) or X.dtype.kind not in "fO":
+    if is_sparse(X) or X.dtype.kind not in "fO":
         return None
     if given.values == DECIMAL:
         return None if is_binary(exact, X) else BINARY

@@ -1,4 +1,4 @@
-"""What maximum likelihood says of a linear function ``c·β``: finite, infinite or undetermined, with the evidence.
+"""Decides whether a linear function ``c·β`` is finite, infinite or undetermined, with evidence.
 
 Given the face of a system (``cone``): ``c`` is finite when it is zero on the linear hull of ``C``. Otherwise it is
 ``+inf`` when ``c`` is in the cone of the rows, ``-inf`` when ``-c`` is, and else undetermined. A generic ``g`` is
@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from flint import fmpz_mat
-from scipy.optimize import nnls
 
 from linsep.problem import Array, Floats
 from linsep.prove.exact import algebra
@@ -209,6 +208,8 @@ class Statuses:
 
     def _projected(self, row: Any) -> Floats:
         """Return about the multipliers of the point of the cone that is nearest to the target."""
+        from scipy.optimize import nnls  # a tenth of a second, which most questions do not need
+
         try:
             a: Floats = nnls(self.Z.T, self._scaled_row(row))[0]
         except RuntimeError:  # too many steps

@@ -1,4 +1,4 @@
-"""A system of inequalities ``z·g >= 0`` and equations ``z·g = 0``, seen exactly.
+"""A system of inequalities ``z·g >= 0`` and equations ``z·g = 0``, in exact form.
 
 The rows are data of two or more classes (a class is the sign of its rows, or Kesler's differences), so that no row is
 copied or rounded. Unknowns are the weights themselves or, through an integer ``basis``, what the weights are made of:

@@ -1,11 +1,12 @@
-"""Separation in words: a table for a paper, and sentences for people who want to know what to do."""
+"""Describes a separation result in words: a summary table, and advice."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
+
+from linsep.data.sparse import is_sparse
 
 MEANING = {
     "complete": "complete separation: the maximum likelihood estimate does not exist",
@@ -28,7 +29,7 @@ def summary(result: Any) -> str:
         f"Separation in a {result.family} model: {MEANING[result.kind]}",
         f"rows       {n:,}, of which {s:,} {'is' if s == 1 else 'are'} separated (fitted perfectly in the limit)",
         f"columns    {len(result.names)} of rank {result.rank}"
-        + (f"; the likelihood rises for ever in {counted(result.dimension, 'direction')}" if result.dimension else ""),
+        + (f"; the likelihood rises forever in {counted(result.dimension, 'direction')}" if result.dimension else ""),
         "",
     ]
     directions = [str(value) for value in result.direction]
@@ -43,7 +44,7 @@ def summary(result: Any) -> str:
     for name, parts in list(result.aliased.items())[:_SHOWN]:
         lines.append(f"{name} is aliased: it depends on {', '.join(parts) or 'nothing, it is zero'}")
     lines += ["", *(f"Note: {note}" for note in result.notes)]
-    lines.append("Decided in exact arithmetic (linsep); every status has a proof that can be checked.")
+    lines.append("Decided in exact arithmetic by linsep; you can check the proof of every status.")
     return "\n".join(lines)
 
 
@@ -62,9 +63,10 @@ def sentences(result: Any, response: str = "y") -> list[str]:
     open_ = [name for name, status in _shown(result) if status == "undetermined"]
     if open_:
         shown = ", ".join(open_[:6]) + (f" and {len(open_) - 6} more" if len(open_) > 6 else "")
-        found.append(f"{shown} {'has' if len(open_) == 1 else 'have'} no limit: maximum likelihood leaves them open")
+        verb, them = ("has", "it") if len(open_) == 1 else ("have", "them")
+        found.append(f"{shown} {verb} no limit: maximum likelihood does not determine {them}")
     left = result.refit()
-    advice = f"To fit what is left, leave out {counted(len(result.separated), 'row')}"
+    advice = f"To fit the rest, leave out {counted(len(result.separated), 'row')}"
     if left.dropped_columns:
         names = [each for each in left.dropped_columns if each in set(result.names[: result.listed])]
     if left.dropped_columns and names:
@@ -72,7 +74,8 @@ def sentences(result: Any, response: str = "y") -> list[str]:
         advice += f" and {len(names) - 6} more" if len(names) > 6 else ""
     if result.kind == "complete":
         advice = "No row is left to fit"
-    return [*found, *_aliases(result), f"{advice}; for finite estimates of all, use Firth's penalty or a prior"]
+    advice += "; for finite estimates of all coefficients, use Firth's penalty or a prior"
+    return [*found, *_aliases(result), advice]
 
 
 def _shown(result: Any) -> list[tuple[str, str]]:
@@ -93,7 +96,7 @@ def _because(result: Any, name: str, response: str) -> str:
     if name not in given.names or given.family not in ("binomial", "poisson", "negative-binomial"):
         return ""
     column = given.X[:, [given.names.index(name)]]
-    x = (column.toarray() if sp.issparse(column) else np.asarray(column)).ravel()[given.which]
+    x = (column.toarray() if is_sparse(column) else np.asarray(column)).ravel()[given.which]
     y = np.asarray(given.y)
     if y.ndim != 1 or len({*x.tolist()}) != 2:
         return ""

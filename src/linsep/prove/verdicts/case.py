@@ -1,4 +1,4 @@
-"""One problem under search: the data, how floats see them, and what has been found so far.
+"""The state of one search for a verdict: the data, their floats, and the results so far.
 
 A *float search* ends with a plane, with inequalities that seem to contradict each other, or with nothing. A *strategy*
 takes a case and a clock and returns a certificate, which the exact check has confirmed, or None.

@@ -1,4 +1,4 @@
-"""The data seen exactly: unknowns ``u`` with weights ``basis u``, where ``basis`` is an integer matrix.
+"""The data in exact coordinates: unknowns ``u`` with weights ``basis u``, an integer matrix.
 
 A change of basis restricts the planes (to those through given rows) or only shows the data in another light (nearly
 dependent columns made orthogonal), and loses nothing: rows are multiplied out in integers before they become floats.
@@ -15,6 +15,7 @@ import numpy as np
 from flint import fmpz_mat
 
 from linsep.clock import Clock
+from linsep.data.threads import scipy_linalg
 from linsep.problem import Array, Floats
 from linsep.prove.check.exact_signs import difference, signs
 from linsep.prove.claims import Data, Separator
@@ -100,16 +101,14 @@ class ExactView:
 
     def whitened(self, Z: Floats) -> ExactView:
         """Return a view in whose unknowns the columns of ``Z``, as this one gathers them, are about orthonormal."""
-        from scipy.linalg import qr, solve_triangular
-
         assert self.column_exponents is not None
-        R, order = qr(Z, mode="r", pivoting=True)
+        R, order = scipy_linalg().qr(Z, mode="r", pivoting=True)
         r = min(R.shape)
         R = R[:r, :r]
         size = np.abs(np.diag(R))
         R[np.diag_indices(r)] = np.where(size > 1e-15 * size.max(), np.diag(R), 1e-15 * size.max())
         T = np.zeros((self.dimension, self.dimension))
-        T[order[:r], :r] = solve_triangular(R, np.eye(r))
+        T[order[:r], :r] = scipy_linalg().solve_triangular(R, np.eye(r))
         T[order[r:], np.arange(r, self.dimension)] = 1.0  # fewer rows than unknowns: the others stay as they are
         self.clock.check(self._seconds(self.dimension))
         columns = [self.weights(T[:, k]) for k in range(self.dimension)]

@@ -1,4 +1,4 @@
-"""From a plane or a contradiction in floats to a certificate: exact multipliers, then quasi or overlap.
+"""Turns a plane or contradiction in floats into an exact certificate.
 
 Every plane that is weakly right holds the contradicting rows. Restrict to planes that do, drop the inequalities that
 then hold with equality, decide again: a plane means quasi, nothing left means overlap; otherwise the contradiction
@@ -15,6 +15,7 @@ import numpy as np
 from flint import fmpz_mat
 
 from linsep.clock import Clock
+from linsep.data.threads import scipy_linalg
 from linsep.learn.surveys import scores
 from linsep.problem import Array, Floats
 from linsep.prove.check.fast_check import contradicts
@@ -136,8 +137,6 @@ class _Face(NamedTuple):
 
 def _by_floats(case: Case, found: Exact, first: Refutation, clock: Clock) -> Certificate | None:
     """Go down the levels in floats, then prove what was found."""
-    from scipy.linalg import qr
-
     if case.view.dimension > FLOAT_UNKNOWNS or case.view.misled or not case.limits.float_searches:
         return None
     rows = case.view.gather(found.pairs)
@@ -148,7 +147,7 @@ def _by_floats(case: Case, found: Exact, first: Refutation, clock: Clock) -> Cer
     face = _Face(found.pairs, rows, multipliers / multipliers.max())
     for _ in range(LEVELS):
         clock.check(1e-9 * len(face.rows) ** 2 * case.view.dimension)
-        Q, R, _ = qr(face.rows.T, mode="full", pivoting=True, check_finite=False)
+        Q, R, _ = scipy_linalg().qr(face.rows.T, mode="full", pivoting=True, check_finite=False)
         size = np.abs(np.diag(R))
         N = Q[:, int(np.count_nonzero(size > DEPENDENT * size.max(initial=0.0))) :]
         left = _off_face(case, N)
@@ -293,9 +292,9 @@ def _must_fit(case: Case) -> None:
     if unknowns > case.limits.unknowns:
         case.view.look()
         raise MemoryError(
-            f"floats could not decide these data, and an exact search in {unknowns} unknowns ({data.n_features} "
+            f"double precision cannot decide these data, and an exact search in {unknowns} unknowns ({data.n_features} "
             f"columns in use, {data.classes} classes) takes about {max(1, unknowns**2 * 24 >> 30)} GB: leave out "
-            f"columns, or look at fewer classes at a time"
+            f"columns, or use fewer classes at a time"
         )
 
 

@@ -1,4 +1,4 @@
-"""Planes and contradictions by floats: working sets that grow by the lowest rows of a pass over all of them."""
+"""Searches for planes and contradictions in floats, with growing working sets."""
 
 from __future__ import annotations
 

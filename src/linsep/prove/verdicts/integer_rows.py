@@ -1,4 +1,4 @@
-"""Inequalities in integers, for exact algebra: rows as given, each times a power of two, as matrices of flint's."""
+"""Inequalities as rows of integers, in flint's matrices, for exact algebra."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kesler's construction (Duda & Hart 1973, section 5.12): several classes as inequalities in one long vector.
+"""Kesler's construction (Duda & Hart 1973, section 5.12): multiclass problems as inequalities in one vector.
 
 Row ``i`` of class ``c`` asks of the weights ``W`` (one vector a class) that ``(W[c] - W[r])·x_i > 0`` for each rival
 ``r``. Such a pair of row and rival is the number ``i * classes + r``; as a vector it has ``x_i`` in the block of the

@@ -1,4 +1,4 @@
-"""A plane above all rows of a working set, or a contradiction among them, by Newton's method.
+"""Finds a plane for a working set of rows, or a contradiction among them, by Newton's method.
 
 Problem: minimize ``Σ max(0, 1 - z_i·w)²`` over ``w``. If some plane has all rows strictly above it, the least value is
 0 and every row ends at a height of 1 at least; if not, then at the minimum ``Σ s_i z_i = 0`` where ``s_i >= 0`` are the
@@ -18,6 +18,7 @@ import numpy as np
 
 from linsep.clock import Clock
 from linsep.compiling import compiled
+from linsep.data.threads import scipy_linalg
 from linsep.problem import Array, Floats
 
 _RIDGE = 1e-12  # of the mean square of the rows below 1: keeps the weights finite where few rows are
@@ -43,8 +44,7 @@ class Fit(NamedTuple):
 
 def fit(Z: Floats, w: Floats, *, enough: float, steps: int, clock: Clock) -> Fit:
     """Go from ``w`` towards the minimum until all rows are above ``enough``, it is reached, or no steps are left."""
-    from scipy.linalg.lapack import dposv
-
+    dposv = scipy_linalg().lapack.dposv
     heights, damping = Z @ w, 0.0
     below = np.flatnonzero(heights < 1)
     for number in range(steps):
@@ -110,23 +110,21 @@ def corners(Z: Floats, weights: Floats, clock: Clock) -> tuple[Array, Floats]:
 
 def _basis(Z: Floats, weights: Floats, clock: Clock) -> tuple[Array, Floats, Floats]:
     """Return heavy rows that span all, all rows in as many coordinates, and the inverse of those of the basis."""
-    from scipy.linalg import qr
-    from scipy.linalg.lapack import dgetrf, dgetri
-
+    lapack = scipy_linalg().lapack
     d = Z.shape[1]
     heavy = np.argsort(-weights, kind="stable")[: 2 * d + 8]
     A = Z[heavy] * weights[heavy, None]
     if len(heavy) >= d:
-        lu, swaps, _ = dgetrf(A)
+        lu, swaps, _ = lapack.dgetrf(A)
         size = np.abs(np.diag(lu))
         if size.min() > _SINGULAR * size.max():
             order = np.arange(len(heavy))
             for k, other in enumerate(swaps.tolist()):
                 order[[k, other]] = order[[other, k]]
             basis = heavy[order[:d]]
-            return basis, Z, dgetri(lu[:d], np.arange(d))[0] * weights[basis]
+            return basis, Z, lapack.dgetri(lu[:d], np.arange(d))[0] * weights[basis]
     clock.check(10 * _ELIMINATION * d**3)
-    Q, R, order = qr(A.T, mode="economic", pivoting=True, check_finite=False)
+    Q, R, order = scipy_linalg().qr(A.T, mode="economic", pivoting=True, check_finite=False)
     size = np.abs(np.diag(R))
     rank = int(np.count_nonzero(size > _SINGULAR * size.max(initial=0.0)))
     basis = heavy[order[:rank]]

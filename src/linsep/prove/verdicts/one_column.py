@@ -1,4 +1,4 @@
-"""Planes of one column: a threshold between some classes and the others that no row is on the wrong side of.
+"""Finds thresholds on a single column that separate the classes.
 
 One sweep finds, for every column, the least and the largest value in each class. If the classes fall into two groups
 with all values of the one not above those of the other, then the threshold between them, with weight 1 for the upper

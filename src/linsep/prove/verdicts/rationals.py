@@ -1,7 +1,7 @@
-"""Verdicts on rows of numbers that no 64 bits hold, such as decimals of 17 digits.
+"""Verdicts on rows with numbers too long for 64 bits, such as decimals of 17 digits.
 
-The search sees the nearest doubles. What it finds there is carried over: a plane as it is, a refutation by solving for
-the multipliers of its rows again. Nothing is accepted that the exact check does not confirm.
+The search uses the nearest doubles. A plane found there is used as it is; for a refutation, the multipliers are solved
+again on the exact rows. Nothing is accepted that the exact check does not confirm.
 """
 
 from __future__ import annotations
@@ -159,12 +159,12 @@ def decide(X: Any, values: str, offset: bool, codes: Array, search: Decide) -> V
     """Return the verdict on numbers that no 64 bits hold, by way of the nearest doubles."""
     rows = Rationals(X, values, offset)
     if not all_finite(rows.near.data):
-        raise ValueError("X has numbers beyond the range of double precision: scale its columns down")
+        raise ValueError("X has numbers beyond the range of double precision: scale its columns")
     verdict = search(rows.near)
     if verdict.kind == "unknown":
         return replace(verdict, values=values)
     found = carried_over(verdict, rows, codes, values)
     if found is None:
-        what = "whether a plane separates these rows depends on digits that double precision does not hold"
+        what = "the verdict on these rows depends on digits beyond double precision"
         raise DataError("", what + "; {0} decides for the nearest doubles", ("values", BINARY))
     return found

@@ -1,9 +1,9 @@
-"""What a verdict need not look at: columns without any say, and rows that are there again.
+"""Removes columns and rows that cannot change a verdict: zero, constant and equal columns, repeated rows.
 
-Columns that are zero in every row, constant (the offset does the same) or equal to another are left out; rows that
-repeat are counted once. What is left is decided, and its proof put back: weights of columns left out are zero, and
-of equal rows the first is named. Equality of whole columns and rows is that of hashes; the proof is checked on all of
-the data in the end, so a collision could not do harm.
+It drops columns that are zero in every row, constant (the offset does the same) or equal to another, and counts
+repeated rows once. The proof for the rest is then extended to all data: dropped columns get weight zero, and the first
+of several equal rows stands for all. Hashes decide equality of whole columns and rows; the proof is checked on all of
+the data in the end, so a collision does no harm.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class Reduction(NamedTuple):
         cells = math.prod(plane.w.shape[:-1]) * self.whole.n_features
         if cells > PLANE_CELLS:
             raise MemoryError(
-                f"the weights of a plane in {self.whole.n_features} columns take {cells * 8 >> 30} GB, and only "
-                f"{len(self.columns)} of the columns have a say: number the columns in use from 0 on"
+                f"the weights of a plane in {self.whole.n_features} columns take {cells * 8 >> 30} GB, but only "
+                f"{len(self.columns)} of the columns matter: renumber the columns in use from 0"
             )
         zero: Any = Fraction(0) if plane.w.dtype == object else 0.0
         w = np.full((*plane.w.shape[:-1], self.whole.n_features), zero, dtype=plane.w.dtype)

@@ -1,4 +1,4 @@
-"""A fast refutation for a run of training: less than a verdict, and its work is counted, never timed.
+"""A fast refutation for training runs; it limits its work by counting, not by time.
 
 In this order: equal rows of different classes, by hashing; then floats on a working set that begins with the rows on
 which most mistakes were made, for the run has already found the trouble; exact multipliers. One refuted pair of

@@ -1,4 +1,4 @@
-"""The refutation with which a run of training ended: it names rows of the data that the run was given."""
+"""The refutation that ended a training run, in row numbers of the training data."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class RunRefutation(Refutation):
             The rows that the run was given.
         y : array-like of shape (n,)
         plain : bool, default=False
-            Check with the page of plain integers alone: slower, with nothing compiled and no library to trust.
+            Check with the short integer checker only: slower, but with nothing compiled and no library to trust.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""The data as the search sees them: every column centered and scaled, every inequality a row of size about 1.
+"""The data in floats for the search: centered and scaled columns, inequalities of size about 1.
 
 With the weights of class 0 fixed at zero there are ``classes - 1`` blocks of unknowns, one weight per feature and an
 offset each. The inequality that tells row ``i`` from rival ``r`` is the number ``i * classes + r``; it is written out
@@ -206,9 +206,7 @@ class ScaledView:
         if data.offset:
             off = np.flatnonzero(self.center)
             for c, row in enumerate(W):
-                parts = zip(row[off].tolist(), self.center[off].tolist(), strict=True)
-                shift = sum((Fraction(a) * Fraction(m) for a, m in parts), Fraction(0))
-                offsets[c] = Fraction(float(row[-1])) * Fraction(self.constant) - shift
+                offsets[c] = _exact_dot(np.append(row[off], row[-1]), np.append(-self.center[off], self.constant))
         with np.errstate(over="ignore"):
             return np.ldexp(W[:, : data.n_features], self.shift), offsets
 
@@ -230,6 +228,16 @@ def _finite(values: Floats) -> Floats:
     if not np.isfinite(values).all():
         raise FloatingPointError("a value is not finite")
     return values
+
+
+def _exact_dot(a: Floats, b: Floats) -> Fraction:
+    """Return the inner product of floats without rounding."""
+    (a, up), (b, more) = np.frexp(a), np.frexp(b)
+    exponents = up + more
+    least = int(exponents.min())
+    digits = (np.ldexp(each, 53).astype(np.int64).tolist() for each in (a, b))
+    total = sum(x * y << e for x, y, e in zip(*digits, (exponents - least).tolist(), strict=True))
+    return Fraction(total) * Fraction(2) ** (least - 106)
 
 
 def _nearest_float(value: Fraction) -> float:

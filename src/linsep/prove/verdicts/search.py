@@ -1,11 +1,11 @@
-"""The search for a verdict: cheap means first, stronger ones where the exact check says no.
+"""The search for a verdict: cheap methods first, stronger ones when the exact check fails.
 
-Columns and rows without a say are left out (``reducing``), and a plane of one column is looked for (``one_column``).
-Then one strategy after the other has its turn:
+First it leaves out columns and rows that cannot matter (``reducing``) and tries planes of one column (``one_column``).
+Then it tries these strategies in order:
 
 1. floats (``float_searches``, ``sparse_search``): a plane above all rows is a candidate separator, rows that no plane
    is above are candidate multipliers, made exact, and lead on to quasi or overlap (``faces``);
-2. several classes by way of two: planes between each class and the rest, or a contradiction within a pair of classes;
+2. several classes at once (``several_classes``), and by way of two: a contradiction within a pair of classes;
 3. where columns outnumber rows, the same in columns that all others depend on;
 4. an exact view of the data and in the end Wolfe's algorithm in rational numbers, which cannot fail.
 
@@ -29,7 +29,6 @@ from linsep.prove.claims import Data, Separator, Verdict
 from linsep.prove.verdicts import faces
 from linsep.prove.verdicts.case import Case, Certificate, Contradiction, FloatSearch, Limits, Plane, Strategy
 from linsep.prove.verdicts.float_searches import (
-    NEWTON_UNKNOWNS,
     by_descent,
     by_least_squares,
     by_long_descent,
@@ -40,6 +39,7 @@ from linsep.prove.verdicts.integer_rows import independent_columns
 from linsep.prove.verdicts.one_column import peeled, plane_of_one_column, with_peelings
 from linsep.prove.verdicts.reducing import Reduction, reduced
 from linsep.prove.verdicts.scaled import ScaledView, on_grid, sums
+from linsep.prove.verdicts.several_classes import by_classes
 from linsep.prove.verdicts.sparse_search import Descent, weak_plane
 
 
@@ -113,10 +113,9 @@ def strategies(case: Case) -> Iterator[Strategy]:
     if case.view.wide or not case.limits.float_searches:
         return
     if several and case.view.dimension > SEVERAL_UNKNOWNS:
-        yield of_two_classes
+        both = (_settled(by_classes), of_two_classes)
+        yield from both if data.classes < case.view.block else reversed(both)  # pairs of many classes are small
     yield _settled(by_newton)
-    if several and case.view.dimension > NEWTON_UNKNOWNS:
-        yield each_against_rest
     yield _settled(by_nearest_point)
 
 
@@ -182,22 +181,15 @@ DESCENT_PASSES_EACH = 40
 
 
 def each_against_rest(case: Case, clock: Clock) -> Certificate | None:
-    """Try planes between each class and all others: where they all separate, so do their scores."""
+    """Try planes between each class of sparse rows and all others: where they all separate, so do their scores."""
     data, found = case.data, []
     for c in range(data.classes):
         against = data._replace(y=(data.y == c).astype(np.intp), classes=2)
-        if isinstance(data.rows, Sparse):
-            view = ScaledView(against, case.rng, wide=case.limits.wide)
-            descent = Descent(view, case.rng)
-            if not descent.go_on(DESCENT_PASSES_EACH, clock):
-                return None
-            found.append(view.plane(descent.weights()))
-        else:
-            one = Case(against, case.limits)
-            plane = by_newton(one, clock) or by_nearest_point(one, clock)
-            if plane is None or isinstance(plane, Contradiction):
-                return None
-            found.append(one.view.plane(plane.w))
+        view = ScaledView(against, case.rng, wide=case.limits.wide)
+        descent = Descent(view, case.rng)
+        if not descent.go_on(DESCENT_PASSES_EACH, clock):
+            return None
+        found.append(view.plane(descent.weights()))
     W, b = np.stack([plane.w for plane in found]), np.array([plane.b for plane in found])
     return case.confirmed("separable", Separator(on_grid(W), on_grid(b)), None)
 

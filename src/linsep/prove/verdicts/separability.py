@@ -1,4 +1,4 @@
-"""Is it separable? A search for proofs; it is never trusted, its proofs are always checked by ``fast_check``."""
+"""Decides whether a plane separates the classes: ``linsep.separate``; ``fast_check`` checks every proof."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def separate(
 ) -> Verdict:
     """Decide whether some plane separates the classes, and prove it.
 
-    The verdict is exact: it is about the numbers as they are given, without any tolerance, and its proof has been
-    checked in exact arithmetic before it is returned. Integers of any length, fractions and decimals are not rounded;
-    numbers that no 64 bits hold are refused.
+    The verdict is exact: it is about the numbers as given, without any tolerance, and linsep checks its proof in exact
+    arithmetic before returning it. Integers of any length, fractions and decimals are not rounded; numbers beyond the
+    range of a double are refused.
 
     Parameters
     ----------
@@ -50,9 +50,9 @@ def separate(
     fit_intercept : bool, default=True
         Whether planes may have an offset, or go through the origin.
     time_limit : float, default=None
-        Seconds after which to give up with the verdict "unknown". Its ``bracket`` then bounds the largest margin.
-        The clock is looked at between steps, and no step is begun that seems too long; but what has to be compiled, at
-        the first call ever, is compiled.
+        Seconds after which to give up with the verdict "unknown". Its ``bracket`` then bounds the largest margin. The
+        search checks the time between steps, and starts no step that seems too long; compiling functions on first use
+        is not limited.
     values : {"binary", "decimal"}, default=None
         Whether a float is the number it stores, or the shortest decimal that reads back as it: 0.1 + 0.2 is 0.3 in
         decimals only. By default numbers in a text file are decimals, and all others binary.
@@ -120,7 +120,7 @@ def separate(
 def separator(model: Any, X: Any, y: Any) -> Separator | None:
     """Return the plane of a fitted linear classifier as a Separator, if it separates the data exactly.
 
-    A perceptron that ended ``separated`` has found one already, so that no search is needed.
+    A perceptron that ended ``separated`` has found one already, so no search is needed.
 
     Parameters
     ----------

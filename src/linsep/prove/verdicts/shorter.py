@@ -1,4 +1,4 @@
-"""Shorter proofs: planes of few digits, where they still hold.
+"""Shortens proofs: rounds planes to few digits where they still hold.
 
 A plane that separates with room to spare does so with its weights rounded. One digit is tried first, then more; every
 candidate is checked exactly, and what does not hold is not used.

@@ -1,4 +1,4 @@
-"""Sparse rows of many columns, two classes: dual coordinate descent takes the place of dense working sets.
+"""Searches in sparse rows of many columns by dual coordinate descent, for two classes.
 
 The hard-margin problem ``min ‖w‖² with z_i·w >= 1`` by its dual, one multiplier at a time (Hsieh, Chang, Lin, Keerthi &
 Sundararajan 2008, algorithm 1). Rows that pull most when it does not end are where a contradiction is looked for.
@@ -14,6 +14,7 @@ from flint import fmpq, fmpz_mat
 from linsep.clock import Clock
 from linsep.compiling import compiled
 from linsep.data.conversions import to_scipy
+from linsep.data.threads import scipy_linalg
 from linsep.problem import Array, Floats, Sparse, take
 from linsep.prove.claims import Data, Separator
 from linsep.prove.exact import algebra
@@ -64,8 +65,6 @@ class Descent:
 
 def contradiction(descent: Descent, most: int, clock: Clock) -> tuple[Array, Floats] | None:
     """Look for a contradiction among the rows of the largest multipliers."""
-    from scipy.linalg import qr
-
     view, data = descent.view, descent.view.data
     pull = descent.multipliers * np.sqrt(descent.sizes)
     which = np.sort(np.argsort(-pull, kind="stable")[: min(most, np.count_nonzero(descent.multipliers))])
@@ -78,7 +77,7 @@ def contradiction(descent: Descent, most: int, clock: Clock) -> tuple[Array, Flo
     Z[:, -1] = view.constant
     Z *= np.where(data.y[which] == 1, 1.0, -1.0)[:, None]
     if Z.shape[1] > len(which):  # angles are all that counts: turn the rows into as many dimensions as there are rows
-        Z = np.ascontiguousarray(qr(Z.T, mode="r")[0][: len(which)].T)
+        Z = np.ascontiguousarray(scipy_linalg().qr(Z.T, mode="r")[0][: len(which)].T)
     near = nearest_plane(Z, None, clock)
     pairs = which[near.support] * 2 + 1 - data.y[which[near.support]]
     # turning has rounded the rows: what is left of a contradiction is not quite the origin

@@ -1,4 +1,4 @@
-"""What a refutation asks of rows that need not be in memory: each question is one sweep over parts of them.
+"""Searches for a refutation in sweeps over rows that need not be in memory.
 
 A part is the one batch of an array, a block of a file, or a shard on some worker; the functions here answer for one
 part, and who asks puts the answers together. No answer depends on where one part ends and the next begins.
