@@ -118,7 +118,7 @@ def test_statsmodels_models_by_their_attributes(frame):
         identity = sm.GLM(frame.cured, X, sm.families.Poisson(sm.families.links.Identity()))
     with pytest.raises(ValueError, match="identity is not supported"):
         linsep.separation(identity)
-    with pytest.raises(ValueError, match="OLS is refused"):
+    with pytest.raises(ValueError, match="OLS is not supported"):
         linsep.separation(sm.OLS(frame.cured, X))
 
 
