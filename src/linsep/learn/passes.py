@@ -48,6 +48,7 @@ class Ledger:
     made: int = 0  # mistakes
     begun: int = 0  # of them, those made before the present pass
     blocks: int = 0  # batches done in the present pass
+    rows: int = 0  # and where the last of them ended
     loss: Floats = field(default_factory=lambda: np.zeros(1))  # of the present pass
     seconds: float = 0.0  # spent on the present pass
     spent: Floats | None = None  # mistakes that count against a target margin, by machine, if not all of them do
@@ -64,7 +65,8 @@ class Ledger:
     def close(self, validation_error: float) -> None:
         """End the present pass."""
         self.passes.append(Pass(self.made - self.begun, float(self.loss[0]), validation_error, self.seconds))
-        self.begun, self.blocks, self.loss, self.seconds = self.made, 0, np.zeros(1), 0.0
+        self.begun, self.loss, self.seconds = self.made, np.zeros(1), 0.0
+        self.blocks = self.rows = 0
 
     def searched(self, found: Search) -> None:
         """Note a search for a proof after the last pass."""
@@ -86,7 +88,7 @@ class Ledger:
     def state(self) -> dict[str, Any]:
         """Return what is to be saved."""
         passes = np.array(self.passes, dtype=np.float64).reshape(-1, len(Pass._fields))
-        numbers = np.array([self.made, self.begun, self.blocks, int(self.separable)])
+        numbers = np.array([self.made, self.begun, self.blocks, int(self.separable), self.rows])
         state = {"passes": passes, "trace": self._joined(), "numbers": numbers, "loss": self.loss}
         return state | {"seconds": float(self.seconds), "spent": self.spent}
 
@@ -95,18 +97,18 @@ class Ledger:
         """Return the ledger that was saved; refuse one for another number of machines."""
         passes, trace, numbers, loss, spent = (state[key] for key in ("passes", "trace", "numbers", "loss", "spent"))
         entries = Pass.from_table(passes)
-        right = trace.ndim == 1 and trace.dtype in (np.uint32, np.uint64) and numbers.shape in ((3,), (4,))
+        right = trace.ndim == 1 and trace.dtype in (np.uint32, np.uint64) and numbers.shape in ((3,), (4,), (5,))
         right = right and numbers.dtype.kind == "i" and bool((numbers >= 0).all())
         right = right and loss.shape == (1,) and loss.dtype == np.float64 and type(state["seconds"]) is float
         if spent is not None:
             right = right and spent.shape == (machines,) and spent.dtype == np.float64 and bool((spent >= 0).all())
         if not right:
             raise ValueError("the record of its run")
-        made, begun, blocks, *separable = numbers.tolist()
+        made, begun, blocks, separable, rows = [*numbers.tolist(), 0, 0][:5]
         if sum(entry.mistakes for entry in entries) != begun or made < begun or len(trace) not in (0, made):
             raise ValueError("the mistakes of its run")
         ledger = cls(entries, [trace] if len(trace) else [], made=made, begun=begun, blocks=blocks, loss=loss)
-        ledger.seconds, ledger.spent, ledger.separable = state["seconds"], spent, separable == [1]
+        ledger.seconds, ledger.spent, ledger.separable, ledger.rows = state["seconds"], spent, separable == 1, rows
         return ledger
 
 
@@ -188,12 +190,15 @@ class Passes:
             if self.held is not None:
                 self.held.add(batch)
             if number < ledger.blocks:
+                if number + 1 == ledger.blocks and ledger.rows not in (0, rows):
+                    raise DataError("", "the checkpoint is of a version that read other blocks: start the run again")
                 continue
             state.fit_to(batch)
             for part in self._visit(batch, number, state, limit):
                 visited += part.visited
                 self.hooks.work_done(state, visited)
-            ledger.blocks, ledger.seconds = number + 1, spent + time.perf_counter() - started
+            ledger.blocks, ledger.rows = number + 1, rows
+            ledger.seconds = spent + time.perf_counter() - started
             if ledger.made >= limit:
                 break
             self._clean = None if ledger.made > ledger.begun or self._clean is None else self._clean
