@@ -1,11 +1,11 @@
-# make demo      set everything up and show what linsep does
-# make test      set everything up; lint, types, import rules, all tests
-# make docs      build the pages into build/docs, strictly
-# make pages     run the commands that the pages show, and write what they print now
-# make bench     speed beside the peers (keep the machine quiet); BENCH="passes files" runs some of it
+# make demo      install everything and show what linsep does
+# make test      install everything; run lint, types, import rules and all tests
+# make docs      build the pages into build/docs; a warning is an error
+# make pages     update the tables and outputs of the pages and notebooks from the code
+# make bench     compare speed with other programs (on a quiet machine); BENCH="passes files" runs a part
 # make dist      build the wheel and the source archive into dist
-# make coverage  all tests, then those of compiled loops with the compiler off; at least 95 % of the lines must run
-# make clean     remove what was made
+# make coverage  run all tests, then those of compiled loops with the compiler off; at least 95% of the lines must run
+# make clean     remove all generated files
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint docs pages bench dist coverage clean
 
@@ -57,7 +57,9 @@ docs: .venv/dev
 	@echo 'the pages: build/docs/index.html'
 
 pages: .venv/dev
+	$(BIN)/python docs/tables.py
 	$(BIN)/python docs/pages.py
+	$(BIN)/python docs/notebooks.py
 
 bench: .venv/bench
 	$(BIN)/python -m benchmarks $(BENCH)

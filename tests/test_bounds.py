@@ -391,7 +391,7 @@ def test_other_first_weights_show():
 def test_what_cannot_be_followed_is_said(tmp_path):
     X, y, _ = teacher(60, 2, margin=0.2, random_state=5)
     model = Perceptron().fit(X, y)
-    with pytest.raises(ValueError, match="trained on 60 rows, these are 59"):
+    with pytest.raises(ValueError, match="trained on 60 rows, but X has 59"):
         audit(model, X[:59], y[:59])
     with pytest.raises(ValueError, match="class_weight=None"):
         audit(Perceptron(class_weight="balanced").fit(X, y), X, y)
@@ -529,7 +529,7 @@ def test_parameters_of_generalization():
             generalization(unfit, X, y)
     with pytest.raises(ValueError, match="delta must be between 0 and 1"):
         generalization(model, X, y, delta=0)
-    with pytest.raises(ValueError, match="go together"):
+    with pytest.raises(ValueError, match="give both X_test and y_test"):
         generalization(model, X, y, X_test=X)
     with pytest.raises(ValueError, match="more than the given radius"):
         generalization(model, X, y, radius=0.1)

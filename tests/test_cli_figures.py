@@ -73,7 +73,7 @@ def test_show_says_what_it_leaves_out(run, tmp_path):
     run("generate", "new.csv", "--n", 30, "--d", 3, "--random-state", 5, "-q")
     found = facts(run("show", "m.linsep", "new.csv", "--out", "new", "--json"))
     assert found["figures"] == ["new/plane.png", "new/margins.png"]
-    assert "trained on 60 rows, these are 30" in found["left_out"]["passes"]
+    assert "trained on 60 rows, but X has 30" in found["left_out"]["passes"]
 
 
 def test_show_does_not_take_other_rows_for_those_of_the_run(run, tmp_path):
@@ -83,7 +83,7 @@ def test_show_does_not_take_other_rows_for_those_of_the_run(run, tmp_path):
     found = facts(run("show", "m.linsep", "new.csv", "--json"))
     assert found["figures"] == ["figures/plane.png", "figures/margins.png"]
     assert set(found["left_out"]) == {"passes", "theorem", "bracket"}
-    assert all("other rows" in reason for reason in found["left_out"].values())
+    assert all("the rows or their order differ" in reason for reason in found["left_out"].values())
     rows = (tmp_path / "new.csv").read_text().replace(",-1\n", ",zebra\n")
     (tmp_path / "zebra.csv").write_text(rows)
     code, out, err = run("show", "m.linsep", "zebra.csv", "--out", "none")

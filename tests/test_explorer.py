@@ -525,7 +525,7 @@ def test_the_widget_answers_as_the_server_does():
     assert linsep.explore().points["rows"] == widget.points["rows"]
     with pytest.raises(ValueError, match="no setting 'colour'"):
         linsep.explore([[0], [1]], [0, 1], colour="red")
-    with pytest.raises(ValueError, match="go together"):
+    with pytest.raises(ValueError, match="give both X and y"):
         linsep.explore([[0], [1]])
 
 

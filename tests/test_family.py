@@ -362,6 +362,32 @@ def test_votes_do_not_depend_on_storage_or_pieces(monkeypatch, classes, multi_cl
     assert np.array_equal(model.decision_function(X), whole)
 
 
+@pytest.mark.parametrize("offset", [True, False])
+@pytest.mark.parametrize("classes", [2, 4])
+def test_votes_of_rows_that_meet_few_mistakes(classes, offset):
+    rng = np.random.default_rng(classes)
+    n, d, passes = 200, 60, 5
+    X = np.zeros((n, d), int)
+    np.put_along_axis(X, rng.integers(0, d, (n, 2)), rng.integers(-3, 4, (n, 2)), 1)
+    y = rng.integers(0, classes, n)
+    rows, common = sp.csr_array(X), {"fit_intercept": offset, "shuffle": False, "max_iter": passes, "prove": False}
+    model = quiet(Perceptron(keep="vote", **common), rows, y)
+    assert model.mistakes_ > 300  # blocks of hypotheses are smaller
+    if classes == 2:
+        run = list(oracle.looks(X.tolist(), (2 * y - 1).tolist(), offset=offset, passes=passes))
+        S = X @ np.array([w for _, w, _ in run]).T + np.array([b for *_, b in run])
+        for model.on_plane in (-1, 1):
+            votes = np.where(S == 0, model.on_plane, np.sign(S)).sum(axis=1)
+            assert np.array_equal(model.decision_function(rows), votes)
+    else:
+        run = list(oracle.looks_argmax(X.tolist(), y.tolist(), classes, offset=offset, passes=passes))
+        S = np.einsum("id,tcd->itc", X, np.array([W for _, W, _ in run])) + np.array([b for *_, b in run])
+        winners = S.argmax(axis=2)
+        assert np.array_equal(model.decision_function(rows), [np.bincount(each, minlength=classes) for each in winners])
+    alone = quiet(Perceptron(keep="vote", multi_class="ovr", **common), rows, y)
+    assert np.array_equal(alone.decision_function(rows), alone.decision_function(X))
+
+
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("keep", ["last", *KEEP])
 def test_calibration(keep):

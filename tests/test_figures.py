@@ -256,7 +256,7 @@ def test_the_theorem(start):
     assert (most.get_ydata()[k > found.bound.upper] < least.get_ydata()[k > found.bound.upper]).all()
     at = [line.get_xdata()[0] for line in display.ax_.lines if len(line.get_xdata()) == 2]
     assert found.bound.upper in at  # the bound is a vertical line
-    assert f"{model.mistakes_} mistakes of at most {found.bound.mistakes:,}" in display.ax_.get_title(loc="left")
+    assert f"{model.mistakes_} of at most {found.bound.mistakes:,} mistakes" in display.ax_.get_title(loc="left")
 
 
 def clouds():

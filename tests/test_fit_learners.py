@@ -42,6 +42,7 @@ def test_the_lectures_example_with_its_trace_and_weights(capsys, lecture, tmp_pa
     assert told["coef"] == [[1, 0], [0, 1], [-1, -1]]
     assert told["intercept"] == [0, 0, 0]
     assert told["bound"] >= told["mistakes"] == 2
+    assert told["bound_formula"].startswith("2R²/γ² = ")
 
 
 def test_weights_of_rows_come_from_a_column_that_is_no_feature(capsys, two, tmp_path):

@@ -305,7 +305,7 @@ def test_a_run_that_was_out_of_passes_gets_more_of_them(tmp_path, keep, classes)
         assert same(longer, expected)
         assert longer.n_iter_ == passes
         assert longer.predict(numbers(classes)[0]).tolist() == expected.predict(numbers(classes)[0]).tolist()
-    with pytest.raises(ValueError, match="another run: it is in pass 7 already, max_iter is 6"):
+    with pytest.raises(ValueError, match="another run: it is in pass 7, but max_iter is 6"):
         go(6, checkpoint=saved, resume=True)
 
 

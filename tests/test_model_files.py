@@ -266,7 +266,7 @@ def test_replacing_follows_links_keeps_permissions_and_writes_to_pipes(tmp_path)
         file.write(b"gone")
     with pytest.raises(IsADirectoryError), replacing(tmp_path):
         pass
-    with pytest.raises(FileNotFoundError, match="no folder"), replacing(tmp_path / "not" / "there"):
+    with pytest.raises(FileNotFoundError, match="no such folder"), replacing(tmp_path / "not" / "there"):
         pass
 
 

@@ -82,11 +82,12 @@ def test_decimals_of_a_text(tmp_path: Path) -> None:
     assert separate(read(write(tmp_path, "csv", sums, labels))).kind == expected
 
 
-def test_numbers_of_many_digits_are_noticed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("other", ["7", "0.00001234567890123456", "135265231790886.16", "127.000.000.001.02"])
+def test_numbers_of_many_digits_are_noticed(tmp_path: Path, other: str) -> None:
     path = tmp_path / "long.csv"
-    path.write_text("0.1000000000000000000001,1\n0.1,-1\n")  # one double, two decimals
-    assert separate(read(path)).kind == "separable"
-    assert separate(read(path), values="binary").kind == "overlap"
+    path.write_text(f"{other},0.1000000000000000000001,1\n{other},0.1,-1\n")  # one double, two decimals
+    assert separate(read(path, ignore=0)).kind == "separable"
+    assert separate(read(path, ignore=0), values="binary").kind == "overlap"
     text = tmp_path / "long.svm"
     text.write_text("1 1:0.1000000000000000000001\n-1 1:0.1\n")
     with pytest.raises(ValueError, match="more digits than a double holds"):

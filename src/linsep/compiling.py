@@ -30,7 +30,7 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Return a decorator: Numba's ``njit`` without the interpreter's lock, cached on disk where possible."""
 
     def decorate(function: Callable[..., Any]) -> Any:
-        dispatcher = njit(nogil=True, **options)(function)
+        dispatcher = njit(nogil=True, no_cfunc_wrapper=True, **options)(function)
         if hasattr(dispatcher, "_cache"):  # not with the compiler off
             try:
                 dispatcher._cache = _Cache(function)

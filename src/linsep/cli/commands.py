@@ -1,4 +1,4 @@
-"""The commands as typer sees them: each loaded when it is asked for, and its plain values taken as they are."""
+"""Loads each command on first use, and lets plain option values bypass typer's validation."""
 
 from __future__ import annotations
 

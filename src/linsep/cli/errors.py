@@ -14,7 +14,7 @@ import typer
 from linsep.cli.documents import Document
 from linsep.cli.inputs import check_place, open_data
 from linsep.cli.options import DECIDING, OUTPUT, Data, Planes, Reading, Screen, Values, grouped
-from linsep.cli.screen import count, facts_table, headline, meter, plain_text, result
+from linsep.cli.screen import count, facts_table, headline, meter, plain_text, result, while_reading
 from linsep.errors import DataError
 
 _SHOWN = 20  # rows of the table on the screen
@@ -92,7 +92,8 @@ def errors(
         check_place(path, *data)
     source = open_data(data, reading, screen)
     meant = effort.values or default_values(source)
-    X, y = exact_table(source, meant)
+    with while_reading(source, screen):
+        X, y = exact_table(source, meant)
     started = time.perf_counter()
     with meter("searching", screen) as watching:
 

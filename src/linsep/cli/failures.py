@@ -42,6 +42,7 @@ def failure(error: BaseException, arguments: list[str]) -> tuple[int, str]:
         context = getattr(error, "ctx", None)
         hint = f" (see {context.command_path} --help)" if context is not None else ""
         text = error.format_message()
+        text = text.replace(": Value error, ", ": ")  # typer names its own exception
         return BAD_INPUT, text and text + hint  # without arguments there is no text: help has been shown
     if isinstance(error, _Interrupted | KeyboardInterrupt | typer.Abort):
         saved = any(each.startswith("--checkpoint") for each in arguments)

@@ -229,7 +229,7 @@ def fit(
     about["proof"] = learned.proof
     facts = _facts(learner, source, about) | trace_facts(learner, learned.coef, learned.trace)
     if learned.trace:
-        facts["bound"] = _bound(learner, source, learning)
+        facts |= _bound(learner, source, learning)
     result(facts, screen, lambda console: _display(console, learner, source, facts))
 
 
@@ -285,7 +285,7 @@ def _display(console: Any, learner: Any, source: Source, facts: dict[str, Any]) 
     names = ", ".join(file.name for file in files) if len(files) <= 8 else f"{len(files):,} files"
     console.print(headline(facts["model"], f" learned from {names}"))
     console.print(facts_table({name: line for name, line in lines.items() if line}))
-    for line in [] if wrong is None else _advice(reason, wrong, learner):
+    for line in [] if wrong is None else _advice(reason, wrong, facts["scale"], learner):
         console.print(line)
 
 
@@ -332,17 +332,22 @@ def _stream(learner: Any, source: Source, watching: Meter, **how: Any) -> None:
     fit_source(learner, source, watch=watch, outlook=outlook, **how)
 
 
-def _bound(learner: Any, source: Source, learning: Learning) -> int | float | None:
-    """Return how many mistakes the theorem allows, if the rows are separated and can be read again."""
+def _bound(learner: Any, source: Source, learning: Learning) -> dict[str, Any]:
+    """Return how many mistakes the theorem allows, and how, if the rows are separated and can be read again."""
     others = (learning.initial, learning.sample_weight, learner.class_weight)
     plain = learning.learner == "perceptron" and others == (None,) * 3 and learning.scale == "none"
     together = len(learner.classes_) == 2 or learning.multi_class == "argmax"
     if not (plain and together and learner.stop_reason_ == "separated" and source.files[0].name != "-"):
-        return None
+        return {"bound": None, "bound_formula": None}
     from linsep.prove.bounds.mistake_bounds import mistake_bound
+    from linsep.wording import bound_in_numbers
 
     own = {"fit_intercept": learner.fit_intercept, "eta0": learner.eta0, "update_margin": learner.update_margin}
-    return mistake_bound(*source.to_arrays(), **own).mistakes
+    found = mistake_bound(*source.to_arrays(), **own)
+    numbers = bound_in_numbers(found.formula, radius=found.radius, margin=found.margin.lower, limit=found.upper)
+    points = " of the points (x, 1)" if learner.fit_intercept else ""
+    formula = f"{found.formula if learner.update_margin else numbers}, γ the largest margin{points}"
+    return {"bound": found.mistakes, "bound_formula": formula}
 
 
 def _hold(learner: Any, source: Source, given: dict[str, Any]) -> int:
@@ -369,7 +374,7 @@ def _seconds(text: str) -> float:
     return seconds
 
 
-def _advice(reason: str, wrong: int, learner: Any) -> list[str]:
+def _advice(reason: str, wrong: int, scale: str, learner: Any) -> list[str]:
     """Say what to try next when the rows are not separated."""
     if reason == "separated" or (wrong == 0 and reason != "margin_refuted"):
         return []
@@ -379,14 +384,15 @@ def _advice(reason: str, wrong: int, learner: Any) -> list[str]:
         return [said_of_proof(learner)]
     if reason in ("max_iter", "max_updates"):
         option = "--" + reason.replace("_", "-")
+        scale = "" if scale == "standard" else " or --scale standard"
         return [
-            f"Not separated yet. If some plane separates the rows, a larger {option} or --scale standard will find "
-            "one. If none does, no number of passes will: --early-stopping or --tol stops sooner. "
-            "linsep separate tells you which, with a proof."
+            "Not separated yet. linsep separate tells you whether a plane exists, with a proof. If one does, --learner "
+            f"max-margin finds it; you can also try a larger {option}{scale}. If none does, --early-stopping or --tol "
+            "stops sooner."
         ]
     return [
-        f"Not separated: the run ended early. Without --{_ENDED_BY[reason]} it would go on. "
-        "linsep separate tells whether a plane exists, with a proof."
+        f"Not separated: --{_ENDED_BY[reason]} ended the run early. linsep separate tells you whether a plane exists, "
+        "with a proof."
     ]
 
 

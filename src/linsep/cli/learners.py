@@ -182,5 +182,5 @@ def trace_lines(facts: dict[str, Any]) -> dict[str, str]:
         lines["trace"] = f"{some(facts['trace'])}: rows of the mistakes in order, from 0"
         lines["α"] = f"{some(facts['mistake_counts'])}: mistakes on each row"
     if facts.get("bound") is not None:
-        lines["bound"] = f"at most {facts['bound']:,} mistakes on these rows in any order, by the theorem"
+        lines["bound"] = f"at most {facts['bound']:,} mistakes in any order: {facts['bound_formula']}"
     return lines

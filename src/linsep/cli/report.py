@@ -11,7 +11,7 @@ import typer
 
 from linsep.cli.inputs import check_place, kinds, kinds_line, open_data
 from linsep.cli.options import DECIDING, OUTPUT, Data, Planes, Reading, Screen, grouped
-from linsep.cli.screen import count, facts_table, headline, result
+from linsep.cli.screen import count, facts_table, headline, result, while_reading
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,8 @@ def report(data: Data, planes: Planes, about: Study, html: Html, *, screen: Scre
     check_place(html.out, *data)
     source = open_data(data, reading, screen)
     values = default_values(source)
-    X, y = exact_table(source, values)
+    with while_reading(source, screen):
+        X, y = exact_table(source, values)
     names = list(source.names) if source.names is not None and len(source.names) == X.shape[1] else None
     options = {"feature_names": names, "reading": reading_of(source), "values": values, **asdict(about)}
     found = study(X, y, fit_intercept=planes.has_offset, **options)

@@ -6,13 +6,17 @@ import io
 import json
 import math
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from linsep.cli.options import Screen
 from linsep.data.places import masked
+
+if TYPE_CHECKING:
+    from linsep.data.source import Source
 
 _PLAINER = {
     "≈": "~",
@@ -169,9 +173,9 @@ class Meter:
         self._looked = now
         if self._bar is None:
             self._bar, self._task = _bar(self.what)
-        speed = f"{self.rows / self.seconds:,.0f} rows/s"
+        speed = f"{self.rows / self.seconds:,.0f} rows/s  " if self.rows else ""
         if self.bytes:
-            speed += f"  {self.bytes / self.seconds / 1e6:,.1f} MB/s"
+            speed += f"{self.bytes / self.seconds / 1e6:,.1f} MB/s"
         self._bar.update(self._task, completed=done or 0, total=total, speed=speed, words=words)
 
     def close(self) -> None:
@@ -209,3 +213,23 @@ def meter(what: str, screen: Screen) -> Iterator[Meter]:
         yield watching
     finally:
         watching.close()
+
+
+@contextmanager
+def while_reading(source: Source, screen: Screen) -> Iterator[None]:
+    """Show how much of a file has been read, while a function of the library reads it."""
+    with meter("reading", screen) as watching:
+        ended = threading.Event()
+
+        def look() -> None:
+            while not ended.wait(0.2):
+                watching.bytes = source.position
+                watching.show(watching.bytes, source.size)
+
+        thread = threading.Thread(target=look, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()

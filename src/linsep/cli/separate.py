@@ -13,7 +13,7 @@ from linsep.cli.cluster_options import Picked, Place
 from linsep.cli.documents import Document
 from linsep.cli.inputs import check_place, kinds, kinds_line, open_data
 from linsep.cli.options import DECIDING, Data, Planes, Reading, Screen, Values, flag, grouped
-from linsep.cli.screen import count, facts_table, headline, meter, plain_text, result
+from linsep.cli.screen import count, facts_table, headline, meter, plain_text, result, while_reading
 from linsep.wording import verdict_meaning
 
 _SHOWN = 12  # rows and columns of a table on the screen
@@ -62,7 +62,7 @@ def separate(
     if place:
         X, y, verdict, seconds = _decided_there(place, source, offset, deciding, screen)
     else:
-        X, y, verdict, seconds = _decided(source, offset, deciding)
+        X, y, verdict, seconds = _decided(source, offset, deciding, screen)
     margin = deciding.margin and not place  # takes all rows at once
     best, lacks = None, ""
     if margin and verdict.kind == "separable":
@@ -102,13 +102,14 @@ def separate(
     raise typer.Exit(0 if verdict.kind == "separable" else 1)
 
 
-def _decided(source: Any, offset: bool, deciding: Deciding) -> tuple[Any, Any, Any, float]:
+def _decided(source: Any, offset: bool, deciding: Deciding, screen: Screen) -> tuple[Any, Any, Any, float]:
     """Return rows, labels, the verdict on them, and how many seconds it took; here, with all rows in memory."""
     from linsep.prove.exact.exact_text import default_values, exact_table
     from linsep.prove.verdicts.separability import separate as decide
 
     values = deciding.values or default_values(source)
-    X, y = exact_table(source, values)
+    with while_reading(source, screen):
+        X, y = exact_table(source, values)
     started = time.perf_counter()
     verdict = decide(X, y, fit_intercept=offset, time_limit=deciding.time_limit, values=values)
     return X, y, verdict, time.perf_counter() - started

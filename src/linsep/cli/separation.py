@@ -198,7 +198,7 @@ class Asked:
         from linsep.data.frames import read_frame
 
         if (model.formula is None) == (model.target is None):
-            raise ValueError("name the model: give either --formula or --target")
+            raise ValueError("give either --formula or --target; --target y models column y by all others")
         frame = read_frame(data, format=table.format, delimiter=table.delimiter)
         values = model.values or ("decimal" if frame.text else None)
         common = {"family": model.family, "values": values, "alias": model.alias, "fit_intercept": model.fit_intercept}
@@ -284,8 +284,9 @@ def _statuses(found: Any) -> Any:
 
 
 def _lines(found: Any, facts: dict[str, Any], rows: bool) -> dict[str, str]:
+    listed = " (--rows lists them)" if len(found.separated) and not rows else ""
     lines = {
-        "rows": f"{facts['rows']:,}, of which {len(found.separated):,} separated",
+        "rows": f"{facts['rows']:,}, of which {len(found.separated):,} separated{listed}",
         "columns": f"{facts['columns']:,} of rank {found.rank:,}",
     }
     if found.dimension:

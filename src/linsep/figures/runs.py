@@ -295,7 +295,7 @@ class TheoremDisplay(Display):
         ax.set(xlabel=axis, ylabel="length")
         ax.xaxis.label.set_linespacing(1.5)
         said = "proof holds" if found.holds else "VIOLATED"
-        ax.set_title(f"{short(made)} mistakes of at most {short(self._bound.mistakes)}: {said}")
+        ax.set_title(f"{short(made)} of at most {short(self._bound.mistakes)} mistakes: {said}")
         below(ax, 1, space=0.25 if "\n" in axis else 0.16)
 
     def _curves(self, ax: Axes, k: Floats, palette: Palette) -> None:

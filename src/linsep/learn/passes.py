@@ -225,38 +225,28 @@ class Passes:
                 v == v.min()
             ]  # of equals the lowest that is a mistake: on the plane a prediction may be right
             loss[0], loss = np.maximum(0.0, -v).sum(), np.zeros(1)
-        contiguous, length = piece(data.rows)
+        length = piece(data.rows)
         for start in range(0, len(order), length):
             part = order[start : start + length]
-            examples, local = data, part
-            if not contiguous:
-                examples = Examples(take(data.rows, part), data.y[part], data.step[part])
-                local = np.arange(len(part), dtype=part.dtype)
             mistakes = np.empty(int(min(limit - ledger.made, len(part) * len(weights.b))), dtype=np.uint64)
             rule = keeper.before(self.rule, weights)
-            visited, k = self.kernel(examples, local, rule, weights.W, weights.b, mistakes, loss)
+            visited, k = self.kernel(data, part, rule, weights.W, weights.b, mistakes, loss)
             if visited < len(part) and k < len(mistakes):
                 raise FloatingPointError("a score overflowed to infinity")
             numbers = part.astype(np.int64) + batch.first_row
-            found = Piece(self.kernel, self.rule, examples, local, visited, mistakes[:k], numbers)
+            found = Piece(self.kernel, self.rule, data, part, visited, mistakes[:k], numbers)
             keeper.after(found, weights)
-            self._note(found, local is part, batch.first_row, state)
+            self._note(found, batch.first_row, state)
             yield found
             if ledger.made >= limit:
                 return
 
-    def _note(self, found: Piece, numbered: bool, first_row: int, state: State) -> None:
+    def _note(self, found: Piece, first_row: int, state: State) -> None:
         """Record the mistakes of a piece, with rows numbered as in the whole problem."""
         mistakes, m = found.mistakes, len(state.weights.b)
         if state.ledger.spent is not None:
             state.ledger.spent += np.bincount((mistakes % np.uint64(m)).astype(np.intp), minlength=m)
-        if numbered:
-            mistakes = mistakes + np.uint64(first_row * m)
-        else:
-            mistakes = found.numbers[mistakes // np.uint64(m)].astype(np.uint64) * np.uint64(m) + mistakes % np.uint64(
-                m
-            )
-        state.ledger.note(mistakes)
+        state.ledger.note(mistakes + np.uint64(first_row * m))
 
     def _order(self, batch: Batch, number: int, state: State) -> Array:
         """Return the rows of a batch in the order of the present pass, leaving out those of weight 0."""

@@ -136,6 +136,7 @@ class Recipe:
             step[self.held_out(first_row, first_row + len(codes))] = 0.0
         if len(self.classes) == 1:
             codes = np.ones_like(codes)  # a class without a rival is the positive one until a second class is seen
+        X = X if is_sparse(X) else np.ascontiguousarray(X)  # once, rather than in every pass
         rows = to_rows(X)
         scaled = rows if self.scaling is None else to_rows(self.scaling.apply(X))
         return Batch(first_row, as_examples(scaled, codes, self.machines, step), X.shape[1], rows)

@@ -122,7 +122,7 @@ def _ready(rows: Rows, part: slice) -> Rows:
 
 def _on_all_cores(rows: Rows, job: Callable[[slice], Any]) -> list[Any]:
     """Do a job on every piece of the rows, side by side: compiled code runs without the interpreter's lock."""
-    _, length = piece(rows)
+    length = piece(rows)
     length = min(length, max(64, length // 8))  # many pieces for each core, so that all end together
     parts = [slice(start, start + length) for start in range(0, count(rows), length)]
     found: list[Any] = [None] * len(parts)
@@ -163,8 +163,8 @@ def norm(W: Floats) -> float:
     return scale * float(np.linalg.norm(W / scale)) if 0 < scale < math.inf else scale
 
 
-def piece(rows: Rows) -> tuple[bool, int]:
-    """Say whether compiled code can take the rows as they lie, and how many to return at a time."""
+def piece(rows: Rows) -> int:
+    """Return how many rows to take at a time; fewer where each piece must be brought into C order."""
     contiguous = not isinstance(rows, Dense) or rows.data.flags.c_contiguous
     row_bytes = sum(part.nbytes for part in rows) // max(1, count(rows))
-    return contiguous, max(64, (CHUNK if contiguous else GATHER) // max(1, row_bytes))
+    return max(64, (CHUNK if contiguous else GATHER) // max(1, row_bytes))

@@ -35,7 +35,7 @@ class Explorer(anywidget.AnyWidget):
 def of_rows(X: Any, y: Any, settings: dict[str, Any]) -> Explorer:
     """Return the widget for some rows, or for the worked example if there are none."""
     if (X is None) != (y is None):
-        raise ValueError("X and y go together")
+        raise ValueError("give both X and y, or neither")
     if X is None:
         first = worked()
         return Explorer(first.points, Settings.of({**first.settings.plain(), **settings}))
