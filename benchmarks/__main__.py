@@ -28,6 +28,7 @@ ORDER = (
     "parsers",
     "files",
     "from_files",
+    "wide",
     "family",
     "kernel",
     "cluster",

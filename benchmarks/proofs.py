@@ -13,7 +13,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 
 from benchmarks import Row, Table, at_most, best, in_turns, sized
 from benchmarks.verdicts import problem
-from linsep import separate, verify
+from linsep import Perceptron, separate, verify
 from linsep.prove.documents import to_json
 
 # data, which of its classes (all if none), and the characters of the document that version 0.1.0 wrote
@@ -50,6 +50,14 @@ def run() -> Iterator[Row]:
             ours, product = in_turns(lambda v=verdict, X=X, y=labels: v.check(X, y), lambda X=X, w=w: X @ w)
             job = f"fast check, {n:,} × {d}, {verdict.kind}: {ours / product:.1f} passes"
             yield at_most(job, ours, "X @ w", product, 10)
+    n = sized(100_000, 1000)
+    X, y, flipped = problem(n, 20)
+    for labels in (y, flipped):
+        verdict = separate(X, labels)
+        document, learner = to_json(verdict, X, labels), Perceptron(max_iter=1, prove=False)
+        ours, fit = in_turns(lambda y=labels, d=document: verify(d, X, y), lambda y=labels, m=learner: m.fit(X, y))
+        job = f"a document verified, fingerprint and proof, {n:,} × 20, {verdict.kind}"
+        yield at_most(job, ours, "a fit of one pass", fit, 5)
 
 
 def tables() -> Iterator[Table]:

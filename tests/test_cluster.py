@@ -540,7 +540,7 @@ def test_a_killed_driver_is_gone_on_with(client, undisturbed, folder):
     assert model.mixing_["weighted"] == expected.mixing_["weighted"]
     with pytest.raises(ValueError, match="another run: shards was"):
         cluster.fit(Perceptron(keep="average", max_iter=12), read(path), client, **{**how, "shard_bytes": 2 * size})
-    with pytest.raises(ValueError, match="another run: it is in pass 12 already, max_iter is 5"):
+    with pytest.raises(ValueError, match="another run: it is in pass 12, but max_iter is 5"):
         cluster.fit(Perceptron(keep="average", max_iter=5), read(path), client, **how)
     more = cluster.fit(Perceptron(keep="average", max_iter=14), read(path), client, **how)
     same(more, cluster.fit(Perceptron(keep="average", max_iter=14), read(path), client, shard_bytes=size))

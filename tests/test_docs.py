@@ -137,6 +137,7 @@ def test_the_pages_are_built_strictly_and_need_nothing_from_elsewhere(tmp_path):
     for page in site.rglob("*.html"):
         text = page.read_text(encoding="utf-8")
         assert not re.search(r'<(?:script|img|link|iframe)[^>]*(?:src|href)="(?:https?:)?//', text), page
+        assert not re.search(r'<a [^>]*href="(?!https://[\w.-]+\.\w+)\w+:', text), page
         for link in re.findall(r'<a [^>]*href="(?!\w+:)([^"]+)"', text):
             path, _, anchor = unquote(link).partition("#")
             target = page.parent / path if path else page

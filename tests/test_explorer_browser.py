@@ -155,6 +155,8 @@ def test_a_point_dragged_across_the_plane_flips_the_verdict(page):
     page.mouse.move(x, y)
     page.mouse.down()
     page.mouse.move(far_x - 20, far_y, steps=12)
+    page.wait_for_selector("[data-part=fewest-plane][d]")  # the bracket is shown while the point is held
+    assert re.search(r"best (plane|one found) has \d+", page.text_content("[data-part=fewest]"))  # time-limited
     page.mouse.up()
     settled(page)
     assert page.get_attribute(".linsep", "data-verdict") in ("overlap", "quasi")

@@ -19,9 +19,10 @@ from hypothesis import strategies as st
 
 import fewest_oracle as oracle
 import linsep
-from linsep.prove.check.plain_fewest import check_fewest
+from linsep.prove.check.plain import Fails, Malformed
+from linsep.prove.check.plain_fewest import check_errors
 from linsep.prove.fewest.certificates import Combination, Proof
-from linsep.prove.fewest.document import fewest_claim, fewest_from_json, fewest_to_json
+from linsep.prove.fewest.document import fewest_from_json, fewest_to_json
 
 XOR = np.array([[0, 0], [1, 1], [0, 1], [1, 0]]), np.array([0, 0, 1, 1])
 
@@ -317,6 +318,13 @@ def forged(found):
         yield "common", replace(found, certificate=replace(proof, common=((k, -units), *proof.common[1:])))
 
 
+def said(found):
+    """Return what a result claims, to be compared."""
+    proof = found.certificate
+    parts = [(each.rows, each.rivals, each.multipliers) for each in proof.refutations]
+    return found.lower, found.upper, found.rows.tolist(), parts, proof.common, proof.tree, proof.bits
+
+
 def trees(tree):
     """Yield trees that are not right: leaves left out, weights raised, cases cut."""
     yield "nothing", []
@@ -354,7 +362,7 @@ def test_forged_certificates_fail(case):
     assert checks(found, X, y)
     names = []
     for name, fake in forged(found):
-        if fewest_claim(fake) != fewest_claim(found):
+        if said(fake) != said(found):
             assert not checks(fake, X, y), name
             names.append(name)
     assert len(names) > 10
@@ -393,22 +401,23 @@ def test_a_refutation_with_negative_rows_serves_only_where_they_are_wrong():
 
 
 def test_plain_check_says_what_fails():
-    found = linsep.fewest_errors(*XOR)
-    claim = fewest_claim(found)
+    content = fewest_to_json(linsep.fewest_errors(*XOR))
     rows, labels = XOR[0].tolist(), XOR[1].tolist()
-    assert check_fewest(rows, labels, claim) == ""
+    assert len(check_errors(content, rows, labels)) == 3
     for change, words in (
-        ({"upper": 0}, "weigh"),
-        ({"lower": 2}, "whole number"),
+        ({"upper": 0}, "lower"),
+        ({"upper": 2}, "weigh"),
+        ({"lower": 2}, "bounds"),
         ({"wrong": []}, "not strictly right"),
-        ({"tree": []}, "lower bound"),
-        ({"weights": [1]}, "weights"),
-        ({"classes": 1}, "classes"),
+        ({"wrong": [0, 0]}, "twice"),
+        ({"tree": []}, "ends too early"),
+        ({"tree": [{"packing": []}]}, "lower bound"),
+        ({"sample_weight": [1]}, "weights"),
+        ({"classes": ["a"]}, "two classes"),
         ({"bits": None}, "whole number"),
     ):
-        assert words in check_fewest(rows, labels, {**copy.deepcopy(claim), **change}), change
-    del claim["tree"]
-    assert "malformed" in check_fewest(rows, labels, claim)
+        with pytest.raises((Fails, Malformed), match=words):
+            check_errors({**copy.deepcopy(content), **change}, rows, labels)
 
 
 def test_the_oracle_agrees_with_trying_every_subset():

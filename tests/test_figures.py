@@ -449,6 +449,16 @@ def test_the_legend_of_very_many_classes_stays_short():
     assert len(names) <= 17
 
 
+def test_a_legend_of_long_names_stays_in_the_figure():
+    X, y, _ = teacher(50, 3, flip=0.2, random_state=3)
+    labels = np.where(y > 0, "a label of thirty characters.", "another of thirty characters")
+    display = PlaneDisplay.from_estimator(ended(Perceptron(max_iter=5), X, labels), X, labels)
+    display.figure_.canvas.draw()
+    legend, whole = display.ax_.get_legend().get_window_extent(), display.figure_.bbox
+    assert whole.x0 <= legend.x0
+    assert legend.x1 <= whole.x1
+
+
 def test_labels_and_names_are_shown_as_they_are():
     X, y, _ = teacher(50, 2, random_state=3)
     labels = np.where(y > 0, "_costs $5 or $6", "a label that is longer than any legend should be")

@@ -118,7 +118,7 @@ def test_statsmodels_models_by_their_attributes(frame):
         identity = sm.GLM(frame.cured, X, sm.families.Poisson(sm.families.links.Identity()))
     with pytest.raises(ValueError, match="identity is not supported"):
         linsep.separation(identity)
-    with pytest.raises(ValueError, match="OLS is refused"):
+    with pytest.raises(ValueError, match="OLS is not supported"):
         linsep.separation(sm.OLS(frame.cured, X))
 
 
@@ -338,8 +338,18 @@ def test_the_command_on_other_families_and_files(tmp_path, capsys):
     assert run(["separation", gaps, "--target", "y", "--missing", "drop"], capsys)[0] == 0
     code, _, err = run(["separation", gaps, "--target", "yy"], capsys)
     assert (code, "did you mean 'y'" in err, len(err.splitlines())) == (2, True, 1)
-    code, _, err = run(["separation", gaps], capsys)
-    assert (code, "either --formula or --target" in err) == (2, True)
+    (tmp_path / "inf.csv").write_text("y,x\n0,1\n1,inf\n1,0\n0,0\n")
+    (tmp_path / "levels.csv").write_text("y,x,f\n" + "".join(f"{i % 3},{i % 5},l{i % 701}\n" for i in range(2000)))
+    many = ["separation", tmp_path / "levels.csv", "--target", "y", "--family", "poisson", "--absorb", "f"]
+    for command, text in (
+        (["separation", gaps], "either --formula or --target"),
+        (["separation", gaps, "--target", "y", "--event", "x"], "--event is for --family cox"),
+        (["separation", gaps, "--target", "y", "--family", "poisson", "--failures", "x"], "--failures is for"),
+        (["separation", tmp_path / "inf.csv", "--target", "y"], "row 1, column 'x': the number is not finite"),
+        ([*many, "--proof", tmp_path / "p.json"], "a model with absorbed factors has no proof file"),
+    ):
+        code, _, err = run(command, capsys)
+        assert (code, text in err, err.count("\n")) == (2, True, 1), err
     long = tmp_path / "long.csv"
     long.write_text("y,a,b\n1,0.12345678901234567890,1\n0,0.12345678901234567891,2\n1,0.3,0\n0,0.1,1\n")
     assert run(["separation", long, "--target", "y"], capsys)[0] == 1
@@ -390,6 +400,34 @@ def test_dates_are_days(frame, tmp_path, capsys):
         main(["separation", str(tmp_path / "gap.csv"), "--target", "cured"])
     assert stopped.value.code == 2
     assert "row 5, column 'when'" in capsys.readouterr().err
+
+
+def test_tables_are_read_as_by_other_commands(tmp_path, capsys):
+    """Decimal commas, signs between thousands, percentages, dates, gaps and encodings: the statuses are the same."""
+    plain = ["größe,preis,anteil,tag,y,g", "1.5,1200,5,19754,0,0.5", "2.5,2300,7,19755,1,1.5", "3.25,900,9,19757,0,1"]
+    plain += ["4,1000,4,19785,1,1", "3,1100,5,19785,1,1", "3,1100,5,19816,0,1"]
+    other = ["größe;preis;anteil;tag;y;g", "1,5;1.200;5%;01.02.2024;0;0,5", "2,5;2.300;7%;02.02.2024;1;1,5"]
+    other += ["3,25;900;9%;04.02.2024;0;1", "4;1.000;4%;03.03.2024;1;1", "fehlt;1;1%;01.01.2024;1;1"]
+    other += ["3;1.100;5%;03.03.2024;1;1", "3;1.100;5%;03.04.2024;0;1"]
+    (tmp_path / "plain.csv").write_text("\n".join(plain))
+    (tmp_path / "other.csv").write_text("\n".join(other), encoding="latin-1")
+    common = ["--target", "y", "--weights", "g", "--json"]
+    reading = ["--encoding", "latin-1", "--decimal", ",", "--thousands", ".", "--gaps", "fehlt", "--missing", "drop"]
+    proof = tmp_path / "p.json"
+    statuses = [
+        [(each["name"], each["status"]) for each in json.loads(run(command, capsys)[1])["coefficients"]]
+        for command in (
+            ["separation", tmp_path / "plain.csv", *common],
+            ["separation", tmp_path / "other.csv", *common, *reading, "--proof", proof],
+        )
+    ]
+    assert statuses[0] == statuses[1]
+    for options in ([], ["--plain"]):
+        assert run(["verify", proof, tmp_path / "other.csv", *options], capsys)[0] == 0
+    code, _, err = run(["separation", tmp_path / "other.csv", *common], capsys)
+    assert (code, err.count("\n"), "--encoding" in err) == (2, 1, True)
+    code, _, err = run(["separation", tmp_path / "other.csv", *common, *reading[:2], "--numeric", "größe"], capsys)
+    assert (code, err.count("\n"), "größe" in err) == (2, 1, True)
 
 
 def test_a_name_within_a_word_is_not_used(tmp_path, capsys):

@@ -17,6 +17,7 @@ from numba.core import environment, event
 from numba.core.caching import FunctionCache, IndexDataCacheFile, InTreeCacheLocator, UserProvidedCacheLocator
 from numba.core.runtime.nrt import rtsys
 
+_SHORT: dict[str, Any] = {"no_cfunc_wrapper": True}  # no wrapper for C, which nobody calls, is compiled
 _watch = event.TimingListener()
 event.register("numba:compile", _watch)
 
@@ -30,7 +31,7 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Return a decorator: Numba's ``njit`` without the interpreter's lock, cached on disk where possible."""
 
     def decorate(function: Callable[..., Any]) -> Any:
-        dispatcher = njit(nogil=True, no_cfunc_wrapper=True, **options)(function)
+        dispatcher = njit(nogil=True, **options, **_SHORT)(function)
         if hasattr(dispatcher, "_cache"):  # not with the compiler off
             try:
                 dispatcher._cache = _Cache(function)
@@ -107,8 +108,8 @@ def _environment(module: str, constants: list[Any], name: str) -> Any:
 def _note(reason: str) -> None:
     """Say once that compiled code is not kept."""
     _say_once(
-        f"compiled code cannot be kept ({reason}), so that every process compiles it anew; "
-        "set NUMBA_CACHE_DIR to a folder that can be written"
+        f"compiled code cannot be kept ({reason}), so every process compiles it again; "
+        "set NUMBA_CACHE_DIR to a writable folder"
     )
 
 

@@ -42,6 +42,76 @@ def flag(name: str, meaning: str, panel: str | None = None, **others: Any) -> An
     return typer.Option(name, metavar="", help=meaning, rich_help_panel=panel, **others)
 
 
+# how tables are read: options of all commands that do
+Delimiter = Annotated[
+    str | None,
+    typer.Option(
+        metavar="CHARACTER",
+        help="CSV delimiter; write 'tab' for a tab. [default: detected]",
+        rich_help_panel=READING,
+    ),
+]
+Header = Annotated[
+    bool | None,
+    flag("--header/--no-header", "Whether the first line of a CSV names the columns. [default: detected]", READING),
+]
+Gaps = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="TEXT",
+        help="Text that marks a missing value in CSV, such as -; may be repeated.",
+        rich_help_panel=READING,
+    ),
+]
+Encoding = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Text encoding of CSV. [default: UTF-8]", rich_help_panel=READING)
+]
+DecimalSign = Annotated[
+    Literal[".", ","] | None,
+    typer.Option(
+        metavar="SIGN", help="Decimal mark in CSV, . or a comma. [default: detected]", rich_help_panel=READING
+    ),
+]
+Thousands = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIGN", help="Thousands separator in CSV; '' for none. [default: detected]", rich_help_panel=READING
+    ),
+]
+Ignored = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN", help="Leave this column out; may be repeated.", rich_help_panel=READING),
+]
+Categorical = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Read this column as words, even if it holds numbers; may be repeated.",
+        rich_help_panel=READING,
+    ),
+]
+Numeric = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Read this column as numbers; a word is an error; may be repeated.",
+        rich_help_panel=READING,
+    ),
+]
+Dates = Annotated[
+    bool | None,
+    flag("--dates/--no-dates", "Read dates as days since 1970-01-01, or as words. [default: dates]", READING),
+]
+
+
+def said(options: Any) -> dict[str, Any]:
+    """Return the options of a group that have been given."""
+    found = {name: value for name, value in asdict(options).items() if value is not None}
+    if found.get("delimiter") in ("tab", "\\t"):
+        found["delimiter"] = "\t"
+    return found
+
+
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
     """Let a command be called with the options of its dataclasses one by one, as typer does.
 
@@ -105,18 +175,8 @@ class ReadingAgain:
         Literal["csv", "libsvm", "parquet", "arrow", "npy", "npz"] | None,
         typer.Option(help="File format. [default: by name, then by content]", rich_help_panel=READING),
     ] = None
-    delimiter: Annotated[
-        str | None,
-        typer.Option(
-            metavar="CHARACTER",
-            help="CSV delimiter; write 'tab' for a tab. [default: detected]",
-            rich_help_panel=READING,
-        ),
-    ] = None
-    header: Annotated[
-        bool | None,
-        flag("--header/--no-header", "Whether the first line of a CSV names the columns. [default: detected]", READING),
-    ] = None
+    delimiter: Delimiter = None
+    header: Header = None
     zero_based: Annotated[
         bool | None,
         flag("--zero-based/--one-based", "Whether LIBSVM indices start at 0 or 1. [default: detected]", READING),
@@ -130,72 +190,30 @@ class ReadingAgain:
             rich_help_panel=READING,
         ),
     ] = None
-    gaps: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="TEXT",
-            help="Text that marks a missing value in CSV, such as -; may be repeated.",
-            rich_help_panel=READING,
-        ),
-    ] = None
-    encoding: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Text encoding of CSV. [default: UTF-8]", rich_help_panel=READING)
-    ] = None
-    decimal: Annotated[
-        Literal[".", ","] | None,
-        typer.Option(
-            metavar="SIGN", help="Decimal mark in CSV, . or a comma. [default: detected]", rich_help_panel=READING
-        ),
-    ] = None
-    thousands: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SIGN", help="Thousands separator in CSV; '' for none. [default: detected]", rich_help_panel=READING
-        ),
-    ] = None
+    gaps: Gaps = None
+    encoding: Encoding = None
+    decimal: DecimalSign = None
+    thousands: Thousands = None
 
     def given(self) -> dict[str, Any]:
         """Return what `linsep.read` is to be told."""
-        said = {name: value for name, value in asdict(self).items() if value is not None}
-        if said.get("delimiter") in ("tab", "\\t"):
-            said["delimiter"] = "\t"
-        return said
+        return said(self)
 
 
 @dataclass(frozen=True)
 class Reading(ReadingAgain):
     """How to read data that no model knows yet."""
 
-    ignore: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help="Leave this column out; may be repeated.", rich_help_panel=READING),
-    ] = None
-    categorical: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Read this column as words, even if it holds numbers; may be repeated.",
-            rich_help_panel=READING,
-        ),
-    ] = None
+    ignore: Ignored = None
+    categorical: Categorical = None
     text: Annotated[
         list[str] | None,
         typer.Option(
             metavar="COLUMN", help="Split this column into a bag of words; may be repeated.", rich_help_panel=READING
         ),
     ] = None
-    numeric: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Read this column as numbers; a word is an error; may be repeated.",
-            rich_help_panel=READING,
-        ),
-    ] = None
-    dates: Annotated[
-        bool | None,
-        flag("--dates/--no-dates", "Read dates as days since 1970-01-01, or as words. [default: dates]", READING),
-    ] = None
+    numeric: Numeric = None
+    dates: Dates = None
     keep_index: Annotated[
         bool | None,
         flag(

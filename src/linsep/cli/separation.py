@@ -10,7 +10,25 @@ from typing import Annotated, Any, Literal, NoReturn
 import typer
 
 from linsep.cli.inputs import check_place
-from linsep.cli.options import DECIDING, OUTPUT, READING, Screen, flag, grouped
+from linsep.cli.options import (
+    DECIDING,
+    OUTPUT,
+    READING,
+    Categorical,
+    Dates,
+    DecimalSign,
+    Delimiter,
+    Encoding,
+    Gaps,
+    Header,
+    Ignored,
+    Numeric,
+    Screen,
+    Thousands,
+    flag,
+    grouped,
+    said,
+)
 from linsep.cli.screen import count, facts_table, headline, result
 
 _SHOWN = 40  # coefficients and rows on the screen
@@ -104,17 +122,29 @@ class TableOptions:
         Literal["csv", "parquet", "arrow"] | None,
         typer.Option(help="By default what the name says.", rich_help_panel=READING),
     ] = None
-    delimiter: Annotated[
-        str | None, typer.Option(metavar="CHARACTER", help="Delimiter; detected by default.", rich_help_panel=READING)
-    ] = None
-    ignore: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help="Leave this column out; may be repeated.", rich_help_panel=READING),
-    ] = None
+    delimiter: Delimiter = None
+    header: Header = None
     missing: Annotated[
         Literal["error", "drop"],
         typer.Option(help="Empty cells are an error, or drop their rows.", rich_help_panel=READING),
     ] = "error"
+    gaps: Gaps = None
+    encoding: Encoding = None
+    decimal: DecimalSign = None
+    thousands: Thousands = None
+    ignore: Ignored = None
+    categorical: Categorical = None
+    numeric: Numeric = None
+    dates: Dates = None
+
+    def options(self) -> Any:
+        """Return the same for the reader of tables."""
+        from linsep.data.source import Options
+
+        given: dict[str, Any] = {"format": ""}
+        for name, value in said(self).items():
+            given[name] = tuple(value) if isinstance(value, list) else value
+        return Options(**given)
 
 
 @grouped
@@ -148,7 +178,7 @@ def separation(
         seconds = time.perf_counter() - started
         if proof is not None:
             _write(proof, found, asked, model)
-        said = sentences(found, asked.response)
+        told = sentences(found, asked.response)
         coefficients = found.coefficients
     facts = {
         "command": "separation",
@@ -164,7 +194,7 @@ def separation(
             for each, value in zip(coefficients, found.direction, strict=False)
         ],
         "separated": found.separated,
-        "sentences": said,
+        "sentences": told,
         "notes": found.notes,
         "seconds": seconds,
         "proof": proof,
@@ -174,7 +204,7 @@ def separation(
         console.print(headline(MEANING[found.kind]))
         console.print(_statuses(found))
         console.print(facts_table(_lines(found, facts, rows)))
-        for sentence in said:
+        for sentence in told:
             console.print(f"{sentence}.", markup=False)
 
     result(facts, screen, show)
@@ -199,13 +229,19 @@ class Asked:
 
         if (model.formula is None) == (model.target is None):
             raise ValueError("give either --formula or --target; --target y models column y by all others")
-        frame = read_frame(data, format=table.format, delimiter=table.delimiter)
+        if model.event is not None and model.family != "cox":
+            raise ValueError("--event is for --family cox")
+        if model.failures is not None and model.family not in ("binomial", "log-binomial"):
+            raise ValueError("--failures is for --family binomial or log-binomial")
+        frame = read_frame(data, table.options())
         values = model.values or ("decimal" if frame.text else None)
         common = {"family": model.family, "values": values, "alias": model.alias, "fit_intercept": model.fit_intercept}
         build = _by_target if model.formula is None else _by_formula
         given, kept, parts, response = build(frame, model, table, common)
         notes = [
-            f"column {name!r} has dates: they are days since 1970-01-01" for name in kept.dates if name in given.names
+            f"column {name!r} has dates: they are days since 1970-01-01"
+            for name, kind in kept.kinds.items()
+            if kind.startswith("date") and name in given.names
         ]
         given = replace(given, notes=(*given.notes, *notes))
         return cls(given, kept, parts, response, frame, table.missing)
@@ -310,6 +346,9 @@ def _write(path: str, found: Any, asked: Asked, model: ModelOptions) -> None:
     from linsep.data.atomic import replacing
     from linsep.prove.regression.documents import document
 
+    odd = next((name for name in asked.parts if name in asked.table.kinds), None)
+    if odd is not None:
+        raise ValueError(f"column {odd!r} is not written in plain numbers, as the response of a proof must be")
     options = {"formula": model.formula} if model.formula else {"target": str(model.target)}
     text = document(found, asked.reading(found), options)
     with replacing(path) as file:
@@ -363,10 +402,23 @@ def _outcome(content: dict[str, Any], data: str, plain: bool) -> Any:
             return Outcome(True, "", tuple(linsep_check.check(content, *linsep_check.table(content, [data]))))
         except Fails as error:
             return Outcome(False, str(error))
-    how = content["data"]["reading"]
-    frame = read_frame(data, delimiter=how["delimiter"] if how and not base.endswith(".tsv") else None)
     try:
+        frame = read_frame(data, *_as_told(content["data"]["reading"], base))
         X, columns = read_back(content, frame)
     except Fails as error:
         return Outcome(False, str(error))
     return check_separation_document(content, X, columns, plain=plain)
+
+
+def _as_told(how: dict[str, Any] | None, base: str) -> tuple[Any, dict[str, str]]:
+    """Return how a document says that a text is read, and of which kinds its columns are."""
+    from linsep.data.layout import NUMBER, WORD
+    from linsep.data.source import Options
+
+    if how is None:
+        return Options("", decimal=".", thousands="", dates=False), {}
+    flat = [each for column in how["columns"] for each in column.get("product", [column])]
+    kinds = {each["column"]: WORD if "level" in each else each.get("kind", NUMBER) for each in flat}
+    signs = {"header": how["header"], "encoding": how["encoding"], "thousands": "", "dates": False}
+    delimiter = None if base.endswith(".tsv") else how["delimiter"]
+    return Options("", delimiter=delimiter, decimal=how["point"], gaps=tuple(how["gaps"]), **signs), kinds

@@ -10,7 +10,6 @@ import typer
 from linsep.cli.inputs import check_place, open_data
 from linsep.cli.options import OUTPUT, Data, Reading, Screen, flag, grouped
 from linsep.cli.screen import count, facts_table, headline, result
-from linsep.cli.separation import verify_separation
 from linsep.data.atomic import replacing
 from linsep.data.places import is_url
 
@@ -66,6 +65,8 @@ def verify(
         text = text_of(proof)
         if (other := separation_opened(text)) is not None:
             _write_checker(check.checker)
+            from linsep.cli.separation import verify_separation
+
             verify_separation(proof, other, data, check.plain, screen)
         verdict, content = opened(text)
     except ValueError as error:

@@ -165,7 +165,8 @@ def values(column: pa.StringArray, kind: str, point: str) -> np.ndarray[Any, np.
         elif name == DATE:
             found = _days(column, form)
         else:
-            found = _numbers(column, name, form, point)
+            plain = plain_numbers(column, kind, point)
+            found = None if plain is None else pc.cast(plain, pa.float64())
     except pa.ArrowInvalid:
         return None
     return None if found is None else np.asarray(numpy_view(found), dtype=np.float64)
@@ -179,11 +180,14 @@ def _all(true: Any, column: Any) -> bool:
     return bool(pc.all(pc.or_(pc.is_null(column), pc.fill_null(true, zero(pa.bool_()))), min_count=0).as_py())
 
 
-def _numbers(column: Any, name: str, sign: str, point: str) -> Any:
-    """Return numbers without the signs that are beside or between the digits."""
-    import pyarrow as pa
+def plain_numbers(column: Any, kind: str, point: str) -> Any:
+    """Return numbers, still as text, without the signs beside or between the digits; None if some are not of the kind.
+
+    Blanks around the cells are gone already.
+    """
     import pyarrow.compute as pc
 
+    name, _, sign = kind.partition(":")
     if name == PERCENT:
         if not _all(pc.ends_with(column, "%"), column):
             return None
@@ -194,7 +198,7 @@ def _numbers(column: Any, name: str, sign: str, point: str) -> Any:
         column = pc.replace_substring(column, sign, "")
     if point != ".":
         column = pc.replace_substring(column, point, ".")
-    return pc.cast(column, pa.float64())
+    return column
 
 
 def _days(column: Any, form: str) -> Any:

@@ -73,7 +73,7 @@ class TypedSource(TableSource):
         taken = self._leave_out(columns, categories | texts | numeric)
         for name, kind in taken:
             if kind == DATE:
-                said = f"column {name!r} holds dates or times, which become days since 1970-01-01 ({{0}} leaves it out)"
+                said = f"column {name!r} holds dates or times: read as days since 1970-01-01 ({{0}} leaves it out)"
                 self.note(self.files[0].name, said, ("ignore", name))
         return self._new_layout(taken, True, self._name)
 
@@ -176,7 +176,7 @@ def _parquet(
         promised += opened.metadata.row_group(number).num_rows
     total = max(1, promised)
     row = max(_least(opened.schema_arrow, wanted), stored // total)
-    size = min(size, 1 << 19)  # the decoder holds pages of every column beside the rows
+    size = min(size, 1 << 21)  # the decoder holds pages of every column beside the rows
     height = max(1, size // row)
     for batch in opened.iter_batches(batch_size=height, row_groups=list(groups), columns=wanted, use_threads=False):
         done += batch.num_rows

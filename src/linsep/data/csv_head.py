@@ -5,14 +5,15 @@ from __future__ import annotations
 import codecs
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
 from linsep.data.byte_streams import File
-from linsep.data.cells import fits
+from linsep.data.cells import Spelling, decimal_sign, fits
 from linsep.data.layout import NUMBER
-from linsep.errors import ReadError
+from linsep.errors import ParameterError, ReadError
 
 _HEAD = 1 << 18  # bytes that decide what the columns are
 _LONGEST = 1 << 24  # bytes in which a header and a row must come to their end
@@ -26,6 +27,61 @@ class Line(NamedTuple):
 
     number: int
     cells: list[str]
+
+
+class Form(NamedTuple):
+    """How a delimited text is written."""
+
+    delimiter: str
+    spelling: Spelling  # with the sign before fractions
+    header: bool
+    names: list[str]
+    body: list[Line]  # the first rows below the header
+
+
+def form_of(file: File, delimiter: str | None, header: bool | None, spelling: Spelling) -> Form:
+    """Find out by the first rows of a text how it is written, as far as nobody has said so."""
+    text, whole = head(file)
+    delimiter = delimiter or sniff(text, file.name)
+    if len(delimiter) != 1 or delimiter in '"\r\n':
+        raise ParameterError("delimiter", delimiter, "one character")
+    rows = first_rows(text, delimiter, whole)
+    if not rows:
+        raise ReadError(file.name, "is empty")
+    first = rows[0].cells
+    if len(first) > WIDEST:
+        raise ReadError(file.name, f"{len(first)} columns; for more than {WIDEST} use another format, such as NPY")
+    point = spelling.point
+    if spelling.decimal is None and ("," in text if delimiter != "," else '"' in text):
+        point = decimal_sign(columns_of(rows[1:], range(len(first)), spelling.gaps), delimiter)
+    named = is_header(rows, spelling.gaps, point) if header is None else header
+    names = [cell.strip() for cell in first] if named else [str(j) for j in range(len(first))]
+    repeated = [column for column, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise ReadError(f"{file.name}:1", f"two columns are named {repeated[0]!r}")
+    return Form(delimiter, spelling._replace(decimal=point), named, names, rows[named:])
+
+
+def check_encoding(encoding: str | None) -> None:
+    """Refuse an encoding that nobody knows."""
+    if encoding is not None:
+        try:
+            codecs.lookup(encoding)
+        except LookupError:
+            raise ParameterError("encoding", encoding, "a known one, such as 'latin-1' or 'utf-16'") from None
+
+
+def is_utf16(file: File) -> bool:
+    """Say whether a text begins as UTF-16 does."""
+    return file.head(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+def columns_of(rows: list[Line], places: Iterable[int], gaps: Sequence[str]) -> list[list[str]]:
+    """Return the cells of some columns, gaps left out."""
+    left_out = frozenset(gaps)
+    return [
+        [row.cells[j] for row in rows if j < len(row.cells) and row.cells[j].strip() not in left_out] for j in places
+    ]
 
 
 def head(file: File) -> tuple[str, bool]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import csv
 import io
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
@@ -23,7 +22,7 @@ from linsep.data import cells
 from linsep.data.arrow_arrays import numbers, numpy_view, word
 from linsep.data.byte_streams import File, cores, last_newline, pieces, side_by_side
 from linsep.data.compiled_parsers import last_record
-from linsep.data.csv_head import WIDEST, Line, first_rows, head, is_header, numbered, sniff
+from linsep.data.csv_head import Line, columns_of, form_of, head, is_utf16, numbered
 from linsep.data.head_checks import is_id
 from linsep.data.labels import label, tidy
 from linsep.data.layout import (
@@ -45,7 +44,7 @@ from linsep.data.plain_tables import LABEL, UNWANTED, parse_table
 from linsep.data.source import SHORT, Options, RereadError
 from linsep.data.table_rows import Parts, WrongKindError
 from linsep.data.tables import TableSource, choose, kept_rows
-from linsep.errors import ParameterError, ReadError
+from linsep.errors import ReadError
 from linsep.problem import Array
 
 _PLAIN = frozenset(",\t;| :")  # none of them occurs in a number
@@ -66,30 +65,12 @@ class DelimitedSource(TableSource):
         super().__init__(files, options)
         name = files[0].name
         self._detect_encoding(files[0])
-        text, whole = head(files[0])
-        self._delimiter = options.delimiter or sniff(text, name)
-        if len(self._delimiter) != 1 or self._delimiter in '"\r\n':
-            raise ParameterError("delimiter", self._delimiter, "one character")
-        rows = first_rows(text, self._delimiter, whole)
-        if not rows:
-            raise ReadError(name, "is empty")
-        first = rows[0].cells
-        if len(first) > WIDEST:
-            raise ReadError(name, f"{len(first)} columns; for more than {WIDEST} use another format, such as NPY")
-        self._spelling = cells.Spelling(options.decimal, options.thousands, options.dates, options.gaps)
-        point = options.decimal or "."
-        if options.decimal is None and ("," in text if self._delimiter != "," else '"' in text):
-            point = cells.decimal_sign(self._columns_of(rows[1:], range(len(first))), self._delimiter)
-        self._spelling = self._spelling._replace(decimal=point)
-        self._header = is_header(rows, options.gaps, point) if options.header is None else options.header
-        self._all = [cell.strip() for cell in first] if self._header else [str(j) for j in range(len(first))]
-        repeated = [column for column, count in Counter(self._all).items() if count > 1]
-        if repeated:
-            raise ReadError(f"{name}:1", f"two columns are named {repeated[0]!r}")
+        spelling = cells.Spelling(options.decimal, options.thousands, options.dates, options.gaps)
+        form = form_of(files[0], options.delimiter, options.header, spelling)
+        self._delimiter, self._spelling, self._header, self._all, body = form
         self._evidence: dict[str, list[str]] = {}  # cells by which the kind of a column was decided
         try:
             self._target, chosen = self._choose()
-            body = rows[self._header :]
             self._arrange(self._decide(body, chosen) if options.layout is None else Layout(()))
             known = set(self._all)
             for column, _ in self._layout.columns:
@@ -110,17 +91,10 @@ class DelimitedSource(TableSource):
 
     def _detect_encoding(self, file: File) -> None:
         """Take a text that says so for UTF-16."""
-        if self.options.encoding is None and file.head(2) in (b"\xff\xfe", b"\xfe\xff"):
+        if self.options.encoding is None and is_utf16(file):
             self.options = replace(self.options, encoding="utf-16")
             self.note(file.name, "the text is UTF-16 ({0} reads it as UTF-8)", ("encoding", "utf-8"))
         file.encoding = self.options.encoding
-
-    def _columns_of(self, rows: list[Line], places: Any) -> list[list[str]]:
-        """Return the cells of some columns, gaps left out."""
-        gaps = frozenset(self._spelling.gaps)
-        return [
-            [row.cells[j] for row in rows if j < len(row.cells) and row.cells[j].strip() not in gaps] for j in places
-        ]
 
     # -----------------------------------------------------------------------------------------------------------
     # What the columns are
@@ -141,7 +115,7 @@ class DelimitedSource(TableSource):
             {find(name, self._all) for name in group} for group in (options.text, options.categorical, options.numeric)
         )
         columns = []
-        for j, column in zip(chosen, self._columns_of(rows, chosen), strict=True):
+        for j, column in zip(chosen, columns_of(rows, chosen, self._spelling.gaps), strict=True):
             name = self._all[j]
             self._evidence[name] = column
             kind = TEXT if j in texts else WORD if j in categories else cells.kind_of(column, self._spelling)
@@ -150,7 +124,7 @@ class DelimitedSource(TableSource):
             columns.append((j, name, self._hash(kind), column))
         target = None if self._target is None else self._all[self._target]
         if self._target is not None:
-            labels = self._columns_of(rows, [self._target])[0]
+            labels = columns_of(rows, [self._target], self._spelling.gaps)[0]
             kind = cells.kind_of(labels, self._spelling) if labels else WORD
             if kind.startswith(DATE):
                 self._check_label(str(target), labels, columns)
@@ -177,15 +151,15 @@ class DelimitedSource(TableSource):
         name, _, form = kind.partition(":")
         if name == DATE:
             shown = "ISO 8601" if form == "iso" else form
-            return f"dates or times, written as {shown}, which become days since 1970-01-01 ({{0}} forbids it)", (
+            return f"dates or times, written as {shown}: read as days since 1970-01-01 ({{0}} reads them as words)", (
                 "dates",
                 False,
             )
         if name == GROUPED:
-            return f"numbers with {form!r} between thousands ({{0}} forbids it)", ("thousands", "")
+            return f"numbers with {form!r} between thousands ({{0}} turns this off)", ("thousands", "")
         said = {
-            PERCENT: "percentages: 12% is 12 ({0} takes them as words)",
-            BOOLEAN: "true and false, which become 1 and 0 ({0} takes them as words)",
+            PERCENT: "percentages: 12% is 12 ({0} reads them as words)",
+            BOOLEAN: "true and false: read as 1 and 0 ({0} reads them as words)",
         }
         return said.get(name, ""), ("categorical", column)
 

@@ -106,7 +106,7 @@ class Elsewhere:
         if folder and system.type_name != "py::fsspec+memory":
             found = self.tried(lambda: system.get_file_info(folder))
             if found.type == arrow_fs.FileType.NotFound:
-                raise OSError(errno.ENXIO, f"there is no folder {masked(self.url.rpartition('/')[0])}", self.name)
+                raise OSError(errno.ENXIO, f"no such folder: {masked(self.url.rpartition('/')[0])}", self.name)
 
     def open(self) -> io.BufferedReader:
         """Open the file; a range of it is fetched when it is read."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from decimal import Decimal
 from typing import Any
 
@@ -12,22 +11,28 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
+from linsep.data import cells
 from linsep.data.arrow_arrays import numpy_view, word, words, zero
-from linsep.data.layout import find
+from linsep.data.byte_streams import files
+from linsep.data.csv_head import check_encoding, columns_of, form_of, is_utf16
+from linsep.data.layout import BOOLEAN, DATE, NUMBER, WORD, find
 from linsep.data.places import is_url, local_copy, masked
+from linsep.data.source import Options
 from linsep.errors import DataError
 from linsep.problem import Array
 
-GAPS = ("", "NA", "NaN", "nan", "null", "NULL", "?")
 _SURE = 16  # characters, of which at most 15 are digits of a number that a float holds
+_USUAL = {"delimiter": ",", "header": True, "point": ".", "gaps": list(cells.GAPS), "encoding": "utf-8"}
 
 
 class Frame:
     """Columns by name: arrays of numbers, of ``Decimal`` where floats are too short, or of words."""
 
-    def __init__(self, columns: dict[str, Array], gaps: dict[str, Array], text: bool, delimiter: str = ",") -> None:
-        self._columns, self.gaps, self.text, self.delimiter = columns, gaps, text, delimiter
-        self.dates: list[str] = []  # columns that are days since 1970-01-01
+    def __init__(self, columns: dict[str, Array], gaps: dict[str, Array], text: dict[str, Any] | None = None) -> None:
+        self._columns, self.gaps = columns, gaps
+        self.text = text is not None
+        self.reading = text or _USUAL  # how a text of such a table is read, as documents tell it
+        self.kinds: dict[str, str] = {}  # of columns whose numbers are not written as such, as dates are
 
     @property
     def columns(self) -> list[str]:
@@ -58,8 +63,8 @@ class Frame:
         if len(kept) == 0:
             raise DataError("", "every row has an empty cell")
         names = self.columns if others else names
-        found = Frame({name: self._columns[name][kept] for name in names}, {}, self.text, self.delimiter)
-        found.dates = [name for name in self.dates if name in names]
+        found = Frame({name: self._columns[name][kept] for name in names}, {}, self.reading if self.text else None)
+        found.kinds = {name: kind for name, kind in self.kinds.items() if name in names}
         return found
 
     def to_pandas(self) -> Any:
@@ -69,101 +74,105 @@ class Frame:
         return pd.DataFrame(self._columns)
 
 
-def read_frame(path: str, *, format: str | None = None, delimiter: str | None = None) -> Frame:  # noqa: A002
-    """Read a table of text (CSV, TSV, also compressed; ``-`` is standard input), Parquet or Arrow, from a URL, too."""
+def read_frame(path: str, options: Options, kinds: dict[str, str] | None = None) -> Frame:
+    """Read a table of text (CSV, TSV, also compressed; ``-`` is standard input), Parquet or Arrow, from a URL, too.
+
+    The format of the options may be empty: then the name tells it. ``kinds`` of columns are detected where not given.
+    """
+    base, form = path.removesuffix(".gz").removesuffix(".zst").lower(), options.format
+    columnar = form in ("parquet", "arrow") or (not form and base.endswith((".parquet", ".arrow", ".feather")))
+    if not columnar:
+        if form not in ("", "csv"):
+            raise DataError(path, f"{form} files have no column names: use CSV, Parquet or Arrow")
+        return _from_text(path, options, kinds or {})
     if is_url(path):
         with local_copy(path) as here:
             try:
-                return read_frame(os.fspath(here), format=format, delimiter=delimiter)
+                return read_frame(os.fspath(here), options)
             except DataError as error:
                 raise DataError(masked(path), error.what, *error.settings) from None
-    base = path.removesuffix(".gz").removesuffix(".zst").lower()
-    if format == "parquet" or (format is None and base.endswith(".parquet")):
-        import pyarrow.parquet as pq
-
-        return _from_arrow(_guarded(path, lambda: pq.read_table(path)))
-    if format == "arrow" or (format is None and base.endswith((".arrow", ".feather"))):
-        import pyarrow.feather as feather
-
-        return _from_arrow(_guarded(path, lambda: feather.read_table(path)))
-    if format not in (None, "csv"):
-        raise DataError(path, f"{format} files have no column names: use CSV, Parquet or Arrow")
-    return _from_text(path, delimiter or ("\t" if base.endswith(".tsv") else None))
-
-
-def _guarded(path: str, work: Any) -> Any:
     if not os.path.exists(path):
         raise FileNotFoundError(2, "no such file", path)
     try:
-        return work()
+        if form == "parquet" or base.endswith(".parquet"):
+            import pyarrow.parquet as pq
+
+            return _from_arrow(pq.read_table(path))
+        import pyarrow.feather as feather
+
+        return _from_arrow(feather.read_table(path))
     except pa.ArrowException as error:
         raise DataError(path, str(error).split("\n")[0]) from None
 
 
-def _from_text(path: str, delimiter: str | None) -> Frame:
+def _from_text(path: str, options: Options, kinds: dict[str, str]) -> Frame:
     """Read text with every cell as it is written."""
-    raw: Any
-    if path == "-":
-        raw = pa.BufferReader(sys.stdin.buffer.read())
-    else:
-        raw = _guarded(path, lambda: pa.input_stream(path, compression="detect"))
-    data = raw.read()
-    line = data[: data.find(b"\n")] if b"\n" in data else data
-    if delimiter is None:
-        delimiter = max(",;\t", key=lambda each: line.count(each.encode()))
-    parse = pacsv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
-
-    def table(types: dict[str, Any]) -> Any:
-        convert = pacsv.ConvertOptions(column_types=types, strings_can_be_null=False)
-        return pacsv.read_csv(pa.BufferReader(data), parse_options=parse, convert_options=convert)
-
+    check_encoding(options.encoding)
+    (file,) = files(path)
+    file.encoding = options.encoding or ("utf-16" if is_utf16(file) else None)
+    spelling = cells.Spelling(options.decimal, options.thousands, options.dates, options.gaps)
+    form = form_of(file, options.delimiter, options.header, spelling)
+    with file.open() as stream:
+        data = stream.read()
     try:
-        first = data.find(b"\n", len(line) + 1)
-        head = data[: first if first >= 0 else len(data)]
-        names = pacsv.read_csv(pa.BufferReader(head), parse_options=parse).column_names
-        found = table({name: pa.string() for name in names})
+        found = pacsv.read_csv(
+            pa.BufferReader(data),
+            pacsv.ReadOptions(column_names=form.names, skip_rows_after_names=int(form.header)),
+            pacsv.ParseOptions(delimiter=form.delimiter, newlines_in_values=True),
+            pacsv.ConvertOptions(column_types=dict.fromkeys(form.names, pa.string()), strings_can_be_null=False),
+        )
     except pa.ArrowException as error:
-        raise DataError(path, str(error).split("\n")[0]) from None
-    if len(set(names)) < len(names):
-        raise DataError(path, "two columns have the same name")
-    frame = Frame({}, {}, True, delimiter)
-    for name in names:
-        cells = pc.utf8_trim_whitespace(found[name].combine_chunks())
-        gap = pc.is_in(cells, value_set=words(GAPS))
+        hint = [("encoding", "latin-1")] if "UTF8" in str(error) else []
+        raise DataError(file.name, str(error).split("\n")[0], *hint) from None
+    signs = {"delimiter": form.delimiter, "header": form.header, "point": form.spelling.point}
+    frame = Frame({}, {}, {**signs, "gaps": list(options.gaps), "encoding": file.encoding or "utf-8"})
+    asked, numeric = ({find(each, form.names) for each in some} for some in (options.categorical, options.numeric))
+    for j, name in enumerate(form.names):
+        column = pc.utf8_trim_whitespace(found[name].combine_chunks())
+        gap = pc.is_in(column, value_set=words(options.gaps))
+        kind = kinds.get(name) or cells.kind_of(columns_of(form.body, [j], options.gaps)[0], form.spelling)
+        if j in asked or (kind == BOOLEAN and name not in kinds and j not in numeric):
+            kind = WORD
+        try:
+            numbers = _numbers(column, gap, kind, form.spelling.point)
+        except FloatingPointError as error:
+            raise DataError(f"row {error}, column {name!r}", "the number is not finite") from None
+        if numbers is None and j in numeric:
+            raise DataError(f"{file.name}, column {name!r}", "it has cells that are not numbers")
+        if numbers is not None and kind != NUMBER:
+            frame.kinds[name] = kind
         frame.gaps[name] = numpy_view(gap)
-        days = _days(cells, gap)
-        frame._columns[name] = _column(cells, gap) if days is None else days
-        if days is not None:
-            frame.dates.append(name)
+        frame._columns[name] = np.array(column.to_pylist(), dtype=object) if numbers is None else numbers
     return frame
 
 
-def _days(cells: Any, gap: Any) -> Array | None:
-    """Return days since 1970-01-01 if all cells are dates such as 2026-11-17."""
-    if not pc.any(pc.match_substring_regex(cells, r"^\d{4}-\d\d-\d\d$")).as_py():
+def _numbers(column: Any, gap: Any, kind: str, point: str) -> Array | None:
+    """Return cells of text as numbers, 0 for gaps; None if some are none; raise the row of one that is not finite."""
+    if kind == WORD:
         return None
-    try:
-        days = pc.if_else(gap, word("1970-01-01"), cells).cast(pa.date32()).cast(pa.int32())
-    except pa.ArrowInvalid:
+    there = pc.replace_with_mask(column, gap, pa.nulls(pc.sum(gap).as_py() or 0, pa.string()))
+    if kind == BOOLEAN or kind.startswith(DATE):
+        found = cells.values(there, kind, point)
+        if found is None:
+            return None
+        days: Array = np.nan_to_num(found)
+        return days.astype(np.int64) if (days == np.rint(days)).all() else days
+    plain = cells.plain_numbers(there, kind, point)
+    if plain is None:
         return None
-    return numpy_view(days).astype(np.int64)
-
-
-def _column(cells: Any, gap: Any) -> Array:
-    """Return cells of text as numbers if all are, else as words."""
-    filled = pc.if_else(gap, word("0"), cells)
-    for kind in (pa.int64(), pa.float64()):
+    filled = pc.if_else(gap, word("0"), plain)
+    for type_ in (pa.int64(), pa.float64()):
         try:
-            numbers = numpy_view(filled.cast(kind))
+            numbers = numpy_view(filled.cast(type_))
         except pa.ArrowInvalid:
             continue
-        if kind == pa.float64():
+        if type_ == pa.float64():
             if not np.isfinite(numbers).all():
-                break
+                raise FloatingPointError(int(np.argmin(np.isfinite(numbers))))
             if (pc.max(pc.utf8_length(filled)).as_py() or 0) > _SURE:
                 return np.array([Decimal(cell) for cell in filled.to_pylist()], dtype=object)
         return numbers
-    return np.array(cells.to_pylist(), dtype=object)
+    return None
 
 
 def _from_arrow(table: Any) -> Frame:
@@ -184,4 +193,4 @@ def _from_arrow(table: Any) -> Frame:
             columns[name] = numpy_view(pc.if_else(gap, zero(cells.type), cells))
         else:
             columns[name] = np.array([str(v) for v in cells.to_pylist()], dtype=object)
-    return Frame(columns, gaps, False)
+    return Frame(columns, gaps)

@@ -139,6 +139,8 @@ def check_class_weight(class_weight: Any, classes: Array) -> None:
 def example_weights(X: Any, sample_weight: Any, class_weight: Any, classes: Array, codes: Array) -> Floats:
     """Return the weight of every example: its own times that of its class."""
     n = X.shape[0]
+    if sample_weight is None and class_weight is None:
+        return np.ones(n)
     weight: Floats = np.ones(n) if sample_weight is None else np.array(sample_weight, dtype=np.float64)
     if weight.ndim == 0:
         weight = np.full(n, weight)

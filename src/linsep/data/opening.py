@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -12,6 +11,7 @@ from typing import Any
 from linsep.data.byte_streams import File, files
 from linsep.data.cache import check_cache
 from linsep.data.cells import GAPS
+from linsep.data.csv_head import check_encoding
 from linsep.data.layout import Layout
 from linsep.data.source import Options, Source
 from linsep.errors import ParameterError
@@ -206,11 +206,7 @@ def _check(missing: str, hash_bits: int | None, block_bytes: int, decimal: str |
         raise ParameterError("block_bytes", block_bytes, "positive")
     if decimal not in (None, ".", ","):
         raise ParameterError("decimal", decimal, "'.' or ','")
-    if encoding is not None:
-        try:
-            codecs.lookup(encoding)
-        except LookupError:
-            raise ParameterError("encoding", encoding, "a known one, such as 'latin-1' or 'utf-16'") from None
+    check_encoding(encoding)
 
 
 def _several(columns: str | int | Iterable[str | int]) -> tuple[str | int, ...]:

@@ -12,6 +12,8 @@ from linsep.problem import Array, Dense, Rows
 
 def is_sparse(X: Any) -> bool:
     """Say whether ``X`` is one of SciPy's sparse matrices, without loading SciPy to find out."""
+    if type(X) is np.ndarray:
+        return False
     sparse = sys.modules.get("scipy.sparse")
     return sparse is not None and bool(sparse.issparse(X))
 

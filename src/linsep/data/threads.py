@@ -10,10 +10,12 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
+One = TypeVar("One")
+Other = TypeVar("Other")
 _CHUNK = 1 << 20  # cells in one call: a fraction of a millisecond, so that Ctrl-C is heard
 
 
@@ -46,6 +48,14 @@ def in_parallel(work: Callable[[int, int], object], n: int, cells: int) -> None:
             todo.clear()  # this thread may have been interrupted
         for other in others:
             other.result()
+
+
+def together(one: Callable[[], One], other: Callable[[], Other]) -> tuple[One, Other]:
+    """Return the results of two jobs, the first of which runs in a thread of its own."""
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(one)
+        second = other()
+        return first.result(), second
 
 
 _quiet: list[ExitStack] = []  # the contexts of quiet_algebra that are open

@@ -166,7 +166,7 @@ class PassesDisplay(Display):
         if self.test_error is not None:
             line = {"color": palette.negative, "marker": "o", "markersize": 4, "linestyle": "--"}
             best = int(np.nanargmin(self.test_error))
-            name = f"{self.test_name}, least {100 * self.test_error[best]:.2g} % after pass {self.at[best]}"
+            name = f"{self.test_name}, lowest {100 * self.test_error[best]:.2g}% after pass {self.at[best]}"
             ax.plot(self.at, 100 * self.test_error, label=name, **line)
             highest = max(highest, 100 * float(np.nanmax(self.test_error)))
         ax.set_ylabel("error, %")
@@ -479,7 +479,7 @@ class BracketDisplay(Display):
             ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.set(xlabel="mistakes k", ylabel="margin of the points (x, 1)" if self.form == "augmented" else "margin")
         ax.set_title(
-            "What the run tells of the largest margin"
+            "Bounds on the largest margin from the run"
             if self.margin
             else "The margin that any plane could have is below this"
         )

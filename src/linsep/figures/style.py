@@ -129,8 +129,18 @@ class Display(ABC):
 
 
 def below(ax: Axes, columns: int = 2, *, space: float = 0.16) -> None:
-    """Put the legend under the axes, where it hides nothing."""
-    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -space), ncols=columns, columnspacing=1.4, handletextpad=0.5)
+    """Put the legend under the axes, where it hides nothing, in as many columns as fit into the figure."""
+    look: dict[str, Any] = {
+        "loc": "upper center",
+        "bbox_to_anchor": (0.5, -space),
+        "columnspacing": 1.4,
+        "handletextpad": 0.5,
+    }
+    whole = ax.get_figure(root=True)
+    for count in range(columns, 0, -1):
+        legend = ax.legend(ncols=count, **look)
+        if whole is None or legend.get_window_extent().width <= 0.95 * whole.bbox.width:
+            return
 
 
 def draw_classes(

@@ -69,6 +69,11 @@ class Keeper:
         """Return the weights and offsets to return."""
         return weights.W, weights.b
 
+    def plane_at(self, columns: Array, weights: Weights) -> tuple[Floats, Floats]:
+        """Return the same for some columns alone."""
+        W, b = self.plane(weights)
+        return np.take(W, columns, axis=1), b
+
     def wrong(self, examples: Examples, weights: Weights, on_plane: int) -> int:
         """Return how many examples the kept hypothesis predicts wrong."""
         return survey(examples, *self.plane(weights), on_plane=on_plane).wrong
@@ -79,6 +84,10 @@ class Keeper:
     def copy(self) -> Keeper:
         """Return one that goes on from here with other examples."""
         return self
+
+    def share(self) -> tuple[Keeper, list[Weights]]:
+        """Return a copy, and what it shares with the original and changes where rows have features."""
+        return self.copy(), []
 
     def grow(self, grow: Grow, places: Array, classes: int) -> None:
         """Make room for more classes, where the old ones take these places."""
@@ -124,6 +133,11 @@ class Average(Keeper):
         T = max(1, self.visited)
         return weights.W - wide(self.A, weights.W.shape) / T, weights.b - wide(self.a, weights.b.shape) / T
 
+    def plane_at(self, columns: Array, weights: Weights) -> tuple[Floats, Floats]:
+        """Return the mean for some columns alone, at a cost for these."""
+        W, A = (np.take(wide(M, weights.W.shape), columns, axis=1) for M in (weights.W, self.A))
+        return self.of(A, self.a, self.visited).plane(Weights(W, weights.b))
+
     def transform(self, change: Change, d: int) -> None:
         """Change the sums, which are linear in the weights."""
         self.A, self.a = change(wide(self.A, (len(self.A), d)), self.a)
@@ -135,6 +149,12 @@ class Average(Keeper):
     def copy(self) -> Average:
         """Return one that goes on from here."""
         return self.of(self.A.copy(), self.a.copy(), self.visited)
+
+    def share(self) -> tuple[Keeper, list[Weights]]:
+        """Return one that goes on from here with the same sums."""
+        if not self.A.flags.writeable or not self.A.size:
+            return super().share()
+        return self.of(self.A, self.a, self.visited), [Weights(self.A, self.a)]
 
     def state(self) -> Arrays:
         """Return the sums and the number of visits."""

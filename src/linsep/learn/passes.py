@@ -21,6 +21,7 @@ from linsep.errors import DataError
 from linsep.learn.hypotheses import Keeper, Piece
 from linsep.learn.parameters import Parameters
 from linsep.learn.surveys import UNKNOWN, Survey, errors, piece, separations, survey, together, total
+from linsep.learn.touched import renumbered, touched
 from linsep.problem import Array, Batch, Dense, Examples, Floats, Pass, Problem, Run, Sparse, Stop, Weights, take
 
 LONGEST_TRACE = 1 << 24  # mistakes of rows that are not all in memory; a longer trace is not kept, to bound memory
@@ -254,7 +255,7 @@ class Passes:
         index = np.uint32 if len(step) < 2**32 else np.uint64
         used = step > 0
         order: Array = np.arange(len(used), dtype=index) if used.all() else np.flatnonzero(used).astype(index)
-        if self.parameters.order == "shuffled":
+        if self.parameters.order == "shuffled" and len(order) > 1:
             seed = (self.parameters.seed, number, state.first_pass + len(state.ledger.passes))
             np.random.default_rng(seed).shuffle(order)
         return order
@@ -289,7 +290,13 @@ class Passes:
             return together(self._clean)
         if not self.hooks.evaluate:
             return UNKNOWN
-        plane, parts = state.keeper.plane(state.weights), []
+        keeper, weights = state.keeper, state.weights
+        columns = None if keeper.is_last else touched(self.problem, weights.W.shape[1])
+        if columns is not None and self.problem.scaling is None:  # other weights need not be known
+            batch = next(iter(self.problem.batches))
+            self.rows = len(batch.examples.y)
+            return self._survey(batch._replace(rows=renumbered(batch.rows)), *keeper.plane_at(columns, weights))
+        plane, parts = keeper.plane(weights), []
         for batch in self.problem.batches:
             parts.append(self._survey(batch, *plane))
             self.rows = batch.first_row + len(batch.examples.y)

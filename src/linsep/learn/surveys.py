@@ -80,8 +80,8 @@ def survey(examples: Examples, W: Floats, b: Floats, *, on_plane: int = -1, one_
 def together(surveys: Iterable[Survey]) -> Survey:
     """Return what a plane makes of several stretches of rows; unknown if there are none."""
     parts = list(surveys)
-    if not parts:
-        return UNKNOWN
+    if len(parts) < 2:
+        return parts[0] if parts else UNKNOWN
     radii, smallest, losses, wrong, used = zip(*parts, strict=True)
     return Survey(max(radii), min(smallest), math.fsum(losses), sum(wrong), sum(used))
 
@@ -124,6 +124,8 @@ def _on_all_cores(rows: Rows, job: Callable[[slice], Any]) -> list[Any]:
     """Do a job on every piece of the rows, side by side: compiled code runs without the interpreter's lock."""
     length = piece(rows)
     length = min(length, max(64, length // 8))  # many pieces for each core, so that all end together
+    if count(rows) <= length:
+        return [job(slice(0, count(rows)))] if count(rows) else []
     parts = [slice(start, start + length) for start in range(0, count(rows), length)]
     found: list[Any] = [None] * len(parts)
     waiting = iter(enumerate(parts))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
@@ -12,31 +13,46 @@ from linsep.problem import Array, Problem, Rows, Sparse, Weights
 _FEW = 4  # stored numbers are few if there are so many times as many columns
 
 
-def few_columns(rows: Rows, n_features: int) -> Array | None:
-    """Return the columns of sparse rows, some of them repeatedly, if they are few; None if not."""
-    if isinstance(rows, Sparse):
-        stored = rows.indices[int(rows.indptr[0]) : int(rows.indptr[-1])]
+def few_columns(rows: Any, n_features: int) -> Array | None:
+    """Return the columns of sparse rows or a CSR matrix, some of them repeatedly, if they are few; None if not."""
+    if hasattr(rows, "indptr"):
+        stored: Array = rows.indices[int(rows.indptr[0]) : int(rows.indptr[-1])]
         if _FEW * len(stored) < n_features:
             return stored
     return None
 
 
+def renumbered(rows: Rows) -> Sparse:
+    """Return sparse rows whose stored numbers are in columns of their own, in the order in which they are stored."""
+    assert isinstance(rows, Sparse)
+    start, end = int(rows.indptr[0]), int(rows.indptr[-1])
+    own = np.arange(end - start, dtype=rows.indices.dtype)
+    return Sparse(rows.data[start:end], own, rows.indptr - rows.indptr[0])
+
+
+def touched(problem: Problem, n_features: int) -> Array | None:
+    """Return the columns of the rows of a problem, if they are few and in memory; None if not."""
+    batches = problem.batches
+    if not isinstance(batches, list) or len(batches) != 1:
+        return None
+    return few_columns(batches[0].examples.rows, n_features)
+
+
 def finite(weights: Weights, problem: Problem) -> bool:
     """Say whether no weight has overflowed in a run that began with finite ones."""
-    batches = problem.batches
-    if isinstance(batches, list) and len(batches) == 1:
-        columns = few_columns(batches[0].examples.rows, weights.W.shape[1])
-        if columns is not None:
-            return bool(np.isfinite(weights.W[:, columns]).all() and np.isfinite(weights.b).all())
-    return weights.finite
+    columns = touched(problem, weights.W.shape[1])
+    if columns is None:
+        return weights.finite
+    return bool(np.isfinite(np.take(weights.W, columns, axis=1)).all() and np.isfinite(weights.b).all())
 
 
 @contextmanager
-def all_or_nothing(weights: Weights, columns: Array) -> Iterator[None]:
+def all_or_nothing(several: Iterable[Weights], columns: Array) -> Iterator[None]:
     """Let weights of some columns change; after an error they are as they were."""
-    before, offsets = weights.W[:, columns].copy(), weights.b.copy()
+    before = [(weights, np.take(weights.W, columns, axis=1), weights.b.copy()) for weights in several]
     try:
         yield
     except BaseException:
-        weights.W[:, columns], weights.b[:] = before, offsets
+        for weights, old, offsets in before:
+            weights.W[:, columns], weights.b[:] = old, offsets
         raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -11,7 +11,9 @@ from linsep.data.matrices import refuse_rounding
 from linsep.learn.state_files import must
 from linsep.models.linear import Linear
 from linsep.problem import Array
-from linsep.prove.fewest.results import Fewest, fewest_errors
+
+if TYPE_CHECKING:
+    from linsep.prove.fewest.results import Fewest
 
 
 class FewestErrorsClassifier(Linear):
@@ -86,6 +88,8 @@ class FewestErrorsClassifier(Linear):
         refuse_rounding(X)
         X, y = self._rows_and_labels(X, y, reset=True)
         classes, _ = at_least_two_classes(y)
+        from linsep.prove.fewest.results import fewest_errors  # slow to import, and not needed by other models
+
         found = fewest_errors(
             X,
             y,

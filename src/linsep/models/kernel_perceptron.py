@@ -14,7 +14,7 @@ from linsep.learn.state_files import must
 from linsep.learn.votes import Vote
 from linsep.models.dual_passes import Kernel, Machines, Mistakes, Pool, Run
 from linsep.models.learner import Learner
-from linsep.models.online import need, number, one_of, whole
+from linsep.models.parameter_checks import need, number, one_of, whole
 from linsep.problem import Array, Floats, Stop
 
 
@@ -184,8 +184,7 @@ class KernelPerceptron(Learner):
             raise ValueError("class_weight 'balanced' is not supported for partial_fit: it needs all labels at once")
         fresh = not hasattr(self, "classes_")
         X, y = self._rows_and_labels(X, y, reset=fresh)
-        merged = self._merged_classes(None if fresh else self.classes_, classes, y)
-        codes = class_codes(y, merged)
+        merged, codes = self._classes_and_codes(None if fresh else self.classes_, classes, y)
         weight = example_weights(X, sample_weight, self.class_weight, merged, codes)
         if fresh:
             self._forget(X, merged)

@@ -12,12 +12,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from linsep.data.labels import check_same_length, class_labels, classes_and_codes, measured
+from linsep.data.labels import check_same_length, class_codes, class_labels, classes_and_codes, measured
 from linsep.data.matrices import check_cells, numeric
 from linsep.data.sparse import is_sparse
 from linsep.errors import DataError
 from linsep.models.saved_state import Savable
 from linsep.problem import Array
+
+_FEW = 16  # labels to look up one by one
 
 
 class Learner(Savable):
@@ -81,11 +83,20 @@ class Learner(Savable):
         check_same_length(X, y)
         return X, y
 
-    def _merged_classes(self, known: Array | None, expected: Any, y: Array) -> Array:
-        """Return the classes known so far, expected, and in ``y``; if none is new, in the order they have."""
+    def _classes_and_codes(self, known: Array | None, expected: Any, y: Array) -> tuple[Array, Array]:
+        """Return the classes known so far, expected, and in ``y``, and the class numbers of ``y``.
+
+        If none is new, the classes are in the order they have.
+        """
+        if known is not None and expected is None and len(y) <= _FEW:
+            index = {label: code for code, label in enumerate(known.tolist())}
+            found = [index.get(label, -1) for label in y.tolist()]
+            if -1 not in found:
+                return known, np.array(found, np.intp)
         parts = [part for part in (known, None if expected is None else self._labels(expected)) if part is not None]
         merged, _ = classes_and_codes(np.concatenate([*parts, y]))
-        return known if known is not None and len(merged) == len(known) else merged
+        merged = known if known is not None and len(merged) == len(known) else merged
+        return merged, class_codes(y, merged)
 
     def _check_fitted(self, attribute: str) -> None:
         """Refuse to go on without what only a fit gives."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -13,9 +13,9 @@ from linsep.errors import NotSeparable, ParameterError
 from linsep.learn.state_files import must
 from linsep.models.linear import Linear
 from linsep.problem import Array, Floats
-from linsep.prove.bounds import margins
-from linsep.prove.claims import Data
-from linsep.prove.fewest.results import fewest_errors
+
+if TYPE_CHECKING:
+    from linsep.prove.bounds import margins
 
 
 class MaxMarginClassifier(Linear):
@@ -125,6 +125,8 @@ class MaxMarginClassifier(Linear):
         except NotSeparable:
             if self.on_overlap == "raise":
                 raise
+            from linsep.prove.fewest.results import fewest_errors  # slow to import
+
             fewest = fewest_errors(X, codes, fit_intercept=bool(self.fit_intercept), time_limit=self.time_limit)
             self.dropped_ = np.sort(fewest.rows)
             kept = np.setdiff1d(np.arange(len(codes)), self.dropped_)
@@ -140,6 +142,8 @@ class MaxMarginClassifier(Linear):
                 "for double precision: linsep.separate returns such a plane.",
                 upper=found.upper,
             )
+        from linsep.prove.bounds import margins  # slow to import, and not needed by other models
+
         margins.warn_if_wide(found, float(gap))
         self.classes_ = classes
         self.margin_lower_, self.margin_upper_ = found.lower, found.upper
@@ -150,6 +154,9 @@ class MaxMarginClassifier(Linear):
 
     def _largest(self, X: Any, codes: Array, classes: int) -> margins.Margin:
         """Return the largest margin of rows that a plane separates."""
+        from linsep.prove.bounds import margins
+        from linsep.prove.claims import Data
+
         data = Data(to_rows(X), codes.astype(np.intp), X.shape[1], classes, bool(self.fit_intercept))
         with self._explained(X, np.zeros(1)):
             return margins.of_data(data, "affine" if self.fit_intercept else "origin", float(self.gap))

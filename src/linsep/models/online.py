@@ -7,17 +7,15 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import replace
 from functools import wraps
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, Self
 
 import numpy as np
 
 from linsep.data.labels import at_least_two_classes, class_codes, example_weights
-from linsep.data.matrices import refuse_not_finite, refuse_rounding, to_rows
+from linsep.data.matrices import refuse_not_finite, refuse_rounding
 from linsep.data.sparse import is_sparse
-from linsep.errors import DataError, ParameterError
+from linsep.errors import DataError
 from linsep.learn import driver
 from linsep.learn.driver import Fitted
 from linsep.learn.hypotheses import Keeper, grown
@@ -30,6 +28,7 @@ from linsep.learn.surveys import norm
 from linsep.learn.touched import all_or_nothing, few_columns
 from linsep.learn.votes import KEEPERS, Vote, new_keeper
 from linsep.models.linear import Linear
+from linsep.models.parameter_checks import need, number, one_of, whole
 from linsep.models.proving import Outlook, Prover, check_kept, refutation_of, saved_proof
 from linsep.models.telling import advice_after, progress
 from linsep.problem import Array, Floats, Pass, Run, Stop, Weights, wide
@@ -113,14 +112,14 @@ class Online(Linear, ABC):
     def _rule(self) -> AnyRule:
         """Return when an example changes the weights, and by how much."""
 
-    def _parameters(self, seed: int) -> Parameters:
-        """Return all that is asked of a run."""
+    def _parameters(self, seed: int, once: bool = False) -> Parameters:
+        """Return all that is asked of a run, or of a pass over rows that are then gone."""
         return Parameters(
             rule=self._rule(),
             multi_class=self.multi_class,
             order=self.order or ("shuffled" if self.shuffle else "cyclic"),
             eta=self.eta0,
-            max_iter=self.max_iter,
+            max_iter=1 if once else self.max_iter,
             max_updates=self.max_updates,
             tol=self.tol,
             patience=self.n_iter_no_change,
@@ -130,6 +129,7 @@ class Online(Linear, ABC):
             on_plane=self.on_plane,
             class_weight=self.class_weight,
             seed=seed,
+            once=once,
         )
 
     # -----------------------------------------------------------------------------------------------------------
@@ -198,27 +198,25 @@ class Online(Linear, ABC):
                 "class_weight 'balanced' is not supported for partial_fit: it needs all labels at once. "
                 "Give the weights as a dict."
             )
-        fresh = not hasattr(self, "coef_")
+        fresh = not hasattr(self, "classes_")
         with nullcontext() if fresh else self._room_for(X):
             return self._one_pass(X, y, classes, sample_weight, fresh)
 
     def _one_pass(self, X: Any, y: Any, classes: Any, sample_weight: Any, fresh: bool) -> Self:
         """Make a pass for ``partial_fit``."""
         X, y = self._rows_and_labels(X, y, reset=fresh)
-        merged = self._merged_classes(None if fresh else self.classes_, classes, y)
-        codes = class_codes(y, merged)
+        merged, codes = self._classes_and_codes(None if fresh else self.classes_, classes, y)
         weight = example_weights(X, sample_weight, None, merged, codes)
-        columns = few_columns(to_rows(X), X.shape[1])
+        columns = few_columns(X, X.shape[1])
+        shared: list[Weights] = []
         if fresh:
-            seed, state = (
-                self._draw_seed(),
-                State.begin(Weights.zero(_machines(merged), X.shape[1]), self._new_keeper()),
-            )
+            weights, keeper = Weights.zero(_machines(merged), X.shape[1]), self._new_keeper()
+            seed, state = self._draw_seed(), State.begin(weights, keeper)
         else:
-            weights, keeper = self._grown(merged, columns)
+            weights, keeper, shared = self._grown(merged, columns)
             seed, state = self._seed, State(weights, keeper, first_pass=self.n_iter_)
-        parameters = replace(self._parameters(seed), max_iter=1, once=True)
-        with nullcontext() if columns is None else all_or_nothing(state.weights, columns):
+        parameters = self._parameters(seed, once=True)
+        with nullcontext() if columns is None else all_or_nothing(shared, columns):
             fitted = self._train(X, codes, merged, weight, parameters, state)
         self._adopt(fitted, going_on=not fresh)
         return self
@@ -252,9 +250,10 @@ class Online(Linear, ABC):
                 self.__dict__.pop(name, None)
         keeper, seen = fitted.keeper, fitted.survey
         self.classes_ = fitted.classes
-        self.coef_, self.intercept_ = keeper.plane(fitted.weights)
-        for name in ("_last", "_keeper", "_proof"):
+        for name in ("_last", "_keeper", "_proof", "coef_", "intercept_", "margin_"):
             self.__dict__.pop(name, None)
+        if keeper.is_last or not going_on:  # else it is worked out when it is asked for
+            self.coef_, self.intercept_ = keeper.plane(fitted.weights)
         if fitted.proof is not None:
             self._proof = saved_proof(fitted.proof)
         if keeper.kind != "last":
@@ -263,11 +262,10 @@ class Online(Linear, ABC):
             self._first = (fitted.first.W, fitted.first.b)
         elif "_first" in self.__dict__:
             self._first = (wide(self._first[0], (len(self._first[0]), self.n_features_in_)), self._first[1])
-        self._stretches.append(Stretch(fitted.run, len(self.coef_), self._rows_seen))
+        self._stretches.append(Stretch(fitted.run, len(fitted.weights.b), self._rows_seen))
         self._rows_seen += fitted.rows
         self.radius_ = float(np.maximum(self.radius_, seen.radius))  # NaN if it is not known
         self._smallest, self._passes_made = seen.smallest, self._passes_made + len(fitted.run.passes)
-        self.__dict__.pop("margin_", None)  # worked out when it is asked for: norms of wide weights take time
         self.training_errors_, self.training_rows_ = seen.wrong, seen.rows
 
     def _first_weights(self, d: int, classes: Array, coef_init: Any, intercept_init: Any) -> tuple[Floats, Floats]:
@@ -283,23 +281,31 @@ class Online(Linear, ABC):
 
     def _last_weights(self) -> tuple[Floats, Floats]:
         """Return the weights and offsets to go on from, whichever ones were returned."""
-        W, b = self.__dict__.get("_last", (self.coef_, self.intercept_))
-        return W, b
+        last: tuple[Floats, Floats] | None = self.__dict__.get("_last")
+        return (self.coef_, self.intercept_) if last is None else last
 
-    def _grown(self, classes: Array, columns: Array | None) -> tuple[Weights, Keeper]:
+    def _grown(self, classes: Array, columns: Array | None) -> tuple[Weights, Keeper, list[Weights]]:
         """Return the weights, and a copy of what is kept, with room for classes and columns that were not there before.
 
-        The weights are a copy, too, unless only some columns of them are to change.
+        The weights are a copy, too, unless only some columns of them are to change: then what is shared comes third.
         """
-        keeper = self.__dict__.get("_keeper")
-        keeper = keeper.copy() if keeper is not None and keeper.kind == self.keep else self._new_keeper()
+        keeper, shared = self.__dict__.get("_keeper"), []
         old, (W, b) = self.classes_, self._last_weights()
         W = wide(W, (len(W), self.n_features_in_))
-        if len(classes) == len(old):
-            return Weights(W, b) if columns is not None and W.flags.writeable else Weights(W.copy(), b.copy()), keeper
+        same = len(classes) == len(old)
+        if keeper is None or keeper.kind != self.keep:
+            keeper = self._new_keeper()
+        elif same and columns is not None:
+            keeper, shared = keeper.share()
+        else:
+            keeper = keeper.copy()
+        if same and columns is not None and W.flags.writeable:
+            return Weights(W, b), keeper, [Weights(W, b), *shared]
+        if same:
+            return Weights(W.copy(), b.copy()), keeper, shared
         places = class_codes(old, classes)
         keeper.grow(lambda W, b: grown(W, b, places, len(classes)), places, len(classes))
-        return Weights(*grown(W, b, places, len(classes))), keeper
+        return Weights(*grown(W, b, places, len(classes))), keeper, []
 
     # -----------------------------------------------------------------------------------------------------------
     # Prediction
@@ -332,10 +338,14 @@ class Online(Linear, ABC):
     # What a run recorded
 
     def __getattr__(self, name: str) -> Any:
-        if name != "margin_" or "_smallest" not in self.__dict__:
+        """Work out what takes as long as the weights are wide, when it is asked for."""
+        if name not in ("coef_", "intercept_", "margin_") or "_smallest" not in self.__dict__:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        self.margin_ = self._smallest / (norm(self.coef_) or math.nan)
-        return self.margin_
+        if name == "margin_":
+            self.margin_ = self._smallest / (norm(self.coef_) or math.nan)
+        else:
+            self.coef_, self.intercept_ = self._keeper.plane(Weights(*self._last))
+        return self.__dict__[name]
 
     def _state(self) -> dict[str, Any]:
         """Return the fitted attributes, all of them worked out."""
@@ -467,28 +477,6 @@ def advising(init: Callable[P, None]) -> Callable[P, None]:
         init(*given, **named)
 
     return checked
-
-
-def need(model: Any, right: bool, name: str, what: str) -> None:
-    """Refuse the value of a parameter."""
-    if not right:
-        raise ParameterError(name, getattr(model, name), what)
-
-
-def one_of(model: Any, name: str, choices: tuple[Any, ...]) -> None:
-    """Refuse the value of a parameter that is none of these."""
-    *most, last = map(repr, choices)
-    need(model, getattr(model, name) in choices, name, f"{', '.join(most)} or {last}")
-
-
-def number(value: Any) -> bool:
-    """Say whether this is a finite number."""
-    return isinstance(value, Real) and value is not True and value is not False and math.isfinite(value)
-
-
-def whole(value: Any) -> bool:
-    """Say whether this is a whole number."""
-    return isinstance(value, Integral) and value is not True and value is not False
 
 
 def _machines(classes: Array) -> int:

@@ -6,7 +6,8 @@ import math
 from typing import Any
 
 from linsep.learn.kernels import Aggression, AnyRule
-from linsep.models.online import Online, advising, need, number, one_of
+from linsep.models.online import Online, advising
+from linsep.models.parameter_checks import need, number, one_of
 from linsep.models.proving import Prover
 
 _KEEP = ("last", "best", "average")

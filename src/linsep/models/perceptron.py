@@ -6,7 +6,8 @@ from typing import Any
 
 from linsep.errors import DataError
 from linsep.learn.kernels import AnyRule, Prediction, Rule
-from linsep.models.online import Online, advising, need, number, one_of
+from linsep.models.online import Online, advising
+from linsep.models.parameter_checks import need, number, one_of
 
 _KEEP = ("last", "best", "average", "vote")
 

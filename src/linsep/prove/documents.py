@@ -22,6 +22,7 @@ from linsep.prove.exact.given_numbers import exact_array, is_float
 from linsep.prove.fewest.document import fewest_from_json, fewest_to_json
 
 _SECOND = "linsep proof 2"
+_LONG = 128  # binary digits, from which on hexadecimal ones are shorter, and nobody reads them anyway
 _CUT = "lower bound"  # an option of a document: where the proof of a lower bound was cut short
 
 
@@ -92,16 +93,8 @@ def written(
 
 
 def laid_out(content: dict[str, Any]) -> str:
-    """Return JSON with a line for each field, and for each field of an object in it."""
-    lines = []
-    for name, value in content.items():
-        if isinstance(value, dict):
-            inner = ",\n".join(
-                f"  {json.dumps(key)}: {json.dumps(item, allow_nan=False)}" for key, item in value.items()
-            )
-            lines.append(f" {json.dumps(name)}: {{\n{inner}\n }}")
-        else:
-            lines.append(f" {json.dumps(name)}: {json.dumps(value, allow_nan=False)}")
+    """Return JSON with a line for each field."""
+    lines = (f" {json.dumps(name)}: {json.dumps(value, allow_nan=False)}" for name, value in content.items())
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
@@ -231,6 +224,6 @@ def number_written(value: Fraction) -> str:
         return f"{'-' * (p < 0)}{digits[:-places]}.{digits[-places:]}"
     if is_float(value):
         return float(value).hex()
-    if max(abs(p), q).bit_length() < 10_000:
+    if max(abs(p), q).bit_length() < _LONG:
         return str(value)
-    return f"{p:#x}/{q:#x}"  # Python refuses to write more than 4300 decimal digits
+    return f"{p:#x}" if q == 1 else f"{p:#x}/{q:#x}"

@@ -57,7 +57,7 @@ export function mountChecker(host, { proof, data }) {
 }
 function fileDrop(button, take) { // the data are too many to come along: the visitor has them
   const input = made("input", { type: "file", multiple: "", accept: ".csv,.tsv,.txt,text/csv", "aria-label": "Data file" });
-  const area = made("label", { class: "check-drop" }, "The data are too many to be part of this page. Drop the CSV file here, or choose it: it stays on your computer. ", input);
+  const area = made("label", { class: "check-drop" }, "This page does not contain the data, which are too large. Drop the CSV file here, or choose it: it stays on your computer. ", input);
   button.addEventListener("click", () => input.click());
   input.addEventListener("change", () => { if (input.files.length) take(input.files); });
   area.addEventListener("dragover", (event) => { event.preventDefault(); area.classList.add("over"); });

@@ -96,12 +96,16 @@ export function csvTable({ reading, response, values }, files) {
     const take = (cells) => {
       if (cells.length !== names.length) throw new Malformed(`line ${labels.length + 1} of the data has ${cells.length} cells where ${names.length} are expected`);
       const row = rowOf(cells, used, place, said);
-      if (row) { rows.push(row); labels.push(model ? said.map((name) => strip(cells[place.get(name)])) : strip(cells[place.get(used.target)])); }
+      if (row) { rows.push(row); labels.push(model ? said.map((name) => responseText(strip(cells[place.get(name)]), used.point)) : strip(cells[place.get(used.target)])); }
     };
     if (!header) take(first);
     for (const cells of lines) take(cells);
   }
   return { rows: rows.length, cells: (i) => rows[i], label: (i) => labels[i] };
+}
+function responseText(word, point) { // a number of a model is written with a decimal point whatever the file has
+  const number = word.replaceAll(point, ".");
+  return DECIMAL.test(number) ? number : word;
 }
 function rowOf(cells, how, place, said) { // null for a row that is left out
   const absent = (name) => how.gaps.includes(strip(cells[place.get(name)])), strict = how.missing === "error" || how.missing === "drop";

@@ -68,7 +68,7 @@ def number(value: float) -> str:
 
 def percent(value: float) -> str:
     """Return a share in percent."""
-    return f"{100 * value:.3g} %"
+    return f"{100 * value:.3g}%"
 
 
 def between(low: float, high: float) -> str:

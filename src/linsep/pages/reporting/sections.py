@@ -217,8 +217,8 @@ def run(found: Study) -> str:
         parts.append(
             figure(
                 display,
-                f"A run on {found.split[0].shape[0]:,} of the rows, in a fixed order, and what it makes of the other "
-                f"{found.split[2].shape[0]:,} after each pass. Many passes can overfit, few can underfit.",
+                f"A run on {found.split[0].shape[0]:,} of the rows, in a fixed order, with its error on the other "
+                f"{found.split[2].shape[0]:,} after each pass. Too many passes can overfit, too few underfit.",
             )
         )
     else:
@@ -261,7 +261,7 @@ def bound(found: Study) -> str:
         )
         parts.append(figure(TheoremDisplay(found.audit).plot(), caption))
     display = BracketDisplay.from_trail(found.model, found.trail, (found.margin.lower, found.margin.upper)).plot()
-    caption = "What the run alone tells of the largest margin: an upper bound at every mistake, a lower one at the end."
+    caption = "The run alone bounds the largest margin: from above at every mistake, from below at the end."
     return section("bound", "The mistake bound", *parts, figure(display, caption))
 
 
@@ -342,7 +342,7 @@ def margins(found: Study) -> str:
 def unseen(found: Study) -> str:
     """Return what is known about the error on new rows."""
     words = (
-        "How will it do on rows that it has not seen? Each answer holds with probability "
+        "How well does the model predict new rows? Each answer holds with probability "
         f"{1 - found.delta:g} if the rows were drawn independently from one source. A bound of 1 or more is "
         f"vacuous: it "
         "says nothing."

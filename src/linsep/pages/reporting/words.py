@@ -6,8 +6,8 @@ VERDICTS = {
     "class scores strictly highest. These rows are, and that is proved, not estimated.",
     "quasi": "No plane separates these rows strictly, but some plane has every row on its side or on the plane itself. "
     "Statisticians call it <b>quasi-complete separation</b>: logistic regression has no maximum-likelihood estimate.",
-    "overlap": "No plane has all rows on their sides, not even if rows may lie on the plane. The perceptron will go on "
-    "making mistakes forever; that is proved by a few rows that contradict each other.",
+    "overlap": "No plane has all rows on their sides, even if rows may lie on the plane. The perceptron makes mistakes "
+    "forever; a few rows that contradict each other prove it.",
     "unknown": "The search for a plane, or for rows that contradict each other, ran out of time.",
 }
 
@@ -30,7 +30,7 @@ TERMS = [
         "(x, 1), "
         "which is the one of the theorem when an offset is learned.",
     ),
-    ("support rows", "The rows that hold the plane of largest margin in its place; or, of a run, those it erred on."),
+    ("support rows", "The rows that determine the plane of largest margin; for a run, the rows with mistakes."),
     (
         "refutation",
         "Rows with positive weights whose weighted sums on both sides are the same point: then no plane separates "

@@ -205,13 +205,12 @@ _LARGE, _SMALL = 2.0**400, 2.0**-400
 
 
 @_in_order
-def _add_product(x, v, state):
-    """Add ``x v`` to the sum state[0], its rounding errors to state[1], its size to state[2]; note what went wrong."""
+def _add_product(x, v, sum_so_far):
+    """Return the sum with ``x v`` added, what rounding lost in that (NaN: unknown), and the size of ``x v``."""
     if x == 0.0 or v == 0.0:
-        return
+        return sum_so_far, 0.0, 0.0
     if not (_SMALL < abs(x) < _LARGE and _SMALL < abs(v) < _LARGE):
-        state[3] = 1.0
-        return
+        return sum_so_far, np.nan, 0.0
     product = x * v
     t = 134217729.0 * x
     x_high = t - (t - x)
@@ -220,59 +219,51 @@ def _add_product(x, v, state):
     v_high = t - (t - v)
     v_low = v - v_high
     product_error = x_low * v_low - (((product - x_high * v_high) - x_low * v_high) - x_high * v_low)
-    s = state[0]
-    total = s + product
-    part = total - s
-    sum_error = (s - (total - part)) + (product - part)
-    state[0] = total
-    state[1] += product_error + sum_error
-    state[2] += abs(product)
-    if product_error != 0.0 or sum_error != 0.0:
-        state[4] = 1.0
+    total = sum_so_far + product
+    part = total - sum_so_far
+    return total, product_error + ((sum_so_far - (total - part)) + (product - part)), abs(product)
 
 
 @_in_order
-def _settle_again(state, terms):
-    """Return the sign of the sum that ``state`` holds, or doubt."""
-    if state[3] != 0.0:
-        return _DOUBT
-    if state[4] == 0.0:
-        return 1 if state[0] > 0.0 else (-1 if state[0] < 0.0 else 0)
-    error = 2.1 * (terms + 2.0) * (terms + 2.0) * 2.0**-106 * state[2]
-    s = state[0] + state[1]
-    return 1 if s > error else (-1 if s < -error else _DOUBT)
+def _settle_again(s, lost, rounded, size, terms):
+    """Return the sign of a sum and what rounding ``lost`` of it, in all and in absolute values, or doubt."""
+    if rounded == 0.0:
+        return 1 if s > 0.0 else (-1 if s < 0.0 else 0)
+    error = 2.1 * (terms + 2.0) * (terms + 2.0) * 2.0**-106 * size
+    return 1 if s + lost > error else (-1 if s + lost < -error else _DOUBT)  # doubt also if lost is NaN
 
 
 @_in_order
 def _exact_dense(data, which, w, limit, side):
     d = data.shape[1]
-    state = np.empty(5)
+    used = np.flatnonzero(w[:d])
     for k in range(which.size):
         i = which[k]
-        state[:] = 0.0
-        for j in range(d):
+        s, lost, size = w[d], 0.0, abs(w[d])
+        rounded = 0.0
+        for j in used:
             x = float(data[i, j])
-            if not abs(x) < limit:  # too long an integer, or not finite
-                state[3] = 1.0
-            _add_product(x, w[j], state)
-        _add_product(1.0, w[d], state)
-        side[k] = _settle_again(state, float(d + 1))
+            s, error, product = _add_product(x if abs(x) < limit else np.nan, w[j], s)
+            lost += error
+            rounded += abs(error)
+            size += product
+        side[k] = _settle_again(s, lost, rounded, size, float(d + 1))
 
 
 @_in_order
 def _exact_sparse(data, indices, indptr, which, w, limit, side):
     one = np.uint64(1)
-    state = np.empty(5)
     for k in range(which.size):
         p = np.uint64(indptr[which[k]])
         end = np.uint64(indptr[which[k] + one])
         terms = float(end - p + one)
-        state[:] = 0.0
+        s, lost, size = w[w.size - 1], 0.0, abs(w[w.size - 1])
+        rounded = 0.0
         while p < end:
             x = float(data[p])
-            if not abs(x) < limit:  # too long an integer, or not finite
-                state[3] = 1.0
-            _add_product(x, w[indices[p]], state)
+            s, error, product = _add_product(x if abs(x) < limit else np.nan, w[indices[p]], s)
+            lost += error
+            rounded += abs(error)
+            size += product
             p += one
-        _add_product(1.0, w[w.size - 1], state)
-        side[k] = _settle_again(state, terms)
+        side[k] = _settle_again(s, lost, rounded, size, terms)

@@ -18,45 +18,47 @@ import math
 import re
 import struct
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
-from linsep.prove.check.plain import MEANING, Fails, Malformed, Row, check_verdict, part
-from linsep.prove.check.plain_fewest import ERRORS_FIELDS, check_errors, meaning_of_errors
-from linsep.prove.check.plain_regression import (
-    SEPARATION_FIELDS,
-    check_separation,
-    coefficient_names,
-    form_of_separation,
-    meaning_of_separation,
-)
+from linsep.prove.check.plain import MEANING, NOTHING, VERDICT, Fails, Malformed, Row, check_verdict, form, natural
+from linsep.prove.check.plain_fewest import ERRORS, check_errors, form_of_errors, meaning_of_errors
+from linsep.prove.check.plain_regression import CLAIMS, SEPARATION, check_separation, form_of_separation
 
 LARGEST = 1 << 26  # bytes of a document
-COMMON = {"format", "kind", "meaning", "fit_intercept", "classes", "n_features", "values", "data", "made", "digest"}
-READING = {"columns", "target", "delimiter", "header", "missing", "point", "gaps", "encoding"}
 GAPS = ("", "?", "NA", "N/A", "n/a", "na", "#N/A", "NaN", "nan", "-nan", "-NaN", "NULL", "null", "None")
 CELL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")
 
 
-class Kind(NamedTuple):
-    """A kind of proof: the fields of its own, its check (claim, rows, class numbers or answers), and what it means."""
-
-    fields: set[str]
-    check: Callable[[dict[str, Any], Sequence[Row], Sequence[Any]], list[str]]
-    meaning: Callable[[dict[str, Any]], str]
+def texts_by_name(value: Any) -> None:
+    """Refuse what is not an object of texts."""
+    form(list(value.values()) if type(value) is dict else None, [str], "options")
 
 
-def meaning_of_verdict(content: dict[str, Any]) -> str:
-    """Return the sentence of a verdict."""
-    return MEANING[content["kind"]].format("" if part(content, "fit_intercept", bool) else " through the origin")
+def fingerprint_text(value: Any) -> None:
+    """Refuse what is not a SHA-256 in hexadecimal."""
+    if type(value) is not str or not re.fullmatch("[0-9a-f]{64}", value):
+        raise Malformed("the fingerprint is not what it should be")
 
 
-KINDS = {kind: Kind({"separator", "refutation"}, check_verdict, meaning_of_verdict) for kind in MEANING}
-KINDS["fewest-errors"] = Kind(ERRORS_FIELDS, check_errors, meaning_of_errors)
-KINDS["separation"] = Kind(SEPARATION_FIELDS, check_separation, meaning_of_separation)
+READING = {
+    "columns": [dict], "target": str, "delimiter": str, "header": bool, "point": {".", ","}, "gaps": [str],
+    "missing": {"error", "zero", "drop", "indicator"}, "encoding": str, "others?": [str],
+}  # fmt: skip
+COMMON = {
+    "format": {"linsep proof 1", "linsep proof 2"}, "kind": str, "meaning": str, "fit_intercept": bool,
+    "classes": [(str, bool, int, float)], "n_features": natural, "values": {"binary", "decimal"}, "digest": str,
+    "data": {
+        "n_rows": natural, "n_features": natural, "sha256": fingerprint_text, "reading": (NOTHING, READING),
+        "files?": [str],
+    },
+    "made": {"by": str, "time": str, "options": texts_by_name, "note": (NOTHING, str)},
+}  # fmt: skip
+KINDS: dict[str, dict[str, Any]] = dict.fromkeys(MEANING, VERDICT)  # their own fields
+KINDS |= {"fewest-errors": ERRORS, "separation": SEPARATION}
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -75,60 +77,34 @@ def load(text: str) -> dict[str, Any]:
         raise Malformed("it is nested too deeply") from None
     except json.JSONDecodeError as error:
         raise Malformed(f"it is not JSON: {error}") from None
-    if not isinstance(found, dict) or found.get("format") not in ("linsep proof 1", "linsep proof 2"):
-        raise Malformed('it does not say "format": "linsep proof 2"')
-    content: dict[str, Any] = found
-    if part(content, "digest", str) != digest_of(content):
-        raise Malformed("it was altered: its digest does not fit its content")
-    if content["format"] == "linsep proof 1":
-        content = renewed(content)
-    kind = KINDS.get(part(content, "kind", str))
-    if kind is None:
-        raise Malformed(f"the kind {content['kind'][:40]!r} is not known")
-    if odd := set(content) ^ (COMMON | kind.fields):
-        raise Malformed(f"a field is missing, or not one of a proof: {min(odd)[:40]!r}")
-    part(content, "fit_intercept", bool)
-    if part(content, "meaning", str) != kind.meaning(content):
-        raise Malformed("its sentence is not what it proves")
-    if part(content, "values", str) not in ("binary", "decimal"):
-        raise Malformed("values must be 'binary' or 'decimal'")
-    labels = part(content, "classes", list)
-    if not all(type(label) in (str, bool, int, float) for label in labels):
-        raise Malformed("classes must be texts or numbers")
-    if len({label_text(label) for label in labels}) < len(labels):
+    if type(found) is not dict or found.get("digest") != digest_of(found):
+        raise Malformed("it has no digest, or was altered: its digest does not fit its content")
+    content = renewed(found) if found.get("format") == "linsep proof 1" else found
+    kind = content.get("kind")
+    if type(kind) is not str or kind not in KINDS:
+        raise Malformed(f"the kind {str(kind)[:40]!r} is not known")
+    form(content, COMMON | KINDS[kind])
+    spelled = [label_text(label) for label in content["classes"]]
+    if len(set(spelled)) < len(spelled):
         raise Malformed("two classes have the same name")
-    about = part(content, "data", dict)
-    if part(about, "n_features", int) != part(content, "n_features", int):
+    if content["data"]["n_features"] != content["n_features"]:
         raise Malformed("two numbers of features")
-    part(about, "n_rows", int), part(about, "sha256", str), part(content, "made", dict)
-    form_of_data(about, content["made"])
-    if content["kind"] == "separation":
-        form_of_separation(content)
-        spelled = [label_text(label) for label in labels]
-        own = coefficient_names(content["family"], content["names"], spelled, content["fit_intercept"])
-        if [each["name"] for each in content["coefficients"]] != own:
-            raise Malformed("the coefficients are not named as those of the model")
+    if content["meaning"] != meaning_of(content):
+        raise Malformed("its sentence is not what it proves")
+    if kind == "separation":
+        form_of_separation(content, spelled)
+    elif kind == "fewest-errors":
+        form_of_errors(content)
     return content
 
 
-def form_of_data(about: dict[str, Any], made: dict[str, Any]) -> None:
-    """Refuse a document that does not say in the right form what its data are, and who made it."""
-    if set(about) - {"files"} != {"n_rows", "n_features", "sha256", "reading"} or not are_texts(about.get("files", [])):
-        raise Malformed("data does not have the required fields")
-    if not re.fullmatch("[0-9a-f]{64}", about["sha256"]) or not min(about["n_rows"], about["n_features"]) >= 0:
-        raise Malformed("the sizes of the data, or their fingerprint, do not have the required form")
-    how = about["reading"]
-    if how is not None and (type(how) is not dict or set(how) - {"others"} != READING or not are_texts(how["gaps"])):
-        raise Malformed("the reading of the data is not told in full")
-    if set(made) != {"by", "time", "options", "note"} or not are_texts([made["by"], made["time"], made["note"] or ""]):
-        raise Malformed("it does not say in the right form who made it")
-    if not are_texts(list(part(made, "options", dict).values())) or made["note"] not in (None, made["note"] or ""):
-        raise Malformed("options must be texts")
-
-
-def are_texts(values: Any) -> bool:
-    """Say whether something is a list of texts."""
-    return type(values) is list and all(type(value) is str for value in values)
+def meaning_of(content: dict[str, Any]) -> str:
+    """Return the sentence of a document."""
+    if content["kind"] == "separation":
+        return CLAIMS[content["claim"]]
+    if content["kind"] == "fewest-errors":
+        return meaning_of_errors(content)
+    return MEANING[content["kind"]].format("" if content["fit_intercept"] else " through the origin")
 
 
 def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -162,16 +138,14 @@ def digest_of(content: dict[str, Any]) -> str:
 
 def renewed(old: dict[str, Any]) -> dict[str, Any]:
     """Return a document of format 1 in the words of format 2."""
-    kind, through = part(old, "verdict", str), "" if old.get("fit_intercept") else " through the origin"
-    refutation = old.get("refutation")
-    if isinstance(refutation, dict):
-        refutation = {{"weights": "multipliers"}.get(name, name): value for name, value in refutation.items()}
     content = {name: value for name, value in old.items() if name not in ("verdict", "bracket")}
-    content |= {"kind": kind, "refutation": refutation, "values": "binary"}
+    content |= {"kind": old.get("verdict"), "values": "binary"}
     content |= {"made": {"by": "", "time": "", "options": {}, "note": None}}
-    if isinstance(content.get("data"), dict):
-        content["data"] = {**content["data"], "reading": None}
-    return content | {"meaning": MEANING.get(kind, "").format(through)}
+    if type(refutation := old.get("refutation")) is dict:
+        content["refutation"] = {"multipliers" if name == "weights" else name: v for name, v in refutation.items()}
+    if type(old.get("data")) is dict:
+        content["data"] = {**old["data"], "reading": None}
+    return content | ({"meaning": meaning_of(content)} if content["kind"] in [*MEANING] else {})
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -263,62 +237,41 @@ def seconds_since_1970(text: str, form: str) -> float:
     return (moment - start) / timedelta(seconds=1)
 
 
-class Reading(NamedTuple):
-    """How a table becomes rows: as the document says, or if it does not, every column but the last is a number."""
-
-    columns: list[dict[str, Any]]  # "column": its name; "kind" of numbers; or "level": 1 where the cell is that word
-    target: str  # or, with `others`, the first of several columns of the response
-    delimiter: str = ","
-    header: bool = True
-    missing: str = "error"
-    point: str = "."
-    gaps: tuple[str, ...] = GAPS
-    others: tuple[str, ...] = ()
-    model: bool = False  # a gap in any column that is used is one, and products of columns are columns
+COLUMN = {"column": str, "kind?": str, "level?": (NOTHING, str)}
+FACTOR = {**COLUMN, "equals?": str}
 
 
-def reading_of(content: dict[str, Any], first: list[str]) -> Reading:
-    """Return how the document says its table is to be read; ``first`` is the first line of the table."""
-    how = content["data"].get("reading")
-    model = content.get("kind") == "separation"
+def reading_of(content: dict[str, Any], first: list[str]) -> dict[str, Any]:
+    """Return how the document says its table is to be read; if it does not, all but the last columns are numbers.
+
+    ``first`` is the first line of the table. In a model, products of columns are columns, too.
+    """
+    how, model = content["data"]["reading"], content.get("kind") == "separation"
+    parts = len(content["response"]) if model else 1
     if how is None:
         header = not any(CELL.fullmatch(cell.strip()) for cell in first)
-        names = [cell.strip() for cell in first] if header else [str(j) for j in range(len(first))]
-        last = len(names) - (len(content["response"]) if model else 1)
-        columns = [{"column": name} for name in names[: max(0, last)]]
-        return Reading(columns, names[last], header=header, others=tuple(names[last + 1 :]), model=model)
-    columns, missing, gaps = part(how, "columns", list), part(how, "missing", str), part(how, "gaps", list)
-    for column in columns:
-        form_of_column(column, model)
-    others = part({"others": [], **how}, "others", list)
-    parts = len(content["response"]) if model else 1
-    if not all(isinstance(name, str) for name in others) or len(others) + 1 != parts:
-        raise Malformed("it does not say where the response is")
-    if missing not in ("error", "zero", "drop", "indicator") or not all(isinstance(gap, str) for gap in gaps):
-        raise Malformed("it does not say what becomes of cells without a value")
-    signs = (part(how, "delimiter", str), part(how, "header", bool), missing, part(how, "point", str))
-    return Reading(columns, part(how, "target", str), *signs, tuple(gaps), tuple(others), model)
-
-
-def form_of_column(column: Any, model: bool) -> None:
-    """Refuse what is not a column of a reading."""
-    if model and isinstance(column, dict) and set(column) == {"product"}:
-        for each in part(column, "product", list):
-            if isinstance(each, dict) and "product" in each:
-                raise Malformed("a product of products")
-            form_of_column(each, model)
-        return
-    if not isinstance(column, dict) or not set(column) <= {"column", "kind", "level", *(["equals"] if model else [])}:
+        names = names_in(first, header)
+        last = max(0, len(names) - parts)
+        columns = [{"column": name} for name in names[:last]]
+        how = {"columns": columns, "target": names[last], "others": names[last + 1 :], "header": header}
+        return {**how, "missing": "error", "point": ".", "gaps": GAPS, "model": model}
+    if any("hashed" in column for column in how["columns"]):
         raise Malformed("some columns of this proof are hashed: linsep verify can read them")
-    part(column, "column", str), part({"kind": "number", **column}, "kind", str)
-    if "equals" in column:
-        part(column, "equals", str)
+    for column in how["columns"]:
+        form(column, FACTOR if model and "product" not in column else {"product": [FACTOR]} if model else COLUMN)
+    if len(how.get("others", [])) + 1 != parts:
+        raise Malformed("it does not say where the response is")
+    return {"others": [], **how, "model": model}
+
+
+def names_in(first: list[str], header: bool) -> list[str]:
+    """Return the names of the columns of a table."""
+    return [cell.strip() for cell in first] if header else [str(j) for j in range(len(first))]
 
 
 def used_columns(columns: Sequence[dict[str, Any]]) -> list[str]:
     """Return the names of the columns that a reading uses."""
-    flat = [each for column in columns for each in column.get("product", [column])]
-    return [column["column"] for column in flat]
+    return [each["column"] for column in columns for each in column.get("product", [column])]
 
 
 def table(content: dict[str, Any], files: Sequence[Any]) -> tuple[list[Row], list[Any]]:
@@ -326,30 +279,36 @@ def table(content: dict[str, Any], files: Sequence[Any]) -> tuple[list[Row], lis
     rows: list[Row] = []
     labels: list[Any] = []
     for file in files:
-        lines = csv_lines(file, content["data"].get("reading"))
+        lines = csv_lines(file, content["data"]["reading"])
         first = next(lines, None)
         if first is None:
             raise Malformed("a file is empty")
-        reading = reading_of(content, first)
-        names = [cell.strip() for cell in first] if reading.header else [str(j) for j in range(len(first))]
-        place = {name: j for j, name in enumerate(names)}
-        for name in [*used_columns(reading.columns), reading.target, *reading.others]:
-            if name not in place:
+        how = reading_of(content, first)
+        names, response = names_in(first, how["header"]), [how["target"], *how["others"]]
+        for name in [*used_columns(how["columns"]), *response]:
+            if name not in names:
                 raise Fails(f"there is no column {name[:40]!r}")
-        for cells in lines if reading.header else itertools.chain([first], lines):
-            if len(cells) != len(names):
-                raise Malformed(f"a row has {len(cells)} cells where {len(names)} are expected")
-            row = row_of(cells, reading, place, content["values"])
+        for line in lines if how["header"] else itertools.chain([first], lines):
+            if len(line) != len(names):
+                raise Malformed(f"a row has {len(line)} cells where {len(names)} are expected")
+            cells = dict(zip(names, line, strict=True))
+            row = row_of(cells, how, response, content["values"])
             if row is not None:
                 rows.append(row)
-                said = tuple(cells[place[name]].strip() for name in (reading.target, *reading.others))
-                labels.append(said if reading.others else said[0])
+                said = tuple(response_text(cells[name].strip(), how) for name in response)
+                labels.append(said if len(said) > 1 else said[0])
     return rows, labels
+
+
+def response_text(text: str, how: dict[str, Any]) -> str:
+    """Return a cell of the response; a number of a model gets a decimal point whatever the file has."""
+    number = text.replace(how["point"], ".")
+    return number if how["model"] and CELL.fullmatch(number) else text
 
 
 def csv_lines(file: Any, how: Any) -> Iterator[list[str]]:
     """Yield the cells of every line that is not empty."""
-    delimiter, encoding = part(how, "delimiter", str) if how else ",", part(how, "encoding", str) if how else "utf-8"
+    delimiter, encoding = (how["delimiter"], how["encoding"]) if how else (",", "utf-8")
     if len(delimiter) != 1:
         raise Malformed("a delimiter is one character")
     try:
@@ -364,40 +323,38 @@ def csv_lines(file: Any, how: Any) -> Iterator[list[str]]:
         yield from filter(None, csv.reader(text, delimiter=delimiter))
 
 
-def row_of(cells: list[str], reading: Reading, place: dict[str, int], values: str) -> Row | None:
+def row_of(cells: dict[str, str], how: dict[str, Any], response: list[str], values: str) -> Row | None:
     """Return a line as a row, None if it has gaps and such lines are left out."""
-    absent = {name for name, j in place.items() if cells[j].strip() in reading.gaps}
-    gap = not absent.isdisjoint((reading.target, *reading.others))
-    for column in reading.columns:
-        if reading.model or ("level" not in column and reading.missing in ("error", "drop")):
-            gap = gap or not absent.isdisjoint(used_columns([column]))
-    if gap:
-        if reading.missing != "drop":
+    needed = list(response)
+    for column in how["columns"]:
+        if how["model"] or ("level" not in column and how["missing"] in ("error", "drop")):
+            needed += used_columns([column])
+    if any(cells[name].strip() in how["gaps"] for name in needed):
+        if how["missing"] != "drop":
             raise Malformed("a cell has no value")
         return None
-    return [number_in(cells, column, reading, place, values) for column in reading.columns]
+    return [number_in(cells, column, how, values) for column in how["columns"]]
 
 
-def number_in(cells: list[str], column: dict[str, Any], reading: Reading, place: dict[str, int], values: str) -> Any:
+def number_in(cells: dict[str, str], column: dict[str, Any], how: dict[str, Any], values: str) -> Any:
     """Return the number of a column in a line; with binary values a product is that of doubles, from left to right."""
     if "product" in column:
         found: Any = 1
         for each in column["product"]:
-            found = found * number_in(cells, each, reading, place, values)
+            found = found * number_in(cells, each, how, values)
             if values != "decimal":
-                found = nearest(found)
-                if math.isinf(found):
+                if math.isinf(nearest(found)):
                     raise Malformed("a product is out of range")
-                found = Fraction(found)
+                found = Fraction(nearest(found))
         return found
-    cell = cells[place[column["column"]]]
-    absent = cell.strip() in reading.gaps
+    cell = cells[column["column"]]
+    absent = cell.strip() in how["gaps"]
     if "level" in column:
-        word = cell.strip() if reading.model else cell
+        word = cell.strip() if how["model"] else cell
         return int(column["level"] == (None if absent else word))
     if absent:
         return 0
-    found = cell_value(cell.strip(), column.get("kind", "number"), reading.point, values)
+    found = cell_value(cell.strip(), column.get("kind", "number"), how["point"], values)
     return int(found == cell_value(column["equals"], "number", ".", values)) if "equals" in column else found
 
 
@@ -470,7 +427,9 @@ def check(content: dict[str, Any], rows: Sequence[Row], labels: Sequence[Any]) -
         names = [fingerprint(rows, labels)]
     if about["sha256"] not in names:
         raise Fails("these are not the data it was written for: a value or label differs, or the order of the rows")
-    return ["the fingerprint is that of these data", *KINDS[content["kind"]].check(content, rows, codes)]
+    checks: dict[str, Any] = {"separation": check_separation, "fewest-errors": check_errors}
+    lines = checks.get(content["kind"], check_verdict)(content, rows, codes)
+    return ["the fingerprint is that of these data", *lines]
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -6,7 +6,6 @@ weights W and offsets b, one vector and one number per class, that its *lead* ov
     lead(x, y, r) = (W[y] - W[r])·x + b[y] - b[r] > 0        (b = 0 for planes through the origin)
 
 For two classes W = (0, w): a row of class 1 asks for w·x + b > 0, one of class 0 for w·x + b < 0.
-
 - separable: weights for which every lead is positive.
 - quasi: weights for which no lead is negative and some are positive; and a *refutation* of "separable": leads with
   positive multipliers whose sum vanishes for all weights. Numbers that add up to zero are not all positive.
@@ -22,15 +21,15 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from fractions import Fraction
-from operator import mul
+from operator import mul, sub
 from typing import Any, TypeAlias
 
 Row: TypeAlias = Sequence[int | Fraction]
 Exact: TypeAlias = tuple[list[int], int]  # a row times its common denominator, and that denominator
 
-LONGEST = 100_000  # characters of a number
-WIDEST = 200_000  # bits of a common denominator
+LONGEST, WIDEST = 100_000, 200_000  # characters of a number, bits of a common denominator
 PRIME = 2**61 - 1
 DECIMAL = re.compile(r"-?[0-9]{1,4000}([/.][0-9]{1,4000})?")  # 7, -3/7, 0.25
 HEXADECIMAL = re.compile(r"-?0x[0-9a-f]+(/0x[0-9a-f]+)?")  # 0xff/0x3, for long ones
@@ -56,49 +55,61 @@ def number(text: Any) -> Fraction:
     """Return the number that a string of a document stands for."""
     if not isinstance(text, str) or len(text) > LONGEST:
         raise Malformed("a number must be a string of at most 100,000 characters")
-    try:
+    with suppress(OverflowError, ZeroDivisionError):
         if BINARY.fullmatch(text):
             return Fraction(float.fromhex(text))
         if HEXADECIMAL.fullmatch(text):
             return Fraction(*(int(digits, 16) for digits in text.split("/")))
         if DECIMAL.fullmatch(text):
             return Fraction(text)
-    except (OverflowError, ZeroDivisionError):
-        pass
     raise Malformed(f"{text[:40]!r} is not a number")
 
 
-def part(of: Any, name: str, kind: type) -> Any:
-    """Return a field, which must be there and of this type; True is not a whole number here."""
-    if not isinstance(of, dict) or name not in of:
-        raise Malformed(f"the field {name!r} is missing")
-    if type(of[name]) is not kind:
-        raise Malformed(f"the field {name!r} is of the wrong type")
-    return of[name]
+def natural(value: Any) -> None:
+    """Refuse what is not a whole number from 0; True is none."""
+    if type(value) is not int or not 0 <= value < 2**53:
+        raise Malformed(f"{str(value)[:40]} is not a whole number from 0")
 
 
-def numbers(of: Any, name: str) -> list[Fraction]:
-    """Return a field that is a list of numbers."""
-    return [number(text) for text in part(of, name, list)]
+def form(value: Any, shape: Any, name: str = "the document") -> None:
+    """Refuse a value that has not the shape that it must have.
+
+    A shape is a type, a set of texts, a function that refuses, ``[shape of the items]``, a tuple of types and a last
+    shape of which one fits, or ``{field: shape}``; a field with a question mark may be missing.
+    """
+    if isinstance(shape, dict):
+        fields = {field.rstrip("?"): own for field, own in shape.items()}
+        known = set(value) if type(value) is dict else set()
+        if odd := {field for field in fields if f"{field}?" not in shape} - known | known - set(fields):
+            raise Malformed(f"{name} has a field that is not known, or lacks one: {min(odd)[:40]!r}")
+        for field, item in value.items():
+            form(item, fields[field], f"the field {field!r}")
+    elif isinstance(shape, tuple):
+        form(value, type(value) if type(value) in shape[:-1] else shape[-1], name)
+    elif isinstance(shape, list) and type(value) is list:
+        for item in value:
+            form(item, shape[0], name)
+    elif isinstance(shape, list | set | type):
+        listed = isinstance(shape, set) and type(value) is str and value in shape
+        if not listed and type(value) is not shape:
+            raise Malformed(f"{name} is not what it should be")
+    else:
+        shape(value)
 
 
-def integers(of: Any, name: str) -> list[int]:
-    """Return a field that is a list of whole numbers, not below 0."""
-    found: list[int] = part(of, name, list)
-    if not all(type(value) is int and 0 <= value < 2**53 for value in found):
-        raise Malformed(f"the field {name!r} must hold whole numbers from 0")
-    return found
+NOTHING = type(None)
+PLANE = {"w": [[number]], "b": [number]}
+REFUTATION = {"rows": [natural], "rivals": [natural], "multipliers": [number]}
+VERDICT = {"separator": (NOTHING, PLANE), "refutation": (NOTHING, REFUTATION)}  # fields of its own
 
 
 def weights(plane: Any, classes: int, n_features: int) -> list[list[Fraction]]:
     """Return the weights of each class with its offset last; of two classes the first has zeros."""
-    if not isinstance(plane, dict) or set(plane) != {"w", "b"}:
-        raise Malformed("a separator must have the fields 'w' and 'b'")
-    W, b = [numbers({"w": w}, "w") for w in part(plane, "w", list)], numbers(plane, "b")
-    given = 1 if classes == 2 else classes
-    if len(W) != given or len(b) != given or any(len(w) != n_features for w in W):
+    form(plane, PLANE, "the separator")
+    given = {len(plane["w"]), len(plane["b"])}
+    if given != {1 if classes == 2 else classes} or any(len(w) != n_features for w in plane["w"]):
         raise Malformed("a separator must have one weight per feature and one offset, for each class (once for two)")
-    full = [[*w, c] for w, c in zip(W, b, strict=True)]
+    full = [[number(text) for text in (*w, c)] for w, c in zip(plane["w"], plane["b"], strict=True)]
     return [[Fraction(0)] * (n_features + 1), *full] if classes == 2 else full
 
 
@@ -137,9 +148,7 @@ def eliminate(vectors: list[list[int]], p: int = 0) -> dict[int, list[Any]]:
 
 def minus(v: list[Any], f: Any, row: list[Any], p: int) -> list[Any]:
     """Return v - f row."""
-    if p and f:
-        return [(a - f * b) % p for a, b in zip(v, row, strict=True)]
-    return [a - f * b if b else a for a, b in zip(v, row, strict=True)] if f else v
+    return [(a - f * b) % p if p else a - f * b if b else a for a, b in zip(v, row, strict=True)] if f else v
 
 
 def rank(vectors: list[list[int]], enough: int) -> int:
@@ -154,87 +163,82 @@ def orthogonal(vectors: list[list[int]]) -> list[list[int]]:
     if len(eliminate(vectors, PRIME)) == d:
         return []
     reduced = eliminate(vectors)
-    found = []
-    for free in (j for j in range(d) if j not in reduced):
-        v = [-reduced[j][free] if j in reduced else Fraction(int(j == free)) for j in range(d)]
-        found.append(whole(v)[0])
-    return found
+    free = [k for k in range(d) if k not in reduced]
+    return [whole([-reduced[j][k] if j in reduced else Fraction(j == k) for j in range(d)])[0] for k in free]
 
 
 def check_verdict(claim: dict[str, Any], rows: Sequence[Row], codes: Sequence[int]) -> list[str]:
     """Return what has been checked, line by line; raise Fails or Malformed if the claim is not proved."""
-    kind, offset = part(claim, "kind", str), part(claim, "fit_intercept", bool)
-    classes, d = len(part(claim, "classes", list)), part(claim, "n_features", int)
-    plane, refutation = claim.get("separator"), claim.get("refutation")
-    if kind not in MEANING:
-        raise Malformed(f"the kind {kind[:40]!r} is not known")
+    kind, plane, refutation = claim["kind"], claim["separator"], claim["refutation"]
+    offset, classes, d = claim["fit_intercept"], len(claim["classes"]), claim["n_features"]
     if (plane is None) != (kind in ("overlap", "not-separable")) or (refutation is None) != (kind == "separable"):
         raise Malformed(f"the proof of {kind!r} does not have the required parts")
-    if classes < 2 or set(codes) != set(range(classes)):
-        raise Fails("the classes are not those of the rows")
-    if any(len(row) != d for row in rows):
-        raise Fails(f"not every row has {d} features")
-    exact = [whole([*row, 1] if offset else row) for row in rows]
+    exact = exact_rows(rows, codes, claim)
     lines = [f"{len(rows)} rows of {d} features in {classes} classes"]
     if plane is not None:
-        lines += check_separator(weights(plane, classes, d), offset, exact, codes, strictly=kind == "separable")
+        some, leads = 0, leads_of(weights(plane, classes, d), offset)
+        for i, ((x, _), code) in enumerate(zip(exact, codes, strict=True)):
+            found = [dot(lead, x) for lead in leads[code]]
+            if min(found) < 0 or (kind == "separable" and min(found) == 0):
+                raise Fails(f"row {i} is {'on the plane' if min(found) == 0 else 'on the wrong side'}")
+            some += sum(value > 0 for value in found)
+        if not some:
+            raise Fails("every row is on the plane")
+        lines += [f"{some} of {len(rows) * (classes - 1)} leads are positive, none is negative, by the weights given"]
     if refutation is not None:
         lines += check_refutation(refutation, classes, exact, codes, spanning=kind == "overlap")
     return lines
 
 
-def check_separator(
-    W: list[list[Fraction]], offset: bool, exact: Sequence[Exact], codes: Sequence[int], *, strictly: bool
-) -> list[str]:
-    """Check that no lead is negative, and all (strictly) or some are positive."""
-    if not offset:
-        if any(w[-1] for w in W):
-            raise Fails("the plane has an offset, but the proof says that it goes through the origin")
-        W = [w[:-1] for w in W]
-    leads = [[whole([a - b for a, b in zip(own, other, strict=True)])[0] for other in W] for own in W]
-    some = 0
-    for i, ((x, _), code) in enumerate(zip(exact, codes, strict=True)):
-        for rival in range(len(W)):
-            if rival != code:
-                lead = dot(leads[code][rival], x)
-                if lead < 0 or (strictly and lead == 0):
-                    raise Fails(f"row {i} is {'on the plane' if lead == 0 else 'on the wrong side'}")
-                some += lead > 0
-    if not some:
-        raise Fails("every row is on the plane")
-    return [f"{some} of {len(exact) * (len(W) - 1)} leads are positive, none is negative, by the weights given"]
+def exact_rows(rows: Sequence[Row], codes: Sequence[int], claim: dict[str, Any]) -> list[Exact]:
+    """Return the rows, with the 1 of the offset, in integers; refuse data of other classes or numbers of features."""
+    if len(rows) != len(codes) or set(codes) != set(range(max(2, len(claim["classes"])))):
+        raise Fails("the classes are not those of the rows")
+    if any(len(row) != claim["n_features"] for row in rows):
+        raise Fails(f"not every row has {claim['n_features']} features")
+    return [whole([*row, 1] if claim["fit_intercept"] else row) for row in rows]
+
+
+def leads_of(W: list[list[Fraction]], offset: bool) -> list[list[list[int]]]:
+    """Return, for each class, what a row is multiplied with to get its leads, up to positive factors."""
+    if not offset and any(w[-1] for w in W):
+        raise Fails("the plane has an offset, but the proof says that it goes through the origin")
+    W = W if offset else [w[:-1] for w in W]
+    return [[whole(list(map(sub, own, W[r])))[0] for r in range(len(W)) if r != c] for c, own in enumerate(W)]
+
+
+def cancels(parts: Sequence[Any], exact: Sequence[Exact], codes: Sequence[int], classes: int) -> bool:
+    """Say whether leads, (row, rival, multiplier) each, add up to zero whatever the weights are."""
+    factors, _ = whole([value / exact[i][1] for i, _, value in parts])
+    total = [[0] * len(exact[0][0]) for _ in range(classes)]  # what the weights of each class are multiplied with
+    for (i, rival, _), f in zip(parts, factors, strict=True):
+        for c, sign in ((codes[i], f), (rival, -f)):
+            total[c] = [a + sign * x for a, x in zip(total[c], exact[i][0], strict=True)]
+    return not any(map(any, total))
 
 
 def check_refutation(
     refutation: Any, classes: int, exact: Sequence[Exact], codes: Sequence[int], *, spanning: bool
 ) -> list[str]:
     """Check that leads with positive multipliers add up to zero and, if asked, span all leads."""
-    if not isinstance(refutation, dict) or set(refutation) != {"rows", "rivals", "multipliers"}:
-        raise Malformed("a refutation must have the fields 'rows', 'rivals' and 'multipliers'")
-    which, rivals = integers(refutation, "rows"), integers(refutation, "rivals")
-    multipliers = numbers(refutation, "multipliers")
+    form(refutation, REFUTATION, "the refutation")
+    which, rivals = refutation["rows"], refutation["rivals"]
+    multipliers = [number(text) for text in refutation["multipliers"]]
     if not 0 < len(which) == len(rivals) == len(multipliers):
         raise Malformed("a refutation must name a row and a rival for each of its multipliers, at least one")
     if max(which) >= len(exact) or max(rivals) >= classes or any(value <= 0 for value in multipliers):
         raise Fails("the refutation names rows or classes that do not exist, or a multiplier is not positive")
-    if any(codes[i] == rival for i, rival in zip(which, rivals, strict=True)):
-        raise Fails("the refutation holds a row against its own class")
-    factors, _ = whole([value / exact[i][1] for i, value in zip(which, multipliers, strict=True)])
-    d = len(exact[0][0])
-    total = [[0] * d for _ in range(classes)]  # what the weights of each class are multiplied with
-    for i, rival, f in zip(which, rivals, factors, strict=True):
-        for c, sign in ((codes[i], f), (rival, -f)):
-            total[c] = [a + sign * x for a, x in zip(total[c], exact[i][0], strict=True)]
-    if any(map(any, total)):
-        raise Fails("the rows of the refutation do not add up to zero")
+    parts = list(zip(which, rivals, multipliers, strict=True))
+    if any(codes[i] == rival for i, rival, _ in parts) or not cancels(parts, exact, codes, classes):
+        raise Fails("the rows of the refutation do not add up to zero, or one is held against its own class")
     lines = [f"{len(which)} leads with positive multipliers, of {len(set(which))} rows, add up to zero"]
     if spanning:
         normals = orthogonal([exact[i][0] for i in sorted(set(which))])
         for i, (x, _) in enumerate(exact) if normals else ():
             if any(dot(normal, x) for normal in normals):
                 raise Fails(f"row {i} is not in the span of the rows of the refutation")
-        needed = (classes - 1) * (d - len(normals))
-        if rank([lead(exact[i][0], codes[i], r, classes) for i, r in zip(which, rivals, strict=True)], needed) < needed:
+        needed = (classes - 1) * (len(exact[0][0]) - len(normals))
+        if rank([lead(exact[i][0], codes[i], rival, classes) for i, rival, _ in parts], needed) < needed:
             raise Fails("the leads of the refutation do not span all leads")
         lines.append(f"they span the leads of all rows, of rank {needed}")
     return lines

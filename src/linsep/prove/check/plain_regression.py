@@ -3,22 +3,16 @@
 A family of models turns observations into *constraints* on a direction ``g`` of the coefficients, ``z·g >= 0`` or
 ``z·g = 0`` (equations): exactly the directions along which the likelihood never falls. A document claims of them:
 
-==================  ==================================================================================================
-``claim``           "complete" (all constraints separated), "quasi" (some) or "overlap" (none)
-``columns``         coefficients that all others depend on
-``independent``     as many constraints that are independent in these columns
-``aliased``         for each other column ``{"column": j, "columns": [...], "multipliers": [...]}``, a vector ``v``
-                    with ``z·v = 0`` for all constraints and ``v_j ≠ 0`` that is 0 but in ``j`` and in ``columns``
-``direction``       a vector ``g``: ``z·g >= 0`` for inequalities, ``= 0`` for equations; ``> 0`` are separated
-``separated``       these constraints, as stretches ``[first, last]``
-``rest``            other constraints with multipliers, positive for inequalities, that cancel and span all others
-``coefficients``    for each coefficient ``c``, the unit vector of its column, a status with its evidence:
-                    *finite*: ``rows`` that are not separated, and ``multipliers`` with ``Σ m z = c``;
-                    *+inf*, *-inf*: rows and multipliers, not negative for inequalities, with ``Σ m z = c`` or ``-c``,
-                    and ``g·c`` of that sign; *undetermined*: ``up`` and ``down``, both as ``g`` must be,
-                    ``up·c > 0 > down·c``; *aliased*: some ``v`` of ``aliased`` has ``v·c ≠ 0``
-``alias``           "drop": aliased columns are left out; "keep": coefficients are about all columns
-==================  ==================================================================================================
+- ``columns`` are coefficients that all others depend on, ``independent`` as many constraints that are independent in
+  them; for each other column ``aliased`` has a vector v, not 0 there and else 0 outside ``columns``, with z·v = 0 for
+  all constraints.
+- ``direction`` is a vector g in the cone: z·g >= 0 for inequalities, = 0 for equations. ``separated`` are the
+  constraints with z·g > 0, as stretches: all ("complete"), some ("quasi") or none ("overlap").
+- ``rest`` are others with multipliers, positive for inequalities, that cancel and span all that are not separated.
+- Each coefficient c, the unit vector of its column, has a status. *finite*: a sum of constraints, none separated, is
+  c. *+inf*, *-inf*: a sum with multipliers not negative for inequalities is c or -c, and g·c has that sign.
+  *undetermined*: ``up`` and ``down`` are in the cone, up·c > 0 > down·c. *aliased*: c is outside ``columns`` or, if
+  ``alias`` is "keep", some v of ``aliased`` has v·c ≠ 0.
 
 Vectors have an entry for every coefficient; those outside ``columns`` are 0 in directions, and not summed up.
 """
@@ -26,11 +20,11 @@ Vectors have an entry for every coefficient; those outside ``columns`` are 0 in 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
-from linsep.prove.check.plain import Fails, Malformed, Row, dot, integers, numbers, orthogonal, part, rank, whole
+from linsep.prove.check.plain import Fails, Malformed, Row, dot, form, lead, natural, number, orthogonal, rank, whole
 
 CLAIMS = {
     "complete": "complete separation: the maximum likelihood estimate does not exist",
@@ -48,65 +42,54 @@ FAMILIES = {  # what the response of each may be
     "cox": (["number", "event"], ["number", "event", "stratum"]),
 }
 WITHOUT_OFFSET = ("ordinal", "conditional", "cox")
-STATUSES = {
-    "finite": {"rows", "multipliers"},
-    "+inf": {"rows", "multipliers"},
-    "-inf": {"rows", "multipliers"},
-    "undetermined": {"up", "down"},
-    "aliased": set(),
-}
-SEPARATION_FIELDS = {
-    "family", "response", "alias", "names", "claim", "columns", "independent", "aliased", "direction", "separated",
-    "rest", "coefficients",
+SUM = {"rows": [natural], "multipliers": [number]}  # of constraints
+STATUSES: dict[str, dict[str, Any]] = {
+    "finite": SUM, "+inf": SUM, "-inf": SUM, "undetermined": {"up": [number], "down": [number]}, "aliased": {},
 }  # fmt: skip
 
 Answer = dict[str, Any]  # by role: "label" a class number, "stratum" a text, all others numbers
 
 
-def meaning_of_separation(content: dict[str, Any]) -> str:
-    """Return the sentence of a document."""
-    return CLAIMS.get(part(content, "claim", str), "")
+def stretch(value: Any) -> None:
+    """Refuse what is not the first and the last number of a stretch."""
+    form(value, [natural], "a stretch")
+    if len(value) != 2:
+        raise Malformed("separated rows are stretches of a first and a last one")
 
 
-def form_of_separation(content: dict[str, Any]) -> None:
-    """Refuse a document whose parts are not what they should be."""
-    family, roles = part(content, "family", str), part(content, "response", list)
-    if family not in FAMILIES or part(content, "claim", str) not in CLAIMS:
-        raise Malformed("the family or the claim is not known")
+def coefficient(value: Any) -> None:
+    """Refuse what is not a coefficient with its status and the evidence for it."""
+    status = value.get("status") if type(value) is dict else None
+    own = STATUSES[status] if type(status) is str and status in STATUSES else {}
+    form(value, {"name": str, "status": set(STATUSES), **own}, "a coefficient")
+
+
+SEPARATION = {
+    "family": set(FAMILIES), "response": [str], "alias": {"drop", "keep"}, "names": [str], "claim": set(CLAIMS),
+    "columns": [natural], "independent": [natural], "direction": [number], "separated": [stretch], "rest": SUM,
+    "aliased": [{"column": natural, "columns": [natural], "multipliers": [number]}], "coefficients": [coefficient],
+}  # fmt: skip
+
+
+def form_of_separation(content: dict[str, Any], classes: Sequence[str]) -> None:
+    """Refuse a document whose fields do not go together; ``classes`` are spelled."""
+    family, roles = content["family"], content["response"]
     if roles not in [[*own, *more] for own in FAMILIES[family] for more in ([], ["weight"])]:
         raise Malformed(f"this is no response of the family {family}")
-    classes = content["classes"]
     if (len(classes) < 2 or (len(classes) > 2 and "binomial" in family)) if roles[0] == "label" else classes:
         raise Malformed("a response of labels has two classes or more, one of numbers none")
     if content["fit_intercept"] and family in WITHOUT_OFFSET:
         raise Malformed(f"the family {family} has no intercept")
-    if part(content, "alias", str) not in ("drop", "keep"):
-        raise Malformed("alias must be 'drop' or 'keep'")
-    names = part(content, "names", list)
-    if not all(type(name) is str for name in names) or len(names) != content["n_features"]:
+    if len(content["names"]) != content["n_features"]:
         raise Malformed("names must be texts, one for every feature")
-    integers(content, "columns"), integers(content, "independent"), numbers(content, "direction")
-    for stretch in part(content, "separated", list):
-        if type(stretch) is not list or len(integers({"stretch": stretch}, "stretch")) != 2:
-            raise Malformed("separated rows are stretches of a first and a last one")
-    for each in part(content, "aliased", list):
-        fields_are(each, {"column", "columns", "multipliers"})
-        integers({"column": [each["column"]]}, "column"), integers(each, "columns"), numbers(each, "multipliers")
-    fields_are(content["rest"], {"rows", "multipliers"})
-    integers(content["rest"], "rows"), numbers(content["rest"], "multipliers")
-    for each in part(content, "coefficients", list):
-        if type(each) is not dict or part(each, "status", str) not in STATUSES:
-            raise Malformed("a coefficient has no status that is known")
-        fields_are(each, {"name", "status"} | STATUSES[each["status"]])
-        part(each, "name", str)
-        for field in STATUSES[each["status"]]:
-            integers(each, field) if field == "rows" else numbers(each, field)
+    own = coefficient_names(family, content["names"], classes, content["fit_intercept"])
+    if [each["name"] for each in content["coefficients"]] != own:
+        raise Malformed("the coefficients are not named as those of the model")
 
 
-def fields_are(of: Any, names: set[str]) -> None:
-    """Refuse an object that has not exactly these fields."""
-    if type(of) is not dict or set(of) != names:
-        raise Malformed(f"an object must have the fields {', '.join(sorted(names))}")
+def numbers(texts: list[str]) -> list[Fraction]:
+    """Return numbers of a document."""
+    return [number(text) for text in texts]
 
 
 def coefficient_names(family: str, names: Sequence[str], classes: Sequence[str], offset: bool) -> list[str]:
@@ -125,8 +108,8 @@ def coefficient_names(family: str, names: Sequence[str], classes: Sequence[str],
 
 def constraints(
     family: str, X: Sequence[Row], answers: Sequence[Answer], classes: int, offset: bool
-) -> tuple[list[list[Any]], list[bool]]:
-    """Return the constraints of a model, and which of them are equations; raise Fails where a family has none.
+) -> list[tuple[list[Any], bool]]:
+    """Return the constraints of a model, and whether each is an equation; raise Fails where a family has none.
 
     Observations of weight 0 do not count, nor do those of no trial. Constraints stand in the order of the observations;
     of strata, in the order of their first observation.
@@ -134,21 +117,20 @@ def constraints(
     for i, answer in enumerate(answers):
         require(all(answer.get(role, 0) >= 0 for role in ("weight", "failures")), f"row {i} has a negative weight")
     counted = [i for i, answer in enumerate(answers) if answer.get("weight", 1) > 0]
-    full = [[1, *row] if offset else list(row) for row in X]
-    if family in ("binomial", "log-binomial", "poisson", "negative-binomial"):
-        found = one_each(family, full, answers, counted)
-    elif family == "multinomial":
-        found = against_rivals(full, answers, counted, classes)
-    elif family == "ordinal":
-        found = between_thresholds(full, answers, counted, classes - 1)
-    else:
+    full = [([1, *X[i]] if offset else list(X[i]), answers[i]) for i in counted]
+    if family in ("multinomial", "ordinal"):
+        several = against_rivals if family == "multinomial" else between_thresholds
+        found = [(row, False) for x, answer in full for row in several(x, answer["label"], classes)]
+    elif family in ("conditional", "cox"):
         groups: dict[Any, list[int]] = {}
         for i in counted:
             groups.setdefault(answers[i].get("stratum"), []).append(i)
         pairs = chosen if family == "conditional" else at_risk
         both = [pair for members in groups.values() for pair in pairs(members, answers)]
-        found = [[a - b for a, b in zip(X[i], X[j], strict=True)] for i, j in both], [False] * len(both)
-    require(bool(found[0]), "there is nothing to model")
+        found = [([a - b for a, b in zip(X[i], X[j], strict=True)], False) for i, j in both]
+    else:
+        found = one_each(family, full)
+    require(bool(found), "there is nothing to model")
     return found
 
 
@@ -158,58 +140,33 @@ def require(condition: bool, what: str) -> None:
         raise Fails(what)
 
 
-def one_each(
-    family: str, X: list[list[Any]], answers: Sequence[Answer], counted: list[int]
-) -> tuple[list[list[Any]], list[bool]]:
-    """Return x for all successes, -x for none, an equation for some of both; of counts above 0 always an equation."""
-    rows, equal, ups, downs = [], [], 0, 0
-    for i in counted:
-        answer, shares = answers[i], family in ("binomial", "log-binomial")
+def one_each(family: str, observed: list[tuple[list[Any], Answer]]) -> list[tuple[list[Any], bool]]:
+    """Return x for all successes, -x for none, an equation for some of both; for counts above 0 an equation."""
+    found, ups, downs, shares = [], 0, 0, family in ("binomial", "log-binomial")
+    for x, answer in observed:
         value = answer["label"] if "label" in answer else answer["number"]
-        require(value >= 0 and (value <= 1 or not shares or "failures" in answer), f"row {i} has no such response")
-        low, high = value == 0, value == 1
-        if "failures" in answer:
-            if value == answer["failures"] == 0:
-                continue
-            high = answer["failures"] == 0
+        require(value >= 0 and (value <= 1 or not shares or "failures" in answer), "there is no such response")
+        if value == answer.get("failures") == 0:
+            continue
+        low, high = value == 0, answer["failures"] == 0 if "failures" in answer else value == 1
         ups, downs = ups + (high if shares else not low), downs + low
-        if family != "binomial":
-            high = False
-        rows.append(X[i] if high else [-x for x in X[i]])
-        equal.append(not (low or high))
-    constant = ups == len(rows) or downs == len(rows) if family in ("binomial", "log-binomial") else ups == 0
+        high = high and family == "binomial"
+        found.append((x if high else [-v for v in x], not (low or high)))
+    constant = len(found) in (ups, downs) if shares else ups == 0
     require(not constant, "the response is constant")
-    return rows, equal
+    return found
 
 
-def against_rivals(
-    X: list[list[Any]], answers: Sequence[Answer], counted: list[int], classes: int
-) -> tuple[list[list[Any]], list[bool]]:
-    """Return x·(g_y - g_k) >= 0 for every other class k, with g = 0 for class 0."""
-    rows = []
-    for i in counted:
-        own, width = answers[i]["label"], len(X[i])
-        for rival in range(classes):
-            if rival != own:
-                row: list[Any] = [0] * ((classes - 1) * width)
-                for c, sign in ((own, 1), (rival, -1)):
-                    if c:
-                        row[(c - 1) * width : c * width] = [sign * x for x in X[i]]
-                rows.append(row)
-    return rows, [False] * len(rows)
+def against_rivals(x: list[Any], own: int, classes: int) -> Iterator[list[Any]]:
+    """Yield x·(g_y - g_k) >= 0 for every other class k, with g = 0 for class 0."""
+    return (lead(x, own, rival, classes) for rival in range(classes) if rival != own)
 
 
-def between_thresholds(
-    X: list[list[Any]], answers: Sequence[Answer], counted: list[int], cuts: int
-) -> tuple[list[list[Any]], list[bool]]:
-    """Return t_y - x·g >= 0 and x·g - t_(y-1) >= 0, where there are such thresholds."""
-    rows = []
-    for i in counted:
-        own = answers[i]["label"]
-        for k, sign in ((own, 1), (own - 1, -1)):
-            if 0 <= k < cuts:
-                rows.append([*(sign * (j == k) for j in range(cuts)), *(-sign * x for x in X[i])])
-    return rows, [False] * len(rows)
+def between_thresholds(x: list[Any], own: int, classes: int) -> Iterator[list[Any]]:
+    """Yield t_y - x·g >= 0 and x·g - t_(y-1) >= 0, where there are such thresholds."""
+    for k, sign in ((own, 1), (own - 1, -1)):
+        if 0 <= k < classes - 1:
+            yield [*(sign * (j == k) for j in range(classes - 1)), *(-sign * value for value in x)]
 
 
 def chosen(members: list[int], answers: Sequence[Answer]) -> list[tuple[int, int]]:
@@ -248,18 +205,17 @@ def at_risk(members: list[int], answers: Sequence[Answer]) -> list[tuple[int, in
 def check_separation(content: dict[str, Any], rows: Sequence[Row], answers: Sequence[Answer]) -> list[str]:
     """Return what has been checked, line by line; raise Fails if a claim is not proved."""
     model = (content["family"], rows, answers, len(content["classes"]), content["fit_intercept"])
-    return Claims(content, *constraints(*model)).check()
+    return Claims(content, constraints(*model)).check()
 
 
 class Claims:
     """Constraints times their denominators, which of them are equations, and a document about them."""
 
-    def __init__(self, content: dict[str, Any], rows: Sequence[Row], equal: list[bool]) -> None:
-        exact = [whole(row) for row in rows]
-        self.content, self.equal, self.width = content, equal, len(rows[0])
+    def __init__(self, content: dict[str, Any], found: list[tuple[list[Any], bool]]) -> None:
+        exact = [whole(row) for row, _ in found]
+        self.content, self.equal, self.width = content, [is_equal for _, is_equal in found], len(found[0][0])
         self.rows, self.scales = [row for row, _ in exact], [scale for _, scale in exact]
-        self.columns = integers(content, "columns")
-        self.direction = numbers(content, "direction")
+        self.columns, self.direction = content["columns"], numbers(content["direction"])
 
     def check(self) -> list[str]:
         """Check every claim; return what was checked."""
@@ -287,14 +243,14 @@ class Claims:
 
     def check_columns(self) -> None:
         """Check that all constraints are 0 on aliased vectors, and some independent in the columns that are left."""
-        kept, chosen_ = set(self.columns), integers(self.content, "independent")
+        kept, chosen_ = set(self.columns), self.content["independent"]
         require(len(kept) == len(self.columns) and max(kept, default=-1) < self.width, "a column stands twice")
         require(len(self.direction) == self.width, "a direction has a number for every coefficient")
         require(len(chosen_) == len(kept), "there are not as many independent constraints as columns")
         require(not kept or rank(self.inner(chosen_), len(kept)) == len(kept), "some constraints are not independent")
         self.aliased: dict[int, list[Fraction]] = {}
         for each in self.content["aliased"]:
-            own, places, values = each["column"], each["columns"], numbers(each, "multipliers")
+            own, places, values = each["column"], each["columns"], numbers(each["multipliers"])
             fair = own < self.width and len(places) == len(values) == len(set(places))
             require(fair, "an aliased column is not told in full")
             v = [Fraction(0)] * self.width
@@ -347,7 +303,7 @@ class Claims:
 
         ``least`` is 1 for positive multipliers, 0 for those not negative, None for any.
         """
-        which, multipliers = integers(evidence, "rows"), numbers(evidence, "multipliers")
+        which, multipliers = evidence["rows"], numbers(evidence["multipliers"])
         require(len(which) == len(multipliers) == len(set(which)), "there are not as many multipliers as constraints")
         table = self.inner(which)
         factors, common = whole([m / self.scales[i] for i, m in zip(which, multipliers, strict=True)])
@@ -370,7 +326,7 @@ class Claims:
     def check_status(self, each: dict[str, Any], j: int) -> None:
         """Check what the table above asks of a status."""
         if each["status"] == "undetermined":
-            up, down = numbers(each, "up"), numbers(each, "down")
+            up, down = numbers(each["up"]), numbers(each["down"])
             self.in_cone(up), self.in_cone(down)
             require(up[j] > 0 > down[j], f"coefficient {j} does not go both ways")
             return

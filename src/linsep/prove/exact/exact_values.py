@@ -17,6 +17,7 @@ from flint import fmpz, fmpz_mat
 from linsep.data.sparse import csr_array, is_sparse
 from linsep.errors import DataError
 from linsep.problem import Array
+from linsep.prove.exact.decimals import as_decimals
 
 DECIMAL, BINARY = "decimal", "binary"
 _DIGITS = 10.0**15  # two decimals of at most 15 digits never have the same nearest float
@@ -49,6 +50,8 @@ def cells(X: Any, values: str, names: list[str]) -> Cells:
         return _sparse_decimals(X.tocsr())
     if X.dtype.kind in "iub":
         return Cells(X, [1] * n_features, None)
+    if X.dtype == np.float64 and (decimals := as_decimals(X, None, n_features)) is not None:
+        return Cells(decimals[0].astype(np.int64), [10 ** int(k) for k in decimals[1]], None)
     columns, scales = [], []
     for j in range(n_features):
         found = short_decimals(X[:, j]) if X.dtype == np.float64 else None

@@ -6,18 +6,18 @@ What is hashed is laid down in docs/proof-format.md; ``linsep_check`` does the s
 from __future__ import annotations
 
 import hashlib
-import itertools
 import struct
-from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from linsep.problem import Array, Dense, Rows, count, take
+from linsep.compiling import compiled
+from linsep.data.sparse import to_scipy
+from linsep.problem import Array, Dense, Rows, Sparse, count, take
 from linsep.prove.check.linsep_check import label_text
 
-_CELLS = 1 << 20  # that are hashed together
+_CELLS = 1 << 17  # that are hashed together: they stay in the cache of a processor
 
 
 class Fingerprint:
@@ -30,49 +30,45 @@ class Fingerprint:
 
     def add(self, rows: Rows, y: Array) -> None:
         """Take up some rows with their class numbers; refuse what is not finite."""
-        step = max(1, _CELLS // max(1, self.n_features if isinstance(rows, Dense) else 64))
-        for start in range(0, count(rows), step):
-            self._names.update(self._spelled(y[start : start + step]))
-            self._add(take(rows, slice(start, start + step)), self.rows + start)
-        self.rows += count(rows)
+        n = count(rows)
+        if isinstance(rows, Sparse):
+            rows = _in_order(rows, self.n_features)
+        step = max(1, _CELLS * n // max(1, rows.data.size))
+        words = np.empty(0)
+        for start in range(0, n, step):
+            stop = min(start + step, n)
+            self._names.update(self._spelled(y[start:stop]))
+            counts = np.empty(stop - start, dtype="<i8")
+            if isinstance(rows, Dense):
+                words = _room(words, counts.size * self.n_features)
+                length = _dense_words(np.ascontiguousarray(rows.data[start:stop]), counts, words)
+            else:
+                words = _room(words, 2 * int(rows.indptr[stop] - rows.indptr[start]))
+                length = _sparse_words(*rows, start, self.n_features, counts, words)
+            if length < 0:
+                raise ValueError("X contains NaN or infinity")
+            self._counts.update(counts.data)
+            self._cells.update(words[:length].data)
+        if rows.data.dtype.kind in "iu" and rows.data.dtype.itemsize == 8:
+            self._add_long(rows)
+        self.rows += n
 
     def _spelled(self, y: Array) -> bytes:
         """Return the labels of rows."""
         if len({len(text) for text in self._labels}) == 1:
-            return bytes(np.array([[*text] for text in self._labels], dtype=np.uint8)[y].tobytes())
+            return bytes(np.array(self._labels, dtype=f"V{len(self._labels[0])}")[y].tobytes())
         return b"".join([self._labels[code] for code in y.tolist()])
 
-    def _add(self, rows: Rows, first: int) -> None:
-        """Take up a few rows, the first of which has this number."""
-        if rows.data.dtype.kind == "f" and not np.isfinite(rows.data).all():
-            raise ValueError("X contains NaN or infinity")
-        if isinstance(rows, Dense) and rows.data.dtype.kind == "f":  # the usual case, and quick
-            counts = np.count_nonzero(rows.data, axis=1)
-            if (2 * counts > self.n_features).all():
-                self._counts.update(counts.astype("<i8").tobytes())
-                self._cells.update((rows.data.astype("<f8") + 0.0).tobytes())  # there is no -0 in it then
-                return
-        i, j, values = _nonzero(rows)
-        near = values.astype("<f8")
-        ends = np.searchsorted(i, np.arange(count(rows) + 1))
-        counts = np.diff(ends)
-        self._counts.update(counts.astype("<i8").tobytes())
-        full = 2 * counts > self.n_features
-        for start, stop in _runs(full):
-            cells = slice(int(ends[start]), int(ends[stop]))
-            if full[start]:
-                block = np.zeros((stop - start, self.n_features), dtype="<f8")
-                block[i[cells] - start, j[cells]] = near[cells]
-                self._cells.update(block.tobytes())
-            else:
-                pairs = np.empty(cells.stop - cells.start, dtype=[("j", "<i8"), ("value", "<f8")])
-                pairs["j"], pairs["value"] = j[cells], near[cells]
-                self._cells.update(pairs.tobytes())
-        if values.dtype.kind in "iu" and values.dtype.itemsize == 8:
-            for k in np.flatnonzero(np.abs(near) >= 2.0**53).tolist():
-                value, float_value = int(values[k]), float(near[k])
-                if value not in (Fraction(float_value), Fraction(repr(float_value))):
-                    self._rest.update(f"{first + int(i[k])},{int(j[k])},{value}/1\n".encode())
+    def _add_long(self, rows: Rows) -> None:
+        """Take up the integers that no double is equal to."""
+        values = rows.data.ravel()
+        for k in np.flatnonzero(np.abs(values.astype(np.float64)) >= 2.0**53).tolist():
+            i, j = divmod(k, max(1, self.n_features))
+            if isinstance(rows, Sparse):
+                i, j = int(np.searchsorted(rows.indptr, k, side="right")) - 1, int(rows.indices[k])
+            value, near = int(values[k]), float(values[k])
+            if value not in (Fraction(near), Fraction(repr(near))):
+                self._rest.update(f"{self.rows + i},{j},{value}/1\n".encode())
 
     def result(self) -> dict[str, Any]:
         """Return the numbers of rows and features, and the hash."""
@@ -98,12 +94,77 @@ def _nonzero(rows: Rows) -> tuple[Array, Array, Array]:
     return i[order], rows.indices[order].astype(np.int64), rows.data[order]
 
 
-def _runs(marks: Array) -> Iterator[tuple[int, int]]:
-    """Yield where stretches of equal marks begin and end."""
-    edges = [0, *(np.flatnonzero(marks[1:] != marks[:-1]) + 1).tolist(), len(marks)]
-    for start, stop in itertools.pairwise(edges):
-        if stop > start:
-            yield start, stop
+def _room(words: Array, most: int) -> Array:
+    """Return the same array if it is long enough, else a longer one."""
+    return words if len(words) >= most else np.empty(most, dtype="<f8")
+
+
+def _in_order(rows: Sparse, n_features: int) -> Sparse:
+    """Return rows with the columns of each in order."""
+    matrix = to_scipy(rows, n_features)
+    if matrix.has_sorted_indices:
+        return rows
+    matrix = matrix.copy()
+    matrix.sort_indices()
+    return rows._replace(data=matrix.data, indices=matrix.indices.view(rows.indices.dtype))
+
+
+@compiled()
+def _dense_words(data, counts, words):
+    """Write what is hashed of the cells of rows, in words of 8 bytes; return how many, or -1 if one is not finite."""
+    numbers = words.view(np.int64)
+    k = 0
+    for i in range(data.shape[0]):
+        c = 0
+        finite = True
+        for j in range(data.shape[1]):
+            value = float(data[i, j])
+            c += value != 0.0
+            finite &= value - value == 0.0
+        if not finite:
+            return -1
+        counts[i] = c
+        if 2 * c > data.shape[1]:
+            for j in range(data.shape[1]):
+                words[k + j] = float(data[i, j]) + 0.0  # 0 for -0
+            k += data.shape[1]
+            continue
+        for j in range(data.shape[1]):
+            if data[i, j] != 0:
+                numbers[k] = j
+                words[k + 1] = float(data[i, j])
+                k += 2
+    return k
+
+
+@compiled()
+def _sparse_words(data, indices, indptr, start, n_features, counts, words):
+    """Write the same of some rows, from ``start``, that are given by their columns in order."""
+    numbers = words.view(np.int64)
+    k = 0
+    for i in range(counts.size):
+        first, end = int(indptr[start + i]), int(indptr[start + i + 1])
+        c = 0
+        for p in range(first, end):
+            c += data[p] != 0
+            if not np.isfinite(data[p]):
+                return -1
+        counts[i] = c
+        full = 2 * c > n_features
+        if full:
+            words[k : k + n_features] = 0.0
+        for p in range(first, end):
+            if data[p] == 0:
+                continue
+            if full:
+                words[k + indices[p]] = float(data[p])
+            else:
+                numbers[k] = indices[p]
+                words[k + 1] = float(data[p])
+                k += 2
+        if full:
+            k += n_features
+    return k
 
 
 def first_fingerprints(rows: Rows, y: Array, n_features: int) -> list[str]:

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linsep.prove.check.plain_fewest import errors_claim, meaning_of_errors
+from linsep.prove.check.plain import number, whole
+from linsep.prove.check.plain_fewest import meaning_of_errors
 from linsep.prove.claims import Separator
 from linsep.prove.exact.given_numbers import exact_array
 
 if TYPE_CHECKING:
     from linsep.prove.fewest.results import Fewest
-
-_LONG = 10_000  # bits; Python refuses to write more than 4300 decimal digits
 
 
 def fewest_to_json(fewest: Fewest) -> dict[str, Any]:
@@ -41,7 +40,7 @@ def fewest_to_json(fewest: Fewest) -> dict[str, Any]:
             {
                 "rows": list(each.rows),
                 **({} if two else {"rivals": list(each.rivals)}),
-                "multipliers": [_written(value) for value in each.multipliers],
+                "multipliers": [number_written(Fraction(value)) for value in each.multipliers],
             }
             for each in fewest.certificate.refutations
         ],
@@ -72,18 +71,21 @@ def fewest_from_json(content: dict[str, Any], note: str = "") -> Fewest:
     from linsep.prove.fewest.certificates import Combination, Proof
     from linsep.prove.fewest.results import Fewest
 
-    claim, classes = errors_claim(content), tuple(content["classes"])
-    numbers = exact_array([value for w in claim["w"] for value in w] + claim["b"])
-    W, b = numbers[: -len(claim["b"])].reshape(len(claim["w"]), -1), numbers[-len(claim["b"]) :]
-    refutations = (Combination(tuple(r), tuple(c), tuple(m)) for r, c, m in claim["refutations"])
-    counted = claim["weights"]
+    classes, plane, wrong = tuple(content["classes"]), content["separator"], content["wrong"]
+    numbers = exact_array([number(text) for text in (*(v for w in plane["w"] for v in w), *plane["b"])])
+    W, b = numbers[: -len(plane["b"])].reshape(len(plane["w"]), -1), numbers[-len(plane["b"]) :]
+    refutations = []
+    for each in content["refutations"]:
+        multipliers = whole([number(text) for text in each["multipliers"]])[0]
+        refutations.append(Combination(tuple(each["rows"]), tuple(each.get("rivals", ())), tuple(multipliers)))
+    counted, common = content["sample_weight"], tuple((k, u) for k, u in content["common"])
     return Fewest(
-        claim["lower"],
-        claim["upper"],
-        np.array(claim["wrong"], dtype=np.intp),
-        np.full(len(claim["wrong"]), np.nan),
+        content["lower"],
+        content["upper"],
+        np.array(wrong, dtype=np.intp),
+        np.full(len(wrong), np.nan),
         Separator(W[0], b.tolist()[0]) if len(classes) == 2 else Separator(W, b),
-        Proof(tuple(refutations), tuple((k, u) for k, u in claim["common"]), claim["tree"], claim["bits"]),
+        Proof(tuple(refutations), common, _nested(content["tree"]), content["bits"]),
         classes,
         content["n_features"],
         content["fit_intercept"],
@@ -93,32 +95,20 @@ def fewest_from_json(content: dict[str, Any], note: str = "") -> Fewest:
     )
 
 
-def fewest_claim(fewest: Fewest) -> dict[str, Any]:
-    """Return what ``plain_fewest`` checks: numbers as numbers."""
-    W, b = np.atleast_2d(fewest.plane.w), np.atleast_1d(fewest.plane.b)
-    return {
-        "classes": len(fewest.classes),
-        "fit_intercept": fewest.fit_intercept,
-        "weights": None if fewest.weights is None else fewest.weights.tolist(),
-        "lower": fewest.lower,
-        "upper": fewest.upper,
-        "wrong": fewest.rows.tolist(),
-        "w": W.tolist(),
-        "b": b.tolist(),
-        "bits": fewest.certificate.bits,
-        "refutations": [
-            [list(each.rows), list(each.rivals), list(each.multipliers)] for each in fewest.certificate.refutations
-        ],
-        "common": [list(pair) for pair in fewest.certificate.common],
-        "tree": fewest.certificate.tree,
-    }
+def _nested(nodes: list[dict[str, Any]]) -> Any:
+    """Return a tree that is written node by node: the number of a refutation, pairs, or ``[row, right, wrong]``."""
+    top: list[Any] = [None]
+    places = [(top, 0)]  # of the nodes to come
+    for node in nodes:
+        into, place = places.pop()
+        if "row" in node:
+            into[place] = [node["row"], None, None]
+            places += [(into[place], 2), (into[place], 1)]
+        else:
+            into[place] = node["dead"] if "dead" in node else node["packing"]
+    return top[0]
 
 
 def fewest_size(fewest: Fewest) -> int:
     """Return how many bytes the certificate takes as a document, about."""
     return len(json.dumps(fewest_to_json(fewest), separators=(",", ":"), default=str))
-
-
-def _written(value: int) -> str:
-    """Return a multiplier, a long one in hexadecimal."""
-    return str(Fraction(value)) if abs(value).bit_length() < _LONG else f"{value:#x}"

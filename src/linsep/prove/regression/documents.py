@@ -10,27 +10,17 @@ import numpy as np
 
 from linsep.clock import Clock
 from linsep.data.sparse import is_sparse
+from linsep.data.threads import together
 from linsep.problem import Array
 from linsep.prove.check import linsep_check, schema
 from linsep.prove.check.plain import Fails
 from linsep.prove.check.plain_regression import CLAIMS, check_separation, coefficient_names
-from linsep.prove.documents import laid_out
+from linsep.prove.documents import laid_out, number_written
 from linsep.prove.exact.exact_values import BINARY, fraction
 from linsep.prove.exact.fingerprints import Fingerprint
 from linsep.prove.regression import fast_check as check_regression
 from linsep.prove.regression.families import as_rows, is_share, labels
 from linsep.prove.regression.inputs import Given
-
-_LONG = 10_000  # binary digits: Python refuses to write more than 4300 decimal ones
-
-
-def written(value: Fraction | int) -> str:
-    """Return a number as a text that reads back exactly."""
-    value = Fraction(value)
-    if max(abs(value.numerator), value.denominator).bit_length() < _LONG:
-        return str(value)
-    return f"{value.numerator:#x}/{value.denominator:#x}"
-
 
 # ---------------------------------------------------------------------------------------------------------------
 # What is claimed
@@ -50,7 +40,7 @@ def certificate(result: Any) -> dict[str, Any]:
     for v in result._alias_vectors():
         used = [j for j, value in enumerate(v) if value]
         aliased.append(
-            {"column": result._alias_column(v), "columns": used, "multipliers": [written(v[j]) for j in used]}
+            {"column": result._alias_column(v), "columns": used, "multipliers": [number_written(v[j]) for j in used]}
         )
     return {
         "kind": "separation",
@@ -67,7 +57,7 @@ def certificate(result: Any) -> dict[str, Any]:
         "columns": [place[unknown] for unknown in face.columns],
         "independent": np.searchsorted(ids, np.sort(face.independent)).tolist(),
         "aliased": aliased,
-        "direction": [written(value) for value in result.direction],
+        "direction": [number_written(value) for value in result.direction],
         "separated": _stretches(np.flatnonzero(face.separated[ids])),
         "rest": _combination(face.contradiction, ids),
         "coefficients": [
@@ -85,7 +75,7 @@ def certificate(result: Any) -> dict[str, Any]:
 def _combination(found: Any, ids: Array) -> dict[str, Any]:
     return {
         "rows": np.searchsorted(ids, found.ids).tolist(),
-        "multipliers": [written(value) for value in found.multipliers],
+        "multipliers": [number_written(value) for value in found.multipliers],
     }
 
 
@@ -95,7 +85,7 @@ def _evidence(result: Any, proved: Any, ids: Array) -> dict[str, Any]:
     if proved.combination is not None:
         return _combination(proved.combination, ids)
     up, down = (result._public(g) for g in proved.directions)
-    return {"up": [written(value) for value in up], "down": [written(value) for value in down]}
+    return {"up": [number_written(value) for value in up], "down": [number_written(value) for value in down]}
 
 
 def _stretches(rows: Array) -> list[list[int]]:
@@ -156,7 +146,7 @@ def document(result: Any, reading: dict[str, Any] | None, options: dict[str, str
         "note": note,
     }
     about = {"reading": reading, **fingerprint(given.X, response_of(given)[1], given.values)}
-    content = {"format": "linsep proof 2", **certificate(result), "data": about, "made": made}
+    content = {"format": "linsep proof 2", **result.certificate(), "data": about, "made": made}
     content["digest"] = linsep_check.digest_of(content)
     return laid_out(content)
 
@@ -189,18 +179,18 @@ def fingerprint(X: Any, columns: list[list[Any]], values: str) -> dict[str, Any]
 
 def check_separation_document(content: dict[str, Any], X: Any, columns: list[list[Any]], *, plain: bool) -> Any:
     """Check a document, by its fingerprint and its claims."""
-    from linsep.prove.checking import Outcome
+    from linsep.prove.checking import OTHER_DATA, Outcome
 
     about = content["data"]
     if len(columns) != len(content["response"]):
         return Outcome(False, f"the response has {len(columns)} columns, not {len(content['response'])}")
     if X.shape != (about["n_rows"], about["n_features"]) or any(len(column) != X.shape[0] for column in columns):
         return Outcome(False, f"it was written for {about['n_rows']} rows of {about['n_features']} features")
-    if fingerprint(X, columns, content["values"])["sha256"] != about["sha256"]:
-        return Outcome(
-            False, "these are not the data it was written for: a value or label differs, or the order of the rows"
-        )
-    outcome = check_claims(content, X, columns, plain=plain)
+    found, outcome = together(
+        lambda: fingerprint(X, columns, content["values"]), lambda: check_claims(content, X, columns, plain=plain)
+    )
+    if found["sha256"] != about["sha256"]:
+        return OTHER_DATA
     return outcome._replace(checked=("the fingerprint is that of these data", *outcome.checked))
 
 

@@ -87,6 +87,12 @@ def labels(y: Any) -> tuple[Array, tuple[Any, ...]]:
         gaps = [i for i, value in enumerate(column.tolist()) if value is None or value != value]
         if gaps:
             raise DataError(f"row {gaps[0]}", f"y is {column[gaps[0]]!r}; drop the row or fill in the value")
+    if column.dtype.kind in "iu" and column.dtype != np.uint64 and len(column):
+        low = int(column.min())
+        if int(column.max()) - low < len(column):  # no need to sort
+            places = column.astype(np.int64) - low
+            there = np.bincount(places) > 0
+            return (np.cumsum(there) - 1)[places], tuple((np.flatnonzero(there) + low).tolist())
     try:
         found, codes = np.unique(column, return_inverse=True)
     except TypeError:

@@ -50,14 +50,15 @@ def _known(table: Any) -> dict[str, Spec]:
     for name in table.columns:
         cells = np.asarray(table[name])
         words = cells.dtype.kind not in "biuf" and not isinstance(cells[:1].tolist()[0], Decimal)
-        dated = {"kind": "date:iso"} if name in getattr(table, "dates", ()) else {}
+        kind = getattr(table, "kinds", {}).get(name)
+        written = {} if kind is None else {"kind": kind}
         if not words:
-            found[name] = {"column": name, **dated}
+            found[name] = {"column": name, **written}
         levels = dict.fromkeys(cells.tolist())
         if len(levels) > _MANY and not words:
             continue
         for level in levels:
-            spec = {"column": name, "level": str(level)} if words else {"column": name, **dated, "equals": str(level)}
+            spec = {"column": name, "level": str(level)} if words else {"column": name, **written, "equals": str(level)}
             for base, form in itertools.product((name, f"C({name})"), ("{}[T.{}]", "{}[{}]")):
                 found.setdefault(form.format(base, level), spec)
             found.setdefault(f"{name}={level}", spec)
@@ -148,8 +149,6 @@ def joined(columns: list[Array], n: int) -> Any:
 
 def reading_of(given: Any, table: Any, parts: list[str], source: Any, missing: str) -> dict[str, Any] | None:
     """Return how a table becomes design and response; None if a formula has computed some of it."""
-    from linsep.data.frames import GAPS  # it loads pyarrow
-
     columns = specs_of(list(given.names), given.X, table, given.values) if parts else None
     if columns is None or len(parts) != 1 + len(given_parts(given)):
         return None
@@ -157,12 +156,8 @@ def reading_of(given: Any, table: Any, parts: list[str], source: Any, missing: s
         "columns": columns,
         "target": parts[0],
         "others": parts[1:],
-        "delimiter": source.delimiter,
-        "header": True,
         "missing": missing,
-        "point": ".",
-        "gaps": list(GAPS),
-        "encoding": "utf-8",
+        **source.reading,
     }
 
 

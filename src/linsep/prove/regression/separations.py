@@ -11,7 +11,8 @@ from linsep.clock import Clock, limited
 from linsep.data.sparse import is_sparse
 from linsep.data.threads import quiet_algebra
 from linsep.errors import DataError, ParameterError
-from linsep.prove.exact.exact_values import BINARY, DECIMAL, Cells, cells, is_binary, short_decimals
+from linsep.prove.exact.decimals import as_decimals
+from linsep.prove.exact.exact_values import BINARY, DECIMAL, Cells, cells, is_binary
 from linsep.prove.regression.cone import Face, reduce
 from linsep.prove.regression.families import WITHOUT_INTERCEPT, Model, Response, build
 from linsep.prove.regression.inputs import Given, gather
@@ -156,13 +157,13 @@ def _other_values(given: Given, exact: Cells) -> str | None:
         return None
     if given.values == DECIMAL:
         return None if is_binary(exact, X) else BINARY
-    if X.dtype != np.float64 or any(short_decimals(X[:_LOOK, j]) is None for j in range(X.shape[1])):
+    if X.dtype != np.float64 or as_decimals(X[:_LOOK], None, X.shape[1]) is None:
         return None
-    if all((part == np.rint(part)).all() for part in np.split(X, range(_BLOCK, len(X), _BLOCK))):
+    blocks = np.split(X, range(_BLOCK, len(X), _BLOCK))
+    if all((part == np.rint(part)).all() for part in blocks):
         return None  # whole numbers are the same either way
-    decimals = [short_decimals(X[:, j]) for j in range(X.shape[1])]
-    if any(each is None for each in decimals):
+    found = as_decimals(X, None, X.shape[1])
+    if found is None:
         return None
-    matrix = np.column_stack([each[0] for each in decimals if each is not None]) if decimals else np.zeros((len(X), 0))
-    found = Cells(matrix, [each[1] for each in decimals if each is not None], None)
-    return None if is_binary(found, X) else DECIMAL
+    units = 2.0 ** found[1]  # a decimal of k places is a binary fraction if it is a multiple of 2**-k
+    return None if all((part * units == np.rint(part * units)).all() for part in blocks) else DECIMAL

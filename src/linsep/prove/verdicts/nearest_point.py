@@ -18,7 +18,7 @@ import numpy as np
 
 from linsep.clock import Clock
 from linsep.problem import Array, Floats
-from linsep.prove.corrals import Corral, Search, insert, wolfe
+from linsep.prove.verdicts.corrals import Corral, Search, insert, wolfe
 
 _ANY_PLANE = 0.7  # tolerance with which a plane that all rows are above by a good deal will do
 _PACE = 3e-10  # seconds that a round takes for every number in the rows

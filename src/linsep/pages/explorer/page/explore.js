@@ -250,7 +250,7 @@ export function mount(host, line) {
     });
   }
   function drawHint() {
-    const uneven = state.box && !state.box.equal ? "The two axes are not to the same scale: right angles do not look right." : "";
+    const uneven = state.box && !state.box.equal ? "The two axes have different scales: right angles do not look right." : "";
     put(part.hint, [state.shown?.view.said || uneven, state.said].filter(Boolean).join(" "));
   }
   function fit() { // a projection is turned to the run as it is now

@@ -9,7 +9,7 @@ export const FIELDS = [ // name, label, kind, what it means
   ["start", "Start weights", "list", "A weight for each column, then the offset; empty is zero (two classes)"],
   ["multi_class", "Multiclass", ["argmax", "ovr"], "More than two classes: all compared (argmax), or each against the rest (ovr)"],
   ["mistake", "A mistake is a", ["violation", "prediction"], "Update when y·s(x) ≤ 0 (violation), or when the predicted label is wrong (prediction): they differ on the plane"],
-  ["on_plane", "On the plane say", ["-1", "1"], "Which side is predicted for a point on the plane (two classes)"],
+  ["on_plane", "On the plane predict", ["-1", "1"], "Which side is predicted for a point on the plane (two classes)"],
   ["max_iter", "Passes at most", "whole", "max_iter"],
   ["max_updates", "Updates at most", "whole", "max_updates"],
   ["tol", "Loss plateau, tol", "maybe", "Stop when the loss of a pass no longer falls by more than this; empty is off"],
@@ -17,16 +17,16 @@ export const FIELDS = [ // name, label, kind, what it means
   ["update_margin", "Update margin", "number", "Update also when y·s(x) is positive but at most this"],
   ["early_stopping", "Early stopping", "check", "Hold out a tenth of the rows; stop when they get no better"],
   ["keep", "Keep", ["last"], "Which weights the run returns"],
-  ["random_state", "Seed", "whole", "Of shuffled order and held-out rows"],
+  ["random_state", "Seed", "whole", "Random seed of the shuffled order and the held-out rows"],
 ];
 export const CHARTS = [ // name, title, formula, one sentence
   ["squeeze", "The squeeze", "{u:kηγ} ≤ {thin:w·u} ≤ {w:‖w‖} ≤ {upper:√k ηR}",
-    "A line pushes up from below, a root holds down from above: where they meet is the bound, and no run gets past."],
-  ["growth", "Growth", "{w:‖w‖²} ≤ {upper:kη²R²}", "Each mistake adds only so much to the squared length of w."],
+    "A line rises from below and a square root limits from above. They meet at the bound, and no run gets past it."],
+  ["growth", "Growth", "{w:‖w‖²} ≤ {upper:kη²R²}", "Each mistake adds only a bounded amount to the squared length of w."],
   ["cosine", "Angle", "{w:cos∠(w,u)} ≥ {u:√k γ/R}", "w turns towards u, the plane of largest margin."],
   ["running", "Bound on γ", "{u:γ} ≤ {w:‖w‖/(ηk)}",
-    "The run itself bounds the largest margin from above, free of charge; without a plane it sinks to zero."],
-  ["loss", "Loss", "{w:Σ max(0, −y s(x))}", "What the points visited in a pass were short of, summed."],
+    "The run itself bounds the largest margin from above; if no plane exists, the bound sinks to zero."],
+  ["loss", "Loss", "{w:Σ max(0, −y s(x))}", "How far the points were on the wrong side when visited, summed over a pass."],
   ["errors", "Per pass", "{w:mistakes}, {upper:errors}", "Mistakes made during a pass, and points wrong at its end."],
 ];
 export const TOOLS = [["move", "Add / move"], ["relabel", "Relabel"], ["delete", "Delete"]];
@@ -55,7 +55,7 @@ const FACTS = [ // name, label, what it is and how it is computed
   ["errors", "wrong at the end", "Training points that the plane at the end predicts wrong."],
   ["stop", "stopped", "Why the run ended."],
 ];
-const NUMBERING = "p1 is the first point. Python, JSON and files of proofs number rows from 0: there p1 is row 0.";
+const NUMBERING = "p1 is the first point. Python, JSON and proof files number rows from 0: there p1 is row 0.";
 
 export function build(page) {
   const { state, part, line, host } = page, live = !line.replay;
@@ -77,7 +77,7 @@ export function build(page) {
     const teacher = html("span", { class: "teacher", hidden: true }, html("label", {}, "Margin ", margin), named("marginValue", html("output", {}, "0.15")), again);
     const example = "x1,x2,label\n0.5,1,1\n-1,0.25,-1";
     const data = menu("data", "Data", null,
-      html("label", {}, "Paste points: coordinates, then the label, a line each", control("textarea", "paste", { rows: 6, spellcheck: "false", placeholder: example })),
+      html("label", {}, "Paste points, one per line: coordinates, then the label", control("textarea", "paste", { rows: 6, spellcheck: "false", placeholder: example })),
       button("usePaste", "Use these points", "Use the pasted points", () => page.readText(part.paste.value)),
       html("label", { class: "file" }, "or open a CSV file ", control("input", "file", { type: "file", accept: ".csv,.tsv,.txt,text/csv", onchange: () => page.readFile() })),
       button("clear", "Remove all points", "Remove all points", () => page.clear()));
@@ -146,7 +146,7 @@ export function build(page) {
       return field(key, label, title, html("input", { type: kind === "list" ? "text" : "number", step: "any", placeholder, ...common }));
     });
     const columns = html("select", { "data-set": "columns", "aria-label": "Columns", onchange: () => page.readFields() });
-    return [...inputs, named("columns", field("columns", "Columns", "Which columns are learned from and shown", columns))];
+    return [...inputs, named("columns", field("columns", "Columns", "The columns to learn from and to show", columns))];
   }
 
   // what is known: the verdict, the proof, the charts
@@ -156,10 +156,11 @@ export function build(page) {
       named("kind", html("p", { class: "kind", role: "status", "data-part": "kind" }, "…")),
       named("kindSaid", html("p", { class: "small" }, "\u00a0")),
       named("fewest", html("p", { class: "small", "data-part": "fewest" })),
-      live ? button("remove", "Remove these", "Remove the points that the plane with the fewest errors has wrong", () => page.removeRows()) : null,
+      live ? button("remove", "Remove these", "Remove the points that the plane with the fewest errors gets wrong", () => page.removeRows()) : null,
       live ? button("flip", "Flip these", "Give these points the label of the side that they are on", () => page.flipRows()) : null,
-      live ? button("offset", "Allow an offset", "Let planes leave the origin", () => page.allowOffset()) : null,
+      live ? button("offset", "Allow an offset", "Allow planes that do not go through the origin", () => page.allowOffset()) : null,
       html("dl", {}, ...FACTS.map(fact)));
+    for (const key of ["remove", "flip", "offset"]) if (part[key]) part[key].hidden = true; // until there is a verdict
     const proof = named("proof", html("section", { class: "card proof", "aria-label": "The proof", "data-part": "proof" }));
     const check = named("check", html("section", { class: "card check", "aria-label": "Check of the proof", "data-part": "check", hidden: true }));
     const chart = ([key, title, formula, said]) => html("figure", { class: "card", "data-chart": key },

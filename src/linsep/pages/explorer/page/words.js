@@ -87,8 +87,8 @@ export function words(page) {
     part.fewest.hidden = !fewest;
     if (!fewest) return;
     const { lower, upper, rows } = fewest, points = (n) => `${n} point${n === 1 ? "" : "s"}`;
-    const bracket = lower === upper ? `The best plane has ${points(upper)} wrong, and no plane has fewer: proved.` : `Every plane has at least ${points(lower)} wrong; the best one found has ${upper}.`;
-    put(part.fewest, `${bracket} In its way: ${few ? rows.map(name).join(", ") : `${rows.length} points, marked with a cross`}.`);
+    const bracket = lower === upper ? `The best plane has ${points(upper)} wrong, and no plane has fewer: proved.` : `The best plane found has ${points(upper)} wrong; no plane has fewer than ${lower}.`;
+    put(part.fewest, `${bracket} In the way: ${few ? rows.map(name).join(", ") : `${rows.length} points, marked with a cross`}.`);
   }
   // The proof is checked again in the browser, by code that shares nothing with Python's.
   const columns = () => page.shownColumns() ?? [...(state.rows[0] ?? []).keys()];

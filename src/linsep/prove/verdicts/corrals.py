@@ -314,7 +314,8 @@ def _heights(rows: Any, p: int, search: Any, size: float, b: float, slack: float
 @_inner
 def _lowest(heights: Any, barred: Any) -> int:
     """Return the lowest row below 1 that is not barred, or their number if there is none."""
-    lowest, value = heights.size, 1.0
+    lowest: int = heights.size
+    value = 1.0
     for i in range(heights.size):
         if heights[i] < value and not barred[i]:
             lowest, value = i, heights[i]
