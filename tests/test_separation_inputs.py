@@ -346,7 +346,7 @@ def test_the_command_on_other_families_and_files(tmp_path, capsys):
         (["separation", gaps, "--target", "y", "--event", "x"], "--event is for --family cox"),
         (["separation", gaps, "--target", "y", "--family", "poisson", "--failures", "x"], "--failures is for"),
         (["separation", tmp_path / "inf.csv", "--target", "y"], "row 1, column 'x': the number is not finite"),
-        ([*many, "--proof", tmp_path / "p.json"], "this many absorbed levels cannot write its proof"),
+        ([*many, "--proof", tmp_path / "p.json"], "a model with absorbed factors has no proof file"),
     ):
         code, _, err = run(command, capsys)
         assert (code, text in err, err.count("\n")) == (2, True, 1), err

@@ -77,7 +77,7 @@ class Frame:
 def read_frame(path: str, options: Options, kinds: dict[str, str] | None = None) -> Frame:
     """Read a table of text (CSV, TSV, also compressed; ``-`` is standard input), Parquet or Arrow, from a URL, too.
 
-    If the options name no format, the name of the file decides. ``kinds`` of columns are detected if not given.
+    The format of the options may be empty: then the name tells it. ``kinds`` of columns are detected where not given.
     """
     base, form = path.removesuffix(".gz").removesuffix(".zst").lower(), options.format
     columnar = form in ("parquet", "arrow") or (not form and base.endswith((".parquet", ".arrow", ".feather")))

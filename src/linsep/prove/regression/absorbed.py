@@ -143,7 +143,7 @@ class AbsorbedSeparation(Separation):
 
     def certificate(self) -> dict[str, Any]:
         """Refuse: the levels are too many for a document."""
-        raise DataError("", "a model with this many absorbed levels cannot write its proof: decide it without one")
+        raise DataError("", "a model with absorbed factors has no proof file; list its factors in the formula")
 
     def status(self, c: Any) -> str:
         """Return the status of a listed coefficient."""
