@@ -120,13 +120,13 @@ class TableOptions:
 
     format: Annotated[
         Literal["csv", "parquet", "arrow"] | None,
-        typer.Option(help="By default what the name says.", rich_help_panel=READING),
+        typer.Option(help="File format. [default: by name]", rich_help_panel=READING),
     ] = None
     delimiter: Delimiter = None
     header: Header = None
     missing: Annotated[
         Literal["error", "drop"],
-        typer.Option(help="Empty cells are an error, or drop their rows.", rich_help_panel=READING),
+        typer.Option(help="For empty cells: raise an error, or drop their rows.", rich_help_panel=READING),
     ] = "error"
     gaps: Gaps = None
     encoding: Encoding = None

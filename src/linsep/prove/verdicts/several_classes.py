@@ -1,4 +1,4 @@
-"""Weights of several classes at once, by Newton's method on squared slacks, without writing inequalities out.
+"""Finds weights for several classes at once, by Newton's method on squared slacks, with implicit inequalities.
 
 Problem: minimize ``Σ max(0, 1 - (w_y - w_r)·z)²`` over one weight vector per class, summed over rows ``z`` of class
 ``y`` and their rivals ``r``; if some weights separate the classes, the least value is 0. A step solves Newton's
