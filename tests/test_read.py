@@ -542,7 +542,7 @@ def test_a_table_keeps_its_types(tmp_path: Path) -> None:
 def test_dates_of_a_table_become_days(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     pq.write_table(pa.table({"when": pa.array([3 * 43200], pa.timestamp("s")), "y": [1]}), path)
-    with pytest.warns(DataNote, match=r"t\.parquet: column 'when' holds dates or times, .* \(ignore='when' leaves"):
+    with pytest.warns(DataNote, match=r"t\.parquet: column 'when' holds dates or times: .* \(ignore='when' leaves"):
         assert rows(read(path)) == ([[1.5]], [1])
     assert rows(read(path, target="y", ignore="when"))[1] == [1]
 
