@@ -26,7 +26,7 @@ from linsep.prove.exact.given_numbers import BINARY, DECIMAL, Held, as_rows, hel
 from linsep.prove.fewest.certificates import Proof, Unproved, Writer
 from linsep.prove.fewest.document import fewest_size
 from linsep.prove.fewest.items import make_items
-from linsep.prove.fewest.search import Budget, Search, wrong_rows
+from linsep.prove.fewest.search import CLOSING, Budget, Search, sampled_plane, wrong_rows
 from linsep.prove.notebook_tables import notebook_html
 
 
@@ -278,11 +278,17 @@ def _solve(
 ) -> Fewest:
     """Search, write the proof, check it."""
     each = _weights(weights, len(data.y))
+    clock.reserve = CLOSING * data.rows.data.size
+    first = sampled_plane(data, each, clock)
+    if first is not None:
+        clock.tell(lower=0, upper=int(each[wrong_rows(data, np.arange(len(data.y)), first)].sum()))
     try:
         items = make_items(data, each, clock)
     except (OutOfTime, Cancelled):
-        return _untried(data, classes, each, weights)
+        return _untried(data, classes, weights, first)
     search = Search(items, clock)
+    if first is not None:
+        search.offer(first)
     search.run()
     proof, lower = _proved(search)
     plane, wrong = _beside_contradictions(data, each, search.plane, items.base + search.upper)
@@ -299,8 +305,9 @@ def _solve(
     return found
 
 
-def _untried(data: Data, classes: tuple[Any, ...], each: Array, weights: Array | None) -> Fewest:
-    """Return what is known without a search: a plane that has all rows of the heaviest class right."""
+def _untried(data: Data, classes: tuple[Any, ...], weights: Array | None, first: Separator | None) -> Fewest:
+    """Return what is known without a search: a first plane, else one that has all rows of the heaviest class right."""
+    each = _weights(weights, len(data.y))
     heaviest = int(np.bincount(data.y, weights=each, minlength=data.classes).argmax()) if data.offset else -1
     wrong = np.flatnonzero((each > 0) & (data.y != heaviest))
     b = np.zeros(data.classes)
@@ -308,8 +315,13 @@ def _untried(data: Data, classes: tuple[Any, ...], each: Array, weights: Array |
     plane = Separator(np.zeros((data.classes, data.n_features)), b)
     if data.classes == 2:
         plane = Separator(np.zeros(data.n_features), float(b[1] - b[0]))
+    if first is not None:
+        others = np.flatnonzero((each > 0) & wrong_rows(data, np.arange(len(data.y)), first))
+        plane, wrong = (first, others) if each[others].sum() < each[wrong].sum() else (plane, wrong)
+    depths = _depths(data, wrong, plane)
+    order = np.lexsort((wrong, -depths))
     return Fewest(
-        0, int(each[wrong].sum()), wrong, np.zeros(len(wrong)), plane, Proof((), (), []),
+        0, int(each[wrong].sum()), wrong[order], depths[order], plane, Proof((), (), []),
         classes, data.n_features, data.offset, weights,
     )  # fmt: skip
 
