@@ -35,10 +35,12 @@ def _bars(each: dict[str, Any], path: Path) -> None:
     figure, axes = plt.subplots(figsize=(8.5, 0.8 + 0.34 * len(rows)), layout="constrained")
     for place, row in enumerate(rows):
         axes.barh(place, row["ratio"], color=MET if row["met"] else MISSED, height=0.62)
-        number = float(re.search(r"[\d.]+", row["target"])[0])  # type: ignore[index]
-        target = number if row["target"].startswith("≥") else 1 / number
-        axes.plot([target, target], [place - 0.42, place + 0.42], color=INK, linewidth=2)
-        axes.annotate(f" {times(row['ratio'])}", (max(row["ratio"], target), place), va="center", color=INK)
+        end, found = row["ratio"], re.match(r"([≥≤]) ([\d.]+)×", row["target"])
+        if found:  # other targets, such as "proved in ≤ 2 s", are no ratios
+            target = float(found[2]) if found[1] == "≥" else 1 / float(found[2])
+            axes.plot([target, target], [place - 0.42, place + 0.42], color=INK, linewidth=2)
+            end = max(end, target)
+        axes.annotate(f" {times(row['ratio'])}", (end, place), va="center", color=INK)
     axes.set_yticks(range(len(rows)), [f"{_short(row['job'])} | {_short(row['peer_name'])}" for row in rows])
     axes.set_xscale("log")
     axes.axvline(1, color=LIMIT, linewidth=0.8, linestyle=":")

@@ -25,8 +25,9 @@ from linsep.prove.claims import Data, Separator
 from linsep.prove.exact.given_numbers import BINARY, DECIMAL, Held, as_rows, held, is_exact, unrounded
 from linsep.prove.fewest.certificates import Proof, Unproved, Writer
 from linsep.prove.fewest.document import fewest_size
+from linsep.prove.fewest.first_planes import first_plane
 from linsep.prove.fewest.items import make_items
-from linsep.prove.fewest.search import CLOSING, Budget, Search, sampled_plane, wrong_rows
+from linsep.prove.fewest.search import CLOSING, Budget, Search, wrong_rows
 from linsep.prove.notebook_tables import notebook_html
 
 
@@ -278,8 +279,8 @@ def _solve(
 ) -> Fewest:
     """Search, write the proof, check it."""
     each = _weights(weights, len(data.y))
+    first = first_plane(data, each, clock)
     clock.reserve = CLOSING * data.rows.data.size
-    first = sampled_plane(data, each, clock)
     if first is not None:
         clock.tell(lower=0, upper=int(each[wrong_rows(data, np.arange(len(data.y)), first)].sum()))
     try:

@@ -23,7 +23,7 @@ from linsep.problem import Array, Dense, Floats, take
 from linsep.prove.check.exact_signs import difference, signs
 from linsep.prove.claims import Data, Refutation, Separator, Verdict
 from linsep.prove.fewest import line_search
-from linsep.prove.fewest.items import Items, make_items
+from linsep.prove.fewest.items import Items
 from linsep.prove.fewest.refutations import Pool
 from linsep.prove.verdicts.search import decide
 
@@ -32,7 +32,6 @@ _STEPS = 1500  # line searches to begin with, where they cost little
 _STARTS = 1  # more planes to begin with, there
 _WORK = 3e7  # cells that line searches may look at in one go
 _ROUND_WORK = 3e5  # in each round of the packing program
-_SAMPLE = 1 << 17  # rows that the first plane is sought on, where there are many more
 CLOSING = 2e-8  # seconds for each cell to write and check what is known, about
 _DEPTH = 400  # splits on the way to a node, at most
 
@@ -288,21 +287,6 @@ class Search:
         verdict = of_one_class(part, clock) if alone else decide(part, tuple(range(data.classes)), clock)
         self.clock.check()
         return verdict
-
-
-def sampled_plane(data: Data, weights: Array, clock: Budget) -> Separator | None:
-    """Return a plane that does well on a sample of very many rows of two classes; else, or without time, None."""
-    step = len(data.y) // _SAMPLE
-    some = np.arange(0, len(data.y), max(1, step))
-    if step < 2 or data.classes > 2 or len(np.unique(data.y[some])) < 2:
-        return None
-    part = data._replace(rows=take(data.rows, some), y=data.y[some])
-    try:
-        search = Search(make_items(part, weights[some], clock), clock)
-        search._begin()
-    except (OutOfTime, Cancelled):
-        return None
-    return search.plane if search.w.any() or search.upper == 0 else None
 
 
 def of_one_class(data: Data, clock: Clock) -> Verdict:
