@@ -10,10 +10,22 @@ from linsep import Verdict, teacher
 from linsep.clock import OutOfTime
 from linsep.prove.checking import data_of
 from linsep.prove.claims import Refutation, Separator
-from linsep.prove.verdicts.refuting import Work, pass_work, refute
+from linsep.prove.verdicts.refuting import Asked, Search, Work, made_of, pass_work
+from linsep.prove.verdicts.sweeps import Part
 from oracles import inequalities, kind, proves
 
 PLENTY = 10.0
+
+
+def refute(data, clock, mistakes=None):
+    """Return what a search finds, or None; mistakes, as a run counts them, are (n,), or (n, classes) by rival."""
+    made = made_of(np.empty(0, np.intp), 1)
+    if mistakes is not None:
+        machines = 1 if mistakes.ndim == 1 else mistakes.shape[1]
+        made = made_of(np.repeat(np.arange(mistakes.size), mistakes.ravel()), machines)
+    part = Part(0, data.rows, data.y, data.n_features)
+    found = Search(lambda function, told: [function(part, told)], Asked(data.classes, data.offset), made).run(clock)
+    return None if found is None else found.proof
 
 
 def refutes(found, X, y, classes):

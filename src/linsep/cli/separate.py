@@ -96,7 +96,9 @@ def separate(
         if verdict.refutation is not None:
             console.print(_table(verdict, X, y, source.names))
             console.print(_CANCEL_TWO if len(verdict.classes) == 2 else _CANCEL)
-            console.print(f"How far from separable, and which rows stand in the way: linsep errors {' '.join(data)}")
+            same = "" if reading == Reading() and offset else ", with the same options"
+            command = f"linsep errors {' '.join(data)}{same}"
+            console.print(f"How far from separable, and which rows stand in the way: {command}")
 
     result(facts, screen, show)
     raise typer.Exit(0 if verdict.kind == "separable" else 1)

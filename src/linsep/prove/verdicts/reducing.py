@@ -95,12 +95,6 @@ def _repeats(data: Data) -> tuple[Array, Array]:
     return np.sort(first), pairs[np.lexsort(pairs.T[::-1])]
 
 
-def first_contradiction(data: Data) -> tuple[int, int] | None:
-    """Return two rows of different classes that are equal, by their hashes, if there are such."""
-    pairs = _repeats(data)[1]
-    return None if len(pairs) == 0 else (int(pairs[0, 0]), int(pairs[0, 1]))
-
-
 # ---------------------------------------------------------------------------------------------------------------
 # Columns
 

@@ -41,7 +41,6 @@ from linsep.prove.verdicts.sweeps import (
     lowest,
     measure,
     right,
-    whole,
 )
 
 CELL = 1e-9  # seconds that stand for a visit to one cell of a dense row
@@ -126,21 +125,6 @@ class Question(NamedTuple):
 
 HELD_BYTES = 1 << 28  # values of the rows that are searched at a time, in bytes
 HELD_HASHES = 1 << 24
-
-
-def refute(data: Data, clock: Clock, mistakes: Array | None = None) -> Refutation | Separator | None:
-    """Look for a proof that no plane separates some rows, or that one does; ``mistakes`` as a run counts them.
-
-    These are of shape (n,) for two classes and (n, classes) for more, by rival. None if the clock ends the search
-    first, or floats do not suffice.
-    """
-    made = made_of(np.empty(0, np.intp), 1)
-    if mistakes is not None:
-        machines = 1 if mistakes.ndim == 1 else mistakes.shape[1]
-        made = made_of(np.repeat(np.arange(mistakes.size), mistakes.ravel()), machines)
-    ask = whole(data.rows, data.y, data.n_features)
-    found = Search(ask, Asked(data.classes, data.offset), made).run(clock)
-    return None if found is None else found.proof
 
 
 def made_of(trace: Array, machines: int) -> Made:

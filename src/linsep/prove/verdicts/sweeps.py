@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linsep.learn.surveys import scores, squared_norms
-from linsep.problem import Array, Dense, Floats, Rows, Sparse, count, take
+from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
 from linsep.prove.check.fast_check import separates
 from linsep.prove.claims import Data, Separator
 from linsep.prove.verdicts.reducing import fingerprints
@@ -207,10 +207,3 @@ def lowest(ask: Ask, doubt: Doubt) -> tuple[int, Array]:
     numbers = np.concatenate([answer[1] for answer in answers])
     leads = np.concatenate([answer[2] for answer in answers])
     return sum(answer[0] for answer in answers), numbers[np.argsort(leads, kind="stable")[: doubt.most]]
-
-
-def whole(rows: Rows, y: Array, n_features: int) -> Ask:
-    """Return who answers for rows that are one part."""
-    assert count(rows) == len(y)
-    part = Part(0, rows, y, n_features)
-    return lambda function, told: [function(part, told)]
