@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from contextlib import contextmanager
 from fractions import Fraction
 
@@ -19,6 +20,7 @@ import pytest
 import scipy.sparse as sp
 from benchmarks import mixing
 from distributed import Client, LocalCluster
+from distributed.core import Status
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file
@@ -400,10 +402,11 @@ class Killer:
     def __call__(self, *_):
         if self.calls in self.moments:
             name = 0 if self.repeatedly else self.kills % 2
-            process = self.local.workers[name].pid
-            if process is not None:  # it may be dead still
-                os.kill(process, signal.SIGKILL)
-                self.kills += 1
+            nanny = self.local.workers[name]
+            while nanny.process is None or nanny.process.status is not Status.running:
+                time.sleep(0.05)  # a worker that dies before it has started is not started again
+            os.kill(nanny.process.pid, signal.SIGKILL)
+            self.kills += 1
         self.calls += 1
 
 
@@ -450,6 +453,7 @@ def die_at_first(_, told):
         if len(file.read()) >= times:
             return "alive"
         file.write("x")
+    time.sleep(1)  # a worker that dies before its nanny knows that it has started is not started again
     return os.kill(os.getpid(), signal.SIGKILL)
 
 
