@@ -11,16 +11,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from linsep.prove.check.plain import Exact, cancels, dot, exact_rows, normals_of, weights
+from linsep.prove.check.plain import Exact, cancels, dot, exact_rows, form_of_plane, normals_of
 from linsep.prove.check.plain_document import (
     PLANE,
     Fails,
     Row,
     form,
     natural,
-    number,
     numbers,
     require,
+    spelled,
     well,
     whole_number,
 )
@@ -35,7 +35,7 @@ BUSIEST = 10**8  # cases times refutations common to all of them
 PAIRS = [[whole_number, whole_number]]  # numbers of refutations with their weights
 ERRORS = {
     "lower": natural, "upper": natural, "sample_weight": (None, [natural]), "separator": PLANE, "wrong": [natural],
-    "refutations": [{"rows": [natural], "multipliers": [number], "rivals?": [natural]}], "bits": natural,
+    "refutations": [{"rows": [natural], "multipliers": [spelled], "rivals?": [natural]}], "bits": natural,
     "common": PAIRS, "tree": [({"row": natural}, {"dead": natural}, {"packing": PAIRS})],
 }  # fmt: skip
 
@@ -48,7 +48,7 @@ def form_of_errors(content: dict[str, Any]) -> None:
         content["lower"] <= content["upper"] and content["bits"] < 4096,
         "its lower bound is above the upper, or its bits are too many",
     )
-    weights(content["separator"], classes, content["n_features"])
+    form_of_plane(content["separator"], classes, content["n_features"])
     for each in content["refutations"]:
         rivals = each.get("rivals", each["rows"])
         fits = 0 < len(each["rows"]) == len(each["multipliers"]) == len(rivals) and ("rivals" in each) == (classes > 2)

@@ -34,9 +34,9 @@ from linsep.prove.check.plain_document import (
     class_numbers,
     label_text,
     natural,
-    number,
     numbers,
     require,
+    spelled,
     well,
     whole,
 )
@@ -51,21 +51,21 @@ FAMILIES = {  # what the response of each may be
     "conditional": (["number", "stratum"],), "cox": (["number", "event"], ["number", "event", "stratum"]),
 }  # fmt: skip
 STATUSES = ("finite", "+inf", "-inf", "undetermined", "aliased")
-SUM = {"rows": [natural], "multipliers": [number]}  # of constraints
+SUM = {"rows": [natural], "multipliers": [spelled]}  # of constraints
 COEFFICIENT = (
     {"name": str, "status": {"finite", "+inf", "-inf"}, **SUM},
-    {"name": str, "status": {"undetermined"}, "up": [number], "down": [number]},
+    {"name": str, "status": {"undetermined"}, "up": [spelled], "down": [spelled]},
     {"name": str, "status": {"aliased"}},
 )
 SEPARATION = {
     "family": set(FAMILIES), "response": [str], "alias": {"drop", "keep"}, "names": [str],
-    "claim": {"complete", "quasi", "overlap"}, "columns": [natural], "independent": [natural], "direction": [number],
+    "claim": {"complete", "quasi", "overlap"}, "columns": [natural], "independent": [natural], "direction": [spelled],
     "separated": [[natural, natural]], "rest": SUM,
-    "aliased": [{"column": natural, "columns": [natural], "multipliers": [number]}],
+    "aliased": [{"column": natural, "columns": [natural], "multipliers": [spelled]}],
     "coefficients": [COEFFICIENT], "data": {**DATA, "reading": (None, READING_OF_MODEL)},
 }  # fmt: skip
 
-Answer = dict[str, Any]  # by role: "label" a class number, "stratum" a text, all others numbers
+Answer = dict[str, Any]  # by role: "label" a class spelled, "stratum" a text, all others numbers
 
 
 def form_of_separation(content: dict[str, Any]) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from flint import fmpz_mat, nmod_mat
 
 from linsep.problem import Array
-from linsep.prove.check.plain_document import number
+from linsep.prove.check.plain_document import number, numbers
 from linsep.prove.regression.families import Model
 
 _PRIME = 2**63 - 25
@@ -35,7 +35,7 @@ class _Check:
         self.width, self.ids = len(model.names), model.system.ids
         self.equal = model.system.is_equation(self.ids)
         self.columns: list[int] = certificate["columns"]
-        self.direction = [number(value) for value in certificate["direction"]]
+        self.direction = numbers(certificate["direction"])
 
     def run(self) -> bool:
         """Check every claim."""
@@ -121,7 +121,7 @@ class _Check:
 
     def _combined(self, part: dict[str, Any], *, strictly: bool) -> tuple[list[int], list[Fraction], bool]:
         """Return rows, their sum in the columns that are kept, and whether the signs of the multipliers are right."""
-        which, multipliers = list(part["rows"]), [number(value) for value in part["multipliers"]]
+        which, multipliers = list(part["rows"]), numbers(part["multipliers"])
         if len(which) != len(multipliers) or len(set(which)) != len(which):
             raise ValueError("as many multipliers as rows")
         A, factors = self._inner(which)
@@ -150,7 +150,7 @@ class _Check:
     def _evidence(self, each: dict[str, Any], j: int, c: list[Fraction]) -> bool:
         status = each["status"]
         if status == "undetermined":
-            up, down = ([number(value) for value in each[name]] for name in ("up", "down"))
+            up, down = (numbers(each[name]) for name in ("up", "down"))
             return self._in_cone(up) is not None and self._in_cone(down) is not None and up[j] > 0 > down[j]
         which, total, fair = self._combined(each, strictly=False)
         if status == "finite":
