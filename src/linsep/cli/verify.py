@@ -33,7 +33,9 @@ class Check:
     checker: Annotated[
         str | None,
         typer.Option(
-            metavar="OUT", help="Write a Python program that checks proofs without linsep.", rich_help_panel=OUTPUT
+            metavar="OUT",
+            help="Write a Python program that checks proofs of this kind without linsep.",
+            rich_help_panel=OUTPUT,
         ),
     ] = None
 
@@ -64,7 +66,7 @@ def verify(
     try:
         text = text_of(proof)
         if (other := separation_opened(text)) is not None:
-            _write_checker(check.checker)
+            _write_checker(check.checker, "separation")
             from linsep.cli.separation import verify_separation
 
             verify_separation(proof, other, data, check.plain, screen)
@@ -73,7 +75,7 @@ def verify(
         raise ValueError(f"{proof}: {error}") from None
     source = open_data(data, reading, screen, **_as_written(content["data"].get("reading"), reading))
     outcome, shape = _outcome(text, content, source, check.plain)
-    _write_checker(check.checker)
+    _write_checker(check.checker, verdict.kind)
     facts = {
         "command": "verify",
         "proof": proof,
@@ -109,13 +111,13 @@ def _why_not(about: dict[str, Any], outcome: Outcome, shape: tuple[int, int]) ->
     )
 
 
-def _write_checker(path: str | None) -> None:
-    """Write the plain check as one program."""
+def _write_checker(path: str | None, kind: str) -> None:
+    """Write the plain check of proofs of a kind as one program."""
     from linsep.prove.check.standalone import program
 
     if path is not None:
         with replacing(path) as file:
-            file.write(program().encode())
+            file.write(program(kind).encode())
 
 
 def _as_written(how: dict[str, Any] | None, reading: Reading) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from linsep.prove.check import linsep_check, schema
-from linsep.prove.check.plain_document import label_text, meaning_of, numbers
+from linsep.prove.check.plain_document import KINDS, label_text, meaning_of, numbers
 from linsep.prove.claims import Refutation, Separator, Verdict
 from linsep.prove.exact.given_numbers import exact_array, is_float
 from linsep.prove.fewest.document import fewest_from_json, fewest_to_json
@@ -77,7 +77,7 @@ def written(
     """Return a verdict with its proof as a JSON document about data with this fingerprint."""
     from linsep import __version__
 
-    if verdict.kind not in linsep_check.KINDS:
+    if verdict.kind not in KINDS:
         raise ValueError(f"the verdict {verdict.kind!r} has no proof to write")
     made = {
         "by": f"linsep {__version__}",

@@ -23,7 +23,20 @@ from fractions import Fraction
 from operator import mul, sub
 from typing import Any, TypeAlias
 
-from linsep.prove.check.plain_document import PLANE, Fails, Row, form, natural, numbers, require, spelled, well, whole
+from linsep.prove.check.plain_document import (
+    KINDS,
+    PLANE,
+    Fails,
+    Row,
+    codes_of,
+    form,
+    natural,
+    numbers,
+    require,
+    spelled,
+    well,
+    whole,
+)
 
 # ---------------------------------------------------------------------------------------------------------------
 # What has to be checked, and why that suffices
@@ -32,7 +45,6 @@ Exact: TypeAlias = tuple[list[int], int]  # a row times its common denominator, 
 
 PRIME = 2**61 - 1
 REFUTATION = {"rows": [natural], "rivals": [natural], "multipliers": [spelled]}
-VERDICTS = ["separable", "quasi", "overlap", "not-separable"]
 VERDICT = {"separator": (None, PLANE), "refutation": (None, REFUTATION)}  # the fields of its own
 
 
@@ -210,3 +222,7 @@ def orthogonal(vectors: list[list[int]]) -> list[list[int]]:
     reduced = eliminate(vectors)
     free = [k for k in range(d) if k not in reduced]
     return [whole([-reduced[j][k] if j in reduced else Fraction(j == k) for j in range(d)])[0] for k in free]
+
+
+VERDICTS = ["separable", "quasi", "overlap", "not-separable"]
+KINDS.update(dict.fromkeys(VERDICTS, (VERDICT, form_of_verdict, codes_of, check_verdict)))

@@ -124,12 +124,6 @@ NUMBER = re.compile(
 )
 
 
-def factors(value: Any) -> None:
-    """Refuse what is not a list of features to be multiplied."""
-    form(value, [FACTOR], "a product")
-    well(len(value) <= 100, "a product has too many factors")
-
-
 PLANE = {"w": [[spelled]], "b": [spelled]}
 COLUMN = {
     "column": str, "level?": (None, str), "hashed?": natural,
@@ -139,8 +133,6 @@ READING = {
     "columns": [COLUMN], "target": str, "delimiter": re.compile("[\t -!#-~]"), "encoding": re.compile(".{0,40}", re.S),
     "header": bool, "point": {".", ","}, "gaps": [str], "missing": {"error", "zero", "drop", "indicator"},
 }  # fmt: skip
-FACTOR = {**COLUMN, "equals?": re.compile(".{0,4000}", re.S)}
-READING_OF_MODEL = {**READING, "columns": [({"product": factors}, FACTOR)], "others": [str]}
 DATA = {
     "n_rows": natural, "n_features": natural, "sha256": re.compile("[0-9a-f]{64}"), "reading": (None, READING),
     "files?": [str],
@@ -150,6 +142,9 @@ COMMON: dict[str, Any] = {  # fields of every document; each kind has others bes
     "classes": [(str, bool, int, float)], "n_features": natural, "values": {"binary", "decimal"}, "data": DATA,
     "made": {"by": str, "time": str, "options": {str: str}, "note": (None, str)}, "digest": str,
 }  # fmt: skip
+
+
+KINDS: dict[str, tuple[Any, ...]] = {}  # its own fields, whether all go together, what labels mean, the check
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -208,3 +203,8 @@ def class_numbers(labels: Sequence[Any], classes: Sequence[Any]) -> list[int]:
     known = {label: index.get(label_text(label), -1) for label in set(labels)}
     require(set(known.values()) == set(index.values()), "the labels of the data are not exactly the classes")
     return [known[label] for label in labels]
+
+
+def codes_of(content: dict[str, Any], labels: Sequence[Any]) -> list[int]:
+    """Return the class number of every row of the data of a document."""
+    return class_numbers(labels, content["classes"])

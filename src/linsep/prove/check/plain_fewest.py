@@ -13,9 +13,11 @@ from typing import Any, TypeAlias
 
 from linsep.prove.check.plain import Exact, cancels, dot, exact_rows, form_of_plane, normals_of
 from linsep.prove.check.plain_document import (
+    KINDS,
     PLANE,
     Fails,
     Row,
+    codes_of,
     form,
     natural,
     numbers,
@@ -154,3 +156,6 @@ def check_packing(used: list[Any], content: dict[str, Any], capacity: dict[int, 
         require(units <= capacity[g] << bits, f"row {g} carries more than its copies")
     reached = (sum(capacity[g] for g in R) << bits) + sum(units for _, units in used)
     require(reached > (content["lower"] - 1) << bits, "a case is not shown to reach the lower bound")
+
+
+KINDS["fewest-errors"] = (ERRORS, form_of_errors, codes_of, check_errors)

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
@@ -28,10 +29,13 @@ from typing import Any
 from linsep.prove.check.plain import dot, inequality, orthogonal, rank
 from linsep.prove.check.plain_document import (
     CELL,
+    COLUMN,
     DATA,
-    READING_OF_MODEL,
+    KINDS,
+    READING,
     Row,
     class_numbers,
+    form,
     label_text,
     natural,
     numbers,
@@ -50,6 +54,16 @@ FAMILIES = {  # what the response of each may be
     "poisson": (["number"],), "negative-binomial": (["number"],), "multinomial": (["label"],), "ordinal": (["label"],),
     "conditional": (["number", "stratum"],), "cox": (["number", "event"], ["number", "event", "stratum"]),
 }  # fmt: skip
+
+
+def factors(value: Any) -> None:
+    """Refuse what is not a list of features to be multiplied."""
+    form(value, [FACTOR], "a product")
+    well(len(value) <= 100, "a product has too many factors")
+
+
+FACTOR = {**COLUMN, "equals?": re.compile(".{0,4000}", re.S)}
+READING_OF_MODEL = {**READING, "columns": [({"product": factors}, FACTOR)], "others": [str]}
 STATUSES = ("finite", "+inf", "-inf", "undetermined", "aliased")
 SUM = {"rows": [natural], "multipliers": [spelled]}  # of constraints
 COEFFICIENT = (
@@ -327,3 +341,6 @@ class Claims:
                 require(total == unit, f"the constraints do not add up to coefficient {j}")
                 require(sign == 0 or sign * self.direction[j] > 0, f"the direction leaves coefficient {j} at 0")
                 require(sign or not self.separated & set(which), f"coefficient {j} is told by separated constraints")
+
+
+KINDS["separation"] = (SEPARATION, form_of_separation, answers, check_separation)
