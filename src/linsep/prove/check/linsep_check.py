@@ -26,7 +26,7 @@ from typing import Any
 
 from linsep.prove.check.plain import MEANING, NOTHING, VERDICT, Fails, Malformed, Row, check_verdict, form, natural
 from linsep.prove.check.plain_fewest import ERRORS, check_errors, form_of_errors, meaning_of_errors
-from linsep.prove.check.plain_regression import CLAIMS, SEPARATION, check_separation, form_of_separation
+from linsep.prove.check.plain_regression import CLAIMS, MODELS, check_separation, form_of_separation
 
 LARGEST = 1 << 26  # bytes of a document
 GAPS = ("", "?", "NA", "N/A", "n/a", "na", "#N/A", "NaN", "nan", "-nan", "-NaN", "NULL", "null", "None")
@@ -58,7 +58,7 @@ COMMON = {
     "made": {"by": str, "time": str, "options": texts_by_name, "note": (NOTHING, str)},
 }  # fmt: skip
 KINDS: dict[str, dict[str, Any]] = dict.fromkeys(MEANING, VERDICT)  # their own fields
-KINDS |= {"fewest-errors": ERRORS, "separation": SEPARATION}
+KINDS |= {"fewest-errors": ERRORS, **MODELS}
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -91,7 +91,7 @@ def load(text: str) -> dict[str, Any]:
         raise Malformed("two numbers of features")
     if content["meaning"] != meaning_of(content):
         raise Malformed("its sentence is not what it proves")
-    if kind == "separation":
+    if kind in MODELS:
         form_of_separation(content, spelled)
     elif kind == "fewest-errors":
         form_of_errors(content)
@@ -100,7 +100,7 @@ def load(text: str) -> dict[str, Any]:
 
 def meaning_of(content: dict[str, Any]) -> str:
     """Return the sentence of a document."""
-    if content["kind"] == "separation":
+    if content["kind"] in MODELS:
         return CLAIMS[content["claim"]]
     if content["kind"] == "fewest-errors":
         return meaning_of_errors(content)
@@ -188,7 +188,8 @@ def answers(content: dict[str, Any], labels: Sequence[Any]) -> list[dict[str, An
             if set(found[-1]) != set(range(len(content["classes"]))):
                 raise Fails("some class has no row")
         else:
-            found.append([label_text(value) if role == "stratum" else response_number(value) for value in column])
+            words = role == "stratum" or role.startswith("factor")
+            found.append([label_text(value) if words else response_number(value) for value in column])
     return [dict(zip(roles, values, strict=True)) for values in zip(*found, strict=True)]
 
 
@@ -246,7 +247,7 @@ def reading_of(content: dict[str, Any], first: list[str]) -> dict[str, Any]:
 
     ``first`` is the first line of the table. In a model, products of columns are columns, too.
     """
-    how, model = content["data"]["reading"], content.get("kind") == "separation"
+    how, model = content["data"]["reading"], content.get("kind") in MODELS
     parts = len(content["response"]) if model else 1
     if how is None:
         header = not any(CELL.fullmatch(cell.strip()) for cell in first)
@@ -418,7 +419,7 @@ def check(content: dict[str, Any], rows: Sequence[Row], labels: Sequence[Any]) -
     if about["n_rows"] != len(rows) or any(len(row) != d for row in rows):
         raise Fails(f"it was written for {about['n_rows']} rows of {d} features, these are {len(rows)}")
     codes: Sequence[Any] = (
-        answers(content, labels) if content["kind"] == "separation" else class_numbers(labels, content["classes"])
+        answers(content, labels) if content["kind"] in MODELS else class_numbers(labels, content["classes"])
     )
     if content["format"] == "linsep proof 1":
         steps = (max(1, (1 << 20) // max(1, d)), 4096)
@@ -427,7 +428,7 @@ def check(content: dict[str, Any], rows: Sequence[Row], labels: Sequence[Any]) -
         names = [fingerprint(rows, labels)]
     if about["sha256"] not in names:
         raise Fails("these are not the data it was written for: a value or label differs, or the order of the rows")
-    checks: dict[str, Any] = {"separation": check_separation, "fewest-errors": check_errors}
+    checks: dict[str, Any] = {"fewest-errors": check_errors, **dict.fromkeys(MODELS, check_separation)}
     lines = checks.get(content["kind"], check_verdict)(content, rows, codes)
     return ["the fingerprint is that of these data", *lines]
 

@@ -15,6 +15,10 @@ A family of models turns observations into *constraints* on a direction ``g`` of
   ``alias`` is "keep", some v of ``aliased`` has v·c ≠ 0.
 
 Vectors have an entry for every coefficient; those outside ``columns`` are 0 in directions, and not summed up.
+
+A model with *absorbed* factors has also a coefficient for every level of them, which gets no status. Its document needs
+no rank: all constraints that are not separated cancel with positive multipliers, which are 1 where ``rest`` names no
+other, and an undetermined coefficient, too, is shown to be a sum of constraints.
 """
 
 from __future__ import annotations
@@ -61,7 +65,8 @@ def coefficient(value: Any) -> None:
     """Refuse what is not a coefficient with its status and the evidence for it."""
     status = value.get("status") if type(value) is dict else None
     own = STATUSES[status] if type(status) is str and status in STATUSES else {}
-    form(value, {"name": str, "status": set(STATUSES), **own}, "a coefficient")
+    more = SUM if status == "undetermined" and "rows" in value else {}  # needed if factors are absorbed
+    form(value, {"name": str, "status": set(STATUSES), **own, **more}, "a coefficient")
 
 
 SEPARATION = {
@@ -69,11 +74,21 @@ SEPARATION = {
     "columns": [natural], "independent": [natural], "direction": [number], "separated": [stretch], "rest": SUM,
     "aliased": [{"column": natural, "columns": [natural], "multipliers": [number]}], "coefficients": [coefficient],
 }  # fmt: skip
+LEVELS = ("binomial", "log-binomial", "poisson", "negative-binomial")  # families with absorbed factors
+ABSORBED = {name: own for name, own in SEPARATION.items() if name not in ("columns", "independent")}
+MODELS: dict[str, dict[str, Any]] = {"separation": SEPARATION, "separation-absorbed": ABSORBED}
 
 
 def form_of_separation(content: dict[str, Any], classes: Sequence[str]) -> None:
     """Refuse a document whose fields do not go together; ``classes`` are spelled."""
-    family, roles = content["family"], content["response"]
+    family, factors = content["family"], factors_of(content)
+    absorbed = content["kind"] == "separation-absorbed"
+    roles = content["response"][: len(content["response"]) - len(factors)]
+    if bool(factors) != absorbed or (absorbed and (content["fit_intercept"] or family not in LEVELS)):
+        raise Malformed("absorbed factors do not go with the kind, the family or an intercept")
+    for each in content["coefficients"]:
+        if each["status"] == "undetermined" and ("rows" in each) != absorbed:
+            raise Malformed("an undetermined coefficient is not told in full")
     if roles not in [[*own, *more] for own in FAMILIES[family] for more in ([], ["weight"])]:
         raise Malformed(f"this is no response of the family {family}")
     if (len(classes) < 2 or (len(classes) > 2 and "binomial" in family)) if roles[0] == "label" else classes:
@@ -85,6 +100,15 @@ def form_of_separation(content: dict[str, Any], classes: Sequence[str]) -> None:
     own = coefficient_names(family, content["names"], classes, content["fit_intercept"])
     if [each["name"] for each in content["coefficients"]] != own:
         raise Malformed("the coefficients are not named as those of the model")
+
+
+def factors_of(content: dict[str, Any]) -> list[str]:
+    """Return the last roles of a response, "factor 1", "factor 2" and so on."""
+    roles, count = content["response"], sum(role.startswith("factor") for role in content["response"])
+    factors = [f"factor {k + 1}" for k in range(count)]
+    if roles[len(roles) - count :] != factors:
+        raise Malformed("the factors are not the last columns of the response")
+    return factors
 
 
 def numbers(texts: list[str]) -> list[Fraction]:
@@ -204,8 +228,10 @@ def at_risk(members: list[int], answers: Sequence[Answer]) -> list[tuple[int, in
 
 def check_separation(content: dict[str, Any], rows: Sequence[Row], answers: Sequence[Answer]) -> list[str]:
     """Return what has been checked, line by line; raise Fails if a claim is not proved."""
-    model = (content["family"], rows, answers, len(content["classes"]), content["fit_intercept"])
-    return Claims(content, constraints(*model)).check()
+    model = (content["family"], answers, len(content["classes"]), content["fit_intercept"])
+    if content["kind"] == "separation":
+        return Claims(content, constraints(model[0], rows, *model[1:])).check()
+    return Absorbed(content, constraints(model[0], [[*row, 1] for row in rows], *model[1:]), answers).check()
 
 
 class Claims:
@@ -215,22 +241,26 @@ class Claims:
         exact = [whole(row) for row, _ in found]
         self.content, self.equal, self.width = content, [is_equal for _, is_equal in found], len(found[0][0])
         self.rows, self.scales = [row for row, _ in exact], [scale for _, scale in exact]
-        self.columns, self.direction = content["columns"], numbers(content["direction"])
+        self.direction = numbers(content["direction"])
 
     def check(self) -> list[str]:
         """Check every claim; return what was checked."""
         self.check_columns()
         self.check_split()
-        self.check_rest()
+        rest = self.check_rest()
         self.check_coefficients()
         statuses = [each["status"] for each in self.content["coefficients"]]
         told = ", ".join(f"{statuses.count(status)} {status}" for status in STATUSES if status in statuses)
         return [
-            f"{len(self.rows)} constraints on {self.width} coefficients of rank {len(self.columns)}",
+            self.told(),
             f"a direction separates {len(self.separated)} of them and leaves the others at 0",
-            f"{len(self.content['rest']['rows'])} of the others cancel with positive multipliers and span them",
+            rest,
             f"every coefficient has the status that the proof states: {told}",
         ]
+
+    def told(self) -> str:
+        """Return what the model is."""
+        return f"{len(self.rows)} constraints on {self.width} coefficients of rank {len(self.columns)}"
 
     def inner(self, which: Sequence[int]) -> list[list[int]]:
         """Return some constraints in the columns that are kept, as whole numbers."""
@@ -241,13 +271,26 @@ class Claims:
         require(i < len(self.rows), f"there is no constraint {i}")
         return self.rows[i]
 
+    def heights(self, g: list[int]) -> list[int]:
+        """Return the constraints on a vector, each times its denominator."""
+        return [dot(row, g) for row in self.rows]
+
+    def entries(self, i: int) -> Iterator[tuple[int, int]]:
+        """Yield the coefficients in a constraint that a document names, and the entry of each."""
+        return enumerate(self.row(i))
+
     def check_columns(self) -> None:
-        """Check that all constraints are 0 on aliased vectors, and some independent in the columns that are left."""
-        kept, chosen_ = set(self.columns), self.content["independent"]
+        """Check that some constraints are independent in the columns that are kept, and the other columns aliased."""
+        self.columns, chosen_ = self.content["columns"], self.content["independent"]
+        kept = self.kept = set(self.columns)
         require(len(kept) == len(self.columns) and max(kept, default=-1) < self.width, "a column stands twice")
-        require(len(self.direction) == self.width, "a direction has a number for every coefficient")
         require(len(chosen_) == len(kept), "there are not as many independent constraints as columns")
         require(not kept or rank(self.inner(chosen_), len(kept)) == len(kept), "some constraints are not independent")
+        self.check_aliased()
+
+    def check_aliased(self) -> None:
+        """Check that all constraints are 0 on the vectors of the columns that are not kept."""
+        require(len(self.direction) == self.width, "a direction has a number for every coefficient")
         self.aliased: dict[int, list[Fraction]] = {}
         for each in self.content["aliased"]:
             own, places, values = each["column"], each["columns"], numbers(each["multipliers"])
@@ -255,20 +298,18 @@ class Claims:
             require(fair, "an aliased column is not told in full")
             v = [Fraction(0)] * self.width
             for j, value in zip(places, values, strict=True):
-                require(j == own or j in kept, "an aliased column is told by another one")
+                require(j == own or j in self.kept, "an aliased column is told by another one")
                 v[j] = value
             require(v[own] != 0 and own not in self.aliased, "an aliased column is not told")
-            exact = whole(v)[0]
-            require(not any(dot(row, exact) for row in self.rows), f"column {own} does not depend on the others")
+            require(not any(self.heights(whole(v)[0])), f"column {own} does not depend on the others")
             self.aliased[own] = v
-        require(set(self.aliased) == set(range(self.width)) - kept, "some column is neither kept nor aliased")
+        require(set(self.aliased) == set(range(self.width)) - self.kept, "some column is neither kept nor aliased")
 
     def in_cone(self, g: list[Fraction]) -> list[int]:
         """Return the height of every constraint on a vector that must be in the cone, times positive numbers."""
-        fair = len(g) == self.width and not any(g[j] for j in range(self.width) if j not in self.columns)
+        fair = len(g) == self.width and not any(value for j, value in enumerate(g) if j not in self.kept)
         require(fair, "a direction has numbers in columns that are not kept")
-        exact = whole(g)[0]
-        heights = [dot(row, exact) for row in self.rows]
+        heights = self.heights(whole(g)[0])
         for i, (height, is_equal) in enumerate(zip(heights, self.equal, strict=True)):
             require(height == 0 or (height > 0 and not is_equal), f"constraint {i} does not hold on a direction")
         return heights
@@ -285,39 +326,39 @@ class Claims:
         kind = "overlap" if not said else "complete" if len(said) == len(self.rows) else "quasi"
         require(self.content["claim"] == kind, f"the claim is not {kind}")
 
-    def check_rest(self) -> None:
+    def check_rest(self) -> str:
         """Check that constraints that are not separated cancel with positive multipliers, and span all such."""
-        which, total = self.combined(self.content["rest"], 1)
-        require(not any(total), "the constraints of the rest do not cancel")
+        which = self.content["rest"]["rows"]
+        total = self.combined(which, numbers(self.content["rest"]["multipliers"]), 1)
+        require(not total, "the constraints of the rest do not cancel")
         require(not self.separated & set(which), "a constraint of the rest is separated")
         others = self.inner([i for i in range(len(self.rows)) if i not in self.separated])
-        if not self.columns:
-            return
-        normals = orthogonal(self.inner(which)) if which else None
+        normals = orthogonal(self.inner(which)) if which and self.columns else None
         for row in others:
             off = any(row) if normals is None else any(dot(row, normal) for normal in normals)
             require(not off, "the constraints of the rest do not span all that are not separated")
+        return f"{len(which)} of the others cancel with positive multipliers and span them"
 
-    def combined(self, evidence: dict[str, Any], least: int | None) -> tuple[list[int], list[Fraction]]:
-        """Return constraints and their sum in the columns that are kept; inequalities with multipliers of a sign.
+    def combined(self, which: list[int], multipliers: list[Fraction], least: int | None) -> dict[int, Fraction]:
+        """Return the sum of constraints, where it is not 0, in the columns that are kept.
 
-        ``least`` is 1 for positive multipliers, 0 for those not negative, None for any.
+        ``least`` is 1 for positive multipliers of inequalities, 0 for those not negative, None for any.
         """
-        which, multipliers = evidence["rows"], numbers(evidence["multipliers"])
         require(len(which) == len(multipliers) == len(set(which)), "there are not as many multipliers as constraints")
-        table = self.inner(which)
+        require(max(which, default=-1) < len(self.rows), "there is no such constraint")
         factors, common = whole([m / self.scales[i] for i, m in zip(which, multipliers, strict=True)])
-        for i, m in zip(which, multipliers, strict=True):
+        sums: dict[int, int] = {}
+        for i, m, factor in zip(which, multipliers, factors, strict=True):
             fair = least is None or self.equal[i] or m > 0 or (m == 0 and least == 0)
             require(fair, f"the multiplier of constraint {i} has the wrong sign")
-        sums = [sum(f * row[k] for f, row in zip(factors, table, strict=True)) for k in range(len(self.columns))]
-        return which, [Fraction(value, common) for value in sums]
+            for j, value in self.entries(i):
+                sums[j] = sums.get(j, 0) + factor * value
+        return {j: Fraction(value, common) for j, value in sums.items() if value and j in self.kept}
 
     def check_coefficients(self) -> None:
         """Check the evidence of every coefficient."""
-        listed, keep = self.content["coefficients"], self.content["alias"] == "keep"
-        require(len(listed) == self.width, "not every coefficient has a status")
-        for j, each in enumerate(listed):
+        keep = self.content["alias"] == "keep"
+        for j, each in enumerate(self.content["coefficients"]):
             shared = j in self.aliased or (keep and any(v[j] for v in self.aliased.values()))
             require((each["status"] == "aliased") == shared, f"coefficient {j} is {'' if shared else 'not '}aliased")
             if not shared:
@@ -325,16 +366,67 @@ class Claims:
 
     def check_status(self, each: dict[str, Any], j: int) -> None:
         """Check what the table above asks of a status."""
+        sign = {"finite": 0, "+inf": 1, "-inf": -1, "undetermined": 0}[each["status"]]
+        if "rows" in each:
+            total = self.combined(each["rows"], numbers(each["multipliers"]), 0 if sign else None)
+            require(total == {j: sign or 1}, f"the constraints do not add up to coefficient {j}")
         if each["status"] == "undetermined":
             up, down = numbers(each["up"]), numbers(each["down"])
             self.in_cone(up), self.in_cone(down)
             require(up[j] > 0 > down[j], f"coefficient {j} does not go both ways")
-            return
-        sign = {"finite": 0, "+inf": 1, "-inf": -1}[each["status"]]
-        which, total = self.combined(each, 0 if sign else None)
-        unit = [Fraction((sign or 1) * (column == j)) for column in self.columns]
-        require(total == unit, f"the constraints do not add up to coefficient {j}")
-        if sign:
+        elif sign:
             require(sign * self.direction[j] > 0, f"the direction leaves coefficient {j} at 0")
         else:
-            require(not self.separated & set(which), f"coefficient {j} is told by separated constraints")
+            require(not self.separated & set(each["rows"]), f"coefficient {j} is told by separated constraints")
+
+
+class Absorbed(Claims):
+    """The same with levels: the last entry of a constraint, which is that of its levels, and the number of each.
+
+    Levels are numbered after the columns as they first occur, by rows and in these by factors.
+    """
+
+    def __init__(
+        self, content: dict[str, Any], found: list[tuple[list[Any], bool]], answers: Sequence[Answer]
+    ) -> None:
+        super().__init__(content, found)
+        self.listed, places = content["n_features"], dict[Any, int]()
+        counted = [a for a in answers if a.get("weight", 1) > 0 and not a.get("failures") == a.get("number") == 0]
+        self.levels = [
+            [places.setdefault((role, answer[role]), self.listed + len(places)) for role in factors_of(content)]
+            for answer in counted
+        ]
+        self.width = self.listed + len(places)
+
+    def told(self) -> str:
+        """Return what the model is."""
+        return f"{len(self.rows)} constraints on {self.listed} coefficients and {self.width - self.listed} levels"
+
+    def heights(self, g: list[int]) -> list[int]:
+        """Return the constraints on a vector, each times its denominator."""
+        head = g[: self.listed]
+        return [
+            dot(row, [*head, sum(g[level] for level in levels)])
+            for row, levels in zip(self.rows, self.levels, strict=True)
+        ]
+
+    def entries(self, i: int) -> Iterator[tuple[int, int]]:
+        """Yield the coefficients in a constraint that a document names, and the entry of each."""
+        yield from enumerate(self.rows[i][:-1])
+        yield from ((level, self.rows[i][-1]) for level in self.levels[i])
+
+    def check_columns(self) -> None:
+        """Check that all constraints are 0 on aliased vectors."""
+        self.kept = set(range(self.width)) - {each["column"] for each in self.content["aliased"]}
+        self.check_aliased()
+        require(max(self.aliased, default=-1) < self.listed, "a level is aliased")
+
+    def check_rest(self) -> str:
+        """Check that all constraints that are not separated cancel with positive multipliers."""
+        said = self.content["rest"]
+        told = dict(zip(said["rows"], numbers(said["multipliers"]), strict=True))
+        rest = [i for i in range(len(self.rows)) if i not in self.separated]
+        require(len(told) == len(said["rows"]) and set(told) <= set(rest), "a constraint of the rest is separated")
+        total = self.combined(rest, [told.get(i, Fraction(1)) for i in rest], 1)
+        require(not total, "the constraints of the rest do not cancel")
+        return f"all {len(rest)} others cancel with positive multipliers"
