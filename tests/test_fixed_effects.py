@@ -6,7 +6,7 @@ import pytest
 import linsep
 from linsep.clock import Clock
 from linsep.prove.regression.absorbed import AbsorbedSeparation
-from linsep.prove.regression.fixed_effects import Effects
+from linsep.prove.regression.fixed_effects import Effects, with_columns
 from linsep.prove.regression.inputs import gather
 from regression_oracle import answers
 
@@ -15,7 +15,8 @@ def on_the_graph(X, y, factors, family):
     """Decide on the graph of levels, however few they are."""
     options = {"family": family, "fit_intercept": True, "absorb": [(f"f{k}", f) for k, f in enumerate(factors)]}
     given = gather(X, y, options)
-    return AbsorbedSeparation(given, Effects(given, list(given.absorb), X.shape[1], Clock()))
+    base = with_columns(given, given.absorb[2:])
+    return AbsorbedSeparation(given, Effects(base, list(given.absorb), X.shape[1], Clock()))
 
 
 def expected(X, y, factors, family):
