@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import connected_components
 
 from linsep.errors import DataError
 from linsep.problem import Array
-from linsep.prove.check import linsep_check
+from linsep.prove.check.plain_document import label_text
 from linsep.prove.documents import number_written
 from linsep.prove.regression.contrasts import contrast
 from linsep.prove.regression.documents import claimed, stretches
@@ -119,7 +119,7 @@ class AbsorbedSeparation(Separation):
     def certificate(self) -> dict[str, Any]:
         """Return all claims with their evidence: a direction, sums of rows, and multipliers that cancel the rest."""
         for name, _, levels in self._given.absorb:
-            if len({linsep_check.label_text(level) for level in levels}) < len(levels):
+            if len({label_text(level) for level in levels}) < len(levels):
                 raise DataError("", f"two levels of {name!r} are spelled the same: a proof cannot tell them apart")
         aliased = []
         for j, v in self._levels.aliases.items():

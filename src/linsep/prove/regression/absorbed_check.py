@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from linsep.problem import Array
-from linsep.prove.check.plain import number, whole
+from linsep.prove.check.plain_document import numbers, whole
 from linsep.prove.exact.exact_values import cells
 from linsep.prove.regression.fixed_effects import level_numbers, signed_rows
 from linsep.prove.regression.inputs import Given
@@ -45,13 +45,13 @@ class _Check:
         self.columns = [values for values, _ in found]
         self.units = [unit / scale for (_, unit), scale in zip(found, design.scales, strict=True)]
         self.listed, self.n = len(self.columns), len(which)
-        self.levels = level_numbers([factor.codes[which] for factor in given.absorb], self.listed)
+        self.levels = levelnumbers([factor.codes[which] for factor in given.absorb], self.listed)
         self.width = int(self.levels.max()) + 1
 
     def run(self) -> bool:
         """Check every claim."""
         parts = self.parts
-        self.direction = _numbers(parts["direction"])
+        self.direction = numbers(parts["direction"])
         self.dropped = {each["column"] for each in parts["aliased"]}
         if not self._aliased() or (heights := self._in_cone(self.direction)) is None:
             return False
@@ -90,7 +90,7 @@ class _Check:
         self.aliases: list[list[Fraction]] = []
         for each in self.parts["aliased"]:
             v, own = [Fraction(0)] * self.width, each["column"]
-            for j, value in zip(each["columns"], _numbers(each["multipliers"]), strict=True):
+            for j, value in zip(each["columns"], numbers(each["multipliers"]), strict=True):
                 v[j] = value
             other = any(v[j] for j in self.dropped if j != own)
             if not 0 <= own < self.listed or v[own] == 0 or other or self._heights(v).any():
@@ -101,7 +101,7 @@ class _Check:
         return len(self.dropped) == len(self.aliases)
 
     def _rest(self) -> bool:
-        rows, named = self.parts["rest"]["rows"], _numbers(self.parts["rest"]["multipliers"])
+        rows, named = self.parts["rest"]["rows"], numbers(self.parts["rest"]["multipliers"])
         if len(set(rows)) < len(rows) or len(rows) != len(named) or self.separated[rows].any():
             return False
         exact, common = whole([*named, Fraction(1)])
@@ -139,7 +139,7 @@ class _Check:
 
     def _evidence(self, each: dict[str, Any], j: int) -> bool:
         sign = {"finite": 0, "undetermined": 0, "+inf": 1, "-inf": -1}[each["status"]]
-        rows, multipliers = each["rows"], _numbers(each["multipliers"])
+        rows, multipliers = each["rows"], numbers(each["multipliers"])
         if len(set(rows)) < len(rows) or len(rows) != len(multipliers) or min(rows, default=0) < 0:
             return False
         exact, common = whole(multipliers)
@@ -152,12 +152,8 @@ class _Check:
             return sign * self.direction[j] > 0 and not (times < 0)[~self.equal[which]].any()
         if each["status"] == "finite":
             return not self.separated[which].any()
-        up, down = _numbers(each["up"]), _numbers(each["down"])
+        up, down = numbers(each["up"]), numbers(each["down"])
         return self._in_cone(up) is not None and self._in_cone(down) is not None and up[j] > 0 > down[j]
-
-
-def _numbers(texts: list[str]) -> list[Fraction]:
-    return [number(text) for text in texts]
 
 
 def _largest(x: Array) -> int:

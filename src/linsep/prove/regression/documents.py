@@ -13,8 +13,9 @@ from linsep.data.sparse import is_sparse
 from linsep.data.threads import together
 from linsep.problem import Array
 from linsep.prove.check import linsep_check, schema
-from linsep.prove.check.plain import Fails
-from linsep.prove.check.plain_regression import CLAIMS, MODELS, check_separation, coefficient_names, factors_of
+from linsep.prove.check.plain_document import Fails, label_text, meaning_of
+from linsep.prove.check.plain_regression import answers, coefficient_names, factors_of
+from linsep.prove.check.plain_table import fingerprint as plain_fingerprint
 from linsep.prove.documents import laid_out, number_written
 from linsep.prove.exact.exact_values import BINARY, fraction
 from linsep.prove.exact.fingerprints import Fingerprint
@@ -38,7 +39,7 @@ def certificate(result: Any) -> dict[str, Any]:
             {"column": result._alias_column(v), "columns": used, "multipliers": [number_written(v[j]) for j in used]}
         )
     found = claimed(result, "separation")
-    spelled = [linsep_check.label_text(label) for label in found["classes"]]
+    spelled = [label_text(label) for label in found["classes"]]
     return {
         **found,
         "columns": [place[unknown] for unknown in face.columns],
@@ -64,12 +65,12 @@ def claimed(result: Any, kind: str) -> dict[str, Any]:
     given = result._given
     roles, _ = response_of(given)
     classes = [_label(label) for label in labels(given.y)[1]] if roles[0] == "label" else []
-    spelled = [linsep_check.label_text(label) for label in classes]
+    spelled = [label_text(label) for label in classes]
     if len(set(spelled)) < len(spelled):
         raise ValueError("two labels are spelled the same: a proof cannot tell them apart")
-    return {
+    claims = {
         "kind": kind,
-        "meaning": CLAIMS[result.kind],
+        "meaning": "",
         "fit_intercept": given.offset and not given.absorb,  # levels stand for it
         "classes": classes,
         "n_features": len(given.names),
@@ -80,6 +81,7 @@ def claimed(result: Any, kind: str) -> dict[str, Any]:
         "names": list(given.names),
         "claim": result.kind,
     }
+    return claims | {"meaning": meaning_of(claims)}
 
 
 def _combination(found: Any, ids: Array) -> dict[str, Any]:
@@ -169,7 +171,7 @@ def separation_opened(text: str) -> dict[str, Any] | None:
         return None
     try:
         content = linsep_check.load(text)
-        if content["kind"] not in MODELS:
+        if not content["kind"].startswith("separation"):
             return None
         schema.validate(content)
     except ValueError as error:
@@ -181,7 +183,7 @@ def fingerprint(X: Any, columns: list[list[Any]], values: str) -> dict[str, Any]
     """Return the fingerprint of a design and its response."""
     said = list(zip(*columns, strict=True)) if len(columns) > 1 else columns[0]
     if not is_sparse(X) and (X.dtype.kind not in "biuf" or (X.dtype != np.float64 and X.dtype.kind == "f")):
-        name = linsep_check.fingerprint(exact_table(X, values, [""] * X.shape[1]), said)
+        name = plain_fingerprint(exact_table(X, values, [""] * X.shape[1]), said)
         return {"n_rows": X.shape[0], "n_features": X.shape[1], "sha256": name}
     known = {label: code for code, label in enumerate(dict.fromkeys(said))}
     found = Fingerprint(X.shape[1], tuple(known))
@@ -214,11 +216,12 @@ def check_claims(content: dict[str, Any], X: Any, columns: list[list[Any]], *, p
     try:
         if X.shape[1] != content["n_features"]:
             raise Fails(f"the design has {X.shape[1]} columns, not {content['n_features']}")
-        answers = linsep_check.answers(content, list(zip(*columns, strict=True)))
+        said = answers(content, list(zip(*columns, strict=True)))
         if plain:
             rows = exact_table(X, content["values"], content["names"])
-            return Outcome(True, "", tuple(check_separation(content, rows, answers)))
-        given = _given(content, X, answers)
+            check = linsep_check.KINDS[content["kind"]][2]
+            return Outcome(True, "", tuple(check(content, rows, said)))
+        given = _given(content, X, said)
         if content["kind"] != "separation":
             return _absorbed_outcome(content, given)
         model, _ = modeled(given, Clock())
