@@ -31,6 +31,7 @@ class AbsorbedSeparation(Separation):
         self.listed = len(self.names)
         self._levels = LevelStatuses(effects, given.alias)
         self.statuses = [self._levels.status(self._unit_vector(j)) for j in range(self.listed)]
+        self.levels = sum(len(np.unique(each.codes[given.which])) for each in given.absorb)
         effects.clock.check()
         strict = ~effects.left
         self.kind = OVERLAP if not strict.any() else COMPLETE if strict.all() else QUASI

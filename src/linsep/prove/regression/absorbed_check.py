@@ -45,7 +45,7 @@ class _Check:
         self.columns = [values for values, _ in found]
         self.units = [unit / scale for (_, unit), scale in zip(found, design.scales, strict=True)]
         self.listed, self.n = len(self.columns), len(which)
-        self.levels = levelnumbers([factor.codes[which] for factor in given.absorb], self.listed)
+        self.levels = level_numbers([factor.codes[which] for factor in given.absorb], self.listed)
         self.width = int(self.levels.max()) + 1
 
     def run(self) -> bool:

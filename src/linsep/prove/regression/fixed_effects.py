@@ -16,6 +16,7 @@ A few factors of few levels are just columns.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -154,7 +155,8 @@ class Effects:
         if len(strict) == 0:
             return False
         down = _downward(tight, label, parts, self.clock)
-        times = self.n + self.nodes + 1  # one step of the direction is worth more than all moves
+        loose = arcs.take(slack[arcs.row] > 0)  # these stay positive if the direction is taken often enough
+        times = max(1, int(((down[loose.head] - down[loose.tail]) // slack[loose.row]).max(initial=0)) + 1)
         moved = np.asarray(pi) * times + down
         self.rounds.append(Round([times * value for value in gamma], moved, strict))
         self.left[strict] = False
@@ -162,9 +164,7 @@ class Effects:
 
     def slack(self, gamma: list[int], pi: Any) -> Any:
         """Return how far every row is above zero, in integers; an equation, which is zero, in either direction."""
-        length = self.lengths(gamma)
-        if length is None:
-            raise ArithmeticError("a direction was found that integers cannot hold: please report these data")
+        length = self._exact_lengths(gamma) * self.arcs.sign
         own = self.arcs.first
         return length + pi[self.arcs.tail[own]] - pi[self.arcs.head[own]]
 
@@ -182,23 +182,25 @@ class Effects:
             total += c.astype(np.int64) * gamma[j]
         return total * self.arcs.sign
 
-    def shortest(self, arcs: Arcs, gamma: list[int]) -> Any:
-        """Return potentials for ``γ``, exactly, or a closed walk whose sum is negative on it."""
+    def shortest(self, arcs: Arcs, gamma: list[int]) -> tuple[list[int], Any]:
+        """Return potentials for ``γ``, exactly, or a closed walk whose sum is negative on it; and ``γ`` as it was used.
+
+        Floats look for the walk first where 64 bits do not hold the sums; then integers of any length decide.
+        """
         length = self.lengths(gamma)
         if length is not None:
-            return potentials(arcs, length, self.nodes, 0, self.clock)
+            return gamma, potentials(arcs, length, self.nodes, 0, self.clock)
         top = max(map(abs, gamma))
         about = sum(self.x[:, j].astype(np.float64) * (value / top) for j, value in enumerate(gamma) if value)
         found = potentials(arcs, about * self.arcs.sign, self.nodes, 1e-9 * float(np.abs(about).max()), self.clock)
         if found.cycle is not None:
             total = self.vector((arcs.row[found.cycle], arcs.direction[found.cycle]))
             if sum(a * b for a, b in zip(total, gamma, strict=True)) < 0:
-                return found
-        names = [self.given.names[j] for j, value in enumerate(gamma) if value]
-        raise DataError(
-            "", f"{', '.join(names[:4])} may separate rows together with absorbed factors, which is decided exactly "
-            "for columns of integers: scale them, or use {0}", ("values", "decimal"),
-        )  # fmt: skip
+                return gamma, found
+        exact = self._exact_lengths(gamma)
+        unit = math.lcm(*(value.denominator for value in exact.tolist()))
+        whole = np.array([int(value * unit) for value in exact.tolist()], dtype=object)
+        return [unit * value for value in gamma], potentials(arcs, whole * self.arcs.sign, self.nodes, 0, self.clock)
 
     def _turn(self) -> bool:
         """Look for a direction that moves ``γ``; return whether some rows were set aside."""
@@ -210,7 +212,7 @@ class Effects:
             face = self.face()
             if face.dimension:
                 gamma = spread(face, self.k)
-                found = self.shortest(arcs, gamma)
+                gamma, found = self.shortest(arcs, gamma)
                 if found.cycle is None:
                     return self._set_aside(gamma, found.pi)
                 self._add(arcs, found.cycle)
@@ -271,7 +273,8 @@ class Effects:
         found = np.empty(self.n, dtype=object)
         for i, row in enumerate(self.x.tolist()):
             self.clock.check()
-            found[i] = sum((Fraction(v) * g for v, g in zip(row, gamma, strict=True) if g), Fraction(0))
+            total = sum((Fraction(v) * g for v, g in zip(row, gamma, strict=True) if g), Fraction(0))
+            found[i] = total.numerator if total.denominator == 1 else total
         return found
 
     def spanned(self, arcs: Arcs) -> tuple[list[tuple[Array, Array]], list[list[int]]]:

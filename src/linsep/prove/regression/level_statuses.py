@@ -109,7 +109,7 @@ class LevelStatuses:
             gamma = [0] * effects.k
             for j, value in zip(self.columns, spread(face, len(target)), strict=True):
                 gamma[j] = value
-            found = effects.shortest(effects.arcs, gamma)
+            gamma, found = effects.shortest(effects.arcs, gamma)
             if found.cycle is None:
                 return walks, (gamma, found.pi)
             walks.append((effects.arcs.row[found.cycle], effects.arcs.direction[found.cycle]))

@@ -114,6 +114,8 @@ class Separation:
     ('+inf', 'finite')
     """
 
+    levels = 0  # of absorbed factors that are no columns
+
     def __init__(self, given: Given, model: Model, face: Face, notes: list[str], listed: int | None = None) -> None:
         self._given, self._model, self._face = given, model, face
         self.listed = len(model.names) if listed is None else listed  # coefficients that are shown, the first ones
