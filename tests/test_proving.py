@@ -27,6 +27,7 @@ from linsep import (
     load,
     read,
     save,
+    separate,
     teacher,
     to_json,
     verify,
@@ -318,6 +319,37 @@ def test_once_separable_is_proved_the_run_tells_what_the_theorem_allows():
     assert len(told) == len(run.passes) - 11  # before every pass but the one that found it
     assert all(allowed >= (radius**2 + 1) / largest.upper**2 >= run.mistakes for allowed, _ in told)
     assert all(margin >= largest.lower for _, margin in told)
+
+
+def four_classes():
+    """Return rows far from the origin that weights of four classes separate, but not soon."""
+    rng = np.random.default_rng(2)
+    X = np.round(rng.normal(size=(1200, 40)), 2)
+    S = X @ rng.normal(size=(4, 40)).T
+    best = np.sort(S, axis=1)
+    some = np.flatnonzero(best[:, -1] - best[:, -2] > 0.01)[:300]
+    return X[some] + 15, S[some].argmax(axis=1)
+
+
+def test_several_classes_are_proved_separable_and_questions_settled_once(tmp_path):
+    X, y = four_classes()
+    with pytest.warns(ConvergenceWarning, match="has proved that some plane separates these rows"):
+        model = Perceptron(shuffle=False, max_iter=60).fit(X, y)
+    plain = quiet(Perceptron(shuffle=False, max_iter=60, prove=False), X, y)
+    assert model.stop_reason_ == plain.stop_reason_ == "max_iter"
+    assert np.array_equal(model.trace_, plain.trace_)
+    searched, proved = (np.flatnonzero(model.history_[name]) + 1 for name in ("proof_work", "separable"))
+    assert len(searched) > 1
+    assert proved.tolist() == searched[-1:].tolist()
+    assert separate(X, y).kind == "separable"
+    path, state = tmp_path / "rows.npz", tmp_path / "state"
+    np.savez(path, X=X, y=y)
+    for passes in (searched[0] + 1, 60):
+        again = Perceptron(shuffle=False, max_iter=int(passes))
+        again = fit_source(again, read(path), checkpoint=state, resume=state.exists())
+    save(again, tmp_path / "model")
+    for name in ("proof_work", "separable"):
+        assert np.array_equal(load(tmp_path / "model").history_[name], model.history_[name])
 
 
 def test_a_proof_document_of_the_kind():

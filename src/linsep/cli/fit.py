@@ -385,6 +385,11 @@ def _advice(reason: str, wrong: int, scale: str, learner: Any) -> list[str]:
     if reason in ("max_iter", "max_updates"):
         option = "--" + reason.replace("_", "-")
         scale = "" if scale == "standard" else " or --scale standard"
+        if learner.history_["separable"].any():
+            return [
+                "Not separated yet, but the run has proved that some plane separates these rows: a larger "
+                f"{option}{scale} will find one; linsep separate or --learner max-margin finds one sooner."
+            ]
         return [
             "Not separated yet. linsep separate tells you whether a plane exists, with a proof. If one does, --learner "
             f"max-margin finds it; you can also try a larger {option}{scale}. If none does, --early-stopping or --tol "
