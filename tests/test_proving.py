@@ -468,6 +468,8 @@ def test_command_line(tmp_path):
     assert facts["stop_reason"] == "not_separable"
     assert len(facts["refutation"]) == 4
     assert facts["proof_work"] > 0
+    said = CliRunner().invoke(app, [*common, "--proof", str(proof), "--max-iter", "3"])
+    assert "not written: the run found none" in said.output
     plain = json.loads(CliRunner().invoke(app, [*common, "--json", "--no-prove", "--max-iter", "30"]).stdout)
     assert (plain["stop_reason"], plain["refutation"], plain["proof_work"]) == ("max_iter", None, 0.0)
 

@@ -230,7 +230,7 @@ def fit(
     facts = _facts(learner, source, about) | trace_facts(learner, learned.coef, learned.trace)
     if learned.trace:
         facts |= _bound(learner, source, learning)
-    result(facts, screen, lambda console: _display(console, learner, source, facts))
+    result(facts, screen, lambda console: _display(console, learner, source, facts, learned.proof))
 
 
 def _facts(learner: Any, source: Source, about: dict[str, Any]) -> dict[str, Any]:
@@ -264,7 +264,7 @@ def _facts(learner: Any, source: Source, about: dict[str, Any]) -> dict[str, Any
     }
 
 
-def _display(console: Any, learner: Any, source: Source, facts: dict[str, Any]) -> None:
+def _display(console: Any, learner: Any, source: Source, facts: dict[str, Any], proof: str | None) -> None:
     """Show what is to be told of a run, and what to try next."""
     labels = [str(label) for label in learner.classes_.tolist()]
     listed = ", ".join(labels if len(labels) <= 8 else [*labels[:6], "…", labels[-1]])
@@ -278,7 +278,7 @@ def _display(console: Any, learner: Any, source: Source, facts: dict[str, Any]) 
         "time": f"{facts['seconds']:.2f} s" + (f", {speed:,.1f} MB/s" if large and speed else ""),
     }
     lines |= mixing_lines(learner) | trace_lines(facts)
-    lines["proof"] = proof_line(facts)
+    lines["proof"] = proof_line(facts, proof)
     if facts["scale"] != "none":
         lines["scale"] = f"{facts['scale']} during training; weights, margin and R are in the units of the file"
     files = source.files

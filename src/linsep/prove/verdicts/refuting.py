@@ -313,7 +313,7 @@ class Search:
 
     def _checked(self, question: Question, numbers: Array, data: Data, exact: faces.Exact) -> Found | None:
         """Return a contradiction as a refutation of all rows, if the exact check agrees."""
-        self.clock.check(CELL * len(exact.pairs) * data.n_features * 100)
+        self.clock.check(CELL * len(exact.pairs) * 100 * self.size.cells / self.size.rows)
         proof = faces.as_refutation(data, exact)
         if not contradicts(proof, data):
             return None
