@@ -33,8 +33,8 @@ def progress(verbose: int, passes: int) -> Iterator[Told]:
 
     columns = (
         TextColumn("pass {task.completed}/{task.total}"),
-        BarColumn(),
-        TextColumn("{task.fields[made]} mistakes{task.fields[outlook]}, loss {task.fields[loss]:.4g}"),
+        BarColumn(10),  # what is proved must fit on the line
+        TextColumn("{task.fields[made]} mistakes{task.fields[outlook]}, loss {task.fields[loss]:.3g}"),
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=Console(stderr=True)) as bar:
