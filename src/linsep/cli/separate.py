@@ -14,7 +14,7 @@ from linsep.cli.documents import Document
 from linsep.cli.inputs import check_place, kinds, kinds_line, open_data
 from linsep.cli.options import DECIDING, Data, Planes, Reading, Screen, Values, flag, grouped
 from linsep.cli.screen import count, facts_table, headline, meter, plain_text, result, while_reading
-from linsep.wording import verdict_meaning
+from linsep.wording import largest_between, margin_form, verdict_meaning
 
 _SHOWN = 12  # rows and columns of a table on the screen
 _CANCEL_TWO = (
@@ -135,7 +135,7 @@ def _lines(verdict: Any, facts: dict[str, Any], best: Any, lacks: str) -> dict[s
     if facts["columns"]:
         lines["columns"] = kinds_line(facts["columns"])
     if best is not None:
-        lines["margin"] = f"the largest is between {best.lower:.10g} and {best.upper:.10g}"
+        lines["margin"] = largest_between(best.lower, best.upper, facts["fit_intercept"])
         lines["support"] = f"{count(len(best.rows), 'row')} on the band of that plane"
     elif lacks:
         lines["margin"] = lacks
@@ -160,8 +160,7 @@ def _largest_margin(X: Any, y: Any, offset: bool, deciding: Deciding, spent: flo
     try:
         with warnings.catch_warnings(record=True) as notes:
             warnings.simplefilter("always", RuntimeWarning)
-            form = "affine" if offset else "origin"
-            best = largest_margin(nearest_doubles(X), y, form=form, gap=deciding.gap, clock=clock)
+            best = largest_margin(nearest_doubles(X), y, form=margin_form(offset), gap=deciding.gap, clock=clock)
     except NotSeparable:
         best, notes = None, []
     except OutOfTime:
