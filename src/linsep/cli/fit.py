@@ -44,7 +44,7 @@ class Learning(Learners):
     order: Annotated[
         Literal["first", "worst"] | None,
         typer.Option(
-            help="Instead of passes, update on the first or on the worst violated row each time.",
+            help="Make no passes: always update on the first row that is wrong, or on the worst.",
             rich_help_panel=_LEARNING,
         ),
     ] = None
@@ -57,7 +57,7 @@ class Learning(Learners):
         ),
     ] = "last"
     update_margin: Annotated[
-        float, typer.Option(metavar="M", help="Update whenever y·s <= M.", rich_help_panel=_LEARNING)
+        float, typer.Option(metavar="M", help="Update on every row with y·s <= M.", rich_help_panel=_LEARNING)
     ] = 0.0
     multi_class: Annotated[
         Literal["argmax", "ovr"],
@@ -73,7 +73,7 @@ class Learning(Learners):
         list[str] | None,
         typer.Option(
             metavar="LABEL=WEIGHT",
-            help="Factor on the learning rate of a class; may be repeated; or balanced.",
+            help="Factor of the learning rate for a class; may be repeated. Or: balanced.",
             rich_help_panel=_LEARNING,
         ),
     ] = None
@@ -108,7 +108,7 @@ class Learning(Learners):
         float | None,
         typer.Option(
             metavar="MARGIN",
-            help="Stop when the number of mistakes proves that no plane has this margin.",
+            help="Stop when the number of mistakes proves that no plane has this margin (augmented, with an offset).",
             rich_help_panel=_STOPPING,
         ),
     ] = None
@@ -116,7 +116,7 @@ class Learning(Learners):
         bool,
         flag(
             "--prove/--no-prove",
-            "Look for a proof that no plane separates the rows, and stop when there is one.",
+            "Look for a proof that no plane separates the rows, and stop if there is one.",
             _STOPPING,
         ),
     ] = True

@@ -18,10 +18,10 @@ from linsep.wording import largest_between, margin_form, verdict_meaning
 
 _SHOWN = 12  # rows and columns of a table on the screen
 _CANCEL_TWO = (
-    "With these weights, the rows of the two classes add up to the same point, so the same point would have to lie on "
-    "both sides of the plane."
+    "With these multipliers, the rows of both classes add up to the same point, which would have to lie on both sides "
+    "of the plane."
 )
-_CANCEL = "With these weights, the rows of each class and its rivals cancel, so no weight vectors get all rows right."
+_CANCEL = "With these multipliers, the rows of each class and its rivals cancel, so no weights get all rows right."
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Deciding:
     margin: Annotated[bool, flag("--margin/--no-margin", "Also find the largest margin.", DECIDING)] = True
     gap: Annotated[
         float,
-        typer.Option(help="Relative gap between the bounds on the margin at which to stop.", rich_help_panel=DECIDING),
+        typer.Option(help="Stop at this relative gap between the bounds on the margin.", rich_help_panel=DECIDING),
     ] = 1e-6
     time_limit: Annotated[
         float | None,
@@ -196,7 +196,7 @@ def _table(verdict: Any, X: Any, y: Any, names: Any) -> Any:
     table.add_column("label", overflow="fold", no_wrap=longest <= 16)
     if not two:
         table.add_column("against")
-    table.add_column("weight", justify="right", no_wrap=True)
+    table.add_column("multiplier", justify="right", no_wrap=True)
     for j in range(0 if wide else X.shape[1]):
         name = names[j] if names is not None and j < len(names) else f"#{j}"
         table.add_column(plain_text(name), justify="right", overflow="fold")
