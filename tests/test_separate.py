@@ -680,6 +680,7 @@ def test_many_columns_in_use_by_few():
 @pytest.mark.compiled
 def test_ctrl_c_leaves_no_thread_and_no_limit(monkeypatch):
     X, y, _ = linsep.teacher(50_000, 30, margin=0.01, random_state=0)
+    separate(X, y)  # which starts the threads that stay
     sweep, calls = scaled.ScaledView.sweep, []
 
     def interrupted(_, w):
@@ -706,6 +707,7 @@ def test_an_exception_in_one_stretch_is_not_lost():
         if start == 0:
             raise KeyboardInterrupt
 
+    in_parallel(lambda *_: None, 2**20, 2**6)  # which starts the threads that stay
     threads = threading.active_count()
     with pytest.raises(KeyboardInterrupt):
         in_parallel(work, 2**20, 2**6)

@@ -391,7 +391,8 @@ def _outcome(content: dict[str, Any], data: str, plain: bool) -> Any:
     """Return the outcome of the check; the plain one reads CSV by itself."""
     from linsep.data.frames import read_frame
     from linsep.prove.check import linsep_check
-    from linsep.prove.check.plain import Fails
+    from linsep.prove.check.plain_document import Fails
+    from linsep.prove.check.plain_table import table
     from linsep.prove.checking import Outcome
     from linsep.prove.regression.documents import check_separation_document
     from linsep.prove.regression.reading import read_back
@@ -399,7 +400,7 @@ def _outcome(content: dict[str, Any], data: str, plain: bool) -> Any:
     base = data.removesuffix(".gz").lower()
     if plain and not base.endswith((".parquet", ".arrow", ".feather", ".zst")) and data != "-":
         try:
-            return Outcome(True, "", tuple(linsep_check.check(content, *linsep_check.table(content, [data]))))
+            return Outcome(True, "", tuple(linsep_check.check(content, *table(content, [data]))))
         except Fails as error:
             return Outcome(False, str(error))
     try:

@@ -6,13 +6,14 @@ import itertools
 import os
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from functools import cache
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from threadpoolctl import ThreadpoolController
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 One = TypeVar("One")
 Other = TypeVar("Other")
@@ -26,28 +27,41 @@ def in_parallel(work: Callable[[int, int], object], n: int, cells: int) -> None:
     row must not depend on where stretches begin; then nothing depends on the number of processors.
     """
     pieces = max(1, -(-n * cells // _CHUNK))
-    todo = deque(itertools.pairwise(n * k // pieces for k in range(pieces + 1)))
+    on_all_cores(lambda span: work(*span), itertools.pairwise(n * k // pieces for k in range(pieces + 1)))
+
+
+def on_all_cores(work: Callable[[One], object], items: Iterable[One]) -> None:
+    """Call ``work`` on every item, in any order; this thread takes its part."""
+    todo = deque(items)
 
     def toil() -> None:
         while True:
             try:
-                start, stop = todo.popleft()
+                item = todo.popleft()
             except IndexError:  # nothing is left
                 return
-            work(start, stop)
+            work(item)
 
-    helpers = min(pieces, os.cpu_count() or 1) - 1
-    if helpers == 0:
+    helpers = min(len(todo), os.cpu_count() or 1) - 1
+    others = [_helpers().submit(toil) for _ in range(helpers)]
+    try:
         toil()
-        return
-    with ThreadPoolExecutor(helpers) as pool:
-        others = [pool.submit(toil) for _ in range(helpers)]
-        try:
-            toil()
-        finally:
-            todo.clear()  # this thread may have been interrupted
-        for other in others:
-            other.result()
+    finally:
+        todo.clear()  # this thread may have been interrupted
+        at_work = [other for other in others if not other.cancel()]  # none is needed that has not begun
+        wait(at_work)
+    for other in at_work:
+        other.result()
+
+
+@cache
+def _helpers() -> ThreadPoolExecutor:
+    """Return the threads that help, which are started once: that takes as long as many a piece of work."""
+    return ThreadPoolExecutor(max(1, (os.cpu_count() or 1) - 1), "linsep")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_helpers.cache_clear)  # a fork has none of the threads
 
 
 def together(one: Callable[[], One], other: Callable[[], Other]) -> tuple[One, Other]:
@@ -94,4 +108,6 @@ def _limit(stack: ExitStack) -> None:
 @cache
 def _libraries(_scipy: bool) -> ThreadpoolController:
     """Return the libraries that are loaded, with or without those of SciPy; to look for them takes milliseconds."""
+    from threadpoolctl import ThreadpoolController
+
     return ThreadpoolController()

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from linsep.data.threads import on_all_cores
 from linsep.learn import kernels
 from linsep.problem import Array, Dense, Examples, Floats, Rows, Sparse, count, take
 
@@ -124,25 +123,13 @@ def _on_all_cores(rows: Rows, job: Callable[[slice], Any]) -> list[Any]:
     """Do a job on every piece of the rows, side by side: compiled code runs without the interpreter's lock."""
     length = piece(rows)
     length = min(length, max(64, length // 8))  # many pieces for each core, so that all end together
-    if count(rows) <= length:
-        return [job(slice(0, count(rows)))] if count(rows) else []
-    parts = [slice(start, start + length) for start in range(0, count(rows), length)]
+    parts = [slice(start, min(start + length, count(rows))) for start in range(0, count(rows), length)]
     found: list[Any] = [None] * len(parts)
-    waiting = iter(enumerate(parts))
 
-    def work() -> None:
-        for number, part in waiting:
-            found[number] = job(part)
+    def work(number: int) -> None:
+        found[number] = job(parts[number])
 
-    cores = min(os.cpu_count() or 1, len(parts))
-    if cores == 1:
-        work()
-        return found
-    with ThreadPoolExecutor(cores - 1) as pool:
-        helpers = [pool.submit(work) for _ in range(cores - 1)]
-        work()
-        for helper in helpers:
-            helper.result()
+    on_all_cores(work, range(len(parts)))
     return found
 
 

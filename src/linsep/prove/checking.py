@@ -20,8 +20,10 @@ from linsep.data.threads import together
 from linsep.problem import Array, Floats
 from linsep.prove.check import check_fewest, linsep_check
 from linsep.prove.check.fast_check import holds
-from linsep.prove.check.plain import Fails, Malformed, check_verdict
+from linsep.prove.check.plain import check_verdict
+from linsep.prove.check.plain_document import LARGEST, Fails, Malformed, class_numbers
 from linsep.prove.check.plain_fewest import check_errors
+from linsep.prove.check.plain_table import fingerprint
 from linsep.prove.claims import OVERLAP, QUASI, SEPARABLE, Data, Refutation, Verdict
 from linsep.prove.documents import claim_of, opened
 from linsep.prove.exact.fingerprints import Fingerprint, first_fingerprints
@@ -65,7 +67,7 @@ class Table(NamedTuple):
         n, d = self.X.shape
         rows = self.stored()
         if rows is None:
-            name = linsep_check.fingerprint(list(self.rows(values)), self.labels)
+            name = fingerprint(list(self.rows(values)), self.labels)
             return {"n_rows": n, "n_features": d, "sha256": name}
         found = Fingerprint(d, self.classes)
         found.add(rows.rows, self.codes)
@@ -132,7 +134,7 @@ def text_of(proof: Any) -> str:
     if isinstance(proof, str) and proof.lstrip().startswith("{"):
         return proof
     with open_bytes(os.fspath(proof)) as file:
-        content = file.read(linsep_check.LARGEST + 1)
+        content = file.read(LARGEST + 1)
     try:
         return content.decode()
     except UnicodeDecodeError:
@@ -206,9 +208,11 @@ def _fast(verdict: Verdict, found: Table) -> Outcome:
             "every row is strictly on its side" if strictly else "no row is on the wrong side, and not all on the plane"
         )
     if verdict.refutation is not None:
-        lines.append(f"{len(verdict.refutation.rows)} leads with positive multipliers add up to zero")
+        some = len(np.unique(verdict.refutation.rows))
+        told = "rows with positive multipliers add up to zero: no plane has them all strictly on their sides"
+        lines.append(f"{some} {told}")
     if verdict.kind == OVERLAP:
-        lines.append("they span the leads of all rows")
+        lines.append("they span all rows: a plane with no row on the wrong side has all rows on it")
     return Outcome(True, "", tuple(lines))
 
 
@@ -396,7 +400,7 @@ def _codes(labels: Any, classes: tuple[Any, ...], spelled: bool) -> Array | None
     index = {label: code for code, label in enumerate(classes)}
     if spelled and not all(label in index for label in set(labels)):
         try:
-            return np.array(linsep_check.class_numbers(labels, classes), dtype=np.intp)
+            return np.array(class_numbers(labels, classes), dtype=np.intp)
         except (Fails, ValueError, TypeError, OverflowError):
             return None
     codes = np.array([index.get(label, -1) for label in labels], dtype=np.intp)

@@ -13,8 +13,9 @@ from linsep.data.sparse import is_sparse
 from linsep.data.threads import together
 from linsep.problem import Array
 from linsep.prove.check import linsep_check, schema
-from linsep.prove.check.plain import Fails
-from linsep.prove.check.plain_regression import CLAIMS, check_separation, coefficient_names
+from linsep.prove.check.plain_document import Fails, label_text, meaning_of
+from linsep.prove.check.plain_regression import answers, check_separation, coefficient_names
+from linsep.prove.check.plain_table import fingerprint as plain_fingerprint
 from linsep.prove.documents import laid_out, number_written
 from linsep.prove.exact.exact_values import BINARY, fraction
 from linsep.prove.exact.fingerprints import Fingerprint
@@ -33,7 +34,7 @@ def certificate(result: Any) -> dict[str, Any]:
     place = {unknown: j for j, unknown in enumerate(model.order)}
     roles, _ = response_of(given)
     classes = [_label(label) for label in labels(given.y)[1]] if roles[0] == "label" else []
-    spelled = [linsep_check.label_text(label) for label in classes]
+    spelled = [label_text(label) for label in classes]
     if len(set(spelled)) < len(spelled):
         raise ValueError("two labels are spelled the same: a proof cannot tell them apart")
     aliased = []
@@ -42,9 +43,9 @@ def certificate(result: Any) -> dict[str, Any]:
         aliased.append(
             {"column": result._alias_column(v), "columns": used, "multipliers": [number_written(v[j]) for j in used]}
         )
-    return {
+    claims = {
         "kind": "separation",
-        "meaning": CLAIMS[result.kind],
+        "meaning": "",
         "fit_intercept": given.offset,
         "classes": classes,
         "n_features": len(given.names),
@@ -70,6 +71,7 @@ def certificate(result: Any) -> dict[str, Any]:
             )
         ],
     }
+    return claims | {"meaning": meaning_of(claims)}
 
 
 def _combination(found: Any, ids: Array) -> dict[str, Any]:
@@ -169,7 +171,7 @@ def fingerprint(X: Any, columns: list[list[Any]], values: str) -> dict[str, Any]
     """Return the fingerprint of a design and its response."""
     said = list(zip(*columns, strict=True)) if len(columns) > 1 else columns[0]
     if not is_sparse(X) and (X.dtype.kind not in "biuf" or (X.dtype != np.float64 and X.dtype.kind == "f")):
-        name = linsep_check.fingerprint(exact_table(X, values, [""] * X.shape[1]), said)
+        name = plain_fingerprint(exact_table(X, values, [""] * X.shape[1]), said)
         return {"n_rows": X.shape[0], "n_features": X.shape[1], "sha256": name}
     known = {label: code for code, label in enumerate(dict.fromkeys(said))}
     found = Fingerprint(X.shape[1], tuple(known))
@@ -202,11 +204,11 @@ def check_claims(content: dict[str, Any], X: Any, columns: list[list[Any]], *, p
     try:
         if X.shape[1] != content["n_features"]:
             raise Fails(f"the design has {X.shape[1]} columns, not {content['n_features']}")
-        answers = linsep_check.answers(content, list(zip(*columns, strict=True)))
+        said = answers(content, list(zip(*columns, strict=True)))
         if plain:
             rows = exact_table(X, content["values"], content["names"])
-            return Outcome(True, "", tuple(check_separation(content, rows, answers)))
-        model, _ = modeled(_given(content, X, answers), Clock())
+            return Outcome(True, "", tuple(check_separation(content, rows, said)))
+        model, _ = modeled(_given(content, X, said), Clock())
     except (Fails, ValueError) as error:
         return Outcome(False, str(error))
     if not check_regression.holds(model, content):

@@ -16,8 +16,8 @@ import numpy as np
 from linsep.data.sparse import is_sparse
 from linsep.errors import DataError
 from linsep.problem import Array
-from linsep.prove.check import linsep_check
-from linsep.prove.check.plain import Fails
+from linsep.prove.check.plain_document import Fails
+from linsep.prove.check.plain_table import used_columns
 from linsep.prove.exact.exact_values import DECIMAL, fraction
 from linsep.prove.regression.contrasts import unknown
 
@@ -176,7 +176,7 @@ def read_back(content: dict[str, Any], frame: Any) -> tuple[Any, list[list[Any]]
         parts, missing = frame.columns[max(0, last) :], "error"
     else:
         columns, parts, missing = how["columns"], [how["target"], *how["others"]], how["missing"]
-    used = list(dict.fromkeys([*linsep_check.used_columns(columns), *parts]))
+    used = list(dict.fromkeys([*used_columns(columns), *parts]))
     for name in used:
         if name not in frame.columns:
             raise Fails(f"there is no column {name[:40]!r}")

@@ -36,8 +36,15 @@ def settle(case: Case, found: Plane | Contradiction | None, clock: Clock) -> Cer
         return separated(case, found.w)
     if found is None or len(found.pairs) == 0:
         return None
-    exact = exact_multipliers(case.data, found, clock)
-    return None if exact is None else refuted(case, exact, clock)
+    quick = _likely_multipliers(case.data, found, clock)
+    if quick is not None:
+        certificate = _at_once(case, as_refutation(case.data, quick))  # most often there is nothing else to check
+        if certificate is not None:
+            return certificate
+    exact = _confirmed_multipliers(case.data, found, quick, clock)
+    if exact is None:
+        return None
+    return _by_levels(case, exact, clock) if exact is quick else refuted(case, exact, clock)
 
 
 def separated(case: Case, w: Floats) -> Certificate | None:
@@ -66,12 +73,21 @@ class Exact(NamedTuple):
 
 def exact_multipliers(data: Data, found: Contradiction, clock: Clock) -> Exact | None:
     """Make the multipliers of a contradiction exact, if it is one with independent rows but for one relation."""
-    if data.rows.data.dtype.itemsize < 8 or data.rows.data.dtype.kind == "f":  # else floats may not hold the rows
-        rows = exact_solve.dependency(raw_differences(data, found.pairs), found.multipliers, clock)
-        if rows is not None:
-            exact = Exact(found.pairs[rows.rows], rows.multipliers)
-            if contradicts(refutation(data, *exact, [0] * len(rows.rows)), data):
-                return exact
+    return _confirmed_multipliers(data, found, _likely_multipliers(data, found, clock), clock)
+
+
+def _likely_multipliers(data: Data, found: Contradiction, clock: Clock) -> Exact | None:
+    """Return multipliers that have yet to be checked."""
+    if data.rows.data.dtype.itemsize == 8 and data.rows.data.dtype.kind != "f":  # floats may not hold the rows
+        return None
+    rows = exact_solve.dependency(raw_differences(data, found.pairs), found.multipliers, clock)
+    return None if rows is None else Exact(found.pairs[rows.rows], rows.multipliers)
+
+
+def _confirmed_multipliers(data: Data, found: Contradiction, likely: Exact | None, clock: Clock) -> Exact | None:
+    """Return the likely multipliers if they are right, else those that exact elimination finds."""
+    if likely is not None and contradicts(as_refutation(data, likely), data):
+        return likely
     A, shifts, _ = packed_rows(data, found.pairs, clock)
     clock.check(algebra.seconds(A))
     rows = algebra.dependency(A)
@@ -89,15 +105,20 @@ def as_refutation(data: Data, found: Exact) -> Refutation:
 
 def refuted(case: Case, found: Exact, clock: Clock) -> Certificate | None:
     """Tell quasi from overlap, given inequalities that contradict each other."""
-    first = as_refutation(case.data, found)
-    if case.weak is not None:
-        quasi = case.confirmed("quasi", case.weak, first)
-        if quasi is not None:
-            return quasi
-    overlap = case.confirmed("overlap", None, first)
-    if overlap is not None or case.view.wide:
-        return overlap
-    face = _with_equal_rows(case, found)
+    return _at_once(case, as_refutation(case.data, found)) or _by_levels(case, found, clock)
+
+
+def _at_once(case: Case, first: Refutation) -> Certificate | None:
+    """Return the certificate if a known plane makes it quasi, or if the rows of the refutation span all."""
+    quasi = None if case.weak is None else case.confirmed("quasi", case.weak, first)
+    return quasi or case.confirmed("overlap", None, first)
+
+
+def _by_levels(case: Case, found: Exact, clock: Clock) -> Certificate | None:
+    """Go down the levels, in floats if they can."""
+    if case.view.wide:
+        return None
+    face, first = _with_equal_rows(case, found), as_refutation(case.data, found)
     certificate = _by_floats(case, face, first, clock)
     if certificate is None and case.view.dimension <= case.limits.unknowns:
         certificate = _exactly(case, face, first, clock)

@@ -16,7 +16,7 @@ from linsep.compiling import compiled
 from linsep.data.scratch import some_rows
 from linsep.problem import Array, Dense, Floats, Sparse, take
 from linsep.prove.claims import Data, Separator
-from linsep.prove.verdicts.reducing import SAMPLE
+from linsep.prove.verdicts.reducing import FEW, SAMPLE
 from linsep.prove.verdicts.scaled import in_chunks, sums
 
 TABLE_CELLS = 1 << 24  # classes times columns, at most
@@ -34,6 +34,10 @@ def plane_of_one_column(data: Data) -> tuple[Separator | None, bool]:
     n, step = len(data.y), -(-len(data.y) // SAMPLE)
     if step > 1:  # of most columns a few rows show that they are not of this kind
         some = np.arange(0, n, step)
+        few = some[:: -(-len(some) // FEW)]
+        part = data._replace(rows=take(data.rows, few), y=data.y[few])
+        if data.classes == 2 and _all_overlap(_ranges(part, columns)):
+            return None, False
         part = data._replace(rows=take(data.rows, some), y=data.y[some])
         columns = _fit(_ranges(part, columns), part)[0]
     if len(columns) == 0:
@@ -49,6 +53,12 @@ def plane_of_one_column(data: Data) -> tuple[Separator | None, bool]:
     if data.classes == 2:
         return Separator(w[1] - w[0], float(b[1] - b[0])), bool(strict[best])
     return Separator(w, b), False  # classes in one group are not told from each other
+
+
+def _all_overlap(table: tuple[Floats, Floats]) -> bool:
+    """Return whether the values of two classes overlap in every column."""
+    low, high = table
+    return bool(((high[0] > low[1]) & (high[1] > low[0])).all())
 
 
 class Peeled(NamedTuple):

@@ -23,6 +23,7 @@ from linsep.prove.verdicts.case import Certificate
 from linsep.prove.verdicts.scaled import in_chunks
 
 SAMPLE = 1024  # rows that show whether a look at all of them is worth while
+FEW = 64  # rows that most often show that nothing can be left out
 PLANE_CELLS = 1 << 32  # weights of a plane, at most
 COPY_CELLS = 1 << 24  # dense data are copied for the sake of a few columns only if they are not larger
 COPY_SHARE = 0.1  # else only for this share of columns; and of rows for those that repeat
@@ -73,13 +74,20 @@ def reduced(data: Data, clock: Clock) -> Reduction:
     n = len(data.y)
     some = np.arange(0, n, -(-n // SAMPLE))
     rows, contradicting = None, np.empty((0, 2), np.intp)
-    if len(np.unique(fingerprints(take(narrow.rows, some), narrow.n_features))) < len(some):
+    if _repeating(narrow, some):
         numbers, contradicting = _repeats(narrow)
         if len(numbers) <= (1 - COPY_SHARE) * n:
             rows = numbers
             narrow = narrow._replace(rows=some_rows(narrow.rows, rows), y=narrow.y[rows])
             contradicting = np.searchsorted(rows, contradicting)
     return Reduction(narrow, data, columns, rows, contradicting)
+
+
+def _repeating(data: Data, some: Array) -> bool:
+    """Return whether two of some rows are equal."""
+    if isinstance(data.rows, Dense) and data.n_features and len(np.unique(data.rows.data[some, 0])) == len(some):
+        return False  # their first cells tell them apart
+    return len(np.unique(fingerprints(take(data.rows, some), data.n_features))) < len(some)
 
 
 def _repeats(data: Data) -> tuple[Array, Array]:
@@ -126,11 +134,14 @@ def _without_columns(data: Data) -> tuple[Data, Array | None]:
 def _dense_columns(x: Array, offset: bool) -> Array:
     """Return the columns that are neither constant (zero if there is no offset) nor equal to one before."""
     n, d = x.shape
-    some = x[np.arange(0, n, -(-n // SAMPLE))]
-    still = (some == some[0]).all(axis=0) if offset else (some == 0).all(axis=0)
-    _, first, group = np.unique(
-        fingerprints(Dense(np.ascontiguousarray(some.T)), len(some)), return_index=True, return_inverse=True
-    )
+    for most in (FEW, SAMPLE):
+        some = x[np.arange(0, n, -(-n // most))]
+        still = (some == some[0]).all(axis=0) if offset else (some == 0).all(axis=0)
+        _, first, group = np.unique(
+            fingerprints(Dense(np.ascontiguousarray(some.T)), len(some)), return_index=True, return_inverse=True
+        )
+        if len(first) == d and not still.any():
+            return np.arange(d)
     twin = first[group]  # the first column like this one
     for start in range(0, n if len(some) < n else 0, 4096):
         part = x[start : start + 4096]
