@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from linsep.learn import kernels
-from linsep.learn.kernels import Aggression, AnyRule, Prediction
+from linsep.learn.rules import Aggression, AnyRule, Prediction
 from linsep.problem import Floats
 
 Kernel = Callable[..., tuple[int, int]]
