@@ -66,7 +66,7 @@ def verify(
     try:
         text = text_of(proof)
         if (other := separation_opened(text)) is not None:
-            _write_checker(check.checker, "separation")
+            _write_checker(check.checker, other["kind"])
             from linsep.cli.separation import verify_separation
 
             verify_separation(proof, other, data, check.plain, screen)

@@ -118,7 +118,7 @@ def verify(proof: Any, X: Any, y: Any = None, *, plain: bool = False) -> bool:
         X, y = table_from(X, y, getattr(proof, "values", BINARY))
         return bool(proof.check(X, y, plain=plain))
     text = text_of(proof)
-    if '"separation"' in text:
+    if '"separation' in text:
         from linsep.prove.regression.documents import check_separation_document, separation_opened
 
         if (content := separation_opened(text)) is not None:

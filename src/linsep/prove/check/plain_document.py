@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 # ---------------------------------------------------------------------------------------------------------------
 # The claim
 
-MEANING = {  # by kind, for separation by claim
+MEANING = {  # by kind, for both kinds of separation by claim
     "separable": "a plane{through} has every row strictly on its side",
     "quasi": "no plane{through} has every row strictly on its side, but one has none on the wrong side",
     "overlap": "every plane{through} has rows on the wrong side, or all rows on it",
@@ -28,9 +28,9 @@ def meaning_of(content: dict[str, Any]) -> str:
     """Return the sentence of a document."""
     through = "" if content["fit_intercept"] else " through the origin"
     counted = "" if content.get("sample_weight") is None else ", rows counted by their weights"
-    claim = f" {content['claim']}" if content["kind"] == "separation" else ""
+    kind = f"separation {content['claim']}" if content["kind"].startswith("separation") else content["kind"]
     bounds = {"lower": content.get("lower"), "upper": content.get("upper")}
-    return MEANING[content["kind"] + claim].format(through=through, counted=counted, **bounds)
+    return MEANING[kind].format(through=through, counted=counted, **bounds)
 
 
 # ---------------------------------------------------------------------------------------------------------------

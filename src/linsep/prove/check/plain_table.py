@@ -140,7 +140,7 @@ def reading_of(content: dict[str, Any], first: list[str]) -> dict[str, Any]:
 
     ``first`` is the first line of the table, ``needed`` the columns of features in which a gap is none of its values.
     """
-    how, model = dict(content["data"]["reading"] or {}), content.get("kind") == "separation"
+    how, model = dict(content["data"]["reading"] or {}), content.get("kind", "").startswith("separation")
     parts = len(content["response"]) if model else 1
     if not how:
         header = not any(CELL.fullmatch(cell.strip()) for cell in first)

@@ -10,8 +10,12 @@ import ast
 import re
 from importlib import resources
 
-PARTS = ("plain_document", "plain_table", "plain", "plain_fewest", "plain_regression", "linsep_check")
-OF_KINDS = {"plain_fewest": "fewest-errors", "plain_regression": "separation"}  # for these alone
+PARTS = ("plain_document", "plain_table", "plain", "plain_fewest", "plain_regression", "plain_absorbed", "linsep_check")
+OF_KINDS = {  # for these alone
+    "plain_fewest": ("fewest-errors",),
+    "plain_regression": ("separation", "separation-absorbed"),
+    "plain_absorbed": ("separation-absorbed",),
+}
 _RULE = re.compile(r"^# -+\n# (.+)\n", re.MULTILINE)
 
 
@@ -29,7 +33,7 @@ def program(kind: str | None = None) -> str:
     imports: dict[str, set[str]] = {}
     bodies, said = [], ""
     for name in PARTS:
-        if kind is not None and OF_KINDS.get(name, kind) != kind:
+        if kind is not None and kind not in OF_KINDS.get(name, (kind,)):
             continue
         source = folder.joinpath(f"{name}.py").read_text(encoding="utf-8")
         tree = ast.parse(source)
