@@ -18,6 +18,7 @@ from linsep.prove.check import linsep_check
 from linsep.prove.check.linsep_check import digest_of
 from linsep.prove.check.plain_document import Fails, meaning_of
 from linsep.prove.check.plain_table import table
+from test_fixed_effects import small_proofs
 from test_separation_proofs import FAMILIES
 from test_separation_proofs import proofs as separation_proofs
 
@@ -106,12 +107,13 @@ def told(document, X, y, *, plain):
 def test_three_answers_about_every_kind():
     rng, reading = random.Random(7), {"target": "y", "delimiter": ",", "header": True, "missing": "error", "point": "."}
     genuine = [*verdicts_and_errors(), *(each for family in FAMILIES for each in separation_proofs(family, 1, seed=5))]
+    genuine += small_proofs("poisson", 2)[:2]
     tried = held = 0
     for k, (text, X, y) in enumerate(genuine):
         content = json.loads(text)
         if k % 3 == 0:  # it does not matter for rows that are given, but it has a form
             columns = [{"column": f"c{j}", "kind": "percent"} for j in range(X.shape[1])]
-            more = {"others": ["o"]} if content["kind"] == "separation" else {}
+            more = {"others": ["o"]} if content["kind"].startswith("separation") else {}
             content["data"]["reading"] = {**reading, "columns": columns, "gaps": ["NA"], "encoding": "utf-8", **more}
         texts = [json.dumps(forged(content, rng)) for _ in range(70)]
         for document, (found, why) in zip(texts, answered(texts, X, y), strict=True):
