@@ -227,6 +227,10 @@ def test_proofs_about_files(name, table, tmp_path, program, capsys):
         told = json.loads(capsys.readouterr().out)
         assert (stopped.value.code, told["holds"]) == (0, True), told
         assert len(told["checked"]) >= 3
+    with pytest.raises(SystemExit):
+        main(["verify", proof, data])
+    words = capsys.readouterr().out.replace("\n", "")
+    assert all(each in words for each in ("t.csv", "taken from '", "not checked", "by linsep "))
     done = program(proof, data)
     assert done.returncode == 0, done.stdout + done.stderr
     table.loc[0, ["dose", "place", "grade"]] = [1 - table.dose[0], "north", 3]

@@ -30,6 +30,7 @@ from linsep.cli.options import (
     said,
 )
 from linsep.cli.screen import count, facts_table, headline, result
+from linsep.cli.verify import told
 
 _SHOWN = 40  # coefficients and rows on the screen
 
@@ -379,9 +380,12 @@ def verify_separation(proof: str, content: dict[str, Any], data: list[str], plai
 
     def show(console: Any) -> None:
         if outcome.holds:
+            about, how = content["data"], content["data"]["reading"]
+            columns = [] if how is None else [how["target"], *how["others"]]
+            labels = f"taken from {', '.join(map(repr, columns)) or 'the last columns of the file'}"
+            rows = f"{data[0]}: {about['n_rows']:,} rows of {count(about['n_features'], 'feature')}"
             console.print(headline(f"the proof holds: {content['meaning']}"))
-            for line in outcome.checked:
-                console.print(f"- {line}", markup=False)
+            console.print(facts_table(told(content, outcome, rows, labels)))
         else:
             console.print(headline("the proof does not hold for these data"))
             console.print(f"It fails because {outcome.why}.", markup=False)

@@ -166,10 +166,14 @@ def _outcome(text: str, content: dict[str, Any], source: Source, plain: bool) ->
 def _lines(content: dict[str, Any], outcome: Outcome, source: Source, shape: tuple[int, int]) -> dict[str, str]:
     """Return what has been verified about which file, and what has not."""
     names = ", ".join(file.name for file in source.files[:3]) + (" and others" if len(source.files) > 3 else "")
-    lines = {"data": f"{names}: {shape[0]:,} rows of {count(shape[1], 'feature')}"}
     target = source.layout.target if source.layout is not None else None
-    lines["labels"] = "as the file has them" if target is None else f"taken from column {target!r}"
-    lines["values"] = _VALUES[content["values"]]
+    labels = "as the file has them" if target is None else f"taken from column {target!r}"
+    return told(content, outcome, f"{names}: {shape[0]:,} rows of {count(shape[1], 'feature')}", labels)
+
+
+def told(content: dict[str, Any], outcome: Outcome, data: str, labels: str) -> dict[str, str]:
+    """Return what has been verified, what has not, and who made the proof."""
+    lines = {"data": data, "labels": labels, "values": _VALUES[content["values"]]}
     for k, line in enumerate(outcome.checked):
         lines["checked" if k == 0 else " " * k] = line
     lines["not checked"] = "who made the proof and when; what the columns mean; whether the table is the right one"

@@ -91,7 +91,7 @@ def load(text: str) -> dict[str, Any]:
     well(sealed, "it has no digest, or was altered: its digest does not fit its content")
     content: dict[str, Any] = renewed(found) if found.get("format") == "linsep proof 1" else found
     kind: Any = content.get("kind")
-    well(type(kind) is str and kind in KINDS, f"the kind {str(kind)[:40]!r} is not known")
+    well(type(kind) is str and kind in KINDS, f"the kind {str(kind)[:40]!r} is none of those that are checked here")
     fields, form_of_kind, *_ = KINDS[kind]
     form(content, COMMON | fields)
     well(len(set(map(label_text, content["classes"]))) == len(content["classes"]), "two classes have the same name")
