@@ -30,7 +30,6 @@ from linsep.cli.options import (
     said,
 )
 from linsep.cli.screen import count, facts_table, headline, result
-from linsep.cli.verify import told
 
 _SHOWN = 40  # coefficients and rows on the screen
 
@@ -361,6 +360,8 @@ def _write(path: str, found: Any, asked: Asked, model: ModelOptions) -> None:
 
 def verify_separation(proof: str, content: dict[str, Any], data: list[str], plain: bool, screen: Screen) -> NoReturn:
     """Say whether a proof of kind ``separation`` holds for the table in a file."""
+    from linsep.cli.verify import told  # which calls this, and which no other command loads
+
     if len(data) > 1:
         raise ValueError("a proof of separation is checked against one file")
     outcome = _outcome(content, data[0], plain)
