@@ -100,7 +100,16 @@ HOSTILE = {
     "no object": lambda: '{"format"}',
     "a list": lambda: "[1]",
     "denominators": lambda: denominators(),
+    "fractions to reduce": lambda: with_multipliers([f"{3**99_000:#x}/{2**190_000 + k:#x}" for k in range(1, 60, 2)]),
 }
+
+
+def with_multipliers(multipliers):
+    content = json.loads(to_json(separate(*XOR), *XOR))
+    many = len(multipliers)
+    content["refutation"] = {"rows": [0] * many, "rivals": [1] * many, "multipliers": multipliers}
+    content["digest"] = digest_of(content)
+    return json.dumps(content)
 
 
 def denominators():
