@@ -116,7 +116,9 @@ def small_proofs(family, count):
         options = {"family": family, "fit_intercept": True, "alias": "keep" if len(found) % 3 == 0 else "drop"}
         options |= {"weights": weights, "absorb": factors}
         given = gather(X, y, options)
-        result = AbsorbedSeparation(given, Effects(with_columns(given, given.absorb[2:]), list(given.absorb), 2, Clock()))
+        result = AbsorbedSeparation(
+            given, Effects(with_columns(given, given.absorb[2:]), list(given.absorb), 2, Clock())
+        )
         if set(result.statuses) <= seen:
             continue
         seen |= set(result.statuses)

@@ -1,6 +1,6 @@
 """The plain check, part 6: separation in regression models with absorbed factors.
 
-Beside its columns such a model has a coefficient for every level of some factors, the same in every constraint with that
+Such a model has its columns, and a coefficient for every level of some factors, the same in all constraints with that
 level. Levels get no status and may be very many, so no rank is asked for. What is claimed differs in three places:
 
 - ``aliased`` are the columns that are not kept; all levels are.

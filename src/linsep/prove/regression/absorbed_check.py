@@ -1,6 +1,6 @@
 """The fast check of a proof about a model with absorbed factors: whole numbers in arrays.
 
-It asks for the same as ``plain_regression``: sums over all rows at once, in 64 bits where they fit, else in Python's own
+It asks for the same as ``plain_absorbed``: sums over all rows at once, in 64 bits where they fit, else in Python's own
 integers.
 """
 
@@ -172,5 +172,3 @@ def _integers(x: Array) -> tuple[Array, Fraction]:
     parts = zip((mantissas * 2.0**53).astype(np.int64).tolist(), (exponents - lowest).tolist(), strict=True)
     found[:] = [m << e if m else 0 for m, e in parts]
     return found, Fraction(2) ** (lowest - 53)
-
-

@@ -322,7 +322,8 @@ def signed_rows(given: Given) -> tuple[Array, Array]:
 def level_numbers(codes: list[Array], first: int) -> Array:
     """Return the number of every level of every row: as they first occur, by rows and in these by factors."""
     found = np.empty((len(codes[0]), len(codes)), dtype=np.intp)
-    starts, owners = [], []
+    starts: list[Array] = []
+    owners: list[Array] = []
     for f, column in enumerate(codes):
         _, start, inverse = np.unique(column, return_index=True, return_inverse=True)
         found[:, f] = inverse.ravel() + sum(len(each) for each in starts)

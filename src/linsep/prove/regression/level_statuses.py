@@ -10,7 +10,7 @@ import numpy as np
 from flint import fmpz_mat
 
 from linsep.problem import Array
-from linsep.prove.regression.cone import Face, whole
+from linsep.prove.regression.cone import Face
 from linsep.prove.regression.fixed_effects import Effects, face_of, spread
 from linsep.prove.regression.level_graph import spanning_trees
 from linsep.prove.regression.statuses import ALIASED, DOWN, FINITE, UNDETERMINED, UP, Statuses, whole_with_scale
@@ -185,7 +185,7 @@ class LevelStatuses:
         return dict(sorted(total.items()))
 
     def _filled(self, face: Face, inner: list[Fraction]) -> Sum:
-        """Return rows that add up to ``c``, in the columns of a face, by closed walks of the rest, none taken a negative number of times."""
+        """Return rows that add up to a vector, in the columns of a face: closed walks of the rest, none backwards."""
         finder, walks = Statuses(face), self.effects.pool
         table = [self.effects.vector(walk) for walk in walks]
         rest = face.contradiction
