@@ -14,9 +14,10 @@ import numpy as np
 from linsep.clock import Clock
 from linsep.data.sparse import is_sparse
 from linsep.data.threads import together
+from linsep.errors import DataError
 from linsep.problem import Array
 from linsep.prove.check import linsep_check, schema
-from linsep.prove.check.plain_document import Fails, label_text, meaning_of
+from linsep.prove.check.plain_document import LARGEST, Fails, label_text, meaning_of
 from linsep.prove.check.plain_regression import answers, coefficient_names, factors_of
 from linsep.prove.check.plain_table import fingerprint as plain_fingerprint
 from linsep.prove.documents import laid_out, number_written
@@ -165,7 +166,10 @@ def document(result: Any, reading: dict[str, Any] | None, options: dict[str, str
     about = {"reading": reading, **fingerprint(given.X, response_of(given)[1], given.values)}
     content = {"format": "linsep proof 2", **result.certificate(), "data": about, "made": made}
     content["digest"] = linsep_check.digest_of(content)
-    return laid_out(content)
+    text = laid_out(content)
+    if len(text) > LARGEST:
+        raise DataError("", f"the proof takes {len(text):,} characters, more than {LARGEST:,}: list fewer coefficients")
+    return text
 
 
 def design_text(result: Any) -> str:

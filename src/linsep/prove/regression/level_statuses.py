@@ -99,7 +99,7 @@ class LevelStatuses:
     def _side(self, c: list[Fraction], sign: int) -> tuple[list[Walk], Vector | None]:
         """Return closed walks that combine to ``c``, or to its opposite, or a direction that is negative on it."""
         effects, walks = self.effects, list(self.effects.pool)
-        target = [sign * c[j] for j in self.columns]
+        target = whole_with_scale([sign * c[j] for j in self.columns])[0]
         while True:
             effects.clock.check()
             table = [self._kept(walk) for walk in walks]
