@@ -65,8 +65,8 @@ def absorbed(given: Given, clock: Clock) -> Any:
         most = min(_EXTRA, _CELLS // given.n)
         if extra > most:
             raise DataError(
-                "", f"the factors after the two largest have {extra} levels, more than the {most} that {given.n:,} rows "
-                "allow: leave one out, merge levels, or cross two factors"
+                "", f"the factors after the two largest have {extra} levels, more than the {most} that {given.n:,} "
+                "rows allow: leave one out, merge levels, or cross two factors"
             )  # fmt: skip
     base = with_columns(given, tuple(factors[2:]))
     return AbsorbedSeparation(given, Effects(base, factors, len(given.names), clock))

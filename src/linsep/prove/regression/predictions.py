@@ -118,7 +118,8 @@ def limiting(result: Any) -> Any:
         entries = [int(V[j, k]) for j in range(V.nrows())]
         free = next(j for j in range(len(entries)) if entries[j] and j not in columns)
         used = [name[j] for j in inner if entries[j] and j != free]
-        reasons[name[free]] = f"on the rows that are left it {'depends on ' + ', '.join(used) if used else 'is zero'}"
+        why = f"on the rows that are left it {'depends on ' + ', '.join(used) if used else 'is zero'}"
+        reasons[name[free]] = why if len(left) else "no row is left"
     dropped = {int(i): "separated: fitted perfectly in the limit" for i in result.separated}
     counted = set(given.which.tolist())
     dropped |= {i: "its weight is 0" for i in range(given.n) if i not in counted}
