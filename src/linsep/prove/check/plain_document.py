@@ -113,7 +113,10 @@ def number(text: Any) -> Fraction:
     well(isinstance(text, str) and len(text) <= LONGEST, "a number must be a string of at most 100,000 characters")
     with suppress(OverflowError, ZeroDivisionError):
         if BINARY.fullmatch(text):
-            return Fraction(float.fromhex(text))
+            digits, power = text.replace(".", "").split("p")
+            exact = int(digits, 16) * Fraction(2) ** (int(power) - 4 * len(text.partition(".")[2].partition("p")[0]))
+            well(exact == Fraction(float.fromhex(text)), f"{text} is not a double")
+            return exact
         if HEXADECIMAL.fullmatch(text):
             return Fraction(*(int(digits, 16) for digits in text.split("/")))
         if DECIMAL.fullmatch(text):

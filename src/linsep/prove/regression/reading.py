@@ -16,7 +16,7 @@ import numpy as np
 from linsep.data.sparse import is_sparse
 from linsep.errors import DataError
 from linsep.problem import Array
-from linsep.prove.check.plain_document import Fails
+from linsep.prove.check.plain_document import Fails, Malformed
 from linsep.prove.check.plain_table import used_columns
 from linsep.prove.exact.exact_values import DECIMAL, fraction
 from linsep.prove.regression.contrasts import unknown
@@ -179,7 +179,7 @@ def read_back(content: dict[str, Any], frame: Any) -> tuple[Any, list[list[Any]]
     used = list(dict.fromkeys([*used_columns(columns), *parts]))
     for name in used:
         if name not in frame.columns:
-            raise Fails(f"there is no column {name[:40]!r}")
+            raise Malformed(f"there is no column {name[:40]!r}")
     kept = frame.only(used, missing=missing)
     try:
         X = joined(design_of(columns, kept, content["values"]), len(kept))
