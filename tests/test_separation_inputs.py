@@ -469,3 +469,15 @@ def test_the_command_needs_no_pandas(tmp_path):
     }  # fmt: skip
     done = subprocess.run([sys.executable, "-c", code, "verify", "p.json", "a.csv"], cwd=tmp_path, capture_output=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_cox_model_of_statsmodels_keeps_its_strata():
+    """Within each stratum the row with the larger x has its event first; across strata it is not so."""
+    sm = pytest.importorskip("statsmodels.api")
+    time, strata = np.array([3.0, 1.0, 4.0, 2.0]), np.array([0, 0, 1, 1])
+    x = np.array([[0.0], [1.0], [8.0], [9.0]])
+    model = sm.PHReg(time, x, status=np.ones(4), strata=strata)
+    assert linsep.separation(model).statuses == ["+inf"]
+    assert linsep.separation(sm.PHReg(time, x, status=np.ones(4))).statuses == ["finite"]
+    with pytest.raises(ValueError, match="entry times is not supported"):
+        linsep.separation(sm.PHReg(time, x, status=np.ones(4), entry=time - 0.5))

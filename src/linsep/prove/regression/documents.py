@@ -90,7 +90,7 @@ def claimed(result: Any, kind: str) -> dict[str, Any]:
 
 def _combination(found: Any, ids: Array) -> dict[str, Any]:
     return {
-        "rows": np.searchsorted(ids, found.ids).tolist(),
+        "rows": np.searchsorted(ids, found.rows).tolist(),
         "multipliers": [number_written(value) for value in found.multipliers],
     }
 

@@ -154,7 +154,7 @@ class LevelStatuses:
 
     def _combined(self, walks: list[Walk], table: list[list[Fraction]], found: Any, scale: Fraction) -> Sum:
         """Return the rows of a combination of closed walks, which a face has without their common factors."""
-        numbers = [i // 2 for i in found.ids.tolist()]
+        numbers = [i // 2 for i in found.rows.tolist()]
         factors = [m * scale / whole_with_scale(table[i])[1] for i, m in zip(numbers, found.multipliers, strict=True)]
         return self._rows([walks[i] for i in numbers], factors)
 
@@ -189,14 +189,14 @@ class LevelStatuses:
         finder, walks = Statuses(face), self.effects.pool
         table = [self.effects.vector(walk) for walk in walks]
         rest = face.contradiction
-        factors = dict.fromkeys(rest.ids.tolist(), Fraction(0))
+        factors = dict.fromkeys(rest.rows.tolist(), Fraction(0))
         if any(inner):
             numbers, scale = whole_with_scale(inner)
             found = finder.combined(numbers, np.empty(0, dtype=np.intp), [])
-            factors |= {i: m * scale for i, m in zip(found.ids.tolist(), found.multipliers, strict=True)}
-        short = max((-factors[i] / m for i, m in zip(rest.ids.tolist(), rest.multipliers, strict=True)), default=0)
+            factors |= {i: m * scale for i, m in zip(found.rows.tolist(), found.multipliers, strict=True)}
+        short = max((-factors[i] / m for i, m in zip(rest.rows.tolist(), rest.multipliers, strict=True)), default=0)
         often = max(short, Fraction(0))
-        full = [factors[i] + often * m for i, m in zip(rest.ids.tolist(), rest.multipliers, strict=True)]
+        full = [factors[i] + often * m for i, m in zip(rest.rows.tolist(), rest.multipliers, strict=True)]
         return self._combined(walks, table, rest._replace(multipliers=full), Fraction(1))
 
     def _balanced(self) -> Array:

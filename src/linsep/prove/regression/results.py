@@ -185,8 +185,8 @@ class Separation:
             return ()
         if proved.combination is None:
             return tuple(self.separated.tolist())
-        places = np.searchsorted(self._model.system.ids, proved.combination.ids)
-        owners = np.concatenate((self._model.first[places], self._model.second[places]))
+        rows = np.searchsorted(self._model.system.ids, proved.combination.rows)
+        owners = np.concatenate((self._model.first[rows], self._model.second[rows]))
         return tuple(np.unique(owners[owners >= 0]).tolist())
 
     @cached_property
