@@ -146,11 +146,13 @@ def _from_text(path: str, options: Options, kinds: dict[str, str]) -> Frame:
             raise DataError(
                 f"{frame.where(error.args[0])}, column {name!r}", "the number is not finite; drop the row or mend it"
             ) from None
-        if numbers is None and j not in asked and (odd := _odd(column, gap, form.spelling.point, kind)) is not None:
+        if numbers is None and j not in asked:
+            odd, most = _odd(column, gap, form.spelling.point, kind == NUMBER or j in numeric)
             if j in numeric:
                 what = f"{shown(odd[1])} is not a number ({{0}} takes all of the column as words)"
                 raise DataError(f"{frame.where(odd[0])}, column {name!r}", what, ("categorical", name))
-            frame.odd[name] = odd
+            if most:
+                frame.odd[name] = odd
         if numbers is not None and kind != NUMBER:
             frame.kinds[name] = kind
         frame.gaps[name] = numpy_view(gap)
@@ -164,12 +166,12 @@ def _line(data: bytes, form: Any, row: int) -> int:
     return next(islice(lines, row + int(form.header), None)).number
 
 
-def _odd(column: Any, gap: Any, point: str, kind: str) -> tuple[int, str] | None:
-    """Return the first word among cells that are mostly numbers, and its row."""
-    some = column if kind == NUMBER else column[:_LOOK]
+def _odd(column: Any, gap: Any, point: str, every: bool) -> tuple[tuple[int, str], bool]:
+    """Return the row and the text of the first cell that is no number, and whether most others are numbers."""
+    some = column if every else column[:_LOOK]
     there = [(i, cell) for i, (cell, g) in enumerate(zip(some.to_pylist(), gap.to_pylist(), strict=False)) if not g]
     odd = [(i, cell) for i, cell in there if not cells.fits(NUMBER, cell, point)]
-    return odd[0] if 0 < 2 * len(odd) < len(there) else None
+    return next(iter(odd), (0, "")), 0 < 2 * len(odd) < len(there)
 
 
 def _numbers(column: Any, gap: Any, kind: str, point: str) -> Array | None:
