@@ -290,7 +290,7 @@ def test_the_program_has_the_headings_of_the_page():
     assert [each for each in sections if each in headings] == [
         "The claim", "The fields", "Numbers of the document", "Labels", "Numbers of the data", "Reading a text",
         "The fingerprint", "What has to be checked, and why that suffices", "The fewest errors",
-        "Separation in regression models", "Versions",
+        "Separation in regression models", "Absorbed factors", "Versions",
     ] == [each for each in headings if each in sections]  # fmt: skip
 
 
