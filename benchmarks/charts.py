@@ -46,7 +46,7 @@ def _bars(each: dict[str, Any], path: Path) -> None:
     axes.axvline(1, color=LIMIT, linewidth=0.8, linestyle=":")
     low, high = axes.get_xlim()
     axes.set_xlim(low / 1.3, high * 1.6)
-    axes.set_xlabel("time of the peer or limit / our time; the black mark is the target")
+    axes.set_xlabel("ratio: above 1 linsep does better; black: the target", loc="right")
     axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, metadata={"Date": None})
     plt.close(figure)
@@ -61,6 +61,7 @@ def _curves(curve: dict[str, Any], path: Path) -> None:
     """Draw how something grows, on logarithmic axes, with the slope at the far end."""
     import matplotlib.pyplot as plt
     import numpy as np
+    from matplotlib.ticker import LogLocator, NullLocator
 
     figure, axes = plt.subplots(figsize=(5.2, 3.4), layout="constrained")
     for name, (x, y) in curve["lines"].items():
@@ -72,8 +73,9 @@ def _curves(curve: dict[str, Any], path: Path) -> None:
         axes.set_xticks([], minor=True)
     heights = [float(value) for _, y in curve["lines"].values() for value in y if value > 0]
     if heights and max(heights) < 30 * min(heights):
-        for formatter in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
-            formatter("{x:g}")
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_minor_locator(NullLocator())
+        axes.yaxis.set_major_formatter("{x:g}")
     axes.set(title=curve["title"], xlabel=curve["x_label"], ylabel=curve["y_label"])
     axes.grid(alpha=0.3, which="both")
     axes.legend(frameon=False, fontsize=8)

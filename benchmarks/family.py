@@ -118,7 +118,7 @@ def vote(name: str, X: np.ndarray, y: np.ndarray, new: np.ndarray) -> Row:
 
 
 def errors(make: Callable[[int], Any], data: Data) -> list[float]:
-    """Return test errors in per cent by number of passes; a tenth of a pass is one over a tenth of the rows."""
+    """Return test errors in percent by number of passes; a tenth of a pass is one over a tenth of the rows."""
     X, y, X_test, y_test = data
     seen: dict[tuple[int, str], float] = {}
     result = []

@@ -28,4 +28,4 @@ def run() -> Iterator[Row]:
     seconds = [best(lambda model=model: model.fit(X, y), times) for model, times in zip(models, (3, 2), strict=True)]
     errors = [100 * (1 - model.score(X_test, y_test)) for model in models]
     yield at_least("fit, 10k digits, polynomial 2, 10 passes", seconds[0], "SVC", seconds[1], 5)
-    yield at_most("test error of these in per cent", errors[0], "SVC", errors[1], 1.5)
+    yield at_most("test error of these in percent", errors[0], "SVC", errors[1], 1.5)

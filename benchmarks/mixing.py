@@ -233,4 +233,4 @@ def curves() -> Iterator[Curve]:
     yield Curve("rounds until the rows are separated", "shards", "rounds", how["rounds"])
     yield Curve("mistakes until then, and B of the bound", "shards", "mistakes", how["mistakes"])
     if how["errors"]:
-        yield Curve(f"test error after {PASSES} rounds", "shards", "per cent", how["errors"])
+        yield Curve(f"test error after {PASSES} rounds", "shards", "percent", how["errors"])

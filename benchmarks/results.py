@@ -95,7 +95,7 @@ def save(told: dict[str, Any], path: Path) -> None:
 
 def headlines(told: dict[str, Any]) -> list[str]:
     """Return the lines of the front page's table."""
-    lines = ["| job | linsep | beside | | ratio | target |", "|---|---:|---|---:|---:|---|"]
+    lines = ["| job | linsep | compared with | its value | ratio | target |", "|---|---:|---|---:|---:|---|"]
     for name, job, peer in HEADLINES:
         rows = told["questions"].get(name, {"rows": []})["rows"]
         row = next((row for row in rows if job in row["job"] and peer in row["peer_name"]), None)
@@ -120,7 +120,7 @@ def everything(told: dict[str, Any]) -> list[str]:
         versions = ", ".join(f"{package} {number}" for package, number in each["versions"].items())
         lines += [f"## {name}", "", each["question"], ""]
         if each["rows"]:
-            lines += ["| job | linsep | beside | | ratio | target |", "|---|---:|---|---:|---:|---|"]
+            lines += ["| job | linsep | compared with | its value | ratio | target |", "|---|---:|---|---:|---:|---|"]
             lines += [_line(row) for row in each["rows"]]
             lines += [""]
         if each["failed"]:

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from docutils import nodes
 from pygments.lexers.special import TextLexer
 
 HERE = Path(__file__).parent
@@ -34,12 +35,14 @@ autodoc_default_options = {
 }
 autodoc_typehints = "none"
 napoleon_google_docstring = False
-napoleon_use_ivar = True
+napoleon_custom_sections = [("Attributes", "params_style")]  # several names may share a line; a name may end in _
 napoleon_use_rtype = False
+smartquotes = False  # options keep their two dashes, and JSON its quotes
 
 html_theme = "furo"
 html_title = "linsep"
-html_static_path: list[str] = []
+html_static_path = ["pages.css"]
+html_css_files = ["pages.css"]
 html_show_sphinx = False
 html_copy_source = False
 html_theme_options = {"light_css_variables": {"font-stack": "system-ui, sans-serif"}}
@@ -49,3 +52,10 @@ def setup(app: Any) -> None:
     """Draw what is drawn from the code, and teach the words that the pages use."""
     app.add_lexer("output", TextLexer)
     app.connect("builder-inited", lambda _: imports.write(HERE / "imports.svg"))
+    app.connect("doctree-resolved", _dashes)
+
+
+def _dashes(_: Any, doctree: nodes.document, _name: str) -> None:
+    """Write the dash between a parameter and its meaning, which Sphinx leaves to its smart quotes."""
+    for text in [text for text in doctree.findall(nodes.Text) if text == " -- "]:
+        text.parent.replace(text, nodes.Text(" – "))

@@ -25,9 +25,14 @@ def table(name: str) -> str:
         choices = [choice for choice in _choices(kind) if choice is not None]
         shown += " " + ", ".join(f"`{choice}`" for choice in choices) if choices else ""
         default = parameter.default
+        pair = shown.split(", ")
+        if isinstance(default, bool) and len(pair) == 2 and "--no-" in pair[1]:
+            default = pair[not default].strip("`")
         unsaid = default is inspect.Parameter.empty or default is None or isinstance(default, bool)
-        meaning = (info.help or "").replace("|", r"\|")
-        lines.append(f"| {shown.replace('|', chr(92) + '|')} | {'' if unsaid else f'`{default}`'} | {meaning} |")
+        # a default that the command works out is told in the help
+        meaning, _, told = (info.help or "").removesuffix("]").partition(" [default: ")
+        cells = (shown, told if unsaid else f"`{default}`", meaning)
+        lines.append("| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |")
     return "\n".join(lines)
 
 
@@ -37,7 +42,8 @@ def _names(name: str, kind: Any, info: Any) -> str:
     given = [info.default, *(info.param_decls or ())]  # the first name stands where a default would
     names = [each for each in given if str(each).startswith("-")]
     names = names or [f"--{dashed}/--no-{dashed}" if kind is bool else f"--{dashed}"]
-    return ", ".join(f"`{each}`" for pair in names for each in pair.split("/"))
+    value = f" {info.metavar}" if info.metavar and not any(_choices(kind)) else ""
+    return ", ".join(f"`{each}{value}`" for pair in names for each in pair.split("/"))
 
 
 def _choices(kind: Any) -> tuple[Any, ...]:

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import fewest_oracle as oracle
 import linsep
-from linsep.prove.check.plain import Fails, Malformed
+from linsep.prove.check.plain_document import Fails, Malformed
 from linsep.prove.check.plain_fewest import check_errors
 from linsep.prove.fewest.certificates import Combination, Proof
 from linsep.prove.fewest.document import fewest_from_json, fewest_to_json
@@ -407,7 +407,7 @@ def test_plain_check_says_what_fails():
     for change, words in (
         ({"upper": 0}, "lower"),
         ({"upper": 2}, "weigh"),
-        ({"lower": 2}, "bounds"),
+        ({"lower": 2}, "lower bound is above"),
         ({"wrong": []}, "not strictly right"),
         ({"wrong": [0, 0]}, "twice"),
         ({"tree": []}, "ends too early"),

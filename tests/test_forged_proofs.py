@@ -11,7 +11,8 @@ import pytest
 
 from javascript import judged
 from linsep import separate, to_json
-from linsep.prove.check.linsep_check import digest_of, fingerprint
+from linsep.prove.check.linsep_check import digest_of
+from linsep.prove.check.plain_table import fingerprint
 from linsep.prove.checking import check_document
 from oracles import rank
 

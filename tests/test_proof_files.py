@@ -16,7 +16,8 @@ import scipy.sparse as sp
 from javascript import judged
 from linsep import read, separate, to_json, verify
 from linsep.prove.check import schema
-from linsep.prove.check.linsep_check import digest_of, fingerprint
+from linsep.prove.check.linsep_check import digest_of
+from linsep.prove.check.plain_table import fingerprint
 from linsep.prove.check.schema import proof_schema
 from linsep.prove.check.standalone import program
 from linsep.prove.exact.fingerprints import Fingerprint

@@ -250,7 +250,8 @@ class Asked:
         """Return how others can make the rows of a proof from the file; None if a formula computes more."""
         from linsep.prove.regression.reading import reading_of
 
-        return reading_of(found._given, self.table, self.parts, self.source, self.missing)
+        parts = [*self.parts, *(factor.name for factor in found._given.absorb)] if self.parts else []
+        return reading_of(found._given, self.table, parts, self.source, self.missing)
 
 
 def _by_formula(frame: Any, model: ModelOptions, table: TableOptions, common: dict[str, Any]) -> tuple[Any, ...]:
@@ -320,10 +321,12 @@ def _statuses(found: Any) -> Any:
 
 
 def _lines(found: Any, facts: dict[str, Any], rows: bool) -> dict[str, str]:
+    from linsep.prove.regression.words import columns_told
+
     listed = " (--rows lists them)" if len(found.separated) and not rows else ""
     lines = {
         "rows": f"{facts['rows']:,}, of which {len(found.separated):,} separated{listed}",
-        "columns": f"{facts['columns']:,} of rank {found.rank:,}",
+        "columns": columns_told(found),
     }
     if found.dimension:
         lines["directions"] = f"the likelihood rises forever in {count(found.dimension, 'direction')}"
@@ -391,7 +394,8 @@ def _outcome(content: dict[str, Any], data: str, plain: bool) -> Any:
     """Return the outcome of the check; the plain one reads CSV by itself."""
     from linsep.data.frames import read_frame
     from linsep.prove.check import linsep_check
-    from linsep.prove.check.plain import Fails
+    from linsep.prove.check.plain_document import Fails
+    from linsep.prove.check.plain_table import table
     from linsep.prove.checking import Outcome
     from linsep.prove.regression.documents import check_separation_document
     from linsep.prove.regression.reading import read_back
@@ -399,7 +403,7 @@ def _outcome(content: dict[str, Any], data: str, plain: bool) -> Any:
     base = data.removesuffix(".gz").lower()
     if plain and not base.endswith((".parquet", ".arrow", ".feather", ".zst")) and data != "-":
         try:
-            return Outcome(True, "", tuple(linsep_check.check(content, *linsep_check.table(content, [data]))))
+            return Outcome(True, "", tuple(linsep_check.check(content, *table(content, [data]))))
         except Fails as error:
             return Outcome(False, str(error))
     try:

@@ -126,6 +126,7 @@ def _as_written(how: dict[str, Any] | None, reading: Reading) -> dict[str, Any]:
         return {}
     layout = layout_of(how)
     known: dict[str, Any] = {"layout": layout, "target": layout.target, "missing": how["missing"]}
+    known["header"] = how["header"]
     if how.get("point", ".") != ".":
         known["decimal"] = how["point"]
     if how.get("encoding", "utf-8") != "utf-8":
@@ -138,7 +139,8 @@ def _as_written(how: dict[str, Any] | None, reading: Reading) -> dict[str, Any]:
 def _outcome(text: str, content: dict[str, Any], source: Source, plain: bool) -> tuple[Outcome, tuple[int, int]]:
     """Return the outcome of the check, and the shape of the data; the plain check reads CSV by itself."""
     from linsep.prove.check import linsep_check
-    from linsep.prove.check.plain import Fails
+    from linsep.prove.check.plain_document import Fails
+    from linsep.prove.check.plain_table import table
     from linsep.prove.checking import Outcome, check_document
     from linsep.prove.exact.exact_text import exact_table, reading_of
 
@@ -151,7 +153,7 @@ def _outcome(text: str, content: dict[str, Any], source: Source, plain: bool) ->
         X, y = exact_table(source, content["values"])
         return check_document(text, X, y, plain=plain), X.shape
     content = {**content, "data": {**content["data"], "reading": reading}}
-    rows, labels = linsep_check.table(content, paths)
+    rows, labels = table(content, paths)
     shape = (len(rows), len(reading["columns"]) if reading else 0)
     try:
         return Outcome(True, "", tuple(linsep_check.check(content, rows, labels))), shape

@@ -19,10 +19,10 @@ from linsep.errors import DataError
 from linsep.learn import driver
 from linsep.learn.driver import Fitted
 from linsep.learn.hypotheses import Keeper, grown
-from linsep.learn.kernels import AnyRule
 from linsep.learn.parameters import Parameters, start_from
 from linsep.learn.passes import Hooks, State
 from linsep.learn.problems import array_problem
+from linsep.learn.rules import AnyRule
 from linsep.learn.state_files import must
 from linsep.learn.surveys import norm
 from linsep.learn.touched import all_or_nothing, few_columns
@@ -398,7 +398,7 @@ class Online(Linear, ABC):
 
     @property
     def history_(self) -> dict[str, Array]:
-        """For each pass its mistakes, loss, validation error, seconds, and work of a search for a proof after it."""
+        """For each pass its mistakes, loss, validation error, seconds, and what a search after it took and proved."""
         passes = [entry for stretch in self._recorded() for entry in stretch.run.passes]
         return {name: np.array([getattr(entry, name) for entry in passes]) for name in Pass._fields}
 

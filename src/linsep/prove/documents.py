@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from linsep.prove.check import linsep_check, schema
-from linsep.prove.check.plain import MEANING, number, whole
+from linsep.prove.check.plain_document import label_text, meaning_of, number, whole
 from linsep.prove.claims import Refutation, Separator, Verdict
 from linsep.prove.exact.given_numbers import exact_array, is_float
 from linsep.prove.fewest.document import fewest_from_json, fewest_to_json
@@ -86,7 +86,7 @@ def written(
         "note": note,
     }
     content = {"format": _SECOND, **claim_of(verdict), "data": {"reading": None, **about}, "made": made}
-    if len({linsep_check.label_text(label) for label in verdict.classes}) < len(verdict.classes):
+    if len({label_text(label) for label in verdict.classes}) < len(verdict.classes):
         raise ValueError("two classes are spelled the same: a proof file cannot tell them apart")
     content["digest"] = linsep_check.digest_of(content)
     return laid_out(content)
@@ -100,13 +100,12 @@ def laid_out(content: dict[str, Any]) -> str:
 
 def claim_of(verdict: Any) -> dict[str, Any]:
     """Return what a document says about a verdict, without the data."""
-    if verdict.kind not in MEANING:
+    if verdict.kind == "fewest-errors":
         return fewest_to_json(verdict)
-    through = "" if verdict.fit_intercept else " through the origin"
     plane, refutation = verdict.separator, verdict.refutation
     claim: dict[str, Any] = {
         "kind": verdict.kind,
-        "meaning": MEANING[verdict.kind].format(through),
+        "meaning": "",
         "fit_intercept": verdict.fit_intercept,
         "classes": list(verdict.classes),
         "n_features": verdict.n_features,
@@ -123,7 +122,7 @@ def claim_of(verdict: Any) -> dict[str, Any]:
             "rivals": refutation.rivals.tolist(),
             "multipliers": [number_written(value) for value in refutation.multipliers],
         }
-    return claim
+    return claim | {"meaning": meaning_of(claim)}
 
 
 def from_json(text: str) -> tuple[Any, dict[str, Any]]:
@@ -164,7 +163,7 @@ def opened(text: str) -> tuple[Any, dict[str, Any]]:
     try:
         content = linsep_check.load(text)
         schema.validate(content)
-        if content["kind"] not in MEANING:
+        if content["kind"] == "fewest-errors":
             return fewest_from_json(content, content["made"]["options"].get(_CUT, "")), content
         classes = content["classes"]
         plane, refutation = content["separator"], content["refutation"]

@@ -33,7 +33,7 @@ export async function checkProof(source, table, told = () => {}, seconds = 60) {
     const patience = new Patience(seconds);
     claim = open(source);
     tell("The document", `A proof of the kind “${claim.kind}”, about ${claim.rows} rows of ${claim.features} features${claim.classes.length ? ` and ${claim.classes.length} classes` : ""}. Its digest fits its content.`);
-    if (claim.kind === "separation") {
+    if (claim.kind.startsWith("separation")) {
       await checkSeparation(claim, table, tell, patience);
       return { holds: true, kind: claim.kind, meaning: claim.meaning, steps };
     }
@@ -159,7 +159,7 @@ async function checkPlane(claim, table, codes, exact, patience) {
   const said = strictly
     ? `All ${codes.length * (W.length - 1)} inequalities hold strictly, in exact arithmetic. The rows nearest to equality:`
     : `No row is on the wrong side, and ${positive} of ${codes.length * (W.length - 1)} inequalities hold strictly. The rows nearest to equality:`;
-  return ["The plane", said, [["row", "label", W.length === 2 ? "y (w·x + b)" : "lead of its class"], ...shown]];
+  return ["The plane", said, [["row", "label", W.length === 2 ? "y (w·x + b)" : "own score − other score"], ...shown]];
 }
 function keepNearest(list, entry) { // five at most, the smallest lead first
   const less = (a, b) => a.top * b.bottom < b.top * a.bottom;

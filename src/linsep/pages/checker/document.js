@@ -189,7 +189,7 @@ export function open(source) {
   const rest = new Map([...found].filter(([name]) => name !== "digest")), digest = sha256(canonical(rest));
   if (found.get("digest") !== digest) throw new Malformed("it was altered: its digest does not fit its content");
   if (format === "linsep proof 1") found = renewed(found);
-  if (found.get("kind") in OTHERS) return OTHERS[found.get("kind")](found, digest);
+  if (format === "linsep proof 2" && found.get("kind") in OTHERS) return OTHERS[found.get("kind")](found, digest);
   if (!Object.hasOwn(MEANINGS, found.get("kind"))) throw new Malformed(`this page does not check proofs of the kind ${quote(found.get("kind"))}`);
   const claim = fields(found, FIELDS.document, "the proof"), about = formOfReading(claim.data), names = classes(claim);
   fields(claim.made, FIELDS.made, "made");

@@ -5,7 +5,7 @@ import { FIELDS, Numeral, OTHERS, classes, count, counts, fields, flag, formOfRe
 
 const DEEPEST_CASE = 1000; // splits above a case
 const BUSIEST = 10 ** 8; // cases times refutations that are common to all of them
-const natural = (v) => v instanceof Numeral && v.isWhole && !v.text.startsWith("-");
+const natural = (v) => v instanceof Numeral && v.isWhole && v.value >= 0;
 const ERRORS = {
   format: text, kind: text, meaning: text, fit_intercept: flag, classes: list, n_features: count, values: text, lower: count, upper: count,
   sample_weight: maybe(list), separator: object, wrong: list, bits: count, refutations: list, common: list, tree: list, data: object, made: object, digest: text,

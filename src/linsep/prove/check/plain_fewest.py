@@ -1,9 +1,9 @@
-"""The plain check of a fewest-errors certificate, in integers and the standard library only.
+"""The plain check, part 4: bounds on the fewest errors of any plane.
 
-A row is wrong unless all its leads are positive. A plane with the rows that it has wrong bounds the least number of
-errors from above; from below, a tree of cases does, in each of which *conditional refutations* leave enough rows wrong:
-leads that add up to zero, so that if the rows N with negative multipliers are wrong, some row of P, those with positive
-ones, is wrong. Rows that are equal are right or wrong together: a *group*, named by its first row.
+A row is wrong unless all its inequalities hold. A plane with the rows that it has wrong bounds the fewest errors from
+above; from below, a tree of cases does, in each of which *conditional refutations* leave enough rows wrong: left sides
+that add up to 0, so that if the rows N with negative multipliers are wrong, some row of P, those with positive ones, is
+wrong. Rows that are equal are right or wrong together: a *group*, named by its first row.
 """
 
 from __future__ import annotations
@@ -11,87 +11,64 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from linsep.prove.check.plain import (
-    NOTHING,
+from linsep.prove.check.plain import Exact, cancels, dot, exact_rows, normals_of, weights
+from linsep.prove.check.plain_document import (
     PLANE,
-    Exact,
     Fails,
-    Malformed,
     Row,
-    cancels,
-    dot,
-    exact_rows,
     form,
-    leads_of,
     natural,
     number,
-    weights,
+    numbers,
+    require,
+    well,
+    whole_number,
 )
+
+# ---------------------------------------------------------------------------------------------------------------
+# The fewest errors
 
 Groups: TypeAlias = frozenset[int]
 
 DEEPEST = 1000  # splits above a case
 BUSIEST = 10**8  # cases times refutations common to all of them
-
-
-def pair(value: Any) -> None:
-    """Refuse what is not the number of a refutation with its weight."""
-    if type(value) is not list or len(value) != 2 or not all(type(v) is int and v >= 0 for v in value):
-        raise Malformed("a packing must hold pairs of whole numbers")
-
-
-def node(value: Any) -> None:
-    """Refuse what is not a node of a tree."""
-    shapes = {"row": natural, "dead": natural, "packing": [pair]}
-    kind = next(iter(value), None) if type(value) is dict else None
-    form(value, {kind: shapes[kind]} if kind in shapes else {"row": natural}, "a node of the tree")
-
-
+PAIRS = [[whole_number, whole_number]]  # numbers of refutations with their weights
 ERRORS = {
-    "lower": natural, "upper": natural, "sample_weight": (NOTHING, [natural]), "separator": PLANE, "wrong": [natural],
+    "lower": natural, "upper": natural, "sample_weight": (None, [natural]), "separator": PLANE, "wrong": [natural],
     "refutations": [{"rows": [natural], "multipliers": [number], "rivals?": [natural]}], "bits": natural,
-    "common": [pair], "tree": [node],
+    "common": PAIRS, "tree": [({"row": natural}, {"dead": natural}, {"packing": PAIRS})],
 }  # fmt: skip
-
-
-def meaning_of_errors(content: dict[str, Any]) -> str:
-    """Return the sentence of a document."""
-    through = "" if content["fit_intercept"] else " through the origin"
-    counted = "" if content["sample_weight"] is None else ", rows counted by their weights"
-    bounds = f"at least {content['lower']} and at most {content['upper']} errors"
-    return f"of all planes{through} the best has {bounds}{counted}"
 
 
 def form_of_errors(content: dict[str, Any]) -> None:
     """Refuse a document whose fields do not go together."""
     classes, nodes = len(content["classes"]), content["tree"]
+    well(classes > 1, "it must name two classes")
+    well(
+        content["lower"] <= content["upper"] and content["bits"] < 4096,
+        "its lower bound is above the upper, or its bits are too many",
+    )
     weights(content["separator"], classes, content["n_features"])
-    if classes < 2 or content["lower"] > content["upper"] or content["bits"] > 4095:
-        raise Malformed("it must name two classes, and bounds of which the lower is not above the upper")
     for each in content["refutations"]:
         rivals = each.get("rivals", each["rows"])
-        if ("rivals" in each) != (classes > 2) or not 0 < len(each["rows"]) == len(each["multipliers"]) == len(rivals):
-            raise Malformed("a refutation must have rows and multipliers, and for more than two classes rivals")
-    if len(nodes) * (len(content["common"]) + 1) > BUSIEST:
-        raise Malformed("the tree has too many cases")
+        fits = 0 < len(each["rows"]) == len(each["multipliers"]) == len(rivals) and ("rivals" in each) == (classes > 2)
+        well(fits, "a refutation must have rows and multipliers, and for more than two classes rivals")
+    well(len(nodes) * (len(content["common"]) + 1) <= BUSIEST, "the tree has too many cases")
     depths = [0]  # of the cases that are still to come
     for each in nodes:
-        if not depths or depths[-1] > DEEPEST - ("row" in each):
-            raise Malformed("a tree must be a list of nodes, every split followed by its two cases, not too deep")
+        well(depths and depths[-1] + ("row" in each) <= DEEPEST, "a tree goes too deep, or on after its last case")
         depth = depths.pop()
         depths += [depth + 1] * (2 * ("row" in each))
-    if depths:
-        raise Malformed("the tree ends too early")
+    well(not depths, "the tree ends too early")
 
 
 def check_errors(content: dict[str, Any], rows: Sequence[Row], codes: Sequence[int]) -> list[str]:
-    """Check a document; return what has been checked, line by line."""
+    """Return what has been checked, line by line; raise Fails or Malformed if the claim is not proved."""
     form({name: content[name] for name in ERRORS}, ERRORS)
     form_of_errors(content)
     exact = exact_rows(rows, codes, content)
     counted = [1] * len(rows) if content["sample_weight"] is None else content["sample_weight"]
-    if len(counted) != len(rows):
-        raise Fails("there are not as many weights as rows")
+    require(len(counted) == len(rows), "there are not as many weights as rows")
     first: dict[Any, int] = {}
     group = [first.setdefault((code, *row), i) for i, (code, row) in enumerate(zip(codes, rows, strict=True))]
     capacity = dict.fromkeys(group, 0)
@@ -109,35 +86,29 @@ def check_errors(content: dict[str, Any], rows: Sequence[Row], codes: Sequence[i
 
 def check_upper(content: dict[str, Any], exact: list[Exact], codes: Sequence[int], counted: list[int]) -> None:
     """Check that the plane has all rows strictly right but those listed, and that these weigh ``upper``."""
-    W = weights(content["separator"], len(content["classes"]), content["n_features"])
-    leads = leads_of(W, content["fit_intercept"])
-    wrong = set(content["wrong"])
-    if len(wrong) < len(content["wrong"]) or max(wrong, default=0) >= len(exact):
-        raise Fails("a wrong row is listed twice, or there is none")
+    normals, wrong = normals_of(content["separator"], content), set(content["wrong"])
+    fits = len(wrong) == len(content["wrong"]) and max(wrong, default=0) < len(exact)
+    require(fits, "a wrong row is listed twice, or there is none")
     for i, ((x, _), code) in enumerate(zip(exact, codes, strict=True)):
-        if i not in wrong and counted[i] and not all(dot(lead, x) > 0 for lead in leads[code]):
+        if i not in wrong and counted[i] and not all(dot(normal, x) > 0 for normal in normals[code]):
             raise Fails(f"row {i} is not strictly right, and not listed as wrong")
-    if sum(counted[i] for i in wrong) != content["upper"]:
-        raise Fails("the wrong rows do not weigh upper")
+    require(sum(counted[i] for i in wrong) == content["upper"], "the wrong rows do not weigh upper")
 
 
 def conditional(
     each: dict[str, Any], exact: list[Exact], codes: Sequence[int], group: list[int], classes: int
 ) -> tuple[Groups, Groups]:
     """Return P and N, the groups with positive and with negative multipliers, of a refutation that cancels."""
-    if max(each["rows"]) >= len(exact):
-        raise Fails("a refutation names a row that there is not")
+    require(max(each["rows"]) < len(exact), "a refutation names a row that does not exist")
     rivals = each["rivals"] if classes > 2 else [1 - codes[i] for i in each["rows"]]
-    parts = list(zip(each["rows"], rivals, map(number, each["multipliers"]), strict=True))
+    parts = list(zip(each["rows"], rivals, numbers(each["multipliers"]), strict=True))
     for i, rival, value in parts:
-        if rival == codes[i] or rival >= classes or value == 0 or (value < 0 and classes > 2):
-            raise Fails("a multiplier is 0, or of no rival, or negative with more than two classes")
+        fits = codes[i] != rival < classes and (value > 0 or (value < 0 and classes == 2))
+        require(fits, "a multiplier is 0, or of no rival, or negative with more than two classes")
     P = frozenset(group[i] for i, _, value in parts if value > 0)
     N = frozenset(group[i] for i, _, value in parts if value < 0)
-    if not P or P & N:
-        raise Fails("a refutation has no positive row, or a row of both signs")
-    if not cancels(parts, exact, codes, classes):
-        raise Fails("a refutation does not cancel")
+    require(P and not P & N, "a refutation has no positive row, or a row of both signs")
+    require(cancels(parts, exact, codes, classes), "the rows of a refutation do not add up to zero")
     return P, N
 
 
@@ -145,29 +116,25 @@ def check_cases(
     content: dict[str, Any], table: list[tuple[Groups, Groups]], group: list[int], capacity: dict[int, int]
 ) -> int:
     """Check every case of the tree, in which the groups K are held right and R wrong; return how many there are."""
-    cases = 0
     stack: list[tuple[Groups, Groups]] = [(frozenset(), frozenset())]
-    numbers = [k for k, _ in content["common"]]
-    numbers += [k for each in content["tree"] for k in ([each["dead"]] if "dead" in each else [])]
-    numbers += [k for each in content["tree"] for k, _ in each.get("packing", ())]
-    if max(numbers, default=-1) >= len(table):
-        raise Fails("a case names a refutation that there is not")
+    named = [k for each in content["tree"] for k, _ in each.get("packing", [])] + [k for k, _ in content["common"]]
+    named += [each["dead"] for each in content["tree"] if "dead" in each]
+    require(max(named, default=-1) < len(table), "a case names a refutation that does not exist")
     for each in content["tree"]:
         K, R = stack.pop()
         if "row" in each:
-            if each["row"] >= len(group) or (g := group[each["row"]]) in K | R:
-                raise Fails(f"row {each['row']} is split on twice, or there is none")
+            require(each["row"] < len(group), "the tree splits on a row that does not exist")
+            g = group[each["row"]]
+            require(g not in K | R, f"row {g} is split on twice")
             stack += [(K, R | {g}), (K | {g}, R)]  # the last one comes first
-            continue
-        cases += 1
-        if "dead" in each:
+        elif "dead" in each:
             P, N = table[each["dead"]]
-            if not (N <= R and P <= K):
-                raise Fails(f"refutation {each['dead']} does not end a case")
+            require(N <= R and P <= K, f"refutation {each['dead']} does not end a case")
         else:
+            require(all(usable(table[k], K, R) for k, _ in each["packing"]), "a refutation may not be used in a case")
             used = [(k, u) for k, u in content["common"] if usable(table[k], K, R)] + each["packing"]
-            check_packing(content, used, table, capacity, K, R)
-    return cases
+            check_packing([(table[k][0] - K, u) for k, u in used], content, capacity, R)
+    return sum("row" not in each for each in content["tree"])
 
 
 def usable(refutation: tuple[Groups, Groups], K: Groups, R: Groups) -> bool:
@@ -176,25 +143,14 @@ def usable(refutation: tuple[Groups, Groups], K: Groups, R: Groups) -> bool:
     return N <= R and not P & R and not P <= K
 
 
-def check_packing(
-    content: dict[str, Any],
-    used: list[Any],
-    table: list[tuple[Groups, Groups]],
-    capacity: dict[int, int],
-    K: Groups,
-    R: Groups,
-) -> None:
-    """Check that no group outside K carries more than its weight, and that the weights reach the bound."""
+def check_packing(used: list[Any], content: dict[str, Any], capacity: dict[int, int], R: Groups) -> None:
+    """Check that no group carries more than its weight, and that the weights reach the bound; (groups, units) each."""
     load: dict[int, int] = {}
-    for k, units in used:
-        if not usable(table[k], K, R):
-            raise Fails(f"refutation {k} may not be used in a case")
-        for g in table[k][0] - K:
+    for groups, units in used:
+        for g in groups:
             load[g] = load.get(g, 0) + units
     bits = content["bits"]
     for g, units in load.items():
-        if units > capacity[g] << bits:
-            raise Fails(f"row {g} carries more than its copies")
+        require(units <= capacity[g] << bits, f"row {g} carries more than its copies")
     reached = (sum(capacity[g] for g in R) << bits) + sum(units for _, units in used)
-    if reached <= (content["lower"] - 1) << bits:
-        raise Fails("a case is not shown to reach the lower bound")
+    require(reached > (content["lower"] - 1) << bits, "a case is not shown to reach the lower bound")

@@ -1,4 +1,4 @@
-"""The plain check of a ``separation`` proof, in integers, fractions and the standard library only.
+"""The plain check, part 5: separation in regression models.
 
 A family of models turns observations into *constraints* on a direction ``g`` of the coefficients, ``z·g >= 0`` or
 ``z·g = 0`` (equations): exactly the directions along which the likelihood never falls. A document claims of them:
@@ -20,76 +20,72 @@ Vectors have an entry for every coefficient; those outside ``columns`` are 0 in 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
-from linsep.prove.check.plain import Fails, Malformed, Row, dot, form, lead, natural, number, orthogonal, rank, whole
+from linsep.prove.check.plain import dot, inequality, orthogonal, rank
+from linsep.prove.check.plain_document import (
+    CELL,
+    DATA,
+    READING_OF_MODEL,
+    Row,
+    class_numbers,
+    label_text,
+    natural,
+    number,
+    numbers,
+    require,
+    well,
+    whole,
+)
 
-CLAIMS = {
-    "complete": "complete separation: the maximum likelihood estimate does not exist",
-    "quasi": "quasi-complete separation: the maximum likelihood estimate does not exist",
-    "overlap": "overlap: the maximum likelihood estimate exists",
-}
+# ---------------------------------------------------------------------------------------------------------------
+# Separation in regression models
+
 FAMILIES = {  # what the response of each may be
     "binomial": (["label"], ["number"], ["number", "failures"]),
     "log-binomial": (["label"], ["number"], ["number", "failures"]),
-    "poisson": (["number"],),
-    "negative-binomial": (["number"],),
-    "multinomial": (["label"],),
-    "ordinal": (["label"],),
-    "conditional": (["number", "stratum"],),
-    "cox": (["number", "event"], ["number", "event", "stratum"]),
-}
-WITHOUT_OFFSET = ("ordinal", "conditional", "cox")
+    "poisson": (["number"],), "negative-binomial": (["number"],), "multinomial": (["label"],), "ordinal": (["label"],),
+    "conditional": (["number", "stratum"],), "cox": (["number", "event"], ["number", "event", "stratum"]),
+}  # fmt: skip
+STATUSES = ("finite", "+inf", "-inf", "undetermined", "aliased")
 SUM = {"rows": [natural], "multipliers": [number]}  # of constraints
-STATUSES: dict[str, dict[str, Any]] = {
-    "finite": SUM, "+inf": SUM, "-inf": SUM, "undetermined": {"up": [number], "down": [number]}, "aliased": {},
+COEFFICIENT = (
+    {"name": str, "status": {"finite", "+inf", "-inf"}, **SUM},
+    {"name": str, "status": {"undetermined"}, "up": [number], "down": [number]},
+    {"name": str, "status": {"aliased"}},
+)
+SEPARATION = {
+    "family": set(FAMILIES), "response": [str], "alias": {"drop", "keep"}, "names": [str],
+    "claim": {"complete", "quasi", "overlap"}, "columns": [natural], "independent": [natural], "direction": [number],
+    "separated": [[natural, natural]], "rest": SUM,
+    "aliased": [{"column": natural, "columns": [natural], "multipliers": [number]}],
+    "coefficients": [COEFFICIENT], "data": {**DATA, "reading": (None, READING_OF_MODEL)},
 }  # fmt: skip
 
 Answer = dict[str, Any]  # by role: "label" a class number, "stratum" a text, all others numbers
 
 
-def stretch(value: Any) -> None:
-    """Refuse what is not the first and the last number of a stretch."""
-    form(value, [natural], "a stretch")
-    if len(value) != 2:
-        raise Malformed("separated rows are stretches of a first and a last one")
-
-
-def coefficient(value: Any) -> None:
-    """Refuse what is not a coefficient with its status and the evidence for it."""
-    status = value.get("status") if type(value) is dict else None
-    own = STATUSES[status] if type(status) is str and status in STATUSES else {}
-    form(value, {"name": str, "status": set(STATUSES), **own}, "a coefficient")
-
-
-SEPARATION = {
-    "family": set(FAMILIES), "response": [str], "alias": {"drop", "keep"}, "names": [str], "claim": set(CLAIMS),
-    "columns": [natural], "independent": [natural], "direction": [number], "separated": [stretch], "rest": SUM,
-    "aliased": [{"column": natural, "columns": [natural], "multipliers": [number]}], "coefficients": [coefficient],
-}  # fmt: skip
-
-
-def form_of_separation(content: dict[str, Any], classes: Sequence[str]) -> None:
-    """Refuse a document whose fields do not go together; ``classes`` are spelled."""
-    family, roles = content["family"], content["response"]
-    if roles not in [[*own, *more] for own in FAMILIES[family] for more in ([], ["weight"])]:
-        raise Malformed(f"this is no response of the family {family}")
-    if (len(classes) < 2 or (len(classes) > 2 and "binomial" in family)) if roles[0] == "label" else classes:
-        raise Malformed("a response of labels has two classes or more, one of numbers none")
-    if content["fit_intercept"] and family in WITHOUT_OFFSET:
-        raise Malformed(f"the family {family} has no intercept")
-    if len(content["names"]) != content["n_features"]:
-        raise Malformed("names must be texts, one for every feature")
+def form_of_separation(content: dict[str, Any]) -> None:
+    """Refuse a document whose fields do not go together."""
+    family, classes = content["family"], [label_text(each) for each in content["classes"]]
+    roles = [role for role in content["response"] if role not in factors_of(content)]
+    known = [[*own, *more] for own in FAMILIES[family] for more in ([], ["weight"])]
+    well(roles in known, f"this is no response of the family {family}")
+    fits = len(classes) == 2 or (len(classes) > 2 and "binomial" not in family) if roles[0] == "label" else not classes
+    well(fits, "a response of labels has two classes or more, one of numbers none")
+    well(not content["fit_intercept"] or family not in ("ordinal", "conditional", "cox"), f"{family} has no intercept")
+    well(len(content["names"]) == content["n_features"], "names must be texts, one for every feature")
     own = coefficient_names(family, content["names"], classes, content["fit_intercept"])
-    if [each["name"] for each in content["coefficients"]] != own:
-        raise Malformed("the coefficients are not named as those of the model")
+    well([each["name"] for each in content["coefficients"]] == own, "the coefficients are not named as in the model")
 
 
-def numbers(texts: list[str]) -> list[Fraction]:
-    """Return numbers of a document."""
-    return [number(text) for text in texts]
+def factors_of(content: dict[str, Any]) -> list[str]:
+    """Return the names of absorbed factors in a response, of which only one kind of document has any."""
+    count = sum(role.startswith("factor ") for role in content["response"])
+    return [f"factor {k + 1}" for k in range(count)] if content["kind"] != "separation" else []
 
 
 def coefficient_names(family: str, names: Sequence[str], classes: Sequence[str], offset: bool) -> list[str]:
@@ -103,19 +99,41 @@ def coefficient_names(family: str, names: Sequence[str], classes: Sequence[str],
 
 
 # ---------------------------------------------------------------------------------------------------------------
-# Constraints of the families
+# The response
+
+
+def answers(content: dict[str, Any], labels: Sequence[Any]) -> list[Answer]:
+    """Return the response of every row, by role."""
+    roles = content["response"]
+    columns = list(zip(*(label if isinstance(label, tuple) else (label,) for label in labels), strict=True))
+    require(len(columns) == len(roles), f"the response has {len(columns)} columns, not {len(roles)}")
+    found: list[Sequence[Any]] = []
+    for role, column in zip(roles, columns, strict=True):
+        if role == "label":
+            found.append(class_numbers(column, content["classes"]))
+        else:
+            words = role == "stratum" or role in factors_of(content)
+            found.append([label_text(value) if words else response_number(value) for value in column])
+    return [dict(zip(roles, values, strict=True)) for values in zip(*found, strict=True)]
+
+
+def response_number(value: Any) -> float:
+    """Return a number of the response, as a double."""
+    require(not isinstance(value, str) or CELL.fullmatch(value.strip()), f"{str(value)[:40]!r} is not a number")
+    require(math.isfinite(float(value)), f"{str(value)[:40]} is out of range")
+    return float(value)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Constraints
 
 
 def constraints(
     family: str, X: Sequence[Row], answers: Sequence[Answer], classes: int, offset: bool
 ) -> list[tuple[list[Any], bool]]:
-    """Return the constraints of a model, and whether each is an equation; raise Fails where a family has none.
-
-    Observations of weight 0 do not count, nor do those of no trial. Constraints stand in the order of the observations;
-    of strata, in the order of their first observation.
-    """
-    for i, answer in enumerate(answers):
-        require(all(answer.get(role, 0) >= 0 for role in ("weight", "failures")), f"row {i} has a negative weight")
+    """Return the constraints of a model, and whether each is an equation; raise Fails where a family has none."""
+    for answer in answers:
+        require(answer.get("weight", 0) >= 0 and answer.get("failures", 0) >= 0, "a weight or count is negative")
     counted = [i for i, answer in enumerate(answers) if answer.get("weight", 1) > 0]
     full = [([1, *X[i]] if offset else list(X[i]), answers[i]) for i in counted]
     if family in ("multinomial", "ordinal"):
@@ -125,19 +143,13 @@ def constraints(
         groups: dict[Any, list[int]] = {}
         for i in counted:
             groups.setdefault(answers[i].get("stratum"), []).append(i)
-        pairs = chosen if family == "conditional" else at_risk
+        pairs: Callable[..., Any] = chosen if family == "conditional" else at_risk
         both = [pair for members in groups.values() for pair in pairs(members, answers)]
         found = [([a - b for a, b in zip(X[i], X[j], strict=True)], False) for i, j in both]
     else:
         found = one_each(family, full)
-    require(bool(found), "there is nothing to model")
+    require(found, "there is nothing to model")
     return found
-
-
-def require(condition: bool, what: str) -> None:
-    """Raise Fails unless something holds."""
-    if not condition:
-        raise Fails(what)
 
 
 def one_each(family: str, observed: list[tuple[list[Any], Answer]]) -> list[tuple[list[Any], bool]]:
@@ -152,14 +164,13 @@ def one_each(family: str, observed: list[tuple[list[Any], Answer]]) -> list[tupl
         ups, downs = ups + (high if shares else not low), downs + low
         high = high and family == "binomial"
         found.append((x if high else [-v for v in x], not (low or high)))
-    constant = len(found) in (ups, downs) if shares else ups == 0
-    require(not constant, "the response is constant")
+    require(len(found) not in (ups, downs) if shares else ups > 0, "the response is constant")
     return found
 
 
 def against_rivals(x: list[Any], own: int, classes: int) -> Iterator[list[Any]]:
     """Yield x·(g_y - g_k) >= 0 for every other class k, with g = 0 for class 0."""
-    return (lead(x, own, rival, classes) for rival in range(classes) if rival != own)
+    return (inequality(x, own, rival, classes) for rival in range(classes) if rival != own)
 
 
 def between_thresholds(x: list[Any], own: int, classes: int) -> Iterator[list[Any]]:
@@ -171,9 +182,9 @@ def between_thresholds(x: list[Any], own: int, classes: int) -> Iterator[list[An
 
 def chosen(members: list[int], answers: Sequence[Answer]) -> list[tuple[int, int]]:
     """Return the pairs of a stratum: each row that was chosen against each that was not."""
-    y = [answers[i]["number"] for i in members]
-    require(all(value in (0, 1) for value in y) and 1 in y, "a stratum has no row that was chosen")
-    return [(i, j) for i, a in zip(members, y, strict=True) if a for j, b in zip(members, y, strict=True) if not b]
+    y = {i: answers[i]["number"] for i in members}
+    require(set(y.values()) <= {0, 1} and 1 in y.values(), "a stratum has no row that was chosen")
+    return [(i, j) for i in members if y[i] for j in members if not y[j]]
 
 
 def at_risk(members: list[int], answers: Sequence[Answer]) -> list[tuple[int, int]]:
@@ -186,10 +197,12 @@ def at_risk(members: list[int], answers: Sequence[Answer]) -> list[tuple[int, in
     pairs: list[tuple[int, int]] = []
     waiting: list[int] = []
     later: list[int] = []
-    for time in sorted({answers[i]["number"] for i in members}, reverse=True):
-        same = [i for i in members if answers[i]["number"] == time]
-        events = [i for i in same if answers[i]["event"] == 1]
-        waiting += [i for i in same if answers[i]["event"] == 0]
+    by_time: dict[float, list[int]] = {}
+    for i in members:
+        by_time.setdefault(answers[i]["number"], []).append(i)
+    for time in sorted(by_time, reverse=True):
+        events = [i for i in by_time[time] if answers[i]["event"] == 1]
+        waiting += [i for i in by_time[time] if answers[i]["event"] == 0]
         if events:
             pairs += [(events[0], j) for j in (*waiting, *later)]
             for other in events[1:]:
@@ -199,13 +212,16 @@ def at_risk(members: list[int], answers: Sequence[Answer]) -> list[tuple[int, in
 
 
 # ---------------------------------------------------------------------------------------------------------------
-# The check
+# The claims
 
 
 def check_separation(content: dict[str, Any], rows: Sequence[Row], answers: Sequence[Answer]) -> list[str]:
-    """Return what has been checked, line by line; raise Fails if a claim is not proved."""
+    """Return what has been checked, line by line; raise Fails or Malformed if a claim is not proved."""
     model = (content["family"], rows, answers, len(content["classes"]), content["fit_intercept"])
-    return Claims(content, constraints(*model)).check()
+    claims = Claims(content, constraints(*model))
+    lines = claims.check()
+    rank_of = f"{claims.width} coefficients of rank {len(claims.columns)}"
+    return [f"{len(claims.rows)} constraints on {rank_of}", *lines]
 
 
 class Claims:
@@ -216,87 +232,42 @@ class Claims:
         self.content, self.equal, self.width = content, [is_equal for _, is_equal in found], len(found[0][0])
         self.rows, self.scales = [row for row, _ in exact], [scale for _, scale in exact]
         self.columns, self.direction = content["columns"], numbers(content["direction"])
+        self.aliased: dict[int, list[Fraction]] = {}
+        self.separated: set[int] = set()
+        self.listed = len(content["coefficients"])
 
     def check(self) -> list[str]:
-        """Check every claim; return what was checked."""
+        """Check every claim; return what has been checked."""
         self.check_columns()
         self.check_split()
-        self.check_rest()
+        rest = self.check_rest()
         self.check_coefficients()
         statuses = [each["status"] for each in self.content["coefficients"]]
         told = ", ".join(f"{statuses.count(status)} {status}" for status in STATUSES if status in statuses)
         return [
-            f"{len(self.rows)} constraints on {self.width} coefficients of rank {len(self.columns)}",
             f"a direction separates {len(self.separated)} of them and leaves the others at 0",
-            f"{len(self.content['rest']['rows'])} of the others cancel with positive multipliers and span them",
+            rest,
             f"every coefficient has the status that the proof states: {told}",
         ]
 
     def inner(self, which: Sequence[int]) -> list[list[int]]:
-        """Return some constraints in the columns that are kept, as whole numbers."""
-        return [[self.row(i)[j] for j in self.columns] for i in which]
-
-    def row(self, i: int) -> list[int]:
-        """Return a constraint that a document names."""
-        require(i < len(self.rows), f"there is no constraint {i}")
-        return self.rows[i]
-
-    def check_columns(self) -> None:
-        """Check that all constraints are 0 on aliased vectors, and some independent in the columns that are left."""
-        kept, chosen_ = set(self.columns), self.content["independent"]
-        require(len(kept) == len(self.columns) and max(kept, default=-1) < self.width, "a column stands twice")
-        require(len(self.direction) == self.width, "a direction has a number for every coefficient")
-        require(len(chosen_) == len(kept), "there are not as many independent constraints as columns")
-        require(not kept or rank(self.inner(chosen_), len(kept)) == len(kept), "some constraints are not independent")
-        self.aliased: dict[int, list[Fraction]] = {}
-        for each in self.content["aliased"]:
-            own, places, values = each["column"], each["columns"], numbers(each["multipliers"])
-            fair = own < self.width and len(places) == len(values) == len(set(places))
-            require(fair, "an aliased column is not told in full")
-            v = [Fraction(0)] * self.width
-            for j, value in zip(places, values, strict=True):
-                require(j == own or j in kept, "an aliased column is told by another one")
-                v[j] = value
-            require(v[own] != 0 and own not in self.aliased, "an aliased column is not told")
-            exact = whole(v)[0]
-            require(not any(dot(row, exact) for row in self.rows), f"column {own} does not depend on the others")
-            self.aliased[own] = v
-        require(set(self.aliased) == set(range(self.width)) - kept, "some column is neither kept nor aliased")
+        """Return constraints that a document names, in the columns that are kept, as whole numbers."""
+        require(max(which, default=-1) < len(self.rows), "it names a constraint that does not exist")
+        return [[self.rows[i][j] for j in self.columns] for i in which]
 
     def in_cone(self, g: list[Fraction]) -> list[int]:
         """Return the height of every constraint on a vector that must be in the cone, times positive numbers."""
-        fair = len(g) == self.width and not any(g[j] for j in range(self.width) if j not in self.columns)
-        require(fair, "a direction has numbers in columns that are not kept")
-        exact = whole(g)[0]
-        heights = [dot(row, exact) for row in self.rows]
+        fits = len(g) == self.width and not any(g[j] for j in set(range(self.width)) - set(self.columns))
+        require(fits, "a direction has numbers in columns that are not kept, or too few")
+        heights = self.heights(g)
         for i, (height, is_equal) in enumerate(zip(heights, self.equal, strict=True)):
             require(height == 0 or (height > 0 and not is_equal), f"constraint {i} does not hold on a direction")
         return heights
 
-    def check_split(self) -> None:
-        """Check that the direction is in the cone, and separates what it is said to."""
-        heights = self.in_cone(self.direction)
-        self.separated = {i for i, height in enumerate(heights) if height > 0}
-        said: list[int] = []
-        for first, last in self.content["separated"]:
-            require((not said or first > said[-1]) and first <= last < len(self.rows), "the stretches are not in order")
-            said += range(first, last + 1)
-        require(said == sorted(self.separated), "the direction does not separate these constraints")
-        kind = "overlap" if not said else "complete" if len(said) == len(self.rows) else "quasi"
-        require(self.content["claim"] == kind, f"the claim is not {kind}")
-
-    def check_rest(self) -> None:
-        """Check that constraints that are not separated cancel with positive multipliers, and span all such."""
-        which, total = self.combined(self.content["rest"], 1)
-        require(not any(total), "the constraints of the rest do not cancel")
-        require(not self.separated & set(which), "a constraint of the rest is separated")
-        others = self.inner([i for i in range(len(self.rows)) if i not in self.separated])
-        if not self.columns:
-            return
-        normals = orthogonal(self.inner(which)) if which else None
-        for row in others:
-            off = any(row) if normals is None else any(dot(row, normal) for normal in normals)
-            require(not off, "the constraints of the rest do not span all that are not separated")
+    def heights(self, g: list[Fraction]) -> list[int]:
+        """Return z·g of every constraint, times positive numbers."""
+        vector = whole(g)[0]
+        return [dot(row, vector) for row in self.rows]
 
     def combined(self, evidence: dict[str, Any], least: int | None) -> tuple[list[int], list[Fraction]]:
         """Return constraints and their sum in the columns that are kept; inequalities with multipliers of a sign.
@@ -305,36 +276,74 @@ class Claims:
         """
         which, multipliers = evidence["rows"], numbers(evidence["multipliers"])
         require(len(which) == len(multipliers) == len(set(which)), "there are not as many multipliers as constraints")
-        table = self.inner(which)
-        factors, common = whole([m / self.scales[i] for i, m in zip(which, multipliers, strict=True)])
+        some = self.inner(which)
         for i, m in zip(which, multipliers, strict=True):
-            fair = least is None or self.equal[i] or m > 0 or (m == 0 and least == 0)
-            require(fair, f"the multiplier of constraint {i} has the wrong sign")
-        sums = [sum(f * row[k] for f, row in zip(factors, table, strict=True)) for k in range(len(self.columns))]
+            fits = least is None or self.equal[i] or m > 0 or (m == 0 and least == 0)
+            require(fits, f"the multiplier of constraint {i} has the wrong sign")
+        factors, common = whole([m / self.scales[i] for i, m in zip(which, multipliers, strict=True)])
+        sums = [sum(f * row[k] for f, row in zip(factors, some, strict=True)) for k in range(len(self.columns))]
         return which, [Fraction(value, common) for value in sums]
 
+    def check_columns(self) -> None:
+        """Step 1: all constraints are 0 on aliased vectors, and some are independent in the columns that are left."""
+        kept, independent = set(self.columns), self.content["independent"]
+        require(len(kept) == len(self.columns) and max(kept, default=-1) < self.width, "a column stands twice")
+        require(len(independent) == len(kept), "there are not as many independent constraints as columns")
+        fits = not kept or rank(self.inner(independent), len(kept)) == len(kept)
+        require(fits, "some constraints are not independent")
+        self.check_aliased(kept)
+        require(self.listed == self.width, "not every coefficient has a status")
+
+    def check_aliased(self, kept: set[int]) -> None:
+        """Check that all constraints are 0 on the vectors of the columns that are not kept."""
+        for each in self.content["aliased"]:
+            own, places, values = each["column"], each["columns"], numbers(each["multipliers"])
+            fits = own < self.width and own not in kept | set(self.aliased) and set(places) <= kept | {own}
+            require(fits and len(places) == len(values) == len(set(places)), "an aliased column is not told in full")
+            v = [Fraction(0)] * self.width
+            for j, value in zip(places, values, strict=True):
+                v[j] = value
+            require(v[own] and not any(self.heights(v)), f"column {own} does not depend on the others")
+            self.aliased[own] = v
+        require(len(self.aliased) + len(kept) == self.width, "some column is neither kept nor aliased")
+
+    def check_split(self) -> None:
+        """Step 2: the direction is in the cone, and separates what it is said to."""
+        self.separated = {i for i, height in enumerate(self.in_cone(self.direction)) if height > 0}
+        said: list[int] = []
+        for first, last in self.content["separated"]:
+            require((not said or first > said[-1]) and first <= last < len(self.rows), "the stretches are not in order")
+            said += range(first, last + 1)
+        require(said == sorted(self.separated), "the direction does not separate these constraints")
+        kind = "overlap" if not said else "complete" if len(said) == len(self.rows) else "quasi"
+        require(self.content["claim"] == kind, f"the claim is not {kind}")
+
+    def check_rest(self) -> str:
+        """Step 3: constraints that are not separated cancel with positive multipliers, and span all such."""
+        which, total = self.combined(self.content["rest"], 1)
+        require(not any(total), "the constraints of the rest do not cancel")
+        require(not self.separated & set(which), "a constraint of the rest is separated")
+        if self.columns:
+            normals = orthogonal(self.inner(which) or [[0] * len(self.columns)])
+            others = self.inner([i for i in range(len(self.rows)) if i not in self.separated])
+            spanned = not any(dot(row, normal) for row in others for normal in normals)
+            require(spanned, "the constraints of the rest do not span all that are not separated")
+        return f"{len(which)} of the others cancel with positive multipliers and span them"
+
     def check_coefficients(self) -> None:
-        """Check the evidence of every coefficient."""
-        listed, keep = self.content["coefficients"], self.content["alias"] == "keep"
-        require(len(listed) == self.width, "not every coefficient has a status")
-        for j, each in enumerate(listed):
+        """Step 4: the evidence of every coefficient."""
+        keep = self.content["alias"] == "keep"
+        for j, each in enumerate(self.content["coefficients"]):
             shared = j in self.aliased or (keep and any(v[j] for v in self.aliased.values()))
             require((each["status"] == "aliased") == shared, f"coefficient {j} is {'' if shared else 'not '}aliased")
-            if not shared:
-                self.check_status(each, j)
-
-    def check_status(self, each: dict[str, Any], j: int) -> None:
-        """Check what the table above asks of a status."""
-        if each["status"] == "undetermined":
-            up, down = numbers(each["up"]), numbers(each["down"])
-            self.in_cone(up), self.in_cone(down)
-            require(up[j] > 0 > down[j], f"coefficient {j} does not go both ways")
-            return
-        sign = {"finite": 0, "+inf": 1, "-inf": -1}[each["status"]]
-        which, total = self.combined(each, 0 if sign else None)
-        unit = [Fraction((sign or 1) * (column == j)) for column in self.columns]
-        require(total == unit, f"the constraints do not add up to coefficient {j}")
-        if sign:
-            require(sign * self.direction[j] > 0, f"the direction leaves coefficient {j} at 0")
-        else:
-            require(not self.separated & set(which), f"coefficient {j} is told by separated constraints")
+            if each["status"] == "undetermined":
+                up, down = numbers(each["up"]), numbers(each["down"])
+                require(self.in_cone(up) and self.in_cone(down) and up[j] > 0 > down[j], f"{j} does not go both ways")
+            if "rows" in each:
+                sign = {"+inf": 1, "-inf": -1}.get(each["status"], 0)
+                which, total = self.combined(each, 0 if sign else None)
+                unit = [(sign or 1) * (column == j) for column in self.columns]
+                require(total == unit, f"the constraints do not add up to coefficient {j}")
+                require(sign == 0 or sign * self.direction[j] > 0, f"the direction leaves coefficient {j} at 0")
+                fits = each["status"] != "finite" or not self.separated & set(which)
+                require(fits, f"coefficient {j} is told by separated constraints")

@@ -1,15 +1,18 @@
 """Builds ``linsep_check.py``, the plain check as one file that needs only Python.
 
-The file contains the modules of the plain check verbatim, so it cannot differ from them. To add a check for another
-kind of proof, add its module here and its kind to ``linsep_check.KINDS``.
+The file contains the modules of the plain check, so it cannot differ from them, in the order of docs/proof-format.md
+and under its headings. To add a check for another kind of proof, add its module here and its kind to
+``linsep_check.KINDS``.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from importlib import resources
 
-PARTS = ("plain", "plain_fewest", "plain_regression", "linsep_check")  # in this order: what is used comes first
+PARTS = ("plain_document", "plain_table", "plain", "plain_fewest", "plain_regression", "plain_absorbed", "linsep_check")
+_RULE = re.compile(r"^# -+\n# (.+)\n", re.MULTILINE)
 
 
 def program() -> str:
@@ -22,18 +25,25 @@ def program() -> str:
     False
     """
     folder = resources.files("linsep.prove.check")
-    sources = [folder.joinpath(f"{name}.py").read_text(encoding="utf-8") for name in PARTS]
-    usage = ast.get_docstring(ast.parse(sources[-1]), clean=False)
-    imports: set[str] = set()
-    bodies = []
     known: dict[str, str] = {}
-    for name, source in zip(PARTS, sources, strict=True):
-        for defined in _names(ast.parse(source)):
+    imports: dict[str, set[str]] = {}
+    bodies, said = [], ""
+    for name in PARTS:
+        source = folder.joinpath(f"{name}.py").read_text(encoding="utf-8")
+        tree = ast.parse(source)
+        for defined in _names(tree):
             if known.setdefault(defined, name) != name:
                 raise AssertionError(f"{defined} is defined in {known[defined]} and in {name}")
-        bodies.append(f"{_bar(name)}\n\n{_body(source, imports)}")
-    head = f'"""{usage}"""\n\nfrom __future__ import annotations\n\n' + "\n".join(sorted(imports))
-    return head + "\n\n" + "\n\n\n".join(bodies) + "\n"
+        said = ast.get_docstring(tree) or ""
+        body = _RULE.sub(lambda rule: f"# {f' {rule[1]} ':=^110}\n", _body(source, tree, imports))
+        if name != PARTS[-1] and "\n\n" in said:  # the usage stands at the top, other explanations under a heading
+            rule, _, rest = body.partition("\n")
+            body = f'{rule}\n"""{said.partition(chr(10) * 2)[2]}"""\n{rest}'
+        bodies.append(body)
+    lines = [f"import {each}" for each in sorted(imports.pop("", ()))]
+    lines += [f"from {each} import {', '.join(sorted(imports[each]))}" for each in sorted(imports)]
+    head = f'"""{said}\n"""\n\nfrom __future__ import annotations\n\n' + "\n".join(lines)
+    return re.sub(r"\n{3,}", "\n\n", "\n\n".join([head, *bodies])) + "\n"
 
 
 def _names(tree: ast.Module) -> set[str]:
@@ -47,23 +57,14 @@ def _names(tree: ast.Module) -> set[str]:
     return found
 
 
-def _bar(name: str) -> str:
-    return f"# {'=' * 100}\n# {name}"
-
-
-def _body(source: str, imports: set[str]) -> str:
-    """Return a module without its imports, which are collected, those of the package left out."""
-    lines, tree = source.splitlines(), ast.parse(source)
+def _body(source: str, tree: ast.Module, imports: dict[str, set[str]]) -> str:
+    """Return a module without its docstring and its imports; those from outside the package are collected by module."""
     dropped: set[int] = set()
     for node in tree.body:
-        outside = isinstance(node, ast.Import)
-        if isinstance(node, ast.ImportFrom):
-            outside = node.module not in ("__future__",) and not (node.module or "").startswith("linsep")
-        if outside:
-            imports.add(ast.unparse(node))
-        if outside or isinstance(node, ast.ImportFrom):
-            dropped |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
-    kept = "\n".join(line for number, line in enumerate(lines, 1) if number not in dropped)
-    while "\n\n\n\n" in kept:
-        kept = kept.replace("\n\n\n\n", "\n\n\n")
-    return kept.strip()
+        if not isinstance(node, ast.Import | ast.ImportFrom) and node is not tree.body[0]:
+            continue
+        dropped |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+        module = (node.module or "") if isinstance(node, ast.ImportFrom) else ""
+        if isinstance(node, ast.Import | ast.ImportFrom) and module.partition(".")[0] not in ("linsep", "__future__"):
+            imports.setdefault(module, set()).update(each.name for each in node.names)
+    return "\n".join(line for number, line in enumerate(source.splitlines(), 1) if number not in dropped).strip()

@@ -18,7 +18,7 @@ from linsep.data.read_ahead import ahead
 from linsep.data.source import Source
 from linsep.errors import DataError
 from linsep.problem import Array
-from linsep.prove.check import linsep_check
+from linsep.prove.check.plain_table import table
 from linsep.prove.claims import Verdict
 from linsep.prove.exact.fingerprints import Fingerprint
 from linsep.prove.exact.given_numbers import BINARY, DECIMAL
@@ -132,7 +132,7 @@ def _from_text(source: Source, X: Any) -> Array:
     rows: list[Any] = []
     for file in source.files:
         with file.open() as stream:
-            rows += linsep_check.table(content, [io.BytesIO(stream.read())])[0]
+            rows += table(content, [io.BytesIO(stream.read())])[0]
     found = np.empty(X.shape, dtype=object)
     for i, row in enumerate(rows):
         found[i] = row

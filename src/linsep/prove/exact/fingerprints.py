@@ -1,6 +1,6 @@
 """Computes the fingerprint of a table, which depends only on its numbers and labels.
 
-What is hashed is laid down in docs/proof-format.md; ``linsep_check`` does the same in plain Python.
+What is hashed is laid down in docs/proof-format.md; ``plain_table`` does the same in plain Python.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from linsep.compiling import compiled
 from linsep.data.sparse import to_scipy
 from linsep.problem import Array, Dense, Rows, Sparse, count, take
-from linsep.prove.check.linsep_check import label_text
+from linsep.prove.check.plain_document import label_text
 
 _CELLS = 1 << 17  # that are hashed together: they stay in the cache of a processor
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linsep.prove.check.plain import number, whole
-from linsep.prove.check.plain_fewest import meaning_of_errors
+from linsep.prove.check.plain_document import meaning_of, number, whole
 from linsep.prove.claims import Separator
 from linsep.prove.exact.given_numbers import exact_array
 
@@ -47,7 +46,7 @@ def fewest_to_json(fewest: Fewest) -> dict[str, Any]:
         "common": [list(pair) for pair in fewest.certificate.common],
         "tree": _flat(fewest.certificate.tree),
     }
-    return content | {"meaning": meaning_of_errors(content)}
+    return content | {"meaning": meaning_of(content)}
 
 
 def _flat(tree: Any) -> list[dict[str, Any]]:

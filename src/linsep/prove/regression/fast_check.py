@@ -13,7 +13,7 @@ import numpy as np
 from flint import fmpz_mat, nmod_mat
 
 from linsep.problem import Array
-from linsep.prove.check.plain import number
+from linsep.prove.check.plain_document import number
 from linsep.prove.regression.families import Model
 
 _PRIME = 2**63 - 25

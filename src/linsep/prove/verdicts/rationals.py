@@ -21,7 +21,8 @@ from linsep.errors import DataError
 from linsep.problem import Array, Rows
 from linsep.prove.check.exact_signs import difference, signs
 from linsep.prove.check.fast_check import PRIME
-from linsep.prove.check.plain import Fails, Malformed, check_refutation, lead, whole
+from linsep.prove.check.plain import check_refutation, inequality
+from linsep.prove.check.plain_document import Fails, Malformed, whole
 from linsep.prove.claims import NOT_SEPARABLE, OVERLAP, QUASI, SEPARABLE, Refutation, Verdict
 from linsep.prove.exact import algebra
 from linsep.prove.exact.given_numbers import BINARY, all_finite, as_rows, rational_rows
@@ -126,10 +127,11 @@ def carried_over(
     if verdict.refutation is not None:
         found = verdict.refutation
         pairs = list(zip(found.rows.tolist(), found.rivals.tolist(), strict=True))
-        leads = [lead(rows[i][0], int(codes[i]), rival, len(verdict.classes)) for i, rival in pairs]
-        if quick and nmod_mat(fmpz_mat(leads), PRIME).rank() < len(leads[0]):
+        table = [inequality(rows[i][0], int(codes[i]), rival, len(verdict.classes)) for i, rival in pairs]
+        if quick and nmod_mat(fmpz_mat(table), PRIME).rank() < len(table[0]):
             return None
-        solved = algebra.dependency(fmpz_mat(leads))
+        near = [value / rows[i][1] for value, (i, _) in zip(found.multipliers, pairs, strict=True)]
+        solved = algebra.dependency(fmpz_mat(table), near)
         if solved is None:
             return None
         kept = solved.rows.tolist()

@@ -216,7 +216,7 @@ export function words(page) {
           (part.cancel = html("ul", { "data-part": "cancel" })),
           html("p", { class: "sum" }, html("b", {}, "sum "), (part.sum = html("span"))),
           html("p", { class: "small" }, classes.length > 2
-            ? "Weights that are right about all of them would make the weighted sum of the leads Θ(own)·x − Θ(rival)·x positive. "
+            ? "Weights that are right about all of them would make the weighted sum of the differences Θ(own)·x − Θ(rival)·x positive. "
             : `A plane that is right about all of them would make the weighted sum of y(w·x${run.offset ? " + b" : ""}) positive. `,
             "The sum is zero, whatever the weights."),
           html("button", { type: "button", "data-do": "walk", onclick: () => walk(state.shown.verdict.refutation, true) }, "Watch them cancel"))),

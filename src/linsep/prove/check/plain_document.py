@@ -1,0 +1,195 @@
+"""The plain check, part 1: what a document claims, its form, its numbers, its labels."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+# ---------------------------------------------------------------------------------------------------------------
+# The claim
+
+MEANING = {  # by kind, for both kinds of separation by claim
+    "separable": "a plane{through} has every row strictly on its side",
+    "quasi": "no plane{through} has every row strictly on its side, but one has none on the wrong side",
+    "overlap": "every plane{through} has rows on the wrong side, or all rows on it",
+    "not-separable": "no plane{through} has every row strictly on its side",
+    "fewest-errors": "of all planes{through} the best has at least {lower} and at most {upper} errors{counted}",
+    "separation complete": "complete separation: the maximum likelihood estimate does not exist",
+    "separation quasi": "quasi-complete separation: the maximum likelihood estimate does not exist",
+    "separation overlap": "overlap: the maximum likelihood estimate exists",
+}
+
+
+def meaning_of(content: dict[str, Any]) -> str:
+    """Return the sentence of a document."""
+    through = "" if content["fit_intercept"] else " through the origin"
+    counted = "" if content.get("sample_weight") is None else ", rows counted by their weights"
+    kind = f"separation {content['claim']}" if content["kind"].startswith("separation") else content["kind"]
+    bounds = {"lower": content.get("lower"), "upper": content.get("upper")}
+    return MEANING[kind].format(through=through, counted=counted, **bounds)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# The fields
+
+Row: TypeAlias = Sequence[int | Fraction]
+
+LARGEST = 1 << 26  # characters of a document
+LONGEST, WIDEST = 100_000, 200_000  # characters of a number, bits of a common denominator
+
+
+class Malformed(ValueError):  # noqa: N818 (what is wrong, not that something is)
+    """The document is not a proof, or the data cannot be read."""
+
+
+class Fails(Exception):  # noqa: N818
+    """The proof does not prove its claim about these data."""
+
+
+def well(condition: Any, what: str) -> None:
+    """Raise Malformed unless something holds."""
+    if not condition:
+        raise Malformed(what)
+
+
+def require(condition: Any, what: str) -> None:
+    """Raise Fails unless something holds."""
+    if not condition:
+        raise Fails(what)
+
+
+def form(value: Any, shape: Any, name: str = "the document") -> None:
+    """Refuse a value that does not have a shape.
+
+    A shape is a type; None; a pattern; a set of texts; a function that refuses; ``[shape]`` for a list of such and
+    ``[shape, shape]`` for a pair; ``(shape, ...)`` for any of these; ``{field: shape}`` for an object with exactly
+    these fields, of which ``"field?"`` may be missing, and ``{str: shape}`` for one with any fields.
+    """
+    if isinstance(shape, tuple):
+        for each in shape[:-1]:
+            with suppress(Malformed):
+                return form(value, each, name)
+        return form(value, shape[-1], name)
+    if isinstance(shape, dict) and type(value) is dict:
+        if str in shape:
+            return form(list(value.values()), [shape[str]], name)
+        fields = {field.rstrip("?"): own for field, own in shape.items()}
+        needed = {field for field in shape if not field.endswith("?")}
+        odd = needed - set(value) | set(value) - set(fields)
+        well(not odd, f"{name} has a field that is not known, or lacks one: {min(odd, default='')[:40]!r}")
+        for field, item in value.items():
+            form(item, fields[field], f"the field {field!r}")
+    elif isinstance(shape, list) and type(value) is list:
+        well(len(shape) in (1, len(value)), f"{name} must hold {len(shape)} items")
+        for item in value:
+            form(item, shape[0], name)
+    elif callable(shape) and not isinstance(shape, type):
+        shape(value)
+    elif isinstance(shape, set | re.Pattern):
+        known = type(value) is str and (value in shape if isinstance(shape, set) else shape.fullmatch(value))
+        well(known, f"{name} is not what it should be")
+    else:
+        well(value is None if shape is None else type(value) is shape, f"{name} is not what it should be")
+    return None
+
+
+def whole_number(value: Any) -> None:
+    """Refuse what is not a whole number from 0; True is none."""
+    well(type(value) is int and value >= 0, f"{str(value)[:40]} is not a whole number from 0")
+
+
+def natural(value: Any) -> None:
+    """Refuse what is not a whole number from 0 that a double holds: of a row, a class, how many there are."""
+    whole_number(value)
+    well(value < 2**53, f"{value} is too large")
+
+
+def number(text: Any) -> Fraction:
+    """Return the number that a string of a document stands for; refuse any other spelling."""
+    well(isinstance(text, str) and len(text) <= LONGEST, "a number must be a string of at most 100,000 characters")
+    with suppress(OverflowError, ZeroDivisionError):
+        if BINARY.fullmatch(text):
+            digits, power = text.replace(".", "").split("p")
+            exact = int(digits, 16) * Fraction(2) ** (int(power) - 4 * len(text.partition(".")[2].partition("p")[0]))
+            well(exact == Fraction(float.fromhex(text)), f"{text} is not a double")
+            return exact
+        if HEXADECIMAL.fullmatch(text):
+            return Fraction(*(int(digits, 16) for digits in text.split("/")))
+        if DECIMAL.fullmatch(text):
+            return Fraction(text)
+    raise Malformed(f"{text[:40]!r} is not a number")
+
+
+DECIMAL = re.compile(r"-?[0-9]{1,4000}([/.][0-9]{1,4000})?")  # 7, -3/7, 0.25
+HEXADECIMAL = re.compile(r"-?0x[0-9a-f]+(/0x[0-9a-f]+)?")  # 0xff/0x3, for long ones
+BINARY = re.compile(r"-?0x[01]\.[0-9a-f]{1,13}p[+-][0-9]{1,4}")  # 0x1.8p-1 is 3/4, as %a of C writes it
+
+PLANE = {"w": [[number]], "b": [number]}
+COLUMN = {
+    "column": str, "level?": (None, str), "hashed?": natural,
+    "kind?": re.compile("number|boolean|percent|grouped:.|date:.+|category|text"),
+}  # fmt: skip
+READING = {
+    "columns": [COLUMN], "target": str, "delimiter": re.compile("[\t -!#-~]"), "encoding": re.compile(".{0,40}", re.S),
+    "header": bool, "point": {".", ","}, "gaps": [str], "missing": {"error", "zero", "drop", "indicator"},
+}  # fmt: skip
+FACTOR = {**COLUMN, "equals?": re.compile(".{0,4000}", re.S)}
+READING_OF_MODEL = {**READING, "columns": [({"product": [FACTOR]}, FACTOR)], "others": [str]}
+DATA = {
+    "n_rows": natural, "n_features": natural, "sha256": re.compile("[0-9a-f]{64}"), "reading": (None, READING),
+    "files?": [str],
+}  # fmt: skip
+COMMON: dict[str, Any] = {  # fields of every document; each kind has others beside them
+    "format": {"linsep proof 1", "linsep proof 2"}, "kind": str, "meaning": str, "fit_intercept": bool,
+    "classes": [(str, bool, int, float)], "n_features": natural, "values": {"binary", "decimal"}, "data": DATA,
+    "made": {"by": str, "time": str, "options": {str: str}, "note": (None, str)}, "digest": str,
+}  # fmt: skip
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Numbers of the document
+
+
+def numbers(texts: Sequence[str]) -> list[Fraction]:
+    """Return numbers of a document."""
+    return [number(text) for text in texts]
+
+
+def whole(values: Row) -> tuple[list[int], int]:
+    """Return numbers times their least common denominator, and that denominator: no sign changes by it."""
+    common = 1
+    for value in values:
+        common = math.lcm(common, value.denominator)
+        if common.bit_length() > WIDEST:
+            raise Malformed("the common denominator of these numbers is too long")
+    return [value.numerator * (common // value.denominator) for value in values], common
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Labels
+
+CELL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")  # a number in a text
+
+
+def label_text(label: Any) -> str:
+    """Return the one spelling of a label: a text that reads as a number is that number, 1.0 is 1."""
+    if isinstance(label, bool):
+        return str(label)
+    if isinstance(label, str):
+        word = label.strip()
+        if not CELL.fullmatch(word) or not abs(float(word)) < 2**53:
+            return word
+        label = float(word)
+    return str(int(label)) if label == int(label) else repr(float(label))
+
+
+def class_numbers(labels: Sequence[Any], classes: Sequence[Any]) -> list[int]:
+    """Return the number of each label among the classes, every one of which some row must have."""
+    index = {label_text(label): code for code, label in enumerate(classes)}
+    known = {label: index.get(label_text(label), -1) for label in set(labels)}
+    require(set(known.values()) == set(index.values()), "the labels of the data are not exactly the classes")
+    return [known[label] for label in labels]

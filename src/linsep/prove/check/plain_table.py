@@ -1,0 +1,218 @@
+"""The plain check, part 2: the numbers of the data, how a text becomes rows, the fingerprint of a table."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import hashlib
+import io
+import itertools
+import math
+import re
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from linsep.prove.check.plain_document import CELL, Malformed, Row, label_text, well
+
+# ---------------------------------------------------------------------------------------------------------------
+# Numbers of the data
+
+
+ISO = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:?[0-9]{2})?)?"
+)
+ONE_DIGIT = re.compile(":[0-9](?![0-9])")  # minutes and seconds have two
+
+
+def cell_value(text: str, kind: str, point: str, values: str) -> Fraction:
+    """Return a cell of text as an exact number: the decimal that it shows, or the double that is nearest to it."""
+    name, _, detail = kind.partition(":")
+    if name == "number":
+        text = text.strip(" \t")
+    if name == "boolean":
+        well(text.lower() in ("true", "false"), f"{text[:40]!r} is neither true nor false")
+        return Fraction(text.lower() == "true")
+    if name == "date":
+        days = days_since_1970(text, detail)
+        return Fraction(repr(days)) if values == "decimal" else Fraction(days)
+    if name == "percent":
+        well(text.endswith("%"), f"{text[:40]!r} has no sign %")
+        text = text.rstrip("%").strip()
+    elif name == "grouped":
+        grouped = rf"[+-]?[0-9]{{1,3}}({re.escape(detail)}[0-9]{{3}})*({re.escape(point)}[0-9]*)?"
+        well(re.fullmatch(grouped, text), f"{text[:40]!r} is not a number with {detail!r} between thousands")
+        text = text.replace(detail, "")
+    text = text.replace(point, ".")
+    well(CELL.fullmatch(text) and len(text) <= 4000, f"{text[:40]!r} is not a number")
+    well(math.isfinite(float(text)), f"{text[:40]} is out of range")
+    return Fraction(*Decimal(text).as_integer_ratio()) if values == "decimal" else Fraction(float(text))
+
+
+def days_since_1970(text: str, pattern: str) -> float:
+    """Return when a date is, or which part of a day a time is, as the double nearest to it."""
+    is_date, blanks = "%d" in pattern or pattern == "iso", pattern.count(" ")
+    tidy = ISO.fullmatch(text) if pattern == "iso" else text.count(" ") == blanks and not ONE_DIGIT.search(text)
+    well(tidy and text.isascii(), f"{text[:40]!r} is not a date of this form")
+    try:
+        if pattern == "iso":
+            moment = datetime.fromisoformat(text)
+        else:
+            moment = datetime.strptime(text if is_date else f"1 {text}", pattern if is_date else f"%d {pattern}")
+    except ValueError:
+        raise Malformed(f"{text[:40]!r} is not a date") from None
+    start = datetime(1970 if is_date else 1900, 1, 1, tzinfo=moment.tzinfo and UTC)
+    return (moment - start) / timedelta(days=1)
+
+
+def nearest(value: Any) -> float:
+    """Return the double nearest to an exact number."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Reading a text
+
+GAPS = ("", "?", "NA", "N/A", "n/a", "na", "#N/A", "NaN", "nan", "-nan", "-NaN", "NULL", "null", "None")
+
+
+def table(content: dict[str, Any], files: Sequence[Any]) -> tuple[list[Row], list[Any]]:
+    """Return the rows of CSV files, given as paths or binary streams, and their labels as texts."""
+    rows: list[Row] = []
+    labels: list[Any] = []
+    for file in files:
+        lines = csv_lines(file, content["data"]["reading"])
+        first = next(lines, None)
+        well(first is not None, "a file is empty")
+        how = reading_of(content, first or [])
+        names, response = names_in(first or [], how["header"]), [how["target"], *how["others"]]
+        for name in [*used_columns(how["columns"]), *response]:
+            well(names.count(name) == 1, f"there is no column {name[:40]!r}, or more than one")
+        for line in lines if how["header"] else itertools.chain([first or []], lines):
+            well(len(line) == len(names), f"a row has {len(line)} cells where {len(names)} are expected")
+            cells = dict(zip(names, line, strict=True))
+            if any(cells[name].strip() in how["gaps"] for name in [*how["needed"], *response]):
+                well(how["missing"] == "drop", "a cell has no value")
+                continue
+            rows.append([number_in(cells, column, how) for column in how["columns"]])
+            said = tuple(response_text(cells[name].strip(), how) for name in response)
+            labels.append(said if len(said) > 1 else said[0])
+    return rows, labels
+
+
+def csv_lines(file: Any, how: Any) -> Iterator[list[str]]:
+    """Yield the cells of every line that is not empty."""
+    delimiter, encoding = (how["delimiter"], how["encoding"]) if how else (",", "utf-8")
+    try:
+        encoding = codecs.lookup(encoding).name
+    except LookupError:
+        raise Malformed(f"the encoding {encoding[:40]!r} is not known") from None
+    csv.field_size_limit(1 << 20)
+    with (gzip.open if str(file).endswith(".gz") else open)(file, "rb") if isinstance(file, str) else file as stream:
+        text = io.TextIOWrapper(stream, "utf-8-sig" if encoding == "utf-8" else encoding, newline="")
+        for cells in csv.reader(marked(text), delimiter=delimiter):
+            well(cells in ([], ["\0"]) or not cells[-1].endswith("\0"), "a quote is opened but never closed")
+            if cells and cells != ["\0"]:
+                yield cells
+
+
+def marked(lines: Iterable[str]) -> Iterator[str]:
+    """Yield lines of text, which has no character 0, and such a character as the last."""
+    for line in lines:
+        well("\0" not in line, "the file is not a text")
+        yield line
+    yield "\0"
+
+
+def reading_of(content: dict[str, Any], first: list[str]) -> dict[str, Any]:
+    """Return how a table is to be read: as the document says or, if it does not, all but the last columns as numbers.
+
+    ``first`` is the first line of the table, ``needed`` the columns of features in which a gap is none of its values.
+    """
+    how, model = content["data"]["reading"], content["kind"].startswith("separation")
+    parts = len(content["response"]) if model else 1
+    if how is None:
+        header = not any(CELL.fullmatch(cell.strip()) for cell in first)
+        names = names_in(first, header)
+        last = max(0, len(names) - parts)
+        how = {"columns": [{"column": name} for name in names[:last]], "header": header, "missing": "error"}
+        how |= {"target": names[last], "others": names[last + 1 :], "point": ".", "gaps": GAPS}
+    well(len(how.get("others", [])) == parts - 1, "it does not say where the response is")
+    strict = how["missing"] in ("error", "drop")
+    needed = [column for column in how["columns"] if model or (strict and "level" not in column)]
+    factors = [each for column in how["columns"] for each in column.get("product", [column])]
+    odd = any("hashed" in each or each.get("kind") in ("category", "text") for each in factors)
+    well(not odd, "some columns are hashed: linsep verify can read them")
+    return {"others": [], **how, "needed": used_columns(needed), "model": model, "values": content["values"]}
+
+
+def names_in(first: list[str], header: bool) -> list[str]:
+    """Return the names of the columns of a table."""
+    return [cell.strip() for cell in first] if header else [str(j) for j in range(len(first))]
+
+
+def used_columns(columns: Sequence[dict[str, Any]]) -> list[str]:
+    """Return the names of the columns that a reading uses."""
+    return [each["column"] for column in columns for each in column.get("product", [column])]
+
+
+def number_in(cells: dict[str, str], column: dict[str, Any], how: dict[str, Any]) -> Any:
+    """Return the number of a feature in a line; with binary values a product is that of doubles, from left to right."""
+    if "product" in column:
+        found: Any = 1
+        for each in column["product"]:
+            found = found * number_in(cells, each, how)
+            if how["values"] != "decimal":
+                well(math.isfinite(nearest(found)), "a product is out of range")
+                found = Fraction(nearest(found))
+        return found
+    cell = cells[column["column"]]
+    word = cell.strip()
+    if "level" in column:
+        return int(column["level"] == (None if word in how["gaps"] else word if how["model"] else cell))
+    if word in how["gaps"]:
+        return 0
+    kind = column.get("kind", "number")
+    found = cell_value(cell if kind == "number" else word, kind, how["point"], how["values"])
+    return int(found == cell_value(column["equals"], "number", ".", how["values"])) if "equals" in column else found
+
+
+def response_text(text: str, how: dict[str, Any]) -> str:
+    """Return a cell of the response; a number of a model gets a decimal point whatever the file has."""
+    number = text.replace(how["point"], ".")
+    return number if how["model"] and CELL.fullmatch(number) else text
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# The fingerprint
+
+
+def fingerprint(rows: Sequence[Row], labels: Sequence[Any]) -> str:
+    """Return the name of a table: a hash of its labels and of its values wherever they are not zero."""
+    names, counts, cells, rest = (hashlib.sha256() for _ in range(4))
+    for i, (row, label) in enumerate(zip(rows, labels, strict=True)):
+        for said in label if isinstance(label, tuple) else (label,):
+            text = label_text(said).encode()
+            names.update(struct.pack("<q", len(text)) + text)
+        near = [nearest(value) if value else 0.0 for value in row]
+        used = [j for j, value in enumerate(row) if value]
+        counts.update(struct.pack("<q", len(used)))
+        if 2 * len(used) > len(row):
+            cells.update(struct.pack(f"<{len(row)}d", *near))
+        else:
+            cells.update(b"".join(struct.pack("<qd", j, near[j]) for j in used))
+        for j in used:
+            ratio = row[j].as_integer_ratio()
+            if math.isinf(near[j]) or ratio not in (
+                near[j].as_integer_ratio(),
+                Decimal(repr(near[j])).as_integer_ratio(),
+            ):
+                rest.update(f"{i},{j},{ratio[0]}/{ratio[1]}\n".encode())
+    return hashlib.sha256(b"".join(part.digest() for part in (names, counts, cells, rest))).hexdigest()
