@@ -22,7 +22,6 @@ from linsep.problem import Array
 
 _SPARE = 1 << 28  # bytes that stay free on the disk
 _ALIGNED = 8  # bytes: no item is larger
-_BESIDE_FILES = 0.75  # of the memory, if rows are in files, too: these have buffers
 _TIMES = 4  # the bytes of a text: rows seldom take more
 _UNKNOWN = 1 << 24  # bytes of a text whose end has not been seen
 _PIECE = 1 << 20  # column numbers that are renumbered at a time
@@ -64,13 +63,12 @@ class _Place(NamedTuple):
 
 
 class _Stream:
-    """Arrays one after another: in memory, then in a file."""
+    """Arrays one after another, in memory or in a file."""
 
     def __init__(self, room: int) -> None:
         self.length = 0
         self._room = room  # bytes to reserve; pages cost nothing until they are written
         self._memory = np.empty(0, np.uint8)
-        self._split = 0  # bytes that stay in memory if there is a file
         self._file: IO[bytes] | None = None
         self._view: Any = None
 
@@ -88,31 +86,23 @@ class _Stream:
         self.length = place.end
         return place
 
-    def move(self, folder: str, *, whole: bool) -> None:
-        """Go on in a file without a name; the ``whole`` stream is to be there."""
+    def move(self, folder: str) -> None:
+        """Go on in a file without a name."""
         self._file = tempfile.TemporaryFile(dir=folder, prefix="linsep-")  # noqa: SIM115 - see close
-        if whole:
-            self._file.write(self._memory[: self.length].data)
-            self._memory = np.empty(0, np.uint8)
-        else:
-            self._split = self.length = self.length + -self.length % _ALIGNED
-
-    def in_file(self, place: _Place) -> bool:
-        """Say whether an array is not in memory."""
-        return self._file is not None and place.offset >= self._split
+        self._file.write(self._memory[: self.length].data)
+        self._memory = np.empty(0, np.uint8)
 
     def array(self, place: _Place) -> Array:
         """Return an array as it lies here; nothing can be added any more."""
         count = int(np.prod(place.shape))
         if count == 0:
             return np.empty(place.shape, place.dtype)
-        if not self.in_file(place):
-            return self._memory[place.offset : place.end].view(place.dtype).reshape(place.shape)
         if self._view is None:
-            assert self._file is not None
-            self._file.flush()
-            self._view = mmap.mmap(self._file.fileno(), self.length - self._split)
-        return np.frombuffer(self._view, place.dtype, count, place.offset - self._split).reshape(place.shape)
+            self._view = self._memory
+            if self._file is not None:
+                self._file.flush()
+                self._view = mmap.mmap(self._file.fileno(), self.length)
+        return np.frombuffer(self._view, place.dtype, count, place.offset).reshape(place.shape)
 
     def close(self) -> None:
         """Let go; arrays that were returned stay."""
@@ -150,24 +140,18 @@ class BlockCache:
     cache_mb : int
         Megabytes that are kept in memory.
     expected : int, optional
-        Bytes that there will be, as far as one can tell.
-    whole : bool
-        Whether all rows are to be one matrix, so that they must be all in memory or all in files.
+        Bytes that there will be, as far as one can tell: too many for the memory go into files at once.
     """
 
-    def __init__(
-        self, cache: str = "auto", cache_mb: int = 256, expected: int | None = None, *, whole: bool = False
-    ) -> None:
+    def __init__(self, cache: str = "auto", cache_mb: int = 256, expected: int | None = None) -> None:
         check_cache(cache, cache_mb)
-        self.folder, self._files, self._whole = folder_of(cache), cache != "none", whole
+        self.folder, self._files = folder_of(cache), cache != "none"
         self.complete = self.refused = False
         self.size = 0  # bytes of the files that were read
-        budget = cache_mb << 20
-        many = expected is not None and expected > budget
-        self._room = int(budget * _BESIDE_FILES) if many else budget  # bytes in memory
-        if many and whole:
-            self._room = 0  # they go into files at once
-        self._reserve = min(self._room, _TIMES * (expected or _UNKNOWN)) if self._files else _TIMES * (expected or 0)
+        self._budget, self._expected = cache_mb << 20, expected or 0
+        self._reserve = _TIMES * (self._expected or _UNKNOWN)
+        if self._files:
+            self._reserve = min(self._reserve, self._budget)
         self.clear()
 
     def clear(self) -> None:
@@ -188,10 +172,10 @@ class BlockCache:
         size = sum(array.nbytes for array in arrays) + (0 if y is None else y.nbytes)
         held = sum(stream.length for stream in self._streams)
         try:
-            if self._files and not self._moved and held + size > self._room:
+            if self._files and not self._moved and max(held + size, self._expected) > self._budget:
                 self._make_room(held + size)
                 for stream in self._streams:
-                    stream.move(self.folder, whole=self._whole)
+                    stream.move(self.folder)
                 self._moved = True
             if self._moved:
                 self._make_room(size)
@@ -239,21 +223,9 @@ class BlockCache:
             block = self._blocks[stop]
             rows, cells = rows + block.rows, cells + block.parts[0].shape[0]
             many = rows > most or cells > _WIDEST
-            if stop > start and (many or not self._follows(self._blocks[start], block)):
+            if stop > start and (many or not _follows(self._blocks[start], block)):
                 return stop
         return len(self._blocks)
-
-    def _follows(self, first: _Kept, block: _Kept) -> bool:
-        """Say whether blocks of one kind lie in the same place, memory or file."""
-        labels = [None if kept.classes is None else kept.classes.tolist() for kept in (first, block)]
-        if labels[0] != labels[1] or (first.y is None) != (block.y is None) or len(first.parts) != len(block.parts):
-            return False
-        own, other = ([*kept.parts, *([] if kept.y is None else [kept.y])] for kept in (first, block))
-        streams = [*self._streams[1 : 1 + len(first.parts)], self._streams[0]]
-        return all(
-            (one.dtype, one.shape[1:], stream.in_file(one)) == (two.dtype, two.shape[1:], stream.in_file(two))
-            for one, two, stream in zip(own, other, streams, strict=False)
-        )
 
     def _side_by_side(self, blocks: list[_Kept]) -> list[Array]:
         """Return the parts of the rows of some blocks as one; row pointers begin at 0."""
@@ -307,6 +279,16 @@ class BlockCache:
         if len(alike) == 1 and last.end - first.offset == sum(place.end - place.offset for place in places):
             return stream.array(first._replace(shape=(sum(place.shape[0] for place in places), *first.shape[1:])))
         return np.concatenate([stream.array(place) for place in places])
+
+
+def _follows(first: _Kept, block: _Kept) -> bool:
+    """Say whether blocks are of one kind."""
+    kinds = [
+        [None if kept.classes is None else kept.classes.tolist()]
+        + [None if place is None else (place.dtype, place.shape[1:]) for place in (kept.y, *kept.parts)]
+        for kept in (first, block)
+    ]
+    return kinds[0] == kinds[1]
 
 
 def join(labels: list[Array]) -> Array | None:

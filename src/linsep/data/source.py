@@ -351,7 +351,7 @@ class Source(ABC):
         >>> X.tolist(), y.tolist()
         ([[1.0, 2.0], [3.0, 4.0]], ['yes', 'no'])
         """
-        cache = BlockCache(self.options.cache, self.options.cache_mb, self.size, whole=True)
+        cache = BlockCache(self.options.cache, self.options.cache_mb, self.size)
         found = until_settled(lambda: self._gathered(cache))
         if found is None:
             self._tell_of_room(cache, "all of them are held in memory")

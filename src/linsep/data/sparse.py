@@ -9,13 +9,19 @@ import numpy as np
 
 from linsep.problem import Array, Dense, Rows
 
+_KINDS: dict[type, bool] = {}  # the answers so far: SciPy takes a while to find them
+
 
 def is_sparse(X: Any) -> bool:
     """Say whether ``X`` is one of SciPy's sparse matrices, without loading SciPy to find out."""
-    if type(X) is np.ndarray:
+    kind = type(X)
+    if kind is np.ndarray:
         return False
-    sparse = sys.modules.get("scipy.sparse")
-    return sparse is not None and bool(sparse.issparse(X))
+    found = _KINDS.get(kind)
+    if found is None:
+        sparse = sys.modules.get("scipy.sparse")
+        _KINDS[kind] = found = sparse is not None and bool(sparse.issparse(X))
+    return found
 
 
 def csr_array(parts: tuple[Array, Array, Array], shape: tuple[int, int], *, canonical: bool = False) -> Any:

@@ -42,6 +42,9 @@ def on_all_cores(work: Callable[[One], object], items: Iterable[One]) -> None:
                 return
             work(item)
 
+    if len(todo) < 2:
+        toil()
+        return
     helpers = min(len(todo), os.cpu_count() or 1) - 1
     others = [_helpers().submit(toil) for _ in range(helpers)]
     try:

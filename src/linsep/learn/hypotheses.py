@@ -18,7 +18,8 @@ import numpy as np
 from linsep.learn.parameters import Kernel
 from linsep.learn.rules import AnyRule, Sums
 from linsep.learn.surveys import survey
-from linsep.problem import Array, Examples, Floats, Weights, count, wide
+from linsep.learn.touched import few_columns
+from linsep.problem import Array, Examples, Floats, Rows, Weights, count, wide
 
 Arrays = dict[str, Array]
 Grow = Callable[[Floats, Floats], tuple[Floats, Floats]]  # weights and offsets, with room for more classes
@@ -55,8 +56,8 @@ class Keeper:
     def begin(self, errors: Callable[[Floats, Floats], float]) -> None:
         """Begin a run in which ``errors`` can tell the weight of all examples that a plane predicts wrong."""
 
-    def before(self, rule: AnyRule, weights: Weights) -> AnyRule:  # noqa: ARG002
-        """Get ready for a piece of work; return the rule to give to the kernel."""
+    def before(self, rule: AnyRule, weights: Weights, rows: Rows) -> AnyRule:  # noqa: ARG002
+        """Get ready for a piece of work on some of the rows; return the rule to give to the kernel."""
         return rule
 
     def after(self, piece: Piece, weights: Weights) -> None:
@@ -119,7 +120,7 @@ class Average(Keeper):
         self.visited = 0
         self.A, self.a = np.zeros((0, 0)), np.zeros(0)
 
-    def before(self, rule: AnyRule, weights: Weights) -> AnyRule:
+    def before(self, rule: AnyRule, weights: Weights, rows: Rows) -> AnyRule:  # noqa: ARG002
         """Hand the sums to the kernel."""
         self.A, self.a = wide(self.A, weights.W.shape), wide(self.a, weights.b.shape)
         return rule._replace(sums=Sums(self.A, self.a, float(self.visited)))
@@ -202,9 +203,11 @@ class Best(Keeper):
         """Know how to evaluate."""
         self.errors = errors
 
-    def before(self, rule: AnyRule, weights: Weights) -> AnyRule:
-        """Remember where the piece begins."""
-        self.start = weights.copy()
+    def before(self, rule: AnyRule, weights: Weights, rows: Rows) -> AnyRule:
+        """Remember where the piece begins: the weights that it can change."""
+        columns = few_columns(rows, weights.W.shape[1])
+        self.columns: Any = slice(None) if columns is None else columns
+        self.start = Weights(weights.W[:, self.columns].copy(), weights.b.copy())
         return rule
 
     def after(self, piece: Piece, weights: Weights) -> None:
@@ -219,7 +222,8 @@ class Best(Keeper):
         longest = int(runs.argmax())
         if runs[longest] > self.longest:
             self.longest = int(runs[longest])
-            W, b = self.start.W, self.start.b
+            W, b = weights.W.copy(), self.start.b
+            W[:, self.columns] = self.start.W
             part = piece.order[: begun[longest]]
             mistakes = np.empty(len(part) * len(b) + 1, np.uint64)
             piece.kernel(piece.examples, part, piece.rule, W, b, mistakes, np.zeros(1))
@@ -228,9 +232,7 @@ class Best(Keeper):
 
     def _front(self, weights: Weights) -> Weights:
         """Return the hypothesis with the longest run so far, the present one if none was right even once."""
-        if self.candidate is None or self.run > self.longest:
-            return weights.copy()
-        return self.candidate
+        return weights if self.candidate is None or self.run > self.longest else self.candidate
 
     def close(self, weights: Weights, clean: bool) -> None:
         """Evaluate the best of this pass, and the last; a clean pass needs no evaluation."""
@@ -252,10 +254,16 @@ class Best(Keeper):
         best = self.pocket or self._front(weights)
         return wide(best.W, weights.W.shape).copy(), best.b.copy()
 
+    def plane_at(self, columns: Array, weights: Weights) -> tuple[Floats, Floats]:
+        """Return the pocket in some columns alone, at a cost for these."""
+        best = self.pocket or self._front(weights)
+        return np.take(wide(best.W, weights.W.shape), columns, axis=1), best.b.copy()
+
     def done(self) -> None:
         """Let go of the examples."""
         self.errors = None
-        self.__dict__.pop("start", None)
+        for name in ("start", "columns"):
+            self.__dict__.pop(name, None)
 
     def transform(self, change: Change, d: int) -> None:
         """Change the weights."""

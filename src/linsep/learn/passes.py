@@ -250,7 +250,7 @@ class Passes:
         for start in range(0, len(order), length):
             part = order[start : start + length]
             mistakes = np.empty(int(min(limit - ledger.made, len(part) * len(weights.b))), dtype=np.uint64)
-            rule = keeper.before(self.rule, weights)
+            rule = keeper.before(self.rule, weights, data.rows)
             visited, k = self.kernel(data, part, rule, weights.W, weights.b, mistakes, loss)
             if visited < len(part) and k < len(mistakes):
                 raise FloatingPointError("a score overflowed to infinity")

@@ -157,10 +157,12 @@ class Recipe:
 
 
 def array_problem(
-    X: Any, codes: Array, classes: Array, weight: Floats, parameters: Parameters, start: Weights
+    X: Any, codes: Array, classes: Array, weight: Floats | None, parameters: Parameters, start: Weights
 ) -> Problem:
     """Return the problem of rows in memory, their class numbers and weights; it is trained from ``start``."""
-    factors = class_factors(parameters.class_weight, classes, np.bincount(codes, minlength=len(classes)))
+    balanced = parameters.class_weight == "balanced"
+    counts = np.bincount(codes, minlength=len(classes)) if balanced else np.empty(0, np.intp)
+    factors = class_factors(parameters.class_weight, classes, counts)
     recipe = Recipe(classes, factors, parameters)
     if parameters.validation_fraction is not None:
         held = int(np.count_nonzero(recipe.held_out(0, len(codes))))
@@ -168,11 +170,12 @@ def array_problem(
             share = parameters.validation_fraction
             raise DataError("", f"{{0}} holds out {held} of {len(codes)} rows", ("validation_fraction", share))
     batch = recipe.batch(X, codes, 0, weight)
-    used = batch.examples.step[batch.examples.step > 0]
-    if len(used) == 0:
+    step = batch.examples.step
+    if not step.max(initial=0.0) > 0:
         raise DataError("", "every example has weight 0: nothing to learn from")
     allowed = float("inf")
     if parameters.target_margin is not None:
+        used = step[step > 0]
         with np.errstate(over="ignore", invalid="ignore"):
             radius = survey(batch.examples, start.W, start.b).radius
         first = norm(np.column_stack((start.W, start.b)))

@@ -45,7 +45,7 @@ class Vote(Keeper):
         self.places = np.empty(0, np.int64)  # and where each is kept
         self.rows_kept = 0
 
-    def before(self, rule: AnyRule, weights: Weights) -> AnyRule:
+    def before(self, rule: AnyRule, weights: Weights, rows: Rows) -> AnyRule:  # noqa: ARG002
         """Remember the first weights, unless they are zero."""
         if self.visited == 0 and self.start is None and (weights.W.any() or weights.b.any()):
             self.start = weights.copy()

@@ -161,7 +161,7 @@ class Online(Linear, ABC):
         classes, y = at_least_two_classes(y)
         start = Weights(*self._first_weights(X.shape[1], classes, coef_init, intercept_init))
         parameters = self._parameters(self._draw_seed())
-        weight = example_weights(X, sample_weight, None, classes, y)
+        weight = None if sample_weight is None else example_weights(X, sample_weight, None, classes, y)
         fitted = self._train(X, y, classes, weight, parameters, State.begin(start, self._new_keeper()))
         self._adopt(fitted)
         advice = advice_after(self, fitted)
@@ -206,7 +206,7 @@ class Online(Linear, ABC):
         """Make a pass for ``partial_fit``."""
         X, y = self._rows_and_labels(X, y, reset=fresh)
         merged, codes = self._classes_and_codes(None if fresh else self.classes_, classes, y)
-        weight = example_weights(X, sample_weight, None, merged, codes)
+        weight = None if sample_weight is None else example_weights(X, sample_weight, None, merged, codes)
         columns = few_columns(X, X.shape[1])
         shared: list[Weights] = []
         if fresh:
@@ -222,7 +222,7 @@ class Online(Linear, ABC):
         return self
 
     def _train(
-        self, X: Any, codes: Array, classes: Array, weight: Floats, parameters: Parameters, state: State
+        self, X: Any, codes: Array, classes: Array, weight: Floats | None, parameters: Parameters, state: State
     ) -> Fitted:
         """Train from rows in memory."""
         with self._explained(X, state.weights.W), progress(self.verbose, parameters.max_iter) as told:

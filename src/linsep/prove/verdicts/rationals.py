@@ -43,9 +43,10 @@ class Rationals(Sequence[tuple[list[int], int]]):
 
         def look(start: int, stop: int) -> None:
             sizes = np.abs(cells[start:stop])
-            self.rough |= bool(((sizes < _SMALLEST) & (sizes > 0)).any())
+            if sizes.min(initial=1.0) < _SMALLEST:
+                self.rough |= bool(((sizes < _SMALLEST) & (sizes > 0)).any())
 
-        in_parallel(look, len(cells), cells.size // max(1, len(cells)))
+        in_parallel(look, len(cells), 16 * cells.size // max(1, len(cells)))  # the sizes stay in the processor's cache
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
