@@ -44,7 +44,10 @@ def form_of_errors(content: dict[str, Any]) -> None:
     """Refuse a document whose fields do not go together."""
     classes, nodes = len(content["classes"]), content["tree"]
     well(classes > 1, "it must name two classes")
-    well(content["lower"] <= content["upper"] and content["bits"] < 4096, "its lower bound is above the upper, or its bits are too many")
+    well(
+        content["lower"] <= content["upper"] and content["bits"] < 4096,
+        "its lower bound is above the upper, or its bits are too many",
+    )
     weights(content["separator"], classes, content["n_features"])
     for each in content["refutations"]:
         rivals = each.get("rivals", each["rows"])
