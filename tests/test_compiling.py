@@ -5,28 +5,33 @@ import subprocess
 import sys
 
 CODE = """
+import part
 from linsep.compiling import compiled, seconds
 
-@compiled(error_model="numpy")
+@compiled(part.__file__, error_model="numpy")
 def plus(x):
-    return x + 1
+    return x + part.one()
 
 print(plus(1), seconds() > 0)
 """
+PART = "from numba.extending import register_jitable\n\n@register_jitable\ndef one():\n    return {}\n"
 
 
-def run(folder, **changes):
+def run(folder, printed="2 True", one="1", **changes):
     path = folder / "code.py"
-    path.write_text(CODE)
+    if not path.exists():
+        path.write_text(CODE)
+    (folder / "part.py").write_text(PART.format(one))
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(sys.path), "HOME": str(folder)} | changes
     done = subprocess.run([sys.executable, path], env=environment, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (0, "2 True\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, f"{printed}\n"), done.stderr
     return done.stderr
 
 
 def test_code_is_kept_beside_the_source(tmp_path):
     assert run(tmp_path) == ""
     assert any(name.endswith(".nbc") for name in os.listdir(tmp_path / "__pycache__"))
+    run(tmp_path, "11 True", one="10")  # a change of an inlined file is noticed
 
 
 def test_code_is_kept_in_the_folder_of_the_user_where_it_cannot_be_beside(tmp_path):
@@ -44,6 +49,7 @@ def test_a_full_disk_costs_one_note(tmp_path):
     path = tmp_path / "code.py"
     full = "import numba.core.caching as c\ndef full(*_):\n    raise OSError(28, 'No space left on device')\n"
     path.write_text(full + "c.IndexDataCacheFile.save = full\n" + CODE)
+    (tmp_path / "part.py").write_text(PART.format(1))
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(sys.path), "HOME": str(tmp_path)}
     done = subprocess.run([sys.executable, path], env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "2 True\n"), done.stderr

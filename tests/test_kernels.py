@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 import oracle
 from linsep.data.matrices import to_rows
-from linsep.learn import kernels
+from linsep.learn import kernels, row_operations, rules
 from linsep.learn.driver import fit
 from linsep.learn.hypotheses import Keeper
-from linsep.learn.kernels import Rule
 from linsep.learn.parameters import Parameters
 from linsep.learn.passes import State
+from linsep.learn.rules import Rule
 from linsep.learn.surveys import scores
 from linsep.problem import Batch, Dense, Examples, Problem, Stop, Weights
 
@@ -119,37 +119,37 @@ def test_operations_on_rows_are_those_of_numpy_in_both_their_texts(storage, dtyp
     rng = np.random.default_rng(4)
     X = np.where(rng.random((6, 5)) < 0.6, rng.integers(0, 200, (6, 5)), 0).astype(dtype)
     rows, W = to_rows(storage(X)), rng.integers(-3, 4, (2, 5)).astype(float)
-    sums = kernels.Sums(np.ones((2, 5)), np.ones(2), 10.0)
+    sums = rules.Sums(np.ones((2, 5)), np.ones(2), 10.0)
     for i, x in enumerate(X.astype(float)):
-        for dot in (kernels.dot, text(kernels._dot, rows, i, W, 1)):
+        for dot in (row_operations.dot, text(row_operations._dot, rows, i, W, 1)):
             assert dot(rows, i, W, 1) == x @ W[1]
-        for square in (kernels.square, text(kernels._square, rows, i)):
+        for square in (row_operations.square, text(row_operations._square, rows, i)):
             assert square(rows, i) == x @ x
-        for both in (kernels.dot_and_square, text(kernels._dot_and_square, rows, i, W)):
+        for both in (row_operations.dot_and_square, text(row_operations._dot_and_square, rows, i, W)):
             assert both(rows, i, W) == (x @ W[0], x @ x)
-        for add in (kernels.add, text(kernels._add, rows, i, 2.0, W, 1)):
+        for add in (row_operations.add, text(row_operations._add, rows, i, 2.0, W, 1)):
             moved = W.copy()
             add(rows, i, 2.0, moved, 1)
             assert np.array_equal(moved, [W[0], W[1] + 2 * x])
         rule = Rule(0.0, 0.5, sums)
-        for tally in (kernels.tally, text(kernels._tally, rule, rows, i, -1.0, 7, 1)):
+        for tally in (rules.tally, text(rules._tally, rule, rows, i, -1.0, 7, 1)):
             sums.A[:], sums.a[:] = 1.0, 1.0
             tally(rule, rows, i, -1.0, 7, 1)  # look 17 of all
             assert np.array_equal(sums.A, [np.ones(5), 1 - 17 * x])
             assert np.array_equal(sums.a, [1, 1 - 17 * 0.5])
         nothing = Rule(0.0, 0.5)
-        for tally in (kernels.tally, text(kernels._tally, nothing, rows, i, -1.0, 7, 1)):
+        for tally in (rules.tally, text(rules._tally, nothing, rows, i, -1.0, 7, 1)):
             assert tally(nothing, rows, i, -1.0, 7, 1) is None
 
 
 def test_an_array_is_not_rows():
     """The compiler is then told that there is no such operation."""
     W = np.eye(3)
-    assert text(kernels._dot, W, 0, W, 0) is None
-    assert text(kernels._add, W, 0, 1.0, W, 0) is None
-    assert text(kernels._square, W, 0) is None
-    assert text(kernels._dot_and_square, W, 0, W) is None
-    assert text(kernels._fetch, W, 0) is None
+    assert text(row_operations._dot, W, 0, W, 0) is None
+    assert text(row_operations._add, W, 0, 1.0, W, 0) is None
+    assert text(row_operations._square, W, 0) is None
+    assert text(row_operations._dot_and_square, W, 0, W) is None
+    assert text(row_operations._fetch, W, 0) is None
 
 
 @pytest.mark.parametrize(("lacking", "squared", "weight", "cap", "soft", "tau"), [
@@ -159,24 +159,24 @@ def test_an_array_is_not_rows():
     (3.0, 0.0, 1.0, np.inf, 0.0, 0.0),  # a row of zeros
 ])  # fmt: skip
 def test_how_far_a_passive_aggressive_machine_moves(lacking, squared, weight, cap, soft, tau):
-    rule, rows = kernels.Aggression(1.0, 1.0, cap, soft), Dense(np.array([[np.sqrt(squared)]]))
-    assert kernels.stride(rule, rows, 0, 1.0 - lacking, weight, 1.0) == pytest.approx(tau)
+    rule, rows = rules.Aggression(1.0, 1.0, cap, soft), Dense(np.array([[np.sqrt(squared)]]))
+    assert rules.stride(rule, rows, 0, 1.0 - lacking, weight, 1.0) == pytest.approx(tau)
 
 
 def test_a_row_is_fetched_line_by_line_and_not_beyond_its_end(monkeypatch):
     touched = []
-    monkeypatch.setattr(kernels, "_touch", lambda array, place: touched.append((array, int(place))))
+    monkeypatch.setattr(row_operations, "_touch", lambda array, place: touched.append((array, int(place))))
     for d in (1, 8, 20, 1000):  # eight numbers a line; of a long row the first 4096 bytes
         rows = Dense(np.ones((3, d)))
         for i in range(3):
             touched.clear()
-            text(kernels._fetch, rows, i)(rows, i)
+            text(row_operations._fetch, rows, i)(rows, i)
             assert all(array is rows.data for array, _ in touched)
             assert [place for _, place in touched] == list(range(i * d, i * d + min(d, 512), 8))
     rows = to_rows(sp.csr_array(np.triu(np.ones((600, 600)))))
     for i in (0, 300, 599):
         touched.clear()
-        text(kernels._fetch, rows, i)(rows, i)
+        text(row_operations._fetch, rows, i)(rows, i)
         first, end = (int(place) for place in rows.indptr[i : i + 2])
         lines = list(range(first, min(end, first + 512), 16))
         assert [place for array, place in touched if array is rows.indices] == lines
@@ -188,7 +188,7 @@ def test_a_row_is_fetched_line_by_line_and_not_beyond_its_end(monkeypatch):
 def test_compiled_code_asks_the_memory_for_rows(storage):
     @numba.njit
     def look(rows, i):
-        kernels.fetch(rows, i)
+        row_operations.fetch(rows, i)
         return i
 
     assert look(to_rows(storage(np.eye(3))), 1) == 1

@@ -199,7 +199,7 @@ def test_rows_that_stand_in_the_way_are_listed(pages):
     labels[flipped] = np.where(labels[flipped] == "yes", "no", "yes")
     html = report(X, labels)
     said = section(html, "fewest")
-    assert "3 of 80 rows are wrong under the best plane , and no plane has fewer wrong: proved." in said
+    assert "3 of 80 rows are wrong under the best plane ; linsep proved that no plane has fewer errors." in said
     listed = re.findall(r"<tr><td>([\d,]+)</td>", re.search(r"<section id=\"fewest\">.*?</section>", html, re.S)[0])
     assert sorted(map(int, listed)) == flipped
     assert "5 of 20 rows" in section(pages["exclusive or"][1], "fewest")  # one of four points, five copies each
@@ -230,8 +230,8 @@ def test_every_margin_is_named(pages):
     X, y = toy()
     summary = text(re.search(r"<section id=\"summary\">.*?</section>", pages["toy"][1], re.S)[0])
     affine, augmented = (f"{largest_margin(X, y, form=form).upper:.6g}" for form in ("affine", "augmented"))
-    assert re.search(rf"largest margin, affine\s+{affine}.*\(of free planes, as people draw it\)", summary)
-    assert re.search(rf"largest margin, augmented\s+{augmented}.*\(of the points \(x, 1\)", summary)
+    assert re.search(rf"largest margin, affine\s+{affine}.*: the distance from a plane .*, as people draw it", summary)
+    assert re.search(rf"largest margin, augmented\s+{augmented}.*: the same for the points \(x, 1\)", summary)
     assert summary.index("affine") < summary.index("augmented")
 
 

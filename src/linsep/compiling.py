@@ -7,6 +7,7 @@ disk is full, the code is compiled in every process, and one note says so.
 from __future__ import annotations
 
 import io
+import os
 import pickle
 import warnings
 from collections.abc import Callable
@@ -27,14 +28,18 @@ def seconds() -> float:
     return float(_watch.duration) if _watch.done else 0.0
 
 
-def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Return a decorator: Numba's ``njit`` without the interpreter's lock, cached on disk where possible."""
+def compiled(*inlined: str, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Return a decorator: Numba's ``njit`` without the interpreter's lock, cached on disk where possible.
+
+    A compiled function calls compiled functions of its own file, and inlined ones of the files that are given here:
+    Numba itself would not notice that these have changed.
+    """
 
     def decorate(function: Callable[..., Any]) -> Any:
         dispatcher = njit(nogil=True, **options, **_SHORT)(function)
         if hasattr(dispatcher, "_cache"):  # not with the compiler off
             try:
-                dispatcher._cache = _Cache(function)
+                dispatcher._cache = _Cache(function, inlined)
             except RuntimeError:  # no folder can be written
                 dispatcher._cache.save_overload = lambda *_: _note("no folder for it is writable")
         return dispatcher
@@ -44,6 +49,12 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
 class _Cache(FunctionCache):
     """The code of one function on disk; what goes wrong there costs time, and nothing else."""
+
+    def __init__(self, function: Callable[..., Any], inlined: tuple[str, ...]) -> None:
+        super().__init__(function)
+        if inlined:
+            stamps = [(file.st_mtime, file.st_size) for file in map(os.stat, inlined)]
+            self._cache_file._source_stamp = (self._cache_file._source_stamp, *stamps)
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Write compiled code."""

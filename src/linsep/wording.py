@@ -49,6 +49,22 @@ def verdict_title(kind: str, fit_intercept: bool) -> str:
     }[kind]
 
 
+def margin_form(fit_intercept: bool) -> str:
+    """Return the name of the margin that people draw: of any plane, or of planes through the origin."""
+    return "affine" if fit_intercept else "origin"
+
+
+def margin_found(margin: float, radius: float, fit_intercept: bool, classes: int) -> str:
+    """Return the margin of the plane that a run found, which need not be the largest, and the longest row."""
+    found = "plane" if classes == 2 else "planes"
+    return f"{margin:.6g} for the {found} found ({margin_form(fit_intercept)}), radius R {radius:.6g}"
+
+
+def largest_between(lower: float, upper: float, fit_intercept: bool) -> str:
+    """Return the largest margin between its bounds."""
+    return f"the largest ({margin_form(fit_intercept)}) is between {lower:.10g} and {upper:.10g}"
+
+
 # R is always the length of the longest row. An update adds η times a vector of squared length Q to the weights: Q = R²;
 # with an offset that of the point (x, 1); in the multiclass case twice as much, since two weight vectors move.
 

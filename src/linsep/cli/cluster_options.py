@@ -170,8 +170,9 @@ def mixing_lines(learner: Any) -> dict[str, str]:
     own = facts["mistakes_by_shard"]
     lines = {"shards": f"{facts['shards']:,}, with {own.min():,} to {own.max():,} mistakes each"}
     if facts["margin_upper"] < float("inf"):
+        margin = "an augmented margin" if learner.fit_intercept else "a margin"
         lines["bound"] = (
-            f"no plane has a margin above {facts['margin_upper']:.6g}, by {facts['weighted_mistakes']:,.1f} weighted "
+            f"no plane has {margin} above {facts['margin_upper']:.6g}, by {facts['weighted_mistakes']:,.1f} weighted "
             f"mistakes ({facts['bound_holds']})"
         )
     return lines

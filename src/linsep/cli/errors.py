@@ -69,7 +69,7 @@ class Files:
         typer.Option(
             metavar="MB",
             min=0,
-            help="Largest size of the proof; a weaker bound is proved if need be.",
+            help="Largest size of the proof; linsep proves a weaker bound if it would be larger.",
             rich_help_panel=OUTPUT,
         ),
     ] = None

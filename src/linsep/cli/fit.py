@@ -14,7 +14,7 @@ from linsep.cli.learners import ONLINE, Learners, read_weights, start_from, trac
 from linsep.cli.options import OUTPUT, READING, Data, Reading, Screen, flag, grouped
 from linsep.cli.run_proofs import proof_facts, proof_line, said_of_proof, write_proof
 from linsep.cli.screen import Meter, count, facts_table, headline, meter, result
-from linsep.wording import STOPPED, outlook_words
+from linsep.wording import STOPPED, largest_between, margin_found, outlook_words
 
 if TYPE_CHECKING:
     from linsep.data.source import Source
@@ -44,7 +44,7 @@ class Learning(Learners):
     order: Annotated[
         Literal["first", "worst"] | None,
         typer.Option(
-            help="Instead of passes, update on the first or on the worst violated row each time.",
+            help="Make no passes: always update on the first row that is wrong, or on the worst.",
             rich_help_panel=_LEARNING,
         ),
     ] = None
@@ -57,7 +57,7 @@ class Learning(Learners):
         ),
     ] = "last"
     update_margin: Annotated[
-        float, typer.Option(metavar="M", help="Update whenever y·s <= M.", rich_help_panel=_LEARNING)
+        float, typer.Option(metavar="M", help="Update on every row with y·s <= M.", rich_help_panel=_LEARNING)
     ] = 0.0
     multi_class: Annotated[
         Literal["argmax", "ovr"],
@@ -73,7 +73,7 @@ class Learning(Learners):
         list[str] | None,
         typer.Option(
             metavar="LABEL=WEIGHT",
-            help="Factor on the learning rate of a class; may be repeated; or balanced.",
+            help="Factor of the learning rate for a class; may be repeated. Or: balanced.",
             rich_help_panel=_LEARNING,
         ),
     ] = None
@@ -108,7 +108,7 @@ class Learning(Learners):
         float | None,
         typer.Option(
             metavar="MARGIN",
-            help="Stop when the number of mistakes proves that no plane has this margin.",
+            help="Stop when the number of mistakes proves that no plane has this margin (augmented, with an offset).",
             rich_help_panel=_STOPPING,
         ),
     ] = None
@@ -116,7 +116,7 @@ class Learning(Learners):
         bool,
         flag(
             "--prove/--no-prove",
-            "Look for a proof that no plane separates the rows, and stop when there is one.",
+            "Look for a proof that no plane separates the rows, and stop if there is one.",
             _STOPPING,
         ),
     ] = True
@@ -299,9 +299,9 @@ def _run_lines(learner: Any, facts: dict[str, Any]) -> dict[str, str]:
         trained = learner.training_rows_
         held = f" of {trained:,}; {facts['rows'] - trained:,} are held out" if learner.early_stopping else ""
         lines["error"] = f"{facts['training_error']:.4%} of the training rows are wrong ({wrong:,}{held})"
-        lines["margin"] = f"{facts['margin']:.6g}, radius R {facts['radius']:.6g}"
+        lines["margin"] = margin_found(facts["margin"], facts["radius"], learner.fit_intercept, len(learner.classes_))
     if "margin_lower" in facts:
-        lines["margin"] = f"{facts['margin_lower']:.9g} to {facts['margin_upper']:.9g} is the largest, proved"
+        lines["margin"] = largest_between(facts["margin_lower"], facts["margin_upper"], learner.fit_intercept)
     if "errors_lower" in facts:
         low, high = facts["errors_lower"], facts["errors_upper"]
         fewest = "the fewest, proved" if low == high else f"the fewest are {low:,} at least, proved"
@@ -379,7 +379,8 @@ def _advice(reason: str, wrong: int, scale: str, learner: Any) -> list[str]:
     if reason == "separated" or (wrong == 0 and reason != "margin_refuted"):
         return []
     if reason == "margin_refuted":
-        return [f"The number of mistakes proves that no plane has a margin of {learner.target_margin:g} on these rows."]
+        margin = "an augmented margin" if learner.fit_intercept else "a margin"
+        return [f"The number of mistakes proves that no plane has {margin} of {learner.target_margin:g} on these rows."]
     if reason == "not_separable":
         return [said_of_proof(learner)]
     if reason in ("max_iter", "max_updates"):

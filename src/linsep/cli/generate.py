@@ -98,7 +98,7 @@ def _lines(facts: dict[str, Any]) -> dict[str, str]:
     lines = {
         "rows": f"{facts['rows']:,} of {count(facts['features'], 'feature')}",
         "plane": f"{_vector(facts['w'])}·x {'+' if b >= 0 else '-'} {abs(b):.4g} = 0",
-        "margin": f"{facts['margin']:g}, radius {facts['radius']:g}",
+        "margin": f"{facts['margin']:g}: no point is nearer to this plane; radius R {facts['radius']:g}",
     }
     if facts["mistake_bound"]:
         lines["bound"] = f"(R/γ)² = {facts['mistake_bound']:.6g} mistakes at most, for a perceptron without offset"

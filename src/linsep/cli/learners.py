@@ -42,8 +42,8 @@ class Learners(Planes):
         Literal["perceptron", "passive-aggressive", "kernel", "max-margin", "fewest-errors"],
         typer.Option(
             metavar="WHICH",
-            help="perceptron, passive-aggressive, kernel, max-margin or fewest-errors. The last three need all rows in "
-            "memory.",
+            help="Learner: perceptron, passive-aggressive, kernel, max-margin or fewest-errors. The last three need "
+            "all rows in memory.",
             rich_help_panel=LEARNING,
         ),
     ] = "perceptron"
@@ -60,7 +60,7 @@ class Learners(Planes):
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="Column with row weights, not a feature. Needs all rows in memory.",
+            help="Column of row weights; linsep does not use it as a feature. Needs all rows in memory.",
             rich_help_panel=LEARNING,
         ),
     ] = None
@@ -76,11 +76,11 @@ class Learners(Planes):
     degree: Annotated[int | None, _own("kernel: degree of poly.")] = None
     gamma: Annotated[float | None, _own("kernel: scale of rbf and poly.")] = None
     coef0: Annotated[float | None, _own("kernel: constant term of poly.")] = None
-    budget: Annotated[int | None, _own("kernel: largest number of rows to keep.", metavar="ROWS")] = None
-    gap: Annotated[float | None, _own("max-margin: relative gap between the bounds at which to stop.")] = None
+    budget: Annotated[int | None, _own("kernel: keep at most this many rows.", metavar="ROWS")] = None
+    gap: Annotated[float | None, _own("max-margin: stop at this relative gap between the bounds.")] = None
     on_overlap: Annotated[
         Literal["raise", "drop"] | None,
-        _own("max-margin: if no plane separates the rows, raise an error or drop the fewest."),
+        _own("max-margin: if no plane separates the rows, raise an error or drop the fewest rows."),
     ] = None
     time_limit: Annotated[
         float | None, _own("max-margin, fewest-errors: time limit of the search.", metavar="SECONDS")

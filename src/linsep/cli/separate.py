@@ -14,14 +14,14 @@ from linsep.cli.documents import Document
 from linsep.cli.inputs import check_place, kinds, kinds_line, open_data
 from linsep.cli.options import DECIDING, Data, Planes, Reading, Screen, Values, flag, grouped
 from linsep.cli.screen import count, facts_table, headline, meter, plain_text, result, while_reading
-from linsep.wording import verdict_meaning
+from linsep.wording import largest_between, margin_form, verdict_meaning
 
 _SHOWN = 12  # rows and columns of a table on the screen
 _CANCEL_TWO = (
-    "With these weights, the rows of the two classes add up to the same point, so the same point would have to lie on "
-    "both sides of the plane."
+    "With these multipliers, the rows of both classes add up to the same point, which would have to lie on both sides "
+    "of the plane."
 )
-_CANCEL = "With these weights, the rows of each class and its rivals cancel, so no weight vectors get all rows right."
+_CANCEL = "With these multipliers, the rows of each class and its rivals cancel, so no weights get all rows right."
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Deciding:
     margin: Annotated[bool, flag("--margin/--no-margin", "Also find the largest margin.", DECIDING)] = True
     gap: Annotated[
         float,
-        typer.Option(help="Relative gap between the bounds on the margin at which to stop.", rich_help_panel=DECIDING),
+        typer.Option(help="Stop at this relative gap between the bounds on the margin.", rich_help_panel=DECIDING),
     ] = 1e-6
     time_limit: Annotated[
         float | None,
@@ -135,7 +135,7 @@ def _lines(verdict: Any, facts: dict[str, Any], best: Any, lacks: str) -> dict[s
     if facts["columns"]:
         lines["columns"] = kinds_line(facts["columns"])
     if best is not None:
-        lines["margin"] = f"the largest is between {best.lower:.10g} and {best.upper:.10g}"
+        lines["margin"] = largest_between(best.lower, best.upper, facts["fit_intercept"])
         lines["support"] = f"{count(len(best.rows), 'row')} on the band of that plane"
     elif lacks:
         lines["margin"] = lacks
@@ -160,8 +160,7 @@ def _largest_margin(X: Any, y: Any, offset: bool, deciding: Deciding, spent: flo
     try:
         with warnings.catch_warnings(record=True) as notes:
             warnings.simplefilter("always", RuntimeWarning)
-            form = "affine" if offset else "origin"
-            best = largest_margin(nearest_doubles(X), y, form=form, gap=deciding.gap, clock=clock)
+            best = largest_margin(nearest_doubles(X), y, form=margin_form(offset), gap=deciding.gap, clock=clock)
     except NotSeparable:
         best, notes = None, []
     except OutOfTime:
@@ -197,7 +196,7 @@ def _table(verdict: Any, X: Any, y: Any, names: Any) -> Any:
     table.add_column("label", overflow="fold", no_wrap=longest <= 16)
     if not two:
         table.add_column("against")
-    table.add_column("weight", justify="right", no_wrap=True)
+    table.add_column("multiplier", justify="right", no_wrap=True)
     for j in range(0 if wide else X.shape[1]):
         name = names[j] if names is not None and j < len(names) else f"#{j}"
         table.add_column(plain_text(name), justify="right", overflow="fold")

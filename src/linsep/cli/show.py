@@ -10,6 +10,7 @@ from linsep.cli.drawing import Pictures, draw
 from linsep.cli.inputs import feature_names, open_model
 from linsep.cli.options import Model, ReadingAgain, Screen, grouped
 from linsep.cli.screen import count, facts_table, plain_text, result
+from linsep.wording import largest_between, margin_found
 
 
 @grouped
@@ -79,9 +80,9 @@ def _lines(fitted: Any, weights: int) -> dict[str, str]:
         passes, mistakes = count(fitted.n_iter_, "pass"), count(fitted.mistakes_, "mistake")
         lines["run"] = f"{passes}, {mistakes}, stopped: {stopped}"
         if hasattr(fitted, "radius_"):
-            lines["margin"] = f"{fitted.margin_:.6g}, radius R {fitted.radius_:.6g}"
+            lines["margin"] = margin_found(fitted.margin_, fitted.radius_, fitted.fit_intercept, len(labels))
     elif hasattr(fitted, "margin_lower_"):
-        lines["margin"] = f"the largest is between {fitted.margin_lower_:.10g} and {fitted.margin_upper_:.10g}"
+        lines["margin"] = largest_between(fitted.margin_lower_, fitted.margin_upper_, fitted.fit_intercept)
     else:
         lines["run"] = "none: the weights were imported"
     if hasattr(fitted, "support_"):

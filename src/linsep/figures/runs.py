@@ -364,7 +364,7 @@ class TheoremDisplay(Display):
         if not self._formulas()[1].startswith("√k"):
             return "mistakes k"
         numbers = bound_in_numbers(bound.formula, radius=bound.radius, margin=bound.margin.lower, limit=bound.upper)
-        return f"mistakes k\n{numbers}"
+        return f"mistakes k\n{numbers if len(numbers) < 60 else numbers.replace(' = ', chr(10) + '= ')}"
 
 
 class BracketDisplay(Display):

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from linsep.learn.kernels import AnyRule, Sums
 from linsep.learn.parameters import Kernel
+from linsep.learn.rules import AnyRule, Sums
 from linsep.learn.surveys import survey
 from linsep.problem import Array, Examples, Floats, Weights, count, wide
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from linsep.learn import kernels
-from linsep.learn.kernels import Aggression, AnyRule, Prediction
+from linsep.learn.rules import Aggression, AnyRule, Prediction
 from linsep.problem import Floats
 
 Kernel = Callable[..., tuple[int, int]]
@@ -60,7 +60,7 @@ class Parameters:
 
         With steps between ``low`` and ``high``, updates up to ``y s <= m`` and first weights of norm ``start``, after
         k mistakes ``k low g - start <= ‖w‖`` and ``‖w‖² <= start² + k (high² R² + 2 high m)``. The first says that
-        progress is made towards the plane, the second that the weights cannot grow fast. Together they bound k. A
+        progress is made toward the plane, the second that the weights cannot grow fast. Together they bound k. A
         mistake where classes are compared moves two weight vectors: 2R² for R².
         """
         if self.target_margin is None:

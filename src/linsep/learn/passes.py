@@ -196,10 +196,10 @@ class Passes:
             rows = batch.first_row + len(batch.examples.y)
             if self.held is not None:
                 self.held.add(batch)
-            if number < ledger.blocks:
-                if number + 1 == ledger.blocks and ledger.rows not in (0, rows):
-                    raise DataError("", "the checkpoint is of a version that read other blocks: start the run again")
+            if rows <= ledger.rows if ledger.rows else number < ledger.blocks:  # version 0.1.0 counted blocks
                 continue
+            if batch.first_row < ledger.rows:
+                batch = self._rest(batch, ledger.rows - batch.first_row)
             state.fit_to(batch)
             for part in self._visit(batch, number, state, limit):
                 visited += part.visited
@@ -220,6 +220,14 @@ class Passes:
         error = self.validation_error(state)
         ledger.seconds = spent + time.perf_counter() - started
         ledger.close(error)
+
+    def _rest(self, batch: Batch, done: int) -> Batch:
+        """Return a batch without the rows that an interrupted run has visited: kept rows come in larger batches."""
+        if self.parameters.order == "shuffled":
+            raise DataError("", "the checkpoint is of a version that read other blocks: start the run again")
+        rest, (rows, y, step) = slice(done, None), batch.examples
+        examples = Examples(take(rows, rest), y[rest], step[rest])
+        return Batch(batch.first_row + done, examples, batch.n_features, take(batch.rows, rest))
 
     def _limit(self, ledger: Ledger) -> float:
         """Return how many mistakes end the present pass."""

@@ -12,7 +12,7 @@ import numpy as np
 from linsep.data.sparse import is_sparse, to_scipy
 from linsep.learn import dual_kernels
 from linsep.learn.hypotheses import Arrays, Average, Best, Change, Grow, Keeper, Piece, fitting, whole_numbers
-from linsep.learn.kernels import AnyRule
+from linsep.learn.rules import AnyRule
 from linsep.problem import Array, Dense, Examples, Floats, Rows, Sparse, Weights, take, wide
 
 _BLOCK = 1 << 24  # bytes of inner products to vote on at a time: fewer make a slow product, more leave the cache

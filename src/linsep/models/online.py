@@ -19,10 +19,10 @@ from linsep.errors import DataError
 from linsep.learn import driver
 from linsep.learn.driver import Fitted
 from linsep.learn.hypotheses import Keeper, grown
-from linsep.learn.kernels import AnyRule
 from linsep.learn.parameters import Parameters, start_from
 from linsep.learn.passes import Hooks, State
 from linsep.learn.problems import array_problem
+from linsep.learn.rules import AnyRule
 from linsep.learn.state_files import must
 from linsep.learn.surveys import norm
 from linsep.learn.touched import all_or_nothing, few_columns

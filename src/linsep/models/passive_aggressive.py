@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from linsep.learn.kernels import Aggression, AnyRule
+from linsep.learn.rules import Aggression, AnyRule
 from linsep.models.online import Online, advising
 from linsep.models.parameter_checks import need, number, one_of
 from linsep.models.proving import Prover

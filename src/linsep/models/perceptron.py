@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from linsep.errors import DataError
-from linsep.learn.kernels import AnyRule, Prediction, Rule
+from linsep.learn.rules import AnyRule, Prediction, Rule
 from linsep.models.online import Online, advising
 from linsep.models.parameter_checks import need, number, one_of
 

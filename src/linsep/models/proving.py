@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linsep.learn.kernels import Prediction
 from linsep.learn.parameters import Parameters
 from linsep.learn.passes import Ledger, Search, State
+from linsep.learn.rules import Prediction
 from linsep.learn.state_files import must
 from linsep.learn.surveys import norm, survey, together
 from linsep.problem import Array, Problem

@@ -184,8 +184,13 @@ class Verdict:
     def _repr_html_(self) -> str:
         meaning = verdict_meaning(self.kind, self.fit_intercept, len(self.classes) > 2)
         rows = [("classes", ", ".join(map(str, self.classes))), ("features", f"{self.n_features:,}")]
-        parts = (("plane", self.separator), ("contradiction", self.refutation))
-        rows += [(name, repr(part)) for name, part in parts if part is not None]
+        if self.separator is not None and self.separator.w.shape in ((1,), (2,), (3,), (4,)):
+            weights = ", ".join(f"{float(weight):.6g}" for weight in self.separator.w)
+            rows.append(("plane", f"w = ({weights}), b = {float(self.separator.b):.6g}"))
+        if self.refutation is not None:
+            shown = sorted({int(row) for row in self.refutation.rows})
+            more = f", … {len(shown):,} in all" if len(shown) > 12 else ""
+            rows.append(("rows that contradict each other", ", ".join(map(str, shown[:12])) + more))
         proof = (
             "Nothing is proved." if self.kind == "unknown" else "Proved in exact arithmetic; check(X, y) verifies it."
         )

@@ -77,7 +77,7 @@ def between(low: float, high: float) -> str:
         return number(low) if low == high else f"at least {number(low)}"
     width = (high - low) / max(abs(low), abs(high))
     if width < 1e-5:
-        return f'<span title="between {low!r} and {high!r}">{high:.6g}</span>, known to {width:.1g} of it'
+        return f'<span title="between {low!r} and {high!r}">{high:.6g}</span> (relative gap {width:.1g})'
     return f"between {number(low)} and {number(high)}"
 
 

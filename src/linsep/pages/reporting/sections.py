@@ -30,14 +30,14 @@ from linsep.pages.reporting.proofs import checkable
 from linsep.pages.reporting.study import Study
 from linsep.pages.reporting.words import TERMS, VERDICTS
 from linsep.prove.claims import OVERLAP, QUASI, SEPARABLE
-from linsep.wording import INEXACT, STOPPED, bound_in_numbers, verdict_meaning, verdict_title
+from linsep.wording import INEXACT, STOPPED, bound_in_numbers, margin_form, verdict_meaning, verdict_title
 
 _SMALL = 200_000  # cells up to which further runs, in other orders, cost nothing to speak of
 _CELLS = 6  # features up to which rows are written out
 _FORMS = {
-    "affine": "of free planes, as people draw it",
-    "augmented": "of the points (x, 1), as the theorem needs it",
-    "origin": "of planes through the origin",
+    "affine": "the distance from a plane to its nearest row, as people draw it",
+    "augmented": "the same for the points (x, 1), as the mistake bound needs it",
+    "origin": "the distance from a plane through the origin to its nearest row",
 }
 _SHOWN = 12  # entries of a table before the rest is left out
 
@@ -63,7 +63,7 @@ def summary(found: Study) -> str:
         facts.append(("mistake bound", f"at most {number(found.bound.mistakes)} mistakes, in any order"))
     for margin in (found.affine, found.margin):
         if margin is not None:
-            value = f"{between(margin.lower, margin.upper)} ({_FORMS[margin.form]})"
+            value = f"{between(margin.lower, margin.upper)}: {_FORMS[margin.form]}"
             facts.append((f"largest margin, {margin.form}", value))
     if found.unseen is not None:
         held = found.unseen.held_out
@@ -160,14 +160,14 @@ def fewest(found: Study) -> str:
     if errors is None:
         return ""
     words = (
-        "How far from separable are they? A row <b>stands in the way</b> if the plane with the fewest errors has it on "
-        "its wrong side, or on it. Without these rows, or with other labels for them, some plane separates the rest. "
-        "They are worth a look: a label may be wrong. In many dimensions a plane fits nearly any labels, and this says "
-        "little."
+        "How far from separable are the rows? A row <b>stands in the way</b> if it is on the wrong side of the plane "
+        "with the fewest errors, or on that plane. If you remove these rows, or change their labels, some plane "
+        "separates the rest. Look at them: a label may be wrong. In many dimensions a plane fits nearly any labels, "
+        "and this list says little."
     )
     share = f"of {found.rows:,} rows are wrong under"
     if errors.proved:
-        said = f"<b>{errors.upper:,} {share} the best plane</b>, and no plane has fewer wrong: proved."
+        said = f"<b>{errors.upper:,} {share} the best plane</b>; linsep proved that no plane has fewer errors."
     else:
         said = (
             f"<b>At least {errors.lower:,} and at most {errors.upper:,} {share} the best plane</b>; both bounds are "
@@ -202,8 +202,7 @@ def run(found: Study) -> str:
     model = found.model
     words = (
         "The perceptron visits one row after another. A row on the wrong side of the plane, or on it, is a "
-        "<b>mistake</b>: "
-        "then the row is added to the weights, or taken off them. Nothing happens otherwise."
+        "<b>mistake</b>: the perceptron adds the row to the weights, or subtracts it. Otherwise nothing changes."
     )
     facts = [
         ("mistakes k", f"{model.mistakes_:,}, on {np.count_nonzero(model.mistake_counts_):,} different rows"),
@@ -230,13 +229,13 @@ def bound(found: Study) -> str:
     """Return the mistake bound, and its proof along the run."""
     words = (
         "Novikoff's theorem: if all rows are at most R long and some plane keeps at least γ from all of them, the "
-        "perceptron makes at most (R/γ)² mistakes, whatever the order, the number of rows and of features. Each "
-        "mistake brings the weights closer to that plane, and none lets them grow by much."
+        "perceptron makes at most (R/γ)² mistakes, whatever the order and the number of rows or features. Each "
+        "mistake turns the weights toward that plane, and none makes them grow by much."
     )
     if found.fit_intercept:
-        words += " With an offset all of it is about the points (x, 1), of squared length R² + 1 at most."
+        words += " With an offset, the theorem is about the points (x, 1), whose squared length is at most R² + 1."
     if len(found.classes) > 2:
-        words += " With more than two classes two weight vectors move at a mistake, hence the factor 2."
+        words += " With more than two classes, a mistake moves two weight vectors, hence the factor 2."
     parts = [paragraph(words, "student")]
     if found.bound is None or found.margin is None:
         said = "The largest margin is not known here, and the run gave no lower bound on it."
@@ -244,20 +243,20 @@ def bound(found: Study) -> str:
             through = "" if found.fit_intercept else " through the origin"
             said = f"No plane{through} separates these rows, so there is no margin and no bound: mistakes never end."
         display = BracketDisplay.from_trail(found.model, found.trail, None).plot()
-        caption = "‖w‖/(ηk) is above every margin that a plane could have; without any it falls to 0."
+        caption = "No plane has a margin above ‖w‖/(ηk). If no plane separates the rows, it falls to 0."
         return section("bound", "The mistake bound", *parts, paragraph(said), figure(display, caption))
     parts.append(facts_list(_bound_facts(found)))
     if not found.searched:
         parts.append(
             paragraph(
-                "With this many features the report does not search for the largest margin; its bounds come from the "
-                "run: <code>linsep.largest_margin</code> finds it more exactly."
+                "With this many features the report does not search for the largest margin: its bounds come from the "
+                "run. <code>linsep.largest_margin</code> finds narrower ones."
             )
         )
     if found.audit is not None and math.isfinite(found.bound.upper):
         caption = (
-            "The proof as it happens. The norm ‖w‖ stays below one curve, the progress w·u above the other; where they "
-            "cross no run can go on."
+            "The proof along the run: the norm ‖w‖ stays below one curve, the progress w·u above the other. No run "
+            "continues past the point where the curves cross."
         )
         parts.append(figure(TheoremDisplay(found.audit).plot(), caption))
     display = BracketDisplay.from_trail(found.model, found.trail, (found.margin.lower, found.margin.upper)).plot()
@@ -273,7 +272,7 @@ def _bound_facts(found: Study) -> list[tuple[str, str]]:
         ("radius R", f"{number(bound.radius)}, the length of the longest row"),
         (
             f"largest margin γ, {bound.margin.form}",
-            f"{between(bound.margin.lower, bound.margin.upper)} ({_FORMS[bound.margin.form]})",
+            f"{between(bound.margin.lower, bound.margin.upper)}: {_FORMS[bound.margin.form]}",
         ),
     ]
     if math.isfinite(bound.upper):
@@ -296,18 +295,16 @@ def margins(found: Study) -> str:
     """Return planes and how far they keep from the rows."""
     model = found.model
     words = (
-        "The <b>margin</b> of a plane is its distance to the nearest row, negative if some row is on the wrong "
-        "side. The "
-        "perceptron stops at any plane that separates; the one of largest margin is the hard-margin support "
-        "vector machine."
+        "The <b>margin</b> of a plane is its distance to the nearest row, negative if a row is on the wrong side. The "
+        "perceptron stops at the first plane that separates the rows; the hard-margin support vector machine is the "
+        "plane with the largest margin."
     )
     two = len(found.classes) == 2
-    rows = [["plane of the perceptron", number(model.margin_), "—"]]
+    rows = [[f"of the perceptron's plane, {margin_form(found.fit_intercept)}", number(model.margin_), "—"]]
     for margin in (found.affine, found.margin):
         if margin is not None:
             support = f"{len(np.unique(margin.rows)):,}"
-            name = f"largest, {margin.form}: {_FORMS[margin.form]}"
-            rows.append([name, between(margin.lower, margin.upper), support])
+            rows.append([f"largest, {margin.form}", between(margin.lower, margin.upper), support])
     parts = [paragraph(words, "student"), table(["margin", "value", "support rows"], rows)]
     cloud = found.rows > 300
     if two and model.coef_.any():
@@ -323,7 +320,7 @@ def margins(found: Study) -> str:
         parts.append(figure(display, "The region of each class; rows that are wrong have a cross.", points=True))
     if model.coef_.any():
         parts.append(
-            figure(MarginsDisplay.from_estimator(model, found.X, found.y), "How far the rows keep from the plane.")
+            figure(MarginsDisplay.from_estimator(model, found.X, found.y), "The distances of the rows from the plane.")
         )
     if (
         two
@@ -334,7 +331,7 @@ def margins(found: Study) -> str:
     ):
         display = PlanesDisplay.from_data(found.X, found.y, fit_intercept=found.fit_intercept, shuffles=5)
         parts.append(
-            figure(display, "Other orders, other planes: why the perceptron's plane is not the best one.", points=cloud)
+            figure(display, "Runs in other orders end at other planes; green has the largest margin.", points=cloud)
         )
     return section("margins", "Planes and margins", *parts)
 
@@ -344,17 +341,15 @@ def unseen(found: Study) -> str:
     words = (
         "How well does the model predict new rows? Each answer holds with probability "
         f"{1 - found.delta:g} if the rows were drawn independently from one source. A bound of 1 or more is "
-        f"vacuous: it "
-        "says nothing."
+        "vacuous: it says nothing."
     )
     parts = [paragraph(words, "student")]
     if found.unseen is None or found.trained is None:
         return section("unseen", "New rows", *parts, paragraph("Not measured: too few rows to hold some out."))
     parts.append(
         paragraph(
-            f"Learned from {found.trained._rows_seen:,} rows in a random but fixed order "
-            f"({found.trained.stop_reason_}), "
-            f"measured on the others."
+            f"linsep trained on {found.trained._rows_seen:,} rows in a random but fixed order (stopped: "
+            f"{found.trained.stop_reason_}) and measured the error on the others."
         )
     )
     for part in found.unseen:
@@ -383,9 +378,9 @@ def weights(found: Study) -> str:
     ]
     rows.append(["<i>offset</i>", *(number(float(b)) for b in found.model.intercept_[: len(labels)])])
     used = int(np.count_nonzero(strength))
-    words = f"The score of a row is w·x + b. {used:,} of {found.features:,} features have a weight; the strongest are:"
+    words = f"The score of a row is w·x + b. The table lists the strongest of {used:,} weights that are not 0."
     if len(W) == 1:
-        words += f" (positive weights speak for {escape(str(found.classes[1]))})"
+        words += f" Positive weights point to {escape(str(found.classes[1]))}."
     return section("weights", "Weights", paragraph(words, "student"), table(["feature", *labels], rows))
 
 

@@ -1,48 +1,47 @@
 """The fixed texts and the style sheet of a report."""
 
 VERDICTS = {
-    "separable": "Two sets of points are <b>linearly separable</b> if some plane has all of one on one side and all of "
-    "the other on the other side, none on it. For more than two classes: one weight vector per class, and the true "
-    "class scores strictly highest. These rows are, and that is proved, not estimated.",
+    "separable": "Two sets of points are <b>linearly separable</b> if some plane has all points of one set on one side "
+    "and all points of the other set on the other side, none on the plane. With more than two classes, each class has "
+    "a weight vector, and the true class of every row must score strictly highest. linsep proved this for these rows.",
     "quasi": "No plane separates these rows strictly, but some plane has every row on its side or on the plane itself. "
-    "Statisticians call it <b>quasi-complete separation</b>: logistic regression has no maximum-likelihood estimate.",
-    "overlap": "No plane has all rows on their sides, even if rows may lie on the plane. The perceptron makes mistakes "
-    "forever; a few rows that contradict each other prove it.",
+    "Statisticians call this <b>quasi-complete separation</b>: logistic regression has no maximum likelihood estimate.",
+    "overlap": "No plane has all rows on their sides, even if rows may lie on the plane. A few rows that contradict "
+    "each other prove it. On such rows the perceptron makes mistakes forever.",
     "unknown": "The search for a plane, or for rows that contradict each other, ran out of time.",
 }
 
 TERMS = [
     ("plane", "The points x with w·x + b = 0. It has two sides; w points to the positive one."),
-    ("weights w, offset b", "What is learned: the direction across the plane, and how far it is from the origin."),
+    ("weights w, offset b", "A run learns them: w is the direction across the plane, b moves it off the origin."),
     ("score", "s(x) = w·x + b. Its sign says on which side a row is, |s(x)|/‖w‖ how far from the plane."),
     (
         "mistake",
-        "In training, a row that was on the wrong side, or on the plane, when it was visited. Each is one update.",
+        "In training, a visit to a row that is on the wrong side or on the plane. Each mistake is one update.",
     ),
     ("training error", "A row that is on the wrong side when training has ended. Not the same as a mistake."),
-    ("pass", "Visiting every row once."),
-    ("loss", "Σ max(0, −y s(x)): how far wrong rows are on the wrong side, in all."),
+    ("pass", "One visit to every row."),
+    ("loss", "Σ max(0, −y s(x)): the sum of the scores of wrong rows, without their signs."),
     ("radius R", "The length of the longest row."),
-    ("margin γ", "The distance of the nearest row to the plane; the largest margin is the best that any plane can do."),
+    ("margin γ", "The distance from a plane to its nearest row. The largest margin is that of the best plane."),
     (
         "origin, affine, augmented",
-        "Three margins: of planes through the origin; of free planes; of planes through the origin for the points "
-        "(x, 1), "
-        "which is the one of the theorem when an offset is learned.",
+        "Three margins: of planes through the origin; of any plane; and of planes through the origin for the points "
+        "(x, 1), which the theorem is about if the perceptron learns an offset.",
     ),
     ("support rows", "The rows that determine the plane of largest margin; for a run, the rows with mistakes."),
     (
         "refutation",
-        "Rows with positive weights whose weighted sums on both sides are the same point: then no plane separates "
-        "them.",
+        "Rows with positive multipliers for which the weighted means of both classes are the same point. No plane "
+        "separates such rows.",
     ),
     (
         "compression bound",
-        "A run that depends only on s of n rows predicts the other n − s as if it had never seen them.",
+        "If a run depends only on s of n rows, its errors on the other n − s rows are those on new rows.",
     ),
     (
         "margin bound",
-        "Rows that are far from the plane speak for small errors on new rows, whatever the number of features.",
+        "The farther the rows lie from the plane, the fewer errors on new rows, whatever the number of features.",
     ),
     ("Clopper-Pearson interval", "The exact interval for the error, from the number of held-out rows predicted wrong."),
     ("vacuous", "A bound of 1 or more: every error is at most 1, so it says nothing."),
@@ -55,7 +54,7 @@ CSS = """
 *{box-sizing:border-box}
 body{margin:0;background:var(--paper);color:var(--ink);
 font:16px/1.55 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
-main{max-width:46rem;margin:0 auto;padding:1rem 1rem 3rem}
+main{max-width:48rem;margin:0 auto;padding:1rem 1rem 3rem}
 h1{font-size:1.7rem;line-height:1.2;margin:1rem 0;overflow-wrap:anywhere}
 h2{font-size:1.25rem;margin:2.4rem 0 .6rem;padding-top:.6rem;border-top:1px solid var(--line)}
 h3{font-size:1.02rem;margin:1.4rem 0 .2rem}
@@ -71,8 +70,8 @@ dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere;font-variant-numeric:tab
 dl.terms dt{color:var(--ink);font-weight:600;margin-top:.6rem}dl.terms dd{color:var(--soft)}
 @media (max-width:34rem){dl>div{grid-template-columns:1fr}}
 .wide{overflow-x:auto;margin:.8rem 0}
-table{border-collapse:collapse;font-size:.92rem;min-width:100%}
-th,td{text-align:left;vertical-align:top;padding:.35rem .9rem .35rem 0;border-bottom:1px solid var(--line)}
+table{border-collapse:collapse;font-size:.88rem;min-width:100%}
+th,td{text-align:left;vertical-align:top;padding:.35rem .7rem .35rem 0;border-bottom:1px solid var(--line)}
 td{font-variant-numeric:tabular-nums}
 th{color:var(--soft);font-weight:600}
 figure{margin:1.2rem 0;padding:.6rem;background:#fff;border:1px solid var(--line);border-radius:.5rem}

@@ -21,6 +21,7 @@ from linsep.data.matrices import as_matrix, matrix_for, to_rows
 from linsep.data.scaling import Scaler
 from linsep.errors import NotSeparable
 from linsep.learn import kernels
+from linsep.learn.rules import Rule
 from linsep.learn.surveys import held_out, scores, separations, squared_norms
 from linsep.problem import Array, Dense, Examples, Floats, Rows, Stop, take
 from linsep.prove.bounds import margin_bracket
@@ -102,7 +103,7 @@ class Trail(NamedTuple):
 
     examples: Examples  # the rows it looked at, each with the learning rate as its step
     trace: Array  # (k,) row * machines + the rival, or + 0 for two classes
-    rule: kernels.Rule
+    rule: Rule
     eta: float
     start: Floats  # (machines, d + 1) first weights, offsets last
     end: Floats  # (machines, d + 1) weights after the last mistake
@@ -218,7 +219,7 @@ def _among(kept: Array | None, codes: Array, machines: int) -> Array:
 def _replayed(model: Any, rows: Rows, labels: Array, codes: Array, start: Floats, kept: Array | None) -> Trail:
     """Make the updates of a trace again from some first weights."""
     machines = len(start)
-    rule = kernels.Rule(float(model.update_margin), float(model.fit_intercept))
+    rule = Rule(float(model.update_margin), float(model.fit_intercept))
     examples = as_examples(rows, labels, machines, np.full(len(labels), float(model.eta0)))
     W, b = start[:, :-1].copy(), start[:, -1].copy()
     trace, leads = codes.astype(np.uint64), np.empty(len(codes))

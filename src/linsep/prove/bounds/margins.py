@@ -101,11 +101,10 @@ class Margin:
             ("at least", f"{self.lower:.12g}"),
             ("at most", f"{self.upper:.12g}"),
             ("gap", f"{self.gap:.1e}"),
-            ("form", self.form),
             ("support", f"{len(np.unique(self.rows)):,} rows"),
         ]
         proof = "Both bounds are certified: the plane has the lower one, the rows and multipliers prove the upper one."
-        return notebook_html(f"The largest margin is about {self.lower:.6g}", proof, rows)
+        return notebook_html(f"The largest margin ({self.form}) is about {self.lower:.6g}", proof, rows)
 
 
 # (working set, what is new in it, tolerance) -> vector of the plane, offset, multipliers of the set

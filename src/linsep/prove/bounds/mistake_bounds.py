@@ -1,7 +1,7 @@
 """The mistake bound (R/γ)² and its variants, never rounded down.
 
 With u a plane of margin γ, after k mistakes (Novikoff 1962) ``w_k·u >= w_0·u + k η γ``: every mistake is progress
-towards u. And ``‖w_k‖² <= ‖w_0‖² + k (η² Q + 2 η m)``, Q the largest squared norm of an update and m the update margin:
+toward u. And ``‖w_k‖² <= ‖w_0‖² + k (η² Q + 2 η m)``, Q the largest squared norm of an update and m the update margin:
 the weights cannot grow fast. As ``w_k·u <= ‖w_k‖``, the larger root of a quadratic bounds k.
 """
 
@@ -80,7 +80,7 @@ class Bound:
         rows = [
             (self.formula, f"{self.lower:.9g} to {self.upper:.9g}"),
             ("R", f"{self.radius:.9g}"),
-            ("γ", f"{self.margin.lower:.9g} to {self.margin.upper:.9g}"),
+            (f"γ ({self.margin.form})", f"{self.margin.lower:.9g} to {self.margin.upper:.9g}"),
         ]
         floats = "Proved, also for double precision." if self.covers_floats else "Proved for exact arithmetic only."
         return notebook_html(f"No run makes more than {self.mistakes:,} mistakes", floats, rows)

@@ -44,7 +44,7 @@ class Fit(NamedTuple):
 
 
 def fit(Z: Floats, w: Floats, *, enough: float, steps: int, clock: Clock) -> Fit:
-    """Go from ``w`` towards the minimum until all rows are above ``enough``, it is reached, or no steps are left."""
+    """Go from ``w`` toward the minimum until all rows are above ``enough``, it is reached, or no steps are left."""
     dposv = scipy_linalg().lapack.dposv
     heights, damping = Z @ w, 0.0
     below = np.flatnonzero(heights < 1)

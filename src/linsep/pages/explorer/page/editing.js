@@ -21,7 +21,7 @@ export function editing(page) {
     const run = state.shown?.run;
     const weak = state.shown?.verdict?.plane && state.shown.verdict.kind === "quasi";
     const legend = [
-      ["w", page.outside?.() ? "perceptron’s plane (outside this view)" : "perceptron’s plane", run && !page.outside?.()], weak ? ["thin", "weakly right plane", run] : ["u", "widest margin", state.shown?.margin],
+      ["w", page.outside?.() ? "perceptron’s plane (outside this view)" : "perceptron’s plane", run && !page.outside?.()], weak ? ["thin", "weakly right plane", run] : ["u", "largest margin", state.shown?.margin],
       ["fewest", "fewest errors", state.shown?.fewest], ["kept", "kept", run?.kept || run?.vote], ["now", "this mistake", run], ["size", "size: mistakes on it", run],
     ];
     part.legend.replaceChildren(...legend.map(([kind, text, there]) => html("span", { class: there ? kind : `${kind} faint` }, html("i"), text)));
