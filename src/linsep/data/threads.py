@@ -75,7 +75,7 @@ def together(one: Callable[[], One], other: Callable[[], Other]) -> tuple[One, O
         return first.result(), second
 
 
-_quiet: list[ExitStack] = []  # the contexts of quiet_algebra that are open
+_quiet: dict[ExitStack, bool] = {}  # contexts of quiet_algebra that are open, and whether they know SciPy's library
 
 
 @contextmanager
@@ -87,25 +87,30 @@ def quiet_algebra() -> Iterator[None]:
     """
     with ExitStack() as stack:
         _limit(stack)
-        _quiet.append(stack)
         try:
             yield
         finally:
-            _quiet.remove(stack)
+            del _quiet[stack]
 
 
 def scipy_linalg() -> Any:
     """Return ``scipy.linalg``, loaded when first used; it brings a library of its own, which is as quiet as others."""
-    known = "scipy.linalg" in sys.modules
     import scipy.linalg
 
-    for stack in [] if known else _quiet:
-        _limit(stack)
+    hush()
     return scipy.linalg
 
 
+def hush() -> None:
+    """Quiet the library of SciPy, too, if it has been loaded by now: compiled code loads it for its first product."""
+    if "scipy.linalg" in sys.modules:
+        for stack in [stack for stack, known in _quiet.items() if not known]:
+            _limit(stack)
+
+
 def _limit(stack: ExitStack) -> None:
-    stack.enter_context(_libraries("scipy.linalg" in sys.modules).limit(limits=1, user_api="blas"))
+    _quiet[stack] = "scipy.linalg" in sys.modules
+    stack.enter_context(_libraries(_quiet[stack]).limit(limits=1, user_api="blas"))
 
 
 @cache

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from linsep.clock import Clock
+from linsep.data.threads import hush
 from linsep.problem import Array, Floats
 from linsep.prove.verdicts.corrals import Corral, Search, insert, wolfe
 
@@ -106,6 +107,7 @@ def nearest_point(
         assert start is not None
         weights = start[rows].astype(np.float64)
     corral, k = _corral(Z, sign, p, c, rows, weights)
+    hush()
     rounds = 1 + (20 * (min(m, d + p) + 50) if max_iter is None else max_iter)
     done, stretch = 0, rounds if clock is None else _FIRST_ROUNDS
     weights, search = np.zeros(m), Search.begun((m, d), p, len(corral.rows))
