@@ -76,6 +76,25 @@ def test_kept_blocks_are_those_of_the_files(tmp_path: Path, form: str, cache_mb:
     assert seen(source) == expected[1]  # read again
 
 
+@pytest.mark.parametrize("form", ["csv", "svm", "parquet", "npz"])
+@pytest.mark.parametrize("cache_mb", [0, 256])
+def test_kept_blocks_together_are_the_same_rows(tmp_path: Path, form: str, cache_mb: int) -> None:
+    path = write(tmp_path, form)
+    source = read(path, block_bytes=300)
+    X, y = read(path, block_bytes=300, zero_based=True if form == "svm" else None).to_arrays()
+    expected = X.toarray() if sp.issparse(X) else X
+    with source.caching(str(tmp_path), cache_mb):
+        numbers = [len(block.y) for block in source]
+        for most in (1, 40, ROWS):
+            blocks = list(source.stretches(most))
+            assert len(blocks) < len(numbers) or most == 1 or len(numbers) == 1
+            assert all(len(block.y) <= max(most, *numbers, 0) for block in blocks)
+            rows = [part.X.toarray() if sp.issparse(part.X) else part.X for part in blocks]
+            assert np.array_equal(np.vstack(rows), expected)
+            assert np.concatenate([part.y for part in blocks]).tolist() == y.tolist()
+            assert [part.first_row for part in blocks] == np.cumsum([0, *map(len, rows[:-1])]).tolist()
+
+
 @pytest.mark.parametrize("cache_mb", [0, 256])
 @pytest.mark.parametrize("form", ["csv", "svm"])
 def test_training_has_the_same_bits(tmp_path: Path, form: str, cache_mb: int) -> None:
@@ -88,6 +107,30 @@ def test_training_has_the_same_bits(tmp_path: Path, form: str, cache_mb: int) ->
         assert np.array_equal(kept.coef_, plain.coef_)
         assert np.array_equal(kept.intercept_, plain.intercept_)
         assert np.array_equal(kept.trace_, plain.trace_)
+
+
+@pytest.mark.parametrize("scale", ["none", "unit"])
+@pytest.mark.parametrize("moment", [3, 7])
+def test_a_run_resumes_where_blocks_are_larger(tmp_path: Path, scale: str, moment: int) -> None:
+    """With a scale the rows are kept before the first pass, so the run goes on from within a larger block."""
+    path, seen = write(tmp_path, "svm"), []
+
+    def stop(*_: object) -> None:
+        seen.append(1)
+        if len(seen) == moment:
+            raise KeyError
+
+    def go(cache: str, **extra: Any) -> Perceptron:
+        model, source = Perceptron(max_iter=6, shuffle=False, prove=False), read(path, block_bytes=300)
+        return fit_source(model, source, scale=scale, cache=cache, checkpoint=tmp_path / "half", every=0, **extra)
+
+    with pytest.raises(KeyError):
+        go("none", watch=stop)
+    resumed = go("auto", resume=True)
+    (tmp_path / "half").unlink()
+    whole = go("none")
+    assert np.array_equal(resumed.coef_, whole.coef_)
+    assert np.array_equal(resumed.trace_, whole.trace_)
 
 
 def test_an_iteration_that_is_given_up_keeps_nothing(tmp_path: Path) -> None:

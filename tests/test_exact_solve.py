@@ -130,6 +130,15 @@ def test_newton_finds_a_contradiction_and_its_corners(d, rank):
     assert np.abs(weights @ Z[below][kept]).max() < 1e-6 * weights.sum()
 
 
+def test_corners_of_light_rows_that_heavy_ones_do_not_span():
+    """Many heavy rows have no third coordinate; in that of the light ones the rows kept must cancel, too."""
+    heavy = np.array([[1.0, 1e-4, 0.0], [-1.0, 1e-4, 0.0]] * 20)
+    Z, weights = np.vstack((heavy, [[0, -1, 1], [0, -1, -1]])), np.append(np.ones(40), [2e-3, 2e-3])
+    kept, found = corners(Z, weights, patient)
+    assert np.abs(found @ Z[kept]).max() < 1e-12 * found.sum()
+    assert found.min() > 0
+
+
 def test_rows_that_do_not_cancel_have_no_corners():
     kept, weights = corners(np.eye(3), np.ones(3), patient)
     assert len(kept) == len(weights) == 0

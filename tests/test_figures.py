@@ -404,10 +404,10 @@ def test_margins_of_many_classes():
     assert display.smallest_ == pytest.approx(model.margin(X, y))
 
 
-@pytest.mark.parametrize("d", [2, 5])
+@pytest.mark.parametrize("d", [1, 2, 5])
 def test_regions(d):
     rng = np.random.default_rng(8)
-    centres = np.eye(d)[:2] * 6
+    centres = np.eye(d)[:2] * 6 if d > 1 else np.array([[9.0], [-9.0]])
     X = np.concatenate([rng.standard_normal((30, d)) + c for c in [np.zeros(d), *centres]])
     y = np.repeat(["a", "b", "c"], 30)
     model = ended(Perceptron(max_iter=50), X, y)

@@ -271,7 +271,7 @@ def test_an_interrupted_run_ends_like_one_that_was_not(tmp_path, monkeypatch, pa
     expected = go()
     rng = np.random.default_rng(0)
     for attempt in range(60):
-        left = int(rng.integers(1, 40))
+        left = int(rng.integers(1, 20))
 
         def watch(*_):
             nonlocal left

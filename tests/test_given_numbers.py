@@ -147,6 +147,32 @@ def test_decimals_of_seventeen_digits():
     assert separate(X, y, values="decimal").check(X, y, plain=True)
 
 
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+def test_a_quasi_verdict_on_long_decimals(storage):
+    """Fourteen places take integers beyond 2**53; one column of words touches, so nothing may be rounded."""
+    rng = np.random.default_rng(3)
+    long = np.round(rng.normal(size=60) * 5, 14)
+    word = (np.arange(60) % 3 == 0).astype(float)
+    y = np.where(word > 0, 1, rng.integers(0, 2, 60))  # rows with the word are all of one class
+    X = np.column_stack((long, word))
+    verdict = separate(storage(X), y, values="decimal")
+    assert (
+        verdict.kind == "quasi" == kind(inequalities([[Fraction(str(c)) for c in r] for r in X.tolist()], y, TWO, True))
+    )
+    assert verdict.check(storage(X), y)
+    assert verdict.check(storage(X), y, plain=True)
+
+
+def test_a_refutation_with_several_relations_on_decimals_beyond_64_bits():
+    X = np.random.default_rng(5).normal(size=(40, 2)) * [1e6, 1e-6]
+    X = np.concatenate((X, X))  # each point in both classes: forty relations
+    y = np.repeat([0, 1], 40)
+    verdict = separate(X, y, values="decimal")
+    assert verdict.kind == "overlap"
+    assert verdict.check(X, y)
+    assert verdict.check(X, y, plain=True)
+
+
 def test_a_plane_is_not_rounded_to_the_type_of_its_weights():
     X, y = np.array([[10**17 + 6], [10**17 + 8]]), [1, 1]
     plane = Separator(np.array([1.0]), -(10**17 + 7))

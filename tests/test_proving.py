@@ -27,6 +27,7 @@ from linsep import (
     load,
     read,
     save,
+    separate,
     teacher,
     to_json,
     verify,
@@ -320,6 +321,37 @@ def test_once_separable_is_proved_the_run_tells_what_the_theorem_allows():
     assert all(margin >= largest.lower for _, margin in told)
 
 
+def four_classes():
+    """Return rows far from the origin that weights of four classes separate, but not soon."""
+    rng = np.random.default_rng(2)
+    X = np.round(rng.normal(size=(1200, 40)), 2)
+    S = X @ rng.normal(size=(4, 40)).T
+    best = np.sort(S, axis=1)
+    some = np.flatnonzero(best[:, -1] - best[:, -2] > 0.01)[:300]
+    return X[some] + 15, S[some].argmax(axis=1)
+
+
+def test_several_classes_are_proved_separable_and_questions_settled_once(tmp_path):
+    X, y = four_classes()
+    with pytest.warns(ConvergenceWarning, match="has proved that some plane separates these rows"):
+        model = Perceptron(shuffle=False, max_iter=60).fit(X, y)
+    plain = quiet(Perceptron(shuffle=False, max_iter=60, prove=False), X, y)
+    assert model.stop_reason_ == plain.stop_reason_ == "max_iter"
+    assert np.array_equal(model.trace_, plain.trace_)
+    searched, proved = (np.flatnonzero(model.history_[name]) + 1 for name in ("proof_work", "separable"))
+    assert len(searched) > 1
+    assert proved.tolist() == searched[-1:].tolist()
+    assert separate(X, y).kind == "separable"
+    path, state = tmp_path / "rows.npz", tmp_path / "state"
+    np.savez(path, X=X, y=y)
+    for passes in (searched[0] + 1, 60):
+        again = Perceptron(shuffle=False, max_iter=int(passes))
+        again = fit_source(again, read(path), checkpoint=state, resume=state.exists())
+    save(again, tmp_path / "model")
+    for name in ("proof_work", "separable"):
+        assert np.array_equal(load(tmp_path / "model").history_[name], model.history_[name])
+
+
 def test_a_proof_document_of_the_kind():
     X, y = XOR
     found = quiet(Perceptron(), X, y).refutation_
@@ -436,6 +468,8 @@ def test_command_line(tmp_path):
     assert facts["stop_reason"] == "not_separable"
     assert len(facts["refutation"]) == 4
     assert facts["proof_work"] > 0
+    said = CliRunner().invoke(app, [*common, "--proof", str(proof), "--max-iter", "3"])
+    assert "not written: the run found none" in said.output
     plain = json.loads(CliRunner().invoke(app, [*common, "--json", "--no-prove", "--max-iter", "30"]).stdout)
     assert (plain["stop_reason"], plain["refutation"], plain["proof_work"]) == ("max_iter", None, 0.0)
 

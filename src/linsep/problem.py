@@ -194,13 +194,14 @@ class Pass(NamedTuple):
     validation_error: float  # NaN when nothing is held out
     seconds: float
     proof_work: float = 0.0  # of a search for a proof after it, in the seconds that stand for such work everywhere
+    separable: bool = False  # whether that search proved that some plane separates the rows
 
     @staticmethod
     def from_table(table: Array) -> list[Pass]:
-        """Return the passes of a saved table; before there were proofs it had a column less."""
-        if table.dtype != np.float64 or table.ndim != 2 or table.shape[1] not in (4, len(Pass._fields)):
+        """Return the passes of a saved table; before there were proofs it had fewer columns."""
+        if table.dtype != np.float64 or table.ndim != 2 or not 4 <= table.shape[1] <= len(Pass._fields):
             raise ValueError("the passes of its run")
-        return [Pass(int(made), *rest) for made, *rest in table.tolist()]
+        return [Pass(int(made), *rest[:4], *map(bool, rest[4:])) for made, *rest in table.tolist()]
 
 
 @dataclass(frozen=True)

@@ -103,4 +103,5 @@ def refuted_words(rows: int, keep: str, machine: object = None) -> str:
 
 def outlook_words(allowed: float, margin: float) -> str:
     """Return what is known of a run on rows that some plane is proved to separate."""
-    return f" of at most {allowed:,.0f} (some plane separates the rows, γ <= {margin:.3g})"
+    most = f"{allowed:,.0f}" if allowed < 1e7 else f"{allowed:.2g}"
+    return f" of at most {most} (separable, γ <= {margin:.2g})"

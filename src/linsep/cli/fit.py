@@ -230,7 +230,7 @@ def fit(
     facts = _facts(learner, source, about) | trace_facts(learner, learned.coef, learned.trace)
     if learned.trace:
         facts |= _bound(learner, source, learning)
-    result(facts, screen, lambda console: _display(console, learner, source, facts))
+    result(facts, screen, lambda console: _display(console, learner, source, facts, learned.proof))
 
 
 def _facts(learner: Any, source: Source, about: dict[str, Any]) -> dict[str, Any]:
@@ -264,7 +264,7 @@ def _facts(learner: Any, source: Source, about: dict[str, Any]) -> dict[str, Any
     }
 
 
-def _display(console: Any, learner: Any, source: Source, facts: dict[str, Any]) -> None:
+def _display(console: Any, learner: Any, source: Source, facts: dict[str, Any], proof: str | None) -> None:
     """Show what is to be told of a run, and what to try next."""
     labels = [str(label) for label in learner.classes_.tolist()]
     listed = ", ".join(labels if len(labels) <= 8 else [*labels[:6], "…", labels[-1]])
@@ -278,7 +278,7 @@ def _display(console: Any, learner: Any, source: Source, facts: dict[str, Any]) 
         "time": f"{facts['seconds']:.2f} s" + (f", {speed:,.1f} MB/s" if large and speed else ""),
     }
     lines |= mixing_lines(learner) | trace_lines(facts)
-    lines["proof"] = proof_line(facts)
+    lines["proof"] = proof_line(facts, proof)
     if facts["scale"] != "none":
         lines["scale"] = f"{facts['scale']} during training; weights, margin and R are in the units of the file"
     files = source.files
@@ -386,6 +386,11 @@ def _advice(reason: str, wrong: int, scale: str, learner: Any) -> list[str]:
     if reason in ("max_iter", "max_updates"):
         option = "--" + reason.replace("_", "-")
         scale = "" if scale == "standard" else " or --scale standard"
+        if learner.history_["separable"].any():
+            return [
+                "Not separated yet, but the run has proved that some plane separates these rows: a larger "
+                f"{option}{scale} will find one; linsep separate or --learner max-margin finds one sooner."
+            ]
         return [
             "Not separated yet. linsep separate tells you whether a plane exists, with a proof. If one does, --learner "
             f"max-margin finds it; you can also try a larger {option}{scale}. If none does, --early-stopping or --tol "

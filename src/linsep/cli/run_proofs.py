@@ -33,10 +33,11 @@ def proof_facts(learner: Any, path: str | None) -> dict[str, Any]:
     return {"refutation": listed, "proof_work": work, "proof": path if found.machine is None else None}
 
 
-def proof_line(facts: dict[str, Any]) -> str:
-    """Return where the proof is, and how to check it."""
+def proof_line(facts: dict[str, Any], asked: str | None) -> str:
+    """Return where the proof is, and how to check it; why there is none, if it was asked for."""
     if facts["proof"] is None:
-        return ""
+        why = "the run found none" if facts["refutation"] is None else "one class against the rest has no format"
+        return f"not written: {why}" if asked is not None else ""
     return f"{facts['proof']}; check it with: linsep verify {facts['proof']} {' '.join(facts['data'])}"
 
 

@@ -250,7 +250,8 @@ class Asked:
         """Return how others can make the rows of a proof from the file; None if a formula computes more."""
         from linsep.prove.regression.reading import reading_of
 
-        return reading_of(found._given, self.table, self.parts, self.source, self.missing)
+        parts = [*self.parts, *(factor.name for factor in found._given.absorb)] if self.parts else []
+        return reading_of(found._given, self.table, parts, self.source, self.missing)
 
 
 def _by_formula(frame: Any, model: ModelOptions, table: TableOptions, common: dict[str, Any]) -> tuple[Any, ...]:
@@ -320,10 +321,12 @@ def _statuses(found: Any) -> Any:
 
 
 def _lines(found: Any, facts: dict[str, Any], rows: bool) -> dict[str, str]:
+    from linsep.prove.regression.words import columns_told
+
     listed = " (--rows lists them)" if len(found.separated) and not rows else ""
     lines = {
         "rows": f"{facts['rows']:,}, of which {len(found.separated):,} separated{listed}",
-        "columns": f"{facts['columns']:,} of rank {found.rank:,}",
+        "columns": columns_told(found),
     }
     if found.dimension:
         lines["directions"] = f"the likelihood rises forever in {count(found.dimension, 'direction')}"

@@ -126,6 +126,7 @@ def _as_written(how: dict[str, Any] | None, reading: Reading) -> dict[str, Any]:
         return {}
     layout = layout_of(how)
     known: dict[str, Any] = {"layout": layout, "target": layout.target, "missing": how["missing"]}
+    known["header"] = how["header"]
     if how.get("point", ".") != ".":
         known["decimal"] = how["point"]
     if how.get("encoding", "utf-8") != "utf-8":

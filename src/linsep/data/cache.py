@@ -22,6 +22,9 @@ from linsep.problem import Array
 
 _SPARE = 1 << 28  # bytes that stay free on the disk
 _ALIGNED = 8  # bytes: no item is larger
+_BESIDE_FILES = 0.75  # of the memory, if rows are in files, too: these have buffers
+_TIMES = 4  # the bytes of a text: rows seldom take more
+_UNKNOWN = 1 << 24  # bytes of a text whose end has not been seen
 _PIECE = 1 << 20  # column numbers that are renumbered at a time
 _WIDEST = 2**31 - 1  # of 32 bits
 
@@ -61,49 +64,69 @@ class _Place(NamedTuple):
 
 
 class _Stream:
-    """Arrays one after another, in memory or in a file."""
+    """Arrays one after another: in memory, then in a file."""
 
-    def __init__(self) -> None:
+    def __init__(self, room: int) -> None:
         self.length = 0
-        self._bytes = bytearray()
+        self._room = room  # bytes to reserve; pages cost nothing until they are written
+        self._memory = np.empty(0, np.uint8)
+        self._split = 0  # bytes that stay in memory if there is a file
         self._file: IO[bytes] | None = None
         self._view: Any = None
 
     def append(self, array: Array) -> _Place:
         """Add an array at the end."""
         array = np.ascontiguousarray(array)
-        gap = bytes(-self.length % min(array.dtype.itemsize, _ALIGNED))
-        place = _Place(self.length + len(gap), array.dtype, array.shape)
-        for part in (gap, array.reshape(-1).view(np.uint8).data):
-            if self._file is None:
-                self._bytes += part
-            else:
-                self._file.write(part)
+        gap = -self.length % min(array.dtype.itemsize, _ALIGNED)
+        place = _Place(self.length + gap, array.dtype, array.shape)
+        if self._file is None:
+            self._memory = _with_room(self._memory, self.length, place.end, self._room)
+            self._memory[place.offset : place.end] = array.reshape(-1).view(np.uint8)
+        else:
+            self._file.write(bytes(gap))
+            self._file.write(array.reshape(-1).view(np.uint8).data)
         self.length = place.end
         return place
 
-    def move(self, folder: str) -> None:
-        """Go on in a file without a name."""
+    def move(self, folder: str, *, whole: bool) -> None:
+        """Go on in a file without a name; the ``whole`` stream is to be there."""
         self._file = tempfile.TemporaryFile(dir=folder, prefix="linsep-")  # noqa: SIM115 - see close
-        self._file.write(self._bytes)
-        self._bytes = bytearray()
+        if whole:
+            self._file.write(self._memory[: self.length].data)
+            self._memory = np.empty(0, np.uint8)
+        else:
+            self._split = self.length = self.length + -self.length % _ALIGNED
+
+    def in_file(self, place: _Place) -> bool:
+        """Say whether an array is not in memory."""
+        return self._file is not None and place.offset >= self._split
 
     def array(self, place: _Place) -> Array:
         """Return an array as it lies here; nothing can be added any more."""
         count = int(np.prod(place.shape))
         if count == 0:
             return np.empty(place.shape, place.dtype)
+        if not self.in_file(place):
+            return self._memory[place.offset : place.end].view(place.dtype).reshape(place.shape)
         if self._view is None:
-            self._view = self._bytes
-            if self._file is not None:
-                self._file.flush()
-                self._view = mmap.mmap(self._file.fileno(), self.length)
-        return np.frombuffer(self._view, place.dtype, count, place.offset).reshape(place.shape)
+            assert self._file is not None
+            self._file.flush()
+            self._view = mmap.mmap(self._file.fileno(), self.length - self._split)
+        return np.frombuffer(self._view, place.dtype, count, place.offset - self._split).reshape(place.shape)
 
     def close(self) -> None:
         """Let go; arrays that were returned stay."""
         if self._file is not None:
             self._file.close()
+
+
+def _with_room(memory: Array, used: int, wanted: int, first: int) -> Array:
+    """Return memory of at least the wanted size, which begins with what is used of the one there is."""
+    if wanted <= len(memory):
+        return memory
+    more = np.empty(max(first, wanted, 2 * len(memory)), np.uint8)
+    more[:used] = memory[:used]
+    return more
 
 
 class _Kept(NamedTuple):
@@ -114,6 +137,7 @@ class _Kept(NamedTuple):
     y: _Place | None
     classes: Array | None  # of labels that are objects; y has their numbers
     first_row: int
+    rows: int
 
 
 class BlockCache:
@@ -126,24 +150,34 @@ class BlockCache:
     cache_mb : int
         Megabytes that are kept in memory.
     expected : int, optional
-        Bytes that there will be, as far as one can tell: too many for the memory go into files at once.
+        Bytes that there will be, as far as one can tell.
+    whole : bool
+        Whether all rows are to be one matrix, so that they must be all in memory or all in files.
     """
 
-    def __init__(self, cache: str = "auto", cache_mb: int = 256, expected: int | None = None) -> None:
+    def __init__(
+        self, cache: str = "auto", cache_mb: int = 256, expected: int | None = None, *, whole: bool = False
+    ) -> None:
         check_cache(cache, cache_mb)
-        self.folder, self._files = folder_of(cache), cache != "none"
+        self.folder, self._files, self._whole = folder_of(cache), cache != "none", whole
         self.complete = self.refused = False
         self.size = 0  # bytes of the files that were read
-        self._budget, self._expected = cache_mb << 20, expected or 0
+        budget = cache_mb << 20
+        many = expected is not None and expected > budget
+        self._room = int(budget * _BESIDE_FILES) if many else budget  # bytes in memory
+        if many and whole:
+            self._room = 0  # they go into files at once
+        self._reserve = min(self._room, _TIMES * (expected or _UNKNOWN)) if self._files else _TIMES * (expected or 0)
         self.clear()
 
     def clear(self) -> None:
         """Forget all blocks."""
         for stream in getattr(self, "_streams", ()):
             stream.close()
-        self._streams = [_Stream() for _ in range(4)]  # labels, then the parts of rows
+        self._streams = [_Stream(self._reserve) for _ in range(4)]  # labels, then the parts of rows
         self._blocks: list[_Kept] = []
         self.complete = self._moved = False
+        self.rows = 0
 
     def add(self, X: Any, y: Array | None, first_row: int) -> bool:
         """Keep a copy of a block; say whether there was room for it."""
@@ -154,10 +188,10 @@ class BlockCache:
         size = sum(array.nbytes for array in arrays) + (0 if y is None else y.nbytes)
         held = sum(stream.length for stream in self._streams)
         try:
-            if self._files and not self._moved and max(held + size, self._expected) > self._budget:
+            if self._files and not self._moved and held + size > self._room:
                 self._make_room(held + size)
                 for stream in self._streams:
-                    stream.move(self.folder)
+                    stream.move(self.folder, whole=self._whole)
                 self._moved = True
             if self._moved:
                 self._make_room(size)
@@ -166,7 +200,8 @@ class BlockCache:
         except OSError:  # somebody else may have filled the disk
             self.refused = True
             return False
-        self._blocks.append(_Kept(places, X.shape[1], labels, classes, first_row))
+        self._blocks.append(_Kept(places, X.shape[1], labels, classes, first_row, X.shape[0]))
+        self.rows = first_row + X.shape[0]
         return True
 
     def _make_room(self, size: int) -> None:
@@ -177,40 +212,87 @@ class BlockCache:
         """Note that all blocks are there, and the size of the files."""
         self.size, self.complete = size, True
 
-    def __len__(self) -> int:
-        return len(self._blocks)
+    def blocks(self, width: int, most: int = 1) -> Iterator[tuple[Any, Array | None, int]]:
+        """Yield rows, labels and the number of the first row of every block; sparse rows are ``width`` wide.
 
-    def blocks(self, width: int) -> Iterator[tuple[Any, Array | None, int]]:
-        """Yield rows, labels and the number of the first row of every block; sparse rows are ``width`` wide."""
-        for block in self._blocks:
-            rows = [_frozen(stream.array(place)) for stream, place in zip(self._streams[1:], block.parts, strict=False)]
+        Blocks that lie side by side are one as long as they have at most ``most`` rows together.
+        """
+        start = 0
+        while start < len(self._blocks):
+            stop = self._stretch(start, most)
+            blocks = self._blocks[start:stop]
+            first, rows = blocks[0], [_frozen(array) for array in self._side_by_side(blocks)]
             X: Any = rows[0]
             if len(rows) == 3:
-                X = csr_array((X, rows[1], rows[2]), (len(rows[2]) - 1, max(block.width, width)), canonical=True)
-            yield X, self._labels(block), block.first_row
+                X = csr_array((X, rows[1], rows[2]), (len(rows[2]) - 1, max(blocks[-1].width, width)), canonical=True)
+            yield X, self._labels(blocks), first.first_row
+            start = stop
 
-    def _labels(self, block: _Kept) -> Array | None:
-        """Return the labels of a block."""
-        if block.y is None:
+    def done(self, first_row: int) -> int:
+        """Return how many bytes of the files the rows up to one are, about."""
+        return self.size * first_row // max(1, self.rows)
+
+    def _stretch(self, start: int, most: int) -> int:
+        """Return where the blocks end that can be one with this one."""
+        rows = cells = 0
+        for stop in range(start, len(self._blocks)):
+            block = self._blocks[stop]
+            rows, cells = rows + block.rows, cells + block.parts[0].shape[0]
+            many = rows > most or cells > _WIDEST
+            if stop > start and (many or not self._follows(self._blocks[start], block)):
+                return stop
+        return len(self._blocks)
+
+    def _follows(self, first: _Kept, block: _Kept) -> bool:
+        """Say whether blocks of one kind lie in the same place, memory or file."""
+        labels = [None if kept.classes is None else kept.classes.tolist() for kept in (first, block)]
+        if labels[0] != labels[1] or (first.y is None) != (block.y is None) or len(first.parts) != len(block.parts):
+            return False
+        own, other = ([*kept.parts, *([] if kept.y is None else [kept.y])] for kept in (first, block))
+        streams = [*self._streams[1 : 1 + len(first.parts)], self._streams[0]]
+        return all(
+            (one.dtype, one.shape[1:], stream.in_file(one)) == (two.dtype, two.shape[1:], stream.in_file(two))
+            for one, two, stream in zip(own, other, streams, strict=False)
+        )
+
+    def _side_by_side(self, blocks: list[_Kept]) -> list[Array]:
+        """Return the parts of the rows of some blocks as one; row pointers begin at 0."""
+        parts = list(zip(*(block.parts for block in blocks), strict=True))
+        arrays = [self._joined(stream, places) for stream, places in zip(self._streams[1:], parts[:2], strict=False)]
+        if len(parts) == 3:
+            arrays.append(self._pointers(parts[2], parts[2][0].dtype))
+        return arrays
+
+    def _labels(self, blocks: list[_Kept]) -> Array | None:
+        """Return the labels of some blocks that lie side by side."""
+        places = [block.y for block in blocks if block.y is not None]
+        if not places:
             return None
-        labels = _frozen(self._streams[0].array(block.y))
-        return labels if block.classes is None else block.classes[labels]
+        labels = _frozen(self._joined(self._streams[0], tuple(places)))
+        return labels if blocks[0].classes is None else blocks[0].classes[labels]
 
-    def whole(self, features: slice) -> tuple[Any, Array | None]:
-        """Return all rows, of sparse ones some columns, and all labels; blocks must not be asked for any more."""
-        parts = list(zip(*(block.parts for block in self._blocks), strict=True))
-        arrays = [self._joined(stream, places) for stream, places in zip(self._streams[1:], parts, strict=False)]
-        y = join([labels for block in self._blocks if (labels := self._labels(block)) is not None])
-        if len(arrays) == 1:
-            return arrays[0], y
-        data, indices, _ = arrays
-        pointers = [self._streams[3].array(place) for place in parts[2]]
-        index = np.dtype(np.int32 if len(data) <= _WIDEST and indices.dtype.itemsize == 4 else np.int64)
+    def _pointers(self, places: tuple[_Place, ...], index: np.dtype[Any]) -> Array:
+        """Return the row pointers of blocks as if they were one."""
+        pointers = [self._streams[3].array(place) for place in places]
+        if len(pointers) == 1 and pointers[0].dtype == index:
+            return pointers[0]
         indptr = np.zeros(1 + sum(len(own) - 1 for own in pointers), index)
         row = 0
         for own in pointers:
             np.add(own[1:], indptr[row], out=indptr[row + 1 : row + len(own)], casting="unsafe")
             row += len(own) - 1
+        return indptr
+
+    def whole(self, features: slice) -> tuple[Any, Array | None]:
+        """Return all rows, of sparse ones some columns, and all labels; blocks must not be asked for any more."""
+        parts = list(zip(*(block.parts for block in self._blocks), strict=True))
+        arrays = [self._joined(stream, places) for stream, places in zip(self._streams[1:], parts[:2], strict=False)]
+        y = join([labels for block in self._blocks if (labels := self._labels([block])) is not None])
+        if len(arrays) == 1:
+            return arrays[0], y
+        data, indices = arrays
+        index = np.dtype(np.int32 if len(data) <= _WIDEST and indices.dtype.itemsize == 4 else np.int64)
+        indptr = self._pointers(parts[2], index)
         indices = indices.astype(index, copy=False)
         first = features.start or 0
         for start in range(0, len(indices) if first else 0, _PIECE):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
@@ -300,6 +301,8 @@ class DelimitedSource(TableSource):
                     raise ReadError(f"{file.name}:{1 + text.count(10, 0, error.offset)}", str(error)) from None
                 while skip and start < len(text):
                     start, skip = text.index(b"\n", start) + 1, skip - 1
+                if re.search(rb"\r(?!\n)", text[:start]):
+                    raise ReadError(f"{file.name}:1", "the line ends in CR alone: let lines end in LF or CR LF")
             if start < len(piece):
                 yield piece[start:]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -106,6 +107,13 @@ def object_array(items: list[Any]) -> Array:
 def class_codes(y: Array, classes: Array) -> Array:
     """Return the number that each label has among ``classes``; a label that is not there is an error."""
     index = {label: code for code, label in enumerate(classes.tolist())}
+    if len(classes) == 2 and y.dtype == classes.dtype and y.dtype.kind in "iub":  # as a rule, and soon done
+        second: Array = y == classes[1]
+        if (second | (y == classes[0])).all():
+            return second.astype(np.intp)
+    if y.dtype == object:  # which would take long to sort
+        with suppress(KeyError):
+            return np.fromiter(map(index.__getitem__, y.tolist()), np.intp, len(y))
     found, inverse = classes_and_codes(y)
     try:
         table = np.array([index[label] for label in found.tolist()], dtype=np.intp)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -122,6 +123,7 @@ class Source(ABC):
     """
 
     _cache: BlockCache | None = None  # while blocks are kept
+    _begun: Iterator[Block] | None = None  # an iteration that `peek` has begun
     long_numbers = False  # whether some number of a text may have had more characters than SHORT
     layout: Layout | None = None
     seen: dict[int, set[str]] | None = None
@@ -136,7 +138,7 @@ class Source(ABC):
         self.notes: list[DataNote] = []
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_cache": None}  # a copy, or a source sent to a worker, keeps nothing
+        return {**self.__dict__, "_cache": None, "_begun": None}  # a copy, or a source sent to a worker, keeps nothing
 
     def note(self, where: str, what: str, *settings: tuple[str, Any]) -> None:
         """Tell of a decision that was taken for the user, once."""
@@ -155,8 +157,19 @@ class Source(ABC):
         return f"<Source {names}, {self.options.format}>"
 
     def __iter__(self) -> Iterator[Block]:
+        begun, self._begun = self._begun, None
+        return self._iterate() if begun is None else begun
+
+    def peek(self) -> Block:
+        """Return the first block; the next iteration goes on from here, and parses nothing again."""
+        blocks = iter(self)
+        first = next(blocks)
+        self._begun = itertools.chain([first], blocks)
+        return first
+
+    def _iterate(self) -> Iterator[Block]:
         if self._cache is not None and self._cache.complete:
-            yield from self._again(self._cache)
+            yield from self._again(self._cache, 1)
             return
         while True:
             given = False
@@ -169,6 +182,13 @@ class Source(ABC):
                 self.adapt(late)
                 if given:  # whoever has those rows must begin again
                     raise
+
+    def stretches(self, most: int) -> Iterator[Block]:
+        """Yield what an iteration does; where rows are kept, several blocks as one, of at most so many rows."""
+        if self._cache is not None and self._cache.complete:
+            yield from self._again(self._cache, most)
+        else:
+            yield from self
 
     @contextmanager
     def caching(self, cache: str | None = None, cache_mb: int | None = None) -> Iterator[Self]:
@@ -194,15 +214,14 @@ class Source(ABC):
         cache = self.options.cache if cache is None else cache
         cache_mb = self.options.cache_mb if cache_mb is None else cache_mb
         own = BlockCache(cache, cache_mb, self.size)
-        if cache == "none" or self._cache is not None or self.options.format == "npy":  # NPY is mapped as it is
-            yield self
-            return
-        self._cache = own
+        if cache != "none" and self._cache is None and self.options.format != "npy":  # NPY is mapped as it is
+            self._cache = own
         try:
             yield self
         finally:
-            self._cache.clear()
-            self._cache = None
+            self._begun = None
+            own.clear()
+            self._cache = None if self._cache is own else self._cache
 
     def _recorded(self, cache: BlockCache) -> Iterator[Block]:
         """Yield the blocks of the files, and keep them."""
@@ -225,11 +244,11 @@ class Source(ABC):
         """Note that the disk has no room for the rows."""
         self.note(self.files[0].name, f"{cache.folder} has no space left for the rows: {what}")
 
-    def _again(self, cache: BlockCache) -> Iterator[Block]:
-        """Yield the blocks that are kept."""
-        for number, found in enumerate(cache.blocks(self.extent[0]), 1):
-            self._done, self._current = cache.size * number // len(cache), None
-            yield Block(*found)
+    def _again(self, cache: BlockCache, most: int) -> Iterator[Block]:
+        """Yield the blocks that are kept, several as one up to a number of rows."""
+        for block in itertools.starmap(Block, cache.blocks(self.extent[0], most)):
+            self._done, self._current = cache.done(block.first_row + block.X.shape[0]), None
+            yield block
 
     def adapt(self, late: RereadError) -> None:
         """Take a column for another kind from now on."""
@@ -332,7 +351,7 @@ class Source(ABC):
         >>> X.tolist(), y.tolist()
         ([[1.0, 2.0], [3.0, 4.0]], ['yes', 'no'])
         """
-        cache = BlockCache(self.options.cache, self.options.cache_mb, self.size)
+        cache = BlockCache(self.options.cache, self.options.cache_mb, self.size, whole=True)
         found = until_settled(lambda: self._gathered(cache))
         if found is None:
             self._tell_of_room(cache, "all of them are held in memory")

@@ -29,9 +29,9 @@ from linsep.problem import Array, Floats
 class RegionsDisplay(Display):
     """The regions of a multiclass classifier, with the rows and the mistakes made on them.
 
-    Rows of two features are drawn as they are. Others are projected on the two directions in which the weight vectors
-    of the classes differ most: with three classes nothing is lost by it, with more the
-    regions are those at the mean of the directions left out.
+    Rows of one or two features are drawn as they are. Others are projected on the two directions in which the weight
+    vectors of the classes differ most: with three classes nothing is lost by it, with more the regions are those at
+    the mean of the directions left out.
 
     Parameters
     ----------
@@ -106,8 +106,12 @@ class RegionsDisplay(Display):
         W, b = model.coef_, model.intercept_
         wrong = scores(to_rows(part), W, b).argmax(axis=1) != groups[rows]
         caption = f"{len(rows):,} of {X.shape[0]:,} rows" if len(rows) < X.shape[0] else ""
-        if X.shape[1] == 2:
-            points, names = dense(part), two_names(getattr(model, "feature_names_in_", None))
+        given = getattr(model, "feature_names_in_", None)
+        if X.shape[1] == 1:  # on a line, which the second coordinate does not matter to
+            points, W = np.pad(dense(part), ((0, 0), (0, 1))), np.pad(W, ((0, 0), (0, 1)))
+            names = ("x" if given is None else str(given[0]), "")
+        elif X.shape[1] == 2:
+            points, names = dense(part), two_names(given)
         else:
             directions = np.linalg.svd(W - W.mean(axis=0), full_matrices=False)[2][:2]  # (2, d)
             points = np.asarray(part @ directions.T, dtype=np.float64)

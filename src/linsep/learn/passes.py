@@ -36,6 +36,7 @@ class Search(NamedTuple):
     refutation: Any = None  # proves that no plane separates the rows
     machine: int | None = None  # of several that are separate, the one that it is about
     separable: bool = False  # whether it is proved that one does
+    settled: tuple[int, ...] = ()  # questions about some of the classes to which the answer is that one does
 
 
 @dataclass
@@ -52,7 +53,12 @@ class Ledger:
     loss: Floats = field(default_factory=lambda: np.zeros(1))  # of the present pass
     seconds: float = 0.0  # spent on the present pass
     spent: Floats | None = None  # mistakes that count against a target margin, by machine, if not all of them do
-    separable: bool = False  # whether it is proved that some plane separates the rows
+    settled: tuple[int, ...] = ()  # questions of a search for a proof that need not be asked again
+
+    @property
+    def separable(self) -> bool:
+        """Whether it is proved that some plane separates the rows."""
+        return any(entry.separable for entry in self.passes)
 
     def note(self, found: Array) -> None:
         """Take up some mistakes."""
@@ -70,8 +76,8 @@ class Ledger:
 
     def searched(self, found: Search) -> None:
         """Note a search for a proof after the last pass."""
-        self.passes[-1] = self.passes[-1]._replace(proof_work=found.work)
-        self.separable = self.separable or found.separable
+        self.passes[-1] = self.passes[-1]._replace(proof_work=found.work, separable=found.separable)
+        self.settled = found.settled
 
     @property
     def against_margin(self) -> float:
@@ -88,7 +94,7 @@ class Ledger:
     def state(self) -> dict[str, Any]:
         """Return what is to be saved."""
         passes = np.array(self.passes, dtype=np.float64).reshape(-1, len(Pass._fields))
-        numbers = np.array([self.made, self.begun, self.blocks, int(self.separable), self.rows])
+        numbers = np.array([self.made, self.begun, self.blocks, 0, self.rows, *self.settled])
         state = {"passes": passes, "trace": self._joined(), "numbers": numbers, "loss": self.loss}
         return state | {"seconds": float(self.seconds), "spent": self.spent}
 
@@ -97,18 +103,19 @@ class Ledger:
         """Return the ledger that was saved; refuse one for another number of machines."""
         passes, trace, numbers, loss, spent = (state[key] for key in ("passes", "trace", "numbers", "loss", "spent"))
         entries = Pass.from_table(passes)
-        right = trace.ndim == 1 and trace.dtype in (np.uint32, np.uint64) and numbers.shape in ((3,), (4,), (5,))
+        right = trace.ndim == 1 and trace.dtype in (np.uint32, np.uint64) and numbers.ndim == 1 and len(numbers) >= 3
         right = right and numbers.dtype.kind == "i" and bool((numbers >= 0).all())
         right = right and loss.shape == (1,) and loss.dtype == np.float64 and type(state["seconds"]) is float
         if spent is not None:
             right = right and spent.shape == (machines,) and spent.dtype == np.float64 and bool((spent >= 0).all())
         if not right:
             raise ValueError("the record of its run")
-        made, begun, blocks, separable, rows = [*numbers.tolist(), 0, 0][:5]
+        listed: list[int] = numbers.tolist()
+        made, begun, blocks, _, rows, *settled = listed + [0] * (5 - len(listed))
         if sum(entry.mistakes for entry in entries) != begun or made < begun or len(trace) not in (0, made):
             raise ValueError("the mistakes of its run")
         ledger = cls(entries, [trace] if len(trace) else [], made=made, begun=begun, blocks=blocks, loss=loss)
-        ledger.seconds, ledger.spent, ledger.separable, ledger.rows = state["seconds"], spent, separable == 1, rows
+        ledger.seconds, ledger.spent, ledger.settled, ledger.rows = state["seconds"], spent, tuple(settled), rows
         return ledger
 
 
@@ -189,10 +196,10 @@ class Passes:
             rows = batch.first_row + len(batch.examples.y)
             if self.held is not None:
                 self.held.add(batch)
-            if number < ledger.blocks:
-                if number + 1 == ledger.blocks and ledger.rows not in (0, rows):
-                    raise DataError("", "the checkpoint is of a version that read other blocks: start the run again")
+            if rows <= ledger.rows if ledger.rows else number < ledger.blocks:  # version 0.1.0 counted blocks
                 continue
+            if batch.first_row < ledger.rows:
+                batch = self._rest(batch, ledger.rows - batch.first_row)
             state.fit_to(batch)
             for part in self._visit(batch, number, state, limit):
                 visited += part.visited
@@ -213,6 +220,14 @@ class Passes:
         error = self.validation_error(state)
         ledger.seconds = spent + time.perf_counter() - started
         ledger.close(error)
+
+    def _rest(self, batch: Batch, done: int) -> Batch:
+        """Return a batch without the rows that an interrupted run has visited: kept rows come in larger batches."""
+        if self.parameters.order == "shuffled":
+            raise DataError("", "the checkpoint is of a version that read other blocks: start the run again")
+        rest, (rows, y, step) = slice(done, None), batch.examples
+        examples = Examples(take(rows, rest), y[rest], step[rest])
+        return Batch(batch.first_row + done, examples, batch.n_features, take(batch.rows, rest))
 
     def _limit(self, ledger: Ledger) -> float:
         """Return how many mistakes end the present pass."""

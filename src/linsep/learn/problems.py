@@ -23,7 +23,7 @@ from linsep.data.matrices import to_rows
 from linsep.data.read_ahead import ahead
 from linsep.data.scaling import Scaler
 from linsep.data.source import Block, Source, join
-from linsep.data.sparse import is_sparse, stack
+from linsep.data.sparse import csr_array, is_sparse, stack
 from linsep.errors import DataError
 from linsep.learn.parameters import Parameters
 from linsep.learn.surveys import held_out, norm, survey
@@ -130,8 +130,8 @@ class Recipe:
 
     def batch(self, X: Any, codes: Array, first_row: int, weight: Floats | None = None) -> Batch:
         """Return rows with their class numbers, and weights of their own if they have any."""
-        step = self.factors[codes] if weight is None else weight * self.factors[codes]
-        step = self.parameters.eta * step
+        eta, factors = self.parameters.eta, self.factors
+        step = (eta * factors)[codes] if weight is None else eta * (weight * factors[codes])
         if self.parameters.validation_fraction is not None:
             step[self.held_out(first_row, first_row + len(codes))] = 0.0
         if len(self.classes) == 1:
@@ -199,7 +199,8 @@ class SourceBatches:
             yield self._whole
             return
         shuffled = self.recipe.parameters.order == "shuffled"
-        blocks = ahead(windows(self.source), depth=1, owner=self.source) if shuffled else ahead(self.source)
+        blocks = self.source.stretches((16 if shuffled else 2) * WINDOW_ROWS)  # windows are cut from them, mostly
+        blocks = ahead(windows(blocks) if shuffled else blocks, depth=1 if shuffled else 2, owner=self.source)
         number, batch = 0, None
         with closing(blocks):  # at once, also where an error holds on to this frame
             for number, block in enumerate(blocks, 1):  # noqa: B007 - how many there were
@@ -249,7 +250,7 @@ def windows(blocks: Iterable[Block]) -> Iterator[Block]:
     rows = cells = 0
     for block in blocks:
         done, n = 0, block.X.shape[0]
-        ends = np.cumsum(np.diff(block.X.indptr)) if is_sparse(block.X) else None
+        ends = block.X.indptr[1:] if is_sparse(block.X) else None
         while done < n:
             if ends is None:
                 fitting = -(-(WINDOW_CELLS - cells) // max(1, block.X.shape[1]))
@@ -272,7 +273,12 @@ def _rows(block: Block, start: int, end: int) -> Block:
     """Return some rows of a block, itself for all of them."""
     if (start, end) == (0, block.X.shape[0]):
         return block
-    return Block(block.X[start:end], None if block.y is None else block.y[start:end], block.first_row + start)
+    X, y = block.X, None if block.y is None else block.y[start:end]
+    if not is_sparse(X):
+        return Block(X[start:end], y, block.first_row + start)
+    own = slice(int(X.indptr[start]), int(X.indptr[end]))  # SciPy would copy these
+    parts = (X.data[own], X.indices[own], X.indptr[start : end + 1] - X.indptr[start])
+    return Block(csr_array(parts, (end - start, X.shape[1]), canonical=True), y, block.first_row + start)
 
 
 def _joined(parts: list[Block]) -> Block:

@@ -211,10 +211,8 @@ def _warm_weights(model: Online, source: Source) -> Weights | None:
 
 def _labels_of_first_block(source: Source) -> Array | None:
     """Return the labels of the first block, None if there is only one: then all must be read for the others."""
-    for block in source:
-        classes, _ = classes_and_codes(block_labels(block))
-        return classes if len(classes) > 1 else None
-    return None
+    classes, _ = classes_and_codes(block_labels(source.peek()))
+    return classes if len(classes) > 1 else None
 
 
 def fitted_rows(model: Any, source: Source, blocks: Iterable[Block]) -> Iterator[tuple[Any, Any]]:

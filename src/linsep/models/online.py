@@ -398,7 +398,7 @@ class Online(Linear, ABC):
 
     @property
     def history_(self) -> dict[str, Array]:
-        """For each pass its mistakes, loss, validation error, seconds, and work of a search for a proof after it."""
+        """For each pass its mistakes, loss, validation error, seconds, and what a search after it took and proved."""
         passes = [entry for stretch in self._recorded() for entry in stretch.run.passes]
         return {name: np.array([getattr(entry, name) for entry in passes]) for name in Pass._fields}
 

@@ -101,7 +101,8 @@ class Perceptron(Online):
         The row of each mistake, in order.
     history_ : dict of ndarray
         For each pass its mistakes, loss (of each row at the moment of its visit), validation error, seconds, and
-        ``proof_work``: what a search for a proof after it took, in the seconds that stand for such work everywhere.
+        ``proof_work``: what a search for a proof after it took, in the seconds that stand for such work everywhere;
+        ``separable``: whether that search proved that some plane separates the rows.
     radius_ : float
         Largest norm of a training row.
     margin_ : float

@@ -83,15 +83,15 @@ class Prover:
 
         separate = self.parameters.separate(problem.machines)
         asked = Asked(len(problem.classes), bool(self.parameters.rule.offset), separate)
-        search = Searching(self.asking(problem), asked, _made(ledger, problem.machines))
-        budget = len(ledger.passes) * search.sweep - sum(entry.proof_work for entry in ledger.passes)
-        found = search.within(budget)
+        search = Searching(self.asking(problem), asked, _made(ledger, problem.machines), ledger.settled)
+        budget = len(ledger.passes) * search.training - sum(entry.proof_work for entry in ledger.passes)
+        found, settled = search.within(budget), tuple(sorted(search.settled))
         if found is not None and found.refuted:
             useless = _useless(found, asked, self.parameters)
-            return Search(search.spent, found.proof, found.machine) if useless else Search(search.spent)
+            return Search(search.spent, found.proof if useless else None, found.machine, settled=settled)
         if found is not None:
             self._bound(problem, state, found.proof)
-        return Search(search.spent, separable=found is not None)
+        return Search(search.spent, separable=found is not None, settled=settled)
 
     # -----------------------------------------------------------------------------------------------------------
     # What is left to do when some plane is known to separate the rows

@@ -33,8 +33,8 @@ def progress(verbose: int, passes: int) -> Iterator[Told]:
 
     columns = (
         TextColumn("pass {task.completed}/{task.total}"),
-        BarColumn(),
-        TextColumn("{task.fields[made]} mistakes{task.fields[outlook]}, loss {task.fields[loss]:.4g}"),
+        BarColumn(10),  # what is proved must fit on the line
+        TextColumn("{task.fields[made]} mistakes{task.fields[outlook]}, loss {task.fields[loss]:.3g}"),
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=Console(stderr=True)) as bar:
@@ -60,9 +60,15 @@ def advice_after(model: Any, fitted: Fitted) -> str:
             f"{budget} ended the run. The scores of the rows underflow: they are too small for double "
             "precision, so no run can tell the sides apart. Scale X or eta0 up."
         )
+    ended = f"{budget} ended the run while the last pass still made {last} mistake{'s' * (last != 1)}; "
+    ended += f"{seen.wrong} of {seen.rows} rows are on the wrong side."
+    if any(entry.separable for entry in run.passes):
+        return (
+            f"{ended} The run has proved that some plane separates these rows: a larger {run.stop} will find one, "
+            "linsep.separate or MaxMarginClassifier finds one sooner."
+        )
     return (
-        f"{budget} ended the run while the last pass still made {last} mistake{'s' * (last != 1)}; "
-        f"{seen.wrong} of {seen.rows} rows are on the wrong side. If some plane separates the data, a larger "
+        f"{ended} If some plane separates the data, a larger "
         f"{run.stop} or scaled features (StandardScaler) will find one. If none does, no number of passes will: "
         "set tol or early_stopping to stop sooner. linsep.separate tells which, with a proof."
     )

@@ -29,7 +29,7 @@ from linsep.prove.documents import claim_of, opened
 from linsep.prove.exact.fingerprints import Fingerprint, first_fingerprints
 from linsep.prove.exact.given_numbers import BINARY, DECIMAL, Held, held, is_exact, rational_rows, unrounded
 from linsep.prove.verdicts.rationals import Rationals, holds_rationally
-from linsep.prove.verdicts.shorter import shorter
+from linsep.prove.verdicts.shorter import shorter, with_short_multipliers
 
 
 class Outcome(NamedTuple):
@@ -118,7 +118,7 @@ def verify(proof: Any, X: Any, y: Any = None, *, plain: bool = False) -> bool:
         X, y = table_from(X, y, getattr(proof, "values", BINARY))
         return bool(proof.check(X, y, plain=plain))
     text = text_of(proof)
-    if '"separation"' in text:
+    if '"separation' in text:
         from linsep.prove.regression.documents import check_separation_document, separation_opened
 
         if (content := separation_opened(text)) is not None:
@@ -185,9 +185,7 @@ def _is_about(content: dict[str, Any], found: Table) -> bool:
 
 def _fast(verdict: Verdict, found: Table) -> Outcome:
     """Check with compiled code, on integers or, if 64 bits do not hold the numbers, next to them."""
-    inside = None  # a plane is checked next to the doubles, without a copy of many rows
-    if not (verdict.kind == SEPARABLE and verdict.values == DECIMAL and _many(found.X)):
-        inside = held(found.X, verdict.values, offset=verdict.fit_intercept)
+    inside = _inside(verdict, found)
     plane, n, classes = verdict.separator, len(found.codes), len(verdict.classes)
     try:
         if inside is None:
@@ -214,6 +212,13 @@ def _fast(verdict: Verdict, found: Table) -> Outcome:
     if verdict.kind == OVERLAP:
         lines.append("they span all rows: a plane with no row on the wrong side has all rows on it")
     return Outcome(True, "", tuple(lines))
+
+
+def _inside(verdict: Verdict, found: Table) -> Held | None:
+    """Return the numbers in 64 bits; None if these do not hold them, or a copy of many rows can be avoided."""
+    if verdict.kind == SEPARABLE and verdict.values == DECIMAL and _many(found.X):
+        return None  # a plane is checked next to the doubles
+    return held(found.X, verdict.values, offset=verdict.fit_intercept)
 
 
 def _many(X: Any) -> bool:
@@ -270,8 +275,8 @@ def shortened(verdict: Any, found: Table) -> Any:
         return verdict
     if not isinstance(verdict, Verdict):
         return _shortened_errors(verdict, found, stored)
-    if verdict.kind == QUASI and verdict.refutation is not None and len(verdict.refutation.rows) > 2:
-        verdict = _with_two_rows(verdict, found)
+    if verdict.refutation is not None and len(verdict.refutation.rows) > 2:
+        verdict = _with_short_refutation(verdict, found)
     return shorter(verdict, found.codes, partial(_heights, stored), lambda other: _fast(other, found).holds)
 
 
@@ -302,21 +307,20 @@ def _shortened_errors(fewest: Any, found: Table, stored: Held) -> Any:
     return replace(fewest, plane=short.separator)
 
 
-def _with_two_rows(verdict: Verdict, found: Table) -> Verdict:
-    """Return the shortest refutation there is, one row with two labels, if the data have such."""
+def _with_short_refutation(verdict: Verdict, found: Table) -> Verdict:
+    """Return a verdict with the shortest refutation there is, one row with two labels, or with short multipliers."""
     from linsep.prove.verdicts.reducing import reduced
 
-    inside = None  # a plane is checked next to the doubles, without a copy of many rows
-    if not (verdict.kind == SEPARABLE and verdict.values == DECIMAL and _many(found.X)):
-        inside = held(found.X, verdict.values, offset=verdict.fit_intercept)
-    if inside is None:
+    inside = _inside(verdict, found)
+    if inside is None or verdict.refutation is None:
         return verdict
     data = Data(inside.rows, found.codes, verdict.n_features, len(verdict.classes), verdict.fit_intercept)
-    known = reduced(data, Clock())
-    if len(known.contradicting) == 0:
-        return verdict
-    rows = known.contradicting[0] if known.rows is None else known.rows[known.contradicting[0]]
-    other = replace(verdict, refutation=Refutation(rows, (Fraction(1), Fraction(1)), found.codes[rows[::-1]]))
+    if verdict.kind == QUASI and len((known := reduced(data, Clock())).contradicting):
+        rows = known.contradicting[0] if known.rows is None else known.rows[known.contradicting[0]]
+        short = Refutation(rows, (Fraction(1), Fraction(1)), found.codes[rows[::-1]])
+    else:
+        short = with_short_multipliers(verdict.refutation, data)
+    other = replace(verdict, refutation=short)
     return other if _fast(other, found).holds else verdict
 
 

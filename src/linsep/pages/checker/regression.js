@@ -14,25 +14,32 @@ const RESPONSES = Object.assign(Object.create(null), {
   binomial: ["label", "number", "number failures"], "log-binomial": ["label", "number", "number failures"], poisson: ["number"],
   "negative-binomial": ["number"], multinomial: ["label"], ordinal: ["label"], conditional: ["number stratum"], cox: ["number event", "number event stratum"],
 });
+const LEVELS = ["binomial", "log-binomial", "poisson", "negative-binomial"]; // families with absorbed factors
 const EVIDENCE = Object.assign(Object.create(null), { finite: ["rows", "multipliers"], "+inf": ["rows", "multipliers"], "-inf": ["rows", "multipliers"], undetermined: ["up", "down"], aliased: [] });
 const SEPARATION = {
   format: text, kind: text, meaning: text, fit_intercept: flag, classes: list, n_features: count, values: text, family: text, response: texts, alias: text,
   names: texts, claim: text, columns: list, independent: list, aliased: list, direction: list, separated: list, rest: object, coefficients: list,
   data: object, made: object, digest: text,
 };
+const ABSORBED = Object.fromEntries(Object.entries(SEPARATION).filter(([name]) => name !== "columns" && name !== "independent"));
 const demand = (condition, what) => { if (!condition) throw new Fails(what); };
 const shares = (family) => family === "binomial" || family === "log-binomial";
 
 // ------------------------------------------------------------------------------------------------------------ the document
 
-OTHERS.separation = (found, digest) => {
-  const claim = fields(found, SEPARATION, "the proof"), about = formOfReading(claim.data, true);
+OTHERS.separation = (found, digest) => openModel(found, digest, false);
+OTHERS["separation-absorbed"] = (found, digest) => openModel(found, digest, true);
+function openModel(found, digest, absorbed) {
+  const claim = fields(found, absorbed ? ABSORBED : SEPARATION, "the proof"), about = formOfReading(claim.data, true);
   fields(claim.made, FIELDS.made, "made");
   if (!(claim.claim in CLAIMS) || !(claim.family in RESPONSES)) throw new Malformed("the family or the claim is not known");
   if (claim.meaning !== CLAIMS[claim.claim]) throw new Malformed("its sentence is not what it proves");
   if (claim.values !== "binary" && claim.values !== "decimal") throw new Malformed("values must be “binary” or “decimal”");
   if (claim.alias !== "drop" && claim.alias !== "keep") throw new Malformed("alias must be “drop” or “keep”");
-  const roles = claim.response, own = roles.at(-1) === "weight" ? roles.slice(0, -1) : roles;
+  const roles = claim.response, factors = absorbed ? roles.filter((role) => role.startsWith("factor ")) : [], first = roles.length - factors.length;
+  if (absorbed && (!factors.length || roles.slice(first).some((role, k) => role !== `factor ${k + 1}`))) throw new Malformed("the factors are not the last columns of the response");
+  if (absorbed && (claim.fit_intercept || !LEVELS.includes(claim.family))) throw new Malformed("absorbed factors go with no such family or intercept");
+  const beside = roles.slice(0, first), own = beside.at(-1) === "weight" ? beside.slice(0, -1) : beside;
   if (!RESPONSES[claim.family].includes(own.join(" "))) throw new Malformed(`this is no response of the family ${claim.family}`);
   const names = classNames(claim.classes), labeled = roles[0] === "label";
   if (labeled ? names.length < 2 || (names.length > 2 && shares(claim.family)) : names.length) throw new Malformed("a response of labels has two classes or more, one of numbers none");
@@ -40,9 +47,9 @@ OTHERS.separation = (found, digest) => {
   const features = claim.n_features.value;
   if (about.n_features.value !== features || claim.names.length !== features) throw new Malformed("it names two numbers of features");
   const opened = {
-    digest, kind: "separation", meaning: claim.meaning, offset: claim.fit_intercept, classes: names, features, values: claim.values, rows: about.n_rows.value,
+    digest, kind: claim.kind, factors, meaning: claim.meaning, offset: claim.fit_intercept, classes: names, features, values: claim.values, rows: about.n_rows.value,
     sha256: about.sha256, reading: about.reading, family: claim.family, response: roles, keep: claim.alias === "keep", claim: claim.claim,
-    columns: counts(claim.columns, "columns"), independent: counts(claim.independent, "independent"), direction: numbers(claim.direction),
+    columns: absorbed ? null : counts(claim.columns, "columns"), independent: absorbed ? null : counts(claim.independent, "independent"), direction: numbers(claim.direction),
     separated: claim.separated.map((stretch) => {
       if (!list(stretch) || stretch.length !== 2) throw new Malformed("separated rows are stretches of a first and a last one");
       return counts(stretch, "separated");
@@ -56,13 +63,14 @@ OTHERS.separation = (found, digest) => {
   opened.coefficients = claim.coefficients.map((each) => {
     const status = asObject(each).get("status");
     if (!text(status) || !(status in EVIDENCE)) throw new Malformed("a coefficient has no status that is known");
-    const { name } = fields(each, { name: text, status: text, ...Object.fromEntries(EVIDENCE[status].map((field) => [field, list])) }, "a coefficient");
-    return { name, status, ...evidence(new Map([...each].filter(([field]) => EVIDENCE[status].includes(field))), EVIDENCE[status], "a coefficient") };
+    const parts = absorbed && status === "undetermined" ? ["rows", "multipliers", "up", "down"] : EVIDENCE[status];
+    const { name } = fields(each, { name: text, status: text, ...Object.fromEntries(parts.map((field) => [field, list])) }, "a coefficient");
+    return { name, status, ...evidence(new Map([...each].filter(([field]) => parts.includes(field))), parts, "a coefficient") };
   });
   const expected = coefficientNames(opened, claim.names);
   if (opened.coefficients.length !== expected.length || opened.coefficients.some(({ name }, j) => name !== expected[j])) throw new Malformed("the coefficients are not named as those of the model");
   return opened;
-};
+}
 const asObject = (v) => { if (!object(v)) throw new Malformed("a part of the proof is not an object"); return v; };
 function evidence(given, names, what) {
   const found = fields(given, Object.fromEntries(names.map((name) => [name, list])), what);
@@ -86,7 +94,7 @@ function answersOf(claim, table) { // of every row, by role: the number of a cla
     demand(table.cells(i).length === claim.features, `row ${i} has ${table.cells(i).length} features, not ${claim.features}`);
     demand(said.length === claim.response.length, `the response has ${said.length} columns, not ${claim.response.length}`);
     return Object.fromEntries(claim.response.map((role, k) => {
-      if (role === "stratum") return [role, labelText(said[k])];
+      if (role === "stratum" || claim.factors.includes(role)) return [role, labelText(said[k])];
       if (role !== "label") return [role, numberOf(said[k])];
       const code = place.get(labelText(said[k]));
       demand(code !== undefined, `row ${i} has a label that is none of the classes`);
@@ -110,7 +118,10 @@ const minus = (row) => row.map((value) => -value);
 function constraintsOf(claim, table, answers) { // [{cells, scale, equal}]: cells / scale is the constraint
   answers.forEach((answer, i) => demand((answer.weight ?? 0) >= 0 && (answer.failures ?? 0) >= 0, `row ${i} has a negative weight`));
   const counted = [...answers.keys()].filter((i) => (answers[i].weight ?? 1) > 0);
-  const exact = (i) => { const { cells, scale } = wholeRow(table.cells(i), claim.values); return { cells: claim.offset ? [scale, ...cells] : cells, scale }; };
+  const exact = (i) => {
+    const { cells, scale } = wholeRow(table.cells(i), claim.values);
+    return { cells: claim.offset ? [scale, ...cells] : claim.factors.length ? [...cells, scale] : cells, scale }; // the last entry is that of all levels
+  };
   const made = { multinomial: againstRivals, ordinal: betweenThresholds }[claim.family] ?? (claim.family === "conditional" || claim.family === "cox" ? differences : oneEach);
   const found = made(claim, exact, answers, counted);
   demand(found.length, "there is nothing to model");
@@ -127,7 +138,7 @@ function oneEach({ family }, exact, answers, counted) {
     if (share ? all : !low) ups++;
     if (low) downs++;
     const { cells, scale } = exact(i);
-    found.push({ cells: high ? cells : minus(cells), scale, equal: !(low || high) });
+    found.push({ cells: high ? cells : minus(cells), scale, equal: !(low || high), i });
   }
   demand(shares(family) ? ups < found.length && downs < found.length : ups > 0, "the response is constant");
   return found;
@@ -177,20 +188,46 @@ function atRisk(members, answers) { // latest times first; the first event of a 
 
 const signOf = ({ top }) => (top > 0n ? 1 : top < 0n ? -1 : 0);
 
+// Levels are numbered after the columns as they first occur, by rows and in these by factors; returns how many numbers there are.
+function numberLevels({ features, factors }, rows, answers) {
+  const places = new Map();
+  for (const row of rows) {
+    row.levels = factors.map((role) => {
+      const key = `${role}:${answers[row.i][role]}`;
+      if (!places.has(key)) places.set(key, features + places.size);
+      return places.get(key);
+    });
+  }
+  return features + places.size;
+}
+const on = (vector, { cells, levels }) => (levels ? dot(cells, [...vector.slice(0, cells.length - 1), levels.reduce((sum, level) => sum + vector[level], 0n)]) : dot(vector, cells));
+function total(rows, width, which, factors) { // of constraints, each taken so many times, by coefficient
+  const sums = Array(width).fill(0n);
+  which.forEach((i, k) => {
+    const { cells, levels } = rows[i], last = levels ? cells.length - 1 : cells.length;
+    for (let j = 0; j < last; j++) if (cells[j]) sums[j] += factors[k] * cells[j];
+    for (const level of levels ?? []) sums[level] += factors[k] * cells[last];
+  });
+  return sums;
+}
+
 export async function checkSeparation(claim, table, tell, patience) {
-  const answers = answersOf(claim, table);
+  const answers = answersOf(claim, table), absorbed = claim.factors.length > 0;
   tell("The data", await fingerprint(claim, table, patience));
-  const rows = constraintsOf(claim, table, answers), width = rows[0].cells.length, kept = new Set(claim.columns);
+  const rows = constraintsOf(claim, table, answers), width = absorbed ? numberLevels(claim, rows, answers) : rows[0].cells.length;
+  const dropped = new Set(claim.aliased.map(({ column }) => column)), columns = claim.columns ?? Array.from({ length: width }, (_, j) => j).filter((j) => !dropped.has(j)), kept = new Set(columns);
   await patience.ask();
-  const inner = (i) => { demand(i < rows.length, `there is no constraint ${i}`); return claim.columns.map((j) => rows[i].cells[j]); };
-  const aliased = await checkColumns(claim, rows, width, kept, inner, patience);
-  tell("The columns", `${rows.length} constraints on ${width} coefficients, of rank ${kept.size}${aliased.size ? `: ${aliased.size} columns depend on others` : ""}.`);
+  const inner = (i) => { demand(i < rows.length, `there is no constraint ${i}`); return columns.map((j) => rows[i].cells[j]); };
+  if (!absorbed) await checkIndependent(claim, width, kept, inner, patience);
+  const aliased = await checkColumns(claim, rows, width, kept, patience);
+  if (absorbed) tell("The columns", `${rows.length} constraints on ${claim.features} coefficients and ${width - claim.features} levels of absorbed factors.`);
+  else tell("The columns", `${rows.length} constraints on ${width} coefficients, of rank ${kept.size}${aliased.size ? `: ${aliased.size} columns depend on others` : ""}.`);
   const heights = async (g) => { // of a vector that must be in the cone
     demand(g.length === width && g.every(({ top }, j) => !top || kept.has(j)), "a direction has numbers in columns that are not kept");
     const vector = whole(g).cells, found = [];
     for (let i = 0; i < rows.length; i++) {
       if (i % 64 === 0) await patience.ask();
-      const height = dot(vector, rows[i].cells);
+      const height = on(vector, rows[i]);
       demand(height === 0n || (height > 0n && !rows[i].equal), `constraint ${i} does not hold on a direction`);
       found.push(height);
     }
@@ -199,40 +236,53 @@ export async function checkSeparation(claim, table, tell, patience) {
   const separated = new Set((await heights(claim.direction)).flatMap((height, i) => (height > 0n ? [i] : [])));
   checkSplit(claim, separated, rows.length);
   tell("The direction", `Along it ${separated.size} of ${rows.length} constraints rise for ever, the others stay at 0, and none falls.`);
-  const combined = (given, least) => { // rows, and their sum in the columns that are kept
+  const combined = (given, least) => { // the sum of constraints in the columns that are kept
     demand(given.rows.length === given.multipliers.length && new Set(given.rows).size === given.rows.length, "there are not as many multipliers as constraints");
-    const some = given.rows.map(inner), { cells: factors, scale } = whole(given.multipliers.map(({ top, bottom }, k) => fraction(top, bottom * rows[given.rows[k]].scale)));
+    given.rows.forEach((i) => demand(i < rows.length, `there is no constraint ${i}`));
+    const { cells: factors, scale } = whole(given.multipliers.map(({ top, bottom }, k) => fraction(top, bottom * rows[given.rows[k]].scale)));
     given.rows.forEach((i, k) => demand(least === null || rows[i].equal || signOf(given.multipliers[k]) >= least, `the multiplier of constraint ${i} has the wrong sign`));
-    return claim.columns.map((_, j) => fraction(some.reduce((sum, row, k) => sum + factors[k] * row[j], 0n), scale));
+    const sums = total(rows, width, given.rows, factors);
+    return columns.map((j) => (sums[j] ? fraction(sums[j], scale) : { top: 0n, bottom: 1n }));
   };
-  demand(combined(claim.rest, 1).every(({ top }) => !top), "the constraints of the rest do not cancel");
-  demand(!claim.rest.rows.some((i) => separated.has(i)), "a constraint of the rest is separated");
-  if (kept.size) {
-    const normals = claim.rest.rows.length ? (await orthogonal(claim.rest.rows.map(inner), patience)).normals : null;
+  const rest = absorbed ? wholeRest(claim, rows.length, separated) : claim.rest;
+  demand(combined(rest, 1).every(({ top }) => !top), "the constraints of the rest do not cancel");
+  demand(!rest.rows.some((i) => separated.has(i)), "a constraint of the rest is separated");
+  if (kept.size && !absorbed) {
+    const normals = rest.rows.length ? (await orthogonal(rest.rows.map(inner), patience)).normals : null;
     for (let i = 0; i < rows.length; i++) {
       if (i % 64 === 0) await patience.ask();
       const off = !separated.has(i) && (normals ? normals.some((normal) => dot(normal, inner(i))) : inner(i).some((value) => value));
       demand(!off, "the constraints of the rest do not span all that are not separated");
     }
   }
-  tell("The rest", `${claim.rest.rows.length} constraints cancel with positive multipliers, so no direction separates any of them; and they span all ${rows.length - separated.size} that are not separated.`);
+  const spans = absorbed ? "" : `; and they span all ${rows.length - separated.size} that are not separated`;
+  tell("The rest", `${rest.rows.length} constraints cancel with positive multipliers, so no direction separates any of them${spans}.`);
   const lines = [["coefficient", "status", "direction"]];
   for (const [j, each] of claim.coefficients.entries()) {
     await patience.ask();
-    await checkStatus(claim, each, j, { aliased, heights, combined, separated });
+    await checkStatus(claim, each, j, { aliased, heights, combined, separated, columns });
     lines.push([each.name, each.status, show(claim.direction[j])]);
   }
-  tell("The coefficients", `Each of ${width} has the status that it is said to have.${width > 40 ? " The first 40 are listed." : ""}`, lines.slice(0, 41));
+  tell("The coefficients", `Each of ${claim.coefficients.length} has the status that it is said to have.${claim.coefficients.length > 40 ? " The first 40 are listed." : ""}`, lines.slice(0, 41));
 }
-async function checkColumns(claim, rows, width, kept, inner, patience) {
+function wholeRest({ rest }, count, separated) { // all that is not separated; the multiplier is 1 where the document names no other
+  demand(rest.rows.length === rest.multipliers.length && new Set(rest.rows).size === rest.rows.length, "the rest is not told in full");
+  demand(!rest.rows.some((i) => i >= count || separated.has(i)), "a constraint of the rest is separated");
+  const told = new Map(rest.rows.map((i, k) => [i, rest.multipliers[k]])), all = Array.from({ length: count }, (_, i) => i).filter((i) => !separated.has(i)), one = fraction(1n);
+  return { rows: all, multipliers: all.map((i) => told.get(i) ?? one) };
+}
+async function checkIndependent(claim, width, kept, inner, patience) {
   demand(kept.size === claim.columns.length && Math.max(-1, ...kept) < width, "a column stands twice");
-  demand(claim.direction.length === width && claim.coefficients.length === width, "a direction has a number for every coefficient");
+  demand(claim.coefficients.length === width, "not every coefficient has a status");
   demand(claim.independent.length === kept.size, "there are not as many independent constraints as columns");
   const some = claim.independent.map(inner);
   if (kept.size && rankAtLeast(some) < kept.size) demand((await orthogonal(some, patience)).rank === kept.size, "some constraints are not independent");
+}
+async function checkColumns(claim, rows, width, kept, patience) {
+  demand(claim.direction.length === width, "a direction has a number for every coefficient");
   const aliased = new Map();
   for (const { column, columns, multipliers } of claim.aliased) {
-    demand(column < width && columns.length === multipliers.length && new Set(columns).size === columns.length, "an aliased column is not told in full");
+    demand(column < claim.coefficients.length && columns.length === multipliers.length && new Set(columns).size === columns.length, "an aliased column is not told in full");
     demand(columns.every((j) => j === column || kept.has(j)), "an aliased column is told by another one");
     const v = Array.from({ length: width }, () => fraction(0n));
     columns.forEach((j, k) => { v[j] = multipliers[k]; });
@@ -240,7 +290,7 @@ async function checkColumns(claim, rows, width, kept, inner, patience) {
     const vector = whole(v).cells;
     for (let i = 0; i < rows.length; i++) {
       if (i % 64 === 0) await patience.ask();
-      demand(!dot(vector, rows[i].cells), `column ${column} does not depend on the others`);
+      demand(!on(vector, rows[i]), `column ${column} does not depend on the others`);
     }
     aliased.set(column, v);
   }
@@ -259,18 +309,16 @@ function checkSplit(claim, separated, total) {
   const kind = said === 0 ? "overlap" : said === total ? "complete" : "quasi";
   demand(claim.claim === kind, `the claim is not ${kind}`);
 }
-async function checkStatus(claim, each, j, { aliased, heights, combined, separated }) {
+async function checkStatus(claim, each, j, { aliased, heights, combined, separated, columns }) {
   const shared = aliased.has(j) || (claim.keep && [...aliased.values()].some((v) => v[j].top));
   demand((each.status === "aliased") === shared, `coefficient ${j} is ${shared ? "" : "not "}aliased`);
   if (shared) return;
+  const sign = { "+inf": 1, "-inf": -1 }[each.status] ?? 0, unit = BigInt(sign || 1);
+  if (each.rows) combined(each, sign ? 0 : null).forEach(({ top, bottom }, k) => demand(bottom === 1n && top === (columns[k] === j ? unit : 0n), `the constraints do not add up to coefficient ${j}`));
   if (each.status === "undetermined") {
     await heights(each.up);
     await heights(each.down);
     demand(each.up[j].top > 0n && each.down[j].top < 0n, `coefficient ${j} does not go both ways`);
-    return;
-  }
-  const sign = { finite: 0, "+inf": 1, "-inf": -1 }[each.status], unit = BigInt(sign || 1);
-  combined(each, sign ? 0 : null).forEach(({ top, bottom }, k) => demand(bottom === 1n && top === (claim.columns[k] === j ? unit : 0n), `the constraints do not add up to coefficient ${j}`));
-  if (sign) demand(sign * signOf(claim.direction[j]) > 0, `the direction leaves coefficient ${j} at 0`);
+  } else if (sign) demand(sign * signOf(claim.direction[j]) > 0, `the direction leaves coefficient ${j} at 0`);
   else demand(!each.rows.some((i) => separated.has(i)), `coefficient ${j} is told by separated constraints`);
 }

@@ -1,6 +1,6 @@
 // Tables: the one that comes with the page, and CSV files that a visitor drops onto it. Nothing leaves the page.
 
-import { DECIMAL, Fails, Malformed, decimal, quote } from "./exact.js";
+import { DECIMAL, Malformed, decimal, quote } from "./exact.js";
 import { fields, flag, list, object, strip, text, texts } from "./document.js";
 
 // The table of the page: a line a row, cells apart by blanks; "7:0.5" is a cell in column 7, and what is left out is 0.
@@ -18,7 +18,7 @@ export function ownTable({ labels, lines, features }) {
   return { rows: lines.length, cells, label: (i) => labels[i] };
 }
 
-// The lines of CSV text as Python's csv module reads them, empty ones left out.
+// The lines of CSV text as RFC 4180 has them; text behind quotes belongs to the cell; empty lines are left out.
 export function* csvLines(text, delimiter) {
   let cells = [], cell = "", state = "start"; // of a cell: start, plain, quoted, closed
   const ended = () => { cells.push(cell); cell = ""; state = "start"; };
@@ -28,6 +28,7 @@ export function* csvLines(text, delimiter) {
       if (sign === '"') state = "closed";
       else cell += sign;
     } else if (state === "closed" && sign === '"') { cell += sign; state = "quoted"; }
+    else if (sign === "\0") throw new Malformed("the file is not a text");
     else if (sign === delimiter) ended();
     else if (sign === "\n" || sign === "\r") {
       if (sign === "\r" && text[at + 1] === "\n") at++;
@@ -38,7 +39,8 @@ export function* csvLines(text, delimiter) {
     else { cell += sign; state = "plain"; }
     if (cell.length > 1 << 20) throw new Malformed("a cell is longer than a megabyte");
   }
-  if (cells.length || cell || state === "closed" || state === "quoted") { ended(); yield cells; }
+  if (state === "quoted") throw new Malformed("a quote is opened but never closed");
+  if (cells.length || cell || state === "closed") { ended(); yield cells; }
 }
 
 const READING = { columns: list, target: text, others: texts, delimiter: text, header: flag, missing: text, point: text, gaps: list, encoding: text };
@@ -58,7 +60,7 @@ export function readingOf(reading, parts = 0) {
     if (!object(column)) throw new Malformed("reading: a column is not what it should be");
     const { column: name, kind = "number", level, equals, hashed } = Object.fromEntries(column), known = ["column", "kind", "level", "hashed", ...(parts ? ["equals"] : [])];
     if (!text(name) || !text(kind) || hashed !== undefined || ![...column.keys()].every((key) => known.includes(key))) throw new Malformed("some columns of this proof are hashed: linsep verify can read them");
-    if (kind !== "number" && kind !== "boolean" && kind !== "percent" && !kind.startsWith("grouped:")) {
+    if (kind !== "number" && kind !== "boolean" && kind !== "percent" && !kind.startsWith("grouped:") && !isDate(kind)) {
       throw new Malformed(`this page cannot read the column ${quote(name)} of the kind ${quote(kind)}: python linsep_check.py can`);
     }
     if (equals !== undefined && !text(equals)) throw new Malformed("reading: a number to compare with is not what it should be");
@@ -70,6 +72,24 @@ export function readingOf(reading, parts = 0) {
     return { names: factors.map(({ name }) => name), factors };
   });
   return { ...how, columns, others };
+}
+
+// Days since 1970-01-01, or a part of a day, as a double: dates are written as ISO 8601 has them, or in one of these parts.
+const PARTS = { Y: "(?<Y>\\d{4})", y: "(?<y>\\d{2})", m: "(?<m>\\d{1,2})", d: "(?<d>\\d{1,2})", H: "(?<H>\\d{1,2})", M: "(?<M>\\d{2})", S: "(?<S>\\d{2})" };
+const ISO = /^(?<Y>\d{4})-(?<m>\d{2})-(?<d>\d{2})(?:[T ](?<H>\d{2}):(?<M>\d{2})(?::(?<S>\d{2})(?:\.(?<f>\d{1,6}))?)?(?<zone>Z|[+-]\d{2}:?\d{2})?)?$/;
+const isDate = (kind) => kind === "date:iso" || (/^date:(%[YymdHMS]|[-/.: ])+$/.test(kind) && new Set(kind.match(/%./g)).size === kind.match(/%./g).length);
+function daysOf(word, form) {
+  const pattern = form === "iso" ? ISO : new RegExp(`^${form.replaceAll(".", "\\.").replace(/%(.)/g, (_, part) => PARTS[part])}$`), parts = pattern.exec(word)?.groups;
+  const wrong = () => new Malformed(`${quote(word)} is not a date`);
+  if (!parts) throw wrong();
+  const { Y, y, m = 1, d = 1, H = 0, M = 0, S = 0, f = "", zone = "Z" } = parts, short = Number(y) + (Number(y) < 69 ? 2000 : 1900);
+  const moment = new Date(0), year = Y !== undefined ? Number(Y) : y !== undefined ? short : 1970;
+  moment.setUTCFullYear(year, Number(m) - 1, Number(d));
+  if (year < 1 || moment.getUTCMonth() !== Number(m) - 1 || moment.getUTCDate() !== Number(d) || Number(H) > 23 || Number(M) > 59 || Number(S) > 59) throw wrong();
+  const [, sign, hours, minutes] = /^([+-])(\d{2}):?(\d{2})$/.exec(zone) ?? ["", "+", 0, 0];
+  if (Number(hours) > 23 || Number(minutes) > 59) throw wrong();
+  const offset = (sign === "-" ? -1 : 1) * (60 * Number(hours) + Number(minutes));
+  return (moment.getTime() * 1000 + (3600 * Number(H) + 60 * (Number(M) - offset) + Number(S)) * 1e6 + Number(f.padEnd(6, "0"))) / 8.64e10;
 }
 
 export function decoded(bytes, encoding = "utf-8") {
@@ -92,7 +112,7 @@ export function csvTable({ reading, response, values }, files) {
       missing: "error", point: ".", gaps: PLAIN_GAPS,
     };
     const used = { ...(how ?? plain), model, values }, said = [used.target, ...used.others];
-    for (const name of [...used.columns.flatMap((column) => column.names), ...said]) if (!place.has(name)) throw new Fails(`there is no column ${quote(name)}`);
+    for (const name of [...used.columns.flatMap((column) => column.names), ...said]) if (names.filter((each) => each === name).length !== 1) throw new Malformed(`there is no column ${quote(name)}, or more than one`);
     const take = (cells) => {
       if (cells.length !== names.length) throw new Malformed(`line ${labels.length + 1} of the data has ${cells.length} cells where ${names.length} are expected`);
       const row = rowOf(cells, used, place, said);
@@ -118,10 +138,16 @@ function cellOfColumn(cells, { name, kind, level, isLevel, equals }, how, place)
   if (isLevel) return level === (absent ? null : how.model ? word : cell) ? "1" : "0";
   if (absent) return "0";
   if (kind === "boolean" && /^(true|false)$/i.test(word)) return word.toLowerCase() === "true" ? "1" : "0";
-  let digits = kind === "percent" ? word.replace(/%$/, "") : word;
-  if (kind.startsWith("grouped:")) digits = digits.replaceAll(kind.slice(8), "");
+  if (kind === "boolean" || (kind === "percent" && !word.endsWith("%"))) throw new Malformed(`${quote(word)} in column ${quote(name)} is no ${kind}`);
+  if (kind.startsWith("date:")) return String(daysOf(word, kind.slice(5)));
+  let digits = kind === "percent" ? strip(word.replace(/%+$/, "")) : kind === "number" ? cell.replace(/^[ \t]+|[ \t]+$/g, "") : word;
+  if (kind.startsWith("grouped:")) {
+    const sign = kind.slice(8), plain = (text) => text.replace(/[^\w]/gu, "\\$&");
+    if (!new RegExp(`^[+-]?\\d{1,3}(${plain(sign)}\\d{3})*(${plain(how.point)}\\d*)?$`).test(digits)) throw new Malformed(`${quote(word)} in column ${quote(name)} is not a number`);
+    digits = digits.replaceAll(sign, "");
+  }
   digits = digits.replaceAll(how.point, ".");
-  if (!DECIMAL.test(digits)) throw new Malformed(`${quote(word)} in column ${quote(name)} is not a number`);
+  if (!DECIMAL.test(digits) || !Number.isFinite(Number(digits))) throw new Malformed(`${quote(word)} in column ${quote(name)} is not a number`);
   return equals === undefined ? digits : sameNumber(digits, equals, how.values) ? "1" : "0";
 }
 function sameNumber(one, other, values) {

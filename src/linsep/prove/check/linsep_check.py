@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from linsep.prove.check.plain import VERDICT, VERDICTS, check_verdict, form_of_verdict
+from linsep.prove.check.plain_absorbed import ABSORBED, check_absorbed, form_of_absorbed
 from linsep.prove.check.plain_document import (
     COMMON,
     LARGEST,
@@ -80,6 +81,7 @@ KINDS: dict[str, Any] = {  # fields of its own, whether all go together, the che
     **dict.fromkeys(VERDICTS, (VERDICT, form_of_verdict, check_verdict)),
     "fewest-errors": (ERRORS, form_of_errors, check_errors),
     "separation": (SEPARATION, form_of_separation, check_separation),
+    "separation-absorbed": (ABSORBED, form_of_absorbed, check_absorbed),
 }
 
 
@@ -134,7 +136,7 @@ def digest_of(content: dict[str, Any]) -> str:
 
 def check(content: dict[str, Any], rows: Sequence[Row], labels: Sequence[Any]) -> list[str]:
     """Return what has been checked, line by line; raise Fails or Malformed if the proof does not hold."""
-    about, d, model = content["data"], content["n_features"], content["kind"] == "separation"
+    about, d, model = content["data"], content["n_features"], content["kind"].startswith("separation")
     fits = about["n_rows"] == len(rows) and all(len(row) == d for row in rows)
     require(fits, f"it was written for {about['n_rows']} rows of {d} features, these are {len(rows)}")
     codes: Sequence[Any] = answers(content, labels) if model else class_numbers(labels, content["classes"])

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 # ---------------------------------------------------------------------------------------------------------------
 # The claim
 
-MEANING = {  # by kind, for separation by claim
+MEANING = {  # by kind, for both kinds of separation by claim
     "separable": "a plane{through} has every row strictly on its side",
     "quasi": "no plane{through} has every row strictly on its side, but one has none on the wrong side",
     "overlap": "every plane{through} has rows on the wrong side, or all rows on it",
@@ -28,9 +28,9 @@ def meaning_of(content: dict[str, Any]) -> str:
     """Return the sentence of a document."""
     through = "" if content["fit_intercept"] else " through the origin"
     counted = "" if content.get("sample_weight") is None else ", rows counted by their weights"
-    claim = f" {content['claim']}" if content["kind"] == "separation" else ""
+    kind = f"separation {content['claim']}" if content["kind"].startswith("separation") else content["kind"]
     bounds = {"lower": content.get("lower"), "upper": content.get("upper")}
-    return MEANING[content["kind"] + claim].format(through=through, counted=counted, **bounds)
+    return MEANING[kind].format(through=through, counted=counted, **bounds)
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -113,7 +113,10 @@ def number(text: Any) -> Fraction:
     well(isinstance(text, str) and len(text) <= LONGEST, "a number must be a string of at most 100,000 characters")
     with suppress(OverflowError, ZeroDivisionError):
         if BINARY.fullmatch(text):
-            return Fraction(float.fromhex(text))
+            digits, power = text.replace(".", "").split("p")
+            exact = int(digits, 16) * Fraction(2) ** (int(power) - 4 * len(text.partition(".")[2].partition("p")[0]))
+            well(exact == Fraction(float.fromhex(text)), f"{text} is not a double")
+            return exact
         if HEXADECIMAL.fullmatch(text):
             return Fraction(*(int(digits, 16) for digits in text.split("/")))
         if DECIMAL.fullmatch(text):

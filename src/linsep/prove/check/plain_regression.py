@@ -70,7 +70,8 @@ Answer = dict[str, Any]  # by role: "label" a class number, "stratum" a text, al
 
 def form_of_separation(content: dict[str, Any]) -> None:
     """Refuse a document whose fields do not go together."""
-    family, roles, classes = content["family"], content["response"], [label_text(each) for each in content["classes"]]
+    family, classes = content["family"], [label_text(each) for each in content["classes"]]
+    roles = [role for role in content["response"] if role not in factors_of(content)]
     known = [[*own, *more] for own in FAMILIES[family] for more in ([], ["weight"])]
     well(roles in known, f"this is no response of the family {family}")
     fits = len(classes) == 2 or (len(classes) > 2 and "binomial" not in family) if roles[0] == "label" else not classes
@@ -79,6 +80,12 @@ def form_of_separation(content: dict[str, Any]) -> None:
     well(len(content["names"]) == content["n_features"], "names must be texts, one for every feature")
     own = coefficient_names(family, content["names"], classes, content["fit_intercept"])
     well([each["name"] for each in content["coefficients"]] == own, "the coefficients are not named as in the model")
+
+
+def factors_of(content: dict[str, Any]) -> list[str]:
+    """Return the names of absorbed factors in a response, of which only one kind of document has any."""
+    count = sum(role.startswith("factor ") for role in content["response"])
+    return [f"factor {k + 1}" for k in range(count)] if content["kind"] != "separation" else []
 
 
 def coefficient_names(family: str, names: Sequence[str], classes: Sequence[str], offset: bool) -> list[str]:
@@ -105,7 +112,8 @@ def answers(content: dict[str, Any], labels: Sequence[Any]) -> list[Answer]:
         if role == "label":
             found.append(class_numbers(column, content["classes"]))
         else:
-            found.append([label_text(value) if role == "stratum" else response_number(value) for value in column])
+            words = role == "stratum" or role in factors_of(content)
+            found.append([label_text(value) if words else response_number(value) for value in column])
     return [dict(zip(roles, values, strict=True)) for values in zip(*found, strict=True)]
 
 
@@ -211,18 +219,9 @@ def check_separation(content: dict[str, Any], rows: Sequence[Row], answers: Sequ
     """Return what has been checked, line by line; raise Fails or Malformed if a claim is not proved."""
     model = (content["family"], rows, answers, len(content["classes"]), content["fit_intercept"])
     claims = Claims(content, constraints(*model))
-    claims.check_columns()
-    claims.check_split()
-    claims.check_rest()
-    claims.check_coefficients()
-    statuses = [each["status"] for each in content["coefficients"]]
-    told = ", ".join(f"{statuses.count(status)} {status}" for status in STATUSES if status in statuses)
-    return [
-        f"{len(claims.rows)} constraints on {claims.width} coefficients of rank {len(claims.columns)}",
-        f"a direction separates {len(claims.separated)} of them and leaves the others at 0",
-        f"{len(content['rest']['rows'])} of the others cancel with positive multipliers and span them",
-        f"every coefficient has the status that the proof states: {told}",
-    ]
+    lines = claims.check()
+    rank_of = f"{claims.width} coefficients of rank {len(claims.columns)}"
+    return [f"{len(claims.rows)} constraints on {rank_of}", *lines]
 
 
 class Claims:
@@ -235,6 +234,21 @@ class Claims:
         self.columns, self.direction = content["columns"], numbers(content["direction"])
         self.aliased: dict[int, list[Fraction]] = {}
         self.separated: set[int] = set()
+        self.listed = len(content["coefficients"])
+
+    def check(self) -> list[str]:
+        """Check every claim; return what has been checked."""
+        self.check_columns()
+        self.check_split()
+        rest = self.check_rest()
+        self.check_coefficients()
+        statuses = [each["status"] for each in self.content["coefficients"]]
+        told = ", ".join(f"{statuses.count(status)} {status}" for status in STATUSES if status in statuses)
+        return [
+            f"a direction separates {len(self.separated)} of them and leaves the others at 0",
+            rest,
+            f"every coefficient has the status that the proof states: {told}",
+        ]
 
     def inner(self, which: Sequence[int]) -> list[list[int]]:
         """Return constraints that a document names, in the columns that are kept, as whole numbers."""
@@ -277,6 +291,11 @@ class Claims:
         require(len(independent) == len(kept), "there are not as many independent constraints as columns")
         fits = not kept or rank(self.inner(independent), len(kept)) == len(kept)
         require(fits, "some constraints are not independent")
+        self.check_aliased(kept)
+        require(self.listed == self.width, "not every coefficient has a status")
+
+    def check_aliased(self, kept: set[int]) -> None:
+        """Check that all constraints are 0 on the vectors of the columns that are not kept."""
         for each in self.content["aliased"]:
             own, places, values = each["column"], each["columns"], numbers(each["multipliers"])
             fits = own < self.width and own not in kept | set(self.aliased) and set(places) <= kept | {own}
@@ -299,7 +318,7 @@ class Claims:
         kind = "overlap" if not said else "complete" if len(said) == len(self.rows) else "quasi"
         require(self.content["claim"] == kind, f"the claim is not {kind}")
 
-    def check_rest(self) -> None:
+    def check_rest(self) -> str:
         """Step 3: constraints that are not separated cancel with positive multipliers, and span all such."""
         which, total = self.combined(self.content["rest"], 1)
         require(not any(total), "the constraints of the rest do not cancel")
@@ -309,21 +328,22 @@ class Claims:
             others = self.inner([i for i in range(len(self.rows)) if i not in self.separated])
             spanned = not any(dot(row, normal) for row in others for normal in normals)
             require(spanned, "the constraints of the rest do not span all that are not separated")
+        return f"{len(which)} of the others cancel with positive multipliers and span them"
 
     def check_coefficients(self) -> None:
         """Step 4: the evidence of every coefficient."""
-        listed, keep = self.content["coefficients"], self.content["alias"] == "keep"
-        require(len(listed) == self.width, "not every coefficient has a status")
-        for j, each in enumerate(listed):
+        keep = self.content["alias"] == "keep"
+        for j, each in enumerate(self.content["coefficients"]):
             shared = j in self.aliased or (keep and any(v[j] for v in self.aliased.values()))
             require((each["status"] == "aliased") == shared, f"coefficient {j} is {'' if shared else 'not '}aliased")
             if each["status"] == "undetermined":
                 up, down = numbers(each["up"]), numbers(each["down"])
                 require(self.in_cone(up) and self.in_cone(down) and up[j] > 0 > down[j], f"{j} does not go both ways")
-            elif not shared:
-                sign = {"finite": 0, "+inf": 1, "-inf": -1}[each["status"]]
+            if "rows" in each:
+                sign = {"+inf": 1, "-inf": -1}.get(each["status"], 0)
                 which, total = self.combined(each, 0 if sign else None)
                 unit = [(sign or 1) * (column == j) for column in self.columns]
                 require(total == unit, f"the constraints do not add up to coefficient {j}")
                 require(sign == 0 or sign * self.direction[j] > 0, f"the direction leaves coefficient {j} at 0")
-                require(sign or not self.separated & set(which), f"coefficient {j} is told by separated constraints")
+                fits = each["status"] != "finite" or not self.separated & set(which)
+                require(fits, f"coefficient {j} is told by separated constraints")

@@ -9,42 +9,55 @@ import hashlib
 import io
 import itertools
 import math
+import re
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from linsep.prove.check.plain_document import CELL, Malformed, Row, label_text, require, well
+from linsep.prove.check.plain_document import CELL, Malformed, Row, label_text, well
 
 # ---------------------------------------------------------------------------------------------------------------
 # Numbers of the data
 
 
+ISO = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:?[0-9]{2})?)?"
+)
+ONE_DIGIT = re.compile(":[0-9](?![0-9])")  # minutes and seconds have two
+
+
 def cell_value(text: str, kind: str, point: str, values: str) -> Fraction:
     """Return a cell of text as an exact number: the decimal that it shows, or the double that is nearest to it."""
     name, _, detail = kind.partition(":")
-    if name == "boolean" and text.lower() in ("true", "false"):
+    if name == "number":
+        text = text.strip(" \t")
+    if name == "boolean":
+        well(text.lower() in ("true", "false"), f"{text[:40]!r} is neither true nor false")
         return Fraction(text.lower() == "true")
     if name == "date":
-        days = seconds_since_1970(text, detail) / 86400
+        days = days_since_1970(text, detail)
         return Fraction(repr(days)) if values == "decimal" else Fraction(days)
     if name == "percent":
-        text = text.removesuffix("%").strip()
+        well(text.endswith("%"), f"{text[:40]!r} has no sign %")
+        text = text.rstrip("%").strip()
     elif name == "grouped":
+        grouped = rf"[+-]?[0-9]{{1,3}}({re.escape(detail)}[0-9]{{3}})*({re.escape(point)}[0-9]*)?"
+        well(re.fullmatch(grouped, text), f"{text[:40]!r} is not a number with {detail!r} between thousands")
         text = text.replace(detail, "")
     text = text.replace(point, ".")
     well(CELL.fullmatch(text) and len(text) <= 4000, f"{text[:40]!r} is not a number")
-    if values == "decimal":
-        return Fraction(*Decimal(text).as_integer_ratio())
     well(math.isfinite(float(text)), f"{text[:40]} is out of range")
-    return Fraction(float(text))
+    return Fraction(*Decimal(text).as_integer_ratio()) if values == "decimal" else Fraction(float(text))
 
 
-def seconds_since_1970(text: str, pattern: str) -> float:
-    """Return when a date is, or how long after midnight a time of the day."""
-    is_date = "%d" in pattern or pattern == "iso"
+def days_since_1970(text: str, pattern: str) -> float:
+    """Return when a date is, or which part of a day a time is, as the double nearest to it."""
+    is_date, blanks = "%d" in pattern or pattern == "iso", pattern.count(" ")
+    tidy = ISO.fullmatch(text) if pattern == "iso" else text.count(" ") == blanks and not ONE_DIGIT.search(text)
+    well(tidy and text.isascii(), f"{text[:40]!r} is not a date of this form")
     try:
         if pattern == "iso":
             moment = datetime.fromisoformat(text)
@@ -53,7 +66,7 @@ def seconds_since_1970(text: str, pattern: str) -> float:
     except ValueError:
         raise Malformed(f"{text[:40]!r} is not a date") from None
     start = datetime(1970 if is_date else 1900, 1, 1, tzinfo=moment.tzinfo and UTC)
-    return (moment - start) / timedelta(seconds=1)
+    return (moment - start) / timedelta(days=1)
 
 
 def nearest(value: Any) -> float:
@@ -61,7 +74,7 @@ def nearest(value: Any) -> float:
     try:
         return float(value)
     except OverflowError:
-        return math.copysign(math.inf, value)
+        return math.inf if value > 0 else -math.inf
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -81,7 +94,7 @@ def table(content: dict[str, Any], files: Sequence[Any]) -> tuple[list[Row], lis
         how = reading_of(content, first or [])
         names, response = names_in(first or [], how["header"]), [how["target"], *how["others"]]
         for name in [*used_columns(how["columns"]), *response]:
-            require(name in names, f"there is no column {name[:40]!r}")
+            well(names.count(name) == 1, f"there is no column {name[:40]!r}, or more than one")
         for line in lines if how["header"] else itertools.chain([first or []], lines):
             well(len(line) == len(names), f"a row has {len(line)} cells where {len(names)} are expected")
             cells = dict(zip(names, line, strict=True))
@@ -104,7 +117,18 @@ def csv_lines(file: Any, how: Any) -> Iterator[list[str]]:
     csv.field_size_limit(1 << 20)
     with (gzip.open if str(file).endswith(".gz") else open)(file, "rb") if isinstance(file, str) else file as stream:
         text = io.TextIOWrapper(stream, "utf-8-sig" if encoding == "utf-8" else encoding, newline="")
-        yield from filter(None, csv.reader(text, delimiter=delimiter))
+        for cells in csv.reader(marked(text), delimiter=delimiter):
+            well(cells in ([], ["\0"]) or not cells[-1].endswith("\0"), "a quote is opened but never closed")
+            if cells and cells != ["\0"]:
+                yield cells
+
+
+def marked(lines: Iterable[str]) -> Iterator[str]:
+    """Yield lines of text, which has no character 0, and such a character as the last."""
+    for line in lines:
+        well("\0" not in line, "the file is not a text")
+        yield line
+    yield "\0"
 
 
 def reading_of(content: dict[str, Any], first: list[str]) -> dict[str, Any]:
@@ -112,7 +136,7 @@ def reading_of(content: dict[str, Any], first: list[str]) -> dict[str, Any]:
 
     ``first`` is the first line of the table, ``needed`` the columns of features in which a gap is none of its values.
     """
-    how, model = content["data"]["reading"], content.get("kind") == "separation"
+    how, model = content["data"]["reading"], content["kind"].startswith("separation")
     parts = len(content["response"]) if model else 1
     if how is None:
         header = not any(CELL.fullmatch(cell.strip()) for cell in first)
@@ -155,7 +179,8 @@ def number_in(cells: dict[str, str], column: dict[str, Any], how: dict[str, Any]
         return int(column["level"] == (None if word in how["gaps"] else word if how["model"] else cell))
     if word in how["gaps"]:
         return 0
-    found = cell_value(word, column.get("kind", "number"), how["point"], how["values"])
+    kind = column.get("kind", "number")
+    found = cell_value(cell if kind == "number" else word, kind, how["point"], how["values"])
     return int(found == cell_value(column["equals"], "number", ".", how["values"])) if "equals" in column else found
 
 

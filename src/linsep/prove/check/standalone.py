@@ -11,7 +11,7 @@ import ast
 import re
 from importlib import resources
 
-PARTS = ("plain_document", "plain_table", "plain", "plain_fewest", "plain_regression", "linsep_check")
+PARTS = ("plain_document", "plain_table", "plain", "plain_fewest", "plain_regression", "plain_absorbed", "linsep_check")
 _RULE = re.compile(r"^# -+\n# (.+)\n", re.MULTILINE)
 
 

@@ -6,6 +6,7 @@ can only be too small, so whatever is built on them is checked over the integers
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -86,21 +87,28 @@ def select(A: Any, rows: list[int], columns: list[int]) -> Any:
     return fmpz_mat(len(rows), len(columns), [table[i][j] for i in rows for j in columns])
 
 
-def dependency(A: Any) -> Dependency | None:
-    """Return the positive dependency of rows that are independent but for one relation, or None if there is none."""
+def dependency(A: Any, near: Sequence[Any] | None = None) -> Dependency | None:
+    """Return the positive dependency of rows that are independent but for one relation, or None if there is none.
+
+    Of several relations, the result is that with the multipliers ``near`` at the rows that depend on the others.
+    """
     rows, columns = pivots(A)
     others = sorted(set(range(A.nrows())) - set(rows))
-    if len(others) != 1:
+    if len(others) != 1 and (near is None or not others):
         return None
+    scale = 1 if near is None else (1 << 53) / max(near)
     weights = [fmpz(0)] * A.nrows()
-    weights[others[0]] = fmpz(1)
-    if rows:  # Σ_P λ_i a_i = -λ_o a_o in the pivot columns, with the common denominator for λ_o
+    for o in others:
+        weights[o] = fmpz(1) if near is None else fmpz(max(1, round(near[o] * scale)))
+    if rows:  # Σ_P λ_i a_i = -Σ_O λ_o a_o in the pivot columns, times the common denominator
         left = select(A, rows, columns).transpose()
+        right = select(A, others, columns).transpose() * fmpz_mat(len(others), 1, [weights[o] for o in others])
         try:
-            numerators, common = left.solve(-select(A, others, columns).transpose()).numer_denom()
+            numerators, common = left.solve(-right).numer_denom()
         except ZeroDivisionError:
             return None
-        weights[others[0]] = common
+        for o in others:
+            weights[o] *= common
         for k, i in enumerate(rows):
             weights[i] = numerators[k, 0]
     if min(weights) < 0 or fmpz_mat(1, len(weights), weights) * A != fmpz_mat(1, A.ncols()):

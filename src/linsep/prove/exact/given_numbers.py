@@ -199,7 +199,7 @@ def held(X: Any, values: str, *, offset: bool) -> Held | None:
         return Held(as_rows(table), X.shape, scale, (Fraction(0),) * X.shape[1])
     if not all_finite(X.data if is_sparse(X) else X):
         refuse_not_finite(X, np.zeros(0))
-    return None if is_sparse(X) or _in_integers(X[:64], offset) is None else _in_integers(X, offset)
+    return None if _in_integers(X[:64], offset) is None else _in_integers(X, offset)
 
 
 def all_finite(values: Array) -> bool:
@@ -208,32 +208,61 @@ def all_finite(values: Array) -> bool:
     return all(bool(np.isfinite(values[start : start + step]).all()) for start in range(0, len(values), step))
 
 
-def _in_integers(X: Array, offset: bool) -> Held | None:
-    """Return fractions, or floats as the decimals they are nearest to, as integers; None if 64 bits do not suffice.
-
-    A stretch of a column at a time, as fractions take twenty times the memory.
-    """
-    table, scales, shifts, largest = scratch(X.shape, np.int64), [], [], 0
-    for j in range(X.shape[1]):
-        parts = partial(_fractions, X[:, j])
-        if len(X) <= 4 * _STRETCH:  # so few may be fractions all at once
-            parts = partial(iter, list(parts()))
-        scale = math.lcm(*(math.lcm(*{value.denominator for value in part}) for _, part in parts()))
-        ends = [end(_whole(part, scale)) for _, part in parts() for end in (min, max)] or [0]
-        shift = min(ends) if offset and max(map(abs, ends)) >= _EXACT else 0
-        largest = max(largest, max(ends) - shift, shift - min(ends))
+def _in_integers(X: Any, offset: bool) -> Held | None:
+    """Return fractions, or floats as the decimals they are nearest to, as integers; None if 64 bits do not suffice."""
+    d = X.shape[1]
+    scales, shifts, largest = [1] * d, [Fraction(0)] * d, 0
+    cells = X.data if is_sparse(X) else X
+    table = scratch(cells.shape, np.int64)
+    if is_sparse(X):
+        offset, largest = False, math.ceil(np.abs(cells).max(initial=0))  # what is not stored stays zero
         if largest >= 2**63:
             return None
-        for start, part in parts():
-            table[start : start + len(part), j] = [value - shift for value in _whole(part, scale)]
-        scales.append(Fraction(scale))
-        shifts.append(Fraction(shift, scale))
+        table[:] = cells
+    for j, own in _fractional(X) if is_sparse(X) else ((j, (slice(None), j)) for j in range(d)):
+        whole = table[own]
+        found = _fill(whole, cells[own], offset)
+        if found is None:
+            return None
+        table[own] = whole
+        scales[j], shifts[j] = found[0], Fraction(found[1], found[0])
+        largest = max(largest, found[2])
     if largest < _EXACT:
-        floats, step = table.view(np.float64), max(1, _CELLS // max(1, X.shape[1]))
-        for start in range(0, len(X), step):
+        floats, step = table.view(np.float64), max(1, _CELLS * len(table) // max(1, table.size))
+        for start in range(0, len(table), step):
             floats[start : start + step] = table[start : start + step].copy()
         table = floats
-    return Held(as_rows(table), X.shape, tuple(scales), tuple(shifts))
+    rows = csr_array((table, X.indices, X.indptr), X.shape) if is_sparse(X) else table
+    return Held(as_rows(rows), X.shape, tuple(map(Fraction, scales)), tuple(shifts))
+
+
+def _fractional(X: Any) -> Iterator[tuple[int, Array]]:
+    """Yield the columns of a CSR matrix that hold fractions, each with the places of its cells."""
+    some = np.bincount(X.indices, X.data != np.rint(X.data), X.shape[1]) > 0
+    cells = np.flatnonzero(some[X.indices])
+    cells = cells[np.argsort(X.indices[cells], kind="stable")]
+    columns, counts = np.unique(X.indices[cells], return_counts=True)
+    if len(columns):
+        yield from zip(columns.tolist(), np.split(cells, np.cumsum(counts)[:-1]), strict=True)
+
+
+def _fill(whole: Array, column: Array, offset: bool) -> tuple[int, int, int] | None:
+    """Write the numbers of a column as integers; return their scale, shift and largest size, None if it has 64 bits.
+
+    A stretch of the column at a time, as fractions take twenty times the memory.
+    """
+    parts = partial(_fractions, column)
+    if len(column) <= 4 * _STRETCH:  # so few may be fractions all at once
+        parts = partial(iter, list(parts()))
+    scale = math.lcm(*(math.lcm(*{value.denominator for value in part}) for _, part in parts()))
+    ends = [end(_whole(part, scale)) for _, part in parts() for end in (min, max)] or [0]
+    shift = min(ends) if offset and max(map(abs, ends)) >= _EXACT else 0
+    largest = max(max(ends) - shift, shift - min(ends))
+    if largest >= 2**63:
+        return None
+    for start, part in parts():
+        whole[start : start + len(part)] = [value - shift for value in _whole(part, scale)]
+    return scale, shift, largest
 
 
 def _whole(values: list[Fraction], scale: int) -> list[int]:

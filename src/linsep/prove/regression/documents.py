@@ -14,14 +14,14 @@ from linsep.data.threads import together
 from linsep.problem import Array
 from linsep.prove.check import linsep_check, schema
 from linsep.prove.check.plain_document import Fails, label_text, meaning_of
-from linsep.prove.check.plain_regression import answers, check_separation, coefficient_names
+from linsep.prove.check.plain_regression import answers, coefficient_names, factors_of
 from linsep.prove.check.plain_table import fingerprint as plain_fingerprint
 from linsep.prove.documents import laid_out, number_written
 from linsep.prove.exact.exact_values import BINARY, fraction
 from linsep.prove.exact.fingerprints import Fingerprint
 from linsep.prove.regression import fast_check as check_regression
 from linsep.prove.regression.families import as_rows, is_share, labels
-from linsep.prove.regression.inputs import Given
+from linsep.prove.regression.inputs import Factor, Given
 
 # ---------------------------------------------------------------------------------------------------------------
 # What is claimed
@@ -32,34 +32,21 @@ def certificate(result: Any) -> dict[str, Any]:
     given, model, face = result._given, result._model, result._face
     ids = model.system.ids
     place = {unknown: j for j, unknown in enumerate(model.order)}
-    roles, _ = response_of(given)
-    classes = [_label(label) for label in labels(given.y)[1]] if roles[0] == "label" else []
-    spelled = [label_text(label) for label in classes]
-    if len(set(spelled)) < len(spelled):
-        raise ValueError("two labels are spelled the same: a proof cannot tell them apart")
     aliased = []
     for v in result._alias_vectors():
         used = [j for j, value in enumerate(v) if value]
         aliased.append(
             {"column": result._alias_column(v), "columns": used, "multipliers": [number_written(v[j]) for j in used]}
         )
-    claims = {
-        "kind": "separation",
-        "meaning": "",
-        "fit_intercept": given.offset,
-        "classes": classes,
-        "n_features": len(given.names),
-        "values": given.values,
-        "family": given.family,
-        "response": roles,
-        "alias": given.alias,
-        "names": list(given.names),
-        "claim": result.kind,
+    found = claimed(result, "separation")
+    spelled = [label_text(label) for label in found["classes"]]
+    return {
+        **found,
         "columns": [place[unknown] for unknown in face.columns],
         "independent": np.searchsorted(ids, np.sort(face.independent)).tolist(),
         "aliased": aliased,
         "direction": [number_written(value) for value in result.direction],
-        "separated": _stretches(np.flatnonzero(face.separated[ids])),
+        "separated": stretches(np.flatnonzero(face.separated[ids])),
         "rest": _combination(face.contradiction, ids),
         "coefficients": [
             {"name": name, "status": status, **_evidence(result, proved, ids)}
@@ -70,6 +57,29 @@ def certificate(result: Any) -> dict[str, Any]:
                 strict=True,
             )
         ],
+    }
+
+
+def claimed(result: Any, kind: str) -> dict[str, Any]:
+    """Return what a document says before its evidence."""
+    given = result._given
+    roles, _ = response_of(given)
+    classes = [_label(label) for label in labels(given.y)[1]] if roles[0] == "label" else []
+    spelled = [label_text(label) for label in classes]
+    if len(set(spelled)) < len(spelled):
+        raise ValueError("two labels are spelled the same: a proof cannot tell them apart")
+    claims = {
+        "kind": kind,
+        "meaning": "",
+        "fit_intercept": given.offset and not given.absorb,  # levels stand for it
+        "classes": classes,
+        "n_features": len(given.names),
+        "values": given.values,
+        "family": given.family,
+        "response": roles,
+        "alias": given.alias,
+        "names": list(given.names),
+        "claim": result.kind,
     }
     return claims | {"meaning": meaning_of(claims)}
 
@@ -90,7 +100,7 @@ def _evidence(result: Any, proved: Any, ids: Array) -> dict[str, Any]:
     return {"up": [number_written(value) for value in up], "down": [number_written(value) for value in down]}
 
 
-def _stretches(rows: Array) -> list[list[int]]:
+def stretches(rows: Array) -> list[list[int]]:
     """Return sorted row numbers as stretches [first, last]."""
     if len(rows) == 0:
         return []
@@ -117,6 +127,8 @@ def response_of(given: Given) -> tuple[list[str], list[list[Any]]]:
         roles, columns = [*roles, "stratum"], [*columns, given.strata]
     if given.weights is not None:
         roles, columns = [*roles, "weight"], [*columns, np.asarray(given.weights)]
+    roles += [f"factor {k + 1}" for k in range(len(given.absorb))]
+    columns += [np.array(levels, dtype=object)[codes] for _, codes, levels in given.absorb]
     return roles, [[_label(value) for value in column.tolist()] for column in columns]
 
 
@@ -155,11 +167,11 @@ def document(result: Any, reading: dict[str, Any] | None, options: dict[str, str
 
 def separation_opened(text: str) -> dict[str, Any] | None:
     """Return the content of a document of kind ``separation``, None if it is something else."""
-    if '"separation"' not in text:
+    if '"separation' not in text:
         return None
     try:
         content = linsep_check.load(text)
-        if content["kind"] != "separation":
+        if not content["kind"].startswith("separation"):
             return None
         schema.validate(content)
     except ValueError as error:
@@ -207,13 +219,27 @@ def check_claims(content: dict[str, Any], X: Any, columns: list[list[Any]], *, p
         said = answers(content, list(zip(*columns, strict=True)))
         if plain:
             rows = exact_table(X, content["values"], content["names"])
-            return Outcome(True, "", tuple(check_separation(content, rows, said)))
-        model, _ = modeled(_given(content, X, said), Clock())
+            check = linsep_check.KINDS[content["kind"]][2]
+            return Outcome(True, "", tuple(check(content, rows, said)))
+        given = _given(content, X, said)
+        if content["kind"] != "separation":
+            return _absorbed_outcome(content, given)
+        model, _ = modeled(given, Clock())
     except (Fails, ValueError) as error:
         return Outcome(False, str(error))
     if not check_regression.holds(model, content):
         return Outcome(False, "the proof does not prove its claims for these data")
     told = f"{len(model.system.ids)} constraints on {len(model.names)} coefficients"
+    return Outcome(True, "", (told, "every coefficient has the status that the proof states"))
+
+
+def _absorbed_outcome(content: dict[str, Any], given: Given) -> Any:
+    from linsep.prove.checking import Outcome
+    from linsep.prove.regression.absorbed_check import absorbed_holds
+
+    if not absorbed_holds(given, content):
+        return Outcome(False, "the proof does not prove its claims for these data")
+    told = f"{len(given.which)} constraints on {len(given.names)} coefficients and the levels of absorbed factors"
     return Outcome(True, "", (told, "every coefficient has the status that the proof states"))
 
 
@@ -232,9 +258,12 @@ def _given(content: dict[str, Any], X: Any, answers: list[dict[str, Any]]) -> Gi
     if share and not ((first >= 0) & (first <= 1)).all():
         raise Fails("a proportion is not between 0 and 1")
     y = first if second is None else np.column_stack((first, second))
+    factors = tuple(
+        Factor(role, np.unique(columns[role], return_inverse=True)[1].ravel(), ()) for role in factors_of(content)
+    )
     return Given(
         content["family"], X, y, tuple(content["names"]), content["fit_intercept"], content["values"],
-        content["alias"], len(answers), which, columns.get("stratum"), (), (), columns.get("weight"),
+        content["alias"], len(answers), which, columns.get("stratum"), factors, (), columns.get("weight"),
     )  # fmt: skip
 
 

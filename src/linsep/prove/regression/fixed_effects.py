@@ -16,6 +16,7 @@ A few factors of few levels are just columns.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -33,7 +34,6 @@ from linsep.prove.regression.cone import Face, reduce
 from linsep.prove.regression.families import numbers, trials
 from linsep.prove.regression.inputs import Factor, Given
 from linsep.prove.regression.level_graph import Arcs, potentials, spanning_trees
-from linsep.prove.regression.statuses import ALIASED, DOWN, FINITE, UNDETERMINED, UP
 from linsep.prove.regression.systems import System, echelon
 
 _LEVELS = 400  # of all factors together that are just columns
@@ -66,7 +66,7 @@ def absorbed(given: Given, clock: Clock) -> Any:
                 "", f"the factors after the two largest have {extra} levels; at most {_EXTRA} can be absorbed"
             )
     base = with_columns(given, tuple(factors[2:]))
-    return AbsorbedSeparation(given, Effects(base, factors[:2], len(given.names), clock))
+    return AbsorbedSeparation(given, Effects(base, factors, len(given.names), clock))
 
 
 def with_columns(given: Given, factors: Any) -> Given:
@@ -101,6 +101,7 @@ class Effects:
 
     def __init__(self, given: Given, factors: list[Factor], listed: int, clock: Clock) -> None:
         self.given, self.listed, self.clock = given, listed, clock
+        self.factors, self.further = factors[:2], factors[2:]  # nodes, and columns of ``given``
         design = cells(given.X, given.values, list(given.names))
         if design.basis is not None:
             raise DataError("", "cells of more than 18 digits cannot be combined with absorbed factors")
@@ -108,15 +109,19 @@ class Effects:
         matrix = design.matrix[which]
         self.x = (matrix.toarray() if sp.issparse(matrix) else np.asarray(matrix))[:, : len(given.names)]
         self.design, self.k = design, self.x.shape[1]
+        self.top = int(max((np.abs(part).max(initial=0) for part in np.array_split(self.x, 64)), default=0))
+        self.order = [*range(listed, self.k), *range(listed)]  # columns may depend on factors
         clock.check()
-        code, equal = _signs(given)
+        code, equal = signed_rows(given)
+        self.equal, self.signs = equal, np.where(code == 1, 1, -1)  # the factor of every row in its constraint
         first = np.unique(factors[0].codes[which], return_inverse=True)[1].ravel()
         second = np.zeros_like(first)
         if len(factors) > 1:
             second = np.unique(factors[1].codes[which], return_inverse=True)[1].ravel()
         clock.check()
         nodes = int(first.max()) + 1
-        self.arcs = Arcs.of_rows(first, second + nodes, code, equal)
+        self.ends = (first, second + nodes)
+        self.arcs = Arcs.of_rows(*self.ends, code, equal)
         self.nodes = nodes + int(second.max()) + 1
         self.n = len(which)
         self.left = np.ones(self.n, dtype=bool)
@@ -150,7 +155,8 @@ class Effects:
         if len(strict) == 0:
             return False
         down = _downward(tight, label, parts, self.clock)
-        times = self.n + self.nodes + 1  # one step of the direction is worth more than all moves
+        loose = arcs.take(slack[arcs.row] > 0)  # these stay positive if the direction is taken often enough
+        times = max(1, int(((down[loose.head] - down[loose.tail]) // slack[loose.row]).max(initial=0)) + 1)
         moved = np.asarray(pi) * times + down
         self.rounds.append(Round([times * value for value in gamma], moved, strict))
         self.left[strict] = False
@@ -158,9 +164,7 @@ class Effects:
 
     def slack(self, gamma: list[int], pi: Any) -> Any:
         """Return how far every row is above zero, in integers; an equation, which is zero, in either direction."""
-        length = self.lengths(gamma)
-        if length is None:
-            raise ArithmeticError("a direction was found that integers cannot hold: please report these data")
+        length = self._exact_lengths(gamma) * self.arcs.sign
         own = self.arcs.first
         return length + pi[self.arcs.tail[own]] - pi[self.arcs.head[own]]
 
@@ -178,23 +182,25 @@ class Effects:
             total += c.astype(np.int64) * gamma[j]
         return total * self.arcs.sign
 
-    def _shortest(self, arcs: Arcs, gamma: list[int]) -> Any:
-        """Return potentials for ``γ``, exactly, or a closed walk whose sum is negative on it."""
+    def shortest(self, arcs: Arcs, gamma: list[int]) -> tuple[list[int], Any]:
+        """Return potentials for ``γ``, exactly, or a closed walk whose sum is negative on it; and ``γ`` as it was used.
+
+        Floats look for the walk first where 64 bits do not hold the sums; then integers of any length decide.
+        """
         length = self.lengths(gamma)
         if length is not None:
-            return potentials(arcs, length, self.nodes, 0, self.clock)
+            return gamma, potentials(arcs, length, self.nodes, 0, self.clock)
         top = max(map(abs, gamma))
         about = sum(self.x[:, j].astype(np.float64) * (value / top) for j, value in enumerate(gamma) if value)
         found = potentials(arcs, about * self.arcs.sign, self.nodes, 1e-9 * float(np.abs(about).max()), self.clock)
         if found.cycle is not None:
             total = self.vector((arcs.row[found.cycle], arcs.direction[found.cycle]))
             if sum(a * b for a, b in zip(total, gamma, strict=True)) < 0:
-                return found
-        names = [self.given.names[j] for j, value in enumerate(gamma) if value]
-        raise DataError(
-            "", f"{', '.join(names[:4])} may separate rows together with absorbed factors, which is decided exactly "
-            "for columns of integers: scale them, or use {0}", ("values", "decimal"),
-        )  # fmt: skip
+                return gamma, found
+        exact = self._exact_lengths(gamma)
+        unit = math.lcm(*(value.denominator for value in exact.tolist()))
+        whole = np.array([int(value * unit) for value in exact.tolist()], dtype=object)
+        return [unit * value for value in gamma], potentials(arcs, whole * self.arcs.sign, self.nodes, 0, self.clock)
 
     def _turn(self) -> bool:
         """Look for a direction that moves ``γ``; return whether some rows were set aside."""
@@ -205,8 +211,8 @@ class Effects:
             self.clock.check()
             face = self.face()
             if face.dimension:
-                gamma = _spread(face, self.k)
-                found = self._shortest(arcs, gamma)
+                gamma = spread(face, self.k)
+                gamma, found = self.shortest(arcs, gamma)
                 if found.cycle is None:
                     return self._set_aside(gamma, found.pi)
                 self._add(arcs, found.cycle)
@@ -231,16 +237,19 @@ class Effects:
     def vector(self, walk: tuple[Array, Array]) -> list[Fraction]:
         """Return ``Σ v`` of a closed walk, exactly."""
         rows, signs = walk
+        self.clock.check()
         total = [Fraction(0)] * self.k
-        for i, sign in zip(rows.tolist(), signs.tolist(), strict=True):
-            self.clock.check()
-            total = [a + sign * Fraction(b) for a, b in zip(total, self.x[i].tolist(), strict=True)]
+        part = self.x[rows]
+        if part.dtype.kind != "f" and self.top * len(rows) < _LIMIT:
+            return [Fraction(int(value)) for value in signs @ part.astype(np.int64)]
+        for row, sign in zip(part.tolist(), signs.tolist(), strict=True):
+            total = [a + sign * Fraction(b) for a, b in zip(total, row, strict=True)]
         return total
 
-    def face(self, walks: Any = None) -> Face:
-        """Return the face of the cone that closed walks leave for ``γ``."""
-        table = [self.vector(walk) for walk in (self.pool if walks is None else walks)]
-        return _face_of(table, self.k, self.clock)
+    def face(self) -> Face:
+        """Return the face of the cone that the closed walks found leave for ``γ``."""
+        table = [self.vector(walk) for walk in self.pool]
+        return face_of(table, self.order, self.clock)
 
     def _moved(self, arcs: Arcs, trees: Any, free: list[list[int]]) -> Array | None:
         """Return a closed walk whose sum is not zero on one of some ``γ``."""
@@ -249,8 +258,10 @@ class Effects:
             length = self._exact_lengths(gamma)
             pi = trees.heights(arcs, length, self.clock)
             off = np.flatnonzero((length[arcs.row] * arcs.direction + pi[arcs.tail] - pi[arcs.head]) != 0)
-            if len(off):
+            if len(off):  # the walks through the arc, and through the tree to its head, differ by what it is off
                 walk: Array = trees.walk(arcs, int(off[0]))
+                if (length[arcs.row[walk]] * arcs.direction[walk]).sum() == 0:
+                    walk = trees.walk(arcs, int(trees.arc_out[arcs.head[off[0]]]))
                 return walk
         return None
 
@@ -262,66 +273,35 @@ class Effects:
         found = np.empty(self.n, dtype=object)
         for i, row in enumerate(self.x.tolist()):
             self.clock.check()
-            found[i] = sum((Fraction(v) * g for v, g in zip(row, gamma, strict=True) if g), Fraction(0))
+            total = sum((Fraction(v) * g for v, g in zip(row, gamma, strict=True) if g), Fraction(0))
+            found[i] = total.numerator if total.denominator == 1 else total
         return found
 
-    # -----------------------------------------------------------------------------------------------------------
-    # Statuses of the columns
-
-    def statuses(self) -> list[str]:
-        """Return the status of every listed column."""
-        free = self._null_of(self.arcs.both_ways())
-        columns = _kept(free, self.k)
-        self.rank_x = len(columns)
-        inner = self._null_of(self.arcs.of(self.left).both_ways())
-        self.rank_rest = self.k - len(inner)
-        moving = _without(inner, free)
-        found = []
-        for j in range(self.listed):
-            if j not in columns:
-                found.append(ALIASED)
-            elif not any(gamma[j] for gamma in moving):
-                found.append(FINITE)
-            else:
-                signs = [sign for sign in (1, -1) if self._in_cone(j, sign, columns)]
-                found.append(UNDETERMINED if len(signs) != 1 else UP if signs[0] > 0 else DOWN)
-        return found
-
-    def _in_cone(self, j: int, sign: int, columns: list[int]) -> bool:
-        """Decide whether the unit vector of a column, or its opposite, is a combination of closed walks."""
-        arcs, walks = self.arcs, list(self.pool)
-        while True:
-            table = [[row[c] for c in columns] for row in (self.vector(walk) for walk in walks)]
-            target = [Fraction(sign * (c == j)) for c in columns]
-            gamma = _apart(table, target, self.clock)
-            if gamma is None:
-                return True
-            full = [0] * self.k
-            for c, value in zip(columns, gamma, strict=True):
-                full[c] = value
-            found = self._shortest(arcs, full)
-            if found.cycle is None:
-                return False
-            walks.append((arcs.row[found.cycle], arcs.direction[found.cycle]))
-
-    def _null_of(self, arcs: Arcs) -> list[list[int]]:
-        """Return a basis of the ``γ`` on which the sum of every cycle, whatever its direction, is zero."""
+    def spanned(self, arcs: Arcs) -> tuple[list[tuple[Array, Array]], list[list[int]]]:
+        """Return closed walks that span all cycles, whatever their direction, and a basis of the ``γ`` zero on them."""
+        arcs = arcs.both_ways()
         if self.k == 0 or len(arcs.row) == 0:
-            return [[int(i == j) for j in range(self.k)] for i in range(self.k)]
+            return [], [[int(i == j) for j in range(self.k)] for i in range(self.k)]
         trees = spanning_trees(arcs, self.nodes, self.clock)
         self.clock.check()
         some = self.rng.choice(len(arcs.row), min(len(arcs.row), 2 * self.k + 4), replace=False)
         walks = [trees.walk(arcs, int(e)) for e in some]
         while True:
-            table = [self.vector((arcs.row[walk], arcs.direction[walk])) for walk in walks]
-            free = _columns(echelon_of(table, self.k, self.clock))
+            found = [(arcs.row[walk], arcs.direction[walk]) for walk in walks]
+            free = _columns(_echelon_of([self.vector(walk) for walk in found], self.order, self.clock))
             moved = self._moved(arcs, trees, free)
             if moved is None:
-                return free
+                return found, free
             walks.append(moved)
 
+    def potentials_of(self, gamma: list[int]) -> Any:
+        """Return potentials that, with a ``γ`` that is zero on all cycles, make every row zero: exact numbers."""
+        arcs = self.arcs.both_ways()
+        trees = spanning_trees(arcs, self.nodes, self.clock)
+        return trees.heights(arcs, self._exact_lengths(gamma), self.clock)
 
-def _signs(given: Given) -> tuple[Array, Array]:
+
+def signed_rows(given: Given) -> tuple[Array, Array]:
     """Return for every row that counts whether it asks for a sum not below 0 (1) or not above (0), or for zero."""
     if given.family == "binomial":
         ones, zeros = trials(given.y, given.which)
@@ -337,6 +317,21 @@ def _signs(given: Given) -> tuple[Array, Array]:
     if not y.any():
         raise DataError("", "y is 0 in every row: nothing to model")
     return np.zeros(len(y), dtype=np.int64), y > 0
+
+
+def level_numbers(codes: list[Array], first: int) -> Array:
+    """Return the number of every level of every row: as they first occur, by rows and in these by factors."""
+    found = np.empty((len(codes[0]), len(codes)), dtype=np.intp)
+    starts, owners = [], []
+    for f, column in enumerate(codes):
+        _, start, inverse = np.unique(column, return_index=True, return_inverse=True)
+        found[:, f] = inverse.ravel() + sum(len(each) for each in starts)
+        starts.append(start)
+        owners.append(np.full(len(start), f))
+    order = np.lexsort((np.concatenate(owners), np.concatenate(starts)))
+    number = np.empty(len(order), dtype=np.intp)
+    number[order] = first + np.arange(len(order))
+    return number[found]
 
 
 def _downward(tight: Arcs, label: Array, parts: int, clock: Clock) -> Array:
@@ -359,12 +354,12 @@ def _downward(tight: Arcs, label: Array, parts: int, clock: Clock) -> Array:
         depth = deeper
 
 
-def _face_of(table: list[list[Fraction]], k: int, clock: Clock) -> Face:
-    """Return the face of a few exact rows."""
-    exact = _cells(table, k)
+def face_of(table: list[list[Fraction]], order: list[int], clock: Clock) -> Face:
+    """Return the face of a few exact rows, whose columns are kept in an order."""
+    exact = _cells(table, len(order))
     n, n_features = exact.matrix.shape
     data = Data(Dense(exact.matrix), np.ones(n, dtype=np.intp), n_features, 2, False)
-    return reduce(System(data, np.zeros(n, dtype=bool), exact.basis, clock), list(range(k)))
+    return reduce(System(data, np.zeros(n, dtype=bool), exact.basis, clock), order)
 
 
 def _cells(table: list[list[Fraction]], k: int) -> Cells:
@@ -377,14 +372,14 @@ def _cells(table: list[list[Fraction]], k: int) -> Cells:
     return cells(rows, "decimal", [str(j) for j in range(k)])
 
 
-def echelon_of(table: Any, k: int, clock: Clock) -> Any:
+def _echelon_of(table: Any, order: list[int], clock: Clock) -> Any:
     """Return a basis of the vectors on which exact rows are zero."""
     from flint import fmpz_mat
 
     from linsep.prove.regression.cone import whole
 
     rows = [whole([Fraction(v) for v in row]) for row in table if any(row)]
-    return echelon(fmpz_mat(len(rows), k, [v for row in rows for v in row]), list(range(k)), clock)[1]
+    return echelon(fmpz_mat(len(rows), len(order), [v for row in rows for v in row]), order, clock)[1]
 
 
 def _columns(V: Any) -> list[list[int]]:
@@ -392,32 +387,8 @@ def _columns(V: Any) -> list[list[int]]:
     return [[int(V[j, k]) for j in range(V.nrows())] for k in range(V.ncols())]
 
 
-def _kept(free: list[list[int]], k: int) -> list[int]:
-    """Return the columns that do not depend on earlier ones, given the null space of all cycles."""
-    later = {max(j for j, value in enumerate(gamma) if value) for gamma in free}
-    return [j for j in range(k) if j not in later]
-
-
-def _without(inner: list[list[int]], free: list[list[int]]) -> list[list[Fraction]]:
-    """Return vectors with those of ``free`` taken out, so that they are zero in columns that depend on earlier ones."""
-    found = []
-    for gamma in inner:
-        left = [Fraction(value) for value in gamma]
-        for vector in free:
-            last = max(j for j, value in enumerate(vector) if value)
-            factor = left[last] / vector[last]
-            left = [a - factor * b for a, b in zip(left, vector, strict=True)]
-        found.append(left)
-    return found
-
-
-def _apart(table: list[list[Fraction]], target: list[Fraction], clock: Clock) -> list[int] | None:
-    """Return integers not negative on all rows and negative on a target; None if it is a combination of the rows."""
-    face = _face_of([*table, [-value for value in target]], len(target), clock)
-    return _spread(face, len(target)) if face.separated[face.system.ids[-1]] else None
-
-
-def _spread(face: Face, k: int) -> list[int]:
+def spread(face: Face, k: int) -> list[int]:
+    """Return the generic direction of a face in all unknowns."""
     full = [0] * k
     for place, j in enumerate(face.columns):
         full[j] = face.direction[place]

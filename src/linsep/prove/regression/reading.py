@@ -16,7 +16,7 @@ import numpy as np
 from linsep.data.sparse import is_sparse
 from linsep.errors import DataError
 from linsep.problem import Array
-from linsep.prove.check.plain_document import Fails
+from linsep.prove.check.plain_document import Fails, Malformed
 from linsep.prove.check.plain_table import used_columns
 from linsep.prove.exact.exact_values import DECIMAL, fraction
 from linsep.prove.regression.contrasts import unknown
@@ -28,7 +28,7 @@ Spec = dict[str, Any]  # {"column": name}, {"column": name, "level": word} or "e
 
 def specs_of(names: list[str], X: Any, table: Any, values: str) -> list[Spec] | None:
     """Return where the columns of a design come from, by their names; None if some come from elsewhere."""
-    known = _known(table)
+    known = _known(table, names)
     found: list[Spec] = []
     for name in names:
         spec = known.get(name) or _product(name, known)
@@ -44,10 +44,10 @@ def specs_of(names: list[str], X: Any, table: Any, values: str) -> list[Spec] | 
     return found if same else None
 
 
-def _known(table: Any) -> dict[str, Spec]:
-    """Return the columns of a table, and the levels of each, by all names that they have in designs."""
+def _known(table: Any, names: list[str]) -> dict[str, Spec]:
+    """Return the columns of a table that are in a design, and the levels of each, by all names that they have there."""
     found: dict[str, Spec] = {}
-    for name in table.columns:
+    for name in (name for name in table.columns if any(str(name) in each for each in names)):
         cells = np.asarray(table[name])
         words = cells.dtype.kind not in "biuf" and not isinstance(cells[:1].tolist()[0], Decimal)
         kind = getattr(table, "kinds", {}).get(name)
@@ -88,7 +88,7 @@ def design_of(specs: list[Spec], table: Any, values: str) -> list[Array]:
 
 def unrounded(names: list[str], X: Array, table: Any) -> Array:
     """Return a design of decimals with the products, and the long numbers, that floats have rounded."""
-    known, found = _known(table), X
+    known, found = _known(table, names), X
     for j, name in enumerate(names):
         spec = known.get(name) or _product(name, known)
         exact = None if spec is None else _column(spec, table, DECIMAL)
@@ -164,7 +164,7 @@ def reading_of(given: Any, table: Any, parts: list[str], source: Any, missing: s
 def given_parts(given: Any) -> list[Any]:
     """Return what a response has beside its first column."""
     second = [1] if np.asarray(given.y).ndim == 2 else []
-    return [*second, *(each for each in (given.strata, given.weights) if each is not None)]
+    return [*second, *(each for each in (given.strata, given.weights) if each is not None), *given.absorb]
 
 
 def read_back(content: dict[str, Any], frame: Any) -> tuple[Any, list[list[Any]]]:
@@ -179,7 +179,7 @@ def read_back(content: dict[str, Any], frame: Any) -> tuple[Any, list[list[Any]]
     used = list(dict.fromkeys([*used_columns(columns), *parts]))
     for name in used:
         if name not in frame.columns:
-            raise Fails(f"there is no column {name[:40]!r}")
+            raise Malformed(f"there is no column {name[:40]!r}")
     kept = frame.only(used, missing=missing)
     try:
         X = joined(design_of(columns, kept, content["values"]), len(kept))

@@ -114,6 +114,8 @@ class Separation:
     ('+inf', 'finite')
     """
 
+    levels = 0  # of absorbed factors that are no columns
+
     def __init__(self, given: Given, model: Model, face: Face, notes: list[str], listed: int | None = None) -> None:
         self._given, self._model, self._face = given, model, face
         self.listed = len(model.names) if listed is None else listed  # coefficients that are shown, the first ones
@@ -362,17 +364,22 @@ class Separation:
             }  # fmt: skip
             try:
                 given = gather(X, y, options)
-                if given.absorb:
+                if given.absorb and not self._given.absorb:
                     from linsep.prove.regression.fixed_effects import with_columns
 
                     given = with_columns(given, given.absorb)
             except ValueError:
                 return False
         roles, columns = response_of(given)
-        claimed = self.certificate()
+        claimed = self._claims
         if claimed["response"] != roles or claimed["names"] != list(given.names):
             return False
         return bool(check_claims(claimed, given.X, columns, plain=plain).holds)
+
+    @cached_property
+    def _claims(self) -> dict[str, Any]:
+        """The certificate, made once."""
+        return self.certificate()
 
     def to_json(self, *, note: str | None = None) -> str:
         """Return the proof as a JSON document about these data.

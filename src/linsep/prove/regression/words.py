@@ -22,13 +22,19 @@ def counted(n: int, what: str) -> str:
     return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
+def columns_told(result: Any) -> str:
+    """Return how many columns there are, and levels that are not listed, and their rank."""
+    levels = f" and {result.levels:,} levels of absorbed factors, together" if result.levels else ""
+    return f"{len(result.names):,}{levels} of rank {result.rank:,}"
+
+
 def summary(result: Any) -> str:
     """Return a table and sentences."""
     n, s = len(result._given.which), len(result.separated)
     lines = [
         f"Separation in a {result.family} model: {MEANING[result.kind]}",
         f"rows       {n:,}, of which {s:,} {'is' if s == 1 else 'are'} separated (fitted perfectly in the limit)",
-        f"columns    {len(result.names)} of rank {result.rank}"
+        f"columns    {columns_told(result)}"
         + (f"; the likelihood rises forever in {counted(result.dimension, 'direction')}" if result.dimension else ""),
         "",
     ]

@@ -27,6 +27,7 @@ _ELIMINATION = 4e-10  # and elimination, for every column three times
 _EXCHANGE = 1e-9  # and to take out a row, for every column twice
 _PIECE = 5_000_000  # of these between two looks at the clock
 _SINGULAR = 1e-11  # pivots this much below the largest count as zero
+_OFF = 1e-9  # what is left of a row of size about 1 that is not in the span of others
 _SHORT, _FIRST_DAMPING = 0.1, 1e-8  # steps after which the next are damped, and by how much of the mean square
 _FREE_STEPS = 40  # without damping: most often they suffice
 _SAME = 1e-6  # steps this near to 1 are whole steps
@@ -124,12 +125,23 @@ def _basis(Z: Floats, weights: Floats, clock: Clock) -> tuple[Array, Floats, Flo
             basis = heavy[order[:d]]
             return basis, Z, lapack.dgetri(lu[:d], np.arange(d))[0] * weights[basis]
     clock.check(10 * _ELIMINATION * d**3)
+    order, Q = _spanning(A)
+    basis, off = heavy[order], Z - (Z @ Q) @ Q.T
+    light = np.flatnonzero(np.linalg.norm(off, axis=1) > _OFF)  # not in the span of the heavy ones
+    if len(light):
+        clock.check(10 * _ELIMINATION * d**2 * min(d, len(light)))
+        order, more = _spanning(off[light])
+        basis, Q = np.concatenate((basis, light[order])), np.hstack((Q, more))
+    Y = Z @ Q
+    return basis, Y, np.asarray(np.linalg.inv(Y[basis]), np.float64)
+
+
+def _spanning(A: Floats) -> tuple[Array, Floats]:
+    """Return rows that span all, and an orthonormal basis of their span as columns."""
     Q, R, order = scipy_linalg().qr(A.T, mode="economic", pivoting=True, check_finite=False)
     size = np.abs(np.diag(R))
     rank = int(np.count_nonzero(size > _SINGULAR * size.max(initial=0.0)))
-    basis = heavy[order[:rank]]
-    Y = Z @ Q[:, :rank]
-    return basis, Y, np.linalg.inv(Y[basis])
+    return order[:rank], Q[:, :rank]
 
 
 @compiled(error_model="numpy")

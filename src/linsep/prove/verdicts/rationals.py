@@ -129,7 +129,8 @@ def carried_over(
         table = [inequality(rows[i][0], int(codes[i]), rival, len(verdict.classes)) for i, rival in pairs]
         if quick and nmod_mat(fmpz_mat(table), PRIME).rank() < len(table[0]):
             return None
-        solved = algebra.dependency(fmpz_mat(table))
+        near = [value / rows[i][1] for value, (i, _) in zip(found.multipliers, pairs, strict=True)]
+        solved = algebra.dependency(fmpz_mat(table), near)
         if solved is None:
             return None
         kept = solved.rows.tolist()

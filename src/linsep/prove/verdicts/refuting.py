@@ -2,13 +2,15 @@
 
 In this order: equal rows of different classes, by hashing; then floats on a working set that begins with the rows on
 which most mistakes were made, for the run has already found the trouble; exact multipliers. One refuted pair of
-classes refutes them all, so pairs with the most mistakes come first, and all classes together at the end. Rows that
-are too many to be held are asked in sweeps for those that a plane of some of them is wrong on.
+classes refutes them all, so pairs with the most mistakes come first; then all classes together, as long as one weight
+vector for each will do, the other pairs, and at last Kesler's construction. A pair that some plane separates is not
+asked about again. Rows that are too many to be held are asked in sweeps for those that a plane of some of them is wrong
+on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +22,7 @@ from linsep.problem import Array, Sparse, take
 from linsep.prove.check.fast_check import contradicts, separates
 from linsep.prove.claims import Data, Refutation, Separator
 from linsep.prove.verdicts import faces, newton
-from linsep.prove.verdicts.case import Case, Contradiction, Plane
+from linsep.prove.verdicts.case import Case, Contradiction, FloatSearch, Plane
 from linsep.prove.verdicts.float_searches import (
     NEWTON_ROWS,
     NEWTON_ROWS_AT_LEAST,
@@ -30,6 +32,8 @@ from linsep.prove.verdicts.float_searches import (
 )
 from linsep.prove.verdicts.one_column import peeled, with_peelings
 from linsep.prove.verdicts.reducing import reduced
+from linsep.prove.verdicts.search import SEVERAL_UNKNOWNS, worth_of_all
+from linsep.prove.verdicts.several_classes import by_classes, likely_work, of_a_size
 from linsep.prove.verdicts.sweeps import (
     Ask,
     Doubt,
@@ -45,13 +49,15 @@ from linsep.prove.verdicts.sweeps import (
 
 CELL = 1e-9  # seconds that stand for a visit to one cell of a dense row
 SPARSE_CELL = 2e-9
+VECTOR, SPARSE_VECTOR = 0.1, 0.5  # of that, for every weight vector after the first
 VISIT = 2e-8  # and to a row, besides its cells
 PASS = 5e-5  # and for a pass, besides its rows
 
 
-def pass_work(rows: int, cells: int, sparse: bool) -> float:
+def pass_work(rows: int, cells: int, sparse: bool, vectors: int = 1) -> float:
     """Return the work of one pass over some rows, in seconds that stand for it on every machine."""
-    return PASS + VISIT * rows + (SPARSE_CELL if sparse else CELL) * cells
+    each, more = (SPARSE_CELL, SPARSE_VECTOR) if sparse else (CELL, VECTOR)
+    return PASS + VISIT * rows + each * (1 + more * (vectors - 1)) * cells
 
 
 class Work(Clock):
@@ -101,7 +107,7 @@ class Asked(NamedTuple):
 class Found(NamedTuple):
     """A proof, checked in exact arithmetic."""
 
-    proof: Any  # Refutation or Separator
+    proof: Any  # Refutation or Separator; None if machines that are separate have planes of their own
     machine: int | None = None  # of several that are separate, the one that it is about
     owns: Array = np.empty(0, np.intp)  # class numbers of the rows of a refutation, as the rivals are numbered
 
@@ -116,6 +122,8 @@ class Question(NamedTuple):
 
     codes: Array  # (classes,) their numbers here, -1 for a class that is no part of it
     machine: int | None = None
+    number: int = -1  # of a pair of classes, or a machine
+    search: FloatSearch | None = None  # where there are more than two
 
     @property
     def all(self) -> bool:
@@ -144,17 +152,20 @@ class Search:
     asked : Asked
     made : Made
         The mistakes of the run, as far as they are known.
+    settled : iterable of int
+        Numbers of pairs of classes, or of machines, that searches of before have found planes for.
     held : int
         Bytes of values that may be searched at a time.
     """
 
-    def __init__(self, ask: Ask, asked: Asked, made: Made, held: int = HELD_BYTES) -> None:
-        self.ask, self.asked, self.made, self.held = ask, asked, made, held
+    def __init__(self, ask: Ask, asked: Asked, made: Made, settled: Iterable[int] = (), held: int = HELD_BYTES) -> None:
+        self.ask, self.asked, self.made, self.settled, self.held = ask, asked, made, set(settled), held
         sizes = iter(ask(measure, (asked.classes, asked.machines, made)))
         self.size: Size = next(sizes)
         for size in sizes:
             self.size = self.size.plus(size)
-        self.sweep = pass_work(self.size.rows, self.size.cells, self.size.sparse)
+        amount = self.size.rows, self.size.cells, self.size.sparse
+        self.sweep, self.training = pass_work(*amount), pass_work(*amount, asked.machines)
         self.spent = 0.0
 
     def within(self, budget: float) -> Found | None:
@@ -178,31 +189,36 @@ class Search:
 
     def _answers(self) -> Found | None:
         """Ask one question after the other: one refuted is enough."""
-        planes: dict[int, Separator] = {}
         for question in self._questions():
-            found = self._answer(question)
+            found = None if question.number in self.settled else self._answer(question)
             if found is not None and (found.refuted or question.all):
                 return found
-            if found is not None and question.machine is not None:
-                planes[question.machine] = found.proof
-        if len(planes) < self.asked.machines or not self.asked.several:
-            return None
-        order = sorted(planes)
-        return Found(Separator(np.stack([planes[c].w for c in order]), np.array([planes[c].b for c in order])))
+            if found is not None:
+                self.settled.add(question.number)
+        return Found(None) if self.asked.several and len(self.settled) == self.asked.machines else None
 
     def _questions(self) -> Iterator[Question]:
         """Yield what to ask: the hardest pairs of classes first, or the hardest machines, and at last all classes."""
         C, between = self.asked.classes, self.size.between
         if self.asked.several:
             for c in np.argsort(-between.sum(axis=0), kind="stable").tolist():
-                yield Question((np.arange(C) == c).astype(np.intp), c)
+                yield Question((np.arange(C) == c).astype(np.intp), c, c)
             return
-        if C > 2:
-            for a, b in self._hardest():
-                codes = np.full(C, -1)
-                codes[[a, b]] = 0, 1
-                yield Question(codes)
-        yield Question(np.arange(C))
+        pairs = self._hardest() if C > 2 else []
+        block = self.size.n_features + self.asked.offset
+        first = len(pairs)
+        if (C - 1) * block > SEVERAL_UNKNOWNS and of_a_size(self.size.rows, C, block):
+            first = worth_of_all(pairs, self.size.members)
+        yield from (self._pair(a, b) for a, b in pairs[:first])
+        if first < len(pairs):
+            yield Question(np.arange(C), search=_by_classes)
+        yield from (self._pair(a, b) for a, b in pairs[first:])
+        yield Question(np.arange(C), search=_by_floats)
+
+    def _pair(self, a: int, b: int) -> Question:
+        codes = np.full(self.asked.classes, -1)
+        codes[[a, b]] = 0, 1
+        return Question(codes, number=a * self.asked.classes + b)
 
     def _hardest(self) -> list[tuple[int, int]]:
         """Return pairs of classes with mistakes between them, those with most first."""
@@ -221,9 +237,7 @@ class Search:
         numbers, (a, b) = np.array(pair[0]), pair[1]
         question = Question((np.arange(self.asked.classes) == a).astype(np.intp), a)
         if not self.asked.several:
-            codes = np.full(self.asked.classes, -1)
-            codes[sorted((a, b))] = 0, 1
-            question = Question(codes)
+            question = self._pair(min(a, b), max(a, b))
         numbers, data = self._gather(question, numbers)
         return self._checked(question, numbers, data, faces.Exact(np.arange(2) * 2 + 1 - data.y, [1, 1]))
 
@@ -292,14 +306,14 @@ class Search:
         if data.classes == 2:
             exact = of_two(data, self.clock, counts.sum(axis=1))
         else:
-            exact = of_several(data, self.clock, counts)
+            exact = of_several(data, self.clock, counts, question.search or _by_floats)
         if exact is None or isinstance(exact, Separator):
             return exact
         return self._checked(question, numbers, data, exact)
 
     def _checked(self, question: Question, numbers: Array, data: Data, exact: faces.Exact) -> Found | None:
         """Return a contradiction as a refutation of all rows, if the exact check agrees."""
-        self.clock.check(CELL * len(exact.pairs) * data.n_features * 100)
+        self.clock.check(CELL * len(exact.pairs) * 100 * self.size.cells / self.size.rows)
         proof = faces.as_refutation(data, exact)
         if not contradicts(proof, data):
             return None
@@ -346,14 +360,20 @@ def of_two(data: Data, clock: Clock, mistakes: Array) -> faces.Exact | Separator
     return faces.Exact(numbers[rows] * 2 + rivals, exact.multipliers)
 
 
-def of_several(data: Data, clock: Clock, mistakes: Array) -> faces.Exact | Separator | None:
+def of_several(data: Data, clock: Clock, mistakes: Array, search: FloatSearch) -> faces.Exact | Separator | None:
     """Search several classes at once."""
-    case = Case(data)
+    known = reduced(data, clock)
+    mistakes = mistakes if known.rows is None else mistakes[known.rows]
+    case = Case(known.data)
     case.prefer(np.argsort(-mistakes.ravel(), kind="stable")[: np.count_nonzero(mistakes)])
-    found = _by_floats(case, clock)
+    found = search(case, clock)
     if isinstance(found, Plane):
-        return _separator(data, case.view.plane(found.w), clock)
-    return None if found is None else faces.exact_multipliers(data, found, clock)
+        return _separator(data, known.plane(case.view.plane(found.w)), clock)
+    exact = None if found is None else faces.exact_multipliers(case.data, found, clock)
+    if exact is None or known.rows is None:
+        return exact
+    rows, rivals = np.divmod(exact.pairs, data.classes)
+    return faces.Exact(known.rows[rows] * data.classes + rivals, exact.multipliers)
 
 
 def _separator(data: Data, plane: Separator, clock: Clock) -> Separator | None:
@@ -371,6 +391,13 @@ def _by_floats(case: Case, clock: Clock) -> Plane | Contradiction | None:
     if clock.left < EXPECTED_STEPS * newton.PACE * rows * d**2:
         raise OutOfTime
     return by_newton(case, clock) or by_nearest_point(case, clock)
+
+
+def _by_classes(case: Case, clock: Clock) -> Plane | None:
+    """Search with one weight vector for each class, likewise: pairs that come later wait until it could be done."""
+    if clock.left < likely_work(len(case.data.y), case.view.block):
+        raise OutOfTime
+    return by_classes(case, clock)
 
 
 EXPECTED_STEPS = 12  # of Newton's method, at least; what would end without a result is not begun

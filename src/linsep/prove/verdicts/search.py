@@ -114,7 +114,7 @@ def strategies(case: Case) -> Iterator[Strategy]:
         return
     if several and case.view.dimension > SEVERAL_UNKNOWNS:
         pairs = nearest_classes(data)[: 2 * data.classes]
-        first = _worth_of_all(pairs, data)
+        first = worth_of_all(pairs, np.bincount(data.y, minlength=data.classes))
         yield lambda case, clock: of_two_classes(case, pairs[:first], clock)
         yield _settled(by_classes)
         yield lambda case, clock: of_two_classes(case, pairs[first:], clock)
@@ -200,10 +200,9 @@ def each_against_rest(case: Case, clock: Clock) -> Certificate | None:
 SEVERAL_UNKNOWNS = 100  # from which on problems of two classes at a time are much smaller than the whole
 
 
-def _worth_of_all(pairs: list[tuple[int, int]], data: Data) -> int:
+def worth_of_all(pairs: list[tuple[int, int]], sizes: Array) -> int:
     """Return how many pairs of classes have about as many rows as there are in all: these cost little beside all."""
-    sizes = np.bincount(data.y, minlength=data.classes)
-    return int(np.searchsorted(np.cumsum([sizes[a] + sizes[b] for a, b in pairs]), len(data.y)))
+    return int(np.searchsorted(np.cumsum([sizes[a] + sizes[b] for a, b in pairs]), sizes.sum()))
 
 
 def of_two_classes(case: Case, chosen: list[tuple[int, int]], clock: Clock) -> Certificate | None:

@@ -30,13 +30,27 @@ CONJUGATE, NEAR = 60, 0.1  # steps of conjugate gradients, at most, and by how m
 KEPT = 3  # steps of before
 SLOW, STEPS_TO_JUDGE = 0.9, 4  # what is left of the sum after so many steps where it will not come down to 0
 ENOUGH = 0.3  # height above which all rows are well above a plane
+LIKELY = 35  # times the time of the normal equations of all rows: what a search with success takes
+SHORT_PACE = 1.5e-11  # as newton.PACE, for floats of 32 bits
+FACTOR = 1e-11  # seconds that the factor of a block takes for every column three times
+SOLVED = 8e-9  # and conjugate gradients with all factors, for every column twice
+
+
+def of_a_size(rows: int, classes: int, block: int) -> bool:
+    """Say whether this way is one for so many rows, classes, and weights of each class."""
+    return classes > 2 and max(rows * block, classes * block**2, rows * classes * (KEPT + 2)) <= CELLS
+
+
+def likely_work(rows: int, block: int) -> float:
+    """Return about how long a search takes that finds weights."""
+    return LIKELY * _pace(rows, block) * rows * block**2
 
 
 def by_classes(case: Case, clock: Clock) -> Plane | None:
     """Look for weights that separate several classes; None where they do not seem to exist."""
     data, view = case.data, case.view
     n, C, block = len(data.y), data.classes, view.block
-    if C == 2 or max(n * block, C * block**2, n * C * (KEPT + 2)) > CELLS:
+    if not of_a_size(n, C, block):
         return None
     clock.check(5e-9 * n * block)
     scaled = _Scaled(case)
@@ -65,7 +79,7 @@ class _Scaled:
     def __init__(self, case: Case) -> None:
         data, self.view = case.data, case.view
         n, d = len(data.y), data.n_features
-        self.rows = np.empty((n, self.view.block), np.float32 if n * self.view.block > SHORT_FLOATS else np.float64)
+        self.rows = np.empty((n, self.view.block), np.float32 if _short(n, self.view.block) else np.float64)
         part = to_floats(data.rows, np.arange(n), d) * self.view.unit - self.view.center
         self.center = part.mean(axis=0) if data.offset else np.zeros(d)
         part -= self.center
@@ -115,7 +129,7 @@ class _Search:
         Z, C = self.rows, len(self.W)
         goal = np.zeros((len(Z), C), Z.dtype)
         goal[np.arange(len(Z)), self.y] = 1
-        self.clock.check(newton.PACE * len(Z) * Z.shape[1] ** 2)
+        self.clock.check(_pace(*Z.shape) * len(Z) * Z.shape[1] ** 2)
         factor = _factor(Z, FIRST_RIDGE * len(Z) / Z.shape[1])
         return np.ascontiguousarray(scipy_linalg().cho_solve((factor, True), Z.T @ goal).T)
 
@@ -146,7 +160,7 @@ class _Search:
             change[line, y] = -change.sum(axis=1)
             return change.T @ Z + np.asarray(ridge, Z.dtype) * V
 
-        self.clock.check(2e-9 * 4 * CONJUGATE / 10 * Z.size * C / 10)
+        self.clock.check((2.4e-9 * Z.size + SOLVED * Z.shape[1] ** 2) * C)
         share = self._take(_solved(curvature, factors, -(pull.T @ Z)))
         if share < 0.2:
             self.damping *= 3
@@ -157,7 +171,7 @@ class _Search:
         """Return the factors of the blocks of all classes."""
         C, block = self.W.shape
         factors = [np.empty(0)] * C
-        self.clock.check(newton.PACE * np.count_nonzero(counts) * block**2)
+        self.clock.check((_pace(*self.rows.shape) * np.count_nonzero(counts) + FACTOR * C * block) * block**2)
 
         def work(start: int, stop: int) -> None:
             for c in range(start, stop):
@@ -189,6 +203,15 @@ class _Search:
         self.W, self.heights = self.W + change.W, self.heights + change.heights
         self.last = [*self.last, change][-KEPT:]
         return float(shares[0])
+
+
+def _short(rows: int, block: int) -> bool:
+    return rows * block > SHORT_FLOATS
+
+
+def _pace(rows: int, block: int) -> float:
+    """Return how long normal equations take for every row, column, and column again."""
+    return SHORT_PACE if _short(rows, block) else newton.PACE
 
 
 def _factor(Z: Floats, ridge: float) -> Floats:
