@@ -138,7 +138,7 @@ class TableOptions:
     dates: Dates = None
 
     def options(self) -> Any:
-        """Return the same for the reader of tables."""
+        """Return the options for the reader of tables."""
         from linsep.data.source import Options
 
         given: dict[str, Any] = {"format": ""}
@@ -361,7 +361,7 @@ def _write(path: str, found: Any, asked: Asked, model: ModelOptions) -> None:
 def verify_separation(proof: str, content: dict[str, Any], data: list[str], plain: bool, screen: Screen) -> NoReturn:
     """Say whether a proof of kind ``separation`` holds for the table in a file."""
     if len(data) > 1:
-        raise ValueError("a proof of separation is checked against one file")
+        raise ValueError("a proof of separation is about one file: give only that file")
     outcome = _outcome(content, data[0], plain)
     facts = {
         "command": "verify",
