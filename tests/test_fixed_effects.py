@@ -116,7 +116,9 @@ def small_proofs(family, count):
         options = {"family": family, "fit_intercept": True, "alias": "keep" if len(found) % 3 == 0 else "drop"}
         options |= {"weights": weights, "absorb": factors}
         given = gather(X, y, options)
-        result = AbsorbedSeparation(given, Effects(with_columns(given, given.absorb[2:]), list(given.absorb), 2, Clock()))
+        result = AbsorbedSeparation(
+            given, Effects(with_columns(given, given.absorb[2:]), list(given.absorb), 2, Clock())
+        )
         if set(result.statuses) <= seen:
             continue
         seen |= set(result.statuses)
@@ -143,3 +145,12 @@ def test_documents_hold_and_forged_ones_fail_all_checks(family):
         other[1, -1] += 1
         assert not linsep.verify(text, X, other)
     assert held
+
+
+def test_a_third_factor_of_too_many_levels_is_refused_in_one_line():
+    rows = np.arange(2000)
+    y = rows % 3
+    few = linsep.separation(np.zeros((2000, 0)), y, family="poisson", absorb=[rows % 500, rows % 7, rows % 61])
+    assert (few.kind, few.check()) == ("overlap", True)
+    with pytest.raises(ValueError, match="have 251 levels, more than the 250 that 2,000 rows allow: leave one out"):
+        linsep.separation(np.zeros((2000, 0)), y, family="poisson", absorb=[rows % 500, rows % 300, rows % 251])

@@ -287,7 +287,7 @@ def test_all_checks_agree_and_none_is_fooled(name):
     genuine = json.loads(to_json(found, X, y))
     jsonschema.Draft202012Validator(proof_schema()).validate(genuine)
     contents, accepted = [genuine], 0
-    while len(contents) < 900:
+    while len(contents) < 600:
         content = forged(genuine, rng)
         content["digest"] = digest_of(content)
         contents.append(content)
@@ -302,7 +302,7 @@ def test_all_checks_agree_and_none_is_fooled(name):
             k = fewest_of(name, content["fit_intercept"], content["sample_weight"], content["values"])
             assert content["lower"] <= k <= content["upper"], text
             accepted += 1
-    assert 0 < accepted < 450
+    assert 0 < accepted < 300
 
 
 def test_other_data_are_noticed():

@@ -235,7 +235,7 @@ def test_all_checks_agree_on_forged_documents(name):
     genuine = json.loads(to_json(separate(X, y, fit_intercept=offset), X, y))
     assert independent(genuine, X, y)
     accepted = 0
-    contents = [forged(genuine, rng) for _ in range(1200)]
+    contents = [forged(genuine, rng) for _ in range(900)]
     for content in contents:
         content["digest"] = digest_of(content)
     texts = [json.dumps(content) for content in contents]
@@ -245,7 +245,7 @@ def test_all_checks_agree_on_forged_documents(name):
         assert outcome(text, X, y, plain=True) == truth, text
         assert in_browser == truth, text
         accepted += truth
-    assert accepted < 600  # some forgeries are true, such as a plane that is another one
+    assert accepted < 450  # some forgeries are true, such as a plane that is another one
 
 
 @pytest.mark.parametrize("name", PROBLEMS)

@@ -14,7 +14,7 @@ import pytest
 import scipy.sparse as sp
 
 from javascript import judged
-from linsep import read, separate, to_json, verify
+from linsep import fewest_errors, read, separate, to_json, verify
 from linsep.prove.check import schema
 from linsep.prove.check.linsep_check import digest_of
 from linsep.prove.check.plain_table import fingerprint
@@ -100,7 +100,16 @@ HOSTILE = {
     "no object": lambda: '{"format"}',
     "a list": lambda: "[1]",
     "denominators": lambda: denominators(),
+    "fractions to reduce": lambda: with_multipliers([f"{3**99_000:#x}/{2**190_000 + k:#x}" for k in range(1, 60, 2)]),
 }
+
+
+def with_multipliers(multipliers):
+    content = json.loads(to_json(separate(*XOR), *XOR))
+    many = len(multipliers)
+    content["refutation"] = {"rows": [0] * many, "rivals": [1] * many, "multipliers": multipliers}
+    content["digest"] = digest_of(content)
+    return json.dumps(content)
 
 
 def denominators():
@@ -272,8 +281,32 @@ def test_the_schema_is_one():
     assert found == {False, True}
 
 
+PAGE = Path(__file__).parent.parent / "docs" / "proof-format.md"
+
+
+def test_the_program_has_the_headings_of_the_page():
+    headings = re.findall("^##+ (.+)$", PAGE.read_text(), re.M)
+    sections = re.findall("^# =+ (.+?) =+$", program(), re.M)
+    assert [each for each in sections if each in headings] == [
+        "The claim", "The fields", "Numbers of the document", "Labels", "Numbers of the data", "Reading a text",
+        "The fingerprint", "What has to be checked, and why that suffices", "The fewest errors",
+        "Separation in regression models", "Absorbed factors", "Versions",
+    ] == [each for each in headings if each in sections]  # fmt: skip
+
+
+def test_a_program_for_a_kind_leaves_out_the_others(tmp_path):
+    (tmp_path / "xor.csv").write_text("a,b,y\n0,0,0\n1,1,0\n0,1,1\n1,0,1\n")
+    for result in (separate(*XOR), fewest_errors(*XOR)):
+        (tmp_path / "proof.json").write_text(to_json(result, *XOR))
+        for kind, code in ((result.kind, 0), ("quasi", 0 if result.kind == "overlap" else 2)):
+            (tmp_path / "check.py").write_text(program(kind))
+            command = [sys.executable, "-I", "-S", "check.py", "proof.json", "xor.csv"]
+            assert subprocess.run(command, cwd=tmp_path, capture_output=True, check=False).returncode == code
+    assert max(len(program(kind).splitlines()) for kind in ("separable", "quasi", "overlap")) < 700
+
+
 def test_the_examples_of_the_page_hold(tmp_path, checker):
-    page = (Path(__file__).parent.parent / "docs" / "proof-format.md").read_text()
+    page = PAGE.read_text()
     examples = re.findall(r"```text\n(.*?)```\n\n```json\n(.*?)```", page, re.S)
     assert len(examples) == 4
     for text, proof in examples:

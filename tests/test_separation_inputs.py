@@ -334,19 +334,29 @@ def test_the_command_on_other_families_and_files(tmp_path, capsys):
     gaps = tmp_path / "gaps.csv"
     gaps.write_text("y,x\n0,1\n1,\n1,0\n0,0\n1,1\n")
     code, _, err = run(["separation", gaps, "--target", "y"], capsys)
-    assert (code, err) == (2, "linsep: row 1, column 'x': the cell is empty (--missing drop allows it)\n")
+    assert (code, err) == (2, f"linsep: {gaps}:3, column 'x': the cell is empty (--missing drop allows it)\n")
     assert run(["separation", gaps, "--target", "y", "--missing", "drop"], capsys)[0] == 0
     code, _, err = run(["separation", gaps, "--target", "yy"], capsys)
     assert (code, "did you mean 'y'" in err, len(err.splitlines())) == (2, True, 1)
     (tmp_path / "inf.csv").write_text("y,x\n0,1\n1,inf\n1,0\n0,0\n")
-    (tmp_path / "levels.csv").write_text("y,x,f\n" + "".join(f"{i % 3},{i % 5},l{i % 701}\n" for i in range(2000)))
-    many = ["separation", tmp_path / "levels.csv", "--target", "y", "--family", "poisson", "--absorb", "f"]
+    words = tmp_path / "words.csv"  # an empty line, and a cell of two lines
+    words.write_text('y,x,z\n0,1,2\n\n0,2,1\n1,oops,"a\nb"\n0,3,1\n-1,4,2\n1,0,2\n')
     for command, text in (
         (["separation", gaps], "either --formula or --target"),
         (["separation", gaps, "--target", "y", "--event", "x"], "--event is for --family cox"),
         (["separation", gaps, "--target", "y", "--family", "poisson", "--failures", "x"], "--failures is for"),
-        (["separation", tmp_path / "inf.csv", "--target", "y"], "row 1, column 'x': the number is not finite"),
-        ([*many, "--proof", tmp_path / "p.json"], "a model with absorbed factors has no proof file"),
+        (
+            ["separation", tmp_path / "inf.csv", "--target", "y"],
+            "inf.csv:3, column 'x': the number is not finite; drop",
+        ),
+        (
+            ["separation", words, "--target", "y", "--numeric", "x"],
+            "words.csv:5, column 'x': 'oops' is not a number (--cat",
+        ),
+        (
+            ["separation", words, "--target", "y", "--family", "poisson", "--ignore", "x"],
+            "words.csv:8: y is -1; it cannot",
+        ),
     ):
         code, _, err = run(command, capsys)
         assert (code, text in err, err.count("\n")) == (2, True, 1), err
@@ -399,7 +409,7 @@ def test_dates_are_days(frame, tmp_path, capsys):
     with pytest.raises(SystemExit) as stopped:
         main(["separation", str(tmp_path / "gap.csv"), "--target", "cured"])
     assert stopped.value.code == 2
-    assert "row 5, column 'when'" in capsys.readouterr().err
+    assert "gap.csv:7, column 'when'" in capsys.readouterr().err
 
 
 def test_tables_are_read_as_by_other_commands(tmp_path, capsys):
@@ -459,3 +469,15 @@ def test_the_command_needs_no_pandas(tmp_path):
     }  # fmt: skip
     done = subprocess.run([sys.executable, "-c", code, "verify", "p.json", "a.csv"], cwd=tmp_path, capture_output=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_cox_model_of_statsmodels_keeps_its_strata():
+    """Within each stratum the row with the larger x has its event first; across strata it is not so."""
+    sm = pytest.importorskip("statsmodels.api")
+    time, strata = np.array([3.0, 1.0, 4.0, 2.0]), np.array([0, 0, 1, 1])
+    x = np.array([[0.0], [1.0], [8.0], [9.0]])
+    model = sm.PHReg(time, x, status=np.ones(4), strata=strata)
+    assert linsep.separation(model).statuses == ["+inf"]
+    assert linsep.separation(sm.PHReg(time, x, status=np.ones(4))).statuses == ["finite"]
+    with pytest.raises(ValueError, match="entry times is not supported"):
+        linsep.separation(sm.PHReg(time, x, status=np.ones(4), entry=time - 0.5))

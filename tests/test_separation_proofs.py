@@ -227,6 +227,10 @@ def test_proofs_about_files(name, table, tmp_path, program, capsys):
         told = json.loads(capsys.readouterr().out)
         assert (stopped.value.code, told["holds"]) == (0, True), told
         assert len(told["checked"]) >= 3
+    with pytest.raises(SystemExit):
+        main(["verify", proof, data])
+    words = capsys.readouterr().out.replace("\n", "")
+    assert all(each in words for each in ("t.csv", "taken from '", "not checked", "by linsep "))
     done = program(proof, data)
     assert done.returncode == 0, done.stdout + done.stderr
     table.loc[0, ["dose", "place", "grade"]] = [1 - table.dose[0], "north", 3]
@@ -235,6 +239,24 @@ def test_proofs_about_files(name, table, tmp_path, program, capsys):
     with pytest.raises(SystemExit) as stopped:
         main(["verify", proof, str(tmp_path / "other.csv"), "--quiet"])
     assert stopped.value.code == 1
+
+
+def test_proofs_about_files_with_many_levels(tmp_path, program):
+    data, proof = tmp_path / "t.csv", str(tmp_path / "p.json")
+    lines = [f"{i % 3},{i % 7 / 10},{int(i % 9 == 0)},l {i % 703},{i % 4}" for i in range(2000)]
+    data.write_text("\n".join(["y,x,z,f,g", *lines]) + "\n")
+    options = ["--target", "y", "--family", "poisson", "--absorb", "f", "--absorb", "g", "--proof", proof, "--quiet"]
+    with pytest.raises(SystemExit) as stopped:
+        main(["separation", str(data), *options])
+    assert stopped.value.code == 1
+    assert json.loads((tmp_path / "p.json").read_text())["kind"] == "separation-absorbed"
+    for other, code in ((data.read_text(), 0), (data.read_text().replace("l 17,", "l 18,"), 1)):
+        data.write_text(other)
+        assert program(proof, data).returncode == code
+        for options in ([], ["--plain"]):
+            with pytest.raises(SystemExit) as stopped:
+                main(["verify", proof, str(data), "--quiet", *options])
+            assert stopped.value.code == code
 
 
 @pytest.mark.usefixtures("table")
@@ -251,6 +273,27 @@ def test_a_formula_in_a_document_is_never_evaluated(tmp_path):
     assert stopped.value.code in (1, 2)
     assert not mark.exists()
     assert linsep_check.load(proof.read_text())["claim"] == content["claim"]
+
+
+@pytest.mark.usefixtures("table")
+@pytest.mark.parametrize("values", ["decimal", "binary"])
+def test_a_computed_design_stands_beside_its_proof(values, tmp_path, program, capsys):
+    data, proof, design = str(tmp_path / "t.csv"), str(tmp_path / "p.json"), str(tmp_path / "p.design.csv")
+    formula = "cured ~ np.log(w + 1) + share:grade"
+    with pytest.raises(SystemExit):
+        main(["separation", data, "--formula", formula, "--values", values, "--proof", proof, "--json"])
+    assert json.loads(capsys.readouterr().out)["design"] == design
+    table = pd.read_csv(design)
+    assert np.array_equal(table["np.log(w + 1)"], np.log(pd.read_csv(data)["w"] + 1))
+    for options in ([], ["--plain"]):
+        with pytest.raises(SystemExit) as stopped:
+            main(["verify", proof, design, "--quiet", *options])
+        assert stopped.value.code == 0
+        with pytest.raises(SystemExit) as stopped:
+            main(["verify", proof, data, *options])
+        err = capsys.readouterr().err
+        assert (stopped.value.code, err.count("\n"), f"the formula {formula!r} computes columns" in err) == (2, 1, True)
+    assert program(proof, design).returncode == 0
 
 
 def test_products_of_decimals_are_exact(tmp_path, capsys):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, NoReturn
 
@@ -171,13 +173,13 @@ def separation(
     from linsep.prove.regression.words import MEANING, sentences
 
     check_place(proof)
+    check_place(_design_place(proof), data)
     started = time.perf_counter()
     asked = Asked.of(data, model, table)
-    with limited(model.time_limit) as clock:
+    with limited(model.time_limit) as clock, lines_named(asked.table):
         found = decide(asked.given, clock)
         seconds = time.perf_counter() - started
-        if proof is not None:
-            _write(proof, found, asked, model)
+        design = None if proof is None else _write(proof, found, asked, model)
         told = sentences(found, asked.response)
         coefficients = found.coefficients
     facts = {
@@ -185,7 +187,7 @@ def separation(
         "data": data,
         "family": found.family,
         "rows": len(found.separated) + len(found.rest),
-        "columns": len(found.names),
+        "columns": len(found.names) + found.levels,
         "rank": found.rank,
         "kind": found.kind,
         "dimension": found.dimension,
@@ -198,6 +200,7 @@ def separation(
         "notes": found.notes,
         "seconds": seconds,
         "proof": proof,
+        "design": design,
     }
 
     def show(console: Any) -> None:
@@ -239,6 +242,12 @@ class Asked:
         build = _by_target if model.formula is None else _by_formula
         given, kept, parts, response = build(frame, model, table, common)
         notes = [
+            f"{frame.where(row)}: column {name!r} is read as words, because {cell!r} is not a number "
+            f"(--numeric {name} makes this an error)"
+            for name, (row, cell) in frame.odd.items()
+            if any(each.startswith((f"{name}=", f"{name}[")) for each in given.names)
+        ]
+        notes += [
             f"column {name!r} has dates: they are days since 1970-01-01"
             for name, kind in kept.kinds.items()
             if kind.startswith("date") and name in given.names
@@ -273,7 +282,8 @@ def _by_formula(frame: Any, model: ModelOptions, table: TableOptions, common: di
     two = re.fullmatch(r"(?:cbind|Surv)\s*\(\s*([^,]+?)\s*,\s*([^,]+?)\s*\)", left)
     own = list(two.groups()) if two else [left.strip("`")]
     parts = [*own, *beside] if all(each in kept.columns for each in own) else []
-    return gather(model.formula, kept, options), kept, parts, left
+    with lines_named(kept):
+        return gather(model.formula, kept, options), kept, parts, left
 
 
 def _by_target(frame: Any, model: ModelOptions, table: TableOptions, common: dict[str, Any]) -> tuple[Any, ...]:
@@ -298,7 +308,22 @@ def _by_target(frame: Any, model: ModelOptions, table: TableOptions, common: dic
         "absorb": [(each, kept[each]) for each in absorb] or None,
         **common,
     }
-    return gather(X, y, options), kept, [target, *second, *beside], target
+    with lines_named(kept):
+        return gather(X, y, options), kept, [target, *second, *beside], target
+
+
+@contextmanager
+def lines_named(table: Any) -> Iterator[None]:
+    """Name the file and the line where an error names a row of a table."""
+    from linsep.errors import DataError
+
+    try:
+        yield
+    except DataError as error:
+        found = re.fullmatch(r"row (\d+)(.*)", error.where)
+        if found is None:
+            raise
+        raise DataError(f"{table.where(int(found[1]))}{found[2]}", error.what, *error.settings) from None
 
 
 def _statuses(found: Any) -> Any:
@@ -336,7 +361,10 @@ def _lines(found: Any, facts: dict[str, Any], rows: bool) -> dict[str, str]:
         lines["note"] = "; ".join(found.notes)
     lines["time"] = f"{facts['seconds']:.2f} s, decided in exact arithmetic"
     if facts["proof"] is not None:
-        lines["proof"] = f"{facts['proof']}; check it with: linsep verify {facts['proof']} {facts['data']}"
+        about = facts["design"] or facts["data"]
+        lines["proof"] = f"{facts['proof']}; check it with: linsep verify {facts['proof']} {about}"
+    if facts["design"] is not None:
+        lines["design"] = f"{about} has the columns that the formula computes; no proof says that it computes them so"
     return lines
 
 
@@ -344,22 +372,33 @@ def _lines(found: Any, facts: dict[str, Any], rows: bool) -> dict[str, str]:
 # Proofs
 
 
-def _write(path: str, found: Any, asked: Asked, model: ModelOptions) -> None:
-    """Write the proof in one step."""
+def _design_place(proof: str | None) -> str | None:
+    """Return where the design of a proof stands if a formula computes some of it."""
+    return None if proof is None else f"{proof.removesuffix('.json')}.design.csv"
+
+
+def _write(path: str, found: Any, asked: Asked, model: ModelOptions) -> str | None:
+    """Write the proof in one step, and the design that it is about if the file alone does not tell it."""
     from linsep.data.atomic import replacing
-    from linsep.prove.regression.documents import document
+    from linsep.prove.regression.documents import design_text, document
 
     odd = next((name for name in asked.parts if name in asked.table.kinds), None)
     if odd is not None:
         raise ValueError(f"column {odd!r} is not written in plain numbers, as the response of a proof must be")
     options = {"formula": model.formula} if model.formula else {"target": str(model.target)}
-    text = document(found, asked.reading(found), options)
-    with replacing(path) as file:
-        file.write(text.encode())
+    reading = asked.reading(found)
+    place = _design_place(path) if reading is None else None
+    texts = {path: document(found, reading, options), **({place: design_text(found)} if place else {})}
+    for each, text in texts.items():
+        with replacing(each) as file:
+            file.write(text.encode())
+    return place
 
 
 def verify_separation(proof: str, content: dict[str, Any], data: list[str], plain: bool, screen: Screen) -> NoReturn:
     """Say whether a proof of kind ``separation`` holds for the table in a file."""
+    from linsep.cli.verify import told  # which calls this, and which no other command loads
+
     if len(data) > 1:
         raise ValueError("a proof of separation is about one file: give only that file")
     outcome = _outcome(content, data[0], plain)
@@ -379,9 +418,12 @@ def verify_separation(proof: str, content: dict[str, Any], data: list[str], plai
 
     def show(console: Any) -> None:
         if outcome.holds:
+            about, how = content["data"], content["data"]["reading"]
+            columns = [] if how is None else [how["target"], *how["others"]]
+            labels = f"taken from {', '.join(map(repr, columns)) or 'the last columns of the file'}"
+            rows = f"{data[0]}: {about['n_rows']:,} rows of {count(about['n_features'], 'feature')}"
             console.print(headline(f"the proof holds: {content['meaning']}"))
-            for line in outcome.checked:
-                console.print(f"- {line}", markup=False)
+            console.print(facts_table(told(content, outcome, rows, labels)))
         else:
             console.print(headline("the proof does not hold for these data"))
             console.print(f"It fails because {outcome.why}.", markup=False)
@@ -400,14 +442,21 @@ def _outcome(content: dict[str, Any], data: str, plain: bool) -> Any:
     from linsep.prove.regression.documents import check_separation_document
     from linsep.prove.regression.reading import read_back
 
-    base = data.removesuffix(".gz").lower()
-    if plain and not base.endswith((".parquet", ".arrow", ".feather", ".zst")) and data != "-":
+    base, told = data.removesuffix(".gz").lower(), content["data"]["reading"] is not None
+    if plain and told and not base.endswith((".parquet", ".arrow", ".feather", ".zst")) and data != "-":
         try:
             return Outcome(True, "", tuple(linsep_check.check(content, *table(content, [data]))))
         except Fails as error:
             return Outcome(False, str(error))
     try:
         frame = read_frame(data, *_as_told(content["data"]["reading"], base))
+        formula = content["made"]["options"].get("formula")
+        own = frame.columns[: content["n_features"]] == content["names"]
+        if content["data"]["reading"] is None and formula and not own:
+            raise ValueError(
+                f"the formula {formula!r} computes columns that no checker can rebuild from {data}: check the proof "
+                "against the table of its design, the .design.csv file that linsep separation wrote beside it"
+            )
         X, columns = read_back(content, frame)
     except Fails as error:
         return Outcome(False, str(error))

@@ -33,7 +33,9 @@ class Check:
     checker: Annotated[
         str | None,
         typer.Option(
-            metavar="OUT", help="Write a Python program that checks proofs without linsep.", rich_help_panel=OUTPUT
+            metavar="OUT",
+            help="Write a Python program that checks proofs of this kind without linsep.",
+            rich_help_panel=OUTPUT,
         ),
     ] = None
 
@@ -64,7 +66,7 @@ def verify(
     try:
         text = text_of(proof)
         if (other := separation_opened(text)) is not None:
-            _write_checker(check.checker)
+            _write_checker(check.checker, other["kind"])
             from linsep.cli.separation import verify_separation
 
             verify_separation(proof, other, data, check.plain, screen)
@@ -73,7 +75,7 @@ def verify(
         raise ValueError(f"{proof}: {error}") from None
     source = open_data(data, reading, screen, **_as_written(content["data"].get("reading"), reading))
     outcome, shape = _outcome(text, content, source, check.plain)
-    _write_checker(check.checker)
+    _write_checker(check.checker, verdict.kind)
     facts = {
         "command": "verify",
         "proof": proof,
@@ -109,13 +111,13 @@ def _why_not(about: dict[str, Any], outcome: Outcome, shape: tuple[int, int]) ->
     )
 
 
-def _write_checker(path: str | None) -> None:
-    """Write the plain check as one program."""
+def _write_checker(path: str | None, kind: str) -> None:
+    """Write the plain check of proofs of a kind as one program."""
     from linsep.prove.check.standalone import program
 
     if path is not None:
         with replacing(path) as file:
-            file.write(program().encode())
+            file.write(program(kind).encode())
 
 
 def _as_written(how: dict[str, Any] | None, reading: Reading) -> dict[str, Any]:
@@ -164,10 +166,14 @@ def _outcome(text: str, content: dict[str, Any], source: Source, plain: bool) ->
 def _lines(content: dict[str, Any], outcome: Outcome, source: Source, shape: tuple[int, int]) -> dict[str, str]:
     """Return what has been verified about which file, and what has not."""
     names = ", ".join(file.name for file in source.files[:3]) + (" and others" if len(source.files) > 3 else "")
-    lines = {"data": f"{names}: {shape[0]:,} rows of {count(shape[1], 'feature')}"}
     target = source.layout.target if source.layout is not None else None
-    lines["labels"] = "as the file has them" if target is None else f"taken from column {target!r}"
-    lines["values"] = _VALUES[content["values"]]
+    labels = "as the file has them" if target is None else f"taken from column {target!r}"
+    return told(content, outcome, f"{names}: {shape[0]:,} rows of {count(shape[1], 'feature')}", labels)
+
+
+def told(content: dict[str, Any], outcome: Outcome, data: str, labels: str) -> dict[str, str]:
+    """Return what has been verified, what has not, and who made the proof."""
+    lines = {"data": data, "labels": labels, "values": _VALUES[content["values"]]}
     for k, line in enumerate(outcome.checked):
         lines["checked" if k == 0 else " " * k] = line
     lines["not checked"] = "who made the proof and when; what the columns mean; whether the table is the right one"

@@ -48,6 +48,11 @@ def zero(kind: pa.DataType) -> pa.Scalar:
     return numbers(np.zeros(1, dtype=np.int8)).cast(kind)[0]
 
 
+def rounded_length(values: Array) -> int:
+    """Return how long the texts of numbers may count: tiny ones are rounded, even if they have few characters."""
+    return 1000 if (np.abs(values) < 1e-290).any() else 0
+
+
 def numpy_view(array: pa.Array) -> Array:
     """Return a column of numbers without gaps, not copied, or of truth values."""
     import pyarrow as pa

@@ -219,6 +219,11 @@ def _days(column: Any, form: str) -> Any:
     if "%d" not in form:  # a time of the day
         column, form = pc.binary_join_element_wise(word("1970-01-01"), column, word(" ")), f"%Y-%m-%d {form}"
     stamps = pc.strptime(column, format=form, unit="s")
+    if form in _SHAPES:  # Arrow takes February 30 for a day of March
+        digits = re.sub("%.", "[0-9]+", form.replace(".", "[.]").replace("%d", "(?P<day>[0-9]+)"))
+        said = pc.struct_field(pc.extract_regex(column, f"^{digits}$"), "day")
+        if not _all(pc.equal(pc.cast(said, pa.int64()), pc.day(stamps)), column):
+            return None
     return days(stamps)
 
 

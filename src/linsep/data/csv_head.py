@@ -177,3 +177,8 @@ def is_header(rows: Sequence[Line], gaps: Sequence[str], point: str) -> bool:
         all(fits(NUMBER, cells[j], point) or cells[j] in gaps for cells in rest if j < len(cells)) and bool(rest)
         for j in range(len(first))
     )
+
+
+def shown(cell: str) -> str:
+    """Return a cell in quotes, not too long."""
+    return repr(cell if len(cell) <= 40 else cell[:40] + "...")

@@ -23,7 +23,7 @@ from linsep.data import cells
 from linsep.data.arrow_arrays import numbers, numpy_view, word
 from linsep.data.byte_streams import File, cores, last_newline, pieces, side_by_side
 from linsep.data.compiled_parsers import last_record
-from linsep.data.csv_head import Line, columns_of, form_of, head, is_utf16, numbered
+from linsep.data.csv_head import Line, columns_of, form_of, head, is_utf16, numbered, shown
 from linsep.data.head_checks import is_id
 from linsep.data.labels import label, tidy
 from linsep.data.layout import (
@@ -177,7 +177,7 @@ class DelimitedSource(TableSource):
             self._tell_of_word(self.files[0].name, odd[0].number, column, odd[0].cells[j])
 
     def _tell_of_word(self, name: str, line: int | str, column: str, cell: str) -> None:
-        why = f"because {_shown(cell)} is not a number ({{0}} makes this an error)"
+        why = f"because {shown(cell)} is not a number ({{0}} makes this an error)"
         what = f"column {self._named(column)} is read as words, {why}"
         self.note(f"{name}:{line}", what, ("numeric", column))
 
@@ -188,7 +188,7 @@ class DelimitedSource(TableSource):
         if kind == dict(self._layout.columns)[column]:
             kind = WORD  # it does not serve after all: no column is read again and again
         if kind == WORD and is_id(self._evidence[column]):
-            what = f"{_shown(late.cell)} is not a number, and as words almost all cells of the column would differ"
+            what = f"{shown(late.cell)} is not a number, and as words almost all cells of the column would differ"
             raise ReadError(late.where, what, ("categorical", column), ("ignore", column)) from None
         self._evidence[column].append(late.cell)
         taken = tuple((n, self._hash(kind) if n == column else k) for n, k in self._layout.columns)
@@ -377,9 +377,9 @@ class DelimitedSource(TableSource):
         numeric = {self._all[find(name, self._all)] for name in self.options.numeric}
         if self.options.layout is not None or column in numeric:
             hint = (("categorical", column),) if len(cell) <= 40 and self.options.layout is None else ()
-            what = f"{_shown(cell)} is not a number" + (" ({0} takes all of the column as words)" if hint else "")
+            what = f"{shown(cell)} is not a number" + (" ({0} takes all of the column as words)" if hint else "")
             return ReadError(where, what, *hint)
-        what = f"{_shown(cell)} differs in kind from the cells above: read the file again from the start"
+        what = f"{shown(cell)} differs in kind from the cells above: read the file again from the start"
         late = RereadError(where, what)
         late.column, late.cell = column, cell
         return late
@@ -411,11 +411,6 @@ def _first_two(text: str, delimiter: str) -> Iterator[tuple[list[str], int]]:
     if first is not None:
         taken = first.number - 1 + sum(cell.count("\n") for cell in first.cells) + 1
         yield first.cells, taken
-
-
-def _shown(cell: str) -> str:
-    """Return a cell in quotes, not too long."""
-    return repr(cell if len(cell) <= 40 else cell[:40] + "...")
 
 
 def _check_quotes(text: bytes, delimiter: int) -> None:

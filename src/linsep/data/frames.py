@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from decimal import Decimal
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -14,13 +16,14 @@ import pyarrow.csv as pacsv
 from linsep.data import cells
 from linsep.data.arrow_arrays import numpy_view, word, words, zero
 from linsep.data.byte_streams import files
-from linsep.data.csv_head import check_encoding, columns_of, form_of, is_utf16
+from linsep.data.csv_head import check_encoding, columns_of, form_of, is_utf16, numbered, shown
 from linsep.data.layout import BOOLEAN, DATE, NUMBER, WORD, find
 from linsep.data.places import is_url, local_copy, masked
 from linsep.data.source import Options
 from linsep.errors import DataError
 from linsep.problem import Array
 
+_LOOK = 1000  # rows that show whether a column of words is one of numbers but for some
 _SURE = 16  # characters, of which at most 15 are digits of a number that a float holds
 _USUAL = {"delimiter": ",", "header": True, "point": ".", "gaps": list(cells.GAPS), "encoding": "utf-8"}
 
@@ -33,6 +36,8 @@ class Frame:
         self.text = text is not None
         self.reading = text or _USUAL  # how a text of such a table is read, as documents tell it
         self.kinds: dict[str, str] = {}  # of columns whose numbers are not written as such, as dates are
+        self.odd: dict[str, tuple[int, str]] = {}  # a word among the numbers of a column that is read as words
+        self.where: Callable[[int], str] = lambda row: f"row {row}"
 
     @property
     def columns(self) -> list[str]:
@@ -57,7 +62,7 @@ class Frame:
             if gap is not None and gap.any():
                 if missing == "error":
                     row = int(np.flatnonzero(gap)[0])
-                    raise DataError(f"row {row}, column {name!r}", "the cell is empty", ("missing", "drop"))
+                    raise DataError(f"{self.where(row)}, column {name!r}", "the cell is empty", ("missing", "drop"))
                 open_ |= gap
         kept = np.flatnonzero(~open_)
         if len(kept) == 0:
@@ -65,6 +70,7 @@ class Frame:
         names = self.columns if others else names
         found = Frame({name: self._columns[name][kept] for name in names}, {}, self.reading if self.text else None)
         found.kinds = {name: kind for name, kind in self.kinds.items() if name in names}
+        found.odd, found.where = self.odd, lambda row: self.where(int(kept[row]))
         return found
 
     def to_pandas(self) -> Any:
@@ -126,6 +132,7 @@ def _from_text(path: str, options: Options, kinds: dict[str, str]) -> Frame:
         raise DataError(file.name, str(error).split("\n")[0], *hint) from None
     signs = {"delimiter": form.delimiter, "header": form.header, "point": form.spelling.point}
     frame = Frame({}, {}, {**signs, "gaps": list(options.gaps), "encoding": file.encoding or "utf-8"})
+    frame.where = lambda row: f"{file.name}:{_line(data, form, row)}"
     asked, numeric = ({find(each, form.names) for each in some} for some in (options.categorical, options.numeric))
     for j, name in enumerate(form.names):
         column = pc.utf8_trim_whitespace(found[name].combine_chunks())
@@ -136,14 +143,35 @@ def _from_text(path: str, options: Options, kinds: dict[str, str]) -> Frame:
         try:
             numbers = _numbers(column, gap, kind, form.spelling.point)
         except FloatingPointError as error:
-            raise DataError(f"row {error}, column {name!r}", "the number is not finite") from None
-        if numbers is None and j in numeric:
-            raise DataError(f"{file.name}, column {name!r}", "it has cells that are not numbers")
+            raise DataError(
+                f"{frame.where(error.args[0])}, column {name!r}", "the number is not finite; drop the row or mend it"
+            ) from None
+        if numbers is None and j not in asked:
+            odd, most = _odd(column, gap, form.spelling.point, kind == NUMBER or j in numeric)
+            if j in numeric:
+                what = f"{shown(odd[1])} is not a number ({{0}} takes all of the column as words)"
+                raise DataError(f"{frame.where(odd[0])}, column {name!r}", what, ("categorical", name))
+            if most:
+                frame.odd[name] = odd
         if numbers is not None and kind != NUMBER:
             frame.kinds[name] = kind
         frame.gaps[name] = numpy_view(gap)
         frame._columns[name] = np.array(column.to_pylist(), dtype=object) if numbers is None else numbers
     return frame
+
+
+def _line(data: bytes, form: Any, row: int) -> int:
+    """Return the number of the line in which a row of a text begins."""
+    lines = numbered(data.decode(errors="replace"), 1, form.delimiter)
+    return next(islice(lines, row + int(form.header), None)).number
+
+
+def _odd(column: Any, gap: Any, point: str, every: bool) -> tuple[tuple[int, str], bool]:
+    """Return the row and the text of the first cell that is no number, and whether most others are numbers."""
+    some = column if every else column[:_LOOK]
+    there = [(i, cell) for i, (cell, g) in enumerate(zip(some.to_pylist(), gap.to_pylist(), strict=False)) if not g]
+    odd = [(i, cell) for i, cell in there if not cells.fits(NUMBER, cell, point)]
+    return next(iter(odd), (0, "")), 0 < 2 * len(odd) < len(there)
 
 
 def _numbers(column: Any, gap: Any, kind: str, point: str) -> Array | None:

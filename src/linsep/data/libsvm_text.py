@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linsep.data.arrow_arrays import numpy_view
+from linsep.data.arrow_arrays import numpy_view, rounded_length
 from linsep.data.compiled_parsers import (
     BELOW_BASE,
     BEYOND,
@@ -120,7 +120,7 @@ def parse(
             repeated = int(own[:-1][own[1:] == own[:-1]][0]) + base
             raise LineError(int(starts[row]), f"index {repeated} occurs twice")
     X.has_canonical_format = True
-    return Parsed(X, y, starts, zero, qid, bool(np.isnan(others).any()), lines, longest)
+    return Parsed(X, y, starts, zero, qid, bool(np.isnan(others).any()), lines, max(longest, rounded_length(others)))
 
 
 def _numbers(text: Array, starts: Array) -> Floats:

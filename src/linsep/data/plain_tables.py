@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from linsep.data.arrow_arrays import numpy_view
+from linsep.data.arrow_arrays import numpy_view, rounded_length
 from linsep.data.compiled_parsers import LABEL as LABEL
 from linsep.data.compiled_parsers import UNWANTED as UNWANTED
 from linsep.data.compiled_parsers import cut, measure, walk_table
@@ -55,6 +55,7 @@ def parse_table(text: Any, delimiter: int, places: Array) -> tuple[Floats, pa.St
             return None
         if not np.isfinite(values).all():
             return None
+        longest = max(longest, rounded_length(values))
     return X, _strings(view, label), int(longest)
 
 

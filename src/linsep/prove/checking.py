@@ -21,7 +21,7 @@ from linsep.problem import Array, Floats
 from linsep.prove.check import check_fewest, linsep_check
 from linsep.prove.check.fast_check import holds
 from linsep.prove.check.plain import check_verdict
-from linsep.prove.check.plain_document import LARGEST, Fails, Malformed, class_numbers
+from linsep.prove.check.plain_document import KINDS, LARGEST, Fails, Malformed, class_numbers
 from linsep.prove.check.plain_fewest import check_errors
 from linsep.prove.check.plain_table import fingerprint
 from linsep.prove.claims import OVERLAP, QUASI, SEPARABLE, Data, Refutation, Verdict
@@ -143,7 +143,7 @@ def text_of(proof: Any) -> str:
 
 def check_claim(verdict: Verdict, X: Any, y: Any, *, plain: bool) -> Outcome:
     """Check a verdict that is not bound to a fingerprint."""
-    if type(verdict.fit_intercept) is not bool or verdict.kind not in linsep_check.KINDS:
+    if type(verdict.fit_intercept) is not bool or verdict.kind not in KINDS:
         return Outcome(False, "this verdict has no proof")
     found = table_of(X, y, verdict.classes)
     if found is None or found.X.shape[1] != verdict.n_features:

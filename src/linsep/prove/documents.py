@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from linsep.prove.check import linsep_check, schema
-from linsep.prove.check.plain_document import label_text, meaning_of, number, whole
+from linsep.prove.check.plain_document import KINDS, label_text, meaning_of, numbers
 from linsep.prove.claims import Refutation, Separator, Verdict
 from linsep.prove.exact.given_numbers import exact_array, is_float
 from linsep.prove.fewest.document import fewest_from_json, fewest_to_json
@@ -77,7 +77,7 @@ def written(
     """Return a verdict with its proof as a JSON document about data with this fingerprint."""
     from linsep import __version__
 
-    if verdict.kind not in linsep_check.KINDS:
+    if verdict.kind not in KINDS:
         raise ValueError(f"the verdict {verdict.kind!r} has no proof to write")
     made = {
         "by": f"linsep {__version__}",
@@ -187,9 +187,7 @@ def _plane(plane: dict[str, Any], classes: int, n_features: int) -> Separator:
     given = 1 if classes == 2 else classes
     if len(W) != given or len(b) != given or any(len(w) != n_features for w in W):
         raise ValueError("a separator must have one weight per feature and one offset, for each class (once for two)")
-    values = [number(text) for w in W for text in w] + [number(text) for text in b]
-    whole(values)  # refuses what would take for ever
-    table = exact_array(values)
+    table = exact_array([value for texts in (*W, b) for value in numbers(texts)])
     w, c = table[: -len(b)].reshape(len(W), -1), table[-len(b) :]
     return Separator(w[0], c.tolist()[0]) if classes == 2 else Separator(w, c)
 
@@ -197,11 +195,9 @@ def _plane(plane: dict[str, Any], classes: int, n_features: int) -> Separator:
 def _refutation(parts: dict[str, Any]) -> Refutation:
     if not 0 < len(parts["rows"]) == len(parts["rivals"]) == len(parts["multipliers"]):
         raise ValueError("a refutation must name a row and a rival for each of its multipliers, at least one")
-    multipliers = tuple(number(text) for text in parts["multipliers"])
-    whole(multipliers)
     return Refutation(
         np.array(parts["rows"], dtype=np.intp),
-        multipliers,
+        tuple(numbers(parts["multipliers"])),
         np.array(parts["rivals"], dtype=np.intp),
     )
 

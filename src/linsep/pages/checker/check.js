@@ -31,7 +31,7 @@ export async function checkProof(source, table, told = () => {}, seconds = 60) {
   let claim = null;
   try {
     const patience = new Patience(seconds);
-    claim = open(source);
+    claim = open(source, seconds);
     tell("The document", `A proof of the kind “${claim.kind}”, about ${claim.rows} rows of ${claim.features} features${claim.classes.length ? ` and ${claim.classes.length} classes` : ""}. Its digest fits its content.`);
     if (claim.kind.startsWith("separation")) {
       await checkSeparation(claim, table, tell, patience);

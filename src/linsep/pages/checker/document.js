@@ -1,6 +1,6 @@
 // The document: strict JSON, its digest, its fields. What it claims is checked elsewhere.
 
-import { DECIMAL, Malformed, Sha256, WIDEST, hex, number, quote, utf8, whole } from "./exact.js";
+import { DECIMAL, Malformed, Sha256, WIDEST, hex, lcm, limit, number, quote, utf8 } from "./exact.js";
 
 const LARGEST = 1 << 26; // characters of a document
 const DEEPEST = 20;
@@ -150,11 +150,11 @@ export function formOfReading(about, model = false) {
   const how = fields(about, FIELDS.data, "data", ["files"]);
   if (how.reading === null) return how;
   const { columns } = fields(how.reading, model ? { ...READINGS, others: texts } : READINGS, "reading");
-  const kind = (v) => text(v) && /^(number|boolean|percent|grouped:[^\n]|date:[^\n]+|category|text)$/u.test(v);
+  const kind = (v) => text(v) && /^(number|boolean|percent|grouped:[^\n]|date:[^\n]{1,40}|category|text)$/u.test(v);
   const plain = (column) => object(column) && fields(column, { column: text, kind, level: maybe(text), hashed: count, ...(model ? { equals: text } : {}) }, "a column", ["kind", "level", "hashed", "equals"]);
   for (const column of columns) {
     const factors = model && object(column) && column.has("product") ? fields(column, { product: list }, "a product").product : [column];
-    if (!factors.every(plain)) throw new Malformed("reading: a column is not what it should be");
+    if (factors.length > 100 || !factors.every(plain)) throw new Malformed("reading: a column is not what it should be");
   }
   return how;
 }
@@ -182,7 +182,8 @@ function renewed(old) {
 }
 
 // The content of a document whose digest and fields are right: numbers as fractions, the rest as plain values.
-export function open(source) {
+export function open(source, seconds = 60) {
+  limit.end = performance.now() + 1000 * seconds;
   let found = parse(source);
   const format = object(found) && found.get("format");
   if (format !== "linsep proof 2" && format !== "linsep proof 1") throw new Malformed("it does not say “format”: “linsep proof 2”");
@@ -217,9 +218,12 @@ export function classNames(given) { // by their spelling
   return names;
 }
 export function numbers(given) { // of one list, whose common denominator must not be too long
-  const found = given.map(number);
-  whole(found, WIDEST);
-  return found;
+  let common = 1n;
+  return given.map((text) => {
+    const found = number(text);
+    common = lcm(common, found.bottom, WIDEST);
+    return found;
+  });
 }
 export function plane(given, classes, features) { // weights of every class with its offset last; of two classes the first has zeros
   const { w, b } = fields(given, FIELDS.separator, "the separator"), expected = classes === 2 ? 1 : classes;

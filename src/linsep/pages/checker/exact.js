@@ -8,9 +8,13 @@ export const WIDEST = 200_000; // bits of the common denominator of a list of a 
 const ENOUGH = 4_000_000; // bits of any other
 
 const abs = (a) => (a < 0n ? -a : a);
+export const limit = { end: Infinity }; // when a check is given up; fractions of many digits take long to reduce
 export function gcd(a, b) {
   [a, b] = [abs(a), abs(b)];
-  while (b) [a, b] = [b, a % b];
+  for (let step = 1; b; step++) {
+    if (step % 64 === 0 && performance.now() > limit.end) throw new Malformed("the check takes too long here: check it with python linsep_check.py");
+    [a, b] = [b, a % b];
+  }
   return a;
 }
 const bits = (a) => { const digits = a.toString(16); return 4 * digits.length - Math.clz32(parseInt(digits[0], 16)) + 28; };

@@ -44,6 +44,7 @@ export function* csvLines(text, delimiter) {
 }
 
 const READING = { columns: list, target: text, others: texts, delimiter: text, header: flag, missing: text, point: text, gaps: list, encoding: text };
+const MOST_CELLS = 2e7;
 const PLAIN_GAPS = ["", "?", "NA", "N/A", "n/a", "na", "#N/A", "NaN", "nan", "-nan", "-NaN", "NULL", "null", "None"];
 
 // How a file becomes rows: as the document says; if it does not, every column but the last is a number. A proof about a
@@ -111,10 +112,11 @@ export function csvTable({ reading, response, values }, files) {
       columns: names.slice(0, Math.max(0, last)).map((name) => ({ names: [name], name, kind: "number" })), target: names.at(last), others: names.slice(last + 1),
       missing: "error", point: ".", gaps: PLAIN_GAPS,
     };
-    const used = { ...(how ?? plain), model, values }, said = [used.target, ...used.others];
+    const used = { ...(how ?? plain), model, values, gaps: new Set((how ?? plain).gaps) }, said = [used.target, ...used.others];
     for (const name of [...used.columns.flatMap((column) => column.names), ...said]) if (names.filter((each) => each === name).length !== 1) throw new Malformed(`there is no column ${quote(name)}, or more than one`);
     const take = (cells) => {
       if (cells.length !== names.length) throw new Malformed(`line ${labels.length + 1} of the data has ${cells.length} cells where ${names.length} are expected`);
+      if (rows.length * used.columns.length > MOST_CELLS) throw new Malformed("the table is too large for this page: python linsep_check.py can read it");
       const row = rowOf(cells, used, place, said);
       if (row) { rows.push(row); labels.push(model ? said.map((name) => responseText(strip(cells[place.get(name)]), used.point)) : strip(cells[place.get(used.target)])); }
     };
@@ -128,13 +130,13 @@ function responseText(word, point) { // a number of a model is written with a de
   return DECIMAL.test(number) ? number : word;
 }
 function rowOf(cells, how, place, said) { // null for a row that is left out
-  const absent = (name) => how.gaps.includes(strip(cells[place.get(name)])), strict = how.missing === "error" || how.missing === "drop";
+  const absent = (name) => how.gaps.has(strip(cells[place.get(name)])), strict = how.missing === "error" || how.missing === "drop";
   const gap = said.some(absent) || how.columns.some(({ names, isLevel }) => (how.model || (!isLevel && strict)) && names.some(absent));
   if (gap && how.missing !== "drop") throw new Malformed("a cell has no value");
   return gap ? null : how.columns.map((column) => (column.factors ? product(column.factors.map((factor) => cellOfColumn(cells, factor, how, place)), how.values) : cellOfColumn(cells, column, how, place)));
 }
 function cellOfColumn(cells, { name, kind, level, isLevel, equals }, how, place) { // as a text
-  const cell = cells[place.get(name)], word = strip(cell), absent = how.gaps.includes(word);
+  const cell = cells[place.get(name)], word = strip(cell), absent = how.gaps.has(word);
   if (isLevel) return level === (absent ? null : how.model ? word : cell) ? "1" : "0";
   if (absent) return "0";
   if (kind === "boolean" && /^(true|false)$/i.test(word)) return word.toLowerCase() === "true" ? "1" : "0";

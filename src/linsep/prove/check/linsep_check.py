@@ -6,8 +6,9 @@ docs/proof-format.md section by section. The exit code is 0 if the proof holds, 
 
 To see why a verdict ("separable", "quasi", "overlap") is to be believed, read the section "What has to be checked, and
 why that suffices": it defines the claims and checks them. "The fewest errors" and "Separation in regression models" are
-about the other two kinds; read each of them only for proofs of its kind. All other sections turn the document and the
-table into numbers, and refuse what is not of the form that the page lays down; ``check`` at the end calls them all.
+about two other kinds of proofs, each section about its own; they are left out of a program that was written for another
+kind. All other sections turn the document and the table into numbers, and refuse what is not of the form that the page
+lays down; ``check`` at the end calls them all.
 """
 
 from __future__ import annotations
@@ -21,23 +22,21 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from linsep.prove.check.plain import VERDICT, VERDICTS, check_verdict, form_of_verdict
-from linsep.prove.check.plain_absorbed import ABSORBED, check_absorbed, form_of_absorbed
+from linsep.prove.check import plain_absorbed, plain_fewest, plain_regression  # noqa: F401 (which add their kinds)
+from linsep.prove.check.plain import VERDICTS
 from linsep.prove.check.plain_document import (
     COMMON,
+    KINDS,
     LARGEST,
     Fails,
     Malformed,
     Row,
-    class_numbers,
     form,
     label_text,
     meaning_of,
     require,
     well,
 )
-from linsep.prove.check.plain_fewest import ERRORS, check_errors, form_of_errors
-from linsep.prove.check.plain_regression import SEPARATION, answers, check_separation, form_of_separation
 from linsep.prove.check.plain_table import fingerprint, nearest, table
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -77,13 +76,6 @@ def first_fingerprints(rows: Sequence[Row], codes: Sequence[int], d: int) -> lis
 # ---------------------------------------------------------------------------------------------------------------
 # The program
 
-KINDS: dict[str, Any] = {  # fields of its own, whether all go together, the check
-    **dict.fromkeys(VERDICTS, (VERDICT, form_of_verdict, check_verdict)),
-    "fewest-errors": (ERRORS, form_of_errors, check_errors),
-    "separation": (SEPARATION, form_of_separation, check_separation),
-    "separation-absorbed": (ABSORBED, form_of_absorbed, check_absorbed),
-}
-
 
 def load(text: str) -> dict[str, Any]:
     """Return the content of a document, in the words of format 2; raise Malformed if it is not a proof."""
@@ -99,8 +91,8 @@ def load(text: str) -> dict[str, Any]:
     well(sealed, "it has no digest, or was altered: its digest does not fit its content")
     content: dict[str, Any] = renewed(found) if found.get("format") == "linsep proof 1" else found
     kind: Any = content.get("kind")
-    well(type(kind) is str and kind in KINDS, f"the kind {str(kind)[:40]!r} is not known")
-    fields, form_of_kind, _ = KINDS[kind]
+    well(type(kind) is str and kind in KINDS, f"the kind {str(kind)[:40]!r} is none of those that are checked here")
+    fields, form_of_kind, *_ = KINDS[kind]
     form(content, COMMON | fields)
     well(len(set(map(label_text, content["classes"]))) == len(content["classes"]), "two classes have the same name")
     well(content["data"]["n_features"] == content["n_features"], "two numbers of features")
@@ -136,15 +128,16 @@ def digest_of(content: dict[str, Any]) -> str:
 
 def check(content: dict[str, Any], rows: Sequence[Row], labels: Sequence[Any]) -> list[str]:
     """Return what has been checked, line by line; raise Fails or Malformed if the proof does not hold."""
-    about, d, model = content["data"], content["n_features"], content["kind"].startswith("separation")
+    about, d = content["data"], content["n_features"]
+    *_, meant, check_kind = KINDS[content["kind"]]
     fits = about["n_rows"] == len(rows) and all(len(row) == d for row in rows)
     require(fits, f"it was written for {about['n_rows']} rows of {d} features, these are {len(rows)}")
-    codes: Sequence[Any] = answers(content, labels) if model else class_numbers(labels, content["classes"])
+    codes: Sequence[Any] = meant(content, labels)
     first = content["format"] == "linsep proof 1"
     known = first_fingerprints(rows, codes, d) if first else [fingerprint(rows, labels)]
     what = "these are not the data it was written for: a value or label differs, or the order of the rows"
     require(about["sha256"] in known, what)
-    return ["the fingerprint is that of these data", *KINDS[content["kind"]][2](content, rows, codes)]
+    return ["the fingerprint is that of these data", *check_kind(content, rows, codes)]
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -23,7 +23,20 @@ from fractions import Fraction
 from operator import mul, sub
 from typing import Any, TypeAlias
 
-from linsep.prove.check.plain_document import PLANE, Fails, Row, form, natural, number, numbers, require, well, whole
+from linsep.prove.check.plain_document import (
+    KINDS,
+    PLANE,
+    Fails,
+    Row,
+    codes_of,
+    form,
+    natural,
+    numbers,
+    require,
+    spelled,
+    well,
+    whole,
+)
 
 # ---------------------------------------------------------------------------------------------------------------
 # What has to be checked, and why that suffices
@@ -31,8 +44,7 @@ from linsep.prove.check.plain_document import PLANE, Fails, Row, form, natural, 
 Exact: TypeAlias = tuple[list[int], int]  # a row times its common denominator, and that denominator
 
 PRIME = 2**61 - 1
-REFUTATION = {"rows": [natural], "rivals": [natural], "multipliers": [number]}
-VERDICTS = ["separable", "quasi", "overlap", "not-separable"]
+REFUTATION = {"rows": [natural], "rivals": [natural], "multipliers": [spelled]}
 VERDICT = {"separator": (None, PLANE), "refutation": (None, REFUTATION)}  # the fields of its own
 
 
@@ -42,9 +54,9 @@ def form_of_verdict(content: dict[str, Any]) -> None:
     given = ((plane is None) != (kind in ("overlap", "not-separable")), (refutation is None) != (kind == "separable"))
     well(not any(given) and len(content["classes"]) > 1, f"the proof of {kind!r} does not have the required parts")
     if plane is not None:
-        weights(plane, len(content["classes"]), content["n_features"])
+        form_of_plane(plane, len(content["classes"]), content["n_features"])
     if refutation is not None:
-        parts_of(refutation)
+        form_of_refutation(refutation)
 
 
 def check_verdict(content: dict[str, Any], rows: Sequence[Row], codes: Sequence[int]) -> list[str]:
@@ -80,19 +92,19 @@ def exact_rows(rows: Sequence[Row], codes: Sequence[int], content: dict[str, Any
     return [whole([*row, 1] if content["fit_intercept"] else row) for row in rows]
 
 
-def weights(plane: Any, classes: int, n_features: int) -> list[list[Fraction]]:
-    """Return the weights of each class with its offset last; of two classes the first has zeros."""
+def form_of_plane(plane: Any, classes: int, n_features: int) -> None:
+    """Refuse a plane that does not have a weight per feature and an offset, for each class (once for two)."""
     form(plane, PLANE, "the separator")
     fits = {len(plane["w"]), len(plane["b"])} == {1 if classes == 2 else classes}
     fits = fits and all(len(w) == n_features for w in plane["w"])
     well(fits, "a separator must have one weight per feature and one offset, for each class (once for two)")
-    full = [numbers([*w, c]) for w, c in zip(plane["w"], plane["b"], strict=True)]
-    return [[Fraction(0)] * (n_features + 1), *full] if classes == 2 else full
 
 
 def normals_of(plane: Any, content: dict[str, Any]) -> list[list[list[int]]]:
     """Return, for each class, what a row is multiplied with for each of its inequalities, up to positive factors."""
-    W = weights(plane, len(content["classes"]), content["n_features"])
+    W = [numbers([*w, c]) for w, c in zip(plane["w"], plane["b"], strict=True)]
+    if len(content["classes"]) == 2:  # the first has the weights 0
+        W.insert(0, [Fraction(0)] * len(W[0]))
     if not content["fit_intercept"]:
         require(
             not any(w.pop() for w in W), "the plane has an offset, but the proof is about planes through the origin"
@@ -113,14 +125,16 @@ def check_refutation(
     refutation: Any, classes: int, exact: Sequence[Exact], codes: Sequence[int], *, spanning: bool
 ) -> list[str]:
     """Check that inequalities with positive multipliers add up to 0 > 0 and, if asked, that they span all others."""
-    parts = parts_of(refutation)
+    form_of_refutation(refutation)
+    which, rivals, multipliers = (refutation[name] for name in REFUTATION)
+    parts = list(zip(which, rivals, numbers(multipliers), strict=True))
     for i, rival, multiplier in parts:
         require(i < len(exact) and rival < classes, "the refutation names a row or class that does not exist")
         require(
             rival != codes[i] and multiplier > 0, "a row is held against its own class, or not with a positive number"
         )
     require(cancels(parts, exact, codes, classes), "the rows of the refutation do not add up to zero")
-    which = sorted({i for i, _, _ in parts})
+    which = sorted(set(which))
     lines = [
         f"{len(which)} rows with positive multipliers add up to zero: no plane has them all strictly on their sides"
     ]
@@ -129,13 +143,11 @@ def check_refutation(
     return lines
 
 
-def parts_of(refutation: Any) -> list[tuple[int, int, Fraction]]:
-    """Return the parts of a refutation: row, rival class, multiplier."""
+def form_of_refutation(refutation: Any) -> None:
+    """Refuse a refutation without parts: row, rival class, multiplier each."""
     form(refutation, REFUTATION, "the refutation")
-    which, rivals, multipliers = (refutation[name] for name in REFUTATION)
-    fits = 0 < len(which) == len(rivals) == len(multipliers)
+    fits = 0 < len(refutation["rows"]) == len(refutation["rivals"]) == len(refutation["multipliers"])
     well(fits, "a refutation must name a row and a rival for each of its multipliers, at least one")
-    return list(zip(which, rivals, numbers(multipliers), strict=True))
 
 
 def cancels(parts: Sequence[Any], exact: Sequence[Exact], codes: Sequence[int], classes: int) -> bool:
@@ -210,3 +222,7 @@ def orthogonal(vectors: list[list[int]]) -> list[list[int]]:
     reduced = eliminate(vectors)
     free = [k for k in range(d) if k not in reduced]
     return [whole([-reduced[j][k] if j in reduced else Fraction(j == k) for j in range(d)])[0] for k in free]
+
+
+VERDICTS = ["separable", "quasi", "overlap", "not-separable"]
+KINDS.update(dict.fromkeys(VERDICTS, (VERDICT, form_of_verdict, codes_of, check_verdict)))

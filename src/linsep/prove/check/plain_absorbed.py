@@ -1,6 +1,6 @@
 """The plain check, part 6: separation in regression models with absorbed factors.
 
-Beside its columns such a model has a coefficient for every level of some factors, the same in every constraint with that
+Such a model has its columns, and a coefficient for every level of some factors, the same in all constraints with that
 level. Levels get no status and may be very many, so no rank is asked for. What is claimed differs in three places:
 
 - ``aliased`` are the columns that are not kept; all levels are.
@@ -19,13 +19,14 @@ from fractions import Fraction
 from typing import Any
 
 from linsep.prove.check.plain import dot
-from linsep.prove.check.plain_document import Row, numbers, require, well, whole
+from linsep.prove.check.plain_document import KINDS, Row, numbers, require, well, whole
 from linsep.prove.check.plain_regression import (
     COEFFICIENT,
     SEPARATION,
     SUM,
     Answer,
     Claims,
+    answers,
     constraints,
     factors_of,
     form_of_separation,
@@ -48,11 +49,11 @@ def form_of_absorbed(content: dict[str, Any]) -> None:
     form_of_separation(content)
 
 
-def check_absorbed(content: dict[str, Any], rows: Sequence[Row], answers: Sequence[Answer]) -> list[str]:
+def check_absorbed(content: dict[str, Any], rows: Sequence[Row], said: Sequence[Answer]) -> list[str]:
     """Return what has been checked, line by line; raise Fails or Malformed if a claim is not proved."""
     full = [[*row, 1] for row in rows]  # the last entry is that of every level
-    found = constraints(content["family"], full, answers, len(content["classes"]), False)
-    counted = [a for a in answers if a.get("weight", 1) > 0 and not a.get("failures") == a.get("number") == 0]
+    found = constraints(content["family"], full, said, len(content["classes"]), False)
+    counted = [a for a in said if a.get("weight", 1) > 0 and not a.get("failures") == a.get("number") == 0]
     claims = Absorbed(content, found, [tuple((role, a[role]) for role in factors_of(content)) for a in counted])
     lines = claims.check()
     levels = claims.width - claims.listed
@@ -112,3 +113,6 @@ class Absorbed(Claims):
         total = self.total(rest, [told.get(i, Fraction(1)) for i in rest], 1)
         require(not any(total), "the constraints of the rest do not cancel")
         return f"all {len(rest)} others cancel with positive multipliers"
+
+
+KINDS["separation-absorbed"] = (ABSORBED, form_of_absorbed, answers, check_absorbed)

@@ -108,37 +108,31 @@ def natural(value: Any) -> None:
     well(value < 2**53, f"{value} is too large")
 
 
-def number(text: Any) -> Fraction:
-    """Return the number that a string of a document stands for; refuse any other spelling."""
-    well(isinstance(text, str) and len(text) <= LONGEST, "a number must be a string of at most 100,000 characters")
-    with suppress(OverflowError, ZeroDivisionError):
-        if BINARY.fullmatch(text):
-            digits, power = text.replace(".", "").split("p")
-            exact = int(digits, 16) * Fraction(2) ** (int(power) - 4 * len(text.partition(".")[2].partition("p")[0]))
-            well(exact == Fraction(float.fromhex(text)), f"{text} is not a double")
-            return exact
-        if HEXADECIMAL.fullmatch(text):
-            return Fraction(*(int(digits, 16) for digits in text.split("/")))
-        if DECIMAL.fullmatch(text):
-            return Fraction(text)
-    raise Malformed(f"{text[:40]!r} is not a number")
+def spelled(text: Any) -> None:
+    """Refuse what does not spell a number: 7, -3/7, 0.25; 0xff/0x3 for long ones; 0x1.8p-1 for 3/4, as %a of C does."""
+    fits = type(text) is str and len(text) <= LONGEST and NUMBER.fullmatch(text)
+    well(fits and ("/" not in text or text.partition("/")[2].strip("0x")), f"{str(text)[:40]!r} is not a number")
+    if "p" in text:
+        head, _, tail = text.partition(".")
+        digits, _, power = tail.partition("p")
+        exact = int(head + digits, 16) * Fraction(2) ** (int(power) - 4 * len(digits))
+        well(abs(exact) < 2**1024 and exact == Fraction(float.fromhex(text)), f"{text} is not a double")
 
 
-DECIMAL = re.compile(r"-?[0-9]{1,4000}([/.][0-9]{1,4000})?")  # 7, -3/7, 0.25
-HEXADECIMAL = re.compile(r"-?0x[0-9a-f]+(/0x[0-9a-f]+)?")  # 0xff/0x3, for long ones
-BINARY = re.compile(r"-?0x[01]\.[0-9a-f]{1,13}p[+-][0-9]{1,4}")  # 0x1.8p-1 is 3/4, as %a of C writes it
+NUMBER = re.compile(
+    r"-?([0-9]{1,4000}([/.][0-9]{1,4000})?|0x[0-9a-f]+(/0x[0-9a-f]+)?|0x[01]\.[0-9a-f]{1,13}p[+-][0-9]{1,4})"
+)
 
-PLANE = {"w": [[number]], "b": [number]}
+
+PLANE = {"w": [[spelled]], "b": [spelled]}
 COLUMN = {
     "column": str, "level?": (None, str), "hashed?": natural,
-    "kind?": re.compile("number|boolean|percent|grouped:.|date:.+|category|text"),
+    "kind?": re.compile("number|boolean|percent|grouped:.|date:.{1,40}|category|text"),
 }  # fmt: skip
 READING = {
     "columns": [COLUMN], "target": str, "delimiter": re.compile("[\t -!#-~]"), "encoding": re.compile(".{0,40}", re.S),
     "header": bool, "point": {".", ","}, "gaps": [str], "missing": {"error", "zero", "drop", "indicator"},
 }  # fmt: skip
-FACTOR = {**COLUMN, "equals?": re.compile(".{0,4000}", re.S)}
-READING_OF_MODEL = {**READING, "columns": [({"product": [FACTOR]}, FACTOR)], "others": [str]}
 DATA = {
     "n_rows": natural, "n_features": natural, "sha256": re.compile("[0-9a-f]{64}"), "reading": (None, READING),
     "files?": [str],
@@ -150,13 +144,29 @@ COMMON: dict[str, Any] = {  # fields of every document; each kind has others bes
 }  # fmt: skip
 
 
+KINDS: dict[str, tuple[Any, ...]] = {}  # its own fields, whether all go together, what labels mean, the check
+
+
 # ---------------------------------------------------------------------------------------------------------------
 # Numbers of the document
 
 
+def number(text: str) -> Fraction:
+    """Return the number that a string of a document stands for."""
+    spelled(text)
+    if "p" in text:
+        return Fraction(float.fromhex(text))
+    return Fraction(*(int(part, 16) for part in text.split("/"))) if "x" in text else Fraction(text)
+
+
 def numbers(texts: Sequence[str]) -> list[Fraction]:
-    """Return numbers of a document."""
-    return [number(text) for text in texts]
+    """Return a list of numbers of a document, whose common denominator must not be too long."""
+    found, common = [], 1
+    for text in texts:
+        found.append(number(text))
+        common = math.lcm(common, found[-1].denominator)
+        well(common.bit_length() <= WIDEST, "the common denominator of these numbers is too long")
+    return found
 
 
 def whole(values: Row) -> tuple[list[int], int]:
@@ -193,3 +203,8 @@ def class_numbers(labels: Sequence[Any], classes: Sequence[Any]) -> list[int]:
     known = {label: index.get(label_text(label), -1) for label in set(labels)}
     require(set(known.values()) == set(index.values()), "the labels of the data are not exactly the classes")
     return [known[label] for label in labels]
+
+
+def codes_of(content: dict[str, Any], labels: Sequence[Any]) -> list[int]:
+    """Return the class number of every row of the data of a document."""
+    return class_numbers(labels, content["classes"])

@@ -11,16 +11,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from linsep.prove.check.plain import Exact, cancels, dot, exact_rows, normals_of, weights
+from linsep.prove.check.plain import Exact, cancels, dot, exact_rows, form_of_plane, normals_of
 from linsep.prove.check.plain_document import (
+    KINDS,
     PLANE,
     Fails,
     Row,
+    codes_of,
     form,
     natural,
-    number,
     numbers,
     require,
+    spelled,
     well,
     whole_number,
 )
@@ -35,7 +37,7 @@ BUSIEST = 10**8  # cases times refutations common to all of them
 PAIRS = [[whole_number, whole_number]]  # numbers of refutations with their weights
 ERRORS = {
     "lower": natural, "upper": natural, "sample_weight": (None, [natural]), "separator": PLANE, "wrong": [natural],
-    "refutations": [{"rows": [natural], "multipliers": [number], "rivals?": [natural]}], "bits": natural,
+    "refutations": [{"rows": [natural], "multipliers": [spelled], "rivals?": [natural]}], "bits": natural,
     "common": PAIRS, "tree": [({"row": natural}, {"dead": natural}, {"packing": PAIRS})],
 }  # fmt: skip
 
@@ -48,7 +50,7 @@ def form_of_errors(content: dict[str, Any]) -> None:
         content["lower"] <= content["upper"] and content["bits"] < 4096,
         "its lower bound is above the upper, or its bits are too many",
     )
-    weights(content["separator"], classes, content["n_features"])
+    form_of_plane(content["separator"], classes, content["n_features"])
     for each in content["refutations"]:
         rivals = each.get("rivals", each["rows"])
         fits = 0 < len(each["rows"]) == len(each["multipliers"]) == len(rivals) and ("rivals" in each) == (classes > 2)
@@ -154,3 +156,6 @@ def check_packing(used: list[Any], content: dict[str, Any], capacity: dict[int, 
         require(units <= capacity[g] << bits, f"row {g} carries more than its copies")
     reached = (sum(capacity[g] for g in R) << bits) + sum(units for _, units in used)
     require(reached > (content["lower"] - 1) << bits, "a case is not shown to reach the lower bound")
+
+
+KINDS["fewest-errors"] = (ERRORS, form_of_errors, codes_of, check_errors)

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
@@ -28,15 +29,18 @@ from typing import Any
 from linsep.prove.check.plain import dot, inequality, orthogonal, rank
 from linsep.prove.check.plain_document import (
     CELL,
+    COLUMN,
     DATA,
-    READING_OF_MODEL,
+    KINDS,
+    READING,
     Row,
     class_numbers,
+    form,
     label_text,
     natural,
-    number,
     numbers,
     require,
+    spelled,
     well,
     whole,
 )
@@ -50,22 +54,32 @@ FAMILIES = {  # what the response of each may be
     "poisson": (["number"],), "negative-binomial": (["number"],), "multinomial": (["label"],), "ordinal": (["label"],),
     "conditional": (["number", "stratum"],), "cox": (["number", "event"], ["number", "event", "stratum"]),
 }  # fmt: skip
+
+
+def factors(value: Any) -> None:
+    """Refuse what is not a list of features to be multiplied."""
+    form(value, [FACTOR], "a product")
+    well(len(value) <= 100, "a product has too many factors")
+
+
+FACTOR = {**COLUMN, "equals?": re.compile(".{0,4000}", re.S)}
+READING_OF_MODEL = {**READING, "columns": [({"product": factors}, FACTOR)], "others": [str]}
 STATUSES = ("finite", "+inf", "-inf", "undetermined", "aliased")
-SUM = {"rows": [natural], "multipliers": [number]}  # of constraints
+SUM = {"rows": [natural], "multipliers": [spelled]}  # of constraints
 COEFFICIENT = (
     {"name": str, "status": {"finite", "+inf", "-inf"}, **SUM},
-    {"name": str, "status": {"undetermined"}, "up": [number], "down": [number]},
+    {"name": str, "status": {"undetermined"}, "up": [spelled], "down": [spelled]},
     {"name": str, "status": {"aliased"}},
 )
 SEPARATION = {
     "family": set(FAMILIES), "response": [str], "alias": {"drop", "keep"}, "names": [str],
-    "claim": {"complete", "quasi", "overlap"}, "columns": [natural], "independent": [natural], "direction": [number],
+    "claim": {"complete", "quasi", "overlap"}, "columns": [natural], "independent": [natural], "direction": [spelled],
     "separated": [[natural, natural]], "rest": SUM,
-    "aliased": [{"column": natural, "columns": [natural], "multipliers": [number]}],
+    "aliased": [{"column": natural, "columns": [natural], "multipliers": [spelled]}],
     "coefficients": [COEFFICIENT], "data": {**DATA, "reading": (None, READING_OF_MODEL)},
 }  # fmt: skip
 
-Answer = dict[str, Any]  # by role: "label" a class number, "stratum" a text, all others numbers
+Answer = dict[str, Any]  # by role: "label" a class spelled, "stratum" a text, all others numbers
 
 
 def form_of_separation(content: dict[str, Any]) -> None:
@@ -347,3 +361,6 @@ class Claims:
                 require(sign == 0 or sign * self.direction[j] > 0, f"the direction leaves coefficient {j} at 0")
                 fits = each["status"] != "finite" or not self.separated & set(which)
                 require(fits, f"coefficient {j} is told by separated constraints")
+
+
+KINDS["separation"] = (SEPARATION, form_of_separation, answers, check_separation)

@@ -80,6 +80,7 @@ def nearest(value: Any) -> float:
 # ---------------------------------------------------------------------------------------------------------------
 # Reading a text
 
+MOST_CELLS = 10**8
 GAPS = ("", "?", "NA", "N/A", "n/a", "na", "#N/A", "NaN", "nan", "-nan", "-NaN", "NULL", "null", "None")
 
 
@@ -101,6 +102,7 @@ def table(content: dict[str, Any], files: Sequence[Any]) -> tuple[list[Row], lis
             if any(cells[name].strip() in how["gaps"] for name in [*how["needed"], *response]):
                 well(how["missing"] == "drop", "a cell has no value")
                 continue
+            well(len(rows) * len(how["columns"]) <= MOST_CELLS, "the table is too large for this program")
             rows.append([number_in(cells, column, how) for column in how["columns"]])
             said = tuple(response_text(cells[name].strip(), how) for name in response)
             labels.append(said if len(said) > 1 else said[0])
@@ -112,23 +114,25 @@ def csv_lines(file: Any, how: Any) -> Iterator[list[str]]:
     delimiter, encoding = (how["delimiter"], how["encoding"]) if how else (",", "utf-8")
     try:
         encoding = codecs.lookup(encoding).name
+        "".encode(encoding)
     except LookupError:
         raise Malformed(f"the encoding {encoding[:40]!r} is not known") from None
     csv.field_size_limit(1 << 20)
     with (gzip.open if str(file).endswith(".gz") else open)(file, "rb") if isinstance(file, str) else file as stream:
         text = io.TextIOWrapper(stream, "utf-8-sig" if encoding == "utf-8" else encoding, newline="")
-        for cells in csv.reader(marked(text), delimiter=delimiter):
-            well(cells in ([], ["\0"]) or not cells[-1].endswith("\0"), "a quote is opened but never closed")
-            if cells and cells != ["\0"]:
-                yield cells
+        for cells in filter(None, csv.reader(marked(text, delimiter), delimiter=delimiter)):
+            if cells == ["\0", "\0"]:
+                return
+            well(not cells[-1].endswith("\0"), "a quote is opened but never closed")
+            yield cells
 
 
-def marked(lines: Iterable[str]) -> Iterator[str]:
-    """Yield lines of text, which has no character 0, and such a character as the last."""
+def marked(lines: Iterable[str], delimiter: str) -> Iterator[str]:
+    """Yield lines of text, which has no character 0, and a last line of two such: a row of its own, if all is well."""
     for line in lines:
         well("\0" not in line, "the file is not a text")
         yield line
-    yield "\0"
+    yield f"\0{delimiter}\0"
 
 
 def reading_of(content: dict[str, Any], first: list[str]) -> dict[str, Any]:
@@ -136,9 +140,9 @@ def reading_of(content: dict[str, Any], first: list[str]) -> dict[str, Any]:
 
     ``first`` is the first line of the table, ``needed`` the columns of features in which a gap is none of its values.
     """
-    how, model = content["data"]["reading"], content["kind"].startswith("separation")
+    how, model = dict(content["data"]["reading"] or {}), content.get("kind", "").startswith("separation")
     parts = len(content["response"]) if model else 1
-    if how is None:
+    if not how:
         header = not any(CELL.fullmatch(cell.strip()) for cell in first)
         names = names_in(first, header)
         last = max(0, len(names) - parts)
@@ -150,7 +154,8 @@ def reading_of(content: dict[str, Any], first: list[str]) -> dict[str, Any]:
     factors = [each for column in how["columns"] for each in column.get("product", [column])]
     odd = any("hashed" in each or each.get("kind") in ("category", "text") for each in factors)
     well(not odd, "some columns are hashed: linsep verify can read them")
-    return {"others": [], **how, "needed": used_columns(needed), "model": model, "values": content["values"]}
+    how |= {"gaps": frozenset(how["gaps"]), "others": how.get("others", [])}
+    return {**how, "needed": used_columns(needed), "model": model, "values": content["values"]}
 
 
 def names_in(first: list[str], header: bool) -> list[str]:

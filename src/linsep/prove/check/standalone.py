@@ -1,8 +1,7 @@
 """Builds ``linsep_check.py``, the plain check as one file that needs only Python.
 
 The file contains the modules of the plain check, so it cannot differ from them, in the order of docs/proof-format.md
-and under its headings. To add a check for another kind of proof, add its module here and its kind to
-``linsep_check.KINDS``.
+and under its headings. To add a check for another kind of proof, add its module here; it adds its kind to ``KINDS``.
 """
 
 from __future__ import annotations
@@ -12,11 +11,16 @@ import re
 from importlib import resources
 
 PARTS = ("plain_document", "plain_table", "plain", "plain_fewest", "plain_regression", "plain_absorbed", "linsep_check")
+OF_KINDS = {  # for these alone
+    "plain_fewest": ("fewest-errors",),
+    "plain_regression": ("separation", "separation-absorbed"),
+    "plain_absorbed": ("separation-absorbed",),
+}
 _RULE = re.compile(r"^# -+\n# (.+)\n", re.MULTILINE)
 
 
-def program() -> str:
-    """Return the text of the program.
+def program(kind: str | None = None) -> str:
+    """Return the text of the program, for proofs of all kinds or as much of it as one of a kind needs.
 
     Examples
     --------
@@ -29,6 +33,8 @@ def program() -> str:
     imports: dict[str, set[str]] = {}
     bodies, said = [], ""
     for name in PARTS:
+        if kind is not None and kind not in OF_KINDS.get(name, (kind,)):
+            continue
         source = folder.joinpath(f"{name}.py").read_text(encoding="utf-8")
         tree = ast.parse(source)
         for defined in _names(tree):

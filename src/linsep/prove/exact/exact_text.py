@@ -24,7 +24,8 @@ from linsep.prove.exact.fingerprints import Fingerprint
 from linsep.prove.exact.given_numbers import BINARY, DECIMAL
 
 _TEXT = ("csv", "libsvm")
-_LONG = re.compile(rb"[0-9][0-9.]{15,}(?:[eE][+-]?[0-9]+)?")  # 15 digits always come back from a double
+# 15 digits always come back from a double, unless they are those of a tiny number
+_LONG = re.compile(rb"[0-9][0-9.]{15,}(?:[eE][+-]?[0-9]+)?|[0-9.]+[eE]-[0-9]{3,}")
 _PIECE = 1 << 22
 
 

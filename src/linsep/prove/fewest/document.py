@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linsep.prove.check.plain_document import meaning_of, number, whole
+from linsep.prove.check.plain_document import meaning_of, numbers, whole
 from linsep.prove.claims import Separator
 from linsep.prove.exact.given_numbers import exact_array
 
@@ -71,11 +71,11 @@ def fewest_from_json(content: dict[str, Any], note: str = "") -> Fewest:
     from linsep.prove.fewest.results import Fewest
 
     classes, plane, wrong = tuple(content["classes"]), content["separator"], content["wrong"]
-    numbers = exact_array([number(text) for text in (*(v for w in plane["w"] for v in w), *plane["b"])])
-    W, b = numbers[: -len(plane["b"])].reshape(len(plane["w"]), -1), numbers[-len(plane["b"]) :]
+    table = exact_array([value for texts in (*plane["w"], plane["b"]) for value in numbers(texts)])
+    W, b = table[: -len(plane["b"])].reshape(len(plane["w"]), -1), table[-len(plane["b"]) :]
     refutations = []
     for each in content["refutations"]:
-        multipliers = whole([number(text) for text in each["multipliers"]])[0]
+        multipliers = whole(numbers(each["multipliers"]))[0]
         refutations.append(Combination(tuple(each["rows"]), tuple(each.get("rivals", ())), tuple(multipliers)))
     counted, common = content["sample_weight"], tuple((k, u) for k, u in content["common"])
     return Fewest(

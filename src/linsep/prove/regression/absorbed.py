@@ -119,6 +119,10 @@ class AbsorbedSeparation(Separation):
 
     def certificate(self) -> dict[str, Any]:
         """Return all claims with their evidence: a direction, sums of rows, and multipliers that cancel the rest."""
+        return dict(self._certificate)
+
+    @cached_property
+    def _certificate(self) -> dict[str, Any]:
         for name, _, levels in self._given.absorb:
             if len({label_text(level) for level in levels}) < len(levels):
                 raise DataError("", f"two levels of {name!r} are spelled the same: a proof cannot tell them apart")

@@ -1,6 +1,6 @@
 """The fast check of a proof about a model with absorbed factors: whole numbers in arrays.
 
-It asks for the same as ``plain_regression``: sums over all rows at once, in 64 bits where they fit, else in Python's own
+It asks for the same as ``plain_absorbed``: sums over all rows at once, in 64 bits where they fit, else in Python's own
 integers.
 """
 
@@ -46,7 +46,7 @@ class _Check:
         self.units = [unit / scale for (_, unit), scale in zip(found, design.scales, strict=True)]
         self.listed, self.n = len(self.columns), len(which)
         self.levels = level_numbers([factor.codes[which] for factor in given.absorb], self.listed)
-        self.width = int(self.levels.max()) + 1
+        self.coefficients = int(self.levels.max()) + 1
 
     def run(self) -> bool:
         """Check every claim."""
@@ -65,7 +65,7 @@ class _Check:
 
     def _heights(self, g: list[Fraction]) -> Array:
         """Return every constraint on a vector, times a positive number."""
-        if len(g) != self.width:
+        if len(g) != self.coefficients:
             raise ValueError("a direction has a number for every coefficient")
         head = [value * unit for value, unit in zip(g[: self.listed], self.units, strict=True)]
         exact = whole([*head, *g[self.listed :]])[0]
@@ -89,7 +89,7 @@ class _Check:
     def _aliased(self) -> bool:
         self.aliases: list[list[Fraction]] = []
         for each in self.parts["aliased"]:
-            v, own = [Fraction(0)] * self.width, each["column"]
+            v, own = [Fraction(0)] * self.coefficients, each["column"]
             for j, value in zip(each["columns"], numbers(each["multipliers"]), strict=True):
                 v[j] = value
             other = any(v[j] for j in self.dropped if j != own)
@@ -112,7 +112,7 @@ class _Check:
         return not (times[left] <= 0)[~self.equal[left]].any() and not self._total(left, times[left])
 
     def _total(self, rows: Array, times: Array) -> dict[int, Fraction]:
-        """Return the sum of constraints taken so many times, where it is not 0, in the columns that are kept."""
+        """Return the sum of constraints times their numbers, where it is not 0, in the columns that are kept."""
         signed = times * self.signs[rows]
         often = sum(map(abs, times.tolist())) if times.dtype == object else int(np.abs(times).sum())
         found = {}
@@ -122,7 +122,7 @@ class _Check:
                 total = (x[rows].astype(kind) * signed.astype(kind)).sum()
                 if total:
                     found[j] = int(total) * self.units[j]
-        sums = np.zeros(self.width, dtype=np.int64 if often < _LIMIT and times.dtype != object else object)
+        sums = np.zeros(self.coefficients, dtype=np.int64 if often < _LIMIT and times.dtype != object else object)
         for f in range(self.levels.shape[1]):
             np.add.at(sums, self.levels[rows, f], signed)
         return found | {j: Fraction(int(sums[j])) for j in np.flatnonzero(sums).tolist()}
@@ -172,5 +172,3 @@ def _integers(x: Array) -> tuple[Array, Fraction]:
     parts = zip((mantissas * 2.0**53).astype(np.int64).tolist(), (exponents - lowest).tolist(), strict=True)
     found[:] = [m << e if m else 0 for m, e in parts]
     return found, Fraction(2) ** (lowest - 53)
-
-

@@ -40,7 +40,7 @@ _BITS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)  # of a direction that might do
 class Combination(NamedTuple):
     """Rows of a system by number, with multipliers of the rows as given."""
 
-    ids: Array
+    rows: Array
     multipliers: list[Fraction]
 
 

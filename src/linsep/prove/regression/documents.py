@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from datetime import UTC, datetime
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
@@ -11,9 +14,10 @@ import numpy as np
 from linsep.clock import Clock
 from linsep.data.sparse import is_sparse
 from linsep.data.threads import together
+from linsep.errors import DataError
 from linsep.problem import Array
 from linsep.prove.check import linsep_check, schema
-from linsep.prove.check.plain_document import Fails, label_text, meaning_of
+from linsep.prove.check.plain_document import KINDS, LARGEST, Fails, label_text, meaning_of
 from linsep.prove.check.plain_regression import answers, coefficient_names, factors_of
 from linsep.prove.check.plain_table import fingerprint as plain_fingerprint
 from linsep.prove.documents import laid_out, number_written
@@ -86,7 +90,7 @@ def claimed(result: Any, kind: str) -> dict[str, Any]:
 
 def _combination(found: Any, ids: Array) -> dict[str, Any]:
     return {
-        "rows": np.searchsorted(ids, found.ids).tolist(),
+        "rows": np.searchsorted(ids, found.rows).tolist(),
         "multipliers": [number_written(value) for value in found.multipliers],
     }
 
@@ -162,7 +166,35 @@ def document(result: Any, reading: dict[str, Any] | None, options: dict[str, str
     about = {"reading": reading, **fingerprint(given.X, response_of(given)[1], given.values)}
     content = {"format": "linsep proof 2", **result.certificate(), "data": about, "made": made}
     content["digest"] = linsep_check.digest_of(content)
-    return laid_out(content)
+    text = laid_out(content)
+    if len(text) > LARGEST:
+        raise DataError("", f"the proof takes {len(text):,} characters, more than {LARGEST:,}: list fewer coefficients")
+    return text
+
+
+def design_text(result: Any) -> str:
+    """Return the design of a result and its response as a table of text, to which a proof without a reading fits."""
+    given = result._given
+    roles, columns = response_of(given)
+    names = [f"the {role}" for role in roles]
+    names = [name if name not in given.names else f"{name} (response)" for name in names]
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow([*given.names, *names])
+    for row, *said in zip(exact_table(given.X, given.values, given.names), *columns, strict=True):
+        writer.writerow([*map(_cell_text, row), *said])
+    return file.getvalue()
+
+
+def _cell_text(value: Any) -> str:
+    """Return an exact number as a decimal."""
+    exact = Fraction(value)
+    near = float(exact)
+    if exact in (Fraction(near), Fraction(repr(near))):  # texts of doubles read back as what they are
+        return repr(near) if exact.denominator > 1 else str(exact.numerator)
+    with localcontext() as context:
+        context.prec = 2000
+        return str(Decimal(exact.numerator) / exact.denominator)
 
 
 def separation_opened(text: str) -> dict[str, Any] | None:
@@ -219,7 +251,7 @@ def check_claims(content: dict[str, Any], X: Any, columns: list[list[Any]], *, p
         said = answers(content, list(zip(*columns, strict=True)))
         if plain:
             rows = exact_table(X, content["values"], content["names"])
-            check = linsep_check.KINDS[content["kind"]][2]
+            check = KINDS[content["kind"]][-1]
             return Outcome(True, "", tuple(check(content, rows, said)))
         given = _given(content, X, said)
         if content["kind"] != "separation":
@@ -271,7 +303,7 @@ def exact_table(X: Any, values: str, names: Any) -> list[list[Any]]:
     """Return all cells as exact numbers."""
     table = X.toarray() if is_sparse(X) else X
     if values == BINARY:
-        return [[value if type(value) is int else Fraction(value) for value in row] for row in table.tolist()]
+        return [[value if type(value) is int else Fraction(float(value)) for value in row] for row in table.tolist()]
     if table.dtype == np.float32:
         table = table.astype(object)
     return [[fraction(value, i, names[j]) for j, value in enumerate(row)] for i, row in enumerate(table.tolist())]

@@ -13,7 +13,7 @@ import numpy as np
 from flint import fmpz_mat, nmod_mat
 
 from linsep.problem import Array
-from linsep.prove.check.plain_document import number
+from linsep.prove.check.plain_document import number, numbers
 from linsep.prove.regression.families import Model
 
 _PRIME = 2**63 - 25
@@ -32,10 +32,10 @@ class _Check:
 
     def __init__(self, model: Model, certificate: dict[str, Any]) -> None:
         self.model, self.system, self.parts = model, model.system, certificate
-        self.width, self.ids = len(model.names), model.system.ids
+        self.coefficients, self.ids = len(model.names), model.system.ids
         self.equal = model.system.is_equation(self.ids)
         self.columns: list[int] = certificate["columns"]
-        self.direction = [number(value) for value in certificate["direction"]]
+        self.direction = numbers(certificate["direction"])
 
     def run(self) -> bool:
         """Check every claim."""
@@ -43,10 +43,10 @@ class _Check:
 
     def _heights(self, g: list[Fraction]) -> Array:
         """Return the sign of every row on a vector."""
-        inner = [Fraction(0)] * self.width
+        inner = [Fraction(0)] * self.coefficients
         for j, unknown in enumerate(self.model.order):
             inner[unknown] = g[j] / self.model.scales[j]  # the column is that much larger here
-        signs: Array = self.system.signs(fmpz_mat(self.width, 1, _whole(inner)))[self.ids]
+        signs: Array = self.system.signs(fmpz_mat(self.coefficients, 1, _whole(inner)))[self.ids]
         return signs
 
     def _inner(self, which: list[int]) -> tuple[Any, list[Fraction]]:
@@ -61,30 +61,34 @@ class _Check:
 
     def _columns(self) -> bool:
         parts, kept = self.parts, set(self.columns)
-        if len(kept) != len(self.columns) or not kept <= set(range(self.width)) or len(self.direction) != self.width:
+        if (
+            len(kept) != len(self.columns)
+            or not kept <= set(range(self.coefficients))
+            or len(self.direction) != self.coefficients
+        ):
             return False
         chosen = parts["independent"]
         if len(chosen) != len(kept) or (chosen and _rank(self._inner(chosen)[0], len(kept)) != len(kept)):
             return False
         others, self.aliased = [], []
         for each in parts["aliased"]:
-            v = [Fraction(0)] * self.width
-            own, places, values = each["column"], each["columns"], each["multipliers"]
-            if len(places) != len(values) or len(set(places)) != len(places) or own in kept:
+            v = [Fraction(0)] * self.coefficients
+            own, columns, values = each["column"], each["columns"], each["multipliers"]
+            if len(columns) != len(values) or len(set(columns)) != len(columns) or own in kept:
                 return False
-            for j, value in zip(places, values, strict=True):
+            for j, value in zip(columns, values, strict=True):
                 v[j] = number(value)
             others.append(own)
-            if v[own] == 0 or any(v[j] for j in range(self.width) if j not in kept and j != own):
+            if v[own] == 0 or any(v[j] for j in range(self.coefficients) if j not in kept and j != own):
                 return False
             if self._heights(v).any():
                 return False
             self.aliased.append(v)
-        return len(set(others)) == len(others) and set(others) == set(range(self.width)) - kept
+        return len(set(others)) == len(others) and set(others) == set(range(self.coefficients)) - kept
 
     def _in_cone(self, g: list[Fraction]) -> Array | None:
         """Return the sign of every row, or None if an inequality is negative or an equation not zero."""
-        if len(g) != self.width or any(g[j] for j in range(self.width) if j not in self.columns):
+        if len(g) != self.coefficients or any(g[j] for j in range(self.coefficients) if j not in self.columns):
             return None
         signs = self._heights(g)
         return None if (signs < 0)[~self.equal].any() or signs[self.equal].any() else signs
@@ -112,7 +116,7 @@ class _Check:
             return True  # all rows are in the span of as many independent ones as there are columns
         basis, nullity = A.nullspace() if which else (_identity(len(self.columns)), len(self.columns))
         for k in range(nullity):
-            v = [Fraction(0)] * self.width
+            v = [Fraction(0)] * self.coefficients
             for place, j in enumerate(self.columns):
                 v[j] = Fraction(int(basis[place, k])) * self.model.scales[j]
             if self._heights(v)[left].any():
@@ -121,7 +125,7 @@ class _Check:
 
     def _combined(self, part: dict[str, Any], *, strictly: bool) -> tuple[list[int], list[Fraction], bool]:
         """Return rows, their sum in the columns that are kept, and whether the signs of the multipliers are right."""
-        which, multipliers = list(part["rows"]), [number(value) for value in part["multipliers"]]
+        which, multipliers = list(part["rows"]), numbers(part["multipliers"])
         if len(which) != len(multipliers) or len(set(which)) != len(which):
             raise ValueError("as many multipliers as rows")
         A, factors = self._inner(which)
@@ -137,7 +141,7 @@ class _Check:
     def _coefficients(self) -> bool:
         listed = self.parts["coefficients"]
         place = {j: k for k, j in enumerate(self.columns)}
-        if len(listed) != self.width:
+        if len(listed) != self.coefficients:
             return False
         for j, each in enumerate(listed):
             estimable = j in place and (self.parts["alias"] == "drop" or not any(v[j] for v in self.aliased))
@@ -150,7 +154,7 @@ class _Check:
     def _evidence(self, each: dict[str, Any], j: int, c: list[Fraction]) -> bool:
         status = each["status"]
         if status == "undetermined":
-            up, down = ([number(value) for value in each[name]] for name in ("up", "down"))
+            up, down = (numbers(each[name]) for name in ("up", "down"))
             return self._in_cone(up) is not None and self._in_cone(down) is not None and up[j] > 0 > down[j]
         which, total, fair = self._combined(each, strictly=False)
         if status == "finite":

@@ -37,7 +37,8 @@ from linsep.prove.regression.level_graph import Arcs, potentials, spanning_trees
 from linsep.prove.regression.systems import System, echelon
 
 _LEVELS = 400  # of all factors together that are just columns
-_EXTRA = 60  # levels of a third factor that are just columns
+_EXTRA = 250  # levels of a third factor that are just columns: some ten seconds
+_CELLS = 10**8  # of the columns of such levels
 _FAMILIES = ("binomial", "poisson", "negative-binomial", "log-binomial")
 _LIMIT = 1 << 62
 _POOL = 8  # cycles for every unknown to begin with
@@ -61,10 +62,12 @@ def absorbed(given: Given, clock: Clock) -> Any:
     factors = sorted(given.absorb, key=lambda each: -len(each.levels))
     if len(factors) > 2:
         extra = sum(len(each.levels) for each in factors[2:])
-        if extra > _EXTRA:
+        most = min(_EXTRA, _CELLS // given.n)
+        if extra > most:
             raise DataError(
-                "", f"the factors after the two largest have {extra} levels; at most {_EXTRA} can be absorbed"
-            )
+                "", f"the factors after the two largest have {extra} levels, more than the {most} that {given.n:,} "
+                "rows allow: leave one out, merge levels, or cross two factors"
+            )  # fmt: skip
     base = with_columns(given, tuple(factors[2:]))
     return AbsorbedSeparation(given, Effects(base, factors, len(given.names), clock))
 
@@ -234,14 +237,15 @@ class Effects:
     def _add(self, arcs: Arcs, walk: Array) -> None:
         self.pool.append((arcs.row[walk], arcs.direction[walk]))
 
-    def vector(self, walk: tuple[Array, Array]) -> list[Fraction]:
-        """Return ``Σ v`` of a closed walk, exactly."""
+    def vector(self, walk: tuple[Array, Array]) -> list[Any]:
+        """Return ``Σ v`` of a closed walk, exactly: integers or fractions."""
         rows, signs = walk
         self.clock.check()
-        total = [Fraction(0)] * self.k
         part = self.x[rows]
         if part.dtype.kind != "f" and self.top * len(rows) < _LIMIT:
-            return [Fraction(int(value)) for value in signs @ part.astype(np.int64)]
+            whole: list[Any] = (signs @ part.astype(np.int64)).tolist()
+            return whole
+        total = [Fraction(0)] * self.k
         for row, sign in zip(part.tolist(), signs.tolist(), strict=True):
             total = [a + sign * Fraction(b) for a, b in zip(total, row, strict=True)]
         return total
@@ -322,7 +326,8 @@ def signed_rows(given: Given) -> tuple[Array, Array]:
 def level_numbers(codes: list[Array], first: int) -> Array:
     """Return the level numbers of every row, counted in the order of their first row and, within it, by factor."""
     found = np.empty((len(codes[0]), len(codes)), dtype=np.intp)
-    starts, owners = [], []
+    starts: list[Array] = []
+    owners: list[Array] = []
     for f, column in enumerate(codes):
         _, start, inverse = np.unique(column, return_index=True, return_inverse=True)
         found[:, f] = inverse.ravel() + sum(len(each) for each in starts)
@@ -354,7 +359,7 @@ def _downward(tight: Arcs, label: Array, parts: int, clock: Clock) -> Array:
         depth = deeper
 
 
-def face_of(table: list[list[Fraction]], order: list[int], clock: Clock) -> Face:
+def face_of(table: list[list[Any]], order: list[int], clock: Clock) -> Face:
     """Return the face of a few exact rows, whose columns are kept in an order."""
     exact = _cells(table, len(order))
     n, n_features = exact.matrix.shape
@@ -362,13 +367,18 @@ def face_of(table: list[list[Fraction]], order: list[int], clock: Clock) -> Face
     return reduce(System(data, np.zeros(n, dtype=bool), exact.basis, clock), order)
 
 
-def _cells(table: list[list[Fraction]], k: int) -> Cells:
+def _cells(table: list[list[Any]], k: int) -> Cells:
     """Return exact rows in machine cells; every row may be multiplied by a positive number."""
     from linsep.prove.regression.cone import whole
 
+    if all(type(value) is int for row in table for value in row) and table and k:
+        small = np.array(table, dtype=object)
+        if np.abs(small).max() < _LIMIT:
+            divisors = np.gcd.reduce(small.astype(np.int64), axis=1)
+            return Cells(small.astype(np.int64) // np.maximum(divisors, 1)[:, None], [1] * k, None)
     rows = np.empty((len(table), k), dtype=object)
     for i, row in enumerate(table):
-        rows[i] = whole(row) if any(row) else [0] * k
+        rows[i] = whole([Fraction(value) for value in row]) if any(row) else [0] * k
     return cells(rows, "decimal", [str(j) for j in range(k)])
 
 

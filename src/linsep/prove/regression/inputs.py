@@ -421,6 +421,10 @@ def _from_statsmodels(model: Any, options: dict[str, Any]) -> tuple[Any, Any, di
         options["weights"] = vary.astype(float) if options["weights"] is None else options["weights"]
     if kind == "PHReg":
         y = np.column_stack((y, np.asarray(model.status)))
+        if getattr(model, "entry", None) is not None:
+            raise DataError("", "a PHReg with entry times is not supported: its risk sets lose rows at both ends")
+        strata = getattr(model, "strata", None)
+        options["strata"] = strata if options["strata"] is None else options["strata"]
     return X, y, {**options, "names": names}
 
 

@@ -138,7 +138,9 @@ def potentials(arcs: Arcs, length: Any, nodes: int, least: float, clock: Clock) 
     """
     along = (length * arcs.sign)[arcs.row] * arcs.direction
     pi, parent = np.zeros(nodes, dtype=length.dtype), np.full(nodes, -1, dtype=np.int64)
-    relax, least = (getattr(_relax, "py_func", _relax), 0) if length.dtype == object else (_relax, length.dtype.type(least))
+    relax, least = (
+        (getattr(_relax, "py_func", _relax), 0) if length.dtype == object else (_relax, length.dtype.type(least))
+    )
     for turn in range(nodes + 1):
         clock.check()
         changed = relax(arcs.tail, arcs.head, along, pi, parent, least)

@@ -10,7 +10,7 @@ import numpy as np
 from flint import fmpz_mat
 
 from linsep.problem import Array
-from linsep.prove.regression.cone import Face, whole
+from linsep.prove.regression.cone import Face
 from linsep.prove.regression.fixed_effects import Effects, face_of, spread
 from linsep.prove.regression.level_graph import spanning_trees
 from linsep.prove.regression.statuses import ALIASED, DOWN, FINITE, UNDETERMINED, UP, Statuses, whole_with_scale
@@ -99,7 +99,7 @@ class LevelStatuses:
     def _side(self, c: list[Fraction], sign: int) -> tuple[list[Walk], Vector | None]:
         """Return closed walks that combine to ``c``, or to its opposite, or a direction that is negative on it."""
         effects, walks = self.effects, list(self.effects.pool)
-        target = [sign * c[j] for j in self.columns]
+        target = whole_with_scale([sign * c[j] for j in self.columns])[0]
         while True:
             effects.clock.check()
             table = [self._kept(walk) for walk in walks]
@@ -154,7 +154,7 @@ class LevelStatuses:
 
     def _combined(self, walks: list[Walk], table: list[list[Fraction]], found: Any, scale: Fraction) -> Sum:
         """Return the rows of a combination of closed walks, which a face has without their common factors."""
-        numbers = [i // 2 for i in found.ids.tolist()]
+        numbers = [i // 2 for i in found.rows.tolist()]
         factors = [m * scale / whole_with_scale(table[i])[1] for i, m in zip(numbers, found.multipliers, strict=True)]
         return self._rows([walks[i] for i in numbers], factors)
 
@@ -185,18 +185,18 @@ class LevelStatuses:
         return dict(sorted(total.items()))
 
     def _filled(self, face: Face, inner: list[Fraction]) -> Sum:
-        """Return rows that add up to ``c``, in the columns of a face, by closed walks of the rest, none taken a negative number of times."""
+        """Return rows that add up to a vector, in the columns of a face: closed walks of the rest, none backwards."""
         finder, walks = Statuses(face), self.effects.pool
         table = [self.effects.vector(walk) for walk in walks]
         rest = face.contradiction
-        factors = dict.fromkeys(rest.ids.tolist(), Fraction(0))
+        factors = dict.fromkeys(rest.rows.tolist(), Fraction(0))
         if any(inner):
             numbers, scale = whole_with_scale(inner)
             found = finder.combined(numbers, np.empty(0, dtype=np.intp), [])
-            factors |= {i: m * scale for i, m in zip(found.ids.tolist(), found.multipliers, strict=True)}
-        short = max((-factors[i] / m for i, m in zip(rest.ids.tolist(), rest.multipliers, strict=True)), default=0)
+            factors |= {i: m * scale for i, m in zip(found.rows.tolist(), found.multipliers, strict=True)}
+        short = max((-factors[i] / m for i, m in zip(rest.rows.tolist(), rest.multipliers, strict=True)), default=0)
         often = max(short, Fraction(0))
-        full = [factors[i] + often * m for i, m in zip(rest.ids.tolist(), rest.multipliers, strict=True)]
+        full = [factors[i] + often * m for i, m in zip(rest.rows.tolist(), rest.multipliers, strict=True)]
         return self._combined(walks, table, rest._replace(multipliers=full), Fraction(1))
 
     def _balanced(self) -> Array:
@@ -226,7 +226,7 @@ def _dot(a: Any, b: Any) -> Any:
 
 
 def _exact_sum(times: Array, x: Array) -> Fraction:
-    """Return the sum of numbers taken so many times."""
+    """Return the sum of numbers, each times its count."""
     used = np.flatnonzero(times)
     times, x = times[used], x[used]
     if x.dtype.kind != "f" and int(np.abs(times).sum()) * int(np.abs(x).max(initial=0)) < 1 << 62:

@@ -59,14 +59,14 @@ def _one(result: Any, x: list[Fraction]) -> Any:
 
 def _of_classes(result: Any, x: list[Fraction]) -> list[str]:
     """Return for every class whether its probability is 0, 1 or inside."""
-    C, width = len(result._model.classes), len(x)
+    C, block = len(result._model.classes), len(x)
     leads: dict[tuple[int, int], str] = {}
     for a in range(C):
         for b in range(a):
-            c = [Fraction(0)] * ((C - 1) * width)
-            c[(a - 1) * width : a * width] = x
+            c = [Fraction(0)] * ((C - 1) * block)
+            c[(a - 1) * block : a * block] = x
             if b:
-                c[(b - 1) * width : b * width] = [-value for value in x]
+                c[(b - 1) * block : b * block] = [-value for value in x]
             leads[a, b] = result._status(c)
             leads[b, a] = {UP: DOWN, DOWN: UP}.get(leads[a, b], leads[a, b])
     found = []
@@ -118,7 +118,8 @@ def limiting(result: Any) -> Any:
         entries = [int(V[j, k]) for j in range(V.nrows())]
         free = next(j for j in range(len(entries)) if entries[j] and j not in columns)
         used = [name[j] for j in inner if entries[j] and j != free]
-        reasons[name[free]] = f"on the rows that are left it {'depends on ' + ', '.join(used) if used else 'is zero'}"
+        why = f"on the rows that are left it {'depends on ' + ', '.join(used) if used else 'is zero'}"
+        reasons[name[free]] = why if len(left) else "no row is left"
     dropped = {int(i): "separated: fitted perfectly in the limit" for i in result.separated}
     counted = set(given.which.tolist())
     dropped |= {i: "its weight is 0" for i in range(given.n) if i not in counted}

@@ -185,8 +185,8 @@ class Separation:
             return ()
         if proved.combination is None:
             return tuple(self.separated.tolist())
-        places = np.searchsorted(self._model.system.ids, proved.combination.ids)
-        owners = np.concatenate((self._model.first[places], self._model.second[places]))
+        rows = np.searchsorted(self._model.system.ids, proved.combination.rows)
+        owners = np.concatenate((self._model.first[rows], self._model.second[rows]))
         return tuple(np.unique(owners[owners >= 0]).tolist())
 
     @cached_property
@@ -371,15 +371,10 @@ class Separation:
             except ValueError:
                 return False
         roles, columns = response_of(given)
-        claimed = self._claims
+        claimed = self.certificate()
         if claimed["response"] != roles or claimed["names"] != list(given.names):
             return False
         return bool(check_claims(claimed, given.X, columns, plain=plain).holds)
-
-    @cached_property
-    def _claims(self) -> dict[str, Any]:
-        """The certificate, made once."""
-        return self.certificate()
 
     def to_json(self, *, note: str | None = None) -> str:
         """Return the proof as a JSON document about these data.

@@ -39,7 +39,7 @@ class Status(NamedTuple):
 class _Answer(NamedTuple):
     """Whether a target is in the cone: multipliers of integer rows, or a direction that is negative on it."""
 
-    ids: Array
+    rows: Array
     multipliers: list[Fraction]
     direction: list[int] | None
 
@@ -81,7 +81,7 @@ class Statuses:
             per_row = int((A * column(face.direction))[0, 0])
             found = [Fraction(_dot(goal, face.direction), per_row)]
         else:
-            ids, found = answer.ids, answer.multipliers
+            ids, found = answer.rows, answer.multipliers
         return Status(status, self.combined(goal, ids, found))
 
     def _decided(self, c: list[int]) -> tuple[str, list[int], _Answer | None]:
@@ -133,12 +133,12 @@ class Statuses:
             left = [value - m * int(A[k, j]) for j, value in enumerate(left)]
         exact = [m / Fraction(2) ** shift for m, shift in zip(multipliers, shifts, strict=True)]
         others = self._from_rest(left)
-        free = system.is_equation(rest.ids).tolist() if len(ids) else [True] * len(others)
+        free = system.is_equation(rest.rows).tolist() if len(ids) else [True] * len(others)
         short = [-m / weight for m, weight, f in zip(others, rest.multipliers, free, strict=True) if not f and m < 0]
         if short:  # the contradiction adds nothing, as often as it takes
             times = max(short)
             others = [m + times * weight for m, weight in zip(others, rest.multipliers, strict=True)]
-        pairs = [(int(i), m) for i, m in zip([*ids, *rest.ids], [*exact, *others], strict=True) if m]
+        pairs = [(int(i), m) for i, m in zip([*ids, *rest.rows], [*exact, *others], strict=True) if m]
         pairs.sort()
         return Combination(np.array([i for i, _ in pairs], dtype=np.intp), [m for _, m in pairs])
 
@@ -188,7 +188,7 @@ class Statuses:
         if answer.direction is not None:
             return answer
         factor = next(Fraction(a, b) for a, b in zip(target, key, strict=True) if b)
-        return _Answer(answer.ids, [factor * m for m in answer.multipliers], None)
+        return _Answer(answer.rows, [factor * m for m in answer.multipliers], None)
 
     def _member(self, target: list[int]) -> _Answer:
         row = fmpz_mat(1, len(target), target)
@@ -309,8 +309,8 @@ class Statuses:
             return _Answer(self.pool[:0], [], primitive(entries(self.view.basis * x.transpose())))
         weights = dict(zip(found.rows.tolist(), found.multipliers, strict=True))
         last = weights.pop(m)  # the rows of the pool cannot cancel among themselves
-        places = sorted(weights)
-        return _Answer(self.pool[places], [Fraction(weights[k], last) for k in places], None)
+        rows = sorted(weights)
+        return _Answer(self.pool[rows], [Fraction(weights[k], last) for k in rows], None)
 
 
 def whole_with_scale(values: list[Fraction]) -> tuple[list[int], Fraction]:

@@ -114,5 +114,7 @@ def _because(result: Any, name: str, response: str) -> str:
             value = int(value) if float(value).is_integer() else value
             shown = same.pop()
             shown = int(shown) if isinstance(shown, float) and shown.is_integer() else shown
-            return f": all {counted(int(at.sum()), 'row')} with {name} = {value} have {response} = {shown}"
+            n = int(at.sum())
+            which, have = (f"all {n:,} rows", "have") if n > 1 else ("the only row", "has")
+            return f": {which} with {name} = {value} {have} {response} = {shown}"
     return ""

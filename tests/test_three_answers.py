@@ -1,0 +1,199 @@
+"""Three checkers give one of three answers, the same, about proofs of every kind with anything in them changed.
+
+The answers: the proof holds, it does not, it is not a proof. About files, a third answer is that they cannot be read.
+"""
+
+import copy
+import json
+import random
+from contextlib import suppress
+
+import numpy as np
+import pytest
+
+import linsep
+from javascript import answered, answered_of_files
+from linsep.cli import main
+from linsep.prove.check import linsep_check
+from linsep.prove.check.linsep_check import digest_of
+from linsep.prove.check.plain_document import Fails, meaning_of
+from linsep.prove.check.plain_table import table
+from test_fixed_effects import small_proofs
+from test_separation_proofs import FAMILIES
+from test_separation_proofs import proofs as separation_proofs
+
+WHOLE = [0, 1, 2, 3, -1, 9, 2**53 - 1, 2**53, 10**19, 10**20, 0.0, -0.0, 1.0, 0.5, 1e300, True, False, None]
+WORDS = [
+    "", " ", "0", "1", "-1", "2", "1/2", "-0", "+1", "1.50", "01", "0/5", "1/0", "1e3", "0x1", "0X1", "0x1.8p+0",
+    "0x1.8P+0", "0x2.0p+0", "0x1.0p+1024", "0x1.0p-1080", "0x0.0000000000001p-1022", "0x1.8p-1074", "0xff/0x3",
+    "0x1/0x0", "1_0", "１", "٣", "1\n", " 1", "nan", "Infinity", "true", "a", "b", "binary", "decimal", "quasi",
+    "overlap", "separable", "separation", "not-separable", "fewest-errors", "complete", "finite", "+inf",
+    "undetermined", "aliased", "keep", "linsep proof 1", "\ud800", "\x00", "é", "0" * 64, "poisson", "cox", "weight",
+]  # fmt: skip
+PARTS = [[], {}, [1], ["1"], [[0, 1]], [0, 0], {"a": 1}]
+FIELDS = ["extra", "others", "equals", "product", "hashed", "rivals", "weights", "verdict", "up", "__proto__"]
+
+
+def other(value, rng):
+    """Return a value near another one, or anything at all."""
+    near = []
+    if isinstance(value, str):
+        digits = [k for k, sign in enumerate(value) if sign.isdigit()] or [0]
+        k = rng.choice(digits)
+        near = [f"-{value}", value.removeprefix("-"), value[:k] + str(rng.randrange(10)) + value[k + 1 :], f"{value}0",
+                f" {value}", f"{value}/1", value.upper()]  # fmt: skip
+    elif isinstance(value, bool):
+        near = [not value]
+    elif isinstance(value, int | float):
+        near = [value + 1, value - 1, float(value), str(value), int(value)]
+    elif isinstance(value, list) and value:
+        k = rng.randrange(len(value))
+        near = [value[:k] + value[k + 1 :], [*value, value[k]], value[::-1], [value[k], *value[:k], *value[k + 1 :]]]
+    elif isinstance(value, dict) and value:
+        gone = rng.choice(sorted(value))
+        near = [{name: part for name, part in value.items() if name != gone}]
+        near += [{**value, rng.choice(FIELDS): rng.choice(WHOLE)}]
+    return copy.deepcopy(rng.choice(near if near and rng.random() < 0.6 else [*WHOLE, *WORDS, *PARTS]))
+
+
+def places(value, way=()):
+    """Yield the ways to all parts of a document."""
+    yield way
+    if isinstance(value, dict | list):
+        for key in value if isinstance(value, dict) else range(len(value)):
+            yield from places(value[key], (*way, key))
+
+
+def forged(content, rng):
+    """Return a document with one to three things changed, sealed; every field has the same chance."""
+    content = copy.deepcopy(content)
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        field = rng.choice(sorted(set(content) - {"digest"}))
+        *way, last = (field, *rng.choice(list(places(content[field]))))
+        inside = content
+        for key in way:
+            inside = inside[key]
+        inside[last] = other(inside[last], rng)
+    if rng.random() < 0.7:
+        with suppress(KeyError, TypeError, AttributeError):
+            content["meaning"] = meaning_of(content)
+    return {**content, "digest": digest_of(content)}
+
+
+def verdicts_and_errors():
+    """Yield documents about verdicts and the fewest errors, of two and more classes, in both kinds of values."""
+    for X, y, offset, values in (
+        ([[0, 1], [1, 3], [4, 2], [5, 7]], [0, 0, 1, 1], True, "binary"),
+        ([[0.5, 1], [1, 1], [1, 1], [2, 0.25]], ["a", "a", "b", "b"], True, "decimal"),
+        ([[0.1, 0.2], [0.3, 0.3], [0.2, 0.25], [0.1, 0.4], [0.7, 0.1]], [1.5, 1.5, 2, 2, 1.5], True, "decimal"),
+        ([[1, 2], [2, 4], [3, 6]], [True, False, True], False, "binary"),
+        ([[0], [0], [0], [2], [2], [2]], ["a", "b", "c", "a", "b", "c"], True, "binary"),
+    ):
+        X, y = np.array(X), np.array(y)
+        found = linsep.separate(X, y, fit_intercept=offset, values=values)
+        weights = [1 + i % 2 for i in range(len(y))] if offset else None
+        errors = linsep.fewest_errors(X, y, fit_intercept=offset, values=values, sample_weight=weights)
+        for result in (found, errors):
+            yield linsep.to_json(result, X, y, note="mine"), X, y
+
+
+def told(document, X, y, *, plain):
+    try:
+        return linsep.verify(document, X, y, plain=plain)
+    except ValueError:
+        return None
+
+
+def test_three_answers_about_every_kind():
+    rng, reading = random.Random(7), {"target": "y", "delimiter": ",", "header": True, "missing": "error", "point": "."}
+    genuine = [*verdicts_and_errors(), *(each for family in FAMILIES for each in separation_proofs(family, 1, seed=5))]
+    genuine += small_proofs("poisson", 2)[:2]
+    tried = held = 0
+    for k, (text, X, y) in enumerate(genuine):
+        content = json.loads(text)
+        if k % 3 == 0:  # it does not matter for rows that are given, but it has a form
+            columns = [{"column": f"c{j}", "kind": "percent"} for j in range(X.shape[1])]
+            more = {"others": ["o"]} if content["kind"].startswith("separation") else {}
+            content["data"]["reading"] = {**reading, "columns": columns, "gaps": ["NA"], "encoding": "utf-8", **more}
+        texts = [json.dumps(forged(content, rng)) for _ in range(70)]
+        for document, (found, why) in zip(texts, answered(texts, X, y), strict=True):
+            for plain in (False, True):
+                assert told(document, X, y, plain=plain) is found, (why, plain, document)
+            tried, held = tried + 1, held + (found is True)
+    assert tried > 1200
+    assert 0.05 * tried < held < 0.3 * tried  # some changes leave a proof
+
+
+def test_what_was_once_accepted_or_judged_unlike():
+    X, y = [[0], [1], [2], [3]], [0, 1, 0, 1]
+    errors = json.loads(linsep.to_json(linsep.fewest_errors(X, y), X, y))
+    separable = json.loads(linsep.to_json(linsep.separate(X, [0, 0, 1, 1]), X, [0, 0, 1, 1]))
+    old = {name: value for name, value in errors.items() if name not in ("kind", "meaning", "values", "made")}
+    old |= {"format": "linsep proof 1", "verdict": "fewest-errors"}
+    tiny = {**separable, "separator": {"w": [["1"]], "b": ["0x1.8p-1080"]}}  # no double, and not 0
+    deep = {**separable, "made": None}
+    for _ in range(700):
+        deep["made"] = [deep["made"]]
+    for content, labels in ((old, y), (tiny, [0, 0, 1, 1]), (deep, [0, 0, 1, 1])):
+        document = json.dumps({**content, "digest": digest_of(content)})
+        assert [told(document, X, labels, plain=plain) for plain in (False, True)] == [None, None]
+        assert [found for found, _ in answered([document], X, labels)] == [None]
+    negative = json.dumps(errors).replace("[[0, ", "[[-0, ")  # which is 0
+    assert "-0" in negative
+    assert [told(negative, X, y, plain=plain) for plain in (False, True)] == [True, True]
+    assert [found for found, _ in answered([negative], X, y)] == [True]
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Files
+
+TABLE = """day,share,size,color,label
+2020-01-02,50%,"1,000",red,a
+2021-05-06,2%,"2,500",blue,1
+1999-12-31,7.5%,3,red,a
+2020-02-29,0%,400,,1
+"""
+FILES = [  # what stands in place of what, and whether the proof then holds, or the file cannot be read
+    ("red", "red", True), ("\n", "\r\n", True), ("day,", "\ufeffday,", True), (",a\n", ", a \n", True),
+    (",1\n", ",1.0\n", True), ("red,a", '"red",a', True), ("day,", " day ,", True), ("400,,1\n", "400,,1", True),
+    ("400,,1\n", "400,,1\n\n\n", True), ("7.5%", "7.50 %", True), ("50%", "+5e1%", True), ("50%", "\u00a050%", True),
+    ("400,,1", "400,?,1", True), ("400,,1", "400, NA,1", True),
+    ("50%", "51%", False), ("red,a", "Red,a", False), ("1999-12-31", "1999-12-30", False), (",a\n", ",A\n", False),
+    ("400,,1", "400,blue,1", False), ("red,a", " red,a", False), ("1,000", "1,001", False),
+    ("0%,400", "1e-400%,400", False),
+    ("50%", "50", None), ("50%", "٥%", None), ("50%", "1e400%", None), ("50%", "nan%", None), ("1,000", "1,00,0", None),
+    ("1,000", "1000", None), ("2020-02-29", "2021-02-29", None), ("2020-02-29", "2020-2-30", None),
+    ("2020-02-29", "٢٠٢٠-02-29", None), ("red,a", "red,a,b", None), ("red,a", '"red,a', None),
+    ("red,a", "r\0d,a", None),
+    ("day,", "date,", None), ("color", "size", None), ("0%,400", ",400", None),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def proof(tmp_path_factory):
+    """Return the path of a proof about a table with dates, percentages, groups of digits and words."""
+    folder = tmp_path_factory.mktemp("files")
+    (folder / "data.csv").write_text(TABLE)
+    with pytest.raises(SystemExit):
+        main(["separate", str(folder / "data.csv"), "--proof", str(folder / "proof.json"), "--quiet"])
+    return folder / "proof.json"
+
+
+def test_files_are_read_alike(run, proof, tmp_path):
+    texts = [TABLE.replace(old, new) for old, new, _ in FILES]
+    document = proof.read_text()
+    script = answered_of_files([(document, text.encode()) for text in texts])
+    for text, (in_script, why), (*change, wanted) in zip(texts, script, FILES, strict=True):
+        path = tmp_path / "data.csv"
+        path.write_bytes(text.encode())
+        code, _, error = run("verify", proof, path, "--quiet")
+        assert {0: True, 1: False, 2: None}[code] is wanted, (change, error)
+        assert in_script is wanted, (change, why)
+        content = linsep_check.load(document)
+        try:
+            found = bool(linsep_check.check(content, *table(content, [str(path)])))
+        except Fails:
+            found = False
+        except ValueError:
+            found = None
+        assert found is wanted, change
