@@ -168,7 +168,7 @@ class LevelStatuses:
                     total[i] = total.get(i, Fraction(0)) + sign * factor
         return {i: value for i, value in sorted(total.items()) if value}
 
-    def cancelling(self) -> Sum:
+    def canceling(self) -> Sum:
         """Return multipliers, all positive for inequalities, with which all rows that are left cancel.
 
         A row that is not named has the multiplier 1. Trees to and from a root of every component balance the levels
