@@ -4,6 +4,8 @@ import http.server
 import io
 import itertools
 import os
+import re
+import shlex
 import socket
 import subprocess
 import sys
@@ -11,12 +13,14 @@ import threading
 import time
 import warnings
 from contextlib import closing, contextmanager
+from pathlib import Path
 
 import boto3
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import csv
 
 from linsep import Perceptron, load, read, save, separate, teacher, verify
 from linsep.data.atomic import replacing
@@ -201,6 +205,20 @@ def test_patterns(bucket):
     assert len(read(f"s3://{name}/in/a*b.csv").to_arrays()[1]) == len(read(f"s3://{name}/in/a b.csv").to_arrays()[1])
     with pytest.raises(ReadError, match="no file matches this pattern"):
         read(f"s3://{name}/in/z-*.csv")
+
+
+def test_the_commands_of_the_how_to_run(bucket, run):
+    client, name = bucket
+    client.put_object(Bucket=name, Key="new.csv", Body=table())
+    pq.write_table(csv.read_csv(io.BytesIO(table())), columns := io.BytesIO())
+    client.put_object(Bucket=name, Key="data/1.parquet", Body=columns.getvalue())
+    page = (Path(__file__).parent.parent / "docs" / "howto" / "storage.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^linsep (.*)$", page, re.M)
+    assert len(lines) == 2
+    for line in lines:
+        code, _, err = run(*shlex.split(line.replace("s3://bucket", f"s3://{name}")))
+        assert code == 0, err
+    assert client.get_object(Bucket=name, Key="labels.csv")["Body"].read().count(b"\n") == table().count(b"\n")
 
 
 def test_models_proofs_checkpoints_reports(bucket, run):

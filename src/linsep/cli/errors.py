@@ -142,10 +142,10 @@ def _sentence(found: Any, n: int) -> str:
     """Return the bracket in words."""
     if found.upper == 0:
         return f"a plane has all of {count(n, 'row')} right: proved"
-    ending = "proved" if found.proved else "not closed"
-    return (
-        f"at least {found.lower:,} and at most {found.upper:,} of {count(n, 'row')} are wrong under any plane: {ending}"
-    )
+    if found.proved:
+        return f"the best plane has {found.upper:,} of {count(n, 'row')} wrong: proved"
+    bounds = f"at least {found.lower:,} and at most {found.upper:,}"
+    return f"the best plane has {bounds} of {count(n, 'row')} wrong: both bounds are proved"
 
 
 def _facts(found: Any, X: Any, y: Any, labels: list[Any]) -> dict[str, Any]:

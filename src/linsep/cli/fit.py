@@ -345,8 +345,8 @@ def _bound(learner: Any, source: Source, learning: Learning) -> dict[str, Any]:
     own = {"fit_intercept": learner.fit_intercept, "eta0": learner.eta0, "update_margin": learner.update_margin}
     found = mistake_bound(*source.to_arrays(), **own)
     numbers = bound_in_numbers(found.formula, radius=found.radius, margin=found.margin.lower, limit=found.upper)
-    points = " of the points (x, 1)" if learner.fit_intercept else ""
-    formula = f"{found.formula if learner.update_margin else numbers}, γ the largest margin{points}"
+    margin = "augmented margin, that of the points (x, 1)" if learner.fit_intercept else "margin"
+    formula = f"{found.formula if learner.update_margin else numbers}, γ the largest {margin}"
     return {"bound": found.mistakes, "bound_formula": formula}
 
 

@@ -36,7 +36,7 @@ def _own(meaning: str, name: str | None = None, metavar: str | None = None) -> A
 
 @dataclass(frozen=True)
 class Learners(Planes):
-    """Which learner, what it starts from, and the parameters that not every one has."""
+    """Which learner, its first weights, and the parameters that only some learners have."""
 
     learner: Annotated[
         Literal["perceptron", "passive-aggressive", "kernel", "max-margin", "fewest-errors"],

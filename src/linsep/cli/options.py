@@ -196,7 +196,7 @@ class ReadingAgain:
     thousands: Thousands = None
 
     def given(self) -> dict[str, Any]:
-        """Return what `linsep.read` is to be told."""
+        """Return the arguments for `linsep.read`."""
         return said(self)
 
 
@@ -257,7 +257,7 @@ class Reading(ReadingAgain):
     explain: Annotated[bool, flag("--explain", "Show how each column would be read, then exit.", READING)] = False
 
     def given(self) -> dict[str, Any]:
-        """Return what `linsep.read` is to be told."""
+        """Return the arguments for `linsep.read`."""
         return {name: value for name, value in super().given().items() if name != "explain"}
 
 

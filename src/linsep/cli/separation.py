@@ -140,7 +140,7 @@ class TableOptions:
     dates: Dates = None
 
     def options(self) -> Any:
-        """Return the same for the reader of tables."""
+        """Return the options for the reader of tables."""
         from linsep.data.source import Options
 
         given: dict[str, Any] = {"format": ""}
@@ -400,7 +400,7 @@ def verify_separation(proof: str, content: dict[str, Any], data: list[str], plai
     from linsep.cli.verify import told  # which calls this, and which no other command loads
 
     if len(data) > 1:
-        raise ValueError("a proof of separation is checked against one file")
+        raise ValueError("a proof of separation is about one file: give only that file")
     outcome = _outcome(content, data[0], plain)
     facts = {
         "command": "verify",

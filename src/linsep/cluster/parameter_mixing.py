@@ -336,7 +336,7 @@ class Rounds(Passes):
         assert state.ledger.spent is not None
         rule, spent = self.parameters.rule, float(state.ledger.spent.max())
         lacks = (
-            "updates beyond mistakes have no such bound" if self.parameters.aggressive or rule.margin else
+            "updates beyond mistakes have no such bound" if not self.parameters.textbook or rule.margin else
             "the steps are not equal" if len(set(self.recipe.factors.tolist())) > 1 else
             "there was no mistake" if spent == 0 else ""
         )  # fmt: skip

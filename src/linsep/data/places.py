@@ -85,7 +85,7 @@ def is_folder(path: Place) -> bool:
 
 
 def has_wildcards(path: Place) -> bool:
-    """Say whether a path stands for several files, and for none of exactly this name."""
+    """Return whether a path is a pattern for several files, and not the name of an existing one."""
     text = os.fspath(path)
     if is_url(path):
         return "*" in text.partition("?")[0]  # a question mark begins a query

@@ -50,7 +50,7 @@ def column_sums(source: Iterable[Any]) -> Sums:
 
 
 def column_squares(source: Iterable[Any], mean: Floats) -> Floats:
-    """Return the sums of squared distances from a mean, those of values that are not stored left out."""
+    """Return the sums of squared distances from a mean, of stored values only."""
     squares = np.zeros(len(mean))
     for X, *_ in source:
         _add_squares(*_parts(X), mean, squares)

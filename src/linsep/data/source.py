@@ -184,7 +184,7 @@ class Source(ABC):
                     raise
 
     def stretches(self, most: int) -> Iterator[Block]:
-        """Yield what an iteration does; where rows are kept, several blocks as one, of at most so many rows."""
+        """Yield what an iteration does; where rows are kept, several blocks as one, up to this number of rows."""
         if self._cache is not None and self._cache.complete:
             yield from self._again(self._cache, most)
         else:

@@ -146,7 +146,7 @@ def below(ax: Axes, columns: int = 2, *, space: float = 0.16) -> None:
 def draw_classes(
     ax: Axes, points: Floats, groups: Array, labels: tuple[Any, ...], palette: Palette, *, size: Any = 24.0, **look: Any
 ) -> None:
-    """Draw points in the colors and shapes of their classes; the legend has a choice of very many."""
+    """Draw points in the colors and shapes of their classes; if there are very many, the legend shows some of them."""
     sizes, look = np.broadcast_to(size, len(points)), {"linewidth": 0, "zorder": 3} | look
     for c, (label, mark) in enumerate(zip(labels, palette.marks(labels), strict=True)):
         own = groups == c

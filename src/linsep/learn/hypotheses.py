@@ -121,7 +121,7 @@ class Average(Keeper):
         self.A, self.a = np.zeros((0, 0)), np.zeros(0)
 
     def before(self, rule: AnyRule, weights: Weights, rows: Rows) -> AnyRule:  # noqa: ARG002
-        """Hand the sums to the kernel."""
+        """Give the sums to the kernel."""
         self.A, self.a = wide(self.A, weights.W.shape), wide(self.a, weights.b.shape)
         return rule._replace(sums=Sums(self.A, self.a, float(self.visited)))
 
@@ -200,7 +200,7 @@ class Best(Keeper):
         self.pocket_run = 0  # and its right answers
 
     def begin(self, errors: Callable[[Floats, Floats], float]) -> None:
-        """Know how to evaluate."""
+        """Take the function that evaluates a hypothesis."""
         self.errors = errors
 
     def before(self, rule: AnyRule, weights: Weights, rows: Rows) -> AnyRule:

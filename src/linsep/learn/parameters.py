@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from linsep.learn import kernels
-from linsep.learn.rules import Aggression, AnyRule, Prediction
+from linsep.learn.rules import AnyRule, Prediction, Rule
 from linsep.problem import Floats
 
 Kernel = Callable[..., tuple[int, int]]
@@ -51,9 +51,9 @@ class Parameters:
         return self.rule._replace(on_plane=1.0) if compared and isinstance(self.rule, Prediction) else self.rule
 
     @property
-    def aggressive(self) -> bool:
-        """Whether updates go on when all rows are right, and need not end."""
-        return isinstance(self.rule, Aggression)
+    def textbook(self) -> bool:
+        """Whether the steps are those of the mistake bound; of a rule that is not listed, nothing is claimed."""
+        return isinstance(self.rule, Rule | Prediction)
 
     def allowed_mistakes(self, radius: float, steps: tuple[float, float], start: float, machines: int) -> float:
         """Return how many mistakes are possible if some plane has the target margin: Novikoff's bound, generalized.
@@ -63,7 +63,7 @@ class Parameters:
         progress is made toward the plane, the second that the weights cannot grow fast. Together they bound k. A
         mistake where classes are compared moves two weight vectors: 2R² for R².
         """
-        if self.target_margin is None:
+        if self.target_margin is None or not self.textbook:
             return math.inf
         low, high = steps
         squared = radius**2 + self.rule.offset

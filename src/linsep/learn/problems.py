@@ -80,7 +80,7 @@ def block_labels(block: Block) -> Array:
 
 
 def settled(classes: Array, positive: Any, class_weight: Any) -> Array:
-    """Return the classes in the order in which they are learned; refuse what cannot be learned from."""
+    """Return the classes in the order in which they are learned; refuse labels that cannot be learned."""
     if len(classes) < 2:
         raise one_class_only(classes)
     check_class_weight(class_weight, classes)

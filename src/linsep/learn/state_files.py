@@ -64,7 +64,7 @@ def write(path: Path, kind: str, parts: Mapping[str, Mapping[str, Any]], codecs:
 
 @contextmanager
 def opened(path: Path, noun: str, codecs: Codecs | None = None) -> Iterator[tuple[dict[str, Any], Reader]]:
-    """Open a file to read its content, with a reader for its values; what goes wrong is one line about this noun."""
+    """Open a file to read its content, with a reader for its values; errors are one line that begins with this noun."""
     _check_size(path, noun)
     name = masked(str(path))
     try:

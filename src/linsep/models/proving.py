@@ -99,7 +99,8 @@ class Prover:
     def _bound(self, problem: Problem, state: State, plane: Separator) -> None:
         """Find out how many mistakes the theorem allows, given a plane that separates the rows."""
         parameters = self.parameters
-        if self.outlook is None or parameters.separate(problem.machines) or parameters.aggressive or problem.scaling:
+        plain = parameters.textbook and not parameters.separate(problem.machines) and not problem.scaling
+        if self.outlook is None or not plain:
             return
         W, b = (np.atleast_2d(np.asarray(plane.w, np.float64)), np.atleast_1d(np.asarray(plane.b, np.float64)))
         seen = together(survey(batch.examples, W[:, : batch.n_features], b) for batch in problem.batches)

@@ -50,7 +50,7 @@ def carried(document: str) -> str | None:
 
 
 def table_of(X: Any, y: Any, largest: int = _LARGEST) -> dict[str, Any] | None:
-    """Return rows and labels for the checker, every number exactly; None if they are more than a page should carry."""
+    """Return rows and labels for the checker, every number exactly; None if they are too large for a page."""
     cells = X.nnz if sp.issparse(X) else X.size
     if 2 * cells > largest or (X.data.dtype if sp.issparse(X) else X.dtype).kind not in "iufb":
         return None

@@ -252,7 +252,7 @@ def _recorded(model: Any) -> Array:
     if model.class_weight is not None:
         raise ValueError("classes of different weight take different steps: the audit needs class_weight=None")
     machines = len(model.coef_)
-    if model._parameters(0).aggressive:
+    if not model._parameters(0).textbook:
         raise ValueError(f"{type(model).__name__} does not take the steps that the theorem is about")
     if any(stretch.machines != machines for stretch in stretches):
         raise ValueError("classes appeared during the run: the theorem is about a fixed set of classes")

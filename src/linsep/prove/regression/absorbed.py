@@ -137,7 +137,7 @@ class AbsorbedSeparation(Separation):
             "aliased": sorted(aliased, key=lambda each: each["column"]),
             "direction": self._written(self._levels.direction),
             "separated": stretches(np.flatnonzero(~self._effects.left)),
-            "rest": _sum_written(self._levels.cancelling()),
+            "rest": _sum_written(self._levels.canceling()),
             "coefficients": [
                 {"name": name, "status": each.status, **self._evidence(each)}
                 for name, each in zip(self.names, self.evidence, strict=True)

@@ -112,7 +112,7 @@ class _Check:
         return not (times[left] <= 0)[~self.equal[left]].any() and not self._total(left, times[left])
 
     def _total(self, rows: Array, times: Array) -> dict[int, Fraction]:
-        """Return the sum of constraints taken so many times, where it is not 0, in the columns that are kept."""
+        """Return the sum of constraints times their numbers, where it is not 0, in the columns that are kept."""
         signed = times * self.signs[rows]
         often = sum(map(abs, times.tolist())) if times.dtype == object else int(np.abs(times).sum())
         found = {}

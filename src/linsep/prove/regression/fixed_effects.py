@@ -324,7 +324,7 @@ def signed_rows(given: Given) -> tuple[Array, Array]:
 
 
 def level_numbers(codes: list[Array], first: int) -> Array:
-    """Return the number of every level of every row: as they first occur, by rows and in these by factors."""
+    """Return the level numbers of every row, counted in the order of their first row and, within it, by factor."""
     found = np.empty((len(codes[0]), len(codes)), dtype=np.intp)
     starts: list[Array] = []
     owners: list[Array] = []

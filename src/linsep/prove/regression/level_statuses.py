@@ -168,7 +168,7 @@ class LevelStatuses:
                     total[i] = total.get(i, Fraction(0)) + sign * factor
         return {i: value for i, value in sorted(total.items()) if value}
 
-    def cancelling(self) -> Sum:
+    def canceling(self) -> Sum:
         """Return multipliers, all positive for inequalities, with which all rows that are left cancel.
 
         A row that is not named has the multiplier 1. Trees to and from a root of every component balance the levels
@@ -226,7 +226,7 @@ def _dot(a: Any, b: Any) -> Any:
 
 
 def _exact_sum(times: Array, x: Array) -> Fraction:
-    """Return the sum of numbers taken so many times."""
+    """Return the sum of numbers, each times its count."""
     used = np.flatnonzero(times)
     times, x = times[used], x[used]
     if x.dtype.kind != "f" and int(np.abs(times).sum()) * int(np.abs(x).max(initial=0)) < 1 << 62:

@@ -37,7 +37,7 @@ SOLVED = 8e-9  # and conjugate gradients with all factors, for every column twic
 
 
 def of_a_size(rows: int, classes: int, block: int) -> bool:
-    """Say whether this way is one for so many rows, classes, and weights of each class."""
+    """Return whether this way suits this number of rows, classes, and weights of each class."""
     return classes > 2 and max(rows * block, classes * block**2, rows * classes * (KEPT + 2)) <= CELLS
 
 
