@@ -165,6 +165,22 @@ def test_runs_keep_to_the_time_limit():
     assert found.verdict.kind == "unknown"
 
 
+def test_a_run_that_refuted_its_rows_is_proof_where_the_search_has_no_time():
+    rng = np.random.default_rng(4)
+    X, y = rng.standard_normal((300, 4)), rng.integers(0, 3, 300)
+    rows = np.concatenate((X, X[:9])), np.concatenate((y, (y[:9] + 1) % 3))  # the same row in two classes
+    found = study(*rows, time_limit=0.01)
+    assert found.model.stop_reason_ == "not_separable"
+    assert found.verdict.kind in ("not-separable", "overlap")  # the search may be fast enough
+    assert found.verdict.check(*rows, plain=True)
+
+
+def test_what_takes_too_long_is_refused_before_it_begins():
+    X = sp.csr_array((np.ones(60_000), np.arange(60_000) % 9, np.arange(60_001)), (60_000, 9))
+    with pytest.raises(ValueError, match=r"^60,000 rows and 30,000 classes take about 1.8 s a pass: .*time_limit=20"):
+        study(X, np.arange(60_000) // 2, time_limit=3)
+
+
 def test_rows_that_contradict_each_other_are_listed(pages):
     said = text(pages["exclusive or"][1])
     assert "Not separable: every plane has rows on the wrong side, or all rows on it." in said

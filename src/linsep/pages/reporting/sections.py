@@ -29,7 +29,7 @@ from linsep.pages.reporting.pieces import (
 from linsep.pages.reporting.proofs import checkable
 from linsep.pages.reporting.study import Study
 from linsep.pages.reporting.words import TERMS, VERDICTS
-from linsep.prove.claims import OVERLAP, QUASI, SEPARABLE
+from linsep.prove.claims import SEPARABLE, UNKNOWN
 from linsep.wording import INEXACT, STOPPED, bound_in_numbers, margin_form, verdict_meaning, verdict_title
 
 _SMALL = 200_000  # cells up to which further runs, in other orders, cost nothing to speak of
@@ -102,7 +102,7 @@ def verdict(found: Study) -> str:
             parts.append(paragraph("It is the plane that the perceptron ended with; its weights are listed below."))
     if verdict.refutation is not None:
         parts += _refutation(found)
-    if verdict.kind not in (SEPARABLE, QUASI, OVERLAP):
+    if verdict.kind == UNKNOWN:
         low, high = verdict.bracket
         parts.append(
             paragraph(
@@ -239,7 +239,7 @@ def bound(found: Study) -> str:
     parts = [paragraph(words, "student")]
     if found.bound is None or found.margin is None:
         said = "The largest margin is not known here, and the run gave no lower bound on it."
-        if found.verdict.kind in (QUASI, OVERLAP):
+        if found.verdict.refutation is not None:
             through = "" if found.fit_intercept else " through the origin"
             said = f"No plane{through} separates these rows, so there is no margin and no bound: mistakes never end."
         display = BracketDisplay.from_trail(found.model, found.trail, None).plot()

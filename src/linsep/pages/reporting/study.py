@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -23,14 +24,16 @@ from linsep.prove.bounds.audits import Audit, Trail, as_trained, audit_trail, re
 from linsep.prove.bounds.error_bounds import Generalization, generalization
 from linsep.prove.bounds.margins import Margin, largest_margin
 from linsep.prove.bounds.mistake_bounds import Bound
-from linsep.prove.claims import SEPARABLE, UNKNOWN, Verdict
+from linsep.prove.claims import NOT_SEPARABLE, SEPARABLE, UNKNOWN, Verdict
 from linsep.prove.exact.given_numbers import BINARY, DECIMAL, is_exact, nearest_doubles
 from linsep.prove.fewest.results import Fewest, fewest_errors
 from linsep.prove.verdicts.separability import separate, separator
 
 _TRAINING = 0.1  # share of the time for one run, which may search for a proof as long again; passes beyond are cut off
 _PASS, _VISIT, _CELL = 5e-5, 2e-8, 1e-9  # seconds of a pass, of every row in it, and of every cell
+_LEAST_PASSES = 10  # that all runs of a report make, with what they cost beside
 _DRAWING, _DRAWING_SECONDS = 0.4, 20.0  # share of the time for held-out rows and figures, and at most
+_LEAST_DRAWING, _MOST_DRAWING = 1.5, 0.6  # seconds that figures take in any case, but at most this share
 _FEWEST_SECONDS = 10.0  # for the fewest errors of any plane
 _FEW_CELLS = 5_000_000  # up to which they are searched for
 _WIDE = 2000  # weights from which on the largest margin is bounded by the run, not searched for
@@ -96,7 +99,8 @@ class Options:
 def study(X: Any, y: Any, **asked: Any) -> Study:
     """Find out everything that a report tells; the keywords are those of ``Options``."""
     options = Options(**asked)
-    clock = Clock(options.time_limit).sooner(min(_DRAWING * options.time_limit, _DRAWING_SECONDS))
+    limit = options.time_limit
+    clock = Clock(limit).sooner(min(max(_DRAWING * limit, _LEAST_DRAWING), _MOST_DRAWING * limit, _DRAWING_SECONDS))
     if not 0 < options.test_size < 1:
         raise ParameterError("test_size", options.test_size, "between 0 and 1")
     names = options.feature_names if options.feature_names is not None else getattr(X, "columns", None)
@@ -111,7 +115,11 @@ def study(X: Any, y: Any, **asked: Any) -> Study:
     stored = X.nnz if sp.issparse(X) else X.size
     machines = 1 if len(classes) == 2 else len(classes)
     work = _PASS + _VISIT * X.shape[0] + _CELL * stored * machines
-    passes = int(np.clip(_TRAINING * options.time_limit / work, 2, 1000))
+    if _LEAST_PASSES * work > max(limit, _LEAST_DRAWING):
+        what = f"{X.shape[0]:,} rows and {len(classes):,} classes take about {work:.1f} s a pass: "
+        needed = ("time_limit", 10 * math.ceil(_LEAST_PASSES * work / 10))
+        raise DataError("", what + "a report about them needs {0}, fewer rows, or another label", needed)
+    passes = int(np.clip(_TRAINING * limit / work, 2, 1000))
     offset, seconds = options.fit_intercept, {}
     started = time.perf_counter()
     model = Perceptron(fit_intercept=offset, max_iter=passes, random_state=options.random_state, on_plane=-1)
@@ -171,7 +179,11 @@ def _verdict(model: Perceptron, X: Any, given: Any, y: Array, options: Options, 
         if options.values == "binary" or found.check(given, y):
             return found
     offset, limit = options.fit_intercept, max(0.0, clock.left)
-    return separate(given, y, fit_intercept=offset, time_limit=limit, values=options.values)
+    found = separate(given, y, fit_intercept=offset, time_limit=limit, values=options.values)
+    if found.kind == UNKNOWN and model.stop_reason_ == Stop.NOT_SEPARABLE:  # the run has refuted it
+        known = replace(found, kind=NOT_SEPARABLE, refutation=model.refutation_)
+        return known if known.check(given, y) else found
+    return found
 
 
 def _study_errors(found: Study, clock: Clock) -> None:

@@ -8,6 +8,8 @@ VERDICTS = {
     "Statisticians call this <b>quasi-complete separation</b>: logistic regression has no maximum likelihood estimate.",
     "overlap": "No plane has all rows on their sides, even if rows may lie on the plane. A few rows that contradict "
     "each other prove it. On such rows the perceptron makes mistakes forever.",
+    "not-separable": "No plane separates these rows strictly: some of them contradict each other. The time was too "
+    "short to decide whether a plane has every row on its side or on the plane itself.",
     "unknown": "The search for a plane, or for rows that contradict each other, ran out of time.",
 }
 
@@ -63,7 +65,7 @@ ul{margin:0;padding-left:1.1rem}
 .student{color:var(--soft)}
 .verdict{font-size:1.2rem;font-weight:650;padding:.8rem 1rem;border-radius:.5rem;background:var(--card);
 border-left:.4rem solid var(--maybe)}
-.verdict.separable{border-color:var(--yes)}.verdict.overlap{border-color:var(--no)}
+.verdict.separable{border-color:var(--yes)}.verdict.overlap,.verdict.not-separable{border-color:var(--no)}
 dl{margin:.8rem 0}
 dl>div{display:grid;grid-template-columns:11rem 1fr;gap:.2rem 1rem;padding:.3rem 0;border-bottom:1px solid var(--line)}
 dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere;font-variant-numeric:tabular-nums}
