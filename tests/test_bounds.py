@@ -395,7 +395,7 @@ def test_what_cannot_be_followed_is_said(tmp_path):
         audit(model, X[:59], y[:59])
     with pytest.raises(ValueError, match="class_weight=None"):
         audit(Perceptron(class_weight="balanced").fit(X, y), X, y)
-    with pytest.raises(ValueError, match="one run for every class"):
+    with pytest.raises(ValueError, match="one run per class"):
         audit(
             Perceptron(multi_class="ovr").fit([[0, 0], [5, 0], [0, 5]], [0, 1, 2]), [[0, 0], [5, 0], [0, 5]], [0, 1, 2]
         )
@@ -456,7 +456,7 @@ def test_formulas():
     assert known.margin.value == pytest.approx(min(bounds), rel=2e-3)
     assert not known.held_out.applies
     assert math.isnan(known.held_out.value)
-    assert "no held-out rows" in repr(known)
+    assert "needs held-out rows" in repr(known)
     assert [part.name for part in known] == ["held-out rows", "compression", "margin"]
 
 

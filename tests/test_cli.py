@@ -232,7 +232,7 @@ def test_a_checkpoint_goes_on_and_refuses_another_run(run):
     assert longer["passes"] == 9
     refused(run("fit", *options, "b.linsep", "--resume", "--eta0", "2"), "eta0 was 1.0, is 2.0")
     separated(flip=0.2)
-    refused(run("fit", *options, "b.linsep", "--resume"), "data is not the same")
+    refused(run("fit", *options, "b.linsep", "--resume"), "its data differ")
 
 
 def test_several_files_are_one_source(run):
@@ -390,7 +390,7 @@ def test_words_are_hashed_alike_in_training_and_prediction(run):
     assert {weight["feature"] for weight in shown["weights"]} == {"size", "town=Bonn", "town=Ulm"}
 
 
-@pytest.mark.filterwarnings("ignore:features beyond")
+@pytest.mark.filterwarnings("ignore:the rows have more features")
 def test_sparse_rows_may_be_wider_or_narrower_than_those_learnt_from(run):
     def write(path, text):
         with open(path, "w") as file:
@@ -422,7 +422,7 @@ def test_a_model_made_in_python_reads_files_by_the_names_of_its_features(run):
     _, out, _ = run("predict", "m.linsep", "tabs.txt", "--delimiter", "tab", "--target", "class")
     assert out.split()[1:] == y.tolist()
     np.save("narrow.npy", X[:, :2])
-    refused(run("predict", "m.linsep", "narrow.npy"), "narrow.npy: rows have 2 features, the model has 4")
+    refused(run("predict", "m.linsep", "narrow.npy"), "narrow.npy: the rows have 2 features, but the model has 4")
 
 
 def test_names_are_shown_as_they_are(run):
@@ -564,7 +564,10 @@ def test_a_real_process_with_pipes(tmp_path):
     ]
     wide = b"1 1:9 7:1\n"  # a warning becomes a line of its own
     done = linsep_("predict", "m.linsep", "-", input=wide)
-    assert (done.returncode, done.stderr) == (0, b"linsep: note: features beyond the model's 3 are ignored\n")
+    assert (done.returncode, done.stderr) == (
+        0,
+        b"linsep: note: the rows have more features than the model: linsep ignores all beyond the first 3\n",
+    )
     done = linsep_("fit", "nothing.csv")
     assert (done.returncode, done.stdout, done.stderr) == (2, b"", b"linsep: nothing.csv: no such file\n")
 

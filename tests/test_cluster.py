@@ -336,7 +336,9 @@ def test_words_that_appear_in_one_shard_only_have_the_columns_of_one_machine(cli
     late = folder / "late.csv"
     late.write_text("c,z,class\n" + "4,1,a\n6,2,b\n" * 1000 + "rotary,1,a\n")
     source = read(late)
-    with pytest.warns(DataNote, match="late.csv:2002: column 'c' is read as words, because 'rotary' is not a number"):
+    with pytest.warns(
+        DataNote, match="late.csv:2002: linsep reads column 'c' as words, because 'rotary' is not a number"
+    ):
         model = cluster.fit(Perceptron(shuffle=False, max_iter=3), source, client, shard_bytes=3000)
     assert model.feature_names_in_.tolist() == ["z", "c=4", "c=6", "c=rotary"]
 
@@ -664,7 +666,7 @@ def test_a_file_that_has_changed_is_not_gone_on_with(client, folder):
     with pytest.raises(KeyboardInterrupt):
         cluster.fit(Perceptron(max_iter=5), read(path), client, watch=interrupt, **how)
     np.load(path, mmap_mode="r+")[5000, 1] = 77
-    with pytest.raises(ValueError, match=r"shard 0 \(.*\): the file has changed since the checkpoint was written"):
+    with pytest.raises(ValueError, match=r"shard 0 \(.*\): the file has changed since the checkpoint"):
         cluster.fit(Perceptron(max_iter=5), read(path), client, resume=True, **how)
 
 

@@ -77,7 +77,7 @@ def test_what_becomes_of_a_column() -> None:
     assert kind(pa.date32()) == kind(pa.timestamp("s")) == kind(pa.time32("s")) == kind(pa.duration("s")) == DATE
     assert kind(pa.dictionary(pa.int8(), pa.int64())) == NUMBER
     assert kind(pa.large_string(), text=True) == TEXT
-    with pytest.raises(layout.ColumnError, match="column 'c' cannot be a text: its type is int32"):
+    with pytest.raises(layout.ColumnError, match="column 'c' cannot be split into words: its type is int32"):
         kind(pa.int32(), text=True)
     with pytest.raises(layout.ColumnError, match=r"column 'c' has type list<.*>, which is neither a number nor a"):
         kind(pa.list_(pa.int8()))
@@ -88,7 +88,7 @@ def test_tables_that_do_not_agree(tmp_path: Path) -> None:
     words = parquet(tmp_path / "2.parquet", a=["one"], s=["x"], y=[1])
     other = parquet(tmp_path / "3.parquet", b=[1.0], s=["x"], y=[1])
     assert complaint([one, words]) == f"2.parquet: column 'a' is a {WORD} here, but a {NUMBER} was expected"
-    assert complaint([one, other]) == "3.parquet: no column is named 'a'; there are 'b', 's', 'y'"
+    assert complaint([one, other]) == "3.parquet: no column is named 'a'; the columns are 'b', 's', 'y'"
     assert complaint(one, n_features=7).startswith("1.parquet: has ")
     assert complaint(one, n_features=7).endswith(" features, but 7 are expected")
     table = pa.Table.from_arrays([pa.array([1.0]), pa.array([2.0]), pa.array([0])], names=["a", "a", "y"])
@@ -137,7 +137,7 @@ CSR = {"data": np.ones(2), "indices": np.array([0, 1]), "indptr": np.array([0, 1
     ({"X": np.ones(3), "y": np.ones(3)}, "X must be a two-dimensional array of real numbers"),
     ({"X": np.ones((2, 2), complex), "y": np.ones(2)}, "X must be a two-dimensional array of real numbers"),
     ({**CSR, "shape": np.array([2])}, "shape must be two numbers"),
-    ({**CSR, "shape": np.array([2, -1])}, "2 rows of -1 columns cannot be held"),
+    ({**CSR, "shape": np.array([2, -1])}, "2 rows of -1 columns do not fit into memory"),
     ({**CSR, "shape": np.array([2, 2]), "indices": np.ones(2)}, "the arrays of the CSR matrix do not have the right"),
     ({**CSR, "shape": np.array([3, 2])}, "the arrays of the CSR matrix do not fit together"),
 ])  # fmt: skip

@@ -36,13 +36,13 @@ def test_code_is_kept_beside_the_source(tmp_path):
 
 def test_code_is_kept_in_the_folder_of_the_user_where_it_cannot_be_beside(tmp_path):
     (tmp_path / "__pycache__").write_text("in the way")
-    assert run(tmp_path, XDG_CACHE_HOME=str(tmp_path / "mine")).count("Warning: compiled code is kept in") == 1
+    assert run(tmp_path, XDG_CACHE_HOME=str(tmp_path / "mine")).count("Warning: linsep keeps compiled code in") == 1
     assert list((tmp_path / "mine").rglob("*.nbc"))
 
 
 def test_no_folder_for_a_cache_costs_one_note(tmp_path):
     nowhere = "numba.core.caching.ZipCacheLocator"  # which takes nothing but source in an archive
-    assert run(tmp_path, NUMBA_CACHE_LOCATOR_CLASSES=nowhere).count("compiled code cannot be kept") == 1
+    assert run(tmp_path, NUMBA_CACHE_LOCATOR_CLASSES=nowhere).count("linsep cannot keep compiled code") == 1
 
 
 def test_a_full_disk_costs_one_note(tmp_path):

@@ -118,8 +118,8 @@ def test_a_mistake_may_be_a_wrong_prediction():
     assert shown["theorem"]["holds"] is True
     worked = {on: share.answered("compute", asked("worked", mistake="prediction", on_plane=on)) for on in (-1, 1)}
     assert [worked[on]["run"]["trace"][0] for on in (-1, 1)] == [0, 1]
-    assert "on_plane is one of -1, 1" in share.answered("compute", asked("worked", on_plane=0))["error"]
-    assert "on_plane is one of -1, 1" in share.answered("compute", asked("worked", on_plane=True))["error"]
+    assert "on_plane must be one of -1, 1" in share.answered("compute", asked("worked", on_plane=0))["error"]
+    assert "on_plane must be one of -1, 1" in share.answered("compute", asked("worked", on_plane=True))["error"]
 
 
 def test_the_worked_example_meets_its_bound_with_equality():
@@ -138,7 +138,7 @@ def test_start_weights_are_where_the_run_begins():
     assert shown["run"]["from_zero"] is False
     assert shown["run"]["mistakes"] <= shown["theorem"]["allowed"]
     wrong = share.answered("compute", asked("worked", start=[1.0]))
-    assert wrong["error"] == "start weights: 2 numbers are needed, one per column"
+    assert wrong["error"] == "start weights must be 2 numbers, one per column"
 
 
 @pytest.mark.parametrize("name", ["xor", "touching", "duplicate", "iris"])
@@ -370,7 +370,7 @@ def test_a_projection_is_held_when_it_is_asked_for():
     np.testing.assert_allclose(moved["points"], seen, atol=1e-12)
     assert share.answered("compute", question)["view"]["basis"] != view["basis"]
     for wrong in ({}, [], {"origin": [0.0], "basis": [[1.0], [1.0]]}, {**view, "basis": [[float("nan")] * 4] * 2}):
-        assert share.answered("compute", {**question, "view": wrong})["error"].startswith("view:")
+        assert share.answered("compute", {**question, "view": wrong})["error"].startswith("view must ")
     assert share.answered("compute", {**asked("xor"), "view": view})["view"]["kind"] == "columns"
 
 
@@ -399,7 +399,7 @@ def test_pasted_text_is_read_as_files_are():
 
 def test_what_is_too_much_is_said():
     rows = [[0.0, 0.0]] * (MOST_ROWS + 1)
-    assert "too many" in share.answered("compute", {"points": {"rows": rows, "labels": [1] * len(rows)}})["error"]
+    assert "shows up to" in share.answered("compute", {"points": {"rows": rows, "labels": [1] * len(rows)}})["error"]
     labels = list(range(11))
     assert "labels" in share.answered("compute", {"points": {"rows": [[0.0]] * 11, "labels": labels}})["error"]
     source = io.BytesIO(b"".join(b"%d,%d\n" % (i, i % 2) for i in range(MOST_ROWS + 5)))
@@ -409,36 +409,38 @@ def test_what_is_too_much_is_said():
 
 
 @pytest.mark.parametrize(("points", "said"), [
-    ([], "points: an object with rows and labels is expected"),
-    ({"rows": 5}, "rows: a list is expected"),
-    ({"rows": [5], "labels": [1]}, "a row: a list is expected"),
-    ({"rows": [[]], "labels": [1]}, f"0 columns: this page takes 1 to {MOST_COLUMNS}"),
+    ([], "points must be an object with rows and labels"),
+    ({"rows": 5}, "rows must be a list"),
+    ({"rows": [5], "labels": [1]}, "a row must be a list"),
+    ({"rows": [[]], "labels": [1]}, f"this page takes 1 to {MOST_COLUMNS} columns, got 0"),
     ({"rows": [[1, 2]], "labels": []}, "1 points but 0 labels"),
     ({"rows": [[1, 2]], "labels": [1], "names": ["a"]}, "1 names for 2 columns"),
-    ({"rows": [[1, 2], [1]], "labels": [1, 2]}, "point 2 has 1 coordinates, the first one 2"),
-    ({"rows": [["x"]], "labels": [1]}, "point 1: a number is expected"),
-    ({"rows": [[True]], "labels": [1]}, "point 1: a number is expected"),
-    ({"rows": [[1]], "labels": [None]}, "a label is a whole number or a word"),
+    ({"rows": [[1, 2], [1]], "labels": [1, 2]}, "point 2 has 1 coordinates, but the first point has 2"),
+    ({"rows": [["x"]], "labels": [1]}, "point 1 must be a number"),
+    ({"rows": [[True]], "labels": [1]}, "point 1 must be a number"),
+    ({"rows": [[1]], "labels": [None]}, "a label must be a whole number or a word"),
 ])  # fmt: skip
 def test_points_that_are_none_are_named(points, said):
     assert share.answered("compute", {"points": points})["error"] == said
 
 
 @pytest.mark.parametrize(("changes", "said"), [
-    ({"fit_intercept": 1}, "fit_intercept is true or false"),
-    ({"order": "best"}, "order is one of cyclic, shuffled, first, worst"),
-    ({"keep": "first"}, "keep is one of last, best, average, vote"),
-    ({"max_iter": True}, "max_iter is a whole number from 1 to "),
-    ({"random_state": 0.5}, "random_state is a whole number from 0 to 2147483647"),
-    ({"columns": [1, 1]}, "columns are two different column numbers, from 0"),
+    ({"fit_intercept": 1}, "fit_intercept must be true or false"),
+    ({"order": "best"}, "order must be one of cyclic, shuffled, first, worst"),
+    ({"keep": "first"}, "keep must be one of last, best, average, vote"),
+    ({"max_iter": True}, "max_iter must be a whole number from 1 to "),
+    ({"random_state": 0.5}, "random_state must be a whole number from 0 to 2147483647"),
+    ({"columns": [1, 1]}, "columns must be two different column numbers, counted from 0"),
 ])  # fmt: skip
 def test_settings_that_are_none_are_named(changes, said):
     assert share.answered("compute", asked("xor", **changes))["error"].startswith(said)
 
 
 def test_a_preset_that_is_none_is_named():
-    assert share.answered("preset", {"name": "teacher", "margin": 2})["error"] == "margin is a number from 0 to 0.9"
-    assert share.answered("preset", {"name": "zebra"})["error"].startswith("there are these presets: ")
+    assert (
+        share.answered("preset", {"name": "teacher", "margin": 2})["error"] == "margin must be a number from 0 to 0.9"
+    )
+    assert share.answered("preset", {"name": "zebra"})["error"].startswith("the preset must be one of ")
 
 
 def test_rows_from_python_and_from_files():
@@ -446,10 +448,10 @@ def test_rows_from_python_and_from_files():
     points = Points.of_arrays(frame, ["x", "y"])
     assert (points.rows, points.labels, points.names) == (((1, 3), (2, 4)), ("x", "y"), ("a", "b"))
     assert Points.of_arrays(sp.csr_array([[0, 1]]), [1]).rows == ((0, 1),)
-    with pytest.raises(ValueError, match="X must have two dimensions, it has 1"):
+    with pytest.raises(ValueError, match="X must have two dimensions, got 1"):
         Points.of_arrays([1, 2], [0, 1])
     wide = ",".join(["1"] * (MOST_COLUMNS + 2))
-    with pytest.raises(ValueError, match=f"{MOST_COLUMNS + 1} features: this page takes up to {MOST_COLUMNS}"):
+    with pytest.raises(ValueError, match=f"takes up to {MOST_COLUMNS} features, got {MOST_COLUMNS + 1}"):
         Points.of_source(io.BytesIO(f"{wide}\n{wide}\n".encode()), format="csv")
 
 

@@ -593,7 +593,9 @@ def test_data_are_pasted_opened_and_refused_with_a_word(page, tmp_path):
     page.click("[data-do=data]")
     page.fill("[data-do=paste]", "x,y,label\n0,0,a\n1,b\n")
     page.click("[data-do=usePaste]")
-    playwright.expect(page.locator("[data-part=status]")).to_contain_text("input:3: 2 cells where 3 are expected")
+    playwright.expect(page.locator("[data-part=status]")).to_contain_text(
+        "input:3: the row has 2 cells, but the table has 3 columns"
+    )
     page.fill("[data-do=paste]", "x,y,label\n0,0,a\n1,1,b\n2,1,c\n")
     changed(page, lambda: page.click("[data-do=usePaste]"))
     assert shown(page)[0] == {"rows": [[0, 0], [1, 1], [2, 1]], "labels": ["a", "b", "c"], "names": ["x", "y"]}

@@ -144,7 +144,7 @@ def test_a_third_label_that_turns_up_late(tmp_path):
 def test_a_source_without_labels_teaches_nothing(tmp_path):
     path = write(tmp_path, "csv", *numbers(2))
     for model in (Perceptron(), Perceptron(class_weight="balanced")):  # which looks at all labels first
-        with pytest.raises(ValueError, match="the data has no labels to learn from"):
+        with pytest.raises(ValueError, match="the data have no labels to learn from"):
             fit_source(model, read(path, labels=False))
 
 
@@ -415,7 +415,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
     with pytest.raises(ValueError, match=r"another run: scale was 'none', is 'unit'"):
         fit_source(Perceptron(max_iter=2), read(path), scale="unit", checkpoint=saved, resume=True)
     write(tmp_path, "csv", *numbers(3))
-    with pytest.raises(ValueError, match="another run: the data is not the same"):
+    with pytest.raises(ValueError, match="another run: its data differ"):
         fit_source(Perceptron(max_iter=2), read(path), checkpoint=saved, resume=True)
     saved.write_bytes(saved.read_bytes()[:-9])
     with pytest.raises(ValueError, match="not a checkpoint, or a damaged one"):

@@ -232,7 +232,7 @@ LONG = [
     ids=["perceptron", "max-margin", "margin", "bound", "report"],
 )
 def test_nothing_is_proved_of_rounded_numbers(prove, X):
-    with pytest.raises(ValueError, match="would be rounded to double precision") as refused:
+    with pytest.raises(ValueError, match="does not fit into double precision") as refused:
         prove(X, TWO)
     assert "\n" not in str(refused.value)
 

@@ -280,7 +280,7 @@ def test_files(tmp_path, storage, keep):
     save(model, tmp_path / "model")
     with pytest.raises(ValueError, match="a mistake on a row or class that is not there"):
         load(tmp_path / "model")
-    with pytest.raises(ValueError, match="which a file cannot keep"):
+    with pytest.raises(ValueError, match="which a model file cannot hold"):
         save(quiet(KernelPerceptron(lambda A, B: A @ B.T, max_iter=2), X, y), tmp_path / "other")
 
 

@@ -233,7 +233,7 @@ def test_every_decision_can_be_forbidden() -> None:
     ({"categorical": "days late"}, "days late", "word"),
     ({"decimal": ","}, "kg", "number"),
     ({"dates": "%d.%m.%Y"}, "date", "date"),
-    ({"thousands": "."}, "paid", "grouped"),
+    ({"thousands": "."}, "paid", "number (1.000)"),
     ({"hash_bits": 6}, "town", "category"),
 ])  # fmt: skip
 def test_every_decision_can_be_forced(options: dict[str, Any], column: str, kind: str) -> None:

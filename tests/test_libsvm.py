@@ -217,7 +217,7 @@ def test_the_first_of_several_errors_is_the_one_named() -> None:
 
 
 def test_limits_on_indices() -> None:
-    with pytest.raises(LineError, match="index 0, but indices were said to start at 1"):
+    with pytest.raises(LineError, match="index 0, but the indices start at 1"):
         parse(b"1 0:1\n", base=1)
     with pytest.raises(LineError, match="beyond the 3 features"):
         parse(b"1 3:1\n", n_features=3)

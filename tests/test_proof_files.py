@@ -159,7 +159,7 @@ def test_planes_through_the_origin_are_said_to_be_so():
     assert content["meaning"] == "every plane through the origin has rows on the wrong side, or all rows on it"
     content["meaning"] = "every plane has rows on the wrong side, or all rows on it"
     content["digest"] = digest_of(content)
-    with pytest.raises(ValueError, match="its sentence is not what it proves"):
+    with pytest.raises(ValueError, match="its sentence does not match what it proves"):
         verify(json.dumps(content), X, y)
 
 

@@ -150,7 +150,7 @@ def test_predictions_for_the_rows_of_another_frame(frame):
     assert found.predict_status(pl.from_pandas(new.drop(columns="other"))).tolist() == wanted
     decimal = linsep.separation("cured ~ dose + age", frame, values="decimal")
     assert decimal.predict_status(new).tolist() == wanted
-    with pytest.raises(ValueError, match="nothing is named 'place'"):
+    with pytest.raises(ValueError, match="no column is named 'place'"):
         found.predict_status(new[["dose", "age"]])
     with pytest.raises(ValueError, match="'east'"):
         found.predict_status(new.assign(place="east"))
@@ -248,11 +248,11 @@ BAD = [
     ({"X": np.zeros((0, 1)), "y": []}, "there are no rows"),
     (
         {"X": "cured ~ doze", "y": pd.DataFrame({"cured": [0, 1], "dose": [1, 2]})},
-        "nothing is named 'doze'; did you mean 'dose'",
+        "no column is named 'doze'; did you mean 'dose'",
     ),
     (
         {"X": "curd ~ dose", "y": pd.DataFrame({"cured": [0, 1], "dose": [1, 2]})},
-        "nothing is named 'curd'; did you mean 'cured'",
+        "no column is named 'curd'; did you mean 'cured'",
     ),
     ({"X": "cured ~ dose +", "y": pd.DataFrame({"cured": [0, 1], "dose": [1, 2]})}, "cannot be evaluated"),
     ({"X": "cured", "y": pd.DataFrame({"cured": [0, 1], "dose": [1, 2]})}, "must read 'response ~ terms'"),
@@ -343,8 +343,8 @@ def test_the_command_on_other_families_and_files(tmp_path, capsys):
     words.write_text('y,x,z\n0,1,2\n\n0,2,1\n1,oops,"a\nb"\n0,3,1\n-1,4,2\n1,0,2\n')
     for command, text in (
         (["separation", gaps], "either --formula or --target"),
-        (["separation", gaps, "--target", "y", "--event", "x"], "--event is for --family cox"),
-        (["separation", gaps, "--target", "y", "--family", "poisson", "--failures", "x"], "--failures is for"),
+        (["separation", gaps, "--target", "y", "--event", "x"], "--event needs --family cox"),
+        (["separation", gaps, "--target", "y", "--family", "poisson", "--failures", "x"], "--failures needs"),
         (
             ["separation", tmp_path / "inf.csv", "--target", "y"],
             "inf.csv:3, column 'x': the number is not finite; drop",

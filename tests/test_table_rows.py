@@ -127,7 +127,7 @@ def test_columns_are_found_by_name_or_number() -> None:
     assert [find(wanted, names) for wanted in ("town", 1, -1, "7", "2", "-1")] == [1, 1, 3, 2, 2, 3]
     with pytest.raises(ColumnError, match="'clas'; did you mean 'class'"):
         find("clas", names)
-    with pytest.raises(ColumnError, match="there are 'age', 'town'"):
+    with pytest.raises(ColumnError, match="the columns are 'age', 'town'"):
         find("xyzzy", names)
     with pytest.raises(ColumnError, match="number 9"):
         find(9, names)
@@ -136,7 +136,7 @@ def test_columns_are_found_by_name_or_number() -> None:
 def test_types_that_are_no_features_are_refused() -> None:
     with pytest.raises(ColumnError, match="neither a number nor a string"):
         table_rows.kind_of("v", pa.list_(pa.float64()), category=False, text=False)
-    with pytest.raises(ColumnError, match="cannot be a text"):
+    with pytest.raises(ColumnError, match="cannot be split into words"):
         table_rows.kind_of("v", pa.int8(), category=False, text=True)
 
 

@@ -41,7 +41,7 @@ def compiled(*inlined: str, **options: Any) -> Callable[[Callable[..., Any]], An
             try:
                 dispatcher._cache = _Cache(function, inlined)
             except RuntimeError:  # no folder can be written
-                dispatcher._cache.save_overload = lambda *_: _note("no folder for it is writable")
+                dispatcher._cache.save_overload = lambda *_: _note("no writable folder")
         return dispatcher
 
     return decorate
@@ -64,7 +64,7 @@ class _Cache(FunctionCache):
             _note(f"{self.cache_path}: {error.strerror or error}")
             return
         if not isinstance(self._impl.locator, InTreeCacheLocator | UserProvidedCacheLocator):
-            _say_once(f"compiled code is kept in {self.cache_path}: the folder of the package is not writable")
+            _say_once(f"linsep keeps compiled code in {self.cache_path}: the folder of the package is not writable")
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Read compiled code, if it is there.
@@ -119,7 +119,7 @@ def _environment(module: str, constants: list[Any], name: str) -> Any:
 def _note(reason: str) -> None:
     """Say once that compiled code is not kept."""
     _say_once(
-        f"compiled code cannot be kept ({reason}), so every process compiles it again; "
+        f"linsep cannot keep compiled code ({reason}), so every process compiles it again; "
         "set NUMBA_CACHE_DIR to a writable folder"
     )
 

@@ -109,7 +109,7 @@ class DataNote(_Worded, UserWarning):
     ...     warnings.simplefilter("always")
     ...     source = read(io.BytesIO(b"id,x,class\n1,5,yes\n2,3,no\n"), format="csv")
     >>> print(notes[0].message)
-    input: column 'id' is left out: it only numbers the rows (keep_index=True keeps it)
+    input: linsep leaves out column 'id': it only numbers the rows (keep_index=True keeps it)
     """
 
 

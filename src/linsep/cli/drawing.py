@@ -35,7 +35,7 @@ def draw(model: Any, data: list[str], reading: ReadingAgain, screen: Screen, pic
     out, image = pictures.out, pictures.image
     folder = out.rstrip("/") or "/"
     if not is_url(out) and os.path.exists(out) and not os.path.isdir(out):
-        raise ValueError(f"{out}: is a file, not a folder")
+        raise ValueError(f"{out}: is a file; --out takes a folder")
     X, y = _rows(model, data, reading)
     written: list[str] = []
     left_out: dict[str, str] = {}
@@ -71,7 +71,7 @@ def _rows(model: Any, data: list[str], reading: ReadingAgain) -> tuple[Any, Any]
     source = open_like(model, data, reading)
     parts, labels = zip(*blocks(model, source), strict=True)
     if labels[0] is None:
-        raise ValueError(f"{source.files[0].name}: there are no labels")
+        raise ValueError(f"{source.files[0].name}: has no labels; the figures need them")
     X = sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
     return X, np.concatenate(labels)
 
@@ -98,9 +98,7 @@ def _figures(
         trail = own_trail(model, X, y)
         margin, _ = theorem_margin(model, trail, X, y)
         if margin is None:
-            raise ValueError(
-                "linsep does not search for a margin in this many features, and the run did not separate the rows"
-            )
+            raise ValueError("the bound needs a margin, which linsep does not search for in this many features")
         return linsep.TheoremDisplay(audit_trail(model, trail, X, y, margin=margin)).plot(style=style)
 
     def bracket() -> Any:

@@ -115,7 +115,7 @@ def all_at_once(source: Source) -> tuple[Any, Any]:
     """Return all rows and labels of a source."""
     X, y = source.to_arrays()
     if y is None:
-        raise ValueError(f"{source.files[0].name}: there are no labels")
+        raise ValueError(f"{source.files[0].name}: has no labels; this command needs them")
     return X, y
 
 

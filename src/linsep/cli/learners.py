@@ -104,7 +104,7 @@ class Learners(Planes):
             else:
                 option = field.name.replace("_", "-")
                 option = f"--no-{option}" if value is False else f"--{option}"
-                raise typer.BadParameter(f"--learner {self.learner} has no {option}")
+                raise typer.BadParameter(f"{option} does not apply to --learner {self.learner}")
         return kind(**given)
 
 
@@ -118,7 +118,7 @@ def start_from(learner: Any, path: str) -> dict[str, Any]:
         return _weights(path, text)
     model = open_model(path)
     if not hasattr(model, "_last_weights"):
-        raise ValueError(f"{path}: a {type(model).__name__} has no weights to start from")
+        raise ValueError(f"{path}: a {type(model).__name__} has no weights to start from; give a linear model")
     learner.coef_, learner.intercept_ = model._last_weights()
     learner.classes_, learner.n_features_in_, learner.warm_start = model.classes_, model.n_features_in_, True
     if hasattr(model, "reading_"):
@@ -160,7 +160,7 @@ def trace_facts(learner: Any, coef: bool, trace: bool) -> dict[str, Any]:
         facts |= {name.rstrip("_"): getattr(learner, name) for name in asked if hasattr(learner, name)}
     if trace:
         if not hasattr(learner, "trace_"):
-            raise ValueError(f"--trace needs a learner that makes mistakes; {type(learner).__name__} does not")
+            raise ValueError(f"--trace needs a learner that records its mistakes; {type(learner).__name__} does not")
         facts |= {"trace": learner.trace_, "mistake_counts": learner.mistake_counts_}
     return facts
 

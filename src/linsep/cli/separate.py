@@ -122,7 +122,7 @@ def _decided_there(
 ) -> tuple[Any, Any, Any, float]:
     """Return the same as `_decided`, from a cluster; of the rows only those that the proof names."""
     if deciding.values == "decimal":
-        raise ValueError("--values decimal does not work on a cluster, which reads numbers as the nearest doubles")
+        raise ValueError("--values decimal does not work with --cluster: workers read numbers as the nearest doubles")
     with meter("deciding", screen) as watching:
         verdict, rows, cells, y = place.decide(source, offset, deciding.time_limit, watching)
     return Picked(cells, (rows, verdict.n_features)), y, verdict, watching.seconds

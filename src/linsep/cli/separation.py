@@ -233,9 +233,9 @@ class Asked:
         if (model.formula is None) == (model.target is None):
             raise ValueError("give either --formula or --target; --target y models column y by all others")
         if model.event is not None and model.family != "cox":
-            raise ValueError("--event is for --family cox")
+            raise ValueError("--event needs --family cox")
         if model.failures is not None and model.family not in ("binomial", "log-binomial"):
-            raise ValueError("--failures is for --family binomial or log-binomial")
+            raise ValueError("--failures needs --family binomial or log-binomial")
         frame = read_frame(data, table.options())
         values = model.values or ("decimal" if frame.text else None)
         common = {"family": model.family, "values": values, "alias": model.alias, "fit_intercept": model.fit_intercept}
@@ -384,7 +384,7 @@ def _write(path: str, found: Any, asked: Asked, model: ModelOptions) -> str | No
 
     odd = next((name for name in asked.parts if name in asked.table.kinds), None)
     if odd is not None:
-        raise ValueError(f"column {odd!r} is not written in plain numbers, as the response of a proof must be")
+        raise ValueError(f"column {odd!r}: a proof needs a response written in plain numbers")
     options = {"formula": model.formula} if model.formula else {"target": str(model.target)}
     reading = asked.reading(found)
     place = _design_place(path) if reading is None else None

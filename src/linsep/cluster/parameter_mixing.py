@@ -192,7 +192,7 @@ class Rounds(Passes):
         repeat(note for one in found for note in one.notes)
         if source.positive is not None and source.positive not in labels:
             known = listed(sorted(map(str, labels)))
-            raise ReadError(source.files[0].name, f"no row has the label {source.positive!r}; there are {known}")
+            raise ReadError(source.files[0].name, f"no row has the label {source.positive!r}; the labels are {known}")
         radius = max(one.radius for one in found)
         classes = settled(classes_among(labels), source.positive, parameters.class_weight)
         factors = class_factors(parameters.class_weight, classes, counted(labels, classes))
@@ -228,9 +228,9 @@ class Rounds(Passes):
         state, digests, by_shard = resumed.state, resumed.more["digests"], resumed.more["by_shard"]
         for shard, own, digest in zip(self.farm.shards, self.own, digests.tolist(), strict=True):
             if own.digest != digest:
-                raise ValueError(f"{shard}: the file has changed since the checkpoint was written")
+                raise ValueError(f"{shard}: the file has changed since the checkpoint: start a new run")
         if state.weights.W.shape != (machines, self.n_features) or state.ledger.spent is None:
-            raise ValueError("the checkpoint does not match the rows: its weights belong to other rows")
+            raise ValueError("the checkpoint belongs to other rows: start a new run")
         self.by_shard = by_shard.tolist()
         return state
 

@@ -13,6 +13,7 @@ from distributed import Client
 from linsep.cluster.shards import Shard
 from linsep.cluster.workers import Farm, repeat
 from linsep.data.source import Source
+from linsep.errors import ParameterError
 from linsep.models.from_files import fitted_rows
 from linsep.problem import Array
 
@@ -60,7 +61,7 @@ def predict(
     """
     for method in methods:
         if method not in METHODS:
-            raise ValueError(f"methods are {', '.join(METHODS)}, not {method!r}")
+            raise ParameterError("methods", method, f"among {', '.join(METHODS)}")
     farm, rows = Farm(client, source, shard_bytes), 0
     for blocks, notes in farm.ask_once(predicted, (model, methods)):
         repeat(notes)

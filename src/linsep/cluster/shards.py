@@ -17,6 +17,7 @@ from linsep.data.columnar import opened
 from linsep.data.numpy_files import mapped
 from linsep.data.places import exists, is_url, masked, open_bytes
 from linsep.data.source import Block, RereadError, Source
+from linsep.errors import ParameterError
 
 Span = tuple[int, int] | None  # of a file: bytes of text, rows, row groups, batches; None for all of it
 Piece = tuple[str, Span, int]  # path, span, bytes
@@ -123,10 +124,10 @@ def cut(
     [221, 214, 215]
     """
     if shard_bytes < 1:
-        raise ValueError(f"shard_bytes must be positive, got {shard_bytes}")
+        raise ParameterError("shard_bytes", shard_bytes, "positive")
     source = copy(source)
     if any(file.path is None for file in source.files):
-        raise ValueError("a stream can be read here only: a cluster needs files that all workers can open")
+        raise ValueError("a cluster cannot read a stream: give files that all workers can open")
     source.files = [File(path if is_url(path) else os.path.abspath(path)) for path in map(_path, source.files)]
     for file in source.files:
         file.encoding = source.options.encoding

@@ -101,7 +101,7 @@ def survey(raw: Raw, _: None) -> Survey:
     labels: Counter[Any] = Counter()
     for block in raw.blocks:
         if block.y is None:
-            raise ValueError("the data has no labels: nothing to separate")
+            raise ValueError("the data have no labels: nothing to separate")
         labels.update(class_labels(block.y.tolist()).tolist())
     kinds = [block.X.dtype for block in raw.blocks]
     kind = np.result_type(*kinds) if kinds else np.dtype(np.int8)

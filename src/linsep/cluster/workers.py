@@ -33,7 +33,7 @@ _ATTEMPTS = 2  # at one shard, each of which ends when several workers in a row 
 _FAILURES = 5  # of workers that a task survives, on a cluster of our own; by default 3 elsewhere
 _LOOK = 2.0  # seconds after which to see whether anybody is still at work
 _PATIENCE = 60  # looks without any worker that works
-_SMALLER = "make the shards smaller, or give the workers more"
+_SMALLER = "make the shards smaller, or give the workers more memory"
 
 
 Result = TypeVar("Result")
@@ -119,8 +119,8 @@ def connect(address: str = "local", workers: int | None = None) -> Iterator[Clie
             )
     except RuntimeError as error:
         raise ClusterError(
-            f"workers could not be started ({error}); a program that starts them must be a file that can be imported, "
-            "with what it does under if __name__ == '__main__'"
+            f"the workers did not start ({error}); run the program from a file, with its code under "
+            "if __name__ == '__main__'"
         ) from None
     try:
         client = Client(local, set_as_default=False, direct_to_workers=True)
@@ -161,7 +161,7 @@ def _check_versions(client: Client) -> None:
         version = about["packages"].get("linsep")
         if version != own:
             has = "does not have linsep" if version is None else f"has linsep {version}"
-            raise ClusterError(f"{who} {has}: install linsep {own} there, as it is here")
+            raise ClusterError(f"{who} {has}: install linsep {own} there, as on this machine")
 
 
 class Farm:
@@ -291,7 +291,7 @@ class Farm:
             there, able = self.client.run_on_scheduler(_at_work)
             idle = 0 if able else idle + 1
             if idle == 2:
-                what = "its workers have paused, low on memory" if there else "it has no worker"
+                what = "its workers have paused, low on memory" if there else "it has no workers"
                 warnings.warn(f"the cluster is stalled: {what}", UserWarning, stacklevel=2)
             if idle > _PATIENCE:
                 what = "all workers have paused" if there else "the cluster has lost all its workers"

@@ -141,7 +141,7 @@ class File:
             with self._bytes() if self.part is None else _span(self._bytes(), self.part) as file:
                 yield file
         elif self._spent:
-            raise ReadError(self.name, "can be read only once")
+            raise ReadError(self.name, "this stream can be read only once: save it to a file first")
         else:
             with io.BufferedReader(_Kept(self, keep=self._spool or not last), 1 << 16) as file:
                 yield file  # type: ignore[misc]
@@ -338,7 +338,7 @@ def pieces(
                 memoryview(buffer)[:begun] = room[end:filled]
             elif not ended:
                 if len(buffer) > _LONGEST:
-                    raise ReadError(file.name, f"a line of more than {_LONGEST} bytes")
+                    raise ReadError(file.name, f"a line has more than {_LONGEST:,} bytes; is this a text file?")
                 longer = bytearray(2 * len(buffer))
                 longer[:filled] = room[:filled]
                 buffer, begun = longer, filled

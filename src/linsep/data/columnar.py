@@ -146,7 +146,7 @@ def opened(file: File, kind: str) -> Iterator[Any]:
     except ReadError:
         raise
     except (ValueError, LookupError, NotImplementedError, OverflowError, TypeError) as error:
-        raise ReadError(file.name, f"a damaged file, or not one of its format ({one_line(error)})") from None
+        raise ReadError(file.name, f"is damaged, or not a file of this format ({one_line(error)})") from None
 
 
 def _open(whole: Any, kind: str) -> Any:

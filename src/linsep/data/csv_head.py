@@ -50,7 +50,9 @@ def form_of(file: File, delimiter: str | None, header: bool | None, spelling: Sp
         raise ReadError(file.name, "is empty")
     first = rows[0].cells
     if len(first) > WIDEST:
-        raise ReadError(file.name, f"{len(first)} columns; for more than {WIDEST} use another format, such as NPY")
+        raise ReadError(
+            file.name, f"has {len(first):,} columns; a CSV file may have {WIDEST:,}: use another format, such as NPY"
+        )
     point = spelling.point
     if spelling.decimal is None and ("," in text if delimiter != "," else '"' in text):
         point = decimal_sign(columns_of(rows[1:], range(len(first)), spelling.gaps), delimiter)
@@ -95,11 +97,11 @@ def head(file: File) -> tuple[str, bool]:
     if b"\x00" in data:
         raise ReadError(file.name, "is neither text nor a file of a known format")
     if not whole and b"\n" not in data:
-        raise ReadError(f"{file.name}:1", f"a line of more than {size} bytes")
+        raise ReadError(f"{file.name}:1", f"the line has more than {size:,} bytes; is this a text file?")
     data = data.removeprefix(codecs.BOM_UTF8)
     for number, line in enumerate(data.split(b"\n"), 1):
         if len(line) > WIDEST and max(line.count(sign.encode()) for sign in _DELIMITERS) >= WIDEST:
-            what = f"more than {WIDEST} columns; use another format for such data, such as NPY"
+            what = f"the line has more than {WIDEST:,} columns, the most for CSV: use another format, such as NPY"
             raise ReadError(f"{file.name}:{number}", what)
     try:
         return codecs.getincrementaldecoder("utf-8")().decode(data, final=whole), whole

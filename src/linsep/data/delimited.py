@@ -139,7 +139,7 @@ class DelimitedSource(TableSource):
         """Tell of decisions that a user may not expect."""
         name = self.files[0].name
         if self.options.decimal is None and self._spelling.point == ",":
-            self.note(name, "linsep reads commas as decimal marks ({0} does not)", ("decimal", "."))
+            self.note(name, "linsep reads commas as decimal marks ({0} turns this off)", ("decimal", "."))
         for column, kind in kinds.items():
             said, setting = self._explained(column, kind)
             if said:
@@ -152,14 +152,12 @@ class DelimitedSource(TableSource):
         name, _, form = kind.partition(":")
         if name == DATE:
             shown = "ISO 8601" if form == "iso" else form
-            return f"dates or times, written as {shown}: read as days since 1970-01-01 ({{0}} reads them as words)", (
-                "dates",
-                False,
-            )
+            how = f"dates or times, written as {shown}: read as days since 1970-01-01 ({{0}} reads them as words)"
+            return how, ("dates", False)
         if name == GROUPED:
-            return f"numbers with {form!r} between thousands ({{0}} turns this off)", ("thousands", "")
+            return f"numbers with {form!r} as thousands separator ({{0}} turns this off)", ("thousands", "")
         said = {
-            PERCENT: "percentages: 12% is 12 ({0} reads them as words)",
+            PERCENT: "percentages: 12% is read as 12 ({0} reads them as words)",
             BOOLEAN: "true and false: read as 1 and 0 ({0} reads them as words)",
         }
         return said.get(name, ""), ("categorical", column)
@@ -178,7 +176,7 @@ class DelimitedSource(TableSource):
 
     def _tell_of_word(self, name: str, line: int | str, column: str, cell: str) -> None:
         why = f"because {shown(cell)} is not a number ({{0}} makes this an error)"
-        what = f"column {self._named(column)} is read as words, {why}"
+        what = f"linsep reads column {self._named(column)} as words, {why}"
         self.note(f"{name}:{line}", what, ("numeric", column))
 
     def adapt(self, late: RereadError) -> None:
@@ -302,7 +300,9 @@ class DelimitedSource(TableSource):
                 while skip and start < len(text):
                     start, skip = text.index(b"\n", start) + 1, skip - 1
                 if re.search(rb"\r(?!\n)", text[:start]):
-                    raise ReadError(f"{file.name}:1", "the line ends in CR alone: let lines end in LF or CR LF")
+                    raise ReadError(
+                        f"{file.name}:1", "the line ends in CR alone: convert the line endings to LF or CR LF"
+                    )
             if start < len(piece):
                 yield piece[start:]
 
@@ -377,7 +377,7 @@ class DelimitedSource(TableSource):
         numeric = {self._all[find(name, self._all)] for name in self.options.numeric}
         if self.options.layout is not None or column in numeric:
             hint = (("categorical", column),) if len(cell) <= 40 and self.options.layout is None else ()
-            what = f"{shown(cell)} is not a number" + (" ({0} takes all of the column as words)" if hint else "")
+            what = f"{shown(cell)} is not a number" + (" ({0} reads the column as words)" if hint else "")
             return ReadError(where, what, *hint)
         what = f"{shown(cell)} differs in kind from the cells above: read the file again from the start"
         late = RereadError(where, what)
@@ -392,7 +392,8 @@ class DelimitedSource(TableSource):
         try:
             for where, row in numbered(piece.decode(), line, self._delimiter):
                 if len(row) != len(shape.names):
-                    what = f"{len(row)} cells where {len(shape.names)} are expected"
+                    found = f"the row has {len(row)} cell{'s' * (len(row) != 1)}"
+                    what = f"{found}, but the table has {len(shape.names)} columns"
                     return ReadError(f"{file.name}:{where}", what)
                 for j, name in numbers:
                     if row[j] not in gaps and not cells.fits(kinds[name], row[j], self._spelling.point):
@@ -418,4 +419,4 @@ def _check_quotes(text: bytes, delimiter: int) -> None:
     if b'"' in text:
         end = int(last_record(np.frombuffer(text, dtype=np.uint8), delimiter))
         if end < len(text):
-            raise LineError(end, "a quote is opened but never closed")
+            raise LineError(end, "a quote opens but never closes")

@@ -234,7 +234,7 @@ class _Ranges(io.RawIOBase):
             if self._file is None:
                 self._file, version = self._place.input()
                 if version != self._version:
-                    raise ReadError(self._place.name, "has changed during reading")
+                    raise ReadError(self._place.name, "changed while linsep was reading it")
             self._file.seek(self._at)
             data: bytes = self._file.read(wanted)
             if not data:

@@ -66,7 +66,7 @@ class Frame:
                 open_ |= gap
         kept = np.flatnonzero(~open_)
         if len(kept) == 0:
-            raise DataError("", "every row has an empty cell")
+            raise DataError("", "every row has an empty cell: no row is left")
         names = self.columns if others else names
         found = Frame({name: self._columns[name][kept] for name in names}, {}, self.reading if self.text else None)
         found.kinds = {name: kind for name, kind in self.kinds.items() if name in names}
@@ -144,12 +144,13 @@ def _from_text(path: str, options: Options, kinds: dict[str, str]) -> Frame:
             numbers = _numbers(column, gap, kind, form.spelling.point)
         except FloatingPointError as error:
             raise DataError(
-                f"{frame.where(error.args[0])}, column {name!r}", "the number is not finite; drop the row or mend it"
+                f"{frame.where(error.args[0])}, column {name!r}",
+                "the number is not finite; drop the row or correct the number",
             ) from None
         if numbers is None and j not in asked:
             odd, most = _odd(column, gap, form.spelling.point, kind == NUMBER or j in numeric)
             if j in numeric:
-                what = f"{shown(odd[1])} is not a number ({{0}} takes all of the column as words)"
+                what = f"{shown(odd[1])} is not a number ({{0}} reads the column as words)"
                 raise DataError(f"{frame.where(odd[0])}, column {name!r}", what, ("categorical", name))
             if most:
                 frame.odd[name] = odd

@@ -158,11 +158,11 @@ def example_weights(X: Any, sample_weight: Any, class_weight: Any, classes: Arra
         i = int(np.argmax(~np.isfinite(weight) | (weight < 0)))
         raise DataError("", f"Negative or infinite values in sample_weight: {weight[i]} at row {i}")
     if not weight.any():
-        raise DataError("", "sample_weight must have at least one non-zero number: every example has weight 0")
+        raise DataError("", "sample_weight must have at least one non-zero number: every row has weight 0")
     if class_weight is not None:
         weight *= class_factors(class_weight, classes, np.bincount(codes, minlength=len(classes)))[codes]
     if not weight.any():
-        raise DataError("", "every example has weight 0: nothing to learn from")
+        raise DataError("", "every row has weight 0: nothing to learn from")
     return weight
 
 

@@ -55,7 +55,7 @@ def find(wanted: str | int, names: Sequence[str]) -> int:
         place = int(wanted)
     except ValueError:
         near = difflib.get_close_matches(str(wanted), names, n=3, cutoff=0.5)
-        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are {listed(names)}"
+        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"the columns are {listed(names)}"
         raise ColumnError(f"no column is named {wanted!r}; {hint}") from None
     if not -len(names) <= place < len(names):
         raise ColumnError(f"no column has the number {place}; there are {len(names)}, counted from 0")
@@ -70,6 +70,12 @@ def listed(names: Sequence[str]) -> str:
 def is_numeric(kind: str) -> bool:
     """Say whether a column of this kind is one feature, a number."""
     return kind.partition(":")[0] in _NUMERIC
+
+
+def kind_shown(kind: str) -> str:
+    """Return a kind as users see it: ``grouped:,`` is a number written like 1,000."""
+    name, _, sign = kind.partition(":")
+    return f"number (1{sign}000)" if name == GROUPED else name
 
 
 @dataclass(frozen=True)

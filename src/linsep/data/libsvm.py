@@ -88,7 +88,7 @@ class SvmSource(Source):
             line += parsed.lines
             self.long_numbers |= parsed.longest > SHORT
             if parsed.qid and not self._told:
-                warnings.warn(f"{file.name}: query numbers (qid) are ignored", UserWarning, stacklevel=3)
+                warnings.warn(f"{file.name}: linsep ignores the query numbers (qid)", UserWarning, stacklevel=3)
                 self._told = True
             self._width = max(self._width, X.shape[1])
             X.resize(X.shape[0], self._width)
@@ -102,7 +102,9 @@ def _refuse(parsed: Parsed, beyond: int | None) -> None:
     places = np.flatnonzero(parsed.X.indices == beyond)
     if len(places):
         row = np.searchsorted(parsed.X.indptr, places[0], "right") - 1
-        raise LineError(int(parsed.starts[row]), f"index {beyond} is beyond the {beyond} features, the first being 0")
+        raise LineError(
+            int(parsed.starts[row]), f"index {beyond} is too large: the {beyond} features are numbered from 0"
+        )
 
 
 def _complete(parsed: Parsed, missing: str) -> tuple[Any, Array | None]:

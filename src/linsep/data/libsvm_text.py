@@ -195,11 +195,11 @@ def _complaint(code: int, text: Array, place: int, base: int, n_features: int | 
     word = _shown(written)
     if code == BEYOND and n_features is None:
         wanted = 1 << int(written.partition(b":")[0]).bit_length()
-        return LineError(place, f"the index of {word} asks for too many features", ("max_features", wanted))
+        return LineError(place, f"the index of {word} is above the limit on features", ("max_features", wanted))
     what = {
         NO_COLON: f"{word} is not index:value",
-        HUGE: f"the index of {word} is above {LARGEST}, the largest that can be held",
-        BELOW_BASE: f"{word} has index 0, but indices were said to start at {base}",
+        HUGE: f"the index of {word} is above {LARGEST}, the largest allowed",
+        BELOW_BASE: f"{word} has index 0, but the indices start at {base}",
         NO_LABEL: f"no label before {word}",
         NO_VALUE: f"{word} has no value",
         BEYOND: f"the index of {word} is beyond the {n_features} features expected",

@@ -205,7 +205,8 @@ def _check_cell(cell: Any, where: str) -> None:
         if not same:
             text = str(cell) if len(str(cell)) < 60 else f"{str(cell)[:60]}…"
             raise DataError(
-                f"X, {where}", f"{text} would be rounded to double precision: linsep.separate takes it as it is"
+                f"X, {where}",
+                f"{text} does not fit into double precision: round it, or use linsep.separate, which takes it as it is",
             )
 
 

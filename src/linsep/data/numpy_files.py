@@ -141,9 +141,9 @@ def complete(X: Array, y: Array | None, missing: str, name: str, start: int) -> 
 def _check_width(width: int, name: str, options: Options) -> None:
     """Refuse rows without columns, and more of them than the user allows."""
     if width < 1:
-        raise ReadError(name, "rows have no columns")
+        raise ReadError(name, "the rows have no columns")
     if options.n_features is None and width > options.max_features:
-        raise ReadError(name, f"rows have {width} columns", ("max_features", width))
+        raise ReadError(name, f"{width:,} columns are more than the limit", ("max_features", width))
 
 
 def _bad(name: str, row: int, column: int, value: Any) -> ReadError:
@@ -188,9 +188,12 @@ class NpzSource(Source):
                 y = None
                 if labels is not None:
                     if labels.shape != (n,):
-                        raise ReadError(file.name, f"{n} rows but labels of shape {labels.shape}")
+                        raise ReadError(file.name, f"has {n} rows, but y has shape {labels.shape}")
                     if labels.dtype.itemsize > _LONGEST_LABEL:
-                        raise ReadError(file.name, f"labels of {labels.dtype.itemsize} bytes each")
+                        raise ReadError(
+                            file.name,
+                            f"its labels take {labels.dtype.itemsize:,} bytes each, more than {_LONGEST_LABEL:,}",
+                        )
                     y = _named(labels.take(X.shape[0]))
                 done += X.shape[0]
                 file.position = (file.size or 0) * done // n
@@ -206,7 +209,8 @@ class NpzSource(Source):
         n, d = member.shape
         height = max(1, self.options.block_bytes // max(8, member.dtype.itemsize * d))
         if member.fortran and n * d * member.dtype.itemsize > _WHOLE:
-            what = f"X is in Fortran order and takes {n * d * member.dtype.itemsize} bytes at once: save it in C order"
+            size = n * d * member.dtype.itemsize
+            what = f"X is in Fortran order, which takes {size:,} bytes of memory at once: save it in C order"
             raise ReadError(name, what)
         whole = member.take(n * d).reshape(d, n).T if member.fortran else None
         for start in range(0, n, height):
@@ -270,8 +274,8 @@ class _Member:
         if claimed > max(_LARGE, _DENSEST * member.compress_size):
             raise ReadError(
                 self._name,
-                f"{self._key} is to become {claimed:,} bytes from {member.compress_size:,}: nearly all of it must be "
-                "the same number; if that is meant, save it uncompressed (numpy.savez)",
+                f"{self._key} would grow from {member.compress_size:,} to {claimed:,} bytes, as only an array of "
+                "nearly equal numbers does; if it is one, save it uncompressed (numpy.savez)",
             )
 
     def take(self, count: int) -> Array:
@@ -295,9 +299,9 @@ def _opened(file: File) -> Iterator[zipfile.ZipFile]:
     except ReadError:
         raise
     except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error) as error:
-        raise ReadError(file.name, f"a damaged archive ({one_line(error)})") from None
+        raise ReadError(file.name, f"is damaged ({one_line(error)})") from None
     except (EOFError, LookupError, RuntimeError, ValueError) as error:  # what the zipfile module has for odd headers
-        raise ReadError(file.name, f"not an archive that can be read ({one_line(error)})") from None
+        raise ReadError(file.name, f"is not a readable archive ({one_line(error)})") from None
 
 
 def _kind(archive: zipfile.ZipFile, name: str) -> tuple[bool, int]:
@@ -305,7 +309,7 @@ def _kind(archive: zipfile.ZipFile, name: str) -> tuple[bool, int]:
     keys = {key.removesuffix(".npy") for key in archive.namelist()}
     if {"data", "indices", "indptr", "shape"} <= keys:
         if "format" in keys and bytes(_Member(archive, "format", name).take(1).tobytes()).strip(b"\x00") != b"csr":
-            raise ReadError(name, "holds a sparse matrix of another format than CSR")
+            raise ReadError(name, "holds a sparse matrix that is not in CSR format: convert it with .tocsr()")
         return True, _shape(archive, name)[1]
     if "X" not in keys:
         found = ", ".join(sorted(keys)) or "nothing"
@@ -323,7 +327,7 @@ def _shape(archive: zipfile.ZipFile, name: str) -> tuple[int, int]:
         raise ReadError(name, "shape must be two numbers")
     n, d = member.take(2).tolist()
     if n < 0 or not 0 <= d < 2**31:
-        raise ReadError(name, f"{n} rows of {d} columns cannot be held")
+        raise ReadError(name, f"{n} rows of {d} columns do not fit into memory")
     return int(n), int(d)
 
 

@@ -207,7 +207,7 @@ def kind_of(name: str, kind: pa.DataType, *, category: bool = False, text: bool 
         kind = kind.value_type
     if text:
         if not _is_string(kind):
-            raise ColumnError(f"column {name!r} cannot be a text: its type is {kind}")
+            raise ColumnError(f"column {name!r} cannot be split into words: its type is {kind}")
         return TEXT
     if _is_string(kind) or category:
         return CATEGORY if hashed else WORD

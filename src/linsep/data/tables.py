@@ -11,7 +11,7 @@ import numpy as np
 
 from linsep.data.byte_streams import File
 from linsep.data.head_checks import could_be_labels, counts_rows, is_id, measurement, refusal
-from linsep.data.layout import CATEGORY, TEXT, WORD, Column, ColumnError, Layout, find, is_numeric
+from linsep.data.layout import CATEGORY, TEXT, WORD, Column, ColumnError, Layout, find, is_numeric, kind_shown
 from linsep.data.levels import Levels
 from linsep.data.source import Options, Source
 from linsep.data.table_rows import Parts, finished, parts
@@ -106,7 +106,9 @@ class TableSource(Source):
         yield from super()._blocks()
         self._check_width()
         if self._levels.unseen:
-            said = f"{self._levels.unseen} cells hold words that did not occur in training; they count as zero"
+            said = (
+                f"{self._levels.unseen:,} cells hold words that did not occur in training; linsep counts them as zero"
+            )
             self.note(self.files[0].name, said)
 
     # -----------------------------------------------------------------------------------------------------------
@@ -140,7 +142,7 @@ class TableSource(Source):
             if name in reasons:
                 why, setting = reasons[name]
                 self._fates[name] = place, kind, f"left out: {why}"
-                self.note(self.files[0].name, f"column {name!r} is left out: {why} ({{0}} keeps it)", setting)
+                self.note(self.files[0].name, f"linsep leaves out column {name!r}: {why} ({{0}} keeps it)", setting)
         return [(name, kind) for _, name, kind, _ in columns if name not in reasons]
 
     def _check_label(self, name: str, values: list[Any], columns: list[tuple[int, str, str, list[Any]]]) -> None:
@@ -170,7 +172,8 @@ class TableSource(Source):
             np.maximum(high, found.numbers.max(axis=0), out=high)
         X = finished(found, self._layout, self._levels, self.options.missing)
         if self.n_features > self.options.max_features and self.options.n_features is None:
-            what = f"more than {self.options.max_features} features, one for each word ({{0}} hashes words, or {{1}})"
+            what = f"more than {self.options.max_features:,} features, one for each word "
+            what += "({0} hashes words; {1} raises the limit)"
             raise ReadError(self.files[0].name, what, ("hash_bits", 18), ("max_features", 2 * self.n_features))
         return X
 
@@ -206,7 +209,7 @@ class TableSource(Source):
         found = [
             Column(
                 name,
-                kind.partition(":")[0],
+                kind_shown(kind),
                 sum(column == place for column, _ in layout.levels) if kind == WORD else None,
                 ranges.get(name),
                 twin._gaps[name],
@@ -215,7 +218,7 @@ class TableSource(Source):
             for place, (name, kind) in enumerate(layout.columns)
         ]
         for name, (place, kind, fate) in sorted(twin._fates.items(), key=lambda item: item[1][0]):
-            found.insert(place, Column(name, kind.partition(":")[0], None, None, 0, fate))
+            found.insert(place, Column(name, kind_shown(kind), None, None, 0, fate))
         if counts:
             found.append(Column(str(layout.target), "label", len(counts), None, 0, "the label"))
         return found

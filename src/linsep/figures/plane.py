@@ -106,7 +106,9 @@ class PlaneDisplay(Display):
         """
         X, codes = judged(cls, model, X, y)
         if len(model.coef_) > 1:
-            raise ValueError(f"a plane separates two classes, the model has {len(model.classes_)} classes")
+            raise ValueError(
+                f"a plane separates two classes, but the model has {len(model.classes_)}: use RegionsDisplay"
+            )
         w, b = model.coef_[0], float(model.intercept_[0])
         if not w.any():
             raise ValueError("there is no plane to draw: w = 0")

@@ -140,7 +140,7 @@ class PlanesDisplay(Display):
         display : PlanesDisplay
         """
         if len(best.coef_) > 1:
-            raise ValueError(f"a plane separates two classes, the model has {len(best.classes_)} classes")
+            raise ValueError(f"a plane separates two classes, but the model has {len(best.classes_)}")
         rows, codes = judged(cls, best, X, y)
         display = cls(
             {name: (model.coef_[0], float(model.intercept_[0])) for name, model in models.items()},

@@ -99,7 +99,7 @@ class Checkpoint:
             write(self.path, KIND, {"about": self.about, **saved.parts()})
         except OSError as error:
             reason = error.strerror or error
-            warnings.warn(f"{self.name}: the checkpoint cannot be written: {reason}", UserWarning, stacklevel=2)
+            warnings.warn(f"{self.name}: linsep cannot write the checkpoint: {reason}", UserWarning, stacklevel=2)
         self.written = time.monotonic()
 
     def load(self) -> Saved | None:
@@ -130,5 +130,5 @@ class Checkpoint:
         for name in sorted((self.about.keys() | about.keys()) - {"max_iter"}):
             was, now = about.get(name), self.about.get(name)
             if was != now:
-                what = "the data is not the same" if name == "data" else f"{name} was {was!r}, is {now!r}"
+                what = "its data differ" if name == "data" else f"{name} was {was!r}, is {now!r}"
                 raise RefusedError(f"a checkpoint of another run: {what}")

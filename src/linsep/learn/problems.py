@@ -75,7 +75,7 @@ def counted(labels: Mapping[Any, int], classes: Array) -> Array:
 def block_labels(block: Block) -> Array:
     """Return the labels of a block, which must have some."""
     if block.y is None:
-        raise DataError("", "the data has no labels to learn from")
+        raise DataError("", "the data have no labels to learn from")
     return class_labels(block.y.tolist())
 
 
@@ -172,7 +172,7 @@ def array_problem(
     batch = recipe.batch(X, codes, 0, weight)
     step = batch.examples.step
     if not step.max(initial=0.0) > 0:
-        raise DataError("", "every example has weight 0: nothing to learn from")
+        raise DataError("", "every row has weight 0: nothing to learn from")
     allowed = float("inf")
     if parameters.target_margin is not None:
         used = step[step > 0]

@@ -57,7 +57,7 @@ def write(path: Path, kind: str, parts: Mapping[str, Mapping[str, Any]], codecs:
         content[name] = {key: out.value(key, value) for key, value in values.items()}
     text = json.dumps(content, sort_keys=True, allow_nan=False)
     if len(text) > _LARGEST_HEADER // 2:
-        raise ValueError(f"the labels and parameters take {len(text)} bytes of JSON, more than a file may have")
+        raise ValueError(f"the labels and parameters take {len(text)} bytes of JSON, more than a model file may have")
     with replacing(path) as file:
         file.write(to_bytes(out.tensors, metadata={"linsep": text}))
 
@@ -157,7 +157,7 @@ class Writer:
         for tag, codec in self.codecs.items():  # the first that takes a value writes it
             if codec.takes(value):
                 return {tag: codec.write(self, name, value)}
-        raise ValueError(f"{name} holds {value!r} of type {type(value).__name__}, which a file cannot keep")
+        raise ValueError(f"{name} holds {value!r} of type {type(value).__name__}, which a model file cannot hold")
 
 
 class Reader:
@@ -211,7 +211,7 @@ def _read_dict(file: Reader, content: Any) -> dict[Any, Any]:
 
 def _write_number(_: Writer, name: str, value: np.generic) -> list[Any]:
     if value.dtype.char not in _TENSOR_TYPES | {"U"}:
-        raise ValueError(f"{name} holds {value!r}, which a file cannot keep")
+        raise ValueError(f"{name} holds {value!r}, which a model file cannot hold")
     item = value.item()
     return [value.dtype.char, item if not isinstance(item, float) or math.isfinite(item) else repr(item)]
 
@@ -246,7 +246,7 @@ def _write_array(out: Writer, name: str, array: Array) -> list[Any]:
         return ["strings", name, width]
     if array.ndim == 1 and array.dtype == object:
         return ["objects", _write_items(out, name, array)]
-    raise ValueError(f"{name} is an array of {array.dtype}, which a file cannot keep")
+    raise ValueError(f"{name} is an array of {array.dtype}, which a model file cannot hold")
 
 
 def _read_array(file: Reader, content: Any) -> Array:
@@ -295,7 +295,7 @@ _STORED: dict[str, Callable[..., Array]] = {
 def _write_generator(out: Writer, name: str, value: np.random.RandomState) -> list[Any]:
     state = value.get_state(legacy=False)
     if state["bit_generator"] != "MT19937":
-        raise ValueError(f"{name} is a RandomState of {state['bit_generator']}, which a file cannot keep")
+        raise ValueError(f"{name} is a RandomState of {state['bit_generator']}, which a model file cannot hold")
     out.tensors[name] = state["state"]["key"]
     return [name, state["state"]["pos"], state["has_gauss"], float(state["gauss"])]
 

@@ -48,7 +48,9 @@ def save(model: Any, path: Path) -> None:
         hint = ""
         if hasattr(model, "steps"):  # a pipeline
             hint = "; save its last step, or train with fit_source(..., scale='standard'): such a model needs no scaler"
-        raise ValueError(f"{name} is not a kind of model that can be saved: {', '.join(sorted(_KINDS))}{hint}")
+        raise ValueError(
+            f"{type(model).__module__}.{name} cannot be saved; linsep saves its own {', '.join(sorted(_KINDS))}{hint}"
+        )
     write(path, name, {"parameters": model.get_params(deep=False), "attributes": model._state()}, _CODECS)
 
 

@@ -131,7 +131,7 @@ def fit_source(
             try:
                 return run(known_problem(source, recipe, resumed.allowed), parameters, resumed.state)
             except NewLabelError:
-                what = "damaged checkpoint file: the data has labels that are not among its classes"
+                what = "damaged checkpoint file: the data have labels that are not among its classes"
                 raise DataError(str(checkpoint), what) from None
         parameters, start = model._parameters(model._draw_seed()), _warm_weights(model, source)
         size = 0.0 if start is None else norm(np.column_stack((start.W, start.b)))
@@ -225,13 +225,17 @@ def fitted_rows(model: Any, source: Source, blocks: Iterable[Block]) -> Iterator
         for X, y, _ in blocks:
             if is_sparse(X) and X.shape[1] != d and source.layout is None:
                 if X.shape[1] > d and not told:  # as LIBLINEAR does: what was never seen has no weight
-                    warnings.warn(f"features beyond the model's {d} are ignored", UserWarning, stacklevel=2)
+                    warnings.warn(
+                        f"the rows have more features than the model: linsep ignores all beyond the first {d}",
+                        UserWarning,
+                        stacklevel=2,
+                    )
                     told = True
                 X.resize(X.shape[0], d)
             elif source.options.format == "npy" and y is None and X.shape[1] == d + 1:
                 X = np.delete(X, int(source.options.target or -1), axis=1)  # the labels are still there
             elif X.shape[1] != d:
-                what, settings = f"rows have {X.shape[1]} features, the model has {d}", []
+                what, settings = f"the rows have {X.shape[1]} features, but the model has {d}", []
                 if X.shape[1] == d + 1 and y is None and source.names:
                     what += "; if one is the label, name it, such as {0}"
                     settings = [("target", source.names[-1])]

@@ -43,12 +43,12 @@ class Learner(Savable):
     def _validated(self, X: Any, *, reset: bool) -> Any:
         X = X.tocsr() if is_sparse(X) else np.asarray(X)
         if X.ndim != 2:
-            raise DataError("", f"rows are a table, these have {X.ndim} dimensions")
+            raise DataError("", f"X must have two dimensions, rows and columns, got {X.ndim}")
         if reset:
             self.n_features_in_ = X.shape[1]
             self.__dict__.pop("feature_names_in_", None)
         elif X.shape[1] != self.n_features_in_:
-            raise DataError("", f"rows have {X.shape[1]} features, the model has {self.n_features_in_}")
+            raise DataError("", f"X has {X.shape[1]} features, but the model has {self.n_features_in_}")
         return X
 
     @contextmanager

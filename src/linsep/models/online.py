@@ -387,8 +387,8 @@ class Online(Linear, ABC):
         parts = [s.run.trace // np.uint64(s.machines) + np.uint64(s.first_row) for s in self._recorded()]
         trace: Array = np.concatenate([np.empty(0, np.uint64), *parts]).astype(np.intp)
         if len(trace) != self.mistakes_:
-            why = "it is too long, or several shards made them side by side"
-            raise AttributeError(f"the trace of {self.mistakes_} mistakes was not kept: {why}")
+            why = "it is too long, or several workers made them at the same time"
+            raise AttributeError(f"the model does not hold the trace of its {self.mistakes_} mistakes: {why}")
         return trace
 
     @property
@@ -460,7 +460,7 @@ _ELSEWHERE = {
     "penalty": _NO_PENALTY,
     "alpha": _NO_PENALTY,
     "l1_ratio": _NO_PENALTY,
-    "n_jobs": "leave it out: a run visits one example at a time",
+    "n_jobs": "leave it out: a run visits one row at a time",
     "average": 'say keep="average"',
     "loss": 'use PassiveAggressive(variant="pa1") for the hinge loss, "pa2" for its square',
 }

@@ -154,7 +154,7 @@ export function formOfReading(about, model = false) {
   const plain = (column) => object(column) && fields(column, { column: text, kind, level: maybe(text), hashed: count, ...(model ? { equals: text } : {}) }, "a column", ["kind", "level", "hashed", "equals"]);
   for (const column of columns) {
     const factors = model && object(column) && column.has("product") ? fields(column, { product: list }, "a product").product : [column];
-    if (factors.length > 100 || !factors.every(plain)) throw new Malformed("reading: a column is not what it should be");
+    if (factors.length > 100 || !factors.every(plain)) throw new Malformed("reading: a column does not have the required value");
   }
   return how;
 }
@@ -165,7 +165,7 @@ export function fields(of, kinds, what, optional = []) {
   const names = Object.keys(kinds);
   for (const name of names) {
     if (!of.has(name)) { if (optional.includes(name)) continue; throw new Malformed(`${what}: the field ${quote(name)} is missing`); }
-    if (!kinds[name](of.get(name))) throw new Malformed(`${what}: the field ${quote(name)} is not what it should be`);
+    if (!kinds[name](of.get(name))) throw new Malformed(`${what}: the field ${quote(name)} does not have the required value`);
   }
   for (const name of of.keys()) if (!names.includes(name)) throw new Malformed(`${what}: there is no field ${quote(name)}`);
   return Object.fromEntries(of);
@@ -194,13 +194,13 @@ export function open(source, seconds = 60) {
   if (!Object.hasOwn(MEANINGS, found.get("kind"))) throw new Malformed(`this page does not check proofs of the kind ${quote(found.get("kind"))}`);
   const claim = fields(found, FIELDS.document, "the proof"), about = formOfReading(claim.data), names = classes(claim);
   fields(claim.made, FIELDS.made, "made");
-  if (claim.meaning !== MEANINGS[claim.kind](claim.fit_intercept ? "" : " through the origin")) throw new Malformed("its sentence is not what it proves");
+  if (claim.meaning !== MEANINGS[claim.kind](claim.fit_intercept ? "" : " through the origin")) throw new Malformed("its sentence does not match what it proves");
   if (claim.values !== "binary" && claim.values !== "decimal") throw new Malformed("values must be “binary” or “decimal”");
   if ((claim.separator === null) !== (claim.kind === "overlap" || claim.kind === "not-separable") || (claim.refutation === null) !== (claim.kind === "separable")) {
     throw new Malformed(`the proof of ${quote(claim.kind)} does not have the required parts`);
   }
   const features = claim.n_features.value;
-  if (about.n_features.value !== features) throw new Malformed("it names two numbers of features");
+  if (about.n_features.value !== features) throw new Malformed("it names its numbers of features differ");
   return {
     digest, first: format === "linsep proof 1", kind: claim.kind, meaning: claim.meaning, offset: claim.fit_intercept, classes: names, features, values: claim.values,
     plane: claim.separator && plane(claim.separator, names.length, features), refutation: claim.refutation && refutation(claim.refutation),

@@ -16,9 +16,9 @@ OTHERS["fewest-errors"] = (found, digest) => {
   const lower = claim.lower.value, upper = claim.upper.value, features = claim.n_features.value, bits = claim.bits.value;
   fields(claim.made, FIELDS.made, "made");
   const through = claim.fit_intercept ? "" : " through the origin", counted = claim.sample_weight ? ", rows counted by their weights" : "";
-  if (claim.meaning !== `of all planes${through} the best has at least ${lower} and at most ${upper} errors${counted}`) throw new Malformed("its sentence is not what it proves");
+  if (claim.meaning !== `of all planes${through} the best has at least ${lower} and at most ${upper} errors${counted}`) throw new Malformed("its sentence does not match what it proves");
   if (claim.values !== "binary" && claim.values !== "decimal") throw new Malformed("values must be “binary” or “decimal”");
-  if (about.n_features.value !== features) throw new Malformed("it names two numbers of features");
+  if (about.n_features.value !== features) throw new Malformed("it names its numbers of features differ");
   if (lower > upper || bits > 4095) throw new Malformed("its bounds are not in order");
   const common = openPairs(claim.common);
   return {
@@ -30,7 +30,7 @@ OTHERS["fewest-errors"] = (found, digest) => {
   };
 };
 function openConditional(given, classes) { // rows, their rivals if there are more than two classes, multipliers
-  if (!object(given)) throw new Malformed("a refutation is not what it should be");
+  if (!object(given)) throw new Malformed("a refutation does not have the required value");
   const { rows, rivals, multipliers } = fields(given, { rows: list, multipliers: list, ...(classes > 2 ? { rivals: list } : {}) }, "a refutation");
   if (!rows.length || rows.length !== multipliers.length || (rivals && rows.length !== rivals.length)) throw new Malformed("a refutation must have as many multipliers as rows");
   return { rows: counts(rows, "rows"), rivals: rivals && counts(rivals, "rivals"), multipliers: numbers(multipliers) };

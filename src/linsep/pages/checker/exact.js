@@ -1,6 +1,6 @@
 // Exact numbers: fractions of BigInts, cells of a table, SHA-256. Nothing here rounds.
 
-export class Malformed extends Error {} // the document or the table is not what it should be
+export class Malformed extends Error {} // the document or the table does not have the required value
 export class Fails extends Error {} // the proof does not prove what it claims about these data
 
 const LONGEST = 100_000; // characters of a number in a document

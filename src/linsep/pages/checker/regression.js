@@ -33,19 +33,19 @@ function openModel(found, digest, absorbed) {
   const claim = fields(found, absorbed ? ABSORBED : SEPARATION, "the proof"), about = formOfReading(claim.data, true);
   fields(claim.made, FIELDS.made, "made");
   if (!(claim.claim in CLAIMS) || !(claim.family in RESPONSES)) throw new Malformed("the family or the claim is not known");
-  if (claim.meaning !== CLAIMS[claim.claim]) throw new Malformed("its sentence is not what it proves");
+  if (claim.meaning !== CLAIMS[claim.claim]) throw new Malformed("its sentence does not match what it proves");
   if (claim.values !== "binary" && claim.values !== "decimal") throw new Malformed("values must be “binary” or “decimal”");
   if (claim.alias !== "drop" && claim.alias !== "keep") throw new Malformed("alias must be “drop” or “keep”");
   const roles = claim.response, factors = absorbed ? roles.filter((role) => role.startsWith("factor ")) : [], first = roles.length - factors.length;
   if (absorbed && (!factors.length || roles.slice(first).some((role, k) => role !== `factor ${k + 1}`))) throw new Malformed("the factors are not the last columns of the response");
-  if (absorbed && (claim.fit_intercept || !LEVELS.includes(claim.family))) throw new Malformed("absorbed factors go with no such family or intercept");
+  if (absorbed && (claim.fit_intercept || !LEVELS.includes(claim.family))) throw new Malformed("absorbed this family or intercept does not allow factors");
   const beside = roles.slice(0, first), own = beside.at(-1) === "weight" ? beside.slice(0, -1) : beside;
-  if (!RESPONSES[claim.family].includes(own.join(" "))) throw new Malformed(`this is no response of the family ${claim.family}`);
+  if (!RESPONSES[claim.family].includes(own.join(" "))) throw new Malformed(`this is not a response of the family ${claim.family}`);
   const names = classNames(claim.classes), labeled = roles[0] === "label";
   if (labeled ? names.length < 2 || (names.length > 2 && shares(claim.family)) : names.length) throw new Malformed("a response of labels has two classes or more, one of numbers none");
   if (claim.fit_intercept && ["ordinal", "conditional", "cox"].includes(claim.family)) throw new Malformed(`the family ${claim.family} has no intercept`);
   const features = claim.n_features.value;
-  if (about.n_features.value !== features || claim.names.length !== features) throw new Malformed("it names two numbers of features");
+  if (about.n_features.value !== features || claim.names.length !== features) throw new Malformed("it names its numbers of features differ");
   const opened = {
     digest, kind: claim.kind, factors, meaning: claim.meaning, offset: claim.fit_intercept, classes: names, features, values: claim.values, rows: about.n_rows.value,
     sha256: about.sha256, reading: about.reading, family: claim.family, response: roles, keep: claim.alias === "keep", claim: claim.claim,
@@ -266,7 +266,7 @@ export async function checkSeparation(claim, table, tell, patience) {
   tell("The coefficients", `Each of ${claim.coefficients.length} has the status that it is said to have.${claim.coefficients.length > 40 ? " The first 40 are listed." : ""}`, lines.slice(0, 41));
 }
 function wholeRest({ rest }, count, separated) { // all that is not separated; the multiplier is 1 where the document names no other
-  demand(rest.rows.length === rest.multipliers.length && new Set(rest.rows).size === rest.rows.length, "the rest is not told in full");
+  demand(rest.rows.length === rest.multipliers.length && new Set(rest.rows).size === rest.rows.length, "the proof of the rest is incomplete");
   demand(!rest.rows.some((i) => i >= count || separated.has(i)), "a constraint of the rest is separated");
   const told = new Map(rest.rows.map((i, k) => [i, rest.multipliers[k]])), all = Array.from({ length: count }, (_, i) => i).filter((i) => !separated.has(i)), one = fraction(1n);
   return { rows: all, multipliers: all.map((i) => told.get(i) ?? one) };
@@ -282,7 +282,7 @@ async function checkColumns(claim, rows, width, kept, patience) {
   demand(claim.direction.length === width, "a direction has a number for every coefficient");
   const aliased = new Map();
   for (const { column, columns, multipliers } of claim.aliased) {
-    demand(column < claim.coefficients.length && columns.length === multipliers.length && new Set(columns).size === columns.length, "an aliased column is not told in full");
+    demand(column < claim.coefficients.length && columns.length === multipliers.length && new Set(columns).size === columns.length, "the proof of an aliased column is incomplete");
     demand(columns.every((j) => j === column || kept.has(j)), "an aliased column is told by another one");
     const v = Array.from({ length: width }, () => fraction(0n));
     columns.forEach((j, k) => { v[j] = multipliers[k]; });
@@ -320,5 +320,5 @@ async function checkStatus(claim, each, j, { aliased, heights, combined, separat
     await heights(each.down);
     demand(each.up[j].top > 0n && each.down[j].top < 0n, `coefficient ${j} does not go both ways`);
   } else if (sign) demand(sign * signOf(claim.direction[j]) > 0, `the direction leaves coefficient ${j} at 0`);
-  else demand(!each.rows.some((i) => separated.has(i)), `coefficient ${j} is told by separated constraints`);
+  else demand(!each.rows.some((i) => separated.has(i)), `coefficient ${j} is proved with separated constraints`);
 }

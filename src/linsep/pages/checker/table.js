@@ -39,7 +39,7 @@ export function* csvLines(text, delimiter) {
     else { cell += sign; state = "plain"; }
     if (cell.length > 1 << 20) throw new Malformed("a cell is longer than a megabyte");
   }
-  if (state === "quoted") throw new Malformed("a quote is opened but never closed");
+  if (state === "quoted") throw new Malformed("a quote opens but never closes");
   if (cells.length || cell || state === "closed") { ended(); yield cells; }
 }
 
@@ -58,13 +58,13 @@ export function readingOf(reading, parts = 0) {
   const others = how.others ?? [];
   if (parts ? others.length + 1 !== parts : others.length) throw new Malformed("reading: it does not say where the response is");
   const plain = (column) => {
-    if (!object(column)) throw new Malformed("reading: a column is not what it should be");
+    if (!object(column)) throw new Malformed("reading: a column does not have the required value");
     const { column: name, kind = "number", level, equals, hashed } = Object.fromEntries(column), known = ["column", "kind", "level", "hashed", ...(parts ? ["equals"] : [])];
     if (!text(name) || !text(kind) || hashed !== undefined || ![...column.keys()].every((key) => known.includes(key))) throw new Malformed("some columns of this proof are hashed: linsep verify can read them");
     if (kind !== "number" && kind !== "boolean" && kind !== "percent" && !kind.startsWith("grouped:") && !isDate(kind)) {
       throw new Malformed(`this page cannot read the column ${quote(name)} of the kind ${quote(kind)}: python linsep_check.py can`);
     }
-    if (equals !== undefined && !text(equals)) throw new Malformed("reading: a number to compare with is not what it should be");
+    if (equals !== undefined && !text(equals)) throw new Malformed("reading: a number to compare with does not have the required value");
     return { names: [name], name, kind, level, isLevel: column.has("level"), equals };
   };
   const columns = how.columns.map((column) => {

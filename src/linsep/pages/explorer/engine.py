@@ -71,7 +71,7 @@ def answer(points: Points, settings: Settings, held: Any = None, around: Any = N
     }
     view = View.held(held, X.shape[1])
     if around is not None and (type(around) is not int or not 0 <= around <= MOST_UPDATES):
-        raise ValueError(f"around: a mistake from 0 to {MOST_UPDATES} is expected")
+        raise ValueError(f"around must be the number of a mistake, from 0 to {MOST_UPDATES}")
     if len(classes) < 2:
         view = view or View.of(X, names, None)
         shown["note"] = "Place points of at least two classes to start the run."
@@ -149,6 +149,6 @@ def _first_weights(settings: Settings, d: int, classes: int) -> tuple[Floats | N
     wanted = d + settings.fit_intercept
     if len(settings.start) != wanted:
         offset = " and an offset" if settings.fit_intercept else ""
-        raise ValueError(f"start weights: {wanted} numbers are needed, one per column{offset}")
+        raise ValueError(f"start weights must be {wanted} numbers, one per column{offset}")
     start = np.array(settings.start, dtype=np.float64)
     return start[None, :d], start[d:] if settings.fit_intercept else None

@@ -114,10 +114,10 @@ PRESETS: dict[str, Callable[..., Preset]] = {
 def preset(asked: Any) -> Preset:
     """Return the preset that a page asked for; the teacher's takes a margin, a seed and a number of points."""
     if not isinstance(asked, dict) or asked.get("name") not in PRESETS:
-        raise ValueError(f"there are these presets: {', '.join(PRESETS)}")
+        raise ValueError(f"the preset must be one of {', '.join(PRESETS)}")
     margin, seed, n = asked.get("margin", 0.15), asked.get("seed", 0), asked.get("n", 40)
     if type(margin) not in (int, float) or not 0 <= margin <= 0.9:
-        raise ValueError("margin is a number from 0 to 0.9")
+        raise ValueError("margin must be a number from 0 to 0.9")
     if type(seed) is not int or not 0 <= seed < 2**31 or type(n) is not int or not 2 <= n <= 1000:
-        raise ValueError("seed and n are whole numbers, n from 2 to 1000")
+        raise ValueError("seed and n must be whole numbers, n from 2 to 1000")
     return PRESETS[asked["name"]](margin=float(margin), seed=seed, n=n)

@@ -44,10 +44,10 @@ class View(NamedTuple):
         if asked is None or d <= 2:
             return None
         if not isinstance(asked, dict) or not isinstance(asked.get("basis"), list) or len(asked["basis"]) != 2:
-            raise ValueError("view: an object with an origin and a basis of two directions is expected")
+            raise ValueError("view must be an object with an origin and a basis of two directions")
         parts = [numbers(part, "view") for part in (asked.get("origin"), *asked["basis"])]
         if any(len(part) != d for part in parts) or d > MOST_COLUMNS:
-            raise ValueError(f"view: {d} numbers are needed, one per column")
+            raise ValueError(f"view must have {d} numbers, one per column")
         axes = asked.get("axes")
         given = axes if isinstance(axes, list) and len(axes) == 2 else ("", "")
         named = (str(given[0])[:40].replace("the last w", "an earlier w"), str(given[1])[:40])

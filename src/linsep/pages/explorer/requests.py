@@ -47,15 +47,15 @@ class Points:
     def of(cls, asked: Any) -> Self:
         """Check what a page sent; ValueError says what is wrong with it."""
         if not isinstance(asked, dict):
-            raise ValueError("points: an object with rows and labels is expected")
+            raise ValueError("points must be an object with rows and labels")
         rows, labels, names = (_sequence(asked.get(key, []), key) for key in ("rows", "labels", "names"))
         if len(rows) > MOST_ROWS:
-            raise ValueError(f"{len(rows)} points are too many for this page; it shows up to {MOST_ROWS}")
+            raise ValueError(f"this page shows up to {MOST_ROWS} points, got {len(rows)}")
         if len(rows) != len(labels):
             raise ValueError(f"{len(rows)} points but {len(labels)} labels")
         width = len(_sequence(rows[0], "a row")) if rows else 0
         if rows and not 1 <= width <= MOST_COLUMNS:
-            raise ValueError(f"{width} columns: this page takes 1 to {MOST_COLUMNS}")
+            raise ValueError(f"this page takes 1 to {MOST_COLUMNS} columns, got {width}")
         if names and rows and len(names) != width:
             raise ValueError(f"{len(names)} names for {width} columns")
         table = tuple(
@@ -64,7 +64,7 @@ class Points:
         )
         for i, row in enumerate(table):
             if len(row) != width:
-                raise ValueError(f"point {i + 1} has {len(row)} coordinates, the first one {width}")
+                raise ValueError(f"point {i + 1} has {len(row)} coordinates, but the first point has {width}")
         return cls(table, _labels(labels), tuple(str(name)[:_LONGEST] for name in names))
 
     @classmethod
@@ -74,7 +74,7 @@ class Points:
         if not names and hasattr(X, "columns"):
             names = [str(name) for name in X.columns]
         if table.ndim != 2:
-            raise ValueError(f"X must have two dimensions, it has {table.ndim}")
+            raise ValueError(f"X must have two dimensions, got {table.ndim}")
         labels = np.asarray(y).ravel().tolist()
         return cls.of({"rows": table.astype(np.float64).tolist(), "labels": labels, "names": list(names or ())})
 
@@ -90,12 +90,12 @@ class Points:
             for X, y, _ in source:
                 assert y is not None  # labels were asked for
                 if X.shape[1] > MOST_COLUMNS:
-                    raise ValueError(f"{X.shape[1]} features: this page takes up to {MOST_COLUMNS} columns, of numbers")
+                    raise ValueError(f"this page takes up to {MOST_COLUMNS} features, got {X.shape[1]}")
                 room = MOST_ROWS - len(labels)
                 blocks.append((X.toarray() if sp.issparse(X) else np.asarray(X))[:room])
                 labels += y[:room].tolist()
                 if len(y) > room:
-                    said = f"the first {MOST_ROWS} rows are shown"
+                    said = f"this page shows the first {MOST_ROWS} rows"
                     break
         said = ". ".join([*filter(None, [said]), *map(str, source.notes)])
         names = source.names or ()
@@ -138,34 +138,34 @@ class Settings:
     def of(cls, asked: Any) -> Self:
         """Check what a page sent; ValueError says what is wrong with it."""
         if not isinstance(asked, dict):
-            raise ValueError("settings: an object is expected")
+            raise ValueError("settings must be an object")
         unknown = sorted(set(map(str, asked)) - {item.name for item in fields(cls)})
         if unknown:
             raise ValueError(f"there is no setting {unknown[0][:_LONGEST]!r}")
         value = {**asdict(cls()), **asked}
         for name in ("fit_intercept", "early_stopping"):
             if not isinstance(value[name], bool):
-                raise ValueError(f"{name} is true or false")
+                raise ValueError(f"{name} must be true or false")
         for name, choices in CHOICES.items():
             if value[name] not in choices or type(value[name]) is not type(choices[0]):
-                raise ValueError(f"{name} is one of {', '.join(map(str, choices))}")
+                raise ValueError(f"{name} must be one of {', '.join(map(str, choices))}")
         for name, least, most in (
             ("max_iter", 1, 10_000),
             ("max_updates", 1, MOST_UPDATES),
             ("random_state", 0, 2**31 - 1),
         ):
             if not isinstance(value[name], int) or isinstance(value[name], bool) or not least <= value[name] <= most:
-                raise ValueError(f"{name} is a whole number from {least} to {most}")
+                raise ValueError(f"{name} must be a whole number from {least} to {most}")
         for name, smallest in (("eta0", 1e-6), ("update_margin", 0.0), ("target_margin", 1e-6), ("tol", 0.0)):
             if value[name] is not None or name in ("eta0", "update_margin"):
                 value[name] = _number(value[name], name)
                 if not smallest <= value[name] <= 1e6:
-                    raise ValueError(f"{name} is a number from {smallest:g} to 1000000")
+                    raise ValueError(f"{name} must be a number from {smallest:g} to 1000000")
         value["start"] = tuple(numbers(value["start"], "start weights"))
         if value["columns"] is not None:
             pair = _sequence(value["columns"], "columns")
             if len(pair) != 2 or not all(type(j) is int and 0 <= j < MOST_COLUMNS for j in pair) or pair[0] == pair[1]:
-                raise ValueError("columns are two different column numbers, from 0")
+                raise ValueError("columns must be two different column numbers, counted from 0")
             value["columns"] = (pair[0], pair[1])
         return cls(**value)
 
@@ -198,7 +198,7 @@ class Settings:
 
 def _sequence(value: Any, what: str) -> list[Any]:
     if not isinstance(value, list | tuple):
-        raise ValueError(f"{what}: a list is expected")
+        raise ValueError(f"{what} must be a list")
     return list(value)
 
 
@@ -209,10 +209,10 @@ def numbers(value: Any, what: str) -> list[float]:
 
 def _number(value: Any, what: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"{what}: a number is expected")
+        raise ValueError(f"{what} must be a number")
     if not abs(value) <= _LARGEST or not math.isfinite(value):
         raise ValueError(
-            f"{what}: {value:.3g} is not a number up to {_LARGEST:g}" if abs(value) < 1e300 else f"{what}: too large"
+            f"{what} must be a number up to {_LARGEST:g}" + (f", got {value:.3g}" if abs(value) < 1e300 else "")
         )
     return float(value) + 0.0  # no negative zero
 
@@ -221,9 +221,9 @@ def _labels(labels: list[Any]) -> tuple[Label, ...]:
     """Return labels as whole numbers if all are, and as words otherwise."""
     for label in labels:
         if not isinstance(label, int | float | str) or (isinstance(label, float) and not math.isfinite(label)):
-            raise ValueError("a label is a whole number or a word")
+            raise ValueError("a label must be a whole number or a word")
     whole = all(not isinstance(label, str) and abs(label) < 2**53 and label == int(label) for label in labels)
     found = tuple(int(label) if whole else str(label)[:_LONGEST] for label in labels)
     if len(set(found)) > MOST_CLASSES:
-        raise ValueError(f"{len(set(found))} different labels: this page shows up to {MOST_CLASSES} classes")
+        raise ValueError(f"this page shows up to {MOST_CLASSES} classes, got {len(set(found))} different labels")
     return found

@@ -120,14 +120,14 @@ def answered(kind: str, asked: Any) -> dict[str, Any]:
     """
     try:
         if not isinstance(asked, dict):
-            raise ValueError("an object is expected")
+            raise ValueError("it must be an object")
         if kind == "preset":
             chosen = preset(asked)
             return {"points": chosen.points.plain(), "settings": chosen.settings.plain(), "said": chosen.said}
         if kind == "read":
             text = asked.get("text")
             if not isinstance(text, str):
-                raise ValueError("text is expected")
+                raise ValueError("it must be text")
             points, said = Points.of_text(text)
             return {"points": points.plain(), "said": said}
         points, settings = Points.of(asked.get("points")), Settings.of(asked.get("settings", {}))

@@ -153,7 +153,7 @@ def retrace(model: Any, X: Any, y: Any, *, coef_init: Any = None, intercept_init
     codes = _recorded(model)
     machines, d = model.coef_.shape
     if machines > 1 and model.multi_class != "argmax":
-        raise ValueError("one-against-rest is one run for every class: audit a Perceptron of two classes for each")
+        raise ValueError("one-against-rest trains one run per class: audit a two-class Perceptron for each")
     rows, labels, kept = _trained_on(model, X, y)
     W, b = model._first_weights(d, model.classes_, coef_init, intercept_init)
     if coef_init is None and intercept_init is None:  # those that the model remembers, if it began from any

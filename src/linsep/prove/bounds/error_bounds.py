@@ -185,13 +185,13 @@ def _held_out(model: Any, X: Any, y: Any, delta: float) -> ErrorBound:
     words = "exact binomial (Clopper-Pearson) interval around the share of held-out rows predicted wrong"
     assumptions = (_IID, "the held-out rows took no part in training, nor in any choice about it")
     if X is None:
-        return ErrorBound(name, math.nan, words, assumptions, reason="no held-out rows were given")
+        return ErrorBound(name, math.nan, words, assumptions, reason="it needs held-out rows")
     labels = class_labels(y)
     predicted, rows = model.predict(X), len(labels)
     if len(predicted) != rows:
         raise ValueError(f"X_test has {len(predicted)} rows but y_test has {rows} labels")
     if rows == 0:
-        return ErrorBound(name, math.nan, words, assumptions, reason="no held-out rows were given")
+        return ErrorBound(name, math.nan, words, assumptions, reason="it needs held-out rows")
     known = set(model.classes_.tolist())
     if known.isdisjoint(labels.tolist()):
         raise ValueError(

@@ -91,12 +91,12 @@ def load(text: str) -> dict[str, Any]:
     well(sealed, "it has no digest, or was altered: its digest does not fit its content")
     content: dict[str, Any] = renewed(found) if found.get("format") == "linsep proof 1" else found
     kind: Any = content.get("kind")
-    well(type(kind) is str and kind in KINDS, f"the kind {str(kind)[:40]!r} is none of those that are checked here")
+    well(type(kind) is str and kind in KINDS, f"the kind {str(kind)[:40]!r} is not one that this program checks")
     fields, form_of_kind, *_ = KINDS[kind]
     form(content, COMMON | fields)
     well(len(set(map(label_text, content["classes"]))) == len(content["classes"]), "two classes have the same name")
-    well(content["data"]["n_features"] == content["n_features"], "two numbers of features")
-    well(content["meaning"] == meaning_of(content), "its sentence is not what it proves")
+    well(content["data"]["n_features"] == content["n_features"], "its numbers of features differ")
+    well(content["meaning"] == meaning_of(content), "its sentence does not match what it proves")
     form_of_kind(content)
     return content
 

@@ -42,7 +42,9 @@ ABSORBED["coefficients"] = [(COEFFICIENT[0], {**COEFFICIENT[1], **SUM}, COEFFICI
 def form_of_absorbed(content: dict[str, Any]) -> None:
     """Refuse a document whose fields do not go together."""
     one_row = ("binomial", "log-binomial", "poisson", "negative-binomial")
-    well(content["family"] in one_row and not content["fit_intercept"], "factors go with no such family or intercept")
+    well(
+        content["family"] in one_row and not content["fit_intercept"], "this family or intercept does not allow factors"
+    )
     factors = factors_of(content)
     last = content["response"][len(content["response"]) - len(factors) :]
     well(factors and last == factors, "the factors are not the last columns of the response")
@@ -106,7 +108,10 @@ class Absorbed(Claims):
     def check_rest(self) -> str:
         """Check that all constraints that are not separated cancel with positive multipliers."""
         said = self.content["rest"]
-        require(len(said["rows"]) == len(said["multipliers"]) == len(set(said["rows"])), "the rest is not told in full")
+        require(
+            len(said["rows"]) == len(said["multipliers"]) == len(set(said["rows"])),
+            "the proof of the rest is incomplete",
+        )
         told = dict(zip(said["rows"], numbers(said["multipliers"]), strict=True))
         rest = [i for i in range(len(self.rows)) if i not in self.separated]
         require(set(told) <= set(rest), "a constraint of the rest is separated")

@@ -91,9 +91,9 @@ def form(value: Any, shape: Any, name: str = "the document") -> None:
         shape(value)
     elif isinstance(shape, set | re.Pattern):
         known = type(value) is str and (value in shape if isinstance(shape, set) else shape.fullmatch(value))
-        well(known, f"{name} is not what it should be")
+        well(known, f"{name} does not have the required value")
     else:
-        well(value is None if shape is None else type(value) is shape, f"{name} is not what it should be")
+        well(value is None if shape is None else type(value) is shape, f"{name} does not have the required value")
     return None
 
 

@@ -90,7 +90,7 @@ def check_upper(content: dict[str, Any], exact: list[Exact], codes: Sequence[int
     """Check that the plane has all rows strictly right but those listed, and that these weigh ``upper``."""
     normals, wrong = normals_of(content["separator"], content), set(content["wrong"])
     fits = len(wrong) == len(content["wrong"]) and max(wrong, default=0) < len(exact)
-    require(fits, "a wrong row is listed twice, or there is none")
+    require(fits, "a wrong row is listed twice or does not exist")
     for i, ((x, _), code) in enumerate(zip(exact, codes, strict=True)):
         if i not in wrong and counted[i] and not all(dot(normal, x) > 0 for normal in normals[code]):
             raise Fails(f"row {i} is not strictly right, and not listed as wrong")

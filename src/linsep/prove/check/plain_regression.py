@@ -87,7 +87,7 @@ def form_of_separation(content: dict[str, Any]) -> None:
     family, classes = content["family"], [label_text(each) for each in content["classes"]]
     roles = [role for role in content["response"] if role not in factors_of(content)]
     known = [[*own, *more] for own in FAMILIES[family] for more in ([], ["weight"])]
-    well(roles in known, f"this is no response of the family {family}")
+    well(roles in known, f"this is not a response of the family {family}")
     fits = len(classes) == 2 or (len(classes) > 2 and "binomial" not in family) if roles[0] == "label" else not classes
     well(fits, "a response of labels has two classes or more, one of numbers none")
     well(not content["fit_intercept"] or family not in ("ordinal", "conditional", "cox"), f"{family} has no intercept")
@@ -313,7 +313,9 @@ class Claims:
         for each in self.content["aliased"]:
             own, places, values = each["column"], each["columns"], numbers(each["multipliers"])
             fits = own < self.width and own not in kept | set(self.aliased) and set(places) <= kept | {own}
-            require(fits and len(places) == len(values) == len(set(places)), "an aliased column is not told in full")
+            require(
+                fits and len(places) == len(values) == len(set(places)), "the proof of an aliased column is incomplete"
+            )
             v = [Fraction(0)] * self.width
             for j, value in zip(places, values, strict=True):
                 v[j] = value
@@ -360,7 +362,7 @@ class Claims:
                 require(total == unit, f"the constraints do not add up to coefficient {j}")
                 require(sign == 0 or sign * self.direction[j] > 0, f"the direction leaves coefficient {j} at 0")
                 fits = each["status"] != "finite" or not self.separated & set(which)
-                require(fits, f"coefficient {j} is told by separated constraints")
+                require(fits, f"coefficient {j} is proved with separated constraints")
 
 
 KINDS["separation"] = (SEPARATION, form_of_separation, answers, check_separation)

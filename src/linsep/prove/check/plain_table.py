@@ -123,7 +123,7 @@ def csv_lines(file: Any, how: Any) -> Iterator[list[str]]:
         for cells in filter(None, csv.reader(marked(text, delimiter), delimiter=delimiter)):
             if cells == ["\0", "\0"]:
                 return
-            well(not cells[-1].endswith("\0"), "a quote is opened but never closed")
+            well(not cells[-1].endswith("\0"), "a quote opens but never closes")
             yield cells
 
 

@@ -181,7 +181,7 @@ def _refuse_gaps(X: Any, names: list[str]) -> None:
         for i, j in np.ndindex(stored.shape) if stored.ndim == 2 else ():
             value = stored[i, j]
             if value is None or (isinstance(value, float | Decimal) and not math.isfinite(value)):
-                raise DataError(f"row {i}, column {names[j]!r}", f"the cell holds {value!r}, which is no number")
+                raise DataError(f"row {i}, column {names[j]!r}", f"the cell holds {value!r}, which is not a number")
         return
     if stored.dtype.kind != "f" or math.isfinite(stored.sum()) or np.isfinite(stored).all():
         return

@@ -126,7 +126,7 @@ def unrounded(X: Any) -> Any:
 
 def _refuse(kind: np.dtype[Any]) -> None:
     if kind.kind == "c":
-        raise ValueError("X has complex numbers: only real ones can be separated")
+        raise ValueError("X has complex numbers: linsep separates real ones only")
     if kind.kind in "mM":
         raise ValueError("X has dates or times: turn them into numbers first, such as days")
 

@@ -250,7 +250,7 @@ def _held(X: Any, values: str, codes: Array, classes: int, offset: bool) -> tupl
         refuse_not_finite(X, np.zeros(0))
     inside = held(X, values, offset=offset)
     if inside is None:
-        what = "X has numbers of more digits than 64 bits hold: linsep cannot search for the fewest errors"
+        what = "X has numbers of more digits than 64 bits hold, too many to search for the fewest errors: round them"
         raise DataError("", what, ("values", BINARY))
     return Data(inside.rows, codes.astype(np.intp), X.shape[1], classes, offset), inside
 
@@ -302,7 +302,7 @@ def _solve(
     if max_proof_mb is not None:
         found = _capped(found, search, lower, max_proof_mb)
     if not check_fewest.holds(found, data, each):
-        raise ArithmeticError("a proof was found but does not hold: please report these data")
+        raise ArithmeticError("linsep found a proof that does not hold: please report these data")
     return found
 
 
@@ -381,7 +381,7 @@ def _capped(found: Fewest, search: Search, lower: int, most: float) -> Fewest:
             high = middle
     if best is None:
         best = replace(found, lower=0, certificate=Proof((), (), []))
-    note = f"a lower bound of {found.lower} was found, but its proof takes more than {most:g} MB"
+    note = f"linsep found a lower bound of {found.lower}, but its proof takes more than {most:g} MB"
     return replace(best, note=note)
 
 

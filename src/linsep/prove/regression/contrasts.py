@@ -40,15 +40,15 @@ def place(name: str, names: Sequence[str]) -> int:
     """Return the place of a coefficient, or an error with near names."""
     if name in names:
         return list(names).index(name)
-    raise unknown(name, names)
+    raise unknown(name, names, "coefficient")
 
 
-def unknown(name: str, names: Sequence[str]) -> DataError:
+def unknown(name: str, names: Sequence[str], what: str = "column") -> DataError:
     """Return the error that there is no such name."""
     near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
     shown = ", ".join(map(repr, names[:8])) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
-    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are {shown}"
-    return DataError("", f"nothing is named {name!r}; {hint}")
+    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"the {what}s are {shown}"
+    return DataError("", f"no {what} is named {name!r}; {hint}")
 
 
 def _parsed(text: str, names: Sequence[str]) -> list[Fraction]:
@@ -78,7 +78,7 @@ def _parsed(text: str, names: Sequence[str]) -> list[Fraction]:
                 at = _blank(text, at + 1)
             j = _named(text, at, names, longest)
         if j is None:
-            raise unknown(re.split(r"\s[+-]|\s*$", text[at:])[0], names)
+            raise unknown(re.split(r"\s[+-]|\s*$", text[at:])[0], names, "coefficient")
         at = _blank(text, at + len(names[j]))
         if text[at : at + 1] == "/" and (below := _NUMBER.match(text, _blank(text, at + 1))):
             factor /= Fraction(below[0])

@@ -76,7 +76,7 @@ def labels(y: Any) -> tuple[Array, tuple[Any, ...]]:
         codes = np.asarray(y.cat.codes)
         used = np.unique(codes)
         if used.min(initial=0) < 0:
-            raise DataError(f"row {int(np.argmin(codes))}", "y is required")
+            raise DataError(f"row {int(np.argmin(codes))}", "y is missing; drop the row or fill in the value")
         return np.searchsorted(used, codes), tuple(categories[used].tolist())
     column = np.asarray(y)
     if column.ndim != 1:

@@ -433,7 +433,7 @@ def _glm(model: Any, y: Array) -> tuple[str, Any]:
     family, link = type(model.family).__name__, type(model.family.link).__name__.lower()
     if family not in _LINKS:
         raise DataError(
-            "", f"a GLM of family {family} is not supported: only Binomial, Poisson and NegativeBinomial separate"
+            "", f"a GLM of family {family} is not supported: supported are Binomial, Poisson and NegativeBinomial"
         )
     if link not in _LINKS[family]:
         allowed = ", ".join(_LINKS[family])

@@ -133,7 +133,7 @@ class Case:
         """Return a certificate that exact means have led to, hence must be confirmed but for one chance in 2**60."""
         found = self.confirmed(kind, plane, refutation)
         if found is None:
-            raise ArithmeticError(f"a proof of {kind!r} was found but does not hold: please report these data")
+            raise ArithmeticError(f"linsep found a proof of {kind!r} that does not hold: please report these data")
         return found
 
 
