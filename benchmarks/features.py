@@ -27,6 +27,7 @@ from benchmarks import results
 from linsep import teacher
 
 PATH = Path(__file__).with_name("features.json")
+PAGES = ("README.md", "docs/compared.md")
 PEERS = {
     "linsep": "linsep",
     "scikit-learn": "scikit-learn",
@@ -352,20 +353,26 @@ def notes() -> dict[str, dict[str, str]]:
     return {feature: row for feature, row in each.items() if row}
 
 
-def lines(told: dict[str, Any]) -> list[str]:
-    """Return the lines of the table, and the notes below it."""
+def lines(told: dict[str, Any], *, notes: bool = True) -> list[str]:
+    """Return the lines of the table, with the notes below it or without any."""
     head = [f"{peer} {told['versions'].get(package, '')}".strip() for peer, package in PEERS.items()]
     table = ["| | " + " | ".join(head) + " |", "|---|" + ":-:|" * len(PEERS)]
     below: list[str] = []
     for feature, each in told["features"].items():
         shown = ["yes" if each[peer] else "–" for peer in PEERS]
         for place, peer in enumerate(PEERS):
-            if says := told["notes"].get(feature, {}).get(peer):
+            if notes and (says := told["notes"].get(feature, {}).get(peer)):
                 mark = f"<sup>{len(below) + 1}</sup>"
                 shown[place] += f" {mark}"
                 below.append(f"{mark} {peer}: {says}.")
         table.append(f"| {feature} | " + " | ".join(shown) + " |")
-    return [*table, "", "By the documentation: " + " ".join(below)]
+    return [*table, "", "By the documentation: " + " ".join(below)] if notes else table
+
+
+def written(page: str, told: dict[str, Any]) -> str:
+    """Return a page with the table written anew; the front page has no notes."""
+    text = (results.ROOT / page).read_text(encoding="utf-8")
+    return results.filled(text, "features", lines(told, notes=page != "README.md"))
 
 
 def main() -> None:
@@ -373,8 +380,8 @@ def main() -> None:
     versions = {package: metadata.version(package) for package in PEERS.values()}
     told = {"versions": versions, "features": find_out(), "notes": notes()}
     PATH.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
-    page = results.ROOT / "README.md"
-    page.write_text(results.filled(page.read_text(encoding="utf-8"), "features", lines(told)), encoding="utf-8")
+    for page in PAGES:
+        (results.ROOT / page).write_text(written(page, told), encoding="utf-8")
     print("\n".join(lines(told)))
 
 

@@ -7,6 +7,7 @@ import datetime
 import json
 import os
 import platform
+import re
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
@@ -18,6 +19,7 @@ PACKAGES = (
     "linsep", "numpy", "scipy", "numba", "scikit-learn", "pyarrow", "pandas", "polars", "liblinear-official",
     "vowpalwabbit", "river", "mlpack", "dask",
 )  # fmt: skip
+_RATE = re.compile(r" \([^)]*MB/s[^)]*\)")  # rates and memory, which only the page with all results tells
 BEGIN, END = "<!-- made by make bench: {} -->", "<!-- end -->"
 # what the front page tells: questions, and words that the job and the peer must have
 HEADLINES = (
@@ -95,20 +97,22 @@ def save(told: dict[str, Any], path: Path) -> None:
 
 def headlines(told: dict[str, Any]) -> list[str]:
     """Return the lines of the front page's table."""
-    lines = ["| job | linsep | compared with | its value | ratio | target |", "|---|---:|---|---:|---:|---|"]
+    lines = ["| job | linsep | compared with | its time | ratio |", "|---|---:|---|---:|---:|"]
     for name, job, peer in HEADLINES:
         rows = told["questions"].get(name, {"rows": []})["rows"]
         row = next((row for row in rows if job in row["job"] and peer in row["peer_name"]), None)
         if row is not None:
-            lines.append(_line(row))
+            what, other = (_RATE.sub("", row[text]) for text in ("job", "peer_name"))
+            lines.append(f"| {what} | {row['ours']:.3g} s | {other} | {row['peer']:.3g} s | {times(row['ratio'])} |")
     dates = sorted({each["date"].split()[0] for each in told["questions"].values()})
     machines = {_machine(each["machine"]) for each in told["questions"].values()}
     rows = [row for each in told["questions"].values() for row in each["rows"]]
     met = sum(row["met"] for row in rows)
     when = " to ".join(dict.fromkeys([dates[0], dates[-1]])) if dates else ""
     if when:
-        lines += ["", f"Seconds, best of several, measured {when} on {' and '.join(sorted(machines))} by `make bench`; "
-                  f"{met} of {len(rows)} targets are met."]  # fmt: skip
+        lines += ["", f"Best of several runs of `make bench` ({when}) on {' and '.join(sorted(machines))}. "
+                  f"[The benchmarks](docs/benchmarks.md) have all {len(rows)} comparisons, each with a target: "
+                  f"{met} are met, {len(rows) - met} missed."]  # fmt: skip
     return lines
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -67,6 +68,29 @@ def test_every_command_has_a_page_with_all_its_options():
     assert "`--shuffle`, `--no-shuffle`" in options.table("fit")
     assert "`--header`, `--no-header`" in options.table("score")
     assert "| `--order` `first`, `worst` |" in options.table("fit")
+
+
+SHELL = re.compile(r"^```sh\n(.*?)^```$", re.M | re.S)
+
+
+def test_linsep_takes_the_commands_that_the_pages_do_not_run():
+    """They need a cluster, a bucket or a browser, so only their options and values are checked here."""
+    import typer
+
+    from linsep.cli import app
+
+    known = typer.main.get_command(app).commands
+    lines = [
+        shlex.split(line, comments=True)[1:]
+        for page in pages.pages()
+        for block in SHELL.findall(page.read_text("utf-8"))
+        for line in block.splitlines()
+        if line.startswith("linsep ")
+    ]
+    assert len(lines) > 10
+    for name, *arguments in lines:
+        with known[name].make_context(name, arguments) as context:
+            assert context.params
 
 
 def documented():

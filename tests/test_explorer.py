@@ -12,6 +12,7 @@ import time
 import urllib.request
 import warnings
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -674,14 +675,17 @@ def test_any_points_get_a_full_answer(rows, labels):
     assert (got["run"] is None) == (len(set(y)) < 2)
 
 
-def test_the_command_prints_an_address_and_ends_with_ctrl_c(tmp_path):
-    path = tmp_path / "points.csv"
-    path.write_text("a,b,kind\n1,2,x\n3,1,y\n2,2,x\n")
-    command = [sys.executable, "-m", "linsep", "explore", str(path), "--no-browser"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+def test_the_command_for_teachers_prints_an_address_and_ends_with_ctrl_c(tmp_path):
+    """The page runs its other commands itself, but this one goes on until Ctrl-C."""
+    page = (Path(__file__).parent.parent / "docs" / "howto" / "teach.md").read_text(encoding="utf-8")
+    (tmp_path / "points.csv").write_text(re.search(r"printf '(.*)' > points.csv", page)[1].replace("\\n", "\n"))
+    arguments = re.search(r"^linsep (explore .*)$", page, re.M)[1].split()
+    command = [sys.executable, "-m", "linsep", *arguments, "--no-browser"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         address = re.search(r"http://127\.0\.0\.1:\d+/[\w-]{30,}/", running.stdout.readline()).group()
         with urllib.request.urlopen(address + "start") as page:
-            assert json.load(page)["first"]["points"]["labels"] == ["x", "y", "x"]
+            points = json.load(page)["first"]["points"]
+        assert (points["rows"][1], points["labels"]) == ([0, -1], [1, -1, 1, -1])
         running.send_signal(signal.SIGINT)
         _, errors = running.communicate()
     assert running.returncode == 0

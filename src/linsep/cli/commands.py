@@ -31,6 +31,7 @@ EXAMPLES = {
 _BARE = ("explore", "compile")  # commands that do something without arguments
 _NUMBERS: dict[Any, str] = {int: r"\d+", float: r"\d+(\.\d+)?(e-?\d+)?"}
 _DOUBTFUL = object()
+_TYPES = {"<bool>": None, "<str>": None, "<list[str]>": None, "<float>": "NUMBER", "<int>": "N"}  # as help shows them
 
 
 def function(name: str) -> Callable[..., None]:
@@ -50,6 +51,7 @@ class _Light:
         kinds = inspect.get_annotations(self.callback)  # type: ignore[attr-defined]
         for option in self.get_params(ctx):  # type: ignore[attr-defined]
             option.process_value = partial(_value, option, kinds.get(option.name), option.process_value)
+            option.display_type_rich = partial(_type_shown, option.display_type_rich)
         return super().parse_args(ctx, args)  # type: ignore[misc,no-any-return]
 
 
@@ -80,6 +82,12 @@ class _Commands(Mapping[str, TyperCommand]):
 
     def __len__(self) -> int:
         return len(EXAMPLES)
+
+
+def _type_shown(shown: Callable[..., str | None], ctx: Any) -> str | None:
+    """Return the type of an option for its line of help, in words that need no Python."""
+    text = shown(ctx)
+    return _TYPES.get(text, text) if text else text
 
 
 def _value(option: Any, kind: Any, otherwise: Callable[..., Any], ctx: Any, given: Any) -> Any:

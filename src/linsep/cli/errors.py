@@ -69,7 +69,7 @@ class Files:
         typer.Option(
             metavar="MB",
             min=0,
-            help="Largest size of the proof; linsep proves a weaker bound if it would be larger.",
+            help="Largest size of the proof file; if the proof would be larger, linsep proves a weaker bound.",
             rich_help_panel=OUTPUT,
         ),
     ] = None

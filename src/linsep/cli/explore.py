@@ -15,7 +15,9 @@ def explore(
     data: Annotated[
         str | None, typer.Argument(metavar="DATA", help="File with the points to start from.", show_default=False)
     ] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")] = 0,
+    port: Annotated[
+        int, typer.Option(metavar="PORT", min=0, max=65535, help="Port to listen on; 0 picks a free one.")
+    ] = 0,
     browser: Annotated[bool, flag("--browser/--no-browser", "Open the page in a browser.")] = True,
     *,
     reading: Reading,

@@ -36,7 +36,9 @@ _LEARNING, _STOPPING, _CHECKPOINTS = "Learning", "Stopping", "Checkpoints"
 class Learning(Learners):
     """How to learn and when to stop: the parameters of the perceptron."""
 
-    fit_intercept: Annotated[bool, flag("--fit-intercept/--no-fit-intercept", "Learn an offset.", _LEARNING)] = True
+    fit_intercept: Annotated[
+        bool, flag("--fit-intercept/--no-fit-intercept", "Learn an offset, or a plane through the origin.", _LEARNING)
+    ] = True
     eta0: Annotated[float, typer.Option(help="Learning rate.", rich_help_panel=_LEARNING)] = 1.0
     shuffle: Annotated[
         bool, flag("--shuffle/--no-shuffle", "Visit the rows in a new random order in every pass.", _LEARNING)
@@ -52,17 +54,22 @@ class Learning(Learners):
         Literal["last", "best", "average", "vote"],
         typer.Option(
             metavar="WHICH",
-            help="Weights to return: last, best (pocket), average or vote.",
+            help="Weights to keep in the model: last, best (pocket), average or vote.",
             rich_help_panel=_LEARNING,
         ),
     ] = "last"
     update_margin: Annotated[
-        float, typer.Option(metavar="M", help="Update on every row with y·s <= M.", rich_help_panel=_LEARNING)
+        float,
+        typer.Option(
+            metavar="M",
+            help="Update on every row with y·(w·x + b) <= M, even if its prediction is right.",
+            rich_help_panel=_LEARNING,
+        ),
     ] = 0.0
     multi_class: Annotated[
         Literal["argmax", "ovr"],
         typer.Option(
-            help="With more than two classes: joint weights (argmax), or one against the rest.",
+            help="With more than two classes: learn all of them together (argmax), or each against the rest (ovr).",
             rich_help_panel=_LEARNING,
         ),
     ] = "argmax"
@@ -73,7 +80,7 @@ class Learning(Learners):
         list[str] | None,
         typer.Option(
             metavar="LABEL=WEIGHT",
-            help="Factor of the learning rate for a class; may be repeated. Or: balanced.",
+            help="Factor on the learning rate for one class; may be repeated. balanced makes rare classes count more.",
             rich_help_panel=_LEARNING,
         ),
     ] = None
@@ -92,7 +99,7 @@ class Learning(Learners):
     n_iter_no_change: Annotated[
         int,
         typer.Option(
-            metavar="PASSES", help="How many passes without improvement end the run.", rich_help_panel=_STOPPING
+            metavar="PASSES", help="End the run after this many passes without improvement.", rich_help_panel=_STOPPING
         ),
     ] = 5
     early_stopping: Annotated[
@@ -108,7 +115,7 @@ class Learning(Learners):
         float | None,
         typer.Option(
             metavar="MARGIN",
-            help="Stop when the number of mistakes proves that no plane has this margin (augmented, with an offset).",
+            help="Stop when the mistakes prove that no plane has this margin (with an offset, the augmented one).",
             rich_help_panel=_STOPPING,
         ),
     ] = None
@@ -116,7 +123,7 @@ class Learning(Learners):
         bool,
         flag(
             "--prove/--no-prove",
-            "Look for a proof that no plane separates the rows, and stop if there is one.",
+            "Search for a proof that no plane separates the rows, and stop when it is found.",
             _STOPPING,
         ),
     ] = True
@@ -160,7 +167,12 @@ class Learned:
     ] = None
     coef: Annotated[bool, flag("--coef", "Print the weights w and offsets b.", OUTPUT)] = False
     trace: Annotated[
-        bool, flag("--trace", "Print the row of each mistake in order, the counts α, and the theorem's bound.", OUTPUT)
+        bool,
+        flag(
+            "--trace",
+            "Print the row of each mistake in order, the mistakes of each row (α), and the theorem's bound.",
+            OUTPUT,
+        ),
     ] = False
 
 

@@ -66,7 +66,10 @@ class Learners(Planes):
     ] = None
     mistake: Annotated[
         Literal["violation", "prediction"],
-        _own("perceptron: update unless y·s > 0 (violation), or only if the predicted label is wrong (prediction)."),
+        _own(
+            "perceptron: update on every row that is not strictly on its side (violation), or only if the predicted "
+            "label is wrong (prediction)."
+        ),
     ] = "violation"
     variant: Annotated[
         Literal["pa", "pa1", "pa2"] | None, _own("passive-aggressive: update rule; pa1 and pa2 limit the step by C.")

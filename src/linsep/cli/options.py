@@ -94,7 +94,7 @@ Numeric = Annotated[
     list[str] | None,
     typer.Option(
         metavar="COLUMN",
-        help="Read this column as numbers; a word is an error; may be repeated.",
+        help="Read this column as numbers, and stop at a word; may be repeated.",
         rich_help_panel=READING,
     ),
 ]
@@ -185,8 +185,8 @@ class ReadingAgain:
         Literal["error", "zero", "drop", "indicator"] | None,
         typer.Option(
             metavar="HOW",
-            help="For missing numbers: error, zero, drop (the row), or indicator (zero plus a 0/1 column that marks "
-            "them). [default: error]",
+            help="How to treat missing numbers: error, zero, drop (the row), or indicator (zero plus a 0/1 column "
+            "that marks them). [default: error]",
             rich_help_panel=READING,
         ),
     ] = None
@@ -218,7 +218,7 @@ class Reading(ReadingAgain):
         bool | None,
         flag(
             "--keep-index/--no-keep-index",
-            "Use a column that only numbers the rows as a feature. [default: no-keep-index]",
+            "Keep a column of row numbers as a feature. [default: no-keep-index]",
             READING,
         ),
     ] = None
@@ -254,7 +254,7 @@ class Reading(ReadingAgain):
             rich_help_panel=READING,
         ),
     ] = None
-    explain: Annotated[bool, flag("--explain", "Show how each column would be read, then exit.", READING)] = False
+    explain: Annotated[bool, flag("--explain", "Show how linsep reads each column, then exit.", READING)] = False
 
     def given(self) -> dict[str, Any]:
         """Return the arguments for `linsep.read`."""

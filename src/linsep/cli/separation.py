@@ -42,7 +42,9 @@ class ModelOptions:
 
     formula: Annotated[
         str | None,
-        typer.Option(help='Model formula, such as "HG ~ NV + PI + C(EH)".', rich_help_panel=DECIDING),
+        typer.Option(
+            metavar="FORMULA", help='Model formula, such as "HG ~ NV + PI + C(EH)".', rich_help_panel=DECIDING
+        ),
     ] = None
     target: Annotated[
         str | None,
@@ -55,6 +57,7 @@ class ModelOptions:
     family: Annotated[
         str,
         typer.Option(
+            metavar="FAMILY",
             help="Model family: binomial, poisson, negative-binomial, log-binomial, multinomial, ordinal, conditional "
             "or cox.",
             rich_help_panel=DECIDING,
