@@ -172,6 +172,4 @@ def quickly() -> Row:
     early = fewest_errors(X, y, time_limit=passes).upper
     final = fewest_errors(X, y, time_limit=sized(20, 2)).upper
     ratio = final / early
-    return Row(
-        f"upper bound after 20 passes, {n}×20", early, "final", final, ratio, "within 1 %", early <= 1.01 * final
-    )
+    return Row(f"upper bound after 20 passes, {n}×20", early, "final", final, ratio, "within 1%", early <= 1.01 * final)

@@ -57,5 +57,6 @@ def setup(app: Any) -> None:
 
 def _dashes(_: Any, doctree: nodes.document, _name: str) -> None:
     """Write the dash between a parameter and its meaning, which Sphinx leaves to its smart quotes."""
-    for text in [text for text in doctree.findall(nodes.Text) if text == " -- "]:
-        text.parent.replace(text, nodes.Text(" – "))
+    for text in [text for text in doctree.findall(nodes.Text) if " -- " in text]:
+        if not isinstance(text.parent, nodes.literal | nodes.literal_block):
+            text.parent.replace(text, nodes.Text(text.replace(" -- ", " – ")))

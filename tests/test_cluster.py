@@ -818,7 +818,7 @@ def test_predictions_are_those_of_one_machine(client, folder):
     assert np.array_equal(np.concatenate([labels for labels, _ in parts]), model.predict(X))
     assert np.array_equal(np.concatenate([scores for _, scores in parts]), model.decision_function(X))
     assert cluster.score(model, read(path), client, shard_bytes=3000) == model.score(X, y)
-    with pytest.raises(ValueError, match="methods are"):
+    with pytest.raises(ValueError, match="methods must be among"):
         next(cluster.predict(model, source, client, methods=("fit",)))
 
 

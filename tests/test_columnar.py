@@ -88,7 +88,7 @@ def test_tables_that_do_not_agree(tmp_path: Path) -> None:
     words = parquet(tmp_path / "2.parquet", a=["one"], s=["x"], y=[1])
     other = parquet(tmp_path / "3.parquet", b=[1.0], s=["x"], y=[1])
     assert complaint([one, words]) == f"2.parquet: column 'a' is a {WORD} here, but a {NUMBER} was expected"
-    assert complaint([one, other]) == "3.parquet: no column is named 'a'; the columns are 'b', 's', 'y'"
+    assert complaint([one, other]) == "3.parquet: no column is named 'a'; there are 'b', 's', 'y'"
     assert complaint(one, n_features=7).startswith("1.parquet: has ")
     assert complaint(one, n_features=7).endswith(" features, but 7 are expected")
     table = pa.Table.from_arrays([pa.array([1.0]), pa.array([2.0]), pa.array([0])], names=["a", "a", "y"])

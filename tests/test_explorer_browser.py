@@ -577,7 +577,7 @@ def test_every_setting_is_heard(page):
     assert page.locator("[data-set=keep] option").first.text_content() == "last"
     page.fill("[data-set=eta0]", "-1")
     changed(page, lambda: page.press("[data-set=eta0]", "Tab"))
-    assert "eta0 is a number" in page.text_content("[data-part=status]")
+    assert "eta0 must be a number" in page.text_content("[data-part=status]")
 
 
 def test_the_teacher_draws_what_is_asked(page):

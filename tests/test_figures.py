@@ -168,9 +168,9 @@ def test_what_cannot_be_drawn_is_said():
 def test_nothing_to_draw_is_said():
     X, y, _ = teacher(50, 2, random_state=3)
     three = Perceptron().fit([[0, 0], [5, 0], [0, 5]], [0, 1, 2])
-    with pytest.raises(ValueError, match="3 classes"):
+    with pytest.raises(ValueError, match="the model has 3"):
         PlaneDisplay.from_estimator(three, [[0, 0], [5, 0]], [0, 1])
-    with pytest.raises(ValueError, match="3 classes"):
+    with pytest.raises(ValueError, match="the model has 3"):
         PlanesDisplay.from_data([[0, 0], [5, 0], [0, 5]], [0, 1, 2])
     model = Perceptron().fit(X, y)
     with pytest.raises(ValueError, match="draw it with PlaneDisplay"):

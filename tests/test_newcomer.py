@@ -71,7 +71,7 @@ def test_a_model_reads_other_files_as_it_read_its_own(run):
     ("show m.linsep a.csv --out a.csv", "a.csv: is a file; --out takes a folder"),
     ("separate a.csv --time-limit -1", "--time-limit"),
     ("fit a.csv --class-weight maybe=2", "'maybe', which is not among the classes 'no', 'yes'"),
-    ("predict m.linsep other.csv", "other.csv: no column is named 'x'; the columns are 'p', 'q'"),  # the first of them
+    ("predict m.linsep other.csv", "other.csv: no column is named 'x'; there are 'p', 'q'"),  # the first of them
     ("fit a.csv --max-iter 0", "--max-iter must be a positive whole number, got 0"),
     ("fit a.csv --eta0 0", "--eta0 must be a positive number, got 0.0"),
     ("show m.linsep late.csv", "y has the label 'maybe', which is not among the classes 'no', 'yes'"),

@@ -258,7 +258,7 @@ def test_bad_paths_and_options(tmp_path: Path) -> None:
 def test_the_positive_label_must_occur() -> None:
     text = "a,y\n1,no\n2,yes\n"
     assert read_text(text, positive="yes")[1] == ["no", "yes"]
-    assert "no row has the label 'maybe'; the labels are 'no', 'yes'" in error(text, positive="maybe")
+    assert "no row has the label 'maybe'; there are 'no', 'yes'" in error(text, positive="maybe")
     assert read_text("1 1:1\n-1 1:2\n", positive="+1")[1] == [1, -1]
 
 
@@ -490,8 +490,7 @@ def test_other_data_is_read_in_the_same_way() -> None:
     assert X[0, 0] == 3
     assert y is None
     assert (
-        error(b"a,t\n1,2\n", layout=train.layout, labels=False)
-        == "input: no column is named 's'; the columns are 'a', 't'"
+        error(b"a,t\n1,2\n", layout=train.layout, labels=False) == "input: no column is named 's'; there are 'a', 't'"
     )
     plain = read(io.BytesIO(b"1,2,0\n3,4,1\n"))
     assert read_text(b"5,6\n", layout=plain.layout, labels=False) == ([[5, 6]], None)

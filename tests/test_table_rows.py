@@ -127,7 +127,7 @@ def test_columns_are_found_by_name_or_number() -> None:
     assert [find(wanted, names) for wanted in ("town", 1, -1, "7", "2", "-1")] == [1, 1, 3, 2, 2, 3]
     with pytest.raises(ColumnError, match="'clas'; did you mean 'class'"):
         find("clas", names)
-    with pytest.raises(ColumnError, match="the columns are 'age', 'town'"):
+    with pytest.raises(ColumnError, match="there are 'age', 'town'"):
         find("xyzzy", names)
     with pytest.raises(ColumnError, match="number 9"):
         find(9, names)

@@ -192,7 +192,7 @@ class Rounds(Passes):
         repeat(note for one in found for note in one.notes)
         if source.positive is not None and source.positive not in labels:
             known = listed(sorted(map(str, labels)))
-            raise ReadError(source.files[0].name, f"no row has the label {source.positive!r}; the labels are {known}")
+            raise ReadError(source.files[0].name, f"no row has the label {source.positive!r}; there are {known}")
         radius = max(one.radius for one in found)
         classes = settled(classes_among(labels), source.positive, parameters.class_weight)
         factors = class_factors(parameters.class_weight, classes, counted(labels, classes))

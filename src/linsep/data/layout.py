@@ -55,7 +55,7 @@ def find(wanted: str | int, names: Sequence[str]) -> int:
         place = int(wanted)
     except ValueError:
         near = difflib.get_close_matches(str(wanted), names, n=3, cutoff=0.5)
-        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"the columns are {listed(names)}"
+        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are {listed(names)}"
         raise ColumnError(f"no column is named {wanted!r}; {hint}") from None
     if not -len(names) <= place < len(names):
         raise ColumnError(f"no column has the number {place}; there are {len(names)}, counted from 0")

@@ -278,9 +278,7 @@ class Source(ABC):
             raise ReadError("", "no rows in any of the files") if len(self.files) > 1 else ReadError(name, "no rows")
         if self.positive is not None and self.options.labels and self.positive not in labels:
             known = listed(sorted(map(str, labels)))
-            raise ReadError(
-                self.files[0].name, f"no row has the label {self.options.positive!r}; the labels are {known}"
-            )
+            raise ReadError(self.files[0].name, f"no row has the label {self.options.positive!r}; there are {known}")
 
     @abstractmethod
     def _read(self, file: File) -> Iterator[tuple[Any, Array | None]]:

@@ -47,7 +47,7 @@ def unknown(name: str, names: Sequence[str], what: str = "column") -> DataError:
     """Return the error that there is no such name."""
     near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
     shown = ", ".join(map(repr, names[:8])) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
-    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"the {what}s are {shown}"
+    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are {shown}"
     return DataError("", f"no {what} is named {name!r}; {hint}")
 
 
