@@ -296,7 +296,7 @@ class TheoremDisplay(Display):
         ax.xaxis.label.set_linespacing(1.5)
         said = "proof holds" if found.holds else "VIOLATED"
         ax.set_title(f"{short(made)} of at most {short(self._bound.mistakes)} mistakes: {said}")
-        below(ax, 1, space=0.25 if "\n" in axis else 0.16)
+        below(ax, 1, space=0.16 + 0.09 * axis.count("\n"))
 
     def _curves(self, ax: Axes, k: Floats, palette: Palette) -> None:
         """Draw the run between its bounds."""
@@ -364,7 +364,7 @@ class TheoremDisplay(Display):
         if not self._formulas()[1].startswith("√k"):
             return "mistakes k"
         numbers = bound_in_numbers(bound.formula, radius=bound.radius, margin=bound.margin.lower, limit=bound.upper)
-        return f"mistakes k\n{numbers if len(numbers) < 60 else numbers.replace(' = ', chr(10) + '= ')}"
+        return "mistakes k\n" + (numbers if len(numbers) < 60 else "\n= ".join(numbers.rsplit(" = ", 1)))
 
 
 class BracketDisplay(Display):

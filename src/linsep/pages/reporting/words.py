@@ -71,7 +71,8 @@ dl>div{display:grid;grid-template-columns:11rem 1fr;gap:.2rem 1rem;padding:.3rem
 dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere;font-variant-numeric:tabular-nums}
 dl.terms dt{color:var(--ink);font-weight:600;margin-top:.6rem}dl.terms dd{color:var(--soft)}
 @media (max-width:34rem){dl>div{grid-template-columns:1fr}}
-.wide{overflow-x:auto;margin:.8rem 0}
+.wide{overflow-x:auto;margin:.8rem 0}.wide th{white-space:nowrap}
+@media (min-width:50rem){.wide{width:fit-content;min-width:100%;max-width:calc(50vw + 21rem)}}
 table{border-collapse:collapse;font-size:.88rem;min-width:100%}
 th,td{text-align:left;vertical-align:top;padding:.35rem .7rem .35rem 0;border-bottom:1px solid var(--line)}
 td{font-variant-numeric:tabular-nums}

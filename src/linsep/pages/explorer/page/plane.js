@@ -51,7 +51,8 @@ export function plane(page) {
     const [[x0, x1], [y0, y1]] = [range(0), range(1)];
     const wide = x1 - x0 || y1 - y0 || 1, high = y1 - y0 || wide / 4;
     const [dx, dy] = [0.14 * wide, 0.14 * high];
-    state.box = { x0: x0 - dx, x1: x1 + dx, y0: y0 - dy, y1: y1 + dy, equal: Math.max(wide / high, high / wide) < 8 };
+    // the buttons lie over the top of the plot: no point starts under them
+    state.box = { x0: x0 - dx, x1: x1 + dx, y0: y0 - dy, y1: y1 + 1.6 * dy, equal: Math.max(wide / high, high / wide) < 8 };
   }
   function measure() {
     const width = part.plot.clientWidth || 600, height = part.plot.clientHeight || 440, { x0, x1, y0, y1, equal } = state.box;
