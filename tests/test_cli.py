@@ -170,6 +170,24 @@ def test_fit_reports_in_words_and_says_what_to_try_next(run):
     assert run("fit", "noisy.csv", "--model", "m.linsep", "--max-iter", 3, "--quiet") == (0, "", "")
 
 
+def test_fit_without_evaluation_tells_no_errors(run):
+    separated("noisy.csv", flip=0.2)
+    given = ("fit", "noisy.csv", "--max-iter", 1, "--no-shuffle")
+    full = facts(run(*given, "--model", "full.linsep", "--json"))
+    told = facts(run(*given, "--model", "m.linsep", "--json", "--no-evaluate"))
+    assert full["training_errors"] > 0
+    assert [told[name] for name in ("training_errors", "training_error", "margin", "radius")] == [None] * 4
+    assert (told["mistakes"], told["rows"]) == (full["mistakes"], 300)
+    assert load("m.linsep").coef_.tobytes() == load("full.linsep").coef_.tobytes()
+    code, out, err = run(*given, "--model", "m.linsep", "--no-evaluate")
+    assert (code, err) == (0, "")
+    assert "error" not in out
+    assert "margin" not in out
+    code, out, _ = run("fit", "noisy.csv", "--model", "m.linsep", "--no-evaluate")
+    assert "no plane separates these rows" in out  # a proof needs no evaluation
+    refused(run("fit", "noisy.csv", "--order", "first", "--no-evaluate"), "--order first cannot be combined with")
+
+
 def test_fit_passes_every_option_on(run):
     separated(flip=0.1)
     code, *_ = run(
