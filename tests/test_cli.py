@@ -474,6 +474,19 @@ def test_many_classes_are_shown_in_part(run):
 # Models
 
 
+def test_a_plane_that_does_not_exist_has_no_margin(run):
+    """After ten passes over XOR in this order, w = 0 and b = 0."""
+    Path("xor.csv").write_text("x1,x2,y\n0,0,-1\n0,1,1\n1,0,1\n1,1,-1\n")
+    out = run("fit", "xor.csv", "--no-shuffle", "--model", "m.linsep", "--coef")[1]
+    assert "0, 0" in out
+    for text in (out, run("show", "m.linsep")[1]):
+        assert "none: all weights are 0; radius R 1.41421" in text
+        assert "nan" not in text
+    assert "all weights are 0" in run("show", "m.linsep")[1].splitlines()
+    run("fit", "xor.csv", "--max-iter", 1, "--no-evaluate", "--model", "m.linsep")
+    assert "unknown: the run was not evaluated" in run("show", "m.linsep")[1]
+
+
 def test_show_lists_the_strongest_weights_first(run):
     separated()
     run("fit", "data.csv", "--model", "m.linsep", "--eta0", 0.5)
