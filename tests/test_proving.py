@@ -324,6 +324,14 @@ def test_a_run_warns_of_a_proof_without_a_last_visit_to_the_rows_but_not_of_a_bu
     assert fit_source(Perceptron(max_iter=5), read(tmp_path / "xor.npz"), evaluate=False).stop_reason_ == "max_iter"
 
 
+@pytest.mark.parametrize(("scale", "size"), [("unit", 1e-170), ("unit", 1e200), ("standard", 1e-170)])
+def test_rows_that_were_scaled_are_not_said_to_underflow_or_to_need_a_scaler(scale, size, tmp_path):
+    np.savez(tmp_path / "xor.npz", X=XOR[0] * size, y=XOR[1])
+    with pytest.warns(ConvergenceWarning, match="max_iter=5 ended the run while the last pass") as notes:
+        fit_source(Perceptron(max_iter=5, fit_intercept=False), read(tmp_path / "xor.npz"), scale=scale)
+    assert ("StandardScaler" in str(notes[0].message)) == (scale == "unit")
+
+
 def test_prove_is_yes_or_no():
     with pytest.raises(ValueError, match="prove must be True or False"):
         Perceptron(prove="yes").fit(*XOR)

@@ -55,7 +55,8 @@ def advice_after(model: Any) -> str:
         return ""
     budget = f"{run.stop}={model.max_iter if run.stop is Stop.MAX_ITER else model.max_updates}"
     last = run.passes[-1].mistakes
-    if getattr(model, "eta0", 1.0) * max(model.radius_, float(model.fit_intercept)) ** 2 < _UNDERFLOW:
+    scaling, longest = getattr(model, "scaling_", {}).get("kind"), max(model.radius_, float(model.fit_intercept))
+    if scaling is None and getattr(model, "eta0", 1.0) * (longest * longest) < _UNDERFLOW:
         return (
             f"{budget} ended the run. The scores of the rows underflow: they are too small for double "
             "precision, so no run can tell the sides apart. Scale X or eta0 up."
@@ -67,8 +68,8 @@ def advice_after(model: Any) -> str:
             f"{ended} The run has proved that some plane separates these rows: a larger {run.stop} will find one, "
             "linsep.separate or MaxMarginClassifier finds one sooner."
         )
+    scaled = "" if scaling == "standard" else " or scaled features (StandardScaler)"
     return (
-        f"{ended} If some plane separates the data, a larger "
-        f"{run.stop} or scaled features (StandardScaler) will find one. If none does, no number of passes will: "
-        "set tol or early_stopping to stop sooner. linsep.separate tells which, with a proof."
+        f"{ended} If some plane separates the data, a larger {run.stop}{scaled} will find one. If none does, no number "
+        "of passes will: set tol or early_stopping to stop sooner. linsep.separate tells which, with a proof."
     )
