@@ -53,8 +53,9 @@ def _bars(each: dict[str, Any], path: Path) -> None:
 
 
 def _short(text: str) -> str:
-    """Return a name without what stands in brackets."""
-    return re.sub(r" \([^)]*\)", "", text)
+    """Return a name without what stands in brackets, and not so long that it leaves no room for the bars."""
+    plain = re.sub(r" \([^)]*\)", "", text)
+    return plain if len(plain) <= 56 else f"{plain[:55]}…"
 
 
 def _curves(curve: dict[str, Any], path: Path) -> None:

@@ -181,7 +181,7 @@ def keep_table() -> None:
         for X, y, X_test, y_test in there.values():
             model = make().fit(X, y)
             seconds = best(lambda make=make, X=X, y=y: make().fit(X, y), 2)
-            cells.append(f"{100 * model.score(X_test, y_test):.2f}%, {seconds:.2f} s")
+            cells.append(f"{100 * model.score(X_test, y_test):.2f}%, {seconds:.2f}\N{NO-BREAK SPACE}s")
         print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
 
 

@@ -30,7 +30,7 @@ suppress_warnings = ["ref.python"]  # a type such as "array of shape (n, classes
 autodoc_member_order = "bysource"
 autodoc_default_options = {
     "members": True,
-    "inherited-members": "BaseEstimator, ClassifierMixin, tuple, ValueError",
+    "inherited-members": "BaseEstimator, ClassifierMixin, tuple, BaseException, OSError, ValueError",
     "exclude-members": "set_output, set_fit_request, set_score_request, set_partial_fit_request, get_metadata_routing",
 }
 autodoc_typehints = "none"
