@@ -63,7 +63,7 @@ def number(value: float) -> str:
         return "∞" if value == math.inf else "not known"
     if float(value).is_integer() and abs(value) < 1e12:
         return f"{int(value):,}"
-    return f'<span title="{value!r}">{value:.6g}</span>'
+    return f'<span title="{value!r}">{value:,.6g}</span>'
 
 
 def percent(value: float) -> str:
