@@ -1,4 +1,4 @@
-"""Wolfe's algorithm: corrals, and the plane through the point of one; the long loops are compiled.
+"""Wolfe's algorithm with compiled loops: corrals, and the plane through the point of one.
 
 A *corral* is a set of affinely independent rows whose affine minimum has all weights positive. The outer loop adds the
 row that lies farthest below the plane through the point; the inner loop goes back to a corral by dropping rows. With

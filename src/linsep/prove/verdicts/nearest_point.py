@@ -3,7 +3,7 @@
 Problem: minimize ``‖Σ λ_i z_i‖`` over ``λ >= 0, Σ λ_i = 1``, where ``z_i`` are the rows of ``Z``. With two groups of
 rows the weights of each group sum to one half: the shortest line between two hulls when ``z_i = ±x_i``.
 
-The loops are in ``corrals``.
+The rounds are in ``corrals``.
 
 After Wolfe (1976), *Finding the nearest point in a polytope*, Mathematical Programming 11; the factorization after
 Daniel, Gragg, Kaufman & Stewart (1976), Mathematics of Computation 30.
