@@ -209,7 +209,7 @@ def _check_cell(cell: Any, where: str) -> None:
             )
 
 
-def numeric(X: Any, names: list[str] | None = None) -> Any:
+def numeric(X: Any, names: Any = None) -> Any:
     """Return ``X`` unless some cell is not a real number; object cells that are numbers become float64."""
     if is_sparse(X):
         X.data = numeric(X.data, names)
@@ -224,7 +224,7 @@ def numeric(X: Any, names: list[str] | None = None) -> Any:
             try:
                 float(X[place])
             except (ValueError, TypeError, OverflowError) as error:
-                column = repr(names[place[-1]]) if names else place[-1]
+                column = place[-1] if names is None else repr(str(names[place[-1]]))
                 cell = X[place].item() if isinstance(X[place], np.generic) else X[place]
                 where = f"at row {place[0]}, column {column}" if X.ndim == 2 else "among its values"
                 what = f"X has a cell that is not a number: {cell!r} {where}"

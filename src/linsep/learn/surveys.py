@@ -115,7 +115,7 @@ def _norm_from(largest: float, piece: Examples) -> float:
 def _ready(rows: Rows, part: slice) -> Rows:
     """Return some rows as compiled code wants them, without a copy where they lie in C order."""
     if isinstance(rows, Sparse):
-        return rows._replace(indptr=rows.indptr[part.start : part.stop + 1])
+        return Sparse(rows.data, rows.indices, rows.indptr[part.start : part.stop + 1])
     return Dense(rows.data[part]) if rows.data.flags.c_contiguous else take(rows, part)
 
 
@@ -123,7 +123,10 @@ def _on_all_cores(rows: Rows, job: Callable[[slice], Any]) -> list[Any]:
     """Do a job on every piece of the rows, side by side: compiled code runs without the interpreter's lock."""
     length = piece(rows)
     length = min(length, max(64, length // 8))  # many pieces for each core, so that all end together
-    parts = [slice(start, min(start + length, count(rows))) for start in range(0, count(rows), length)]
+    n = count(rows)
+    parts = [slice(start, min(start + length, n)) for start in range(0, n, length)]
+    if len(parts) < 2:
+        return [job(part) for part in parts]
     found: list[Any] = [None] * len(parts)
 
     def work(number: int) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -43,16 +42,20 @@ def finite(weights: Weights, problem: Problem) -> bool:
     columns = touched(problem, weights.W.shape[1])
     if columns is None:
         return weights.finite
-    return bool(np.isfinite(np.take(weights.W, columns, axis=1)).all() and np.isfinite(weights.b).all())
+    return Weights(weights.W.take(columns, axis=1), weights.b).finite
 
 
-@contextmanager
-def all_or_nothing(several: Iterable[Weights], columns: Array) -> Iterator[None]:
-    """Let weights of some columns change; after an error they are as they were."""
-    before = [(weights, np.take(weights.W, columns, axis=1), weights.b.copy()) for weights in several]
-    try:
-        yield
-    except BaseException:
-        for weights, old, offsets in before:
-            weights.W[:, columns], weights.b[:] = old, offsets
-        raise
+class AllOrNothing:
+    """Lets weights of some columns change; after an error they are as they were."""
+
+    def __init__(self, several: Iterable[Weights], columns: Array) -> None:
+        self.columns = columns
+        self.before = [(weights, weights.W.take(columns, axis=1), weights.b.copy()) for weights in several]
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        if error is not None:
+            for weights, old, offsets in self.before:
+                weights.W[:, self.columns], weights.b[:] = old, offsets

@@ -6,8 +6,6 @@ The commands use these models directly; `estimators` turns them into scikit-lear
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
@@ -38,7 +36,7 @@ class Learner(Savable):
         """Return ``X`` as a real 2-D array or CSR matrix; its features are noted, or compared with those noted."""
         check_cells(X)
         X = self._validated(X, reset=reset)
-        return numeric(X, list(getattr(self, "feature_names_in_", [])))
+        return numeric(X, self.__dict__.get("feature_names_in_"))
 
     def _validated(self, X: Any, *, reset: bool) -> Any:
         X = X.tocsr() if is_sparse(X) else np.asarray(X)
@@ -51,20 +49,13 @@ class Learner(Savable):
             raise DataError("", f"rows have {X.shape[1]} features, the model has {self.n_features_in_}")
         return X
 
-    @contextmanager
-    def _room_for(self, X: Any) -> Iterator[None]:
-        """Let sparse rows have more columns than those before; if nothing can be learned from them, nothing changes.
+    def _make_room(self, X: Any) -> None:
+        """Let sparse rows have more columns than those before.
 
         A model that knows the names of its columns, or the file that they are from, would not know those of new ones.
         """
-        known = self.n_features_in_
-        if is_sparse(X) and not (hasattr(self, "feature_names_in_") or hasattr(self, "reading_")):
-            self.n_features_in_ = max(known, X.shape[1])
-        try:
-            yield
-        except BaseException:
-            self.n_features_in_ = known
-            raise
+        if is_sparse(X) and not {"feature_names_in_", "reading_"} & self.__dict__.keys():
+            self.n_features_in_ = max(self.n_features_in_, X.shape[1])
 
     def _labels(self, y: Any) -> Array:
         """Return ``y`` as a 1-D array of class labels."""
