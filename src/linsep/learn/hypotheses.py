@@ -176,7 +176,7 @@ class Average(Keeper):
     @classmethod
     def of(cls, A: Floats, a: Floats, visited: int) -> Self:
         """Return the average with these sums after ``visited`` visits."""
-        self = cls()
+        self = cls.__new__(cls)
         self.A, self.a, self.visited = A, a, visited
         return self
 

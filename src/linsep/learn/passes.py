@@ -66,7 +66,7 @@ class Ledger:
         if self.made > self.longest_trace:
             self.trace.clear()
         elif len(found):
-            self.trace.append(found.astype(np.uint32) if found.max() < 2**32 else found)
+            self.trace.append(found.astype(np.uint32) if found[found.argmax()] < 2**32 else found)
 
     def close(self, validation_error: float) -> None:
         """End the present pass."""
@@ -89,6 +89,8 @@ class Ledger:
         return Run(stop, tuple(self.passes), self._joined())
 
     def _joined(self) -> Array:
+        if len(self.trace) == 1:
+            return self.trace[0]
         return np.concatenate(self.trace) if self.trace else np.empty(0, np.uint32)
 
     def state(self) -> dict[str, Any]:
@@ -271,9 +273,8 @@ class Passes:
         """Return the rows of a batch in the order of the present pass, leaving out those of weight 0."""
         step = batch.examples.step
         index = np.uint32 if len(step) < 2**32 else np.uint64
-        used = step > 0
-        everyone = np.count_nonzero(used) == len(used)
-        order: Array = np.arange(len(used), dtype=index) if everyone else np.flatnonzero(used).astype(index)
+        everyone = len(step) > 0 and step[step.argmin()] > 0
+        order: Array = np.arange(len(step), dtype=index) if everyone else np.flatnonzero(step > 0).astype(index)
         if self.parameters.order == "shuffled" and len(order) > 1:
             seed = (self.parameters.seed, number, state.first_pass + len(state.ledger.passes))
             np.random.default_rng(seed).shuffle(order)

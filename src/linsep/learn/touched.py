@@ -15,7 +15,7 @@ _FEW = 4  # stored numbers are few if there are so many times as many columns
 def few_columns(rows: Any, n_features: int) -> Array | None:
     """Return the columns of sparse rows or a CSR matrix, some of them repeatedly, if they are few; None if not."""
     if hasattr(rows, "indptr"):
-        stored: Array = rows.indices[int(rows.indptr[0]) : int(rows.indptr[-1])]
+        stored: Array = rows.indices[: rows.indptr[-1]]
         if _FEW * len(stored) < n_features:
             return stored
     return None
@@ -24,9 +24,8 @@ def few_columns(rows: Any, n_features: int) -> Array | None:
 def renumbered(rows: Rows) -> Sparse:
     """Return sparse rows whose stored numbers are in columns of their own, in the order in which they are stored."""
     assert isinstance(rows, Sparse)
-    start, end = int(rows.indptr[0]), int(rows.indptr[-1])
-    own = np.arange(end - start, dtype=rows.indices.dtype)
-    return Sparse(rows.data[start:end], own, rows.indptr - rows.indptr[0])
+    end = rows.indptr[-1]
+    return Sparse(rows.data[:end], np.arange(end, dtype=rows.indices.dtype), rows.indptr)
 
 
 def touched(problem: Problem, n_features: int) -> Array | None:

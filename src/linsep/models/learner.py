@@ -54,7 +54,8 @@ class Learner(Savable):
 
         A model that knows the names of its columns, or the file that they are from, would not know those of new ones.
         """
-        if is_sparse(X) and not {"feature_names_in_", "reading_"} & self.__dict__.keys():
+        known = self.__dict__
+        if is_sparse(X) and "feature_names_in_" not in known and "reading_" not in known:
             self.n_features_in_ = max(self.n_features_in_, X.shape[1])
 
     def _labels(self, y: Any) -> Array:
@@ -80,9 +81,9 @@ class Learner(Savable):
         If none is new, the classes are in the order they have.
         """
         if known is not None and expected is None and len(y) <= _FEW:
-            index = {label: code for code, label in enumerate(known.tolist())}
-            found = [index.get(label, -1) for label in y.tolist()]
-            if -1 not in found:
+            index = dict(zip(known.tolist(), range(len(known)), strict=True))
+            found = list(map(index.get, y.tolist()))
+            if None not in found:
                 return known, np.array(found, np.intp)
         parts = [part for part in (known, None if expected is None else self._labels(expected)) if part is not None]
         merged, _ = classes_and_codes(np.concatenate([*parts, y]))

@@ -275,7 +275,8 @@ class Online(Linear, ABC):
             self._first = (wide(self._first[0], (len(self._first[0]), self.n_features_in_)), self._first[1])
         self._stretches.append(Stretch(fitted.run, len(fitted.weights.b), self._rows_seen))
         self._rows_seen += fitted.rows
-        self.radius_ = float(np.maximum(self.radius_, seen.radius))  # NaN if it is not known
+        if not math.isnan(self.radius_):
+            self.radius_ = max(seen.radius, self.radius_)  # NaN from now on, if the first of them is
         self._smallest, self._passes_made = seen.smallest, self._passes_made + len(fitted.run.passes)
         self.training_errors_, self.training_rows_ = seen.wrong, seen.rows
 

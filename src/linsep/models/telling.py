@@ -22,9 +22,12 @@ class Told(NamedTuple):
     outlook: Outlook | None = None
 
 
+_NOBODY = nullcontext(Told())
+
+
 def progress(verbose: int, passes: int) -> AbstractContextManager[Told]:
     """Show a progress bar on standard error while training, if asked to."""
-    return _bar(passes) if verbose else nullcontext(Told())
+    return _bar(passes) if verbose else _NOBODY
 
 
 @contextmanager
