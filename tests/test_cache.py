@@ -98,6 +98,7 @@ def test_kept_blocks_together_are_the_same_rows(tmp_path: Path, form: str, cache
                 assert np.shares_memory(*values)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("cache_mb", [0, 256])
 @pytest.mark.parametrize("form", ["csv", "svm"])
 def test_training_has_the_same_bits(tmp_path: Path, form: str, cache_mb: int) -> None:
@@ -112,6 +113,7 @@ def test_training_has_the_same_bits(tmp_path: Path, form: str, cache_mb: int) ->
         assert np.array_equal(kept.trace_, plain.trace_)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("scale", ["none", "unit"])
 @pytest.mark.parametrize("moment", [3, 7])
 def test_a_run_resumes_where_blocks_are_larger(tmp_path: Path, scale: str, moment: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -366,10 +365,7 @@ def _hold(learner: Any, source: Source, given: dict[str, Any]) -> int:
     from linsep.models.reading_memory import remember
 
     X, y = source.to_arrays()
-    with warnings.catch_warnings():
-        said = r"max_(iter|updates)=\d+ ended the run|stopped: "  # by the report
-        warnings.filterwarnings("ignore", message=said)
-        remember(learner.fit(X, y, **given), source)
+    remember(learner.fit(X, y, **given), source)
     return int(X.shape[0])
 
 

@@ -55,6 +55,7 @@ from linsep.learn.surveys import UNKNOWN, Survey, norm, together
 from linsep.learn.votes import new_keeper
 from linsep.models.from_files import about, adopted, check_scale, overflow_explained
 from linsep.models.online import Online
+from linsep.models.telling import advice_after
 from linsep.problem import Array, Floats, Stop, Weights
 
 
@@ -99,7 +100,8 @@ def fit(
         Go on from the checkpoint if there is one; the end is that of a run that was never interrupted. A larger
         ``max_iter`` than before is fine.
     evaluate : bool
-        Have a last look at all rows, for radius, margin and training errors.
+        Have a last look at all rows, for radius, margin and training errors; without it, no warning tells that a
+        budget ended the run.
     watch : callable, optional
         Told of every shard that has made its pass: round, rows visited in it, mistakes so far, loss of the round.
 
@@ -110,6 +112,11 @@ def fit(
         ``mistakes``, shape (rounds, shards); ``weighted``, B of the bound below; ``margin_upper``, above which no plane
         has a margin: that of the rows as they were trained on, augmented by a 1 if there is an offset; and ``holds``,
         what the bound needs, or why it says nothing here (``margin_upper`` is then infinite).
+
+    Warns
+    -----
+    ConvergenceWarning
+        If a budget or a proof ended the run, as ``fit`` does: in one line, what to do next.
 
     Raises
     ------
@@ -156,7 +163,9 @@ def fit(
         model.mixing_ = rounds.mixing
         return model
 
-    return adapting(source, job)
+    adapting(source, job)
+    model._advise(advice_after(model))
+    return model
 
 
 def _made(rounds: Rounds, state: State, saved: Checkpoint | None) -> Fitted:

@@ -83,7 +83,7 @@ def _run(parameters: Parameters, state: State, passes: Passes) -> tuple[Run, Sea
     if parameters.separate(problem.machines) and problem.allowed < math.inf and state.ledger.spent is None:
         state.ledger.spent = np.zeros(problem.machines)
     while (stop := stopped(problem, parameters, state)) is None:
-        if hooks.prover is not None and not state.ledger.blocks:
+        if hooks.prover is not None:
             found = hooks.prover(problem, state)
         if found is not None and found.refutation is not None:
             stop = Stop.NOT_SEPARABLE

@@ -20,7 +20,7 @@ from linsep.problem import Array
 class _Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """What scikit-learn asks of a classifier; stands before the model among the base classes."""
 
-    _budget_warning = ConvergenceWarning
+    _warning = ConvergenceWarning
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

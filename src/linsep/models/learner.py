@@ -6,6 +6,7 @@ The commands use these models directly; `estimators` turns them into scikit-lear
 from __future__ import annotations
 
 import inspect
+import warnings
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,7 +26,7 @@ class Learner(Savable):
 
     random_state: Any
     n_features_in_: int
-    _budget_warning: ClassVar[type[Warning]] = UserWarning  # of a run that ended before its time
+    _warning: ClassVar[type[Warning] | None] = None  # of a run without success; commands say it in their own words
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
         """Return the parameters by name."""
@@ -89,6 +90,11 @@ class Learner(Savable):
         merged, _ = classes_and_codes(np.concatenate([*parts, y]))
         merged = known if known is not None and len(merged) == len(known) else merged
         return merged, class_codes(y, merged)
+
+    def _advise(self, next_step: str) -> None:
+        """Warn the caller of a fit that ended without success of what to do next, if there is anything to say."""
+        if next_step and self._warning is not None:
+            warnings.warn(next_step, self._warning, stacklevel=3)
 
     def _check_fitted(self, attribute: str) -> None:
         """Refuse to go on without what only a fit gives."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -164,9 +163,7 @@ class Online(Linear, ABC):
         weight = None if sample_weight is None else example_weights(X, sample_weight, None, classes, y)
         fitted = self._train(X, y, classes, weight, parameters, State.begin(start, self._new_keeper()))
         self._adopt(fitted)
-        advice = advice_after(self, fitted)
-        if advice:
-            warnings.warn(advice, self._budget_warning, stacklevel=2)
+        self._advise(advice_after(self))
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
