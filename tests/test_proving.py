@@ -324,6 +324,17 @@ def test_a_run_warns_of_a_proof_without_a_last_visit_to_the_rows_but_not_of_a_bu
     assert fit_source(Perceptron(max_iter=5), read(tmp_path / "xor.npz"), evaluate=False).stop_reason_ == "max_iter"
 
 
+def test_a_run_that_ends_with_no_row_wrong_needs_only_a_pass_without_a_mistake(tmp_path):
+    """By hand: w = 0 errs on the first row, w = 1 on none."""
+    with pytest.warns(ConvergenceWarning, match=r"made 1 mistake; now no row is on the wrong side. A larger max_iter"):
+        model = Perceptron(max_iter=1, fit_intercept=False, shuffle=False).fit([[1.0], [-1.0]], [1, -1])
+    assert model.training_errors_ == 0
+    (tmp_path / "two.csv").write_text("x,y\n1,1\n-1,-1\n")
+    options = ["--max-iter", "1", "--no-fit-intercept", "--no-shuffle", "--model", str(tmp_path / "model")]
+    said = CliRunner().invoke(app, ["fit", str(tmp_path / "two.csv"), *options])
+    assert once(said, "No row is on the wrong side now; a larger --max-iter lets the run end", "wrong side")
+
+
 @pytest.mark.parametrize(("scale", "size"), [("unit", 1e-170), ("unit", 1e200), ("standard", 1e-170)])
 def test_rows_that_were_scaled_are_not_said_to_underflow_or_to_need_a_scaler(scale, size, tmp_path):
     np.savez(tmp_path / "xor.npz", X=XOR[0] * size, y=XOR[1])

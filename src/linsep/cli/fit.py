@@ -383,6 +383,9 @@ def _seconds(text: str) -> float:
 
 def _advice(reason: str, wrong: int | None, scale: str, learner: Any) -> list[str]:
     """Say what to try next when the rows are not separated."""
+    if wrong == 0 and reason in ("max_iter", "max_updates") and hasattr(learner, "update_margin"):
+        larger = f"a larger --{reason.replace('_', '-')}"
+        return [f"No row is on the wrong side now; {larger} lets the run end with a pass without a mistake."]
     if reason == "separated" or (wrong == 0 and reason != "margin_refuted"):
         return []
     if reason == "margin_refuted":

@@ -66,6 +66,8 @@ def advice_after(model: Any) -> str:
             "precision, so no run can tell the sides apart. Scale X or eta0 up."
         )
     ended = f"{budget} ended the run while the last pass still made {last} mistake{'s' * (last != 1)}; "
+    if wrong == 0:
+        return f"{ended}now no row is on the wrong side. A larger {run.stop} lets it end with a pass without a mistake."
     ended += f"{wrong} of {rows} rows are on the wrong side."
     if any(entry.separable for entry in run.passes):
         return (
