@@ -84,4 +84,4 @@ def at_least(job: str, ours: float, peer_name: str, peer: float, target: float) 
 def at_most(job: str, ours: float, peer_name: str, peer: float, target: float) -> Row:
     """Make a row for a job in which we should take at most ``target`` times as long as a limit."""
     ratio = peer / max(ours, peer / MOST) if peer else float(ours <= 0)  # where nothing is allowed
-    return Row(job, ours, peer_name, peer, ratio, f"≤ {target:g}× its time", ours <= target * peer)
+    return Row(job, ours, peer_name, peer, ratio, f"≤ {target:g}×", ours <= target * peer)

@@ -104,7 +104,8 @@ def ask(name: str, limit: float, quick: bool, console: Console) -> dict[str, Any
         found[kind + "s"].append(fact[kind])
         if kind == "row":
             row = Row(**fact["row"])
-            console.print(f"  {row.job}: {row.ratio:.2f}× {row.peer_name} ({row.target})", style="dim", highlight=False)
+            told = f"  {row.job}: {results.compared(row._asdict())} ({row.target}), {row.peer_name}"
+            console.print(told, style="dim", highlight=False)
     if running.returncode and found["failed"] is None:
         found["failed"] = (errors.strip().splitlines() or [f"exit code {running.returncode}"])[-1]
     if not found["failed"] and not any(found[kind] for kind in ("rows", "curves", "tables")):
@@ -120,7 +121,7 @@ def show(told: dict[str, Any], names: list[str], console: Console) -> None:
         table.add_section()
         for row in entry["rows"]:
             mark = "[green]met[/]" if row["met"] else "[red]missed[/]"
-            cells = (row["job"], f"{row['ours']:.4g}", row["peer_name"], f"{row['peer']:.4g}", f"{row['ratio']:.2f}×")
+            cells = (row["job"], f"{row['ours']:.4g}", row["peer_name"], f"{row['peer']:.4g}", results.compared(row))
             table.add_row(*cells, row["target"], mark)
         if entry["failed"]:
             table.add_row(f"[red]{name}: {entry['failed']}[/]", *[""] * 6)

@@ -36,12 +36,12 @@ fit_source(Perceptron(shuffle=False, max_iter=10, prove=False), read(sys.argv[1]
 print(time.perf_counter() - started)
 """
 
-# what a user waits for: the command, which also looks at all rows once more for its last line
+# what a user waits for: the command, which by default also visits all rows once more for the training errors
 COMMAND = """
 import sys
 print(0, flush=True)  # the process is what counts
-path, passes = sys.argv[1:]
-given = ["--no-shuffle", "--no-prove", "--quiet", "--max-iter", passes, "--model", path + ".model"]
+path, passes, *more = sys.argv[1:]
+given = ["--no-shuffle", "--no-prove", "--quiet", "--max-iter", passes, "--model", path + ".model", *more]
 sys.argv = ["linsep", "fit", path, *given]
 from linsep.cli import main
 main()
@@ -206,12 +206,15 @@ def beside(job: str, path: Path, rows: int, ours: Cost, peer: str, theirs: Cost,
 
     Ours is the command ``linsep fit``, which needs no scikit-learn, and Python with the scikit-learn classifier.
     """
-    command = measure(COMMAND, path, 10 if job.startswith("ten") else 1)
+    passes = 10 if job.startswith("ten") else 1
     told = f"{job}, {path.stat().st_size / 1e6:.0f} MB"
     yield at_least(
         f"{told} ({ours.speed(path, rows)})", ours.work, f"{peer} ({theirs.speed(path)})", theirs.work, target
     )
-    yield at_least(f"{told}, whole process, linsep fit", command.process, peer, theirs.process, target)
+    for option in ("--no-evaluate", "--evaluate"):  # the peers do not evaluate
+        command = measure(COMMAND, path, passes, option)
+        name = f"{told}, whole process, linsep fit {option}"
+        yield at_least(name, command.process, peer, theirs.process, target)
     yield at_least(f"{told}, whole process, Python with imports", ours.process, peer, theirs.process, target)
 
 

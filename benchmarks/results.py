@@ -7,6 +7,7 @@ import datetime
 import json
 import os
 import platform
+import re
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
@@ -137,11 +138,18 @@ def times(ratio: float) -> str:
     return f"{ratio:.0f}×" if ratio >= 10 else f"{ratio:.2g}×"
 
 
+def compared(row: dict[str, Any]) -> str:
+    """Return the ratio that the target speaks of: how many times as fast, or how many times the other's value."""
+    if re.fullmatch(r"≤ [\d.]+×", row["target"]):
+        return times(row["ours"] / row["peer"]) if row["peer"] else "–"
+    return times(row["ratio"])
+
+
 def _line(row: dict[str, Any]) -> str:
     """Return a row of a table."""
     mark = "met" if row["met"] else "**missed**"
     return (
-        f"| {row['job']} | {row['ours']:.3g} | {row['peer_name']} | {row['peer']:.3g} | {times(row['ratio'])} "
+        f"| {row['job']} | {row['ours']:.3g} | {row['peer_name']} | {row['peer']:.3g} | {compared(row)} "
         f"| {row['target']}, {mark} |"
     )
 

@@ -48,6 +48,8 @@ def test_rows_say_whether_their_targets_are_met():
     assert at_most("job", 1.4, "limit", 1.0, 1.4).met
     assert not at_most("job", 1.5, "limit", 1.0, 1.4).met
     assert at_least("job", 2.0, "peer", 3.0, 3).ratio == 1.5
+    shown = [results.compared(make("job", 2.0, "peer", 3.0, 3)._asdict()) for make in (at_least, at_most)]
+    assert shown == ["1.5×", "0.67×"]
     assert best(lambda: None, 2) >= 0
 
 

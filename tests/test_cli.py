@@ -170,6 +170,24 @@ def test_fit_reports_in_words_and_says_what_to_try_next(run):
     assert run("fit", "noisy.csv", "--model", "m.linsep", "--max-iter", 3, "--quiet") == (0, "", "")
 
 
+def test_fit_without_evaluation_tells_no_errors(run):
+    separated("noisy.csv", flip=0.2)
+    given = ("fit", "noisy.csv", "--max-iter", 1, "--no-shuffle")
+    full = facts(run(*given, "--model", "full.linsep", "--json"))
+    told = facts(run(*given, "--model", "m.linsep", "--json", "--no-evaluate"))
+    assert full["training_errors"] > 0
+    assert [told[name] for name in ("training_errors", "training_error", "margin", "radius")] == [None] * 4
+    assert (told["mistakes"], told["rows"]) == (full["mistakes"], 300)
+    assert load("m.linsep").coef_.tobytes() == load("full.linsep").coef_.tobytes()
+    code, out, err = run(*given, "--model", "m.linsep", "--no-evaluate")
+    assert (code, err) == (0, "")
+    assert "error" not in out
+    assert "margin" not in out
+    code, out, _ = run("fit", "noisy.csv", "--model", "m.linsep", "--no-evaluate")
+    assert "no plane separates these rows" in out  # a proof needs no evaluation
+    refused(run("fit", "noisy.csv", "--order", "first", "--no-evaluate"), "--order first cannot be combined with")
+
+
 def test_fit_passes_every_option_on(run):
     separated(flip=0.1)
     code, *_ = run(
@@ -454,6 +472,19 @@ def test_many_classes_are_shown_in_part(run):
 
 # ---------------------------------------------------------------------------------------------------------------
 # Models
+
+
+def test_a_plane_that_does_not_exist_has_no_margin(run):
+    """After ten passes over XOR in this order, w = 0 and b = 0."""
+    Path("xor.csv").write_text("x1,x2,y\n0,0,-1\n0,1,1\n1,0,1\n1,1,-1\n")
+    out = run("fit", "xor.csv", "--no-shuffle", "--model", "m.linsep", "--coef")[1]
+    assert "0, 0" in out
+    for text in (out, run("show", "m.linsep")[1]):
+        assert "none: all weights are 0; radius R 1.41421" in text
+        assert "nan" not in text
+    assert "all weights are 0" in run("show", "m.linsep")[1].splitlines()
+    run("fit", "xor.csv", "--max-iter", 1, "--no-evaluate", "--model", "m.linsep")
+    assert "unknown: the run was not evaluated" in run("show", "m.linsep")[1]
 
 
 def test_show_lists_the_strongest_weights_first(run):

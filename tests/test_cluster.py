@@ -4,6 +4,7 @@ import doctest
 import importlib
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -38,7 +39,10 @@ from linsep.errors import DataNote, ReadError
 from linsep.learn.hypotheses import Average, Keeper
 from linsep.problem import Weights
 
-pytestmark = pytest.mark.filterwarnings("ignore:the cluster is stalled")  # as workers are killed
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:the cluster is stalled"),  # as workers are killed
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+]
 
 
 @contextmanager
@@ -268,11 +272,26 @@ def test_one_shard_is_the_ordinary_run(client, folder, keep, classes, shuffle):
     same(there, here)
     assert np.array_equal(there.trace_, here.trace_)
     if not shuffle:
-        with pytest.warns(ConvergenceWarning):
-            same(there, Perceptron(**kind).fit(*read(path).to_arrays()))
+        same(there, Perceptron(**kind).fit(*read(path).to_arrays()))
     there.partial_fit(X / 7, y)
     here.partial_fit(X / 7, y)
     assert np.array_equal(there.coef_, here.coef_)
+
+
+@pytest.mark.parametrize(("max_iter", "noise", "stop"), [(6, 2.0, "max_iter"), (50, 9.0, "not_separable")])
+def test_warns_as_a_run_of_one_machine_of_what_to_do_next(client, folder, max_iter, noise, stop):
+    X, y = rows(n=300, noise=noise)
+    path, kind = saved(folder, X / 7, y, "next.npy"), {"shuffle": False, "max_iter": max_iter}
+    with pytest.warns(ConvergenceWarning) as here:
+        Perceptron(**kind).fit(*read(path).to_arrays())
+    for parts in (1, 3):
+        with pytest.warns(ConvergenceWarning) as there:
+            model = cluster.fit(Perceptron(**kind), read(path), client, shard_bytes=shard_bytes(path, parts))
+        assert model.stop_reason_ == stop
+        assert [there[0].filename, len(there)] == [__file__, 1]
+        said, expected = (str(notes[0].message) for notes in (there, here))
+        assert parts > 1 or said == expected
+        assert re.sub(r"\d+", "", said) == re.sub(r"\d+", "", expected)  # other weights, other counts
 
 
 @pytest.mark.parametrize(

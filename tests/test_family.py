@@ -250,6 +250,7 @@ def test_vote_of_a_grown_machine_is_the_vote_of_its_hypotheses(seed):
     assert model.decision_function(X).tolist() == [oracle.vote_argmax(looks, x, 3) for x in X.tolist()]
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("keep", KEEP)
 @pytest.mark.parametrize("form", ["svm", "npy"])
 @pytest.mark.parametrize(
@@ -290,6 +291,7 @@ def write(folder, form, X, y):
     return path
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("keep", KEEP)
 @pytest.mark.parametrize("form", ["svm", "npy"])
 def test_scaled_streams_hand_over_in_the_units_of_the_file(tmp_path, keep, form):
@@ -302,6 +304,7 @@ def test_scaled_streams_hand_over_in_the_units_of_the_file(tmp_path, keep, form)
     np.testing.assert_allclose(model.decision_function(X), expected.decision_function(scaled), rtol=1e-8, atol=1e-8)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("keep", KEEP)
 def test_an_interruption_does_not_show(tmp_path, keep):
     rng = np.random.default_rng(2)

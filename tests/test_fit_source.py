@@ -5,17 +5,17 @@ import signal
 import subprocess
 import sys
 import threading
-import warnings
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
-from sklearn.exceptions import ConvergenceWarning
 
 from linsep import Perceptron, fit_source, load, read, teacher
 from linsep.data.read_ahead import ahead
 from oracle import alike
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
 def same(one, other):
@@ -30,12 +30,6 @@ def same(one, other):
         and one.margin_ == other.margin_
         and one.training_errors_ == other.training_errors_
     )
-
-
-def quiet(model, X, y):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return model.fit(X, y)
 
 
 def write(folder, form, X, y):
@@ -74,7 +68,7 @@ def numbers(classes, n=400, d=7):
 def test_same_bits_as_in_memory_at_any_block_size(tmp_path, form, parameters, classes):
     path = write(tmp_path, form, *numbers(classes))
     X, y = read(path).to_arrays()
-    expected = quiet(Perceptron(shuffle=False, **parameters), X, y)
+    expected = Perceptron(shuffle=False, **parameters).fit(X, y)
     for size in (700, 5_000, 1 << 22):
         model = fit_source(Perceptron(shuffle=False, **parameters), read(path, block_bytes=size))
         assert same(model, expected), size
@@ -129,7 +123,7 @@ def test_labels_that_turn_up_late(tmp_path, classes):
     X, y = numbers(classes)
     y = np.sort(y)
     path = write(tmp_path, "svm", X, y)
-    expected = quiet(Perceptron(shuffle=False, max_iter=3), *read(path).to_arrays())
+    expected = Perceptron(shuffle=False, max_iter=3).fit(*read(path).to_arrays())
     assert same(fit_source(Perceptron(shuffle=False, max_iter=3), read(path, block_bytes=700)), expected)
 
 
@@ -137,7 +131,7 @@ def test_a_third_label_that_turns_up_late(tmp_path):
     X, y = numbers(3)
     y = np.concatenate((y[y < 2], y[y == 2]))  # the first block has two
     path = write(tmp_path, "svm", X, y)
-    expected = quiet(Perceptron(shuffle=False, max_iter=3), *read(path).to_arrays())
+    expected = Perceptron(shuffle=False, max_iter=3).fit(*read(path).to_arrays())
     assert same(fit_source(Perceptron(shuffle=False, max_iter=3), read(path, block_bytes=700)), expected)
 
 
@@ -157,8 +151,8 @@ def test_overflow_is_an_error(tmp_path, rows, max_iter):
     model = Perceptron(eta0=1e300, shuffle=False, fit_intercept=False, max_iter=max_iter)
     with pytest.raises(ValueError, match=r"overflowed to infinity: scale the rows \(scale='unit'\) or"):
         fit_source(model, read(path))
-    quiet_model = fit_source(Perceptron(max_iter=5, tol=0), read(path), scale="unit")
-    assert np.isfinite(quiet_model.coef_).all()
+    model = fit_source(Perceptron(max_iter=5, tol=0), read(path), scale="unit")
+    assert np.isfinite(model.coef_).all()
 
 
 def test_names_of_features_do_not_outlive_them(tmp_path):
@@ -173,7 +167,7 @@ def test_names_of_features_do_not_outlive_them(tmp_path):
 def test_features_that_turn_up_late(tmp_path):
     path = tmp_path / "late.svm"
     path.write_text("".join(f"{1 if i % 2 else -1} {1 + i // 50}:{1 + i % 3}\n" for i in range(300)))
-    expected = quiet(Perceptron(shuffle=False, max_iter=2), *read(path).to_arrays())
+    expected = Perceptron(shuffle=False, max_iter=2).fit(*read(path).to_arrays())
     model = fit_source(Perceptron(shuffle=False, max_iter=2), read(path, block_bytes=100))
     assert same(model, expected)
     assert model.n_features_in_ == 6
@@ -208,7 +202,7 @@ def test_scaled_training_hands_over_the_units_of_the_file(tmp_path, scale, form)
         Z = (X - (X.mean(axis=0) if form == "csv" else 0.0)) / X.std(axis=0)
         assert model.stop_reason_ == "separated"
         np.testing.assert_allclose(model.scaling_["scale"], X.std(axis=0), rtol=1e-9)
-    trained = quiet(Perceptron(shuffle=False), Z if form == "csv" else sp.csr_array(Z), y)
+    trained = Perceptron(shuffle=False).fit(Z if form == "csv" else sp.csr_array(Z), y)
     assert np.array_equal(trained.trace_, model.trace_)
     np.testing.assert_allclose(model.decision_function(X), trained.decision_function(Z), rtol=1e-7, atol=1e-9)
     assert model.radius_ == pytest.approx(np.linalg.norm(X, axis=1).max())

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from linsep.data.labels import label
 from linsep.data.libsvm_text import LineError, parse
 from linsep.data.plain_tables import LABEL, UNWANTED, parse_table
+from linsep.data.recycling import Recycler
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 
@@ -285,3 +286,24 @@ def test_a_table_that_is_not_plain_is_left_to_others(text: str) -> None:
         assert found[0].tolist() == [[float(cell)] for cell, _ in cells]
         assert found[1].to_pylist() == [word for _, word in cells]
         assert all(word and word.isascii() and not set(word) & set('"\r') for _, word in cells)
+
+
+def test_recycled_memory_never_belongs_to_two_blocks():
+    """A block of which somebody holds a view stays as it is; the memory of the others is used again."""
+    texts = [b"".join(b"%d 1:%d 7:%d.5\n" % (i % 2, i, k) for i in range(k, k + 50)) for k in range(30)]
+    memory, rng, held, places = Recycler(), np.random.default_rng(0), {}, set()
+
+    def views(X):
+        return [X.data[3:], X.indices[::2], X.data.reshape(-1, 2)[:, 1], memoryview(X.data)]
+
+    for k, text in enumerate(texts):
+        X = parse(text, empty=memory.empty).X
+        places.add(X.data.ctypes.data)
+        held[k] = views(X)
+        for gone in rng.choice(list(held), len(held) // 3, replace=False):
+            del held[gone]
+    assert len(held) < len(places) < len(texts)
+    for k, parts in held.items():
+        for part, expected in zip(parts, views(parse(texts[k]).X), strict=True):
+            np.testing.assert_array_equal(part, expected)
+    assert len({parts[0].ctypes.data for parts in held.values()}) == len(held)

@@ -93,6 +93,7 @@ def test_squared_losses_are_bounded(seed, margin):
     assert (losses**2).sum() <= bound * (1 + 1e-9)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("keep", ["last", "average", "best"])
 @pytest.mark.parametrize("classes", [2, 3])

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import warnings
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -235,6 +236,7 @@ def test_iris():
     assert model.refutation_.machine in (1, 2)  # setosa lies apart
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("way", [{}, {"multi_class": "ovr"}, {"keep": "average"}], ids=str)
 @pytest.mark.parametrize("classes", [2, 3])
 def test_files_as_arrays_and_resumed(way, classes, tmp_path):
@@ -295,11 +297,53 @@ def test_equal_rows_of_different_classes_are_enough():
     assert [int(value) for value in model.refutation_.multipliers] == [1, 1]
 
 
-def test_says_what_to_do_next():
-    with pytest.warns(ConvergenceWarning, match="no plane separates these rows, proved by 4 of them; keep='average'"):
-        Perceptron().fit(*XOR)
-    with pytest.warns(ConvergenceWarning, match="max_iter=5 ended the run"):
-        Perceptron(max_iter=5).fit(*XOR)
+NEXT = [
+    (Perceptron(), "not_separable", "no plane separates these rows, proved by 4 of them; keep='average' usually"),
+    (Perceptron(max_iter=5), "max_iter", "max_iter=5 ended the run .* linsep.separate tells which, with a proof"),
+    (Perceptron(max_updates=9), "max_updates", "max_updates=9 ended the run .* linsep.separate tells which"),
+    (PassiveAggressive(max_iter=5), "max_iter", "max_iter=5 ended the run .* linsep.separate tells which"),
+]
+
+
+@pytest.mark.parametrize(("model", "stop", "next_step"), NEXT)
+def test_arrays_and_files_warn_once_of_what_to_do_next(model, stop, next_step, tmp_path):
+    np.savez(tmp_path / "xor.npz", X=XOR[0], y=XOR[1])
+    with pytest.warns(ConvergenceWarning, match=next_step) as of_array:
+        assert model.fit(*XOR).stop_reason_ == stop
+    with pytest.warns(ConvergenceWarning) as of_file:
+        assert fit_source(model, read(tmp_path / "xor.npz")).stop_reason_ == stop
+    assert [str(note.message) for note in of_file] == [str(note.message) for note in of_array]
+    assert len(of_file) == 1
+    assert of_file[0].filename == of_array[0].filename == __file__
+
+
+def test_a_run_warns_of_a_proof_without_a_last_visit_to_the_rows_but_not_of_a_budget(tmp_path):
+    np.savez(tmp_path / "xor.npz", X=XOR[0], y=XOR[1])
+    with pytest.warns(ConvergenceWarning, match="proved by 4 of them"):
+        fit_source(Perceptron(), read(tmp_path / "xor.npz"), evaluate=False)
+    assert fit_source(Perceptron(max_iter=5), read(tmp_path / "xor.npz"), evaluate=False).stop_reason_ == "max_iter"
+
+
+def test_a_run_that_ends_with_no_row_wrong_needs_only_a_pass_without_a_mistake(tmp_path):
+    """By hand: w = 0 errs on the first row, w = 1 on none."""
+    with pytest.warns(ConvergenceWarning, match=r"made 1 mistake; now no row is on the wrong side. A larger max_iter"):
+        model = Perceptron(max_iter=1, fit_intercept=False, shuffle=False).fit([[1.0], [-1.0]], [1, -1])
+    assert model.training_errors_ == 0
+    (tmp_path / "two.csv").write_text("x,y\n1,1\n-1,-1\n")
+    options = ["--max-iter", "1", "--no-fit-intercept", "--no-shuffle", "--model", str(tmp_path / "model")]
+    said = CliRunner().invoke(app, ["fit", str(tmp_path / "two.csv"), *options])
+    assert once(said, "No row is on the wrong side now; a larger --max-iter lets the run end", "wrong side")
+
+
+@pytest.mark.parametrize(("scale", "size"), [("unit", 1e-170), ("unit", 1e200), ("standard", 1e-170)])
+def test_rows_that_were_scaled_are_not_said_to_underflow_or_to_need_a_scaler(scale, size, tmp_path):
+    np.savez(tmp_path / "xor.npz", X=XOR[0] * size, y=XOR[1])
+    with pytest.warns(ConvergenceWarning, match="max_iter=5 ended the run while the last pass") as notes:
+        fit_source(Perceptron(max_iter=5, fit_intercept=False), read(tmp_path / "xor.npz"), scale=scale)
+    assert ("StandardScaler" in str(notes[0].message)) == (scale == "unit")
+
+
+def test_prove_is_yes_or_no():
     with pytest.raises(ValueError, match="prove must be True or False"):
         Perceptron(prove="yes").fit(*XOR)
 
@@ -319,6 +363,34 @@ def test_once_separable_is_proved_the_run_tells_what_the_theorem_allows():
     assert len(told) == len(run.passes) - 11  # before every pass but the one that found it
     assert all(allowed >= (radius**2 + 1) / largest.upper**2 >= run.mistakes for allowed, _ in told)
     assert all(margin >= largest.lower for _, margin in told)
+
+
+@pytest.mark.parametrize("within", [False, True])
+def test_a_run_that_is_resumed_tells_it_again(within, tmp_path):
+    X, y, _ = teacher(60, 3, margin=0.02, random_state=1)
+    np.save(tmp_path / "rows.npy", np.column_stack((X + 3, y)))
+
+    def run(**how):
+        told = []
+        source, model = read(tmp_path / "rows.npy", block_bytes=1000), Perceptron(shuffle=False, max_iter=16)
+        with suppress(KeyboardInterrupt, ConvergenceWarning):
+            fit_source(model, source, outlook=lambda *one: told.append(one), **how)
+        return told, model
+
+    def interrupt(number, visited, *_):
+        if number == 12 and (visited > 40 or not within):
+            raise KeyboardInterrupt
+
+    expected, whole = run()
+    before, _ = run(watch=interrupt, checkpoint=tmp_path / "state", every=0)
+    (again, *after), model = run(resume=True, checkpoint=tmp_path / "state")
+    assert len(before) == 2  # proved after pass 10, interrupted in pass 13
+    assert before + after == expected
+    assert (again == before[-1]) != within  # in the middle of a pass the bound on the margin is another one
+    assert again[0] == before[-1][0]
+    assert again[1] >= largest_margin(X + 3, y, form="augmented").lower
+    assert np.array_equal(model.trace_, whole.trace_)
+    assert np.array_equal(model.coef_, whole.coef_)
 
 
 def four_classes():
@@ -346,7 +418,8 @@ def test_several_classes_are_proved_separable_and_questions_settled_once(tmp_pat
     np.savez(path, X=X, y=y)
     for passes in (searched[0] + 1, 60):
         again = Perceptron(shuffle=False, max_iter=int(passes))
-        again = fit_source(again, read(path), checkpoint=state, resume=state.exists())
+        with pytest.warns(ConvergenceWarning):
+            again = fit_source(again, read(path), checkpoint=state, resume=state.exists())
     save(again, tmp_path / "model")
     for name in ("proof_work", "separable"):
         assert np.array_equal(load(tmp_path / "model").history_[name], model.history_[name])
@@ -461,8 +534,12 @@ def test_command_line(tmp_path):
     common = ["fit", str(path), "--model", str(tmp_path / "model")]
     said = CliRunner().invoke(app, [*common, "--proof", str(proof)])
     assert said.exit_code == 0
-    one_line = " ".join(said.output.split())
-    assert "Stopped: no plane separates these rows, proved by 4 of them; --keep average usually predicts" in one_line
+    next_step = "Stopped: no plane separates these rows, proved by 4 of them; --keep average usually predicts better"
+    assert once(said, next_step, "no plane separates these")
+    assert once(CliRunner().invoke(app, [*common, "--order", "worst"]), next_step, "no plane separates these")
+    for way in ("shuffle", "order=worst"):  # from files, and from rows in memory
+        said = CliRunner().invoke(app, [*common, *f"--{way}".split("="), "--max-iter", "3"])
+        assert once(said, "Not separated yet. linsep separate tells you whether a plane exists", "linsep separate")
     assert CliRunner().invoke(app, ["verify", str(proof), str(path)]).exit_code == 0
     facts = json.loads(CliRunner().invoke(app, [*common, "--json"]).stdout)
     assert facts["stop_reason"] == "not_separable"
@@ -474,6 +551,12 @@ def test_command_line(tmp_path):
     assert (plain["stop_reason"], plain["refutation"], plain["proof_work"]) == ("max_iter", None, 0.0)
 
 
+def once(said, advice, of_it):
+    """Say whether a command has given an advice, and no other wording of the same."""
+    return " ".join(said.stdout.split()).count(advice) == said.output.count(of_it) == 1 and not said.stderr
+
+
+@pytest.mark.filterwarnings("ignore:stopped. no plane")
 def test_standard_input_and_sparse_text():
     text = "".join(f"{label} 1:{a} 2:{b}\n" for a, b, label in [(1, 1, 1), (2, 2, -1), (3, 3, 1)])
     model = fit_source(Perceptron(), read(io.BytesIO(text.encode()), format="libsvm"))

@@ -56,6 +56,10 @@ def margin_form(fit_intercept: bool) -> str:
 
 def margin_found(margin: float, radius: float, fit_intercept: bool, classes: int) -> str:
     """Return the margin of the plane that a run found, which need not be the largest, and the longest row."""
+    if math.isnan(radius):
+        return "unknown: the run was not evaluated on its rows"
+    if math.isnan(margin):
+        return f"none: all weights are 0; radius R {radius:.6g}"
     found = "plane" if classes == 2 else "planes"
     return f"{margin:.6g} for the {found} found ({margin_form(fit_intercept)}), radius R {radius:.6g}"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -158,6 +157,14 @@ class Learned:
     positive: Annotated[
         str | None, typer.Option(metavar="LABEL", help="Label to treat as +1.", rich_help_panel=READING)
     ] = None
+    evaluate: Annotated[
+        bool,
+        flag(
+            "--evaluate/--no-evaluate",
+            "After the last pass, read the rows once more for the training errors, the margin and R.",
+            OUTPUT,
+        ),
+    ] = True
     coef: Annotated[bool, flag("--coef", "Print the weights w and offsets b.", OUTPUT)] = False
     trace: Annotated[
         bool, flag("--trace", "Print the row of each mistake in order, the counts α, and the theorem's bound.", OUTPUT)
@@ -215,9 +222,10 @@ def fit(
     with meter("learning", screen) as watching:
         if learning.order is None and learning.learner in ONLINE and not given:
             how = {"scale": scale, "checkpoint": saving.checkpoint, "every": _seconds(saving.every)}
+            how["evaluate"] = learned.evaluate
             (place.fit if place else _stream)(learner, source, watching, resume=saving.resume, **how)
-        elif place or positive is not None or scale != "none" or saving.checkpoint is not None:
-            beside = "--positive, --scale, --checkpoint, --cluster or --workers"
+        elif place or positive is not None or scale != "none" or saving.checkpoint is not None or not learned.evaluate:
+            beside = "--positive, --scale, --checkpoint, --no-evaluate, --cluster or --workers"
             raise typer.BadParameter(f"{learning.in_memory} cannot be combined with {beside}")
         else:
             about["rows"] = _hold(learner, source, given)
@@ -236,6 +244,8 @@ def fit(
 def _facts(learner: Any, source: Source, about: dict[str, Any]) -> dict[str, Any]:
     """Return what is to be told of a run."""
     known = {name: getattr(learner, name, None) for name in _RUN}  # not every learner has a run
+    if known["training_errors_"] == -1:  # there was no look at the rows after the last pass
+        known |= dict.fromkeys(("training_errors_", "training_rows_", "margin_", "radius_"))
     rows, wrong, trained, passes = about.get("rows", known["_rows_seen"]), *map(known.get, _RUN[1:4])
     size = (source.size or 0) * (passes or 0)
     passing = float(sum(getattr(learner, "history_", {}).get("seconds", ())))
@@ -285,7 +295,7 @@ def _display(console: Any, learner: Any, source: Source, facts: dict[str, Any], 
     names = ", ".join(file.name for file in files) if len(files) <= 8 else f"{len(files):,} files"
     console.print(headline(facts["model"], f" learned from {names}"))
     console.print(facts_table({name: line for name, line in lines.items() if line}))
-    for line in [] if wrong is None else _advice(reason, wrong, facts["scale"], learner):
+    for line in [] if wrong is None and reason != "not_separable" else _advice(reason, wrong, facts["scale"], learner):
         console.print(line)
 
 
@@ -355,10 +365,7 @@ def _hold(learner: Any, source: Source, given: dict[str, Any]) -> int:
     from linsep.models.reading_memory import remember
 
     X, y = source.to_arrays()
-    with warnings.catch_warnings():
-        said = r"max_(iter|updates)=\d+ ended the run|stopped: "  # by the report
-        warnings.filterwarnings("ignore", message=said)
-        remember(learner.fit(X, y, **given), source)
+    remember(learner.fit(X, y, **given), source)
     return int(X.shape[0])
 
 
@@ -374,8 +381,11 @@ def _seconds(text: str) -> float:
     return seconds
 
 
-def _advice(reason: str, wrong: int, scale: str, learner: Any) -> list[str]:
+def _advice(reason: str, wrong: int | None, scale: str, learner: Any) -> list[str]:
     """Say what to try next when the rows are not separated."""
+    if wrong == 0 and reason in ("max_iter", "max_updates") and hasattr(learner, "update_margin"):
+        larger = f"a larger --{reason.replace('_', '-')}"
+        return [f"No row is on the wrong side now; {larger} lets the run end with a pass without a mistake."]
     if reason == "separated" or (wrong == 0 and reason != "margin_refuted"):
         return []
     if reason == "margin_refuted":

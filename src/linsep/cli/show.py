@@ -95,7 +95,8 @@ def _weights(strongest: list[dict[str, Any]], b: Any, labels: list[Any]) -> Any:
     from rich.table import Table
 
     columns = ["weight"] if len(b) == 1 else labels
-    table = Table("feature", title=f"the {count(len(strongest), 'strongest weight')}", title_justify="left")
+    title = f"the {count(len(strongest), 'strongest weight')}" if strongest else "all weights are 0"
+    table = Table("feature", title=title, title_justify="left")
     for column in columns[:12]:
         table.add_column(plain_text(column), justify="right")
     for each in strongest:

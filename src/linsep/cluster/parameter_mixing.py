@@ -18,7 +18,6 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -56,6 +55,7 @@ from linsep.learn.surveys import UNKNOWN, Survey, norm, together
 from linsep.learn.votes import new_keeper
 from linsep.models.from_files import about, adopted, check_scale, overflow_explained
 from linsep.models.online import Online
+from linsep.models.telling import advice_after
 from linsep.problem import Array, Floats, Stop, Weights
 
 
@@ -100,7 +100,8 @@ def fit(
         Go on from the checkpoint if there is one; the end is that of a run that was never interrupted. A larger
         ``max_iter`` than before is fine.
     evaluate : bool
-        Have a last look at all rows, for radius, margin and training errors.
+        Have a last look at all rows, for radius, margin and training errors; without it, no warning tells that a
+        budget ended the run.
     watch : callable, optional
         Told of every shard that has made its pass: round, rows visited in it, mistakes so far, loss of the round.
 
@@ -111,6 +112,11 @@ def fit(
         ``mistakes``, shape (rounds, shards); ``weighted``, B of the bound below; ``margin_upper``, above which no plane
         has a margin: that of the rows as they were trained on, augmented by a 1 if there is an offset; and ``holds``,
         what the bound needs, or why it says nothing here (``margin_upper`` is then infinite).
+
+    Warns
+    -----
+    ConvergenceWarning
+        If a budget or a proof ended the run, as ``fit`` does: in one line, what to do next.
 
     Raises
     ------
@@ -157,7 +163,9 @@ def fit(
         model.mixing_ = rounds.mixing
         return model
 
-    return adapting(source, job)
+    adapting(source, job)
+    model._advise(advice_after(model))
+    return model
 
 
 def _made(rounds: Rounds, state: State, saved: Checkpoint | None) -> Fitted:
@@ -199,7 +207,7 @@ class Rounds(Passes):
         self.farm, self.recipe = farm, Recipe(classes, factors, parameters, _scaler(farm, found, scale))
         allowed = self.recipe.allowed(radius)
         problem = self.recipe.problem((), allowed=allowed, features=lambda: source.features)
-        super().__init__(replace(problem, held_out=None), parameters, Hooks())
+        super().__init__(problem._replace(held_out=None), parameters, Hooks())
         self.rows = sum(sizes)
         self.n_features = max(one.extent[0] for one in found)
         source.take_note(self.n_features, any(one.extent[1] for one in found))
@@ -290,7 +298,7 @@ class Rounds(Passes):
         assert ledger.spent is not None
         if parameters.max_updates is not None:
             share = (parameters.max_updates - ledger.made) // len(self.farm.shards)
-            parameters = replace(parameters, max_updates=max(1, share))
+            parameters = parameters._replace(max_updates=max(1, share))
         sums = None
         if isinstance(state.keeper, Average):
             zero = np.zeros(weights.W.shape), np.zeros(weights.b.shape), 0
@@ -328,7 +336,7 @@ class Rounds(Passes):
         ready = self.ready
         if self.recipe.scaling is not None:
             W, b = self.recipe.scaling.undo(W, b)
-            ready = self.farm.hold(encoded, self.own, replace(self.recipe, scaler=None))
+            ready = self.farm.hold(encoded, self.own, self.recipe._replace(scaler=None))
         return together(one for one in ready.ask(look, Judged(Weights(W, b), self.parameters.on_plane)) if one.rows)
 
     def _mixing(self, state: State) -> dict[str, Any]:

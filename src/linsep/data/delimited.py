@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import islice
 from typing import Any, NamedTuple
@@ -42,6 +42,7 @@ from linsep.data.layout import (
 )
 from linsep.data.libsvm_text import LineError
 from linsep.data.plain_tables import LABEL, UNWANTED, parse_table
+from linsep.data.recycling import Recycler
 from linsep.data.source import SHORT, Options, RereadError
 from linsep.data.table_rows import Parts, WrongKindError
 from linsep.data.tables import TableSource, choose, kept_rows
@@ -212,7 +213,8 @@ class DelimitedSource(TableSource):
         inside = file.part is not None and file.part[0] > 0
         skip = 0 if inside else shape.lines
         line = 1 + skip
-        for piece, result in side_by_side(self._texts(file, skip), lambda piece: self._parse(piece, shape)):
+        empty = Recycler().empty
+        for piece, result in side_by_side(self._texts(file, skip), lambda piece: self._parse(piece, shape, empty)):
             try:
                 found, y, lines = result.result()
             except pa.ArrowInvalid as error:
@@ -306,11 +308,13 @@ class DelimitedSource(TableSource):
             if start < len(piece):
                 yield piece[start:]
 
-    def _parse(self, piece: memoryview, shape: Shape) -> tuple[Parts | None, Array | None, int]:
+    def _parse(
+        self, piece: memoryview, shape: Shape, empty: Callable[..., Array]
+    ) -> tuple[Parts | None, Array | None, int]:
         """Return the rows of whole lines, None if there are none, their labels, and how many lines they take."""
         target = self._target_name
         y = kept = None
-        plain = None if shape.places is None else parse_table(piece, ord(self._delimiter), shape.places)
+        plain = None if shape.places is None else parse_table(piece, ord(self._delimiter), shape.places, empty)
         if plain is not None:
             X, words, longest = plain
             self.long_numbers |= longest > SHORT

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from linsep.data.byte_streams import File, ReadError, cores, pieces, side_by_side
 from linsep.data.libsvm_text import LineError, Parsed, parse
+from linsep.data.recycling import Recycler
 from linsep.data.source import SHORT, Options, Source
 from linsep.problem import Array
 
@@ -68,10 +70,14 @@ class SvmSource(Source):
         limit = options.n_features
         if limit is not None and options.zero_based is None:
             limit += 1  # the largest index is n_features in a file that starts at 1
-        base = 1 if options.zero_based is False else 0
-
-        def work(piece: memoryview) -> Parsed:
-            return parse(piece, base=base, labels=options.labels, n_features=limit, max_features=options.max_features)
+        work = partial(
+            parse,
+            base=int(options.zero_based is False),
+            labels=options.labels,
+            n_features=limit,
+            max_features=options.max_features,
+            empty=Recycler().empty,
+        )
 
         line = 1
         texts = pieces(file, options.block_bytes, last=True, buffers=cores() + 1)

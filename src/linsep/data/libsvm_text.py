@@ -7,6 +7,7 @@ rows. The walk over the bytes is compiled; labels that are words, and numbers in
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,7 +56,13 @@ class Parsed(NamedTuple):
 
 
 def parse(
-    text: Any, *, base: int = 0, labels: bool = True, n_features: int | None = None, max_features: int = LARGEST + 1
+    text: Any,
+    *,
+    base: int = 0,
+    labels: bool = True,
+    n_features: int | None = None,
+    max_features: int = LARGEST + 1,
+    empty: Callable[..., Array] = np.empty,
 ) -> Parsed:
     r"""Parse whole lines of LIBSVM text.
 
@@ -71,6 +78,8 @@ def parse(
         How many columns there are; an index beyond them is an error. None lets the largest index decide.
     max_features : int
         How many columns there may be then; weights for all of them will take memory, however short the text is.
+    empty : callable
+        Allocates the arrays of the rows, as `numpy.empty` does.
 
     Returns
     -------
@@ -93,7 +102,7 @@ def parse(
         view = np.append(view, np.uint8(10))  # every loop below ends at a newline at the latest
     lines, colons = measure(view)
     numbers, kinds, starts = np.empty(lines), np.empty(lines, np.uint8), np.empty(lines, np.int64)
-    indptr, indices, values = np.zeros(lines + 1, np.int32), np.empty(colons, np.int32), np.empty(colons)
+    indptr, indices, values = np.zeros(lines + 1, np.int32), empty(colons, np.int32), empty(colons)
     # pages of an empty array cost nothing until they are written: few numbers come this way as a rule
     late, late_starts = np.empty(colons, np.int64), np.empty(colons, np.int64)
     largest = min(LARGEST, (max_features if n_features is None else n_features) - 1 + base)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,9 @@ from linsep.data.compiled_parsers import cut, measure, walk_table
 from linsep.problem import Array, Floats
 
 
-def parse_table(text: Any, delimiter: int, places: Array) -> tuple[Floats, pa.StringArray, int] | None:
+def parse_table(
+    text: Any, delimiter: int, places: Array, empty: Callable[..., Array] = np.empty
+) -> tuple[Floats, pa.StringArray, int] | None:
     r"""Read a table of plain numbers, written as most programs write them.
 
     Parameters
@@ -25,6 +28,8 @@ def parse_table(text: Any, delimiter: int, places: Array) -> tuple[Floats, pa.St
         The byte between cells.
     places : ndarray of int
         For every cell of a row the column that its number goes to, or `LABEL`, or `UNWANTED`.
+    empty : callable
+        Allocates the numbers, as `numpy.empty` does.
 
     Returns
     -------
@@ -41,8 +46,8 @@ def parse_table(text: Any, delimiter: int, places: Array) -> tuple[Floats, pa.St
     ([[0.5, 1.0], [2.0, 0.001]], ['yes', 'no'], 4)
     """
     view = np.frombuffer(text, dtype=np.uint8)
-    n = measure(view)[0]
-    X = np.empty((n, max(0, int(places.max()) + 1)))
+    n, d = measure(view)[0], max(0, int(places.max()) + 1)
+    X = empty(n * d).reshape(n, d)
     label, bounds = np.zeros((n, 2), np.int32), np.empty((X.size, 2), np.int32)  # where words begin and end
     late = np.empty(X.size, np.int64)
     rows, postponed, longest = walk_table(view, np.uint8(delimiter), places, X, label, late, bounds)

@@ -22,7 +22,7 @@ from linsep.learn.hypotheses import Keeper, Piece
 from linsep.learn.parameters import Parameters
 from linsep.learn.surveys import UNKNOWN, Survey, errors, piece, separations, survey, together, total
 from linsep.learn.touched import renumbered, touched
-from linsep.problem import Array, Batch, Dense, Examples, Floats, Pass, Problem, Run, Sparse, Stop, Weights, take
+from linsep.problem import Array, Batch, Dense, Examples, Floats, Pass, Problem, Rows, Run, Sparse, Stop, Weights, take
 
 LONGEST_TRACE = 1 << 24  # mistakes of rows that are not all in memory; a longer trace is not kept, to bound memory
 
@@ -37,6 +37,7 @@ class Search(NamedTuple):
     machine: int | None = None  # of several that are separate, the one that it is about
     separable: bool = False  # whether it is proved that one does
     settled: tuple[int, ...] = ()  # questions about some of the classes to which the answer is that one does
+    bound: float | None = None  # mistakes that the theorem allows in all, if that was worked out
 
 
 @dataclass
@@ -54,6 +55,7 @@ class Ledger:
     seconds: float = 0.0  # spent on the present pass
     spent: Floats | None = None  # mistakes that count against a target margin, by machine, if not all of them do
     settled: tuple[int, ...] = ()  # questions of a search for a proof that need not be asked again
+    bound: float | None = None  # mistakes that the theorem allows in all, once a search has found out
 
     @property
     def separable(self) -> bool:
@@ -66,7 +68,7 @@ class Ledger:
         if self.made > self.longest_trace:
             self.trace.clear()
         elif len(found):
-            self.trace.append(found.astype(np.uint32) if found.max() < 2**32 else found)
+            self.trace.append(found.astype(np.uint32) if found[found.argmax()] < 2**32 else found)
 
     def close(self, validation_error: float) -> None:
         """End the present pass."""
@@ -77,7 +79,7 @@ class Ledger:
     def searched(self, found: Search) -> None:
         """Note a search for a proof after the last pass."""
         self.passes[-1] = self.passes[-1]._replace(proof_work=found.work, separable=found.separable)
-        self.settled = found.settled
+        self.settled, self.bound = found.settled, found.bound
 
     @property
     def against_margin(self) -> float:
@@ -89,6 +91,8 @@ class Ledger:
         return Run(stop, tuple(self.passes), self._joined())
 
     def _joined(self) -> Array:
+        if len(self.trace) == 1:
+            return self.trace[0]
         return np.concatenate(self.trace) if self.trace else np.empty(0, np.uint32)
 
     def state(self) -> dict[str, Any]:
@@ -96,7 +100,7 @@ class Ledger:
         passes = np.array(self.passes, dtype=np.float64).reshape(-1, len(Pass._fields))
         numbers = np.array([self.made, self.begun, self.blocks, 0, self.rows, *self.settled])
         state = {"passes": passes, "trace": self._joined(), "numbers": numbers, "loss": self.loss}
-        return state | {"seconds": float(self.seconds), "spent": self.spent}
+        return state | {"seconds": float(self.seconds), "spent": self.spent, "bound": self.bound}
 
     @classmethod
     def from_state(cls, state: dict[str, Any], machines: int) -> Ledger:
@@ -108,7 +112,8 @@ class Ledger:
         right = right and loss.shape == (1,) and loss.dtype == np.float64 and type(state["seconds"]) is float
         if spent is not None:
             right = right and spent.shape == (machines,) and spent.dtype == np.float64 and bool((spent >= 0).all())
-        if not right:
+        bound = state.get("bound")  # checkpoints of earlier versions have none
+        if not right or not (bound is None or (type(bound) is float and bound >= 0)):
             raise ValueError("the record of its run")
         listed: list[int] = numbers.tolist()
         made, begun, blocks, _, rows, *settled = listed + [0] * (5 - len(listed))
@@ -116,6 +121,7 @@ class Ledger:
             raise ValueError("the mistakes of its run")
         ledger = cls(entries, [trace] if len(trace) else [], made=made, begun=begun, blocks=blocks, loss=loss)
         ledger.seconds, ledger.spent, ledger.settled, ledger.rows = state["seconds"], spent, tuple(settled), rows
+        ledger.bound = bound
         return ledger
 
 
@@ -143,8 +149,7 @@ class State:
         self.weights.widen(batch.n_features)
 
 
-@dataclass(frozen=True)
-class Hooks:
+class Hooks(NamedTuple):
     """Who is told of a run, or may end it."""
 
     watch: Watch | None = None
@@ -152,7 +157,7 @@ class Hooks:
     checkpoint: Callable[[State, bool], None] | None = (
         None  # told after every batch and pass, and whether the run ended
     )
-    prover: Callable[[Problem, State], Search | None] | None = None  # asked between passes for a proof
+    prover: Callable[[Problem, State], Search | None] | None = None  # asked before every pass
     evaluate: bool = True  # whether all rows are visited once more for the survey, if that takes another pass
 
     def work_done(self, state: State, visited: int) -> None:
@@ -210,7 +215,7 @@ class Passes:
                 break
             self._clean = None if ledger.made > ledger.begun or self._clean is None else self._clean
             if self._clean is not None:
-                self._clean.append(self._survey(batch, *state.keeper.plane(state.weights)))
+                self._clean.append(self._survey(batch, batch.rows, *state.keeper.plane(state.weights)))
             self.hooks.save(state)
         else:
             self.rows = rows
@@ -254,27 +259,26 @@ class Passes:
             visited, k = self.kernel(data, part, rule, weights.W, weights.b, mistakes, loss)
             if visited < len(part) and k < len(mistakes):
                 raise FloatingPointError("a score overflowed to infinity")
-            numbers = part.astype(np.int64) + batch.first_row
-            found = Piece(self.kernel, self.rule, data, part, visited, mistakes[:k], numbers)
+            found = Piece(self.kernel, self.rule, data, part, visited, mistakes[:k], batch.first_row)
             keeper.after(found, weights)
-            self._note(found, batch.first_row, state)
+            self._note(found, state)
             yield found
             if ledger.made >= limit:
                 return
 
-    def _note(self, found: Piece, first_row: int, state: State) -> None:
+    def _note(self, found: Piece, state: State) -> None:
         """Record the mistakes of a piece, with rows numbered as in the whole problem."""
         mistakes, m = found.mistakes, len(state.weights.b)
         if state.ledger.spent is not None:
             state.ledger.spent += np.bincount((mistakes % np.uint64(m)).astype(np.intp), minlength=m)
-        state.ledger.note(mistakes + np.uint64(first_row * m))
+        state.ledger.note(mistakes + np.uint64(found.first_row * m))
 
     def _order(self, batch: Batch, number: int, state: State) -> Array:
         """Return the rows of a batch in the order of the present pass, leaving out those of weight 0."""
         step = batch.examples.step
         index = np.uint32 if len(step) < 2**32 else np.uint64
-        used = step > 0
-        order: Array = np.arange(len(used), dtype=index) if used.all() else np.flatnonzero(used).astype(index)
+        everyone = len(step) > 0 and step[step.argmin()] > 0
+        order: Array = np.arange(len(step), dtype=index) if everyone else np.flatnonzero(step > 0).astype(index)
         if self.parameters.order == "shuffled" and len(order) > 1:
             seed = (self.parameters.seed, number, state.first_pass + len(state.ledger.passes))
             np.random.default_rng(seed).shuffle(order)
@@ -315,17 +319,19 @@ class Passes:
         if columns is not None and self.problem.scaling is None:  # other weights need not be known
             batch = next(iter(self.problem.batches))
             self.rows = len(batch.examples.y)
-            return self._survey(batch._replace(rows=renumbered(batch.rows)), *keeper.plane_at(columns, weights))
+            return self._survey(batch, renumbered(batch.rows), *keeper.plane_at(columns, weights))
         plane, parts = keeper.plane(weights), []
         for batch in self.problem.batches:
-            parts.append(self._survey(batch, *plane))
+            parts.append(self._survey(batch, batch.rows, *plane))
             self.rows = batch.first_row + len(batch.examples.y)
         return together(parts)
 
-    def _survey(self, batch: Batch, W: Floats, b: Floats) -> Survey:
+    def _survey(self, batch: Batch, rows: Rows, W: Floats, b: Floats) -> Survey:
+        """Return what a plane makes of the rows of a batch, which are in the units of the user."""
         if self.problem.scaling is not None:
             W, b = self.problem.scaling.undo(W, b)
-        return survey(batch.examples._replace(rows=batch.rows), W, b, on_plane=self.parameters.on_plane)
+        examples = Examples(rows, batch.examples.y, batch.examples.step)
+        return survey(examples, W, b, on_plane=self.parameters.on_plane)
 
 
 class HeldOut:

@@ -37,6 +37,7 @@ from linsep.learn.votes import new_keeper
 from linsep.models.online import Online
 from linsep.models.proving import Outlook
 from linsep.models.reading_memory import remember
+from linsep.models.telling import advice_after
 from linsep.problem import Array, Problem, Weights
 
 
@@ -81,7 +82,7 @@ def fit_source(
         may be larger than before, to give a run more passes.
     evaluate : bool
         Read the files once more after a run that did not end with a clean pass, for radius, margin and training
-        errors; otherwise these stay unknown.
+        errors; otherwise these stay unknown, and no warning tells that a budget ended the run.
     watch : callable, optional
         Called with the progress: pass, rows visited in it, mistakes so far, loss of the pass.
     clock : Clock, optional
@@ -99,6 +100,11 @@ def fit_source(
     model : the same
         With ``scaling_`` beside the usual attributes if rows were scaled: how they were for training. ``reading_``
         records how to read other files in the same way. A trace of more than 16 million mistakes is not kept.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If a budget or a proof ended the run, as ``fit`` does: in one line, what to do next.
 
     Examples
     --------
@@ -144,7 +150,9 @@ def fit_source(
 
     once = model.max_iter == 1 and not evaluate and scale == "none"
     with source.caching("none" if once else cache, cache_mb):
-        return until_settled(job)
+        until_settled(job)
+    model._advise(advice_after(model))
+    return model
 
 
 def check_scale(model: Online, scale: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -155,12 +154,10 @@ class KernelPerceptron(Learner):
         self._learn(X, codes, weight, self.max_iter)
         if self.stop_reason_ == Stop.MAX_ITER:
             last = int(self._passes[-1])
-            warnings.warn(
+            self._advise(
                 f"max_iter={self.max_iter} ended the run while the last pass still made {last} "
                 f"mistake{'s' * (last != 1)}. If the kernel can separate the rows, a larger max_iter will; if it "
-                "cannot, keep='average' is the better choice.",
-                self._budget_warning,
-                stacklevel=2,
+                "cannot, keep='average' is the better choice."
             )
         return self
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -68,7 +67,6 @@ class Prover:
         asking: Callable[[Problem], Ask] | None = None,
     ) -> None:
         self.parameters, self.outlook, self.asking = parameters, outlook, asking or asking_batches
-        self.allowed: float | None = None  # mistakes
 
     def __call__(self, problem: Problem, state: State) -> Search | None:
         """Look for a proof if it is time to."""
@@ -76,7 +74,7 @@ class Prover:
         if ledger.separable:
             self._tell(problem, state)
             return None
-        if not due(_mistakes(problem, ledger)):
+        if ledger.blocks or not due(_mistakes(problem, ledger)):  # a run resumed within a pass searched before it
             return None
         from linsep.prove.verdicts.refuting import Asked
         from linsep.prove.verdicts.refuting import Search as Searching
@@ -89,37 +87,38 @@ class Prover:
         if found is not None and found.refuted:
             useless = _useless(found, asked, self.parameters)
             return Search(search.spent, found.proof if useless else None, found.machine, settled=settled)
-        if found is not None:
-            self._bound(problem, state, found.proof)
-        return Search(search.spent, separable=found is not None, settled=settled)
+        bound = None if found is None else self._bound(problem, state, found.proof)
+        return Search(search.spent, separable=found is not None, settled=settled, bound=bound)
 
     # -----------------------------------------------------------------------------------------------------------
     # What is left to do when some plane is known to separate the rows
 
-    def _bound(self, problem: Problem, state: State, plane: Separator) -> None:
-        """Find out how many mistakes the theorem allows, given a plane that separates the rows."""
+    def _bound(self, problem: Problem, state: State, plane: Separator) -> float | None:
+        """Return how many mistakes the theorem allows, given a plane that separates the rows, if somebody is told."""
         parameters = self.parameters
         plain = parameters.textbook and not parameters.separate(problem.machines) and not problem.scaling
         if self.outlook is None or not plain:
-            return
+            return None
         W, b = (np.atleast_2d(np.asarray(plane.w, np.float64)), np.atleast_1d(np.asarray(plane.b, np.float64)))
         seen = together(survey(batch.examples, W[:, : batch.n_features], b) for batch in problem.batches)
         steps = np.concatenate([np.unique(batch.examples.step) for batch in problem.batches])
         steps = steps[steps > 0]
         margin = seen.smallest / norm(np.column_stack((W, b)))
-        if margin > 0 and math.isfinite(seen.radius):
-            target = replace(parameters, target_margin=margin)
-            start = 0.0 if state.first is None else norm(np.column_stack((state.first.W, state.first.b)))
-            self.allowed = target.allowed_mistakes(seen.radius, (steps.min(), steps.max()), start, problem.machines)
+        if not (margin > 0 and math.isfinite(seen.radius)):
+            return None
+        target = parameters._replace(target_margin=margin)
+        start = 0.0 if state.first is None else norm(np.column_stack((state.first.W, state.first.b)))
+        return float(target.allowed_mistakes(seen.radius, (steps.min(), steps.max()), start, problem.machines))
 
     def _tell(self, problem: Problem, state: State) -> None:
         """Tell how many mistakes there may be in all, and what the largest margin is at most."""
-        if self.outlook is None or self.allowed is None or state.ledger.made == 0:
+        bound = state.ledger.bound
+        if self.outlook is None or bound is None or state.ledger.made == 0:
             return
         least = self.parameters.eta * float(problem.factors[problem.factors > 0].min())
         size = norm(np.column_stack((state.weights.W, state.weights.b)))
         first = 0.0 if state.first is None else norm(np.column_stack((state.first.W, state.first.b)))
-        self.outlook(self.allowed, (size + first) / (least * state.ledger.made))
+        self.outlook(bound, (size + first) / (least * state.ledger.made))
 
 
 def _mistakes(problem: Problem, ledger: Ledger) -> Sequence[float]:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, NamedTuple
 
-from linsep.learn.driver import Fitted
 from linsep.learn.passes import Watch
 from linsep.models.proving import Outlook
 from linsep.problem import Stop
@@ -22,12 +21,16 @@ class Told(NamedTuple):
     outlook: Outlook | None = None
 
 
-@contextmanager
-def progress(verbose: int, passes: int) -> Iterator[Told]:
+_NOBODY = nullcontext(Told())
+
+
+def progress(verbose: int, passes: int) -> AbstractContextManager[Told]:
     """Show a progress bar on standard error while training, if asked to."""
-    if not verbose:
-        yield Told()
-        return
+    return _bar(passes) if verbose else _NOBODY
+
+
+@contextmanager
+def _bar(passes: int) -> Iterator[Told]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -45,30 +48,34 @@ def progress(verbose: int, passes: int) -> Iterator[Told]:
         )
 
 
-def advice_after(model: Any, fitted: Fitted) -> str:
-    """Return the next step to take after a run, in one line; nothing if it ended well."""
-    run, seen = fitted.run, fitted.survey
-    if fitted.proof is not None:
-        machine = None if fitted.proof.machine is None else fitted.classes.tolist()[fitted.proof.machine]
-        return refuted_words(len(fitted.proof.refutation.rows), model.keep, machine)
-    if run.stop not in (Stop.MAX_ITER, Stop.MAX_UPDATES) or not (seen.wrong or hasattr(model, "update_margin")):
+def advice_after(model: Any) -> str:
+    """Return the next step to take after a run, in one line; nothing if it ended well, or its errors are not known."""
+    proof, run = model.refutation_, model._stretches[-1].run
+    if proof is not None:
+        return refuted_words(len(proof.rows), model.keep, proof.machine)
+    wrong, rows = model.training_errors_, model.training_rows_
+    known = wrong > 0 or (wrong == 0 and hasattr(model, "update_margin"))
+    if run.stop not in (Stop.MAX_ITER, Stop.MAX_UPDATES) or not known:
         return ""
     budget = f"{run.stop}={model.max_iter if run.stop is Stop.MAX_ITER else model.max_updates}"
     last = run.passes[-1].mistakes
-    if getattr(model, "eta0", 1.0) * max(model.radius_, float(model.fit_intercept)) ** 2 < _UNDERFLOW:
+    scaling, longest = getattr(model, "scaling_", {}).get("kind"), max(model.radius_, float(model.fit_intercept))
+    if scaling is None and getattr(model, "eta0", 1.0) * (longest * longest) < _UNDERFLOW:
         return (
             f"{budget} ended the run. The scores of the rows underflow: they are too small for double "
             "precision, so no run can tell the sides apart. Scale X or eta0 up."
         )
     ended = f"{budget} ended the run while the last pass still made {last} mistake{'s' * (last != 1)}; "
-    ended += f"{seen.wrong} of {seen.rows} rows are on the wrong side."
+    if wrong == 0:
+        return f"{ended}now no row is on the wrong side. A larger {run.stop} lets it end with a pass without a mistake."
+    ended += f"{wrong} of {rows} rows are on the wrong side."
     if any(entry.separable for entry in run.passes):
         return (
             f"{ended} The run has proved that some plane separates these rows: a larger {run.stop} will find one, "
             "linsep.separate or MaxMarginClassifier finds one sooner."
         )
+    scaled = "" if scaling == "standard" else " or scaled features (StandardScaler)"
     return (
-        f"{ended} If some plane separates the data, a larger "
-        f"{run.stop} or scaled features (StandardScaler) will find one. If none does, no number of passes will: "
-        "set tol or early_stopping to stop sooner. linsep.separate tells which, with a proof."
+        f"{ended} If some plane separates the data, a larger {run.stop}{scaled} will find one. If none does, no number "
+        "of passes will: set tol or early_stopping to stop sooner. linsep.separate tells which, with a proof."
     )
