@@ -103,7 +103,8 @@ def headlines(told: dict[str, Any]) -> list[str]:
         row = next((row for row in rows if job in row["job"] and peer in row["peer_name"]), None)
         if row is not None:
             what, other = (_RATE.sub("", row[text]) for text in ("job", "peer_name"))
-            lines.append(f"| {what} | {row['ours']:.3g} s | {other} | {row['peer']:.3g} s | {times(row['ratio'])} |")
+            ours, peers = (f"{row[time]:.3g}\N{NO-BREAK SPACE}s" for time in ("ours", "peer"))
+            lines.append(f"| {what} | {ours} | {other} | {peers} | {times(row['ratio'])} |")
     dates = sorted({each["date"].split()[0] for each in told["questions"].values()})
     machines = {_machine(each["machine"]) for each in told["questions"].values()}
     rows = [row for each in told["questions"].values() for row in each["rows"]]

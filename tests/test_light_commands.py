@@ -16,7 +16,7 @@ SPARSE = {"scipy.sparse", "scipy.special", "scipy.optimize"}  # which rows witho
 DENSE = SPARSE | {"scipy.linalg", "flint", "highspy"}  # nor do those who prove nothing
 COMMANDS = {
     "generate rows.csv --n 150 --d 4": DENSE | {"numba"},
-    "fit iris.csv -m again.linsep --max-iter 20": DENSE,
+    "fit rows.csv -m again.linsep --max-iter 20": DENSE,
     "predict iris.linsep iris.csv": DENSE | {"rich"},
     "score iris.linsep iris.csv --quiet": DENSE - {"scipy.special"} | {"rich"},
     "convert model.linsep model.txt": DENSE | {"pyarrow"},

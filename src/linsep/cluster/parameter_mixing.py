@@ -18,7 +18,6 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -208,7 +207,7 @@ class Rounds(Passes):
         self.farm, self.recipe = farm, Recipe(classes, factors, parameters, _scaler(farm, found, scale))
         allowed = self.recipe.allowed(radius)
         problem = self.recipe.problem((), allowed=allowed, features=lambda: source.features)
-        super().__init__(replace(problem, held_out=None), parameters, Hooks())
+        super().__init__(problem._replace(held_out=None), parameters, Hooks())
         self.rows = sum(sizes)
         self.n_features = max(one.extent[0] for one in found)
         source.take_note(self.n_features, any(one.extent[1] for one in found))
@@ -299,7 +298,7 @@ class Rounds(Passes):
         assert ledger.spent is not None
         if parameters.max_updates is not None:
             share = (parameters.max_updates - ledger.made) // len(self.farm.shards)
-            parameters = replace(parameters, max_updates=max(1, share))
+            parameters = parameters._replace(max_updates=max(1, share))
         sums = None
         if isinstance(state.keeper, Average):
             zero = np.zeros(weights.W.shape), np.zeros(weights.b.shape), 0
@@ -337,7 +336,7 @@ class Rounds(Passes):
         ready = self.ready
         if self.recipe.scaling is not None:
             W, b = self.recipe.scaling.undo(W, b)
-            ready = self.farm.hold(encoded, self.own, replace(self.recipe, scaler=None))
+            ready = self.farm.hold(encoded, self.own, self.recipe._replace(scaler=None))
         return together(one for one in ready.ask(look, Judged(Weights(W, b), self.parameters.on_plane)) if one.rows)
 
     def _mixing(self, state: State) -> dict[str, Any]:

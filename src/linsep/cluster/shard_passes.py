@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -119,8 +118,8 @@ def learn(ready: Ready, orders: Orders) -> Answer:
         nonlocal visited
         visited = rows
 
-    parameters = replace(orders.parameters, seed=ready.seed, max_iter=1, once=True)
-    problem = replace(ready.problem, allowed=orders.allowed, held_out=None, scaling=None)
+    parameters = orders.parameters._replace(seed=ready.seed, max_iter=1, once=True)
+    problem = ready.problem._replace(allowed=orders.allowed, held_out=None, scaling=None)
     run = fit(problem, parameters, state, Hooks(watch, evaluate=False)).run
     weights, machines = state.weights, len(state.weights.b)
     columns: Array | slice = slice(0, 0)

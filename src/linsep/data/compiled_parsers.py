@@ -135,7 +135,7 @@ def _number(text, p, delimiter):
     value = np.float64(m)
     if exact:
         if m >= _EXACT:
-            value, exact = _long_quotient(m, -power)
+            value, exact = _long_quotient(m, np.uint64(-power))
         elif power < 0:
             value /= _POWERS[-power]
         else:
@@ -322,16 +322,13 @@ def walk_table(text, delimiter, places, X, label, late, bounds):
 
 
 @compiled
-def cut(text, bounds):
-    """Copy the words between bounds one after another; return them and where each begins."""
-    offsets = np.zeros(len(bounds) + 1, dtype=np.int32)
+def cut(text, bounds, words):
+    """Copy the words between bounds one after another."""
+    end = 0
     for i in range(len(bounds)):
-        offsets[i + 1] = offsets[i] + bounds[i, 1] - bounds[i, 0]
-    words = np.empty(offsets[-1], dtype=np.uint8)
-    for i in range(len(bounds)):
-        for k in range(offsets[i + 1] - offsets[i]):
-            words[offsets[i] + k] = text[bounds[i, 0] + k]
-    return words, offsets
+        for k in range(bounds[i, 0], bounds[i, 1]):
+            words[end] = text[k]
+            end += 1
 
 
 @compiled

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from linsep.data import cells
-from linsep.data.arrow_arrays import numbers, numpy_view, word
+from linsep.data.arrow_arrays import numbers, numpy_view, word, words
 from linsep.data.byte_streams import File, cores, last_newline, pieces, side_by_side
 from linsep.data.compiled_parsers import last_record
 from linsep.data.csv_head import Line, columns_of, form_of, head, is_utf16, numbered, shown
@@ -130,7 +130,7 @@ class DelimitedSource(TableSource):
             kind = cells.kind_of(labels, self._spelling) if labels else WORD
             if kind.startswith(DATE):
                 self._check_label(str(target), labels, columns)
-            elif is_numeric(kind) and (found := cells.values(pa.array(labels), kind, self._spelling.point)) is not None:
+            elif is_numeric(kind) and (found := cells.values(words(labels), kind, self._spelling.point)) is not None:
                 self._check_label(str(target), found.tolist(), columns)
         taken = self._leave_out(columns, texts | categories | numeric)
         self._tell(rows, dict(taken))

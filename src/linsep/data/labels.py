@@ -12,6 +12,7 @@ from linsep.errors import DataError, ParameterError
 from linsep.problem import Array, Examples, Floats, Rows
 
 NUMBER = re.compile(rb"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_SIGNS = np.array([-1, 1], np.int8)  # of the two classes
 NOT_FINITE = re.compile(rb"[+-]?(nan|inf|infinity)", re.ASCII | re.IGNORECASE)
 
 
@@ -52,7 +53,9 @@ def _check_floats(y: Array) -> None:
 
 def measured(y: Array) -> str | None:
     """Say what is wrong with labels that look like measurements, numbers with fractions; None if they do not."""
-    broken = y != np.floor(y) if y.dtype.kind == "f" else np.zeros(0, dtype=bool)
+    if y.dtype.kind != "f":
+        return None
+    broken = y != np.floor(y)
     if not broken.any():
         return None
     what = f"the labels are numbers with fractions, such as {float(y[np.argmax(broken)])!r}"
@@ -181,9 +184,7 @@ def class_factors(class_weight: Any, classes: Array, counts: Array) -> Floats:
 def as_examples(rows: Rows, codes: Array, machines: int, step: Floats) -> Examples:
     """Put rows, class numbers and steps together as the kernels want them: signs for one weight vector."""
     if machines == 1:
-        signs = (codes == 1).astype(np.int8)
-        signs += signs - np.int8(1)
-        return Examples(rows, signs, step)
+        return Examples(rows, _SIGNS.take(codes), step)
     return Examples(rows, codes.astype(np.intp), step)
 
 

@@ -18,7 +18,8 @@ from linsep.errors import DataError
 from linsep.problem import Array, Dense, Floats, Rows, Sparse
 
 _READ_AS_IS = ("?", "b", "h", "i", "l", "q", "B", "H", "I", "L", "Q", "f", "d")
-_SMALLER = {np.dtype(np.float16): np.float32, np.dtype(np.longdouble): np.float64}
+_SMALLER = {"e": np.float32, "g": np.float64}  # for 16 bits, and for more than 64
+_UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}  # by the bytes of an index
 _WHOLE = 2**53  # whole numbers up to here are floats, too
 
 
@@ -93,7 +94,7 @@ def _check_shape(shape: tuple[int, ...]) -> None:
 def to_rows(X: Any) -> Rows:
     """Return a real array or CSR matrix as rows, without a copy wherever its storage allows."""
     if is_sparse(X):
-        unsigned = np.dtype(f"u{X.indices.dtype.itemsize}")
+        unsigned = _UNSIGNED[X.indices.dtype.itemsize]
         rows = Sparse(_read_only(X.data), X.indices.view(unsigned), X.indptr.view(unsigned))
         if X.has_canonical_format or not _names_twice(rows, X.shape[1]):
             return rows  # the order of the columns within a row does not matter
@@ -126,10 +127,11 @@ def _repeats(rows: Sparse, last: Array) -> bool:
 
 def _read_only(values: Array) -> Array:
     """Return a read-only view in a dtype that compiled code takes: one compiled version serves all callers."""
-    if values.dtype == bool:
+    kind = values.dtype.char
+    if kind == "?":
         values = values.view(np.uint8)
-    elif values.dtype in _SMALLER:
-        values = values.astype(_SMALLER[values.dtype])
+    elif kind in _SMALLER:
+        values = values.astype(_SMALLER[kind])
     elif not (values.dtype.isnative and values.flags.aligned):
         values = np.require(values, values.dtype.newbyteorder("="), "A")
     view = values.view()
@@ -210,12 +212,12 @@ def _check_cell(cell: Any, where: str) -> None:
             )
 
 
-def numeric(X: Any, names: list[str] | None = None) -> Any:
+def numeric(X: Any, names: Any = None) -> Any:
     """Return ``X`` unless some cell is not a real number; object cells that are numbers become float64."""
     if is_sparse(X):
         X.data = numeric(X.data, names)
         return X
-    if X.dtype.char in _READ_AS_IS or X.dtype in _SMALLER:
+    if X.dtype.char in _READ_AS_IS or X.dtype.char in _SMALLER:
         return X
     _refuse_kinds(X)
     try:
@@ -225,7 +227,7 @@ def numeric(X: Any, names: list[str] | None = None) -> Any:
             try:
                 float(X[place])
             except (ValueError, TypeError, OverflowError) as error:
-                column = repr(names[place[-1]]) if names else place[-1]
+                column = place[-1] if names is None else repr(str(names[place[-1]]))
                 cell = X[place].item() if isinstance(X[place], np.generic) else X[place]
                 where = f"at row {place[0]}, column {column}" if X.ndim == 2 else "among its values"
                 what = f"X has a cell that is not a number: {cell!r} {where}"

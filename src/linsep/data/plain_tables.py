@@ -66,5 +66,8 @@ def parse_table(
 
 def _strings(text: Array, bounds: Array) -> pa.StringArray:
     """Return the words between bounds."""
-    words, offsets = cut(text, bounds)
+    offsets = np.zeros(len(bounds) + 1, np.int32)
+    np.cumsum(bounds[:, 1] - bounds[:, 0], out=offsets[1:])
+    words = np.empty(offsets[-1], np.uint8)
+    cut(text, bounds, words)
     return pa.StringArray.from_buffers(len(bounds), pa.py_buffer(offsets), pa.py_buffer(words))

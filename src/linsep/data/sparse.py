@@ -25,12 +25,17 @@ def is_sparse(X: Any) -> bool:
 
 
 def csr_array(parts: tuple[Array, Array, Array], shape: tuple[int, int], *, canonical: bool = False) -> Any:
-    """Return a CSR array of values, column numbers and row pointers; ``canonical`` says that columns are in order."""
+    """Return a CSR array of values, column numbers and row pointers; ``canonical`` says that columns are in order.
+
+    Such parts, which nobody need check, stay where they are: SciPy itself copies those that are views of larger arrays.
+    """
     import scipy.sparse as sp  # slow to import, and not needed for dense rows
 
-    X = sp.csr_array(parts, shape=shape)
-    if canonical:
-        X.has_canonical_format = True
+    if not canonical:
+        return sp.csr_array(parts, shape=shape)
+    X = sp.csr_array(shape)
+    X.data, X.indices, X.indptr = parts
+    X.has_canonical_format = True
     return X
 
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass, replace
 from itertools import zip_longest
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,8 +21,7 @@ from linsep.learn.touched import finite
 from linsep.problem import Array, Batch, Floats, Pass, Problem, Run, Stop, Weights
 
 
-@dataclass(frozen=True)
-class Fitted:
+class Fitted(NamedTuple):
     """What a run has learned, in the units of the user."""
 
     classes: Array
@@ -160,8 +158,8 @@ def _run_each(problem: Problem, parameters: Parameters, state: State, passes: Pa
         if left == 0:
             runs.append(Run(Stop.MAX_UPDATES, (), np.empty(0, np.uint32)))
             continue
-        signed = replace(problem, classes=problem.classes[:2], batches=_Against(problem, c))
-        own = _Machine(signed, replace(parameters, max_updates=left), passes, state)
+        signed = problem._replace(classes=problem.classes[:2], batches=_Against(problem, c))
+        own = _Machine(signed, parameters._replace(max_updates=left), passes, state)
         run, proof = _run(own.parameters, State(Weights(W[c : c + 1], b[c : c + 1]), Keeper()), own)
         runs.append(run)
         proofs += [] if proof is None else [proof._replace(machine=c)]
@@ -199,7 +197,7 @@ class _Machine(Passes):
     """Passes of one machine of several; held-out rows are judged by all of them."""
 
     def __init__(self, problem: Problem, parameters: Parameters, whole: Passes, state: State) -> None:
-        super().__init__(replace(problem, held_out=None), parameters, replace(whole.hooks, checkpoint=None))
+        super().__init__(problem._replace(held_out=None), parameters, whole.hooks._replace(checkpoint=None))
         self.whole, self.state = whole, state
 
     def validation_error(self, state: State) -> float:  # noqa: ARG002

@@ -35,7 +35,7 @@ class Piece(NamedTuple):
     order: Array  # rows of the examples, in the order they were to be visited
     visited: int  # how many of them were
     mistakes: Array  # row of the examples * (number of weight vectors) + the one concerned
-    numbers: Array  # of the rows in `order`, in the whole problem
+    first_row: int  # of the examples, in the whole problem
 
     def visits(self, machines: int) -> Array:
         """Return how many rows were visited before each mistake."""
@@ -73,7 +73,7 @@ class Keeper:
     def plane_at(self, columns: Array, weights: Weights) -> tuple[Floats, Floats]:
         """Return the same for some columns alone."""
         W, b = self.plane(weights)
-        return np.take(W, columns, axis=1), b
+        return W.take(columns, axis=1), b
 
     def wrong(self, examples: Examples, weights: Weights, on_plane: int) -> int:
         """Return how many examples the kept hypothesis predicts wrong."""
@@ -131,13 +131,16 @@ class Average(Keeper):
 
     def plane(self, weights: Weights) -> tuple[Floats, Floats]:
         """Return the mean."""
-        T = max(1, self.visited)
-        return weights.W - wide(self.A, weights.W.shape) / T, weights.b - wide(self.a, weights.b.shape) / T
+        return self._mean(weights.W, wide(self.A, weights.W.shape), weights.b)
 
     def plane_at(self, columns: Array, weights: Weights) -> tuple[Floats, Floats]:
         """Return the mean for some columns alone, at a cost for these."""
-        W, A = (np.take(wide(M, weights.W.shape), columns, axis=1) for M in (weights.W, self.A))
-        return self.of(A, self.a, self.visited).plane(Weights(W, weights.b))
+        A = wide(self.A, weights.W.shape).take(columns, axis=1)
+        return self._mean(weights.W.take(columns, axis=1), A, weights.b)
+
+    def _mean(self, W: Floats, A: Floats, b: Floats) -> tuple[Floats, Floats]:
+        T = max(1, self.visited)
+        return W - A / T, b - wide(self.a, b.shape) / T
 
     def transform(self, change: Change, d: int) -> None:
         """Change the sums, which are linear in the weights."""
@@ -173,7 +176,7 @@ class Average(Keeper):
     @classmethod
     def of(cls, A: Floats, a: Floats, visited: int) -> Self:
         """Return the average with these sums after ``visited`` visits."""
-        self = cls()
+        self = cls.__new__(cls)
         self.A, self.a, self.visited = A, a, visited
         return self
 
@@ -257,7 +260,7 @@ class Best(Keeper):
     def plane_at(self, columns: Array, weights: Weights) -> tuple[Floats, Floats]:
         """Return the pocket in some columns alone, at a cost for these."""
         best = self.pocket or self._front(weights)
-        return np.take(wide(best.W, weights.W.shape), columns, axis=1), best.b.copy()
+        return wide(best.W, weights.W.shape).take(columns, axis=1), best.b.copy()
 
     def done(self) -> None:
         """Let go of the examples."""

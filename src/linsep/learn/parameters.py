@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,8 +15,7 @@ from linsep.problem import Floats
 Kernel = Callable[..., tuple[int, int]]
 
 
-@dataclass(frozen=True)
-class Parameters:
+class Parameters(NamedTuple):
     """How to train and when to stop; what each of them means is said at `Perceptron`."""
 
     rule: AnyRule  # when an example changes the weights, and by how much

@@ -22,7 +22,7 @@ from linsep.learn.hypotheses import Keeper, Piece
 from linsep.learn.parameters import Parameters
 from linsep.learn.surveys import UNKNOWN, Survey, errors, piece, separations, survey, together, total
 from linsep.learn.touched import renumbered, touched
-from linsep.problem import Array, Batch, Dense, Examples, Floats, Pass, Problem, Run, Sparse, Stop, Weights, take
+from linsep.problem import Array, Batch, Dense, Examples, Floats, Pass, Problem, Rows, Run, Sparse, Stop, Weights, take
 
 LONGEST_TRACE = 1 << 24  # mistakes of rows that are not all in memory; a longer trace is not kept, to bound memory
 
@@ -68,7 +68,7 @@ class Ledger:
         if self.made > self.longest_trace:
             self.trace.clear()
         elif len(found):
-            self.trace.append(found.astype(np.uint32) if found.max() < 2**32 else found)
+            self.trace.append(found.astype(np.uint32) if found[found.argmax()] < 2**32 else found)
 
     def close(self, validation_error: float) -> None:
         """End the present pass."""
@@ -91,6 +91,8 @@ class Ledger:
         return Run(stop, tuple(self.passes), self._joined())
 
     def _joined(self) -> Array:
+        if len(self.trace) == 1:
+            return self.trace[0]
         return np.concatenate(self.trace) if self.trace else np.empty(0, np.uint32)
 
     def state(self) -> dict[str, Any]:
@@ -147,8 +149,7 @@ class State:
         self.weights.widen(batch.n_features)
 
 
-@dataclass(frozen=True)
-class Hooks:
+class Hooks(NamedTuple):
     """Who is told of a run, or may end it."""
 
     watch: Watch | None = None
@@ -214,7 +215,7 @@ class Passes:
                 break
             self._clean = None if ledger.made > ledger.begun or self._clean is None else self._clean
             if self._clean is not None:
-                self._clean.append(self._survey(batch, *state.keeper.plane(state.weights)))
+                self._clean.append(self._survey(batch, batch.rows, *state.keeper.plane(state.weights)))
             self.hooks.save(state)
         else:
             self.rows = rows
@@ -258,27 +259,26 @@ class Passes:
             visited, k = self.kernel(data, part, rule, weights.W, weights.b, mistakes, loss)
             if visited < len(part) and k < len(mistakes):
                 raise FloatingPointError("a score overflowed to infinity")
-            numbers = part.astype(np.int64) + batch.first_row
-            found = Piece(self.kernel, self.rule, data, part, visited, mistakes[:k], numbers)
+            found = Piece(self.kernel, self.rule, data, part, visited, mistakes[:k], batch.first_row)
             keeper.after(found, weights)
-            self._note(found, batch.first_row, state)
+            self._note(found, state)
             yield found
             if ledger.made >= limit:
                 return
 
-    def _note(self, found: Piece, first_row: int, state: State) -> None:
+    def _note(self, found: Piece, state: State) -> None:
         """Record the mistakes of a piece, with rows numbered as in the whole problem."""
         mistakes, m = found.mistakes, len(state.weights.b)
         if state.ledger.spent is not None:
             state.ledger.spent += np.bincount((mistakes % np.uint64(m)).astype(np.intp), minlength=m)
-        state.ledger.note(mistakes + np.uint64(first_row * m))
+        state.ledger.note(mistakes + np.uint64(found.first_row * m))
 
     def _order(self, batch: Batch, number: int, state: State) -> Array:
         """Return the rows of a batch in the order of the present pass, leaving out those of weight 0."""
         step = batch.examples.step
         index = np.uint32 if len(step) < 2**32 else np.uint64
-        used = step > 0
-        order: Array = np.arange(len(used), dtype=index) if used.all() else np.flatnonzero(used).astype(index)
+        everyone = len(step) > 0 and step[step.argmin()] > 0
+        order: Array = np.arange(len(step), dtype=index) if everyone else np.flatnonzero(step > 0).astype(index)
         if self.parameters.order == "shuffled" and len(order) > 1:
             seed = (self.parameters.seed, number, state.first_pass + len(state.ledger.passes))
             np.random.default_rng(seed).shuffle(order)
@@ -319,17 +319,19 @@ class Passes:
         if columns is not None and self.problem.scaling is None:  # other weights need not be known
             batch = next(iter(self.problem.batches))
             self.rows = len(batch.examples.y)
-            return self._survey(batch._replace(rows=renumbered(batch.rows)), *keeper.plane_at(columns, weights))
+            return self._survey(batch, renumbered(batch.rows), *keeper.plane_at(columns, weights))
         plane, parts = keeper.plane(weights), []
         for batch in self.problem.batches:
-            parts.append(self._survey(batch, *plane))
+            parts.append(self._survey(batch, batch.rows, *plane))
             self.rows = batch.first_row + len(batch.examples.y)
         return together(parts)
 
-    def _survey(self, batch: Batch, W: Floats, b: Floats) -> Survey:
+    def _survey(self, batch: Batch, rows: Rows, W: Floats, b: Floats) -> Survey:
+        """Return what a plane makes of the rows of a batch, which are in the units of the user."""
         if self.problem.scaling is not None:
             W, b = self.problem.scaling.undo(W, b)
-        return survey(batch.examples._replace(rows=batch.rows), W, b, on_plane=self.parameters.on_plane)
+        examples = Examples(rows, batch.examples.y, batch.examples.step)
+        return survey(examples, W, b, on_plane=self.parameters.on_plane)
 
 
 class HeldOut:

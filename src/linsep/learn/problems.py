@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -95,8 +94,7 @@ def settled(classes: Array, positive: Any, class_weight: Any) -> Array:
 # Blocks as batches
 
 
-@dataclass(frozen=True)
-class Recipe:
+class Recipe(NamedTuple):
     """What all batches of a problem have in common."""
 
     classes: Array
@@ -171,7 +169,7 @@ def array_problem(
             raise DataError("", f"{{0}} holds out {held} of {len(codes)} rows", ("validation_fraction", share))
     batch = recipe.batch(X, codes, 0, weight)
     step = batch.examples.step
-    if not step.max(initial=0.0) > 0:
+    if not step[step.argmax()] > 0:
         raise DataError("", "every row has weight 0: nothing to learn from")
     allowed = float("inf")
     if parameters.target_margin is not None:

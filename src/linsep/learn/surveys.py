@@ -15,6 +15,7 @@ from linsep.problem import Array, Dense, Examples, Floats, Rows, Sparse, count, 
 
 CHUNK = 1 << 25  # bytes of rows for one call into compiled code, which nothing can interrupt
 GATHER = 1 << 20  # bytes of rows to bring into C order at a time
+LEAST = 64  # rows for one call, however large they are
 
 
 class Survey(NamedTuple):
@@ -115,15 +116,18 @@ def _norm_from(largest: float, piece: Examples) -> float:
 def _ready(rows: Rows, part: slice) -> Rows:
     """Return some rows as compiled code wants them, without a copy where they lie in C order."""
     if isinstance(rows, Sparse):
-        return rows._replace(indptr=rows.indptr[part.start : part.stop + 1])
+        return Sparse(rows.data, rows.indices, rows.indptr[part.start : part.stop + 1])
     return Dense(rows.data[part]) if rows.data.flags.c_contiguous else take(rows, part)
 
 
 def _on_all_cores(rows: Rows, job: Callable[[slice], Any]) -> list[Any]:
     """Do a job on every piece of the rows, side by side: compiled code runs without the interpreter's lock."""
     length = piece(rows)
-    length = min(length, max(64, length // 8))  # many pieces for each core, so that all end together
-    parts = [slice(start, min(start + length, count(rows))) for start in range(0, count(rows), length)]
+    length = min(length, max(LEAST, length // 8))  # many pieces for each core, so that all end together
+    n = count(rows)
+    if n <= length:
+        return [job(slice(0, n))] if n else []
+    parts = [slice(start, min(start + length, n)) for start in range(0, n, length)]
     found: list[Any] = [None] * len(parts)
 
     def work(number: int) -> None:
@@ -154,6 +158,9 @@ def norm(W: Floats) -> float:
 
 def piece(rows: Rows) -> int:
     """Return how many rows to take at a time; fewer where each piece must be brought into C order."""
+    n = count(rows)
+    if n <= LEAST:
+        return LEAST
     contiguous = not isinstance(rows, Dense) or rows.data.flags.c_contiguous
-    row_bytes = sum(part.nbytes for part in rows) // max(1, count(rows))
-    return max(64, (CHUNK if contiguous else GATHER) // max(1, row_bytes))
+    row_bytes = sum(part.nbytes for part in rows) // n
+    return max(LEAST, (CHUNK if contiguous else GATHER) // max(1, row_bytes))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ _FEW = 4  # stored numbers are few if there are so many times as many columns
 def few_columns(rows: Any, n_features: int) -> Array | None:
     """Return the columns of sparse rows or a CSR matrix, some of them repeatedly, if they are few; None if not."""
     if hasattr(rows, "indptr"):
-        stored: Array = rows.indices[int(rows.indptr[0]) : int(rows.indptr[-1])]
+        stored: Array = rows.indices[: rows.indptr[-1]]
         if _FEW * len(stored) < n_features:
             return stored
     return None
@@ -25,9 +24,8 @@ def few_columns(rows: Any, n_features: int) -> Array | None:
 def renumbered(rows: Rows) -> Sparse:
     """Return sparse rows whose stored numbers are in columns of their own, in the order in which they are stored."""
     assert isinstance(rows, Sparse)
-    start, end = int(rows.indptr[0]), int(rows.indptr[-1])
-    own = np.arange(end - start, dtype=rows.indices.dtype)
-    return Sparse(rows.data[start:end], own, rows.indptr - rows.indptr[0])
+    end = rows.indptr[-1]
+    return Sparse(rows.data[:end], np.arange(end, dtype=rows.indices.dtype), rows.indptr)
 
 
 def touched(problem: Problem, n_features: int) -> Array | None:
@@ -43,16 +41,20 @@ def finite(weights: Weights, problem: Problem) -> bool:
     columns = touched(problem, weights.W.shape[1])
     if columns is None:
         return weights.finite
-    return bool(np.isfinite(np.take(weights.W, columns, axis=1)).all() and np.isfinite(weights.b).all())
+    return Weights(weights.W.take(columns, axis=1), weights.b).finite
 
 
-@contextmanager
-def all_or_nothing(several: Iterable[Weights], columns: Array) -> Iterator[None]:
-    """Let weights of some columns change; after an error they are as they were."""
-    before = [(weights, np.take(weights.W, columns, axis=1), weights.b.copy()) for weights in several]
-    try:
-        yield
-    except BaseException:
-        for weights, old, offsets in before:
-            weights.W[:, columns], weights.b[:] = old, offsets
-        raise
+class AllOrNothing:
+    """Lets weights of some columns change; after an error they are as they were."""
+
+    def __init__(self, several: Iterable[Weights], columns: Array) -> None:
+        self.columns = columns
+        self.before = [(weights, weights.W.take(columns, axis=1), weights.b.copy()) for weights in several]
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        if error is not None:
+            for weights, old, offsets in self.before:
+                weights.W[:, self.columns], weights.b[:] = old, offsets

@@ -58,7 +58,7 @@ class Vote(Keeper):
             m = np.uint64(len(weights.b))
             local = (piece.mistakes // m).astype(np.intp)
             looks = piece.visits(len(weights.b))
-            ids = piece.numbers[looks].astype(np.int64)
+            ids = piece.order[looks].astype(np.int64) + piece.first_row
             erred, first = np.unique(ids, return_index=True)
             new = ~np.isin(erred, self.ids, assume_unique=True)
             self._keep(piece, local[first[new]], erred[new])

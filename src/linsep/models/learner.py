@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
@@ -39,7 +37,7 @@ class Learner(Savable):
         """Return ``X`` as a real 2-D array or CSR matrix; its features are noted, or compared with those noted."""
         check_cells(X)
         X = self._validated(X, reset=reset)
-        return numeric(X, list(getattr(self, "feature_names_in_", [])))
+        return numeric(X, self.__dict__.get("feature_names_in_"))
 
     def _validated(self, X: Any, *, reset: bool) -> Any:
         X = X.tocsr() if is_sparse(X) else np.asarray(X)
@@ -52,20 +50,14 @@ class Learner(Savable):
             raise DataError("", f"X has {X.shape[1]} features, but the model has {self.n_features_in_}")
         return X
 
-    @contextmanager
-    def _room_for(self, X: Any) -> Iterator[None]:
-        """Let sparse rows have more columns than those before; if nothing can be learned from them, nothing changes.
+    def _make_room(self, X: Any) -> None:
+        """Let sparse rows have more columns than those before.
 
         A model that knows the names of its columns, or the file that they are from, would not know those of new ones.
         """
-        known = self.n_features_in_
-        if is_sparse(X) and not (hasattr(self, "feature_names_in_") or hasattr(self, "reading_")):
-            self.n_features_in_ = max(known, X.shape[1])
-        try:
-            yield
-        except BaseException:
-            self.n_features_in_ = known
-            raise
+        known = self.__dict__
+        if is_sparse(X) and "feature_names_in_" not in known and "reading_" not in known:
+            self.n_features_in_ = max(self.n_features_in_, X.shape[1])
 
     def _labels(self, y: Any) -> Array:
         """Return ``y`` as a 1-D array of class labels."""
@@ -90,9 +82,9 @@ class Learner(Savable):
         If none is new, the classes are in the order they have.
         """
         if known is not None and expected is None and len(y) <= _FEW:
-            index = {label: code for code, label in enumerate(known.tolist())}
-            found = [index.get(label, -1) for label in y.tolist()]
-            if -1 not in found:
+            index = dict(zip(known.tolist(), range(len(known)), strict=True))
+            found = list(map(index.get, y.tolist()))
+            if None not in found:
                 return known, np.array(found, np.intp)
         parts = [part for part in (known, None if expected is None else self._labels(expected)) if part is not None]
         merged, _ = classes_and_codes(np.concatenate([*parts, y]))

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -14,7 +12,7 @@ from linsep.data.matrices import refuse_not_finite, to_rows
 from linsep.learn.state_files import must
 from linsep.learn.surveys import Survey, norm, scores, survey
 from linsep.models.learner import Learner
-from linsep.problem import Array, Floats, Weights
+from linsep.problem import Array, Floats, Weights, all_finite
 
 
 class Linear(Learner):
@@ -40,8 +38,8 @@ class Linear(Learner):
         self._check_fitted("coef_")
         X = self._matrix(X, reset=False)
         S = scores(to_rows(X), self.coef_, self.intercept_)
-        if not np.isfinite(S).all():
-            refuse_not_finite(X, self.coef_, getattr(self, "feature_names_in_", None))
+        if not all_finite(S):
+            self._explain(X, self.coef_)
         return S[:, 0] if S.shape[1] == 1 else S
 
     def predict(self, X: Any) -> Any:
@@ -120,14 +118,11 @@ class Linear(Learner):
         X, y = self._rows_and_labels(X, y, reset=False)
         y = class_codes(y, self.classes_)
         data = as_examples(to_rows(X), y, len(self.coef_), np.ones(len(y)))
-        with self._explained(X, self.coef_):
-            return survey(
-                data,
-                self.coef_,
-                self.intercept_,
-                on_plane=self.on_plane,
-                one_vs_rest=getattr(self, "multi_class", None) == "ovr",
-            )
+        apart = getattr(self, "multi_class", None) == "ovr"
+        try:
+            return survey(data, self.coef_, self.intercept_, on_plane=self.on_plane, one_vs_rest=apart)
+        except FloatingPointError:
+            self._explain(X, self.coef_)
 
     def _check_state(self) -> None:
         """Refuse weights, offsets, labels and names that do not belong together."""
@@ -136,10 +131,6 @@ class Linear(Learner):
         Weights.from_state({"W": W, "b": b}, 1 if classes <= 2 else classes)
         must(W.shape == (len(b), self.n_features_in_), "shapes of its weights")
 
-    @contextmanager
-    def _explained(self, X: Any, W: Floats) -> Iterator[None]:
-        """Turn a score that is not finite into an error that says which value, or which overflow, is to blame."""
-        try:
-            yield
-        except FloatingPointError:
-            refuse_not_finite(X, W, getattr(self, "feature_names_in_", None))
+    def _explain(self, X: Any, W: Floats) -> NoReturn:
+        """Say of a score that is not finite which value, or which overflow, is to blame."""
+        refuse_not_finite(X, W, getattr(self, "feature_names_in_", None))

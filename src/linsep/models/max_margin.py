@@ -158,8 +158,10 @@ class MaxMarginClassifier(Linear):
         from linsep.prove.claims import Data
 
         data = Data(to_rows(X), codes.astype(np.intp), X.shape[1], classes, bool(self.fit_intercept))
-        with self._explained(X, np.zeros(1)):
+        try:
             return margins.of_data(data, "affine" if self.fit_intercept else "origin", float(self.gap))
+        except FloatingPointError:
+            self._explain(X, np.zeros(1))
 
     def _check_state(self) -> None:
         """Refuse, besides, bounds and factors that do not belong to the weights."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, Self
 import numpy as np
 
 from linsep.data.labels import at_least_two_classes, class_codes, example_weights
-from linsep.data.matrices import refuse_not_finite, refuse_rounding
+from linsep.data.matrices import refuse_rounding
 from linsep.data.sparse import is_sparse
 from linsep.errors import DataError
 from linsep.learn import driver
@@ -24,7 +24,7 @@ from linsep.learn.problems import array_problem
 from linsep.learn.rules import AnyRule
 from linsep.learn.state_files import must
 from linsep.learn.surveys import norm
-from linsep.learn.touched import all_or_nothing, few_columns
+from linsep.learn.touched import AllOrNothing, few_columns
 from linsep.learn.votes import KEEPERS, Vote, new_keeper
 from linsep.models.linear import Linear
 from linsep.models.parameter_checks import need, number, one_of, whole
@@ -196,8 +196,15 @@ class Online(Linear, ABC):
                 "Give the weights as a dict."
             )
         fresh = not hasattr(self, "classes_")
-        with nullcontext() if fresh else self._room_for(X):
+        if fresh:
             return self._one_pass(X, y, classes, sample_weight, fresh)
+        known = self.n_features_in_
+        self._make_room(X)
+        try:
+            return self._one_pass(X, y, classes, sample_weight, fresh)
+        except BaseException:  # if nothing can be learned from the rows, nothing changes
+            self.n_features_in_ = known
+            raise
 
     def _one_pass(self, X: Any, y: Any, classes: Any, sample_weight: Any, fresh: bool) -> Self:
         """Make a pass for ``partial_fit``."""
@@ -213,7 +220,7 @@ class Online(Linear, ABC):
             weights, keeper, shared = self._grown(merged, columns)
             seed, state = self._seed, State(weights, keeper, first_pass=self.n_iter_)
         parameters = self._parameters(seed, once=True)
-        with nullcontext() if columns is None else all_or_nothing(shared, columns):
+        with nullcontext() if columns is None else AllOrNothing(shared, columns):
             fitted = self._train(X, codes, merged, weight, parameters, state)
         self._adopt(fitted, going_on=not fresh)
         return self
@@ -222,10 +229,14 @@ class Online(Linear, ABC):
         self, X: Any, codes: Array, classes: Array, weight: Floats | None, parameters: Parameters, state: State
     ) -> Fitted:
         """Train from rows in memory."""
-        with self._explained(X, state.weights.W), progress(self.verbose, parameters.max_iter) as told:
-            problem = array_problem(X, codes, classes, weight, parameters, state.weights)
-            prover = None if parameters.once else self._prover(parameters, told.outlook)
-            return driver.fit(problem, parameters, state, Hooks(told.watch, prover=prover))
+        W = state.weights.W
+        try:
+            with progress(self.verbose, parameters.max_iter) as told:
+                problem = array_problem(X, codes, classes, weight, parameters, state.weights)
+                prover = None if parameters.once else self._prover(parameters, told.outlook)
+                return driver.fit(problem, parameters, state, Hooks(told.watch, prover=prover))
+        except FloatingPointError:
+            self._explain(X, W)
 
     def _prover(self, parameters: Parameters, outlook: Outlook | None = None, **others: Any) -> Prover | None:
         """Return who looks for a proof that no plane separates the rows, if anybody is to."""
@@ -261,7 +272,8 @@ class Online(Linear, ABC):
             self._first = (wide(self._first[0], (len(self._first[0]), self.n_features_in_)), self._first[1])
         self._stretches.append(Stretch(fitted.run, len(fitted.weights.b), self._rows_seen))
         self._rows_seen += fitted.rows
-        self.radius_ = float(np.maximum(self.radius_, seen.radius))  # NaN if it is not known
+        if not math.isnan(self.radius_):
+            self.radius_ = max(seen.radius, self.radius_)  # NaN from now on, if the first of them is
         self._smallest, self._passes_made = seen.smallest, self._passes_made + len(fitted.run.passes)
         self.training_errors_, self.training_rows_ = seen.wrong, seen.rows
 
@@ -327,7 +339,7 @@ class Online(Linear, ABC):
         self._check_fitted("coef_")
         X = self._matrix(X, reset=False)
         if not np.isfinite(X.data if is_sparse(X) else X).all():
-            refuse_not_finite(X, self.coef_, getattr(self, "feature_names_in_", None))
+            self._explain(X, self.coef_)
         V = keeper.votes(X, self.on_plane)
         return V[:, 0] if V.shape[1] == 1 else V
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -107,7 +106,7 @@ class Prover:
         margin = seen.smallest / norm(np.column_stack((W, b)))
         if not (margin > 0 and math.isfinite(seen.radius)):
             return None
-        target = replace(parameters, target_margin=margin)
+        target = parameters._replace(target_margin=margin)
         start = 0.0 if state.first is None else norm(np.column_stack((state.first.W, state.first.b)))
         return float(target.allowed_mistakes(seen.radius, (steps.min(), steps.max()), start, problem.machines))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, NamedTuple
 
 from linsep.learn.passes import Watch
@@ -21,12 +21,16 @@ class Told(NamedTuple):
     outlook: Outlook | None = None
 
 
-@contextmanager
-def progress(verbose: int, passes: int) -> Iterator[Told]:
+_NOBODY = nullcontext(Told())
+
+
+def progress(verbose: int, passes: int) -> AbstractContextManager[Told]:
     """Show a progress bar on standard error while training, if asked to."""
-    if not verbose:
-        yield Told()
-        return
+    return _bar(passes) if verbose else _NOBODY
+
+
+@contextmanager
+def _bar(passes: int) -> Iterator[Told]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -248,8 +248,8 @@ def _retraces(model: Any, examples: Examples, support: Any, end: Floats) -> bool
     part = Examples(take(examples.rows, support), examples.y[support], examples.step[support])
     d = end.shape[1] - 1
     problem = Problem(model.classes_, [Batch(0, part, d, part.rows)], np.ones(len(model.classes_)))
-    parameters = replace(
-        model._parameters(model._seed), max_updates=model.mistakes_ + 1, max_iter=model.n_iter_ + 1, keep="last"
+    parameters = model._parameters(model._seed)._replace(
+        max_updates=model.mistakes_ + 1, max_iter=model.n_iter_ + 1, keep="last"
     )
     state = State(Weights.zero(len(end), d), Keeper())
     if fit(problem, parameters, state, Hooks(evaluate=False)).run.mistakes != model.mistakes_:

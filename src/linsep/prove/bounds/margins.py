@@ -18,6 +18,7 @@ import numpy as np
 from linsep.clock import Clock, OutOfTime
 from linsep.data.labels import at_least_two_classes, check_same_length, class_labels
 from linsep.data.matrices import as_matrix, refuse_not_finite, to_rows
+from linsep.data.threads import quiet_algebra
 from linsep.errors import NotSeparable, ParameterError
 from linsep.learn.surveys import squared_norms
 from linsep.problem import Array, Floats, Rows, take
@@ -234,7 +235,7 @@ def of_data(data: Data, form: str, gap: float, clock: Clock | None = None) -> Ma
     elif form == "affine" and (many or data.classes > 2):
         scaled = scaled._replace(unit=rms if many else CHEAP_OFFSET * radius)
     solver = (_by_lagrangian if many else _by_nearest_point)(scaled, clock)
-    with np.errstate(over="ignore", invalid="ignore"):  # weights of a margin below all floats overflow
+    with quiet_algebra(), np.errstate(over="ignore", invalid="ignore"):  # weights of a tiny margin overflow
         found = _zero_row(scaled, near.squares) or _search(scaled, gap, solver, clock)
     return _bracket(Hull(data, form), near, found, gap, clock)
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from linsep.data.arrow_arrays import words
 from linsep.data.delimited import DelimitedSource
 from linsep.data.labels import class_codes
 from linsep.data.layout import CATEGORY, NUMBER, TEXT, WORD, Layout, is_numeric
@@ -98,7 +99,7 @@ def _has_long_numbers(source: Source) -> bool:
     return False
 
 
-def _some_rounded(words: list[bytes]) -> bool:
+def _some_rounded(found: list[bytes]) -> bool:
     """Say whether a double rounds some of these numbers.
 
     Arrow writes a double as its shortest decimal, ten times as fast as Python does: only numbers that are written in
@@ -106,11 +107,11 @@ def _some_rounded(words: list[bytes]) -> bool:
     """
     import pyarrow.compute as pc  # slow to load
 
-    texts = pa.array(words, pa.string())
+    texts = words([number.decode() for number in found])
     try:
         odd = pc.not_equal(texts.cast(pa.float64()).cast(pa.string()), texts)
     except pa.ArrowInvalid:  # dates and addresses among them
-        return any(map(_is_rounded, words))
+        return any(map(_is_rounded, found))
     return any(_is_rounded(word.encode()) for word in texts.filter(odd).to_pylist())
 
 

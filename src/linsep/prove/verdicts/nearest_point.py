@@ -3,7 +3,7 @@
 Problem: minimize ``‖Σ λ_i z_i‖`` over ``λ >= 0, Σ λ_i = 1``, where ``z_i`` are the rows of ``Z``. With two groups of
 rows the weights of each group sum to one half: the shortest line between two hulls when ``z_i = ±x_i``.
 
-The loops are in ``corrals``.
+The rounds are in ``corrals``.
 
 After Wolfe (1976), *Finding the nearest point in a polytope*, Mathematical Programming 11; the factorization after
 Daniel, Gragg, Kaufman & Stewart (1976), Mathematics of Computation 30.
@@ -19,11 +19,10 @@ import numpy as np
 from linsep.clock import Clock
 from linsep.data.threads import hush
 from linsep.problem import Array, Floats
-from linsep.prove.verdicts.corrals import Corral, Search, insert, wolfe
+from linsep.prove.verdicts.corrals import Search
 
 _ANY_PLANE = 0.7  # tolerance with which a plane that all rows are above by a good deal will do
 _PACE = 3e-10  # seconds that a round takes for every number in the rows
-_TICK, _FIRST_ROUNDS = 0.05, 8  # seconds between two looks at the clock, about; rounds before the first
 _STRETCH = 500  # rounds between two looks at the clock
 
 
@@ -76,7 +75,7 @@ def nearest_point(
     max_iter : int, optional
         Largest number of rows to add; by default a generous multiple of what is ever needed.
     clock : Clock, optional
-        Asked between stretches of the search, which change nothing in the result.
+        Asked after every row.
 
     Returns
     -------
@@ -106,27 +105,24 @@ def nearest_point(
     else:
         assert start is not None
         weights = start[rows].astype(np.float64)
-    corral, k = _corral(Z, sign, p, c, rows, weights)
-    hush()
     rounds = 1 + (20 * (min(m, d + p) + 50) if max_iter is None else max_iter)
-    done, stretch = 0, rounds if clock is None else _FIRST_ROUNDS
-    weights, search = np.zeros(m), Search.begun((m, d), p, len(corral.rows))
-    with np.errstate(all="ignore"):  # compiled code warns of nothing; nor shall it without a compiler
-        norms, ended = np.sqrt(squares), False
-        while not ended and done < rounds:
-            began = 0.0 if clock is None else clock.elapsed
-            now = min(stretch, rounds - done)
-            k, ended = wolfe((Z, sign, norms), corral, (k, p, c, tol, now), search)
-            done += now
+    with np.errstate(all="ignore"):
+        search = Search(Z, sign, np.sqrt(squares), p, c)
+        for row, weight in zip(rows.tolist(), weights.tolist(), strict=True):
+            search.insert(row, weight)
+        hush()
+        search.begin()
+        for _ in range(rounds):
+            if search.round(tol):
+                break
             if clock is not None:
                 clock.check()
-                stretch = max(1, min(2 * now, int(now * _TICK / max(clock.elapsed - began, 1e-6))))
-        (b, lowest), w = search.numbers[:2].tolist(), search.w
-        weights[corral.rows[:k]] = corral.weights[:k]
+        weights, w = np.zeros(m), search.w
+        weights[search.rows[: search.k]] = search.S[0, : search.k]
         point = weights @ Z
         if scaled:  # weights of a margin below all floats overflow
             point, w = np.ldexp(point, exponent), np.ldexp(w, -exponent)
-    return Nearest(weights, point, np.flatnonzero(weights), w, b, lowest)
+    return Nearest(weights, point, np.flatnonzero(weights), w, search.b, search.lowest)
 
 
 def nearest_plane(Z: Floats, start: Floats | None, clock: Clock) -> Nearest:
@@ -155,18 +151,3 @@ def _first_rows(Z: Floats, squares: Floats, sign: Floats, p: int) -> tuple[Array
     i = first[(squares[first] + 2 * (Z[first] @ middle)).argmin()]  # ‖z_i + middle‖² up to a constant
     j = second[(squares[second] + 2 * (Z[second] @ Z[i])).argmin()]
     return np.array([i, j]), np.array([0.5, 0.5])
-
-
-def _corral(Z: Floats, sign: Floats, p: int, c: float, rows: Array, weights: Floats) -> tuple[Corral, int]:
-    """Factorize the rows to start from, leaving out those that depend on the ones before."""
-    K = min(len(Z), Z.shape[1] + p)
-    corral = Corral(np.zeros((K, p + Z.shape[1])), np.zeros((K, K)), np.zeros(K, np.intp), np.zeros(K))
-    k = 0
-    for i, weight in zip(rows, weights, strict=True):
-        if k < K and insert(Z, sign, corral, k, p, c, i):
-            corral.rows[k], corral.weights[k] = i, weight
-            k += 1
-    for s in (1.0, -1.0)[:p]:
-        mine = np.flatnonzero((sign[corral.rows[:k]] == s) | (p == 1))
-        corral.weights[mine] /= p * corral.weights[mine].sum()
-    return corral, k

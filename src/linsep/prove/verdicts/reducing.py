@@ -188,7 +188,9 @@ def fingerprints(rows: Rows, n_features: int) -> Array:
         if isinstance(part, Dense):
             if part.data.shape[1]:
                 size = math.gcd(part.data.shape[1] * part.data.dtype.itemsize, 8)
-                _hash_dense(part.data.view(f"u{size}"), keys[start:stop])
+                words = part.data.view(f"u{size}")
+                words.flags.writeable = False  # one compiled version serves all
+                _hash_dense(words, keys[start:stop])
         else:
             words = part.data.view(f"u{part.data.dtype.itemsize}")
             _hash_sparse(words, part.indices, part.indptr, keys[start:stop])
@@ -204,7 +206,7 @@ _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # the golden ratio, as in Knuth's m
 @_compiled
 def _mixed(key, word):
     """Return a hash of what came before and one word more."""
-    key = (key ^ np.uint64(word)) * _MULTIPLIER
+    key = (key ^ word) * _MULTIPLIER
     return key ^ (key >> np.uint64(29))
 
 
@@ -213,7 +215,7 @@ def _hash_dense(words, keys):
     for i in range(keys.size):
         key = np.uint64(1)
         for j in range(words.shape[1]):
-            key = _mixed(key, words[i, j])
+            key = _mixed(key, np.uint64(words[i, j]))
         keys[i] = key
 
 
@@ -222,7 +224,7 @@ def _hash_sparse(words, indices, indptr, keys):
     for i in range(keys.size):
         key = np.uint64(1)
         for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
-            key = _mixed(_mixed(key, indices[p]), words[p])
+            key = _mixed(_mixed(key, np.uint64(indices[p])), np.uint64(words[p]))
         keys[i] = key
 
 
@@ -234,7 +236,7 @@ def _column_keys(data, words, places, indptr, counts, keys):
             if data[p] != 0:
                 j = places[p]
                 counts[j] += 1
-                keys[j] += _mixed(_mixed(np.uint64(i + 1), words[p]), 1)
+                keys[j] += _mixed(_mixed(np.uint64(i + 1), np.uint64(words[p])), np.uint64(1))
 
 
 @_compiled
