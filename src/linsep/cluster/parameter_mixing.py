@@ -312,7 +312,11 @@ class Rounds(Passes):
             return math.nan
         wrong, held = map(sum, zip(*self.ready.ask(held_wrong, plane), strict=True))
         if held == 0:
-            raise DataError("", "{0} holds out no row", ("validation_fraction", self.parameters.validation_fraction))
+            raise DataError(
+                "",
+                "{0} holds out no row: choose a larger share",
+                ("validation_fraction", self.parameters.validation_fraction),
+            )
         return float(wrong / held)
 
     def _count(self, counts: Array, ledger: Ledger) -> None:

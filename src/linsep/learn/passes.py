@@ -298,7 +298,11 @@ class Passes:
                 self.held.add(batch)
             self.held.complete = True
         if self.held.rows == 0:
-            raise DataError("", "{0} holds out no row", ("validation_fraction", self.parameters.validation_fraction))
+            raise DataError(
+                "",
+                "{0} holds out no row: choose a larger share",
+                ("validation_fraction", self.parameters.validation_fraction),
+            )
         return self.held.wrong(state, self.parameters.on_plane) / self.held.rows
 
     def errors(self, W: Floats, b: Floats) -> float:

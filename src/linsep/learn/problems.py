@@ -166,7 +166,9 @@ def array_problem(
         held = int(np.count_nonzero(recipe.held_out(0, len(codes))))
         if not 0 < held < len(codes):
             share = parameters.validation_fraction
-            raise DataError("", f"{{0}} holds out {held} of {len(codes)} rows", ("validation_fraction", share))
+            raise DataError(
+                "", f"{{0}} holds out {held} of {len(codes)} rows: choose another share", ("validation_fraction", share)
+            )
     batch = recipe.batch(X, codes, 0, weight)
     step = batch.examples.step
     if not step[step.argmax()] > 0:
