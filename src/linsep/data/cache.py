@@ -21,6 +21,7 @@ from linsep.errors import ParameterError
 from linsep.problem import Array
 
 _SPARE = 1 << 28  # bytes that stay free on the disk
+_ASKED = 1 << 25  # bytes of room that are asked for at a time
 _ALIGNED = 8  # bytes: no item is larger
 _TIMES = 4  # the bytes of a text: rows seldom take more
 _UNKNOWN = 1 << 24  # bytes of a text whose end has not been seen
@@ -161,7 +162,7 @@ class BlockCache:
         self._streams = [_Stream(self._reserve) for _ in range(4)]  # labels, then the parts of rows
         self._blocks: list[_Kept] = []
         self.complete = self._moved = False
-        self.rows = 0
+        self.rows = self._room = 0  # bytes of room on the disk that are known of
 
     def add(self, X: Any, y: Array | None, first_row: int) -> bool:
         """Keep a copy of a block; say whether there was room for it."""
@@ -189,8 +190,11 @@ class BlockCache:
         return True
 
     def _make_room(self, size: int) -> None:
-        if not has_room(self.folder, size):
-            raise OSError
+        if self._room < size:
+            self._room = max(size, _ASKED)
+            if not has_room(self.folder, self._room):
+                raise OSError
+        self._room -= size
 
     def finish(self, size: int) -> None:
         """Note that all blocks are there, and the size of the files."""
