@@ -1,6 +1,7 @@
 """Proofs as files: numbers of any length come back exactly, and the hash is that of the numbers, not of their type."""
 
 from dataclasses import replace
+from decimal import Context, Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -11,6 +12,7 @@ from linsep import Separator, from_json, separate, to_json, verify
 from linsep.problem import take
 from linsep.prove.exact.fingerprints import Fingerprint
 from linsep.prove.exact.given_numbers import as_rows
+from linsep.prove.verdicts.shorter import rounded
 
 
 def hashed(X, y, pieces=None):
@@ -35,6 +37,30 @@ def test_numbers_too_long_for_decimals_come_back():
     back, _ = from_json(text)
     assert back.separator.w.tolist() == w.tolist()
     assert back.separator.b == long.separator.b
+
+
+@pytest.mark.parametrize("digits", [1, 2, 3, 6, 12])
+def test_weights_are_rounded_to_significant_digits(digits):
+    """Whole numbers, floats and fractions of any size, ties too, as Python's decimals round them: half to even."""
+    rng = np.random.default_rng(digits)
+    some = [
+        *rng.integers(-(10**6), 10**6, 200).tolist(),
+        0,
+        5,
+        15,
+        25,
+        95,
+        985,
+        -25,
+        10**14 + 5,
+        10**15,
+        3**7000,
+        9**5000,
+    ]
+    some += [*rng.standard_normal(100), 0.5, 2.5e-300, 0.95, Fraction(25, 1000), Fraction(-995, 10**9)]
+    for value in map(Fraction, some):
+        exact = Context(prec=20_000).divide(Decimal(value.numerator), Decimal(value.denominator))
+        assert rounded(value, digits) == Fraction(Context(prec=digits).plus(exact))
 
 
 def test_long_multipliers_are_exchanged_for_shorter_ones():

@@ -21,6 +21,7 @@ from linsep.prove.exact import algebra
 from linsep.prove.exact.given_numbers import exact_array
 
 _DIGITS = (1, 2, 3, 4, 6, 8, 12)
+_SHORT = 10**15  # whole numbers up to here are rounded the short way
 _LONG = 64  # bits of a multiplier that is worth the search for others
 _POOL, _TRIED, _ROUNDS = 5000, 300, 3  # rows that are looked at, inequalities that are tried, and how often
 _WORK = 300_000  # of one round: inequalities that are tried times the third power of their length
@@ -38,14 +39,17 @@ def shorter(verdict: Verdict, codes: Array, heights: Heights, holds: Callable[[V
     elif len(W) == 1 and verdict.fit_intercept:
         candidates = _with_best_offset(W[0], codes, heights)
     else:
-        candidates = (([[_rounded(v, k) for v in w] for w in W], [_rounded(c, k) for c in b]) for k in _DIGITS)
+        candidates = (([[rounded(v, k) for v in w] for w in W], [rounded(c, k) for c in b]) for k in _DIGITS)
+    length = _length(W, b)
     for w, c in candidates:
+        if _length(w, c) >= length:
+            continue
         table = exact_array([*(value for row in w for value in row), *c])
         plane = Separator(table[: -len(c)].reshape(len(w), -1), table[-len(c) :])
         if np.ndim(verdict.separator.w) == 1:
             plane = Separator(plane.w[0], plane.b.tolist()[0])
         other = replace(verdict, separator=plane)
-        if _length(w, c) < _length(W, b) and holds(other):
+        if holds(other):
             return other
     return verdict
 
@@ -71,7 +75,7 @@ def _whole(W: list[list[Fraction]], b: list[Fraction]) -> Plane:
 def _with_best_offset(w: list[Fraction], codes: Array, heights: Heights) -> Iterator[Plane]:
     """Yield rounded weights, each with the shortest offset that lies well between the two classes."""
     for k in _DIGITS:
-        v = [_rounded(value, k) for value in w]
+        v = [rounded(value, k) for value in w]
         try:
             reached = heights(np.array([float(value) for value in v]))
         except OverflowError:
@@ -79,12 +83,15 @@ def _with_best_offset(w: list[Fraction], codes: Array, heights: Heights) -> Iter
         low, high = float(reached[codes == 0].max()), float(reached[codes == 1].min())
         if math.isfinite(low) and math.isfinite(high) and low < high:
             yield [v], [-_between(low, high)]
+        if v == w:  # more digits change nothing
+            return
 
 
-def _rounded(value: Fraction, digits: int) -> Fraction:
+def rounded(value: Fraction, digits: int) -> Fraction:
     """Return a number rounded to ``digits`` significant decimal digits."""
-    if not value:
-        return value
+    if value.denominator == 1 and abs(value) < _SHORT:  # as the weights of rows of counts are, which may be very many
+        beyond = len(str(abs(value.numerator))) - digits
+        return Fraction(round(value.numerator, -beyond)) if beyond > 0 else value
     size = math.floor((abs(value.numerator).bit_length() - value.denominator.bit_length()) * math.log10(2))
     step = Fraction(10) ** (size + 1 - digits)
     if abs(value) >= 10 ** (digits) * step:
