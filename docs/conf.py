@@ -53,6 +53,12 @@ def setup(app: Any) -> None:
     app.add_lexer("output", TextLexer)
     app.connect("builder-inited", lambda _: imports.write(HERE / "imports.svg"))
     app.connect("doctree-resolved", _dashes)
+    app.connect("autodoc-skip-member", _is_field)
+
+
+def _is_field(_: Any, _what: str, _name: str, member: Any, _skip: bool, _options: Any) -> bool | None:
+    """Leave out the fields of a named tuple, which its docstring describes."""
+    return True if str(member.__doc__).startswith("Alias for field number") else None
 
 
 def _dashes(_: Any, doctree: nodes.document, _name: str) -> None:
