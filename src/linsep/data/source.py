@@ -301,7 +301,7 @@ class Source(ABC):
 
     @property
     def extent(self) -> tuple[int, bool]:
-        """How wide `Block.X` has been so far, and whether an index was 0: parts read elsewhere must agree on it."""
+        """How wide `Block.X` has been so far, and whether an index was 0; parts read elsewhere must agree on it."""
         return self.n_features, False
 
     @property

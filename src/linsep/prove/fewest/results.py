@@ -93,7 +93,7 @@ class Fewest:
 
     @property
     def proved(self) -> bool:
-        """Whether the bounds meet: the plane is as good as any."""
+        """Whether the bounds meet, so that no plane is better."""
         return self.lower == self.upper
 
     def __repr__(self) -> str:
