@@ -35,7 +35,7 @@ def main(folder: Path) -> None:
     """Tell the story of a table: the verdict, the rows in the way, the regression, the learner, the report."""
     started = time.perf_counter()
     folder.mkdir(parents=True, exist_ok=True)
-    setosa, orders = (os.path.relpath(EXAMPLES / name) for name in ("setosa.csv", "orders.csv"))
+    setosa, orders, cures = (os.path.relpath(EXAMPLES / f"{name}.csv") for name in ("setosa", "orders", "cures"))
     table = f"{orders} --encoding latin-1 --target returned --missing indicator --ignore date --ignore town"
 
     say("1  A messy table", "Semicolons, decimal commas, percent signs, row numbers, words and gaps: which orders come "
@@ -48,9 +48,7 @@ def main(folder: Path) -> None:
     run(f"linsep errors {table} 2> {folder}/notes.txt")
 
     say("3  The regression view", "Everybody with dose = 1 was cured: does a logistic regression have a finite answer?")
-    rows = ("0,0,31", "1,0,45", "0,0,52", "1,0,38", "1,0,60", "1,1,47", "1,1,55", "1,1,36")
-    (folder / "cures.csv").write_text("\n".join(("cured,dose,age", *rows, "")), encoding="utf-8")
-    run(f"linsep separation {folder}/cures.csv --target cured")
+    run(f"linsep separation {cures} --target cured")
 
     say("4  The learner and its bound", "On separable rows the perceptron must stop; the theorem says when.")
     run(f"linsep fit {setosa} --no-shuffle --trace --model {folder}/setosa.linsep")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import re
 import struct
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 
 import numpy as np
@@ -307,3 +309,24 @@ def test_recycled_memory_never_belongs_to_two_blocks():
         for part, expected in zip(parts, views(parse(texts[k]).X), strict=True):
             np.testing.assert_array_equal(part, expected)
     assert len({parts[0].ctypes.data for parts in held.values()}) == len(held)
+
+
+def test_recycled_memory_for_many_threads():
+    """Threads take and give back memory at once: every array is whole, and its thread's own until it is gone."""
+    memory = Recycler()
+
+    def work(number: int) -> bool:
+        alone = True
+        for size in range(300):
+            array = memory.empty(size, np.int64)
+            array[:] = number
+            alone &= bool((array == number).all()) and len(array) == size
+        return alone
+
+    every = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            assert all(pool.map(work, range(8)))
+    finally:
+        sys.setswitchinterval(every)

@@ -35,8 +35,11 @@ class Recycler:
     def empty(self, size: int, dtype: Any = float) -> Array:
         """Return an array of undefined content."""
         free = self._free[np.dtype(dtype)]
-        memory = free.pop() if free else None
-        if memory is None or len(memory) < size:
+        try:  # not "if free": another thread may take the last piece in between
+            memory = free.pop()
+        except IndexError:
+            memory = np.empty(0, dtype)
+        if len(memory) < size:
             memory = np.empty(size + size // _SLACK, dtype)
         # a memoryview is no array, so views of the array keep the array itself, not what lies below
         array = np.frombuffer(memory.data, dtype, size)
