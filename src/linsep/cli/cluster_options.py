@@ -13,10 +13,9 @@ import typer
 from linsep.cli.screen import Meter, count
 
 if TYPE_CHECKING:
-    from linsep.cluster.verdicts import Decision
     from linsep.data.source import Source
     from linsep.problem import Array
-    from linsep.prove.claims import Verdict
+    from linsep.prove.claims import Decision, Verdict
 
 _PANEL = "Cluster"
 

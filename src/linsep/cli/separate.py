@@ -62,7 +62,7 @@ def separate(
     if place:
         X, y, verdict, seconds = _decided_there(place, source, offset, deciding, screen)
     else:
-        X, y, verdict, seconds = _decided(source, offset, deciding, screen)
+        X, y, verdict, seconds = _decided(source, offset, deciding, screen, all_rows=deciding.margin or bool(proof))
     margin = deciding.margin and not place  # takes all rows at once
     best, lacks = None, ""
     if margin and verdict.kind == "separable":
@@ -92,7 +92,8 @@ def separate(
 
     def show(console: Any) -> None:
         console.print(headline(f"{verdict.kind}: {verdict_meaning(verdict.kind, offset)}"))
-        console.print(facts_table(_lines(verdict, facts, best, lacks)))
+        told = "reading, the verdict" if isinstance(X, Picked) and not place else "the verdict"
+        console.print(facts_table(_lines(verdict, facts, best, lacks, told)))
         if verdict.refutation is not None:
             console.print(_table(verdict, X, y, source.names))
             console.print(_CANCEL_TWO if len(verdict.classes) == 2 else _CANCEL)
@@ -104,13 +105,24 @@ def separate(
     raise typer.Exit(0 if verdict.kind == "separable" else 1)
 
 
-def _decided(source: Any, offset: bool, deciding: Deciding, screen: Screen) -> tuple[Any, Any, Any, float]:
-    """Return rows, labels, the verdict on them, and how many seconds it took; here, with all rows in memory."""
+def _decided(
+    source: Any, offset: bool, deciding: Deciding, screen: Screen, *, all_rows: bool
+) -> tuple[Any, Any, Any, float]:
+    """Return rows, labels, the verdict on them, and how many seconds it took beside reading.
+
+    Unless ``all_rows`` are needed, those of a large file are only the ones that the proof names.
+    """
     from linsep.prove.exact.exact_text import default_values, exact_table
+    from linsep.prove.verdicts.separability import in_one_reading
     from linsep.prove.verdicts.separability import separate as decide
 
     values = deciding.values or default_values(source)
+    started = time.perf_counter()
     with while_reading(source, screen):
+        decision = None if all_rows else in_one_reading(source, values, offset, deciding.time_limit)
+        if decision is not None:
+            verdict, rows, cells, labels = decision
+            return Picked(cells, (rows, verdict.n_features)), labels, verdict, time.perf_counter() - started
         X, y = exact_table(source, values)
     started = time.perf_counter()
     verdict = decide(X, y, fit_intercept=offset, time_limit=deciding.time_limit, values=values)
@@ -128,8 +140,8 @@ def _decided_there(
     return Picked(cells, (rows, verdict.n_features)), y, verdict, watching.seconds
 
 
-def _lines(verdict: Any, facts: dict[str, Any], best: Any, lacks: str) -> dict[str, str]:
-    """Return what is to be said of a verdict, line by line."""
+def _lines(verdict: Any, facts: dict[str, Any], best: Any, lacks: str, told: str) -> dict[str, str]:
+    """Return what is to be said of a verdict, line by line; ``told``: what took the time."""
     rows, features = facts["rows"], facts["features"]
     lines = {"rows": f"{rows:,} of {count(features, 'feature')}, {len(verdict.classes)} classes"}
     if facts["columns"]:
@@ -143,7 +155,7 @@ def _lines(verdict: Any, facts: dict[str, Any], best: Any, lacks: str) -> dict[s
         lines["margin"] = f"known so far: between {verdict.bracket[0]:.6g} and {verdict.bracket[1]:.6g}"
     if verdict.refutation is not None:
         lines["refuted by"] = f"{count(len(verdict.refutation.rows), 'row')} that contradict each other"
-    lines["time"] = f"{facts['seconds']:.2f} s for the verdict and its exact proof"
+    lines["time"] = f"{facts['seconds']:.2f} s for {told} and its exact proof"
     if facts["proof"] is not None and verdict.kind != "unknown":
         lines["proof"] = f"{facts['proof']}; check it with: linsep verify {facts['proof']} {' '.join(facts['data'])}"
     return lines

@@ -35,7 +35,7 @@ from linsep.learn.problems import classes_among
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
 from linsep.prove.check.exact_signs import difference, signs
 from linsep.prove.check.fast_check import PRIME, integer_matrix
-from linsep.prove.claims import Data, Refutation, Separator, Verdict
+from linsep.prove.claims import Data, Decision, Refutation, Separator, Verdict
 from linsep.prove.verdicts.scaled import ScaledView, lowest
 from linsep.prove.verdicts.search import decide as search
 
@@ -269,15 +269,6 @@ def separate(
     return decide(
         source, client, fit_intercept=fit_intercept, time_limit=time_limit, shard_bytes=shard_bytes, watch=watch
     ).verdict
-
-
-class Decision(NamedTuple):
-    """A verdict on all rows, and those rows that it speaks of."""
-
-    verdict: Verdict
-    rows: int  # in all the data
-    cells: dict[int, Floats]  # the rows of the refutation, by their numbers
-    labels: dict[int, Any]
 
 
 def decide(

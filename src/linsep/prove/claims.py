@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linsep.problem import Array, Rows
+from linsep.problem import Array, Floats, Rows
 from linsep.prove.notebook_tables import notebook_html
 from linsep.wording import verdict_meaning
 
@@ -224,3 +224,12 @@ class Verdict:
         from linsep.prove.checking import verify  # which knows both checks
 
         return verify(self, X, y, plain=plain)
+
+
+class Decision(NamedTuple):
+    """A verdict on all rows of a source, and those rows that it speaks of."""
+
+    verdict: Verdict
+    rows: int  # in all the data
+    cells: dict[int, Floats]  # the rows of the refutation, by their numbers
+    labels: dict[int, Any]

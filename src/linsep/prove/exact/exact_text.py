@@ -62,6 +62,14 @@ def exact_table(source: Source, values: str) -> tuple[Any, Array]:
     return X, y
 
 
+def stored_exactly(source: Source) -> bool:
+    """Say whether no number of a table can have been rounded, but for long ones in a text, which are noticed."""
+    kinds = [kind for _, kind in _typed_columns(source)]
+    if source.options.format in ("parquet", "arrow"):
+        return bool(kinds) and all(pa.types.is_floating(kind) or kind.bit_width < 64 for kind in kinds)
+    return source.options.format == "csv"
+
+
 def _large_columns(X: Array) -> list[int]:
     """Return the columns with numbers that may have been rounded."""
     step = max(1, _PIECE // max(1, X.shape[1] * 8))

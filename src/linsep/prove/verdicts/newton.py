@@ -45,7 +45,6 @@ class Fit(NamedTuple):
 
 def fit(Z: Floats, w: Floats, *, enough: float, steps: int, clock: Clock) -> Fit:
     """Go from ``w`` toward the minimum until all rows are above ``enough``, it is reached, or no steps are left."""
-    dposv = scipy_linalg().lapack.dposv
     heights, damping = Z @ w, 0.0
     below = np.flatnonzero(heights < 1)
     for number in range(steps):
@@ -57,8 +56,10 @@ def fit(Z: Floats, w: Floats, *, enough: float, steps: int, clock: Clock) -> Fit
         size = float(np.trace(H)) / max(1, len(H))
         ridge = 0.0 if damping else _RIDGE * size
         H.flat[:: len(H) + 1] += ridge + damping * size
-        _, change, flaw = dposv(H, (1 - heights[below]) @ A if damping else A.sum(axis=0), lower=1)
-        if flaw != 0:
+        change = (1 - heights[below]) @ A if damping else A.sum(axis=0)
+        try:
+            _substitute(np.linalg.cholesky(H), change)
+        except np.linalg.LinAlgError:  # not positive definite
             if damping > _SHORT:
                 return Fit(w, heights, False)
             damping = max(100 * damping, _FIRST_DAMPING)
@@ -142,6 +143,20 @@ def _spanning(A: Floats) -> tuple[Array, Floats]:
     size = np.abs(np.diag(R))
     rank = int(np.count_nonzero(size > _SINGULAR * size.max(initial=0.0)))
     return order[:rank], Q[:, :rank]
+
+
+@compiled(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+def _substitute(L, x):
+    """Solve ``L Lᵀ x = g`` in the place of ``g``; L is lower triangular (NumPy cannot, SciPy takes long to load)."""
+    for i in range(x.size):
+        total = x[i]
+        for k in range(i):
+            total -= L[i, k] * x[k]
+        x[i] = total / L[i, i]
+    for i in range(x.size - 1, -1, -1):
+        x[i] /= L[i, i]
+        for k in range(i):
+            x[k] -= L[i, k] * x[i]
 
 
 @compiled(error_model="numpy")

@@ -17,8 +17,7 @@ from linsep.data.threads import quiet_algebra
 from linsep.errors import ParameterError
 from linsep.problem import Rows
 from linsep.prove.check.fast_check import separates
-from linsep.prove.checking import table_from, table_of
-from linsep.prove.claims import Data, Separator, Verdict
+from linsep.prove.claims import Data, Decision, Separator, Verdict
 from linsep.prove.exact.given_numbers import BINARY, DECIMAL, held, is_exact, unrounded
 from linsep.prove.verdicts import rationals
 from linsep.prove.verdicts.search import decide
@@ -41,8 +40,8 @@ def separate(
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n, d), or Source
-        Any real numbers; not copied. Rows of a source, which `read` returns, are parsed once, and kept in temporary
-        files if they are many: the memory does not grow with them.
+        Any real numbers; not copied. Rows of a source, which `read` returns, are parsed once. If they are many, those
+        near a plane decide, or all are kept in temporary files: the memory does not grow with them.
     y : array-like of shape (n,)
         Labels of any hashable type, at least two different ones; None for a source, which has its own. More than two
         classes are separable when one weight vector and offset per class give the true class of every row the strictly
@@ -78,22 +77,37 @@ def separate(
         raise ParameterError("time_limit", time_limit, "a number of seconds not below 0")
     if values not in (None, BINARY, DECIMAL):
         raise ParameterError("values", values, "'binary' or 'decimal'")
-    if isinstance(X, Source):
-        from linsep.prove.exact.exact_text import default_values  # which loads pyarrow
+    offset = bool(fit_intercept)
+    if not isinstance(X, Source):
+        return _decided(X, y, values or BINARY, offset, Clock(time_limit))
+    if y is not None:
+        raise ValueError("a source has its own labels: do not pass y")
+    from linsep.prove.exact.exact_text import default_values, exact_table  # which load pyarrow
 
-        values = values or default_values(X)
-    values = values or BINARY
-    X, y = table_from(X, y, values)
+    values = values or default_values(X)
+    decision = in_one_reading(X, values, offset, time_limit)
+    return (
+        _decided(*exact_table(X, values), values, offset, Clock(time_limit)) if decision is None else decision.verdict
+    )
+
+
+def in_one_reading(source: Source, values: str, offset: bool, time_limit: float | None) -> Decision | None:
+    """Return the verdict on a large file without keeping its rows, None if that is not possible."""
+    from linsep.prove.verdicts.one_reading import decide  # which loads pyarrow
+
+    return decide(source, values, offset, lambda X, y: _decided(X, y, values, offset, Clock(time_limit), many=0))
+
+
+def _decided(X: Any, y: Any, values: str, offset: bool, clock: Clock, many: int = IN_MEMORY) -> Verdict:
+    """Return the verdict on arrays; those of more than ``many`` bytes are best not copied."""
     X = unrounded(X)
     exact = is_exact(X)
     X = X if exact else as_matrix(X)
     y = class_labels(y)
     check_same_length(X, y)
     classes, codes = at_least_two_classes(y)
-    offset, names = bool(fit_intercept), tuple(classes.tolist())
+    names = tuple(classes.tolist())
     codes = codes.astype(np.intp, copy=False)
-
-    clock = Clock(time_limit)
 
     def search(rows: Rows) -> Verdict:
         data = Data(rows, codes, X.shape[1], len(names), offset)
@@ -105,7 +119,7 @@ def separate(
 
     if not exact and (values == BINARY or X.dtype.kind != "f"):
         return replace(search(to_rows(X)), values=values)
-    if not exact and (X.data if hasattr(X, "indptr") else X).nbytes > IN_MEMORY:
+    if not exact and (X.data if hasattr(X, "indptr") else X).nbytes > many:
         quick = rationals.decide_quickly(X, values, offset, codes, search)
         if quick is not None:
             return quick
@@ -141,6 +155,8 @@ def separator(model: Any, X: Any, y: Any) -> Separator | None:
     >>> linsep.separator(model, X, y)
     Separator(float w of 1 features)
     """
+    from linsep.prove.checking import table_of  # which loads all checkers
+
     found = table_of(X, y, tuple(model.classes_.tolist()))
     if found is None or found.X.shape[1] != model.coef_.shape[1] or found.X.dtype == object:
         return None
