@@ -15,6 +15,8 @@ from typing import NamedTuple
 
 DATA = Path(os.environ.get("LINSEP_DATA", "data"))  # larger real data, where they are
 MOST = 1000.0  # times less than a limit: whatever is less counts as this
+# of a process that is measured: linsep's bytecode is on disk, as that of a package that pip has installed
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 QUICK = os.environ.get("LINSEP_BENCH_QUICK", "0") != "0"  # small data, once: to see that it runs
 
 

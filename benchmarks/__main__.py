@@ -20,6 +20,7 @@ from benchmarks import Row, charts, results
 ROOT = Path(__file__).parent.parent
 # in the order in which they are run: what is asked most often first, what takes longest last
 ORDER = (
+    "commands",
     "passes",
     "verdicts",
     "proofs",

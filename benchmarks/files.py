@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks import Row, at_least, at_most, sized
+from benchmarks import ENVIRONMENT, Row, at_least, at_most, sized
 
 MEGABYTES = sized(540, 5)
 FEATURES = 50_000
@@ -195,7 +195,7 @@ def measure(code: str, *arguments: object, times: int = 3) -> Cost:
     costs = []
     for _ in range(times):
         command = [sys.executable, "-c", LAUNCHER, code, *map(str, arguments)]
-        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+        said = subprocess.run(command, capture_output=True, text=True, check=True, env=ENVIRONMENT).stdout.split()
         costs.append(Cost(*map(float, said)))
     works, processes, memories = zip(*costs, strict=True)
     return Cost(min(works), min(processes), max(memories))

@@ -20,6 +20,7 @@ import scipy.sparse as sp
 
 from linsep import Perceptron, fit_source, read
 from linsep.data.source import Source
+from linsep.data.sparse import is_sparse
 from linsep.errors import DataNote, ParameterError
 
 ROWS = 60
@@ -89,12 +90,12 @@ def test_kept_blocks_together_are_the_same_rows(tmp_path: Path, form: str, cache
             blocks = list(source.stretches(most))
             assert len(blocks) < len(numbers) or most == 1 or len(numbers) == 1
             assert all(len(block.y) <= max(most, *numbers, 0) for block in blocks)
-            rows = [part.X.toarray() if sp.issparse(part.X) else part.X for part in blocks]
+            rows = [part.X.toarray() if is_sparse(part.X) else part.X for part in blocks]
             assert np.array_equal(np.vstack(rows), expected)
             assert np.concatenate([part.y for part in blocks]).tolist() == y.tolist()
             assert [part.first_row for part in blocks] == np.cumsum([0, *map(len, rows[:-1])]).tolist()
             for one, other in zip(blocks, source.stretches(most), strict=True):  # a pass copies no numbers
-                values = [X.data if sp.issparse(X) else X for X in (one.X, other.X)]
+                values = [X.data if is_sparse(X) else X for X in (one.X, other.X)]
                 assert np.shares_memory(*values)
 
 

@@ -35,6 +35,7 @@ from linsep.cluster.parameter_mixing import Mix
 from linsep.cluster.shard_passes import Answer
 from linsep.cluster.shard_passes import learn as learn_from
 from linsep.cluster.workers import Farm
+from linsep.data.sparse import is_sparse
 from linsep.errors import DataNote, ReadError
 from linsep.learn.hypotheses import Average, Keeper
 from linsep.problem import Weights
@@ -143,7 +144,7 @@ def test_shards_together_are_the_source(folder, form, parts):
         found += list(pickle.loads(pickle.dumps(shard)).read(pickle.loads(pickle.dumps(source))))
     expected, labels = whole.to_arrays()
     width = expected.shape[1]
-    got = np.concatenate([(b.X.toarray() if sp.issparse(b.X) else b.X)[:, :width] for b in found])
+    got = np.concatenate([(b.X.toarray() if is_sparse(b.X) else b.X)[:, :width] for b in found])
     assert np.array_equal(got, expected.toarray() if sp.issparse(expected) else expected)
     assert np.array_equal(np.concatenate([b.y for b in found]), labels)
 

@@ -83,9 +83,9 @@ def test_separable_files_end_separated_without_another_look(tmp_path):
     reads = []
 
     class Counted(type(read(path))):
-        def __iter__(self):
+        def blocks(self):
             reads.append(1)
-            return super().__iter__()
+            return super().blocks()
 
     source = read(path, block_bytes=2000)
     source.__class__ = Counted

@@ -17,10 +17,13 @@ DENSE = SPARSE | {"scipy.linalg", "flint", "highspy"}  # nor do those who prove 
 COMMANDS = {
     "generate rows.csv --n 150 --d 4": DENSE | {"numba"},
     "fit rows.csv -m again.linsep --max-iter 20": DENSE,
+    "fit rows.svm -m sparse.linsep --max-iter 20": DENSE | {"pyarrow"},
     "predict iris.linsep iris.csv": DENSE | {"rich"},
+    "predict sparse.linsep rows.svm": DENSE | {"rich"},
     "score iris.linsep iris.csv --quiet": DENSE - {"scipy.special"} | {"rich"},
     "convert model.linsep model.txt": DENSE | {"pyarrow"},
     "separate iris.csv --proof proof.json --quiet": SPARSE | {"highspy", "rich"},
+    "separate rows.csv --no-margin": SPARSE | {"scipy.linalg", "highspy"},
     "verify proof.json iris.csv": SPARSE | {"scipy.linalg", "highspy"},
     "errors iris.csv --time-limit 5": SPARSE,
     "separation rows.csv --target y": {"highspy"},
@@ -39,7 +42,8 @@ def folder(tmp_path_factory):
     place = tmp_path_factory.mktemp("light")
     (place / "iris.csv").write_bytes(IRIS.read_bytes())
     first = ("generate rows.csv --n 40 --d 2", "fit rows.csv", "fit iris.csv -m iris.linsep --max-iter 9")
-    for command in (*first, "predict iris.linsep iris.csv", "separate iris.csv --proof proof.json"):
+    sparse = ("generate rows.svm --n 40 --d 2", "fit rows.svm -m sparse.linsep", "predict sparse.linsep rows.svm")
+    for command in (*first, *sparse, "predict iris.linsep iris.csv", "separate iris.csv --proof proof.json"):
         run(place, command)
     return place
 

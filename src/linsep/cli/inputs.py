@@ -143,4 +143,4 @@ def blocks(model: Any, source: Source) -> Iterator[tuple[Any, Any]]:
     from linsep.data.read_ahead import ahead
     from linsep.models.from_files import fitted_rows
 
-    return fitted_rows(model, source, ahead(source))
+    return fitted_rows(model, source, ahead(source.blocks(), owner=source))

@@ -16,7 +16,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from linsep.data.labels import classes_and_codes, tidy
-from linsep.data.sparse import csr_array, is_sparse
+from linsep.data.sparse import Csr, is_sparse
 from linsep.errors import ParameterError
 from linsep.problem import Array
 
@@ -212,7 +212,7 @@ class BlockCache:
             first, rows = blocks[0], [_frozen(array) for array in self._side_by_side(blocks)]
             X: Any = rows[0]
             if len(rows) == 3:
-                X = csr_array((X, rows[1], rows[2]), (len(rows[2]) - 1, max(blocks[-1].width, width)), canonical=True)
+                X = Csr((X, rows[1], rows[2]), (len(rows[2]) - 1, max(blocks[-1].width, width)))
             yield X, self._labels(blocks), first.first_row
             start = stop
 
@@ -274,7 +274,7 @@ class BlockCache:
         for start in range(0, len(indices) if first else 0, _PIECE):
             indices[start : start + _PIECE] -= first  # columns before are empty
         shape = (len(indptr) - 1, max(0, features.stop - first))
-        return csr_array((data, indices, indptr), shape, canonical=True), y
+        return Csr((data, indices, indptr), shape).tocsr(), y
 
     def _joined(self, stream: _Stream, places: tuple[_Place, ...]) -> Array:
         """Return arrays as one, without a copy where they are alike."""

@@ -30,7 +30,7 @@ from linsep.data.compiled_parsers import (
     walk_libsvm,
 )
 from linsep.data.labels import NOT_FINITE, NUMBER, label, tidy
-from linsep.data.sparse import csr_array
+from linsep.data.sparse import Csr
 from linsep.problem import Array, Floats
 
 
@@ -119,16 +119,17 @@ def parse(
     if bad is not None:
         raise bad
     shape = (rows, widest if n_features is None else n_features)
-    X = csr_array((values[:stored], indices[:stored], indptr[: rows + 1]), shape)
+    X: Any = Csr((values[:stored], indices[:stored], indptr[: rows + 1]), shape)
     if unsorted:
-        X.has_sorted_indices = False
+        X = X.tocsr()
+        X.has_canonical_format = X.has_sorted_indices = False
         X.sort_indices()
         row = int(first_repeat(X.indptr, X.indices))
         if row >= 0:
             own = X.indices[X.indptr[row] : X.indptr[row + 1]]
             repeated = int(own[:-1][own[1:] == own[:-1]][0]) + base
             raise LineError(int(starts[row]), f"index {repeated} occurs twice")
-    X.has_canonical_format = True
+        X.has_canonical_format = True
     return Parsed(X, y, starts, zero, qid, bool(np.isnan(others).any()), lines, max(longest, rounded_length(others)))
 
 

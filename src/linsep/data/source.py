@@ -19,6 +19,7 @@ from linsep.data.cache import join as join
 from linsep.data.cells import GAPS
 from linsep.data.labels import label, measured, object_array
 from linsep.data.layout import Column, Layout, listed
+from linsep.data.sparse import Csr
 from linsep.errors import DataNote, ReadError
 from linsep.problem import Array
 
@@ -157,12 +158,17 @@ class Source(ABC):
         return f"<Source {names}, {self.options.format}>"
 
     def __iter__(self) -> Iterator[Block]:
+        for block in self.blocks():
+            yield block._replace(X=block.X.tocsr()) if isinstance(block.X, Csr) else block
+
+    def blocks(self) -> Iterator[Block]:
+        """Return what an iteration yields, but sparse rows need not be SciPy's: training does without."""
         begun, self._begun = self._begun, None
         return self._iterate() if begun is None else begun
 
     def peek(self) -> Block:
-        """Return the first block; the next iteration goes on from here, and parses nothing again."""
-        blocks = iter(self)
+        """Return the first of these blocks; the next iteration goes on from here, and parses nothing again."""
+        blocks = self.blocks()
         first = next(blocks)
         self._begun = itertools.chain([first], blocks)
         return first
@@ -184,11 +190,11 @@ class Source(ABC):
                     raise
 
     def stretches(self, most: int) -> Iterator[Block]:
-        """Yield what an iteration does; where rows are kept, several blocks as one, up to this number of rows."""
+        """Yield these blocks; where rows are kept, several of them as one, up to this number of rows."""
         if self._cache is not None and self._cache.complete:
             yield from self._again(self._cache, most)
         else:
-            yield from self
+            yield from self.blocks()
 
     @contextmanager
     def caching(self, cache: str | None = None, cache_mb: int | None = None) -> Iterator[Self]:
@@ -363,7 +369,7 @@ class Source(ABC):
         """Return the rows and labels of all blocks, None if there is no room for them."""
         try:
             cache.clear()
-            return cache.whole(self.features) if all(cache.add(*block) for block in self) else None
+            return cache.whole(self.features) if all(cache.add(*block) for block in self.blocks()) else None
         finally:
             cache.clear()
 

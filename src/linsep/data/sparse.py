@@ -9,11 +9,72 @@ import numpy as np
 
 from linsep.problem import Array, Dense, Rows
 
-_KINDS: dict[type, bool] = {}  # the answers so far: SciPy takes a while to find them
+
+class Csr:
+    """Sparse rows whose columns are in order, as SciPy's CSR arrays have them.
+
+    Readers make these, and training needs no more than their parts: SciPy is loaded when something else is asked.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from linsep.data.sparse import Csr
+    >>> X = Csr((np.array([3.0, 4.0]), np.array([0, 1]), np.array([0, 1, 2])), (2, 2))
+    >>> X.shape, X.tocsr().toarray().tolist()
+    ((2, 2), [[3.0, 0.0], [0.0, 4.0]])
+    """
+
+    format, ndim = "csr", 2
+    has_canonical_format = True
+
+    def __init__(self, parts: tuple[Array, Array, Array], shape: tuple[int, int]) -> None:
+        self.data, self.indices, self.indptr = parts
+        self.shape = shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the values."""
+        return self.data.dtype
+
+    @property
+    def size(self) -> int:
+        """How many values are stored."""
+        return len(self.data)
+
+    def resize(self, rows: int, columns: int) -> None:
+        """Make the rows wider, or leave out columns beyond a number."""
+        if rows != self.shape[0] or columns < self.shape[1]:
+            X = self.tocsr()
+            X.resize(rows, columns)
+            self.data, self.indices, self.indptr = X.data, X.indices, X.indptr
+        self.shape = (rows, columns)
+
+    def tocsr(self) -> Any:
+        """Return SciPy's array; the parts, which nobody need check, stay where they are: SciPy would copy views."""
+        import scipy.sparse as sp  # slow to import
+
+        X = sp.csr_array(self.shape)
+        X.data, X.indices, X.indptr = self.data, self.indices, self.indptr
+        X.has_canonical_format = True
+        return X
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.tocsr(), name)
+
+    def __getitem__(self, place: Any) -> Any:
+        return self.tocsr()[place]
+
+    def __matmul__(self, other: Any) -> Any:
+        return self.tocsr() @ other
+
+
+_KINDS: dict[type, bool] = {Csr: True}  # the answers so far: SciPy takes a while to find them
 
 
 def is_sparse(X: Any) -> bool:
-    """Say whether ``X`` is one of SciPy's sparse matrices, without loading SciPy to find out."""
+    """Say whether ``X`` is one of SciPy's sparse matrices, or ours, without loading SciPy to find out."""
     kind = type(X)
     if kind is np.ndarray:
         return False
@@ -24,29 +85,20 @@ def is_sparse(X: Any) -> bool:
     return found
 
 
-def csr_array(parts: tuple[Array, Array, Array], shape: tuple[int, int], *, canonical: bool = False) -> Any:
-    """Return a CSR array of values, column numbers and row pointers; ``canonical`` says that columns are in order.
-
-    Such parts, which nobody need check, stay where they are: SciPy itself copies those that are views of larger arrays.
-    """
+def csr_array(parts: tuple[Array, Array, Array], shape: tuple[int, int]) -> Any:
+    """Return SciPy's CSR array of values, column numbers and row pointers."""
     import scipy.sparse as sp  # slow to import, and not needed for dense rows
 
-    if not canonical:
-        return sp.csr_array(parts, shape=shape)
-    X = sp.csr_array(shape)
-    X.data, X.indices, X.indptr = parts
-    X.has_canonical_format = True
-    return X
+    return sp.csr_array(parts, shape=shape)
 
 
-def stack(matrices: list[Any], n_features: int) -> Any:
+def stack(matrices: list[Any], n_features: int) -> Csr:
     """Return the rows of CSR arrays with columns in order as one array with ``n_features`` features."""
-    import scipy.sparse as sp
-
-    wide = [csr_array((X.data, X.indices, X.indptr), (X.shape[0], n_features)) for X in matrices]
-    X = sp.vstack(wide, format="csr")
-    X.has_canonical_format = True
-    return X
+    data, indices = (np.concatenate([getattr(X, part) for X in matrices]) for part in ("data", "indices"))
+    lengths = np.concatenate([np.diff(X.indptr) for X in matrices])
+    indptr = np.zeros(len(lengths) + 1, np.int32 if len(data) < 2**31 else np.int64)
+    np.cumsum(lengths, out=indptr[1:])
+    return Csr((data, indices, indptr), (len(lengths), n_features))
 
 
 def to_scipy(rows: Rows, n_features: int) -> Any:

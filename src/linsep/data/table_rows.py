@@ -15,7 +15,7 @@ from linsep.data import cells
 from linsep.data.arrow_arrays import numbers, numpy_view, zero
 from linsep.data.layout import CATEGORY, DATE, NUMBER, TEXT, WORD, CellError, ColumnError, Layout, is_numeric
 from linsep.data.levels import Coded, Levels, assemble
-from linsep.data.sparse import csr_array
+from linsep.data.sparse import Csr
 from linsep.problem import Array
 
 
@@ -87,11 +87,11 @@ def finished(found: Parts, layout: Layout, levels: Levels, missing: str) -> Any:
         return found.numbers
     n = len(found.numbers)
     features = levels.features(found.coded) if found.coded else np.empty((n, 0), dtype=np.int64)
-    X = csr_array(assemble(found.numbers, features), (n, levels.first + len(levels)), canonical=True)
-    if found.hashed is not None:
-        found.hashed.resize(X.shape)
-        X = X + found.hashed
-    return X
+    X = Csr(assemble(found.numbers, features), (n, levels.first + len(levels)))
+    if found.hashed is None:
+        return X
+    found.hashed.resize(X.shape)
+    return X.tocsr() + found.hashed
 
 
 def code(column: Any, place: int) -> Coded:

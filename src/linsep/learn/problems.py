@@ -22,7 +22,7 @@ from linsep.data.matrices import to_rows
 from linsep.data.read_ahead import ahead
 from linsep.data.scaling import Scaler
 from linsep.data.source import Block, Source, join
-from linsep.data.sparse import csr_array, is_sparse, stack
+from linsep.data.sparse import Csr, is_sparse, stack
 from linsep.errors import DataError
 from linsep.learn.parameters import Parameters
 from linsep.learn.surveys import held_out, norm, survey
@@ -203,11 +203,11 @@ class SourceBatches:
             return
         shuffled = self.recipe.parameters.order == "shuffled"
         blocks = self.source.stretches((16 if shuffled else 2) * WINDOW_ROWS)  # windows are cut from them, mostly
-        blocks = ahead(windows(blocks) if shuffled else blocks, depth=1 if shuffled else 2, owner=self.source)
+        made = map(self.recipe.block, windows(blocks) if shuffled else blocks)
+        batches = ahead(made, depth=1 if shuffled else 2, owner=self.source)
         number, batch = 0, None
-        with closing(blocks):  # at once, also where an error holds on to this frame
-            for number, block in enumerate(blocks, 1):  # noqa: B007 - how many there were
-                batch = self.recipe.block(block)
+        with closing(batches):  # at once, also where an error holds on to this frame
+            for number, batch in enumerate(batches, 1):  # noqa: B007 - how many there were
                 yield batch
         self._whole = batch if number == 1 else None
 
@@ -225,7 +225,7 @@ def source_problem(
     if classes is not None and not set(names) <= set(classes.tolist()):
         classes = None  # the rest of them may come later
     if classes is None or parameters.class_weight == "balanced" or parameters.target_margin is not None:
-        found = census(ahead(source), radius=parameters.target_margin is not None)
+        found = census(ahead(source.blocks(), owner=source), radius=parameters.target_margin is not None)
         classes = classes_among(found.labels)
     classes = settled(classes, source.positive, parameters.class_weight)
     factors = class_factors(parameters.class_weight, classes, counted(found.labels if found else {}, classes))
@@ -281,7 +281,7 @@ def _rows(block: Block, start: int, end: int) -> Block:
         return Block(X[start:end], y, block.first_row + start)
     own = slice(int(X.indptr[start]), int(X.indptr[end]))  # SciPy would copy these
     parts = (X.data[own], X.indices[own], X.indptr[start : end + 1] - X.indptr[start])
-    return Block(csr_array(parts, (end - start, X.shape[1]), canonical=True), y, block.first_row + start)
+    return Block(Csr(parts, (end - start, X.shape[1])), y, block.first_row + start)
 
 
 def _joined(parts: list[Block]) -> Block:

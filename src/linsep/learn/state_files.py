@@ -16,7 +16,6 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from importlib.metadata import version
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -24,6 +23,7 @@ import numpy as np
 import safetensors
 from safetensors.numpy import save as to_bytes
 
+from linsep import __version__
 from linsep.data.atomic import replacing
 from linsep.data.labels import object_array
 from linsep.data.places import is_url, local_copy, masked, open_bytes, size
@@ -52,7 +52,7 @@ def must(right: bool, what: str) -> None:
 def write(path: Path, kind: str, parts: Mapping[str, Mapping[str, Any]], codecs: Codecs | None = None) -> None:
     """Write values, in named parts, to a file; an older file of that name is replaced in one step, or left as it is."""
     out = Writer(codecs or CODECS)
-    content: dict[str, Any] = {"format": FORMAT, "linsep": version("linsep"), "kind": kind}
+    content: dict[str, Any] = {"format": FORMAT, "linsep": __version__, "kind": kind}
     for name, values in parts.items():
         content[name] = {key: out.value(key, value) for key, value in values.items()}
     text = json.dumps(content, sort_keys=True, allow_nan=False)
@@ -121,7 +121,7 @@ def _parse(text: str, noun: str) -> dict[str, Any]:
     if number > FORMAT:
         raise RefusedError(
             f"written by linsep {content.get('linsep')} in {noun} format {number}; "
-            f"this is linsep {version('linsep')}, which reads formats up to {FORMAT}: install a newer one"
+            f"this is linsep {__version__}, which reads formats up to {FORMAT}: install a newer one"
         )
     must("kind" in content, "no kind")
     content["kind"] = str(content["kind"])

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
+from linsep import __version__
 from linsep.learn.hypotheses import Keeper
 from linsep.learn.state_files import CODECS, Codec, Codecs, Path, Reader, RefusedError, Writer, opened, write
 from linsep.models.online import SavedKeeper, Stretch
@@ -92,7 +92,7 @@ def load_plain(path: Path, module: str | None = None) -> Any:
     with opened(path, _NOUN, _CODECS) as (content, reader):
         home = _KINDS.get(content["kind"])
         if home is None:
-            raise RefusedError(f"a model of kind {content['kind']!r}, which linsep {version('linsep')} does not know")
+            raise RefusedError(f"a model of kind {content['kind']!r}, which linsep {__version__} does not know")
         kind = getattr(import_module(module or home), content["kind"])
         parameters = reader.values(content["parameters"])
         unknown = sorted(set(parameters) - set(kind().get_params(deep=False)))

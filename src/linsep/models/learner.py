@@ -40,7 +40,10 @@ class Learner(Savable):
         return numeric(X, self.__dict__.get("feature_names_in_"))
 
     def _validated(self, X: Any, *, reset: bool) -> Any:
-        X = X.tocsr() if is_sparse(X) else np.asarray(X)
+        if not is_sparse(X):
+            X = np.asarray(X)
+        elif X.format != "csr":
+            X = X.tocsr()
         if X.ndim != 2:
             raise DataError("", f"X must have two dimensions, rows and columns, got {X.ndim}")
         if reset:

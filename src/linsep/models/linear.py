@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
@@ -22,7 +22,7 @@ class Linear(Learner):
     intercept_: Floats
     classes_: Array
     on_plane: int
-    _needs = frozenset({"coef_", "intercept_", "classes_", "n_features_in_"})
+    _needs: ClassVar[frozenset[str]] = frozenset({"coef_", "intercept_", "classes_", "n_features_in_"})
 
     def decision_function(self, X: Any) -> Floats:
         """Return the score ``w·x + b`` of every row: shape (n,) for two classes, (n, classes) for more.

@@ -65,7 +65,7 @@ def _decided(source: Source, values: str, offset: bool, search: Search, plan: Pl
     rows = min(plan.rows, most)
     if is_sparse(first.X) or first.y is None or rows < min(plan.rows, plan.rows_each * (d + 1)):
         raise NotDecidedError
-    blocks = iter(source)
+    blocks = source.blocks()
     kept = _Kept(_first(blocks, rows), search, plan, values, offset)
     for block in blocks:
         if source.long_numbers and values == DECIMAL:
