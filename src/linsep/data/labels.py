@@ -70,13 +70,15 @@ def check_same_length(X: Any, y: Array) -> None:
 
 def classes_and_codes(y: Array) -> tuple[Array, Array]:
     """Return the classes in ``y``, sorted where they have an order, and the class number of every label."""
-    lowest, highest = (int(y.min()), int(y.max())) if y.dtype.kind in "iub" and len(y) else (0, 2**62)
-    if highest - lowest < 4096 and highest < 2**62:
+    lowest, highest = (y.min(), y.max()) if y.dtype.kind in "iub" and len(y) else (0, 2**62)
+    if lowest != highest < 2**62:
+        second = y == highest
+        if (second | (y == lowest)).all():  # two classes, as a rule
+            return np.array([lowest, highest], y.dtype), second.astype(np.intp)
+    if int(highest) - int(lowest) < 4096 and highest < 2**62:
         places = np.subtract(y, lowest, dtype=np.int64)
         present = np.bincount(places) > 0  # ten times as fast as sorting
-        classes = (np.flatnonzero(present) + lowest).astype(y.dtype)
-        if len(classes) == 2:
-            return classes, (y == classes[1]).astype(np.intp)
+        classes = (np.flatnonzero(present) + int(lowest)).astype(y.dtype)
         return classes, (np.cumsum(present) - 1)[places]
     try:
         classes, codes = np.unique(y, return_inverse=True)

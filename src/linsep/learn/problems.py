@@ -129,7 +129,12 @@ class Recipe(NamedTuple):
     def batch(self, X: Any, codes: Array, first_row: int, weight: Floats | None = None) -> Batch:
         """Return rows with their class numbers, and weights of their own if they have any."""
         eta, factors = self.parameters.eta, self.factors
-        step = (eta * factors)[codes] if weight is None else eta * (weight * factors[codes])
+        if weight is not None:
+            step = eta * (weight * factors[codes])
+        elif (factors == factors[0]).all():
+            step = np.full(len(codes), eta * factors[0])
+        else:
+            step = (eta * factors)[codes]
         if self.parameters.validation_fraction is not None:
             step[self.held_out(first_row, first_row + len(codes))] = 0.0
         if len(self.classes) == 1:

@@ -101,10 +101,10 @@ def corners(Z: Floats, weights: Floats, clock: Clock) -> tuple[Array, Floats]:
         return np.empty(0, np.intp), np.empty(0)
     others = others[np.argsort(weights[others], kind="stable")]
     weights = weights.copy()
-    piece = max(1, _PIECE // d**2)
+    piece, part = max(1, _PIECE // d**2), np.empty(len(basis))
     for start in range(0, len(others) - 1, piece):
         clock.check(_EXCHANGE * d**2 * min(piece, len(others) - start))
-        _take_out(Y, weights, basis, others[start : min(start + piece, len(others) - 1)], inverse)
+        _take_out(Y, weights, basis, others[start : min(start + piece, len(others) - 1)], inverse, part)
     kept = np.append(basis, others[-1])
     kept = np.sort(kept[weights[kept] > 0])
     return kept, weights[kept]
@@ -188,12 +188,20 @@ def _step(heights, rise, slope, curvature):
     return t
 
 
-@compiled(error_model="numpy")
-def _take_out(Y, weights, basis, others, inverse):
-    """Bring the weights of ``others`` to 0 with the sum kept, exchanging rows of the basis where necessary."""
+@compiled(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+def _take_out(Y, weights, basis, others, inverse, part):
+    """Bring the weights of ``others`` to 0 with the sum kept, exchanging rows of the basis where necessary.
+
+    ``part`` is room: row k is ``part @ Y[basis]``. Loops compile in a third of the time that products of arrays take.
+    """
     rank = basis.size
     for k in others:
-        part = np.dot(Y[k], inverse)  # row k is part @ Y[basis]
+        for b in range(rank):
+            part[b] = 0.0
+        for i in range(rank):
+            y = Y[k, i]
+            for b in range(rank):
+                part[b] += y * inverse[i, b]
         reach, out = weights[k], -1
         for b in range(rank):
             if part[b] < 0.0 and weights[basis[b]] < -part[b] * reach:
@@ -206,8 +214,9 @@ def _take_out(Y, weights, basis, others, inverse):
             continue
         weights[basis[out]] = 0.0
         basis[out] = k
-        column = inverse[:, out] / part[out]
+        pivot = part[out]
         part[out] -= 1.0
         for i in range(rank):
+            factor = inverse[i, out] / pivot
             for b in range(rank):
-                inverse[i, b] -= column[i] * part[b]
+                inverse[i, b] -= factor * part[b]

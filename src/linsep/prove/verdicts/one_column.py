@@ -150,7 +150,8 @@ def _ranges(data: Data, columns: Array) -> tuple[Floats, Floats]:
         if isinstance(part, Dense):
             _dense_ranges(part.data, data.y[start:stop], columns, low, high)
         else:
-            _sparse_ranges(part, data.y[start:stop], position, low, high, np.zeros(shape, dtype=np.int64))
+            counts, rows = np.zeros(shape, dtype=np.int64), np.bincount(data.y[start:stop], minlength=data.classes)
+            _sparse_ranges(part, data.y[start:stop], position, low, high, counts, rows)
         tables.append((low, high))
 
     if isinstance(data.rows, Sparse):
@@ -175,11 +176,9 @@ def _dense_ranges(data, y, columns, low, high):
 
 
 @_compiled
-def _sparse_ranges(stored, y, position, low, high, counts):
+def _sparse_ranges(stored, y, position, low, high, counts, rows):
     data, indices, indptr = stored
-    rows = np.zeros(low.shape[0], dtype=np.int64)
     for i in range(y.size):
-        rows[y[i]] += 1
         for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
             k = position[indices[p]]
             if k >= 0:

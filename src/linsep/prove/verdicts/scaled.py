@@ -160,7 +160,7 @@ class ScaledView:
 
         def work(start: int, stop: int) -> None:
             here = slice(start, stop)
-            _gather(rows.data, places[here], own[here], rival[here], view, self.block, Z[here])
+            _gather(rows.data, places[here], own[here], rival[here], view, np.empty(self.block), Z[here])
 
         in_parallel(work, len(pairs), 4 * self.dimension)  # rows from all over the memory are slow to come
         return Z
@@ -189,7 +189,7 @@ class ScaledView:
                 _sweep_sparse(part, data.y[here], W, b, (unit, self.constant), scores[here], rivals[here])
                 return
             x = part.data if self.plain else part.data * self.unit - self.center
-            view = (unit, center, self.constant, self.high)
+            view = (unit, center, self.constant, self.high, np.empty((2, len(b))))
             _sweep_dense(x, data.y[here], W, b, view, scores[here], rivals[here])
 
         in_chunks(data.rows, len(data.y), data.n_features * len(W), work)
@@ -311,11 +311,13 @@ def _top_bits(bits, mask, top):
 
 
 @_compiled
-def _gather(data, which, own, rival, view, block, Z):
-    """Write inequalities into ``Z``: + in the block of the own class, - in that of the rival, each of size about 1."""
+def _gather(data, which, own, rival, view, t, Z):
+    """Write inequalities into ``Z``: + in the block of the own class, - in that of the rival, each of size about 1.
+
+    ``t`` has room for a block: an array made here would take long to compile.
+    """
     unit, center, constant = view
-    d = data.shape[1]
-    t = np.empty(block)
+    d, block = data.shape[1], t.size
     for k in range(which.size):
         x = data[which[k]]
         q = 0.0
@@ -374,9 +376,8 @@ def row_squares(data, indices, indptr, unit, constant, squares):
 @_compiled
 def _sweep_dense(data, y, W, b, view, scores, rivals):
     """Lowest inequality of every row under W and b, divided by the size of the row, and the rival in it."""
-    unit, center, constant, high = view
+    unit, center, constant, high, heights = view  # the last is room for two rows
     n, d = data.shape
-    heights = np.empty((2, b.size))
     for start in range(0, n, 2):
         for c in range(b.size):
             first, second = _two_products(data[start], data[min(start + 1, n - 1)], W[c])
