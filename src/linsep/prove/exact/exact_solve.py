@@ -149,11 +149,12 @@ def _integer(part: Array) -> fmpz:
     return fmpz(int.from_bytes(part.tobytes(), "little", signed=True))
 
 
-@compiled(error_model="numpy")
+@compiled(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 def _lift(matrix, residual, beta, found, start, stop):
     """Put the next digits of the solution of ``M x = r`` into ``found``, and what they leave into ``r``.
 
-    ``r_low`` and ``low`` are the same integers modulo 2**64. Returns whether all went as it should.
+    ``r_low`` and ``low`` are the same integers modulo 2**64. Returns whether all went as it should: rounding may make
+    a digit another one, which the digits after it make up for.
     """
     inverse, M, low = matrix
     r, r_low = residual
@@ -161,18 +162,21 @@ def _lift(matrix, residual, beta, found, start, stop):
     for k in range(start, stop):
         shift = beta if k > 0 else 0
         power = 2.0**shift
-        q = np.rint(np.dot(inverse, r) * power)
         bound = 2.0 ** (beta + 2) if k > 0 else 2.0**52
-        size = np.dot(M, q)
         for i in range(n):
-            if not abs(q[i]) < bound:
-                return False
-            found[k, i] = np.int64(q[i])
-        for i in range(n):
-            exact = r_low[i] << shift
+            digit = 0.0
             for j in range(n):
+                digit += inverse[i, j] * r[j]
+            digit = np.rint(digit * power)
+            if not abs(digit) < bound:
+                return False
+            found[k, i] = np.int64(digit)
+        for i in range(n):
+            size, exact = 0.0, r_low[i] << shift
+            for j in range(n):
+                size += M[i, j] * float(found[k, j])
                 exact -= low[i, j] * found[k, j]
-            above = np.rint((r[i] * power - size[i] - float(exact)) / 18446744073709551616.0)
+            above = np.rint((r[i] * power - size - float(exact)) / 18446744073709551616.0)
             r_low[i] = exact
             r[i] = above * 18446744073709551616.0 + float(exact)
     return True

@@ -196,12 +196,16 @@ def _take_out(Y, weights, basis, others, inverse, part):
     """
     rank = basis.size
     for k in others:
+        y, odd = Y[k], rank % 4
         for b in range(rank):
             part[b] = 0.0
-        for i in range(rank):
-            y = Y[k, i]
+            for i in range(odd):
+                part[b] += y[i] * inverse[i, b]
+        for i in range(odd, rank, 4):  # four rows at a time: the sums are read and written less often
             for b in range(rank):
-                part[b] += y * inverse[i, b]
+                part[b] += (y[i] * inverse[i, b] + y[i + 1] * inverse[i + 1, b]) + (
+                    y[i + 2] * inverse[i + 2, b] + y[i + 3] * inverse[i + 3, b]
+                )
         reach, out = weights[k], -1
         for b in range(rank):
             if part[b] < 0.0 and weights[basis[b]] < -part[b] * reach:
