@@ -15,6 +15,7 @@ import linsep
 from linsep.cli import main
 from linsep.clock import Clock
 from linsep.data.matrices import to_rows
+from linsep.prove.bounds.near_margins import margin_of_all
 from linsep.prove.check.far_rows import Coordinates, Guard
 from linsep.prove.claims import Separator
 from linsep.prove.verdicts import one_reading, separability
@@ -34,7 +35,8 @@ def decide(path, *, offset=True, values="decimal", plan=SMALL, **how):
     """Return what one reading decides, None if it does not."""
     source = linsep.read(path, block_bytes=4096, **how)
     search = lambda X, y: separability._decided(X, y, values, offset, Clock(), many=0)  # noqa: E731
-    return one_reading.decide(source, values, offset, search, plan)
+    found = one_reading.decide(source, values, offset, search, plan)
+    return None if found is None else found[0]
 
 
 def rows(rng, n=4000, d=3):
@@ -183,6 +185,36 @@ def test_the_verdict_is_that_of_all_rows(tmp_path_factory, seed, digits, flips, 
         assert found.verdict.check(X, y, plain=True)
 
 
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("apart", [0.0, 0.3, 5.0])
+def test_the_margin_of_all_rows_from_those_near_the_plane(tmp_path, seed, apart):
+    """Its bounds hold for all rows: by the margin of all of them, and by the plane's distance from each."""
+    rng = np.random.default_rng(seed)
+    X = rows(rng)
+    heights = X @ [0.6, 0.0, 0.8]
+    X = (X[abs(heights) > 1e-3] + apart * np.sign(heights[abs(heights) > 1e-3])[:, None] * [0.6, 0.0, 0.8]).round(3)
+    y = (X @ [0.6, 0.0, 0.8] > 0).astype(int)
+    source = linsep.read(written(tmp_path / "t.csv", X, y), block_bytes=4096)
+    search = lambda X, y: separability._decided(X, y, "decimal", True, Clock(), many=0)  # noqa: E731
+    _, near = one_reading.decide(source, "decimal", True, search, SMALL)
+    assert 0 < len(near.X) < len(X) / 2
+    assert np.array_equal(X[near.numbers], near.X)
+    best, found = linsep.largest_margin(X, y), margin_of_all(near, 1e-6, Clock())
+    if found is not None:
+        assert found.lower <= best.upper
+        assert found.upper >= best.lower
+        distances = (2 * y - 1) * (X @ found.w + found.b) / np.linalg.norm(found.w)
+        assert distances.min() >= found.lower * (1 - 1e-9)
+        assert np.array_equal(np.sort(found.rows), np.sort(best.rows))
+    assert found is not None or apart > 0
+    for guard in near.guards:  # what it says of far rows is so
+        leads = guard.leads(to_rows(X).data, y)
+        size = np.sqrt((((X - guard.coordinates.center) * guard.coordinates.unit) ** 2).sum(axis=1) + 1)
+        plane = Separator(best.w, float(best.b))
+        far = leads >= guard.distance
+        assert ((2 * y - 1) * (X @ best.w + best.b) / size)[far].min() >= guard.heights(plane)
+
+
 # ---------------------------------------------------------------------------------------------------------------
 # What is left to others
 
@@ -311,6 +343,15 @@ def test_a_large_file(large, capsys):
         if kind == "overlap":
             assert [each["row"] for each in told["refutation"]] == verdict.refutation.rows.tolist()
             assert n in verdict.refutation.rows
+        if kind == "separable":
+            with pytest.raises(SystemExit):
+                main(["separate", str(folder / name), "--json"])
+            told = json.loads(capsys.readouterr().out)
+            best = linsep.largest_margin(*linsep.read(folder / "some.csv").to_arrays())  # the same rows, once each
+            assert told["margin_lower"] <= best.upper
+            assert told["margin_upper"] >= best.lower
+            assert told["margin_upper"] <= told["margin_lower"] * (1 + 2e-6)
+            assert {row % 3000 for row in told["support_rows"]} == set(best.rows.tolist())
     with pytest.raises(SystemExit):
         main(["separate", str(folder / "wrong.csv"), "--no-margin"])
     shown = capsys.readouterr().out

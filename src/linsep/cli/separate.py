@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any
+from functools import partial
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -60,13 +62,13 @@ def separate(
     source = open_data(data, reading, screen)
     offset = planes.has_offset
     if place:
-        X, y, verdict, seconds = _decided_there(place, source, offset, deciding, screen)
+        found = _decided_there(place, source, offset, deciding, screen)
     else:
-        X, y, verdict, seconds = _decided(source, offset, deciding, screen, all_rows=deciding.margin or bool(proof))
-    margin = deciding.margin and not place  # takes all rows at once
+        found = _decided(source, offset, deciding, screen, whole=proof is not None)
+    X, y, verdict = found.X, found.y, found.verdict
     best, lacks = None, ""
-    if margin and verdict.kind == "separable":
-        best, lacks = _largest_margin(X, y, offset, deciding, seconds)
+    if deciding.margin and found.margin is not None and verdict.kind == "separable":
+        best, lacks = _largest_margin(found, deciding)
     if proof is not None and verdict.kind != "unknown":
         about = place.fingerprint(verdict, source) if place else None
         document.write(verdict, X, y, source, about, {"command": "separate"})
@@ -86,13 +88,13 @@ def separate(
         "support_rows": None if best is None else best.rows,
         "refutation": _contradiction(verdict, y),
         "bracket": verdict.bracket if verdict.kind == "unknown" else None,
-        "seconds": seconds,
+        "seconds": found.seconds,
         "proof": proof,
     }
 
     def show(console: Any) -> None:
         console.print(headline(f"{verdict.kind}: {verdict_meaning(verdict.kind, offset)}"))
-        told = "reading, the verdict" if isinstance(X, Picked) and not place else "the verdict"
+        told = "reading, the verdict" if found.reading else "the verdict"
         console.print(facts_table(_lines(verdict, facts, best, lacks, told)))
         if verdict.refutation is not None:
             console.print(_table(verdict, X, y, source.names))
@@ -105,39 +107,58 @@ def separate(
     raise typer.Exit(0 if verdict.kind == "separable" else 1)
 
 
-def _decided(
-    source: Any, offset: bool, deciding: Deciding, screen: Screen, *, all_rows: bool
-) -> tuple[Any, Any, Any, float]:
-    """Return rows, labels, the verdict on them, and how many seconds it took beside reading.
+class _Found(NamedTuple):
+    """A verdict, and the rows that it is about, or only those that its proof names."""
 
-    Unless ``all_rows`` are needed, those of a large file are only the ones that the proof names.
-    """
+    X: Any
+    y: Any
+    verdict: Any
+    seconds: float
+    margin: Callable[[Any], Any] | None = None  # finds the largest margin, as long as a clock allows
+    reading: bool = False  # whether the seconds include reading
+
+
+def _decided(source: Any, offset: bool, deciding: Deciding, screen: Screen, *, whole: bool) -> _Found:
+    """Return the verdict on a source; of a large one the rows are not all here, unless the ``whole`` is needed."""
+    from linsep.prove.bounds.margins import largest_margin
     from linsep.prove.exact.exact_text import default_values, exact_table
+    from linsep.prove.exact.given_numbers import nearest_doubles
     from linsep.prove.verdicts.separability import in_one_reading
     from linsep.prove.verdicts.separability import separate as decide
 
-    values = deciding.values or default_values(source)
-    started = time.perf_counter()
+    values, started, quick = deciding.values or default_values(source), time.perf_counter(), None
+
+    def of_rows(X: Any, y: Any, clock: Any) -> Any:
+        return largest_margin(nearest_doubles(X), y, form=margin_form(offset), gap=deciding.gap, clock=clock)
+
     with while_reading(source, screen):
-        decision = None if all_rows else in_one_reading(source, values, offset, deciding.time_limit)
-        if decision is not None:
-            verdict, rows, cells, labels = decision
-            return Picked(cells, (rows, verdict.n_features)), labels, verdict, time.perf_counter() - started
-        X, y = exact_table(source, values)
+        if not whole and (offset or not deciding.margin):
+            quick = in_one_reading(source, values, offset, deciding.time_limit)
+        if quick is None:
+            X, y = exact_table(source, values)
+    if quick is not None:
+        (verdict, rows, cells, labels), near = quick
+
+        def of_near(clock: Any) -> Any:
+            from linsep.prove.bounds.near_margins import margin_of_all
+
+            best = None if near is None else margin_of_all(near, deciding.gap, clock)
+            return of_rows(*exact_table(source, values), clock) if best is None else best
+
+        some = Picked(cells, (rows, verdict.n_features))
+        return _Found(some, labels, verdict, time.perf_counter() - started, of_near, reading=True)
     started = time.perf_counter()
     verdict = decide(X, y, fit_intercept=offset, time_limit=deciding.time_limit, values=values)
-    return X, y, verdict, time.perf_counter() - started
+    return _Found(X, y, verdict, time.perf_counter() - started, partial(of_rows, X, y))
 
 
-def _decided_there(
-    place: Place, source: Any, offset: bool, deciding: Deciding, screen: Screen
-) -> tuple[Any, Any, Any, float]:
+def _decided_there(place: Place, source: Any, offset: bool, deciding: Deciding, screen: Screen) -> _Found:
     """Return the same as `_decided`, from a cluster; of the rows only those that the proof names."""
     if deciding.values == "decimal":
         raise ValueError("--values decimal does not work with --cluster: workers read numbers as the nearest doubles")
     with meter("deciding", screen) as watching:
         verdict, rows, cells, y = place.decide(source, offset, deciding.time_limit, watching)
-    return Picked(cells, (rows, verdict.n_features)), y, verdict, watching.seconds
+    return _Found(Picked(cells, (rows, verdict.n_features)), y, verdict, watching.seconds)
 
 
 def _lines(verdict: Any, facts: dict[str, Any], best: Any, lacks: str, told: str) -> dict[str, str]:
@@ -161,18 +182,18 @@ def _lines(verdict: Any, facts: dict[str, Any], best: Any, lacks: str, told: str
     return lines
 
 
-def _largest_margin(X: Any, y: Any, offset: bool, deciding: Deciding, spent: float) -> tuple[Any, str]:
+def _largest_margin(found: _Found, deciding: Deciding) -> tuple[Any, str]:
     """Return the largest margin in the time that is left, or None and why there is none."""
     from linsep.clock import Clock, OutOfTime
     from linsep.errors import NotSeparable
-    from linsep.prove.bounds.margins import largest_margin
-    from linsep.prove.exact.given_numbers import nearest_doubles
 
+    assert found.margin is not None
+    spent = 0.0 if found.reading else found.seconds
     clock = Clock(None if deciding.time_limit is None else max(0.0, deciding.time_limit - spent))
     try:
         with warnings.catch_warnings(record=True) as notes:
             warnings.simplefilter("always", RuntimeWarning)
-            best = largest_margin(nearest_doubles(X), y, form=margin_form(offset), gap=deciding.gap, clock=clock)
+            best = found.margin(clock)
     except NotSeparable:
         best, notes = None, []
     except OutOfTime:

@@ -78,17 +78,24 @@ class Guard:
         return found
 
     def covers(self, plane: Separator) -> bool:
-        """Return whether rows whose lead is ``distance`` or more are strictly on the right side of a plane.
+        """Return whether rows whose lead is ``distance`` or more are strictly on the right side of a plane."""
+        return self.heights(plane) > 0
 
-        The numbers are fractions: only the lead of the rows was rounded.
+    def heights(self, plane: Separator) -> float:
+        """Return a bound below on ``±(w·x + b) / ‖z‖`` of these rows for a plane, -1 if there is none above 0.
+
+        The numbers are fractions: only the leads of the rows were rounded, and this bound is, downward.
         """
         u, v = self.coordinates.vector(plane), [Fraction(value) for value in self.v.tolist()]
         along, size = sum(map(_product, u, v)), sum(map(_product, u, u))
         if along <= 0:
-            return False
+            return -1.0
         apart = sum((along / size * a - c) ** 2 for a, c in zip(u, v, strict=True))
         reach = Fraction(self.distance) - Fraction(self.coordinates.rounding)
-        return bool(reach > 0 and apart < reach**2)
+        if reach <= 0 or apart >= reach**2:
+            return -1.0
+        # (reach - √apart) size/along, where reach - √apart >= (reach² - apart) / 2 reach
+        return float((reach**2 - apart) / (2 * reach) * size / along) * (1 - 2.0**-50)
 
 
 def _product(a: Fraction, b: Fraction) -> Fraction:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from flint import fmpz_mat, nmod_mat
@@ -30,6 +30,7 @@ from linsep.prove.exact.exact_text import stored_exactly
 from linsep.prove.exact.given_numbers import DECIMAL, rational_rows
 
 Search = Callable[[Any, Array], Verdict]  # rows and class numbers, 0 and 1, to a verdict
+Found = tuple[Decision, "Near | None"]  # rows near the planes, if any were looked for
 
 
 @dataclass(frozen=True)
@@ -43,11 +44,20 @@ class Plan:
     share: float = 0.25  # of the rows kept stay in a narrower band
 
 
+class Near(NamedTuple):
+    """The rows that were kept, and the planes by which the others were left out: these are far from each of them."""
+
+    numbers: Array
+    X: Array
+    y: Array  # labels
+    guards: list[Guard]
+
+
 class NotDecidedError(Exception):
     """What has been kept does not decide."""
 
 
-def decide(source: Source, values: str, offset: bool, search: Search, plan: Plan | None = None) -> Decision | None:
+def decide(source: Source, values: str, offset: bool, search: Search, plan: Plan | None = None) -> Found | None:
     """Return the verdict on two classes of dense rows, None if they are others or one reading does not decide."""
     plan = plan or Plan()
     if (source.size or 0) < plan.file_bytes or not stored_exactly(source):
@@ -58,7 +68,7 @@ def decide(source: Source, values: str, offset: bool, search: Search, plan: Plan
         return None
 
 
-def _decided(source: Source, values: str, offset: bool, search: Search, plan: Plan) -> Decision:
+def _decided(source: Source, values: str, offset: bool, search: Search, plan: Plan) -> Found:
     first = source.peek()
     d = first.X.shape[1]
     most = plan.kept_bytes // (4 * d * first.X.dtype.itemsize)  # rows may be there four times
@@ -71,7 +81,7 @@ def _decided(source: Source, values: str, offset: bool, search: Search, plan: Pl
         if source.long_numbers and values == DECIMAL:
             raise NotDecidedError
         kept.add(block)
-    return kept.decision()
+    return kept.found()
 
 
 def _first(blocks: Iterable[Block], rows: int) -> list[Block]:
@@ -124,10 +134,13 @@ class _Kept:
             if self._count > self._most:
                 self._narrow()
 
-    def decision(self) -> Decision:
-        """Return what the rows kept say of all rows."""
-        found = self._decided(*self._together()) if self._overlap is None else self._overlap
-        return found._replace(rows=self._rows)
+    def found(self) -> Found:
+        """Return what the rows kept say of all rows, and these rows."""
+        if self._overlap is not None:
+            return self._overlap._replace(rows=self._rows), None
+        numbers, X, codes = self._together()
+        decision = self._decided(numbers, X, codes)._replace(rows=self._rows)
+        return decision, Near(numbers, X, self._classes[codes], self._guards)
 
     def _together(self) -> tuple[Array, Array, Array]:
         """Return the numbers of the rows that are kept, the rows and their classes."""

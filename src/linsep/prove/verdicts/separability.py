@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,10 +17,13 @@ from linsep.data.threads import quiet_algebra
 from linsep.errors import ParameterError
 from linsep.problem import Rows
 from linsep.prove.check.fast_check import separates
-from linsep.prove.claims import Data, Decision, Separator, Verdict
+from linsep.prove.claims import Data, Separator, Verdict
 from linsep.prove.exact.given_numbers import BINARY, DECIMAL, held, is_exact, unrounded
 from linsep.prove.verdicts import rationals
 from linsep.prove.verdicts.search import decide
+
+if TYPE_CHECKING:
+    from linsep.prove.verdicts.one_reading import Found
 
 
 def separate(
@@ -85,14 +88,14 @@ def separate(
     from linsep.prove.exact.exact_text import default_values, exact_table  # which load pyarrow
 
     values = values or default_values(X)
-    decision = in_one_reading(X, values, offset, time_limit)
-    return (
-        _decided(*exact_table(X, values), values, offset, Clock(time_limit)) if decision is None else decision.verdict
-    )
+    quick = in_one_reading(X, values, offset, time_limit)
+    if quick is not None:
+        return quick[0].verdict
+    return _decided(*exact_table(X, values), values, offset, Clock(time_limit))
 
 
-def in_one_reading(source: Source, values: str, offset: bool, time_limit: float | None) -> Decision | None:
-    """Return the verdict on a large file without keeping its rows, None if that is not possible."""
+def in_one_reading(source: Source, values: str, offset: bool, time_limit: float | None) -> Found | None:
+    """Return the verdict on a large file and the rows near its plane, None if all rows must be kept."""
     from linsep.prove.verdicts.one_reading import decide  # which loads pyarrow
 
     return decide(source, values, offset, lambda X, y: _decided(X, y, values, offset, Clock(time_limit), many=0))
