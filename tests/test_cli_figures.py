@@ -45,6 +45,13 @@ def test_show_draws_a_model_among_its_rows(run, tmp_path):
     assert (tmp_path / "other" / "plane.svg").read_text().startswith("<?xml")
 
 
+def test_show_draws_a_model_among_sparse_rows(run):
+    run("generate", "data.svm", "--n", 80, "--d", 2, "--margin", 0.1, "-q")
+    run("fit", "data.svm", "--model", "m.linsep", "-q")
+    found = facts(run("show", "m.linsep", "data.svm", "--out", "figures", "--json"))
+    assert "figures/plane.png" in found["figures"]
+
+
 @pytest.mark.parametrize("scale", ["unit", "standard"])
 def test_show_draws_the_run_of_a_scaled_model(run, scale):
     run("generate", "data.csv", "--n", 80, "--d", 2, "--margin", 0.1, "--radius", 30, "-q")

@@ -307,6 +307,75 @@ def test_time_that_is_up_is_left_to_others(tmp_path):
     assert one_reading.decide(source, "decimal", True, search, SMALL) is None
 
 
+def test_rows_that_floats_cannot_tell_from_the_plane(tmp_path):
+    """Columns far from zero and close together: a last row 12 units on the wrong side is not taken for a far one."""
+    rng = np.random.default_rng(0)
+    i, side = rng.integers(-50, 50, 1200), rng.choice([-1, 1], 1200)
+    k = -997 * i + side
+    i[-1], k[-1], side[-1] = 48, -47868, 1  # 997 i + k is -12
+    cells = [[f"{v // 10}.{v % 10}" for v in (99_999_999_900_000 + column).tolist()] for column in (k, i)]
+    path = tmp_path / "t.csv"
+    path.write_text("x,z,y\n" + "".join(f"{a},{b},{c}\n" for a, b, c in zip(*cells, side.tolist(), strict=True)))
+    assert decide(path) is None
+    assert linsep.separate(linsep.read(path)).kind == "overlap"
+
+
+@pytest.mark.parametrize("constant", [0.1, 5.3, 123.456, -1e9])
+def test_constant_columns(tmp_path, constant):
+    X = rows(np.random.default_rng(9))
+    y = (X.sum(axis=1) > 0.0005).astype(int)
+    X[:, 1] = constant
+    y[:] = X[:, 0] > X[:, 2] + 0.0005
+    found = decide(written(tmp_path / "t.csv", X, y))
+    assert found is not None
+    assert found.verdict.check(X, y)
+
+
+@pytest.mark.parametrize("scale", [5e-324, 1e-310, 1e-300, 1e-20, 1e300])
+@pytest.mark.parametrize("offset", [True, False])
+def test_columns_of_any_size(tmp_path, scale, offset):
+    rng = np.random.default_rng(10)
+    y = rng.integers(0, 2, 2000)
+    X = np.column_stack(((2 * y - 1) * rng.integers(1, 9, 2000) * scale, rng.standard_normal(2000).round(3)))
+    path = written(tmp_path / "t.csv", X, y)
+    for values in ("binary", "decimal"):
+        found = decide(path, offset=offset, values=values)
+        assert found is None or found.verdict.check(X, y)
+    X[:, 0] = rng.choice([1e308, 1.2e308, 0.5e308], 2000)  # their mean is beyond all floats
+    X[:, 1] = (X[:, 1] + 4 * (2 * y - 1)).round(3)
+    found = decide(written(path, X, y), offset=offset)
+    assert found is None or found.verdict.check(X, y)
+
+
+def test_long_decimals_in_the_first_rows(tmp_path):
+    """Two numbers that are one double, in a file that is read before anything is decided."""
+    path = tmp_path / "t.csv"
+    lines = ["0.50000000000000000001,1", "0.5,0", *(f"{-1 - i % 5},0\n{1 + i % 5},1" for i in range(60))]
+    path.write_text("x,label\n" + "\n".join(lines) + "\n")
+    assert decide(path) is None
+
+
+def test_a_table_without_features(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("label\n" + "0\n1\n" * 500)
+    assert decide(path, target="label") is None
+
+
+def test_several_typed_files(tmp_path):
+    """Whole numbers above 2^53 in the second file: they may have been rounded to the floats of the first."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    y = np.arange(600, dtype=np.int32) % 2
+    pq.write_table(pa.table({"x": y - 0.5, "y": y}), tmp_path / "a.parquet")
+    large = np.where(y, 2**53 + 1, -(2**53) - 1)
+    pq.write_table(pa.table({"x": large, "y": y}), tmp_path / "b.parquet")
+    paths = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    assert decide(paths, values="binary") is None
+    with pytest.raises(ValueError, match="whole numbers above 2\\^53"):
+        linsep.separate(linsep.read(paths))
+
+
 # ---------------------------------------------------------------------------------------------------------------
 # A file that is large enough
 

@@ -725,3 +725,29 @@ def test_every_row_is_worked_on_once():
 
     in_parallel(work, len(seen), 17)
     assert (seen == 1).all()
+
+
+@pytest.mark.parametrize("offset", [True, False])
+def test_labels_in_a_pattern(offset):
+    """Every other row is of the other class: a sample of every second row shows one class only."""
+    rng = np.random.default_rng(0)
+    for d in (1, 3):
+        X, y = rng.standard_normal((1100, d)), np.arange(1100) % 2
+        assert linsep.separate(X, y, fit_intercept=offset).kind == "overlap"
+        X[:, 0] = 2 * y - 1
+        assert linsep.separate(X, y, fit_intercept=offset).kind == "separable"
+
+
+def test_rows_that_depend_on_each_other_but_for_rounding():
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X = (1e9 + rng.integers(-30, 31, (1250, 6)) / 10).round(1)
+        y = rng.integers(0, 2, 1250)
+        verdict = linsep.separate(X, y, values="decimal", fit_intercept=False)
+        assert (verdict.kind, verdict.check(X, y)) == ("overlap", True)
+
+
+def test_half_precision_as_decimals():
+    X, y = np.array([[0.5], [1.5], [2.5], [0.1]], dtype=np.float16), [0, 1, 1, 0]
+    verdict = linsep.separate(X, y, values="decimal")
+    assert (verdict.kind, verdict.check(X, y)) == ("separable", True)

@@ -66,13 +66,15 @@ def draw(model: Any, data: list[str], reading: ReadingAgain, screen: Screen, pic
 def _rows(model: Any, data: list[str], reading: ReadingAgain) -> tuple[Any, Any]:
     """Read rows and labels as the model did."""
     import numpy as np
-    import scipy.sparse as sp
+
+    from linsep.data.sparse import is_sparse, stack
 
     source = open_like(model, data, reading)
     parts, labels = zip(*blocks(model, source), strict=True)
     if labels[0] is None:
         raise ValueError(f"{source.files[0].name}: has no labels; the figures need them")
-    X = sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
+    sparse = is_sparse(parts[0])
+    X = stack(list(parts), parts[0].shape[1]).tocsr() if sparse else np.concatenate(parts)
     return X, np.concatenate(labels)
 
 

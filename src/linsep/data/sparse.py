@@ -69,6 +69,9 @@ class Csr:
     def __matmul__(self, other: Any) -> Any:
         return self.tocsr() @ other
 
+    def __array__(self, *_: Any, **__: Any) -> Array:
+        raise TypeError("sparse rows are no array: tocsr() makes them SciPy's")  # NumPy would make an object of them
+
 
 _KINDS: dict[type, bool] = {Csr: True}  # the answers so far: SciPy takes a while to find them
 

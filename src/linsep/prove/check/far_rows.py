@@ -18,6 +18,7 @@ from linsep.prove.claims import Separator
 
 _SMALLEST, _LARGEST = 2.0**-900, 2.0**900  # squared sizes within which nothing overflows, and what underflows is little
 _UNIT = 500  # powers of two that leave room for these
+_ROUNDED = 2.0**-30  # of a mean: a smaller spread may be rounding
 
 
 @dataclass(frozen=True)
@@ -31,8 +32,10 @@ class Coordinates:
     @classmethod
     def of(cls, x: Floats, *, offset: bool) -> Coordinates:
         """Return coordinates in which the columns of some rows have mean about 0 and spread about 1."""
-        center = x.mean(axis=0) if offset else np.zeros(x.shape[1])
-        spread = np.sqrt(np.square(x - center).mean(axis=0))
+        with np.errstate(all="ignore"):
+            center = x.mean(axis=0) if offset else np.zeros(x.shape[1])
+            spread = np.sqrt(np.square(x - center).mean(axis=0))
+        spread = np.where(spread > _ROUNDED * np.abs(center), spread, np.abs(center))  # a column that is constant
         powers = -np.frexp(np.where(spread > 0, spread, 1.0))[1]
         return cls(center, np.ldexp(1.0, np.clip(powers, -_UNIT, _UNIT)), float(offset))
 
@@ -50,7 +53,8 @@ class Coordinates:
         Schwarz bound. Cells may be off by ``2^-53`` of themselves (decimals, long integers), ``x - center`` by as much
         of both, which is at most ``‖z‖ + 2 ‖center unit‖``, where ``‖z‖`` is 1 at least if there is a center.
         """
-        return float((len(self.unit) + 10) * 2.0**-50 * (1 + 2 * np.linalg.norm(self.center * self.unit)))
+        with np.errstate(all="ignore"):
+            return float((len(self.unit) + 10) * 2.0**-50 * (1 + 2 * np.linalg.norm(self.center * self.unit)))
 
 
 @dataclass(frozen=True)
@@ -63,8 +67,10 @@ class Guard:
 
     @classmethod
     def at(cls, plane: Separator, coordinates: Coordinates, distance: float = 0.0) -> Guard:
-        """Return the guard of a plane."""
-        v = np.array([float(value) for value in coordinates.vector(plane)])
+        """Return the guard of a plane, whose weights are not all zero."""
+        exact = coordinates.vector(plane)
+        largest = max(map(abs, exact))
+        v = np.array([float(value / largest) for value in exact])
         return cls(coordinates, v / np.linalg.norm(v), distance)
 
     def leads(self, x: Array, y: Array) -> Floats:
@@ -86,13 +92,15 @@ class Guard:
 
         The numbers are fractions: only the leads of the rows were rounded, and this bound is, downward.
         """
+        if not self.distance > self.coordinates.rounding:
+            return -1.0
         u, v = self.coordinates.vector(plane), [Fraction(value) for value in self.v.tolist()]
         along, size = sum(map(_product, u, v)), sum(map(_product, u, u))
         if along <= 0:
             return -1.0
         apart = sum((along / size * a - c) ** 2 for a, c in zip(u, v, strict=True))
         reach = Fraction(self.distance) - Fraction(self.coordinates.rounding)
-        if reach <= 0 or apart >= reach**2:
+        if apart >= reach**2:
             return -1.0
         # (reach - √apart) size/along, where reach - √apart >= (reach² - apart) / 2 reach
         return float((reach**2 - apart) / (2 * reach) * size / along) * (1 - 2.0**-50)

@@ -21,6 +21,8 @@ def as_decimals(cells: Array, columns: Array | None, d: int) -> tuple[Floats, Ar
     float is the one nearest to this decimal; there is no other of so few digits. ``cells`` are rows of ``d`` numbers,
     or the values of sparse rows, which are in ``columns``.
     """
+    if cells.dtype.itemsize < 4:
+        cells = cells.astype(np.float32)  # compiled code knows no float16
     table = np.ascontiguousarray(cells) if columns is None else cells[:, None]  # (n, d), or (values, 1)
     n, width = table.shape
     places, whole = np.zeros(d, dtype=np.int64), scratch(cells.shape, np.float64)

@@ -80,15 +80,18 @@ def _large_columns(X: Array) -> list[int]:
 
 
 def _typed_columns(source: Source) -> list[tuple[str, Any]]:
-    """Return names and types of the columns of a Parquet or Arrow file that are numbers."""
+    """Return names and types of the columns of Parquet or Arrow files that are numbers."""
     if source.options.format not in ("parquet", "arrow") or source.layout is None:
         return []
     from linsep.data.columnar import opened
 
-    with opened(source.files[0], source.options.format) as table:
-        schema = table.schema_arrow if source.options.format == "parquet" else table.schema
     wanted = {name for name, kind in source.layout.columns if is_numeric(kind)}
-    return [(field.name, field.type) for field in schema if field.name in wanted]
+    found: dict[tuple[str, Any], None] = {}
+    for file in source.files:
+        with opened(file, source.options.format) as table:
+            schema = table.schema_arrow if source.options.format == "parquet" else table.schema
+        found |= {(field.name, field.type): None for field in schema if field.name in wanted}
+    return list(found)
 
 
 def _has_long_numbers(source: Source) -> bool:

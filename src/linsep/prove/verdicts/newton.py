@@ -134,7 +134,10 @@ def _basis(Z: Floats, weights: Floats, clock: Clock) -> tuple[Array, Floats, Flo
         order, more = _spanning(off[light])
         basis, Q = np.concatenate((basis, light[order])), np.hstack((Q, more))
     Y = Z @ Q
-    return basis, Y, np.asarray(np.linalg.inv(Y[basis]), np.float64)
+    try:
+        return basis, Y, np.asarray(np.linalg.inv(Y[basis]), np.float64)
+    except np.linalg.LinAlgError:  # rows that depend on each other but for rounding
+        return basis[:0], Y, Y[:0]
 
 
 def _spanning(A: Floats) -> tuple[Array, Floats]:

@@ -39,7 +39,8 @@ def plane_of_one_column(data: Data) -> tuple[Separator | None, bool]:
         if data.classes == 2 and _all_overlap(_ranges(part, columns)):
             return None, False
         part = data._replace(rows=take(data.rows, some), y=data.y[some])
-        columns = _fit(_ranges(part, columns), part)[0]
+        if part.y.min() < part.y.max():  # labels may come in a pattern that shows one class only
+            columns = _fit(_ranges(part, columns), part)[0]
     if len(columns) == 0:
         return None, False
     table = _ranges(data, columns)

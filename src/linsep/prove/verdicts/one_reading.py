@@ -70,18 +70,20 @@ def decide(source: Source, values: str, offset: bool, search: Search, plan: Plan
 
 def _decided(source: Source, values: str, offset: bool, search: Search, plan: Plan) -> Found:
     first = source.peek()
-    d = first.X.shape[1]
+    d = max(1, first.X.shape[1])
     most = plan.kept_bytes // (4 * d * first.X.dtype.itemsize)  # rows may be there four times
     rows = min(plan.rows, most)
     if is_sparse(first.X) or first.y is None or rows < min(plan.rows, plan.rows_each * (d + 1)):
         raise NotDecidedError
     blocks = source.blocks()
-    kept = _Kept(_first(blocks, rows), search, plan, values, offset)
-    for block in blocks:
-        if source.long_numbers and values == DECIMAL:
-            raise NotDecidedError
+    begun, kept = _first(blocks, rows), None
+    while not (source.long_numbers and values == DECIMAL):  # for which doubles are not near enough
+        kept = _Kept(begun, search, plan, values, offset) if kept is None else kept
+        block = next(blocks, None)
+        if block is None:
+            return kept.found()
         kept.add(block)
-    return kept.found()
+    raise NotDecidedError
 
 
 def _first(blocks: Iterable[Block], rows: int) -> list[Block]:
@@ -107,8 +109,9 @@ class _Kept:
         X = np.concatenate([block.X for block in first])
         self._parts = [(np.arange(len(X)), X, codes)]  # numbers of rows, the rows, and their classes
         self._rows = self._count = self._most = len(X)  # rows in all, rows kept, and rows to be kept at most
-        with np.errstate(all="ignore"):  # what is not finite is noticed later
-            self._coordinates = Coordinates.of(X.astype(np.float64), offset=offset)
+        self._coordinates = Coordinates.of(X.astype(np.float64), offset=offset)
+        if not np.isfinite(self._coordinates.rounding):
+            raise NotDecidedError
         self._guards: list[Guard] = []
         self._last: Verdict | None = None  # that gave a plane
         self._guard: Guard | None = None  # at that plane
@@ -161,6 +164,8 @@ class _Kept:
             self._last, guard = found.verdict, Guard.at(found.verdict.separator, self._coordinates)
         leads = guard.leads(x, codes)
         distance = max(float(np.quantile(leads[codes == c], self._plan.share)) for c in np.unique(codes))
+        if not distance > self._coordinates.rounding:  # nothing is far enough for floats to tell
+            raise NotDecidedError
         self._guard = replace(guard, distance=distance)
         self._guards.append(self._guard)
         near = np.flatnonzero(~(leads >= distance))
@@ -173,7 +178,7 @@ class _Kept:
         """Return the verdict on the rows kept as one on all rows so far, if it is one."""
         try:
             verdict = self._search(X, codes)
-        except (DataError, ArithmeticError):  # one class, or a value that is not finite: others say where
+        except (DataError, ArithmeticError):  # one class, or a value that is not finite: others say which
             raise NotDecidedError from None
         if not self._holds(verdict, X):
             verdict = self._still_right(X, codes)
@@ -189,7 +194,9 @@ class _Kept:
     def _still_right(self, X: Array, codes: Array) -> Verdict:
         """Return the verdict that gave the last plane, if that is right for the rows kept since."""
         last = self._last
-        if last is None or last.kind != SEPARABLE or not last.check(X, self._classes[codes]):
+        if last is None or last.kind != SEPARABLE or not self._holds(last, X):
+            raise NotDecidedError
+        if not last.check(X, self._classes[codes]):
             raise NotDecidedError
         return last
 
