@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -147,6 +148,7 @@ def sparse_text(folder: Path, megabytes: int = MEGABYTES) -> tuple[Path, Path]:
             for _ in range(max(1, megabytes * 100_000 // len(text))):
                 svm.write(text)
                 vw.write(other)
+    os.sync()  # whoever writes a cache need not wait for these
     return ours, theirs
 
 
@@ -167,6 +169,7 @@ def table(folder: Path) -> tuple[Path, Path]:
     csv, parquet = folder / "table.csv", folder / "table.parquet"
     pyarrow.csv.write_csv(pa.table(columns), csv)
     pyarrow.parquet.write_table(pa.table(columns), parquet, row_group_size=50_000)
+    os.sync()
     return csv, parquet
 
 
@@ -212,7 +215,7 @@ def beside(job: str, path: Path, rows: int, ours: Cost, peer: str, theirs: Cost,
         f"{told} ({ours.speed(path, rows)})", ours.work, f"{peer} ({theirs.speed(path)})", theirs.work, target
     )
     for option in ("--no-evaluate", "--evaluate"):  # the peers do not evaluate
-        command = measure(COMMAND, path, passes, option)
+        command = measure(COMMAND, path, passes, option, times=6)
         name = f"{told}, whole process, linsep fit {option}"
         yield at_least(name, command.process, peer, theirs.process, target)
     yield at_least(f"{told}, whole process, Python with imports", ours.process, peer, theirs.process, target)
@@ -232,7 +235,7 @@ def run() -> Iterator[Row]:
         yield at_most("private memory of that, MB", ours.memory, "400 MB", 400, 1)
         ten = measure(TEN_PASSES, svm)
         peer = "Vowpal Wabbit with its cache"
-        yield from beside("ten passes, LIBSVM text", svm, 10 * rows, ten, peer, measure(PEERS[peer], vw, times=2), 6)
+        yield from beside("ten passes, LIBSVM text", svm, 10 * rows, ten, peer, measure(PEERS[peer], vw, times=3), 6)
         yield at_most("private memory of that, MB, beside the mapped cache", ten.memory, "400 MB", 400, 1)
         guess = measure(PREDICT, svm, FEATURES, times=5)
         yield at_most(f"predict from it ({guess.speed(svm, rows)})", guess.work, "training from it", ours.work, 1)

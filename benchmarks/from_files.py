@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -92,6 +93,7 @@ def csv(path: Path, rows: int) -> Path:
             X = rng.standard_normal((min(step, rows - start), 30)).round(6)
             columns = {f"x{j}": X[:, j] for j in range(30)} | {"y": np.where(X.sum(axis=1) > 0, 1, -1)}
             pyarrow.csv.write_csv(pa.table(columns), file, pyarrow.csv.WriteOptions(include_header=start == 0))
+    os.sync()
     return path
 
 

@@ -30,6 +30,7 @@ from linsep.problem import Array, Batch, Examples, Floats, Problem, Weights
 
 WINDOW_ROWS = 1 << 16  # rows of a file that are shuffled among each other
 WINDOW_CELLS = 1 << 23  # stored numbers of a window, if it has these sooner
+MANY = 1000  # labels from which on it pays to ask whether all weigh the same
 
 
 class NewLabelError(Exception):
@@ -131,7 +132,7 @@ class Recipe(NamedTuple):
         eta, factors = self.parameters.eta, self.factors
         if weight is not None:
             step = eta * (weight * factors[codes])
-        elif (factors == factors[0]).all():
+        elif len(codes) > MANY and (factors == factors[0]).all():
             step = np.full(len(codes), eta * factors[0])
         else:
             step = (eta * factors)[codes]
