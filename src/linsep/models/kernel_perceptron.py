@@ -193,7 +193,7 @@ class KernelPerceptron(Learner):
     def _forget(self, X: Any, classes: Array) -> None:
         """Start a new record."""
         self.classes_ = classes
-        self._seed = int(self._generator().randint(np.iinfo(np.int32).max))
+        self._seed = self._draw_seed()
         self._gamma = self._gamma_for(X)
         self._support: Any = sp.csr_array(X[:0]) if sp.issparse(X) else X[:0].copy()
         self._codes, self._steps = np.empty(0, np.int64), np.empty(0)  # of the support rows

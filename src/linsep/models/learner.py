@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -107,3 +108,18 @@ class Learner(Savable):
     def _generator(self) -> np.random.RandomState:
         """Return what draws the seed of a run."""
         return np.random.RandomState(self.random_state)
+
+    def _draw_seed(self) -> int:
+        """Return a seed for a run, the same for the same number as ``random_state``."""
+        state = getattr(self, "random_state", None)
+        return _first_seed(state) if type(state) is int else _seed(self._generator())
+
+
+def _seed(generator: np.random.RandomState) -> int:
+    return int(generator.randint(np.iinfo(np.int32).max))
+
+
+@cache
+def _first_seed(random_state: int) -> int:
+    """Return the first seed of a generator; to make one takes as long as to learn from a thousand rows."""
+    return _seed(np.random.RandomState(random_state))

@@ -246,9 +246,6 @@ class Online(Linear, ABC):
         """Return what keeps the hypothesis that is asked for."""
         return new_keeper(self.keep, self.multi_class == "ovr")
 
-    def _draw_seed(self) -> int:
-        return int(self._generator().randint(np.iinfo(np.int32).max))
-
     def _adopt(self, fitted: Fitted, going_on: bool = False) -> None:
         """Take over what a run has learned, and note what it recorded."""
         if not going_on:
