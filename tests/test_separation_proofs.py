@@ -160,7 +160,7 @@ def test_labels_of_any_kind_have_documents():
     names = [each["name"] for each in json.loads(three.to_json())["coefficients"]]
     assert names == three.names == ["b:Intercept", "b:x0", "c:Intercept", "c:x0"]
     with pytest.raises(ValueError, match="spelled the same"):
-        linsep.separation(X, ["1", "1.0", "1", "2", "2"], family="ordinal").to_json()
+        linsep.separation(X, ["1", "1.0", "1", "2", "2"], family="multinomial").to_json()
 
 
 # ---------------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from decimal import Decimal
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +28,13 @@ _SURE = 16  # characters, of which at most 15 are digits of a number that a floa
 _USUAL = {"delimiter": ",", "header": True, "point": ".", "gaps": list(cells.GAPS), "encoding": "utf-8"}
 
 
+class Categories(NamedTuple):
+    """The categories that a column carries beside its cells, and whether they are in order."""
+
+    labels: tuple[Any, ...]
+    ordered: bool
+
+
 class Frame:
     """Columns by name: arrays of numbers, of ``Decimal`` where floats are too short, or of words."""
 
@@ -35,6 +42,7 @@ class Frame:
         self._columns, self.gaps = columns, gaps
         self.text = text is not None
         self.reading = text or _USUAL  # how a text of such a table is read, as documents tell it
+        self.categories: dict[str, Categories] = {}  # of the columns that carry some
         self.kinds: dict[str, str] = {}  # of columns whose numbers are not written as such, as dates are
         self.odd: dict[str, tuple[int, str]] = {}  # a word among the numbers of a column that is read as words
         self.where: Callable[[int], str] = lambda row: f"row {row}"
@@ -70,6 +78,7 @@ class Frame:
         names = self.columns if others else names
         found = Frame({name: self._columns[name][kept] for name in names}, {}, self.reading if self.text else None)
         found.kinds = {name: kind for name, kind in self.kinds.items() if name in names}
+        found.categories = {name: each for name, each in self.categories.items() if name in names}
         found.odd, found.where = self.odd, lambda row: self.where(int(kept[row]))
         return found
 
@@ -77,7 +86,11 @@ class Frame:
         """Return a frame of pandas."""
         import pandas as pd
 
-        return pd.DataFrame(self._columns)
+        made = {
+            name: pd.Categorical(self._columns[name], categories=list(each.labels), ordered=each.ordered)
+            for name, each in self.categories.items()
+        }
+        return pd.DataFrame(self._columns | made)
 
 
 def read_frame(path: str, options: Options, kinds: dict[str, str] | None = None) -> Frame:
@@ -205,10 +218,12 @@ def _numbers(column: Any, gap: Any, kind: str, point: str) -> Array | None:
 
 
 def _from_arrow(table: Any) -> Frame:
-    columns, gaps = {}, {}
+    columns, gaps, categories = {}, {}, {}
     for name in table.column_names:
         cells = table[name].combine_chunks()
         if pa.types.is_dictionary(cells.type):
+            if not pa.types.is_temporal(cells.type.value_type):
+                categories[name] = Categories(tuple(cells.dictionary.to_pylist()), bool(cells.type.ordered))
             cells = cells.cast(cells.type.value_type)
         gap = (
             pc.or_kleene(pc.is_null(cells), pc.is_nan(cells)) if pa.types.is_floating(cells.type) else pc.is_null(cells)
@@ -222,4 +237,6 @@ def _from_arrow(table: Any) -> Frame:
             columns[name] = numpy_view(pc.if_else(gap, zero(cells.type), cells))
         else:
             columns[name] = np.array([str(v) for v in cells.to_pylist()], dtype=object)
-    return Frame(columns, gaps)
+    frame = Frame(columns, gaps)
+    frame.categories = categories
+    return frame

@@ -25,7 +25,7 @@ from linsep.prove.exact.exact_values import BINARY, fraction
 from linsep.prove.exact.fingerprints import Fingerprint
 from linsep.prove.regression import fast_check as check_regression
 from linsep.prove.regression.families import as_rows, is_share, labels
-from linsep.prove.regression.inputs import Factor, Given
+from linsep.prove.regression.inputs import ORDERED, Factor, Given
 
 # ---------------------------------------------------------------------------------------------------------------
 # What is claimed
@@ -68,7 +68,7 @@ def claimed(result: Any, kind: str) -> dict[str, Any]:
     """Return what a document says before its evidence."""
     given = result._given
     roles, _ = response_of(given)
-    classes = [_label(label) for label in labels(given.y)[1]] if roles[0] == "label" else []
+    classes = [_label(label) for label in labels(given.y, given.order)[1]] if roles[0] == "label" else []
     spelled = [label_text(label) for label in classes]
     if len(set(spelled)) < len(spelled):
         raise ValueError("two labels are spelled the same: a proof cannot tell them apart")
@@ -123,8 +123,8 @@ def response_of(given: Given) -> tuple[list[str], list[list[Any]]]:
     columns = [y] if y.ndim == 1 else list(y.T)
     if given.family in ("multinomial", "ordinal"):
         roles = ["label"]
-    elif given.family in ("binomial", "log-binomial"):
-        roles = ["number", "failures"] if y.ndim == 2 else ["number" if is_share(y) else "label"]
+    elif given.family == "binomial":
+        roles = ["number", "failures"] if y.ndim == 2 else ["number" if is_share(y[given.which]) else "label"]
     else:
         roles = ["number", "event"] if given.family == "cox" else ["number"]
     if given.strata is not None:
@@ -286,16 +286,18 @@ def _given(content: dict[str, Any], X: Any, answers: list[dict[str, Any]]) -> Gi
     which = np.flatnonzero(weights > 0)
     if "failures" in columns:
         which = which[(first + columns["failures"])[which] != 0]
-    share = content["family"] in ("binomial", "log-binomial") and second is None
-    if share and not ((first >= 0) & (first <= 1)).all():
+    share = content["family"] == "binomial" and second is None
+    if share and not ((first >= 0) & (first <= 1))[which].all():
         raise Fails("a proportion is not between 0 and 1")
     y = first if second is None else np.column_stack((first, second))
+    order = tuple(range(len(content["classes"]))) if content["family"] in ORDERED else None
     factors = tuple(
         Factor(role, np.unique(columns[role], return_inverse=True)[1].ravel(), ()) for role in factors_of(content)
     )
     return Given(
         content["family"], X, y, tuple(content["names"]), content["fit_intercept"], content["values"],
         content["alias"], len(answers), which, columns.get("stratum"), factors, (), columns.get("weight"),
+        order,
     )  # fmt: skip
 
 

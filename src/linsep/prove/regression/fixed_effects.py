@@ -39,7 +39,7 @@ from linsep.prove.regression.systems import System, echelon
 _LEVELS = 400  # of all factors together that are just columns
 _EXTRA = 250  # levels of a third factor that are just columns: some ten seconds
 _CELLS = 10**8  # of the columns of such levels
-_FAMILIES = ("binomial", "poisson", "negative-binomial", "log-binomial")
+_FAMILIES = ("binomial", "poisson", "negative-binomial")
 _LIMIT = 1 << 62
 _POOL = 8  # cycles for every unknown to begin with
 
@@ -308,13 +308,10 @@ class Effects:
 def signed_rows(given: Given) -> tuple[Array, Array]:
     """Return for every row that counts whether it asks for a sum not below 0 (1) or not above (0), or for zero."""
     if given.family == "binomial":
-        ones, zeros = trials(given.y, given.which)
+        ones, zeros = trials(given.y, given.which, given.order)
         if ones.all() or zeros.all():
             raise DataError("", "y is constant: nothing to model")
         return ones.astype(np.int64), ~ones & ~zeros
-    if given.family == "log-binomial":
-        _, zeros = trials(given.y, given.which)
-        return np.zeros(len(zeros), dtype=np.int64), ~zeros
     y = numbers(given.y)[given.which]
     if y.min(initial=0.0) < 0:
         raise DataError(f"row {int(given.which[int(y.argmin())])}", f"y is {y.min():g}; it cannot be negative")

@@ -54,13 +54,13 @@ class System:
         """Return the same system with all unknowns but some set to zero."""
         if len(columns) == self.unknowns:
             return self
-        if self.basis is None:
-            table = [[int(i == j) for j in columns] for i in range(self.unknowns)]
-        else:
-            rows = self.basis.tolist()
-            table = [[row[j] for j in columns] for row in rows]
-        inner = fmpz_mat(len(table), len(columns), [v for row in table for v in row])
-        return System(self.data, self.equal, inner, self.clock)
+        return self.through(
+            fmpz_mat(self.unknowns, len(columns), [int(i == j) for i in range(self.unknowns) for j in columns])
+        )
+
+    def through(self, M: Any) -> System:
+        """Return the same system in other unknowns, of which ``M`` makes the present ones."""
+        return System(self.data, self.equal, M if self.basis is None else self.basis * M, self.clock)
 
     def rows(self, ids: Array) -> tuple[Any, list[int]]:
         """Return rows as integers in the unknowns, each times a power of two, and the exponents left out."""
