@@ -149,7 +149,9 @@ def test_statuses_are_about_the_model_s_own_coefficients():
 def test_the_command_takes_the_order_of_the_file_or_of_its_option(form, tmp_path, capsys):
     frame = pd.DataFrame({"x": [row[0] for row in X], "y": CATEGORICAL})
     data, proof = tmp_path / f"t.{form}", tmp_path / "p.json"
-    {"parquet": frame.to_parquet, "arrow": frame.to_feather, "csv": lambda at: frame.to_csv(at, index=False)}[form](data)
+    {"parquet": frame.to_parquet, "arrow": frame.to_feather, "csv": lambda at: frame.to_csv(at, index=False)}[form](
+        data
+    )
     for model in (["--target", "y"], ["--formula", "y ~ x"]):
         command = ["separation", data, *model, "--family", "ordinal", "--proof", proof]
         if form == "csv":

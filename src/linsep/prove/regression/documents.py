@@ -213,6 +213,7 @@ def separation_opened(text: str) -> dict[str, Any] | None:
 
 def fingerprint(X: Any, columns: list[list[Any]], values: str) -> dict[str, Any]:
     """Return the fingerprint of a design and its response."""
+    columns = [c if len({type(v) for v in c}) < 2 else [label_text(v) for v in c] for c in columns]  # True is not 1
     said = list(zip(*columns, strict=True)) if len(columns) > 1 else columns[0]
     if not is_sparse(X) and (X.dtype.kind not in "biuf" or (X.dtype != np.float64 and X.dtype.kind == "f")):
         name = plain_fingerprint(exact_table(X, values, [""] * X.shape[1]), said)

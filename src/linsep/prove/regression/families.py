@@ -82,6 +82,8 @@ def labels(y: Any, order: tuple[Any, ...] | None = None) -> tuple[Array, tuple[A
         gaps = [i for i, value in enumerate(column.tolist()) if value is None or value != value]
         if gaps:
             raise DataError(f"row {gaps[0]}", f"y is {column[gaps[0]]!r}; drop the row or fill in the value")
+        if len({isinstance(value, bool) for value in column.tolist()}) > 1:
+            raise DataError("", "y has both booleans and other labels: True and 1 are not the same label")
     if order is not None:
         return _placed(column, order), order
     if column.dtype.kind in "iu" and column.dtype != np.uint64 and len(column):

@@ -83,15 +83,17 @@ def _advice(result: Any) -> str:
     if result.kind == "complete":
         return "No row is left to fit"
     left, given = result.refit(), result._given
-    if not _is_ordinary(result, left):
+    ordinary = _is_ordinary(result, left)
+    if not ordinary and left.strata is None:
         return f"What is left is no ordinary {result.family} model: refit() returns it"
-    found = f"To fit the rest, leave out {counted(len(result.separated), 'row')}"
     names = [each for each in left.dropped_columns if each in given.names or each == INTERCEPT]
     names = [each for each in names if each in set(result.names[: result.listed])]
+    parts = [counted(len(result.separated), "row")] if len(result.separated) else []
     if names:
-        found += f" and the column{'s' if len(names) > 1 else ''} {', '.join(names[:6])}"
-        found += f" and {len(names) - 6} more" if len(names) > 6 else ""
-    return found
+        more = f" and {len(names) - 6} more" if len(names) > 6 else ""
+        parts.append(f"the column{'s' if len(names) > 1 else ''} {', '.join(names[:6])}{more}")
+    steps = [f"leave out {' and '.join(parts)}"] if parts else []
+    return f"To fit the rest, {', and '.join(steps if ordinary else [*steps, 'take the strata that refit() returns'])}"
 
 
 def _is_ordinary(result: Any, left: Any) -> bool:
