@@ -33,6 +33,7 @@ from linsep.cli.options import (
     said,
 )
 from linsep.cli.screen import count, facts_table, headline, result
+from linsep.wording import shown_number
 
 _SHOWN = 40  # coefficients and rows on the screen
 
@@ -362,8 +363,7 @@ def _statuses(found: Any) -> Any:
     for name, status, value in list(zip(found.names, found.statuses, found.direction, strict=True))[
         : min(_SHOWN, found.listed)
     ]:
-        text = str(value)
-        shown.add_row(Text(name), status, text if len(text) < 24 else f"≈ {float(value):.6g}")
+        shown.add_row(Text(name), status, shown_number(value))
     if found.listed > _SHOWN:
         shown.add_row(f"… {found.listed - _SHOWN} more", "", "")
     return shown

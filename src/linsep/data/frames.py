@@ -24,7 +24,10 @@ from linsep.errors import DataError
 from linsep.problem import Array
 
 _LOOK = 1000  # rows that show whether a column of words is one of numbers but for some
-_SURE = 16  # characters, of which at most 15 are digits of a number that a float holds
+_SURE = 16  # characters, of which at most 15 are digits of a number that a float holds,
+_TINY = "[eE]-0*[0-9]{3}"  # unless it is tiny
+_BEYOND = "[eE][+-]?0*[0-9]{5}"  # exponents that no exact search takes
+MOST_CHARACTERS = 4000  # of a number
 _USUAL = {"delimiter": ",", "header": True, "point": ".", "gaps": list(cells.GAPS), "encoding": "utf-8"}
 
 
@@ -158,7 +161,7 @@ def _from_text(path: str, options: Options, kinds: dict[str, str]) -> Frame:
         except FloatingPointError as error:
             raise DataError(
                 f"{frame.where(error.args[0])}, column {name!r}",
-                "the number is not finite; drop the row or correct the number",
+                "the number is out of range; drop the row or correct the number",
             ) from None
         if numbers is None and j not in asked:
             odd, most = _odd(column, gap, form.spelling.point, kind == NUMBER or j in numeric)
@@ -203,6 +206,7 @@ def _numbers(column: Any, gap: Any, kind: str, point: str) -> Array | None:
     if plain is None:
         return None
     filled = pc.if_else(gap, word("0"), plain)
+    longest = pc.max(pc.utf8_length(filled)).as_py() or 0
     for type_ in (pa.int64(), pa.float64()):
         try:
             numbers = numpy_view(filled.cast(type_))
@@ -211,7 +215,12 @@ def _numbers(column: Any, gap: Any, kind: str, point: str) -> Array | None:
         if type_ == pa.float64():
             if not np.isfinite(numbers).all():
                 raise FloatingPointError(int(np.argmin(np.isfinite(numbers))))
-            if (pc.max(pc.utf8_length(filled)).as_py() or 0) > _SURE:
+            if longest > _SURE or pc.any(pc.match_substring_regex(filled, _TINY)).as_py():
+                if longest > MOST_CHARACTERS or pc.any(pc.match_substring_regex(filled, _BEYOND)).as_py():
+                    beyond = pc.or_(
+                        pc.greater(pc.utf8_length(filled), MOST_CHARACTERS), pc.match_substring_regex(filled, _BEYOND)
+                    )
+                    raise FloatingPointError(beyond.to_pylist().index(True))
                 return np.array([Decimal(cell) for cell in filled.to_pylist()], dtype=object)
         return numbers
     return None

@@ -182,7 +182,7 @@ def whole(values: Row) -> tuple[list[int], int]:
 # ---------------------------------------------------------------------------------------------------------------
 # Labels
 
-CELL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")  # a number in a text
+CELL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?0*[0-9]{1,4})?")  # a number in a text
 
 
 def label_text(label: Any) -> str:

@@ -21,6 +21,7 @@ from linsep.prove.check.plain_document import KINDS, LARGEST, Fails, label_text,
 from linsep.prove.check.plain_regression import answers, coefficient_names, factors_of
 from linsep.prove.check.plain_table import fingerprint as plain_fingerprint
 from linsep.prove.documents import laid_out, number_written
+from linsep.prove.exact.decimals import decimal_doubles
 from linsep.prove.exact.exact_values import BINARY, fraction
 from linsep.prove.exact.fingerprints import Fingerprint
 from linsep.prove.regression import fast_check as check_regression
@@ -305,8 +306,9 @@ def _given(content: dict[str, Any], X: Any, answers: list[dict[str, Any]]) -> Gi
 def exact_table(X: Any, values: str, names: Any) -> list[list[Any]]:
     """Return all cells as exact numbers."""
     table = X.toarray() if is_sparse(X) else X
-    if values == BINARY:
-        return [[value if type(value) is int else Fraction(float(value)) for value in row] for row in table.tolist()]
-    if table.dtype == np.float32:
-        table = table.astype(object)
-    return [[fraction(value, i, names[j]) for j, value in enumerate(row)] for i, row in enumerate(table.tolist())]
+    if values != BINARY and table.dtype.kind == "f":
+        table = decimal_doubles(table)
+    return [
+        [value if type(value) is int else fraction(value, i, names[j], values) for j, value in enumerate(row)]
+        for i, row in enumerate(table.tolist())
+    ]

@@ -88,7 +88,7 @@ def gather(X: Any, y: Any, options: dict[str, Any]) -> Given:
         raise ParameterError("y", None, "given; it is the response")
     absorb = _factors(options.get("absorb"), X)
     matrix, names = _matrix(X, options["names"])
-    values = options["values"] or (DECIMAL if matrix.dtype == object else BINARY)
+    values = options["values"] or (DECIMAL if _has_decimals(matrix) else BINARY)
     n = matrix.shape[0]
     if n == 0:
         raise DataError("", "there are no rows")
@@ -102,6 +102,7 @@ def gather(X: Any, y: Any, options: dict[str, Any]) -> Given:
     order = _order(y, family, options["order"], carried)
     notes = _empty(*labels(y, order), which) if family in ORDERED else ()
     strata = None if options["strata"] is None else _groups(options["strata"], n, "strata")
+    notes += () if strata is None else _respelled(options["strata"], "strata")
     if strata is not None and family not in ("conditional", "cox"):
         raise ParameterError("strata", "groups", f"None for the family {family}; conditional and cox have strata")
     for name, codes, _ in absorb:
@@ -113,6 +114,12 @@ def gather(X: Any, y: Any, options: dict[str, Any]) -> Given:
         family, matrix, y, tuple(names), offset, values, options["alias"], n, which, strata, absorb, notes, weights,
         order, options.get("formula"),
     )  # fmt: skip
+
+
+def _has_decimals(matrix: Any) -> bool:
+    """Return whether some column is written in decimals: texts, or ``Decimal``."""
+    first = matrix[:1].ravel().tolist() if matrix.dtype == object else []
+    return any(isinstance(value, str | bytes | Decimal) for value in first)
 
 
 def _family(family: Any) -> str:
@@ -213,7 +220,22 @@ def _groups(values: Any, n: int, what: str) -> Array:
     if column.shape != (n,):
         raise DataError("", f"{what} must be {n} labels, one for every row, got shape {column.shape}")
     _refuse_gap(column, what)
-    return column
+    spelled = [label_text(label) for label in column.tolist()]
+    return np.array(spelled, dtype=object)
+
+
+def _respelled(values: Any, what: str) -> tuple[str, ...]:
+    """Return a note if labels that differ are one by their spelling."""
+    found: dict[str, set[Any]] = {}
+    for label in set(np.asarray(values).tolist()):
+        if isinstance(label, str):
+            found.setdefault(label_text(label), set()).add(label)
+    several = [sorted(labels) for labels in found.values() if len(labels) > 1]
+    if not several:
+        return ()
+    return (
+        f"{what} spelled {' and '.join(map(repr, several[0]))} are one: labels that read as one number or word are",
+    )
 
 
 def _refuse_gap(column: Array, what: str) -> None:
@@ -241,8 +263,9 @@ def _factors(absorb: Any, X: Any) -> tuple[Factor, ...]:
             name, column = each, _column(X, each)
         column = np.asarray(column)
         _refuse_gap(column, f"the factor {name!r}")
-        levels, codes = np.unique(column, return_inverse=True)
-        found.append(Factor(str(name), codes.ravel(), tuple(levels.tolist())))
+        spelled = np.array([label_text(label) for label in column.tolist()], dtype=object)
+        _, first, codes = np.unique(spelled, return_index=True, return_inverse=True)
+        found.append(Factor(str(name), codes.ravel(), tuple(column[first].tolist())))
     return tuple(found)
 
 
@@ -444,10 +467,17 @@ def _materialized(terms: Any, frame: Any, columns: list[str]) -> tuple[Any, list
 
 
 def days(dates: Array) -> Array:
-    """Return dates as days since 1970-01-01: whole numbers, or floats where they have a time of the day."""
-    seconds = dates.astype("datetime64[us]").astype(np.int64)
-    whole = seconds % 86_400_000_000 == 0
-    return seconds // 86_400_000_000 if whole.all() else seconds / 86_400_000_000
+    """Return dates as days since 1970-01-01: whole numbers, or fractions where they have a time of the day."""
+    unit = np.datetime_data(dates.dtype)[0]
+    ticks = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}.get(unit)
+    if ticks is None:
+        dates, ticks = dates.astype("datetime64[s]"), 1
+    numbers, day = dates.astype(np.int64), 86_400 * ticks
+    if (numbers % day == 0).all():
+        return numbers // day
+    found = np.empty(len(numbers), dtype=object)
+    found[:] = [Fraction(number, day) for number in numbers.tolist()]
+    return found
 
 
 def _is_words(series: Any) -> bool:
