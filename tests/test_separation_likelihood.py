@@ -8,7 +8,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from scipy.optimize import minimize
+from scipy.optimize import linprog, minimize
 
 import linsep
 from likelihood_oracle import FAR, LINKS, Answers, Case, log_between, log_sum
@@ -127,7 +127,7 @@ def cases(family, count, seed, *, wide=False):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_answer_is_what_the_likelihood_does(family):
     kinds, seen = set(), set()
-    for rng, case, X, y, options, found in cases(family, 50, 1):
+    for rng, case, X, y, options, found in cases(family, 120, 1):
         assert len(found.names) == case.p
         start = inside(case, rng)
         every = Answers(case, start)
@@ -170,7 +170,7 @@ def rank(vectors):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_predictions_are_the_limits_of_fitted_probabilities(family):
     seen = set()
-    for rng, case, _, _, _, found in cases(family, 40, 2):
+    for rng, case, _, _, _, found in cases(family, 80, 2):
         every = Answers(case, inside(case, rng))
         dropped = every.dependent
         kept = Answers(case, every.start, dropped) if dropped else every
@@ -230,7 +230,7 @@ def of_choices(case, left, rows, B):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_limiting_model_is_the_limit_and_has_a_finite_maximum(family):
     quasi = 0
-    for rng, case, _, _, _, found in cases(family, 16, 3, wide=True):
+    for rng, case, _, _, _, found in cases(family, 40, 3, wide=True):
         left = found.refit()
         limit = limiting(case, left)
         starts = np.array([inside(case, rng) for _ in range(4)])
@@ -331,3 +331,30 @@ def test_reasons_are_true_of_the_rows_that_are_left():
     rivals = linsep.separation([[0], [0], [1], [1]], [0, 1, 1, 2], family="multinomial")
     assert not rivals.refit().choices.all()
     assert any("no ordinary multinomial model" in each for each in sentences(rivals))
+
+
+def test_a_class_that_several_rivals_rule_out_together_has_probability_0():
+    """Each of the two rivals of class 0 may fall behind it at the new row, but never both."""
+    X = np.array([[-2, 0, 0, 1], [2, -1, -2, -1], [0, -2, -2, -1], [-1, -1, 1, -2], [3, -5, -5, -6], [-1, 2, 2, 2]])
+    y, x = [1, 1, 0, 0, 2, 2], np.array([2, -2, -4, -2])
+    found = linsep.separation(X, y, family="multinomial", fit_intercept=False)
+    case = Case("multinomial", X, y, classes=3)
+
+    def ahead(rivals):
+        """Coefficients that fit all rows, with class 0 as far ahead of some rivals at the new row as it can be."""
+        units = np.concatenate((np.zeros((1, 8)), np.eye(8)))
+        block = [np.zeros((4, 8)), units[1:5], units[5:9]]  # coefficients of a class from all of them
+        rows = [-row @ (block[own] - block[k]) for row, own in zip(X, y, strict=True) for k in range(3) if k != own]
+        least = [[*(x @ block[k]), 1] for k in rivals]  # t <= -x·β_k
+        A = np.vstack((np.column_stack((rows, np.zeros(len(rows)))), least))
+        best = linprog([0] * 8 + [-1], A, [-1] * len(rows) + [0] * len(rivals), bounds=[(-1e4, 1e4)] * 9)
+        return best.x[:8], best.x[8]
+
+    for rival in (1, 2):
+        B, lead = ahead([rival])
+        assert lead > 0
+        assert case.total(B[None])[0] > -8  # a way on which all rows are fitted
+        assert np.exp(case.total(FAR * B[None])[0]) > 1 - 1e-9
+        assert case.probabilities(FAR * B[None], x[None])[0, 0, 0] < -FAR / 4
+    assert ahead([1, 2])[1] < 0
+    assert found.predict_status([x]).tolist() == [["0", "undetermined", "undetermined"]]

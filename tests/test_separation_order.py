@@ -77,6 +77,13 @@ def test_words_without_an_order_are_refused_in_one_line(y, what):
     assert linsep.separation(X, y, family="multinomial").kind != "overlap"  # which needs none
 
 
+def test_a_step_of_a_pipeline_takes_the_order():
+    for y, order in ((SAID, ORDER), (CATEGORICAL, None)):
+        with pytest.warns(UserWarning, match="complete separation"):
+            step = linsep.SeparationCheck(family="ordinal", order=order).fit(X, y)
+        assert step.separation_.names[0] == "low|mid"
+
+
 def test_numbers_are_in_their_own_order():
     for labels in ([9, 10, 11], [9.5, 10.0, 11.0], [-1, 0, 100]):
         found = linsep.separation(X, labels * 2, family="ordinal")

@@ -104,7 +104,7 @@ function answersOf(claim, table) { // of every row, by role: the number of a cla
     }));
   });
   demand(claim.family !== "binomial" || seen.size === claim.classes.length, "some class has no row");
-  demand(claim.classes.length - seen.size <= MOST_EMPTY, "too many classes have no row");
+  demand(claim.classes.length - seen.size <= MOST_EMPTY, "more than 1000 classes have no row");
   return answers;
 }
 function numberOf(value) {

@@ -139,7 +139,7 @@ def labels_in(column: Sequence[Any], content: dict[str, Any]) -> list[int]:
     spelled_so = [label_text(label) for label in column]
     there = set(spelled_so)
     require(there <= set(index), "a label of the data is none of the classes")
-    require(len(index) - len(there) <= MOST_EMPTY, "too many classes have no row")
+    require(len(index) - len(there) <= MOST_EMPTY, "more than 1000 classes have no row")
     return [index[label] for label in spelled_so]
 
 

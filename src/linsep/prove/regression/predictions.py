@@ -74,8 +74,11 @@ def _of_classes(result: Any, x: list[Fraction]) -> list[str]:
     found = []
     for a in range(C):
         others = [leads[a, b] for b in range(C) if b != a]
-        found.append(_joint(DOWN in others, all(each == UP for each in others), others))
-    return _settled(result, x[1:] if result._given.offset else x, found)
+        status = _joint(DOWN in others, all(each == UP for each in others), others)
+        if status == UNDETERMINED and others.count(UNDETERMINED) > 1 and not _possible(result, x, a):
+            status = "0"
+        found.append(status)
+    return found if found.count("0") < C - 1 else ["0" if each == "0" else "1" for each in found]
 
 
 def _joint(never: bool, always: bool, statuses: list[str]) -> str:
@@ -89,27 +92,18 @@ def _joint(never: bool, always: bool, statuses: list[str]) -> str:
     return INSIDE
 
 
-def _settled(result: Any, x: list[Fraction], found: list[str]) -> list[str]:
-    """Settle the classes of a row that no single rival rules out, but perhaps several together.
-
-    A class may have a positive probability in the limit exactly if a row of it, added to the data, leaves all separated
-    constraints separated.
-    """
-    for a in [a for a, each in enumerate(found) if each == UNDETERMINED]:
-        if not _possible(result, x, a):
-            found[a] = "0"
-    if found.count("0") == len(found) - 1:
-        found = ["1" if each != "0" else each for each in found]
-    return found
-
-
 def _possible(result: Any, x: list[Fraction], a: int) -> bool:
+    """Return whether a class may have a positive probability in the limit, which several rivals together may prevent.
+
+    It may exactly if a row of it, added to the data, leaves all separated constraints separated.
+    """
     from linsep.clock import Clock
     from linsep.prove.regression.cone import reduce
     from linsep.prove.regression.documents import exact_table
     from linsep.prove.regression.separations import modeled
 
     given = result._given
+    x = x[1:] if given.offset else x
     X = np.empty((given.n + 1, len(x)), dtype=object)
     for i, row in enumerate([*exact_table(given.X, given.values, given.names), x]):
         X[i] = row
@@ -129,7 +123,7 @@ def _of_levels(result: Any, x: list[Fraction]) -> list[str]:
         lower, upper = above[k], above[k + 1]
         shut = 0 < k < cuts and k in result.empty and result.direction[k] == result.direction[k - 1]
         found.append(_joint(shut or lower == DOWN or upper == UP, lower == UP and upper == DOWN, [lower, upper]))
-    return _settled(result, x, found)
+    return found
 
 
 # ---------------------------------------------------------------------------------------------------------------
