@@ -348,7 +348,7 @@ def test_the_command_on_other_families_and_files(tmp_path, capsys):
         (["separation", gaps, "--target", "y", "--family", "poisson", "--failures", "x"], "--failures needs"),
         (
             ["separation", tmp_path / "inf.csv", "--target", "y"],
-            "inf.csv:3, column 'x': the number is not finite; drop",
+            "inf.csv:3, column 'x': the number is out of range; drop",
         ),
         (
             ["separation", words, "--target", "y", "--numeric", "x"],

@@ -113,6 +113,12 @@ def outlook_words(allowed: float, margin: float) -> str:
     return f" of at most {most} (separable, γ <= {margin:.2g})"
 
 
+def digits(value: Fraction) -> str:
+    """Return an exact number in decimal digits, also where ``str`` refuses to write so many."""
+    top, bottom = (format(Decimal(part), "f") for part in value.as_integer_ratio())
+    return top if bottom == "1" else f"{top}/{bottom}"
+
+
 def shown_number(value: Fraction) -> str:
     """Return an exact number in short: itself, or six digits of it, however large or small it is."""
     if max(value.numerator.bit_length(), value.denominator.bit_length()) < 64 and len(str(value)) < 24:

@@ -33,7 +33,7 @@ from linsep.cli.options import (
     said,
 )
 from linsep.cli.screen import count, facts_table, headline, result
-from linsep.wording import shown_number
+from linsep.wording import digits, shown_number
 
 _SHOWN = 40  # coefficients and rows on the screen
 
@@ -205,7 +205,7 @@ def separation(
         "kind": found.kind,
         "dimension": found.dimension,
         "coefficients": [
-            {"name": each.name, "status": each.status, "direction": str(value), "rows": list(each.rows)}
+            {"name": each.name, "status": each.status, "direction": digits(value), "rows": list(each.rows)}
             for each, value in zip(coefficients, found.direction, strict=False)
         ],
         "separated": found.separated,

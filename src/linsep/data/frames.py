@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from copy import copy
 from decimal import Decimal
 from itertools import islice
 from typing import Any, NamedTuple
@@ -83,6 +84,13 @@ class Frame:
         found.kinds = {name: kind for name, kind in self.kinds.items() if name in names}
         found.categories = {name: each for name, each in self.categories.items() if name in names}
         found.odd, found.where = self.odd, lambda row: self.where(int(kept[row]))
+        return found
+
+    def nearest_doubles(self) -> Frame:
+        """Return the table with the doubles nearest to numbers that are longer."""
+        found = copy(self)
+        long = {name for name, column in self._columns.items() if isinstance(next(iter(column), None), Decimal)}
+        found._columns = {name: c.astype(np.float64) if name in long else c for name, c in self._columns.items()}
         return found
 
     def to_pandas(self) -> Any:

@@ -345,11 +345,12 @@ def _exact_difference(a: Array, b: Array) -> bool:
 
 def in_order(strata: Array) -> tuple[Array, Array]:
     """Return the groups in the order of their first rows, and the number of the group of every row."""
-    groups, first, codes = np.unique(strata, return_index=True, return_inverse=True)
+    spelled = np.array([label_text(label) for label in strata.tolist()])
+    _, first, codes = np.unique(spelled, return_index=True, return_inverse=True)
     order = np.argsort(first, kind="stable")
     place = np.empty(len(order), dtype=np.intp)
     place[order] = np.arange(len(order))
-    return groups[order], place[codes.ravel()]
+    return strata[first[order]], place[codes.ravel()]
 
 
 def _conditional(design: Cells, names: list[str], offset: bool, response: Response) -> Model:

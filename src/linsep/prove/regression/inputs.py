@@ -87,6 +87,8 @@ def gather(X: Any, y: Any, options: dict[str, Any]) -> Given:
     if y is None:
         raise ParameterError("y", None, "given; it is the response")
     absorb = _factors(options.get("absorb"), X)
+    if isinstance(X, Frame) and X.text and options["values"] == BINARY:
+        X = X.nearest_doubles()
     matrix, names = _matrix(X, options["names"])
     values = options["values"] or (DECIMAL if _has_decimals(matrix) else BINARY)
     n = matrix.shape[0]
@@ -220,8 +222,7 @@ def _groups(values: Any, n: int, what: str) -> Array:
     if column.shape != (n,):
         raise DataError("", f"{what} must be {n} labels, one for every row, got shape {column.shape}")
     _refuse_gap(column, what)
-    spelled = [label_text(label) for label in column.tolist()]
-    return np.array(spelled, dtype=object)
+    return column
 
 
 def _respelled(values: Any, what: str) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from linsep.errors import DataError
 from linsep.problem import Array
 from linsep.prove.check.plain_document import Fails, Malformed
 from linsep.prove.check.plain_table import used_columns
-from linsep.prove.exact.exact_values import DECIMAL, fraction
+from linsep.prove.exact.exact_values import BINARY, DECIMAL, fraction
 from linsep.prove.regression.contrasts import unknown
 
 _MANY = 2000  # levels of a column of numbers that could be one of words
@@ -115,6 +115,8 @@ def _column(spec: Spec, table: Any, values: str) -> Array:
     if name not in table.columns:
         raise unknown(name, list(table.columns))
     cells = np.asarray(table[name])
+    if values == BINARY and getattr(table, "text", False) and isinstance(cells[:1].tolist()[0], Decimal):
+        cells = cells.astype(np.float64)
     numeric = cells.dtype.kind in "biuf" or isinstance(cells[:1].tolist()[0], Decimal)
     if "level" in spec:
         return np.array([str(value) == spec["level"] for value in cells.tolist()], dtype=np.int64)

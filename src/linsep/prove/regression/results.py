@@ -19,6 +19,7 @@ from linsep.prove.regression.inputs import ORDERED, Given, gather
 from linsep.prove.regression.statuses import ALIASED, DOWN, FINITE, UNDETERMINED, UP, Statuses
 from linsep.prove.regression.systems import column
 from linsep.prove.regression.words import MEANING, summary
+from linsep.wording import digits
 
 COMPLETE, QUASI, OVERLAP = "complete", "quasi", "overlap"
 
@@ -489,7 +490,7 @@ class Separation:
         columns = {
             "name": self.names[:shown],
             "status": self.statuses[:shown],
-            "direction": [str(value) for value in self.direction[:shown]],
+            "direction": [digits(value) for value in self.direction[:shown]],
             "rows": [list(each.rows) for each in self.coefficients],
         }
         return pd.DataFrame(columns)

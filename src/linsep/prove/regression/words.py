@@ -8,6 +8,7 @@ import numpy as np
 
 from linsep.data.sparse import is_sparse
 from linsep.prove.regression.families import INTERCEPT, labels
+from linsep.wording import digits
 
 MEANING = {
     "complete": "complete separation: the maximum likelihood estimate does not exist",
@@ -39,7 +40,7 @@ def summary(result: Any) -> str:
         + (f"; the likelihood rises forever in {counted(result.dimension, 'direction')}" if result.dimension else ""),
         "",
     ]
-    directions = [str(value) for value in result.direction]
+    directions = [digits(value) for value in result.direction]
     rows = list(zip(result.names, result.statuses, directions, strict=True))[: result.listed]
     wide = max([11, *(len(name) for name in result.names[:_SHOWN])])
     far = max([9, *(len(value) for value in directions[:_SHOWN])])
