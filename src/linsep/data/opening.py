@@ -11,7 +11,7 @@ from typing import Any
 from linsep.data.byte_streams import File, files
 from linsep.data.cache import check_cache
 from linsep.data.cells import GAPS
-from linsep.data.csv_head import check_encoding
+from linsep.data.csv_head import check_encoding, refuse_other_formats
 from linsep.data.layout import Layout
 from linsep.data.source import Options, Source
 from linsep.errors import ParameterError
@@ -221,6 +221,7 @@ def _format(file: File) -> str:
     if file.path is not None and ending in _ENDINGS:
         return _ENDINGS[ending]
     head = file.head(1 << 16)
+    refuse_other_formats(file.name, head)
     for magic, form in _MAGIC.items():
         if head.startswith(magic):
             return form
