@@ -7,9 +7,13 @@ import io
 import json
 import pickle
 import sqlite3
+import warnings
 import zipfile
 from typing import Any
 
+import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 
 from linsep import read
@@ -114,3 +118,135 @@ def test_the_second_of_several_files_is_refused_too(tmp_path: Any) -> None:
 def test_a_table_may_have_brackets_in_its_names(text: str) -> None:
     X, y = read(io.BytesIO(text.encode()), format="csv").to_arrays()
     assert X.shape[0] == len(y) == 2
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Columns that only name the rows
+
+ROW_NAMES = (
+    "", "Unnamed: 0", "Unnamed: 0.1", "index", "Index", "id", "ID", "Id", "rownames", "row.names", "row_id", "patient_id",
+    "PassengerId", "customerKey", "key", "ID number", "id_patient", "orderID", "userid", "record-key", "uid",
+    "__index_level_0__", "level_0",
+)  # fmt: skip
+NO_ROW_NAMES = ("paid", "grid", "x", "keys pressed", "idea", "monkey", "bid", "acid", "index of prices", "identity")
+
+
+def shuffled(n: int = 30, seed: int = 0) -> list[int]:
+    return np.random.default_rng(seed).permutation(10 * n)[:n].tolist()  # as train_test_split leaves an index
+
+
+def table_of(name: str, numbers: list[int], place: int = 0) -> str:
+    rows = [[str(v), "ab"[i % 2]] for i, v in enumerate(np.random.default_rng(1).integers(0, 9, len(numbers)))]
+    for row, number in zip(rows, numbers, strict=True):
+        row.insert(place, str(number))
+    head = ["v", "y"]
+    head.insert(place, name)
+    return "\n".join(",".join(row) for row in [head, *rows]) + "\n"
+
+
+def read_noted(source: Any, **options: Any) -> tuple[list[str], list[str]]:
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        opened = read(source, **options)
+        opened.to_arrays()
+    return opened.names, [str(note.message) for note in found]
+
+
+@pytest.mark.parametrize("name", ROW_NAMES)
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_column_that_only_names_the_rows_is_left_out(name: str, place: int) -> None:
+    text = table_of(name, shuffled(), place).encode()
+    names, notes = read_noted(io.BytesIO(text), format="csv")
+    assert names == ["v"]
+    assert len(notes) == 1
+    assert f"leaves out column {name!r}" in notes[0]
+    assert "keep_index=True keeps it" in notes[0]
+    names, notes = read_noted(io.BytesIO(text), format="csv", keep_index=True)
+    assert sorted(names) == sorted([name, "v"])
+    assert not notes
+    names, notes = read_noted(io.BytesIO(text), format="csv", numeric=[name] if name else [place])
+    assert sorted(names) == sorted([name, "v"])
+
+
+@pytest.mark.parametrize("name", NO_ROW_NAMES)
+def test_other_columns_of_distinct_integers_stay(name: str) -> None:
+    names, notes = read_noted(io.BytesIO(table_of(name, shuffled()).encode()), format="csv")
+    assert names == [name, "v"]
+    assert not notes
+
+
+@pytest.mark.parametrize("numbers", [[1, 1, 2, 2, 3, 3] * 5, [k / 4 for k in range(30)]])
+def test_an_id_that_does_not_name_single_rows_stays(numbers: Any) -> None:
+    names, notes = read_noted(io.BytesIO(table_of("id", numbers).encode()), format="csv")
+    assert names == ["id", "v"]
+    assert not notes
+
+
+def test_long_ids_are_left_out() -> None:
+    names, _ = read_noted(io.BytesIO(table_of("id", [10**18 + 7 * k for k in range(30)]).encode()), format="csv")
+    assert names == ["v"]
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "feather"])
+@pytest.mark.parametrize("index", [None, "patient", "id"])
+def test_an_index_that_pandas_wrote_is_no_feature(form: str, index: str | None, tmp_path: Any) -> None:
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({"v": rng.integers(0, 9, 40), "y": rng.choice(["a", "b"], 40)}, index=shuffled(40))
+    frame.index.name = index
+    path = tmp_path / f"rows.{form}"
+    if form == "csv":
+        if index == "patient":
+            return  # nothing in a text says that this is an index
+        frame.to_csv(path)
+    elif form == "parquet":
+        frame.to_parquet(path)
+    else:
+        with pa.ipc.new_file(path, pa.Table.from_pandas(frame).schema) as file:
+            file.write_table(pa.Table.from_pandas(frame))
+    names, notes = read_noted(path)
+    assert names == ["v"]
+    assert len(notes) == 1
+    assert "keep_index=True" in notes[0]
+    assert len(read_noted(path, keep_index=True)[0]) == 2
+
+
+def test_the_index_decides_nothing(run: Any) -> None:
+    """Rows of noise stay inseparable, whatever their order; the numbers of the rows would separate them."""
+    rng = np.random.default_rng(5)
+    y = np.repeat(["a", "b"], 20)
+    frame = pd.DataFrame({"v": rng.integers(0, 3, 40), "y": y}, index=np.arange(40) + 100)
+    frame.to_csv("rows.csv")
+    assert run("separate", "rows.csv", "--json", "--no-margin")[0] == 1
+    code, out, _ = run("separation", "rows.csv", "--target", "y", "--json")
+    assert code == 0
+    found = json.loads(out)
+    assert [each["name"] for each in found["coefficients"]] == ["Intercept", "v"]
+    assert any("leaves out column ''" in note and "--keep-index" in note for note in found["notes"])
+    code, out, _ = run("separation", "rows.csv", "--target", "y", "--json", "--keep-index")
+    assert code == 1
+    assert [each["name"] for each in json.loads(out)["coefficients"]] == ["Intercept", "", "v"]
+
+
+def test_words_that_name_the_rows_are_no_factor(run: Any) -> None:
+    rng = np.random.default_rng(6)
+    frame = pd.DataFrame({"who": [f"p{k}" for k in range(40)], "v": rng.integers(0, 3, 40), "y": rng.integers(0, 2, 40)})
+    frame.to_csv("rows.csv", index=False)
+    code, out, _ = run("separation", "rows.csv", "--target", "y", "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert [each["name"] for each in found["coefficients"]] == ["Intercept", "v"]
+    assert any("leaves out column 'who'" in note for note in found["notes"])
+    code, out, _ = run("separation", "rows.csv", "--target", "y", "--json", "--categorical", "who")
+    assert code == 1
+    assert len(json.loads(out)["coefficients"]) == 41
+
+
+def test_a_proof_without_the_index_is_checked_from_the_same_file(run: Any) -> None:
+    rng = np.random.default_rng(7)
+    pd.DataFrame({"v": rng.integers(0, 3, 30), "y": rng.integers(0, 2, 30)}, index=shuffled(30)).to_csv("rows.csv")
+    run("separate", "rows.csv", "--proof", "p.json", "--quiet")
+    run("separation", "rows.csv", "--target", "y", "--proof", "q.json", "--quiet")
+    for proof in ("p.json", "q.json"):
+        for plain in ([], ["--plain"]):
+            code, out, err = run("verify", proof, "rows.csv", *plain)
+            assert code == 0, out + err

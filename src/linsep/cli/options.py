@@ -104,6 +104,16 @@ Dates = Annotated[
 ]
 
 
+KeepIndex = Annotated[
+    bool | None,
+    flag(
+        "--keep-index/--no-keep-index",
+        "Keep columns that only name the rows: an index, an ID, a key. [default: no-keep-index]",
+        READING,
+    ),
+]
+
+
 def said(options: Any) -> dict[str, Any]:
     """Return the options of a group that have been given."""
     found = {name: value for name, value in asdict(options).items() if value is not None}
@@ -214,14 +224,7 @@ class Reading(ReadingAgain):
     ] = None
     numeric: Numeric = None
     dates: Dates = None
-    keep_index: Annotated[
-        bool | None,
-        flag(
-            "--keep-index/--no-keep-index",
-            "Keep a column of row numbers as a feature. [default: no-keep-index]",
-            READING,
-        ),
-    ] = None
+    keep_index: KeepIndex = None
     hash_bits: Annotated[
         int | None,
         typer.Option(

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, NoReturn
 
 import typer
 
+from linsep.cli.failures import as_option
 from linsep.cli.inputs import check_place
 from linsep.cli.options import (
     DECIDING,
@@ -24,6 +25,7 @@ from linsep.cli.options import (
     Gaps,
     Header,
     Ignored,
+    KeepIndex,
     Numeric,
     Screen,
     Thousands,
@@ -32,6 +34,7 @@ from linsep.cli.options import (
     said,
 )
 from linsep.cli.screen import count, facts_table, headline, result
+from linsep.errors import Setting
 
 _SHOWN = 40  # coefficients and rows on the screen
 
@@ -141,6 +144,7 @@ class TableOptions:
     categorical: Categorical = None
     numeric: Numeric = None
     dates: Dates = None
+    keep_index: KeepIndex = None
 
     def options(self) -> Any:
         """Return the options for the reader of tables."""
@@ -302,6 +306,10 @@ def _by_target(frame: Any, model: ModelOptions, table: TableOptions, common: dic
     absorb = [frame.named(each) for each in model.absorb or ()]
     ignored = [frame.named(each) for each in table.ignore or ()]
     features = [name for name in frame.columns if name not in (target, *second, *beside, *absorb, *ignored)]
+    asked = {frame.named(each) for each in (*(table.categorical or ()), *(table.numeric or ()))}
+    naming = {} if table.keep_index else frame.naming_rows([name for name in features if name not in asked])
+    naming = naming if len(naming) < len(features) else {}
+    features = [name for name in features if name not in naming]
     kept = frame.only([target, *second, *beside, *absorb, *features], missing=table.missing)
     y = kept[target] if not second else np.column_stack([kept[target], kept[second[0]]])
     X = kept.only(features, missing="error") if features else np.zeros((len(kept), 0))
@@ -312,7 +320,12 @@ def _by_target(frame: Any, model: ModelOptions, table: TableOptions, common: dic
         **common,
     }
     with lines_named(kept):
-        return gather(X, y, options), kept, [target, *second, *beside], target
+        given = gather(X, y, options)
+    notes = [
+        f"linsep leaves out column {name!r}: {why} ({as_option(Setting(*setting))} keeps it)"
+        for name, (why, setting) in naming.items()
+    ]
+    return replace(given, notes=(*given.notes, *notes)), kept, [target, *second, *beside], target
 
 
 @contextmanager

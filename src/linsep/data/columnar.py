@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from linsep.data.arrow_arrays import numbers
 from linsep.data.byte_streams import File, complaints, one_line, side_by_side
+from linsep.data.head_checks import index_columns
 from linsep.data.layout import (
     BOOLEAN,
     CATEGORY,
@@ -45,7 +46,7 @@ class TypedSource(TableSource):
             if len(set(names)) < len(names):
                 raise ReadError(files[0].name, "two columns have the same name")
             try:
-                self._target, chosen = choose(names, options)
+                self._target, chosen = choose(names, options, index_columns(schema.metadata))
                 self._name = None if self._target is None or not options.labels else names[self._target]
                 layout = self._decide(table, schema, chosen) if options.layout is None else Layout(())
             except ColumnError as error:
@@ -70,7 +71,7 @@ class TypedSource(TableSource):
             values = [cell for cell in first[self._name] if cell is not None and cell == cell]
             if values and all(isinstance(cell, int | float) and abs(cell) < float("inf") for cell in values):
                 self._check_label(self._name, values, columns)
-        taken = self._leave_out(columns, categories | texts | numeric)
+        taken = self._leave_out(columns, categories | texts | numeric, index_columns(schema.metadata))
         for name, kind in taken:
             if kind == DATE:
                 said = f"column {name!r} holds dates or times: read as days since 1970-01-01 ({{0}} leaves it out)"

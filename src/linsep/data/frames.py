@@ -17,6 +17,7 @@ from linsep.data import cells
 from linsep.data.arrow_arrays import numpy_view, word, words, zero
 from linsep.data.byte_streams import files
 from linsep.data.csv_head import check_encoding, columns_of, form_of, is_utf16, numbered, shown
+from linsep.data.head_checks import Reason, index_columns, left_out
 from linsep.data.layout import BOOLEAN, DATE, NUMBER, WORD, find
 from linsep.data.places import is_url, local_copy, masked
 from linsep.data.source import Options
@@ -36,6 +37,7 @@ class Frame:
         self.text = text is not None
         self.reading = text or _USUAL  # how a text of such a table is read, as documents tell it
         self.kinds: dict[str, str] = {}  # of columns whose numbers are not written as such, as dates are
+        self.index: set[str] = set()  # columns that were the index of a pandas frame
         self.odd: dict[str, tuple[int, str]] = {}  # a word among the numbers of a column that is read as words
         self.where: Callable[[int], str] = lambda row: f"row {row}"
 
@@ -53,6 +55,16 @@ class Frame:
     def named(self, wanted: str) -> str:
         """Return the name of a column that is asked for by name or number, or an error with near names."""
         return self.columns[find(wanted, self.columns)]
+
+    def naming_rows(self, names: list[str]) -> dict[str, Reason]:
+        """Return which of some columns only name the rows, with the reason and the setting that keeps each."""
+        columns = []
+        for name in names:
+            cells = self._columns[name][:_LOOK]
+            gap = self.gaps.get(name)
+            some = (cells if gap is None else cells[~gap[:_LOOK]]).tolist()
+            columns.append((name, self._columns[name].dtype.kind in "iuf" and name not in self.kinds, some))
+        return left_out([each for each in columns if each[1] or self._columns[each[0]].dtype == object], self.index)
 
     def only(self, names: list[str], *, missing: str, others: bool = False) -> Frame:
         """Return some columns, or all, without the rows with gaps in some, or an error that names the first gap."""
@@ -222,4 +234,6 @@ def _from_arrow(table: Any) -> Frame:
             columns[name] = numpy_view(pc.if_else(gap, zero(cells.type), cells))
         else:
             columns[name] = np.array([str(v) for v in cells.to_pylist()], dtype=object)
-    return Frame(columns, gaps)
+    frame = Frame(columns, gaps)
+    frame.index = index_columns(table.schema.metadata)
+    return frame

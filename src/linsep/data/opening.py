@@ -104,7 +104,8 @@ def read(
     ignore : column or list of columns
         Columns to leave out.
     keep_index : bool
-        Keep a column that only numbers the rows: an unnamed first one, or ``index``, ``id``, ``rownames``.
+        Keep columns that only name the rows: those without a name, or named like an index, an ID or a key, that hold
+        distinct integers; those with almost as many words as rows; the index of a pandas frame.
     missing : {"error", "zero", "drop", "indicator"}
         What to do with missing numbers: raise an error, use zero, drop the row, or use zero and a 1 in a feature
         ``column=missing``. A missing word is the word ``column=missing``.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from copy import copy
 from dataclasses import replace
 from typing import Any, Self
@@ -10,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from linsep.data.byte_streams import File
-from linsep.data.head_checks import could_be_labels, counts_rows, is_id, measurement, refusal
+from linsep.data.head_checks import could_be_labels, left_out, measurement, refusal
 from linsep.data.layout import CATEGORY, TEXT, WORD, Column, ColumnError, Layout, find, is_numeric, kind_shown
 from linsep.data.levels import Levels
 from linsep.data.source import Options, Source
@@ -21,12 +22,16 @@ from linsep.problem import Array, Floats
 _TEXT_BITS = 18  # of the features of texts, which are always hashed
 
 
-def choose(names: list[str], options: Options) -> tuple[int | None, list[int]]:
-    """Return which column is the target, None if there is none, and which are features."""
+def choose(names: list[str], options: Options, index: Collection[str] = ()) -> tuple[int | None, list[int]]:
+    """Return which column is the target, None if there is none, and which are features.
+
+    ``index`` are the columns in which pandas has written its index, which may come last but is no label.
+    """
     target: int | None = None
     if options.labels or options.target is not None:
+        last = next((j for j in reversed(range(len(names))) if names[j] not in index), -1)
         try:
-            target = find(-1 if options.target is None else options.target, names)
+            target = find(last if options.target is None else options.target, names)
         except ColumnError:
             if options.labels:
                 raise
@@ -122,20 +127,20 @@ class TableSource(Source):
         bits = self.options.hash_bits or _TEXT_BITS
         return Layout(tuple(columns), bits, named, target)
 
-    def _leave_out(self, columns: list[tuple[int, str, str, list[Any]]], asked: set[int]) -> list[tuple[str, str]]:
-        """Leave out columns that count the rows, and ids, unless they are asked for or nothing else is there.
+    def _leave_out(
+        self, columns: list[tuple[int, str, str, list[Any]]], asked: set[int], index: set[str] | None = None
+    ) -> list[tuple[str, str]]:
+        """Leave out columns that only name the rows, unless they are asked for or nothing else is there.
 
-        ``columns`` are places, names, kinds, and the cells of the first rows that are no gaps.
+        ``columns`` are places, names, kinds, and the cells of the first rows that are no gaps; ``index`` are the names
+        of those that are known to be an index.
         """
-        options = self.options
-        reasons: dict[str, tuple[str, tuple[str, Any]]] = {}
-        for place, name, kind, cells in columns:
-            if place in asked:
-                continue
-            if not options.keep_index and is_numeric(kind) and counts_rows(name, place, cells):
-                reasons[name] = "it only numbers the rows", ("keep_index", True)
-            elif kind in (WORD, CATEGORY) and is_id(cells):
-                reasons[name] = "almost every row has a different word, as in an ID", ("categorical", name)
+        open_ = [
+            (name, is_numeric(kind), cells)
+            for place, name, kind, cells in columns
+            if place not in asked and (is_numeric(kind) or kind in (WORD, CATEGORY))
+        ]
+        reasons = {} if self.options.keep_index else left_out(open_, index or set())
         if len(reasons) == len(columns):
             reasons = {}
         for place, name, kind, _ in columns:
