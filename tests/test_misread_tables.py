@@ -15,9 +15,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
-from linsep import read
-from linsep.errors import ReadError
+from linsep import Perceptron, audit, fit_source, read
+from linsep.errors import DataNote, ReadError
 
 RECORDS = [{"bill": 39.1 + i, "island": "Biscoe" if i % 2 else "Dream", "species": "ab"[i % 2]} for i in range(12)]
 
@@ -250,3 +251,101 @@ def test_a_proof_without_the_index_is_checked_from_the_same_file(run: Any) -> No
         for plain in ([], ["--plain"]):
             code, out, err = run("verify", proof, "rows.csv", *plain)
             assert code == 0, out + err
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Scaling beside words
+
+
+def far_table(n: int = 60, seed: int = 0) -> pd.DataFrame:
+    """Rows that a plane separates, far from the origin, with words beside the numbers, and some zeros among these."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n)
+    return pd.DataFrame({
+        "mass": 4000 + 300 * y + rng.integers(-100, 100, n),
+        "island": rng.choice(["Biscoe", "Dream", "Torgersen"], n),
+        "year": 2008.5 + rng.integers(-1, 2, n),
+        "eggs": rng.integers(0, 3, n),
+        "sex": rng.choice(["f", "m"], n),
+        "species": np.where(y == 1, "a", "b"),
+    })  # fmt: skip
+
+
+def standardized(frame: pd.DataFrame, center: bool = True) -> tuple[Any, list[str], Any, Any]:
+    """Return the same rows by plain means: numbers with mean 0 and deviation 1, words as 0/1 over their deviation."""
+    numbers = [name for name in frame.columns[:-1] if frame[name].dtype.kind in "if"]
+    columns = {name: frame[name].to_numpy(float) for name in numbers}
+    seen: dict[str, None] = {}
+    for _, row in frame.iterrows():
+        for name in frame.columns[:-1]:
+            if name not in numbers:
+                seen[f"{name}={row[name]}"] = None
+    for each in seen:
+        name, _, word = each.partition("=")
+        columns[each] = (frame[name] == word).to_numpy(float)
+    names = list(columns)
+    X = np.column_stack([columns[name] for name in names])
+    shift = np.array([columns[name].mean() if center and name in numbers else 0.0 for name in names])
+    deviation = X.std(axis=0)
+    return (X - shift) / deviation, names, shift, deviation
+
+
+@pytest.mark.parametrize("block_bytes", [1 << 22, 300])
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_standard_scaling_centers_numbers_beside_words(form: str, block_bytes: int, tmp_path: Any) -> None:
+    frame = far_table()
+    path = tmp_path / f"rows.{form}"
+    frame.to_csv(path, index=False) if form == "csv" else frame.to_parquet(path, index=False)
+    model = fit_source(Perceptron(shuffle=False), read(path, block_bytes=block_bytes), scale="standard")
+    assert model.stop_reason_ == "separated"
+    assert model.training_errors_ == 0
+    X, names, shift, deviation = standardized(frame)
+    plain = Perceptron(shuffle=False).fit(X, frame["species"])
+    assert list(model.feature_names_in_) == names
+    assert model.mistakes_ == plain.mistakes_
+    assert model.trace_.tolist() == plain.trace_.tolist()
+    w = plain.coef_ / deviation
+    np.testing.assert_allclose(model.coef_, w, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(model.intercept_, plain.intercept_ - w @ shift, rtol=1e-9)
+    raw = pd.DataFrame(X * deviation + shift, columns=names)  # the model is one for rows as they are in the file
+    np.testing.assert_allclose(model.decision_function(raw), plain.decision_function(X), rtol=1e-6, atol=1e-6)
+    assert audit(model, raw, frame["species"]).holds
+    assert (model.predict(raw) == frame["species"]).all()
+
+
+def test_standard_scaling_from_the_command_line(run: Any) -> None:
+    """A column far from 0 does not hide the others, as it does where its mean stays."""
+    far_table(seed=1).to_csv("rows.csv", index=False)
+    told = json.loads(run("fit", "rows.csv", "--scale", "standard", "--max-iter", "50", "--model", "m", "--json")[1])
+    assert told["training_errors"] == 0
+    assert json.loads(run("score", "m", "rows.csv", "--json")[1])["errors"] == 0
+    run("predict", "m", "rows.csv", "--out", "labels.csv", "--quiet")
+    assert pd.read_csv("labels.csv")["label"].tolist() == far_table(seed=1)["species"].tolist()
+
+
+@pytest.mark.parametrize("words", [False, True])
+def test_without_an_offset_nothing_is_centered_and_a_note_says_so(words: bool, tmp_path: Any) -> None:
+    frame = far_table() if words else far_table().drop(columns=["island", "sex"])
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    model = Perceptron(shuffle=False, fit_intercept=False, max_iter=3)
+    with pytest.warns(DataNote, match=r"does not center.*fit_intercept=True"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        fit_source(model, read(tmp_path / "rows.csv"), scale="standard")
+    assert (model.intercept_ == 0).all()
+    X, _, _, deviation = standardized(frame, center=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        plain = Perceptron(shuffle=False, fit_intercept=False, max_iter=3).fit(X, frame["species"])
+    np.testing.assert_allclose(model.coef_, plain.coef_ / deviation, rtol=1e-9, atol=1e-12)
+
+
+def test_a_run_goes_on_from_weights_of_a_scaled_run(tmp_path: Any) -> None:
+    frame = far_table(seed=2)
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    model = fit_source(Perceptron(shuffle=False), read(tmp_path / "rows.csv"), scale="standard")
+    before = model.coef_.copy(), model.intercept_.copy()
+    model.set_params(warm_start=True)
+    fit_source(model, read(tmp_path / "rows.csv"), scale="standard")
+    assert model.mistakes_ == 0  # in the units of training, these weights still separate
+    np.testing.assert_allclose(model.coef_, before[0], rtol=1e-9)
+    np.testing.assert_allclose(model.intercept_, before[1], rtol=1e-9)

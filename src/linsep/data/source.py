@@ -296,6 +296,11 @@ class Source(ABC):
         """How many features there are, or have been seen so far."""
 
     @property
+    def n_numbers(self) -> int:
+        """How many of the first features are columns of numbers in a table; beside words their rows are sparse."""
+        return 0 if self.layout is None else len(self.layout.numbers)
+
+    @property
     def features(self) -> slice:
         """The columns of `Block.X` that are features.
 
