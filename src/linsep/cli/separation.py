@@ -189,20 +189,24 @@ def separation(
         design = None if proof is None else _write(proof, found, asked, model)
         told = sentences(found, asked.response)
         coefficients = found.coefficients
+    dropped = asked.table.dropped
+    separated = dropped.in_source(found.separated)
     facts = {
         "command": "separation",
         "data": data,
         "family": found.family,
         "rows": len(found.separated) + len(found.rest),
+        "dropped": len(dropped),
         "columns": len(found.names) + found.levels,
         "rank": found.rank,
         "kind": found.kind,
         "dimension": found.dimension,
         "coefficients": [
-            {"name": each.name, "status": each.status, "direction": str(value), "rows": list(each.rows)}
+            {"name": each.name, "status": each.status, "direction": str(value), "rows": dropped.in_source(each.rows)}
             for each, value in zip(coefficients, found.direction, strict=False)
         ],
-        "separated": found.separated,
+        "separated": separated,
+        "separated_lines": asked.table.lines(separated),
         "sentences": told,
         "notes": found.notes,
         "seconds": seconds,
@@ -259,6 +263,8 @@ class Asked:
             for name, kind in kept.kinds.items()
             if kind.startswith("date") and name in given.names
         ]
+        if len(kept.dropped):
+            notes.append(f"linsep drops {kept.dropped.words()} (--missing drop)")
         given = replace(given, notes=(*given.notes, *notes))
         return cls(given, kept, parts, response, frame, table.missing)
 
@@ -372,7 +378,9 @@ def _lines(found: Any, facts: dict[str, Any], rows: bool) -> dict[str, str]:
     if found.dimension:
         lines["directions"] = f"the likelihood rises forever in {count(found.dimension, 'direction')}"
     if rows:
-        lines["separated"] = ", ".join(map(str, found.separated.tolist())) or "none"
+        lines["separated"] = ", ".join(map(str, facts["separated"].tolist())) or "none"
+        if facts["separated_lines"]:
+            lines["lines"] = ", ".join(map(str, facts["separated_lines"]))
     if found.notes:
         lines["note"] = "; ".join(found.notes)
     lines["time"] = f"{facts['seconds']:.2f} s, decided in exact arithmetic"

@@ -198,6 +198,7 @@ class Rounds(Passes):
         if sum(sizes) == 0:
             raise farm.no_rows()
         repeat(note for one in found for note in one.notes)
+        source.take_dropped(one.dropped for one in found)
         if source.positive is not None and source.positive not in labels:
             known = listed(sorted(map(str, labels)))
             raise ReadError(source.files[0].name, f"no row has the label {source.positive!r}; there are {known}")

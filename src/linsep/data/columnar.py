@@ -8,7 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from linsep.data.arrow_arrays import numbers
 from linsep.data.byte_streams import File, complaints, one_line, side_by_side
 from linsep.data.head_checks import index_columns
 from linsep.data.layout import (
@@ -25,7 +24,8 @@ from linsep.data.layout import (
     find,
     is_numeric,
 )
-from linsep.data.source import Options
+from linsep.data.row_numbers import both
+from linsep.data.source import Options, Piece
 from linsep.data.table_rows import Parts, kind_of, labels
 from linsep.data.tables import TableSource, choose, kept_rows
 from linsep.errors import ReadError
@@ -53,6 +53,11 @@ class TypedSource(TableSource):
                 raise ReadError(files[0].name, str(error), *error.settings) from None
         self._arrange(layout)
 
+    @property
+    def target(self) -> int | None:
+        """The place of the label among the columns."""
+        return self._target
+
     def _decide(self, table: Any, schema: pa.Schema, chosen: list[int]) -> Layout:
         """Decide by the types, and by the first rows, what becomes of each column."""
         names, options = list(schema.names), self.options
@@ -78,7 +83,7 @@ class TypedSource(TableSource):
                 self.note(self.files[0].name, said, ("ignore", name))
         return self._new_layout(taken, True, self._name)
 
-    def _read(self, file: File) -> Iterator[tuple[Any, Array | None]]:
+    def _read(self, file: File) -> Iterator[Piece]:
         wanted = [name for name, _ in self._layout.columns] + ([] if self._name is None else [self._name])
         first = 0
         with opened(file, self.options.format) as table:
@@ -98,11 +103,11 @@ class TypedSource(TableSource):
             for (batch, position), taken in side_by_side(parts, lambda part: self._take(part[0])):
                 file.position = position
                 try:
-                    found, y = taken.result()
+                    found, y, labeled = taken.result()
                 except CellError as error:
                     where = f"{file.name}: row {first + error.row}, column {error.column!r}"
                     raise ReadError(where, str(error), *error.settings) from None
-                yield self._finish(found), kept_rows(y, found.kept)
+                yield Piece(self._finish(found), kept_rows(y, found.kept), both(labeled, found.kept))
                 first += batch.num_rows
 
     def _agrees(self, name: str, kind: pa.DataType) -> None:
@@ -115,12 +120,12 @@ class TypedSource(TableSource):
             shown = NUMBER if is_numeric(own) else own
             raise ColumnError(f"column {name!r} is a {found} here, but a {shown} was expected")
 
-    def _take(self, batch: pa.RecordBatch) -> tuple[Parts, Array | None]:
-        """Return rows and labels of a batch."""
+    def _take(self, batch: pa.RecordBatch) -> tuple[Parts, Array | None, Array | None]:
+        """Return rows and labels of a batch, and which of its rows have a label, None for all of them."""
         if self._name is None:
-            return self._parts(batch), None
+            return self._parts(batch), None, None
         y, kept = labels(batch.column(self._name), self._name, self.options.missing)
-        return self._parts(batch if kept is None else batch.filter(numbers(kept))), y
+        return self._labeled_parts(batch, self._name, kept), y, kept
 
 
 def _first_rows(table: Any, form: str, wanted: list[str]) -> dict[str, list[Any]]:

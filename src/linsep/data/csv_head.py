@@ -95,7 +95,9 @@ def refuse_other_formats(name: str, data: bytes) -> None:
     found = _other_format(data)
     if found is not None:
         what, pandas = found
-        remedy = f"convert it to CSV or Parquet first, for example with pandas.{pandas}" if pandas else "unpack it first"
+        remedy = (
+            f"convert it to CSV or Parquet first, for example with pandas.{pandas}" if pandas else "unpack it first"
+        )
         raise ReadError(name, f"is {what}, not CSV or another format that linsep reads: {remedy}")
 
 

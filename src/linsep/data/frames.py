@@ -20,6 +20,7 @@ from linsep.data.csv_head import check_encoding, columns_of, form_of, is_utf16, 
 from linsep.data.head_checks import Reason, index_columns, left_out
 from linsep.data.layout import BOOLEAN, DATE, NUMBER, WORD, find
 from linsep.data.places import is_url, local_copy, masked
+from linsep.data.row_numbers import Dropped
 from linsep.data.source import Options
 from linsep.errors import DataError
 from linsep.problem import Array
@@ -40,6 +41,8 @@ class Frame:
         self.index: set[str] = set()  # columns that were the index of a pandas frame
         self.odd: dict[str, tuple[int, str]] = {}  # a word among the numbers of a column that is read as words
         self.where: Callable[[int], str] = lambda row: f"row {row}"
+        self.dropped = Dropped()  # rows of the table that are not here
+        self.lines: Callable[[Array], list[int] | None] = lambda _: None  # of rows of a text
 
     @property
     def columns(self) -> list[str]:
@@ -83,6 +86,10 @@ class Frame:
         found = Frame({name: self._columns[name][kept] for name in names}, {}, self.reading if self.text else None)
         found.kinds = {name: kind for name, kind in self.kinds.items() if name in names}
         found.odd, found.where = self.odd, lambda row: self.where(int(kept[row]))
+        numbers = np.union1d(self.dropped.numbers, self.dropped.in_source(np.flatnonzero(open_)))
+        rows, cells = len(self) + len(self.dropped), [(n, int(self.gaps[n].sum())) for n in names if n in self.gaps]
+        found.dropped = Dropped(numbers, rows, tuple((n, count) for n, count in cells if count))
+        found.lines = self.lines
         return found
 
     def to_pandas(self) -> Any:
@@ -144,7 +151,8 @@ def _from_text(path: str, options: Options, kinds: dict[str, str]) -> Frame:
         raise DataError(file.name, str(error).split("\n")[0], *hint) from None
     signs = {"delimiter": form.delimiter, "header": form.header, "point": form.spelling.point}
     frame = Frame({}, {}, {**signs, "gaps": list(options.gaps), "encoding": file.encoding or "utf-8"})
-    frame.where = lambda row: f"{file.name}:{_line(data, form, row)}"
+    frame.where = lambda row: f"{file.name}:{_lines(data, form, np.array([row]))[0]}"
+    frame.lines = lambda rows: _lines(data, form, rows)
     asked, numeric = ({find(each, form.names) for each in some} for some in (options.categorical, options.numeric))
     for j, name in enumerate(form.names):
         column = pc.utf8_trim_whitespace(found[name].combine_chunks())
@@ -173,10 +181,12 @@ def _from_text(path: str, options: Options, kinds: dict[str, str]) -> Frame:
     return frame
 
 
-def _line(data: bytes, form: Any, row: int) -> int:
-    """Return the number of the line in which a row of a text begins."""
-    lines = numbered(data.decode(errors="replace"), 1, form.delimiter)
-    return next(islice(lines, row + int(form.header), None)).number
+def _lines(data: bytes, form: Any, rows: Array) -> list[int]:
+    """Return the numbers of the lines in which rows of a text begin."""
+    lines = islice(numbered(data.decode(errors="replace"), 1, form.delimiter), int(form.header), None)
+    wanted = set(rows.tolist())
+    found = {row: line.number for row, line in enumerate(lines) if row in wanted}
+    return [found[row] for row in rows.tolist()]
 
 
 def _odd(column: Any, gap: Any, point: str, every: bool) -> tuple[tuple[int, str], bool]:

@@ -14,7 +14,7 @@ from linsep.data.cells import GAPS
 from linsep.data.csv_head import check_encoding, refuse_other_formats
 from linsep.data.layout import Layout
 from linsep.data.source import Options, Source
-from linsep.errors import ParameterError
+from linsep.errors import ParameterError, ReadError
 
 _FORMATS = {  # where each is read, loaded when the first file of its kind comes
     "csv": ("delimited", "DelimitedSource"),
@@ -24,6 +24,7 @@ _FORMATS = {  # where each is read, loaded when the first file of its kind comes
     "npy": ("numpy_files", "NpySource"),
     "npz": ("numpy_files", "NpzSource"),
 }
+_TABLES = ("csv", "parquet", "arrow")
 _ENDINGS = {
     "csv": "csv", "tsv": "csv", "tab": "csv",
     "svm": "libsvm", "libsvm": "libsvm", "svmlight": "libsvm",
@@ -173,6 +174,9 @@ def read(
         thousands=thousands, dates=dates, gaps=tuple(gaps), max_features=max_features,
         cache=cache, cache_mb=cache_mb,
     )  # fmt: skip
+    if missing == "indicator" and form not in _TABLES:
+        what = f"missing values of {form} files have no column of their own: use {{0}} or {{1}}"
+        raise ReadError(found[0].name, what, ("missing", "zero"), ("missing", "drop"))
     module, kind = _FORMATS[form]
     source: Source = getattr(import_module(f"linsep.data.{module}"), kind)(found, options)
     source.seen = {} if invert else None

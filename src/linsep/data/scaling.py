@@ -95,9 +95,7 @@ class Scaler:
     scale: Floats
 
     @classmethod
-    def fit(
-        cls, source: Iterable[Any], kind: str = "standard", *, numbers: int = 0, center: bool = True
-    ) -> Scaler:
+    def fit(cls, source: Iterable[Any], kind: str = "standard", *, numbers: int = 0, center: bool = True) -> Scaler:
         """Find out how to scale the rows of a source, in one pass for ``unit`` and two for ``standard``.
 
         ``numbers`` are the first columns of sparse rows that are to have mean 0, too; ``center=False`` shifts nothing.

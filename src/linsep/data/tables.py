@@ -10,9 +10,21 @@ from typing import Any, Self
 
 import numpy as np
 
+from linsep.data.arrow_arrays import numbers
 from linsep.data.byte_streams import File
 from linsep.data.head_checks import could_be_labels, left_out, measurement, refusal
-from linsep.data.layout import CATEGORY, TEXT, WORD, Column, ColumnError, Layout, find, is_numeric, kind_shown
+from linsep.data.layout import (
+    CATEGORY,
+    TEXT,
+    WORD,
+    CellError,
+    Column,
+    ColumnError,
+    Layout,
+    find,
+    is_numeric,
+    kind_shown,
+)
 from linsep.data.levels import Levels
 from linsep.data.source import Options, Source
 from linsep.data.table_rows import Parts, finished, parts
@@ -119,6 +131,10 @@ class TableSource(Source):
     # -----------------------------------------------------------------------------------------------------------
     # Decisions
 
+    def _missing_cells(self) -> tuple[tuple[str, int], ...]:
+        words = set(self._layout.words)
+        return tuple((name, count) for name, count in self._gaps.most_common() if name not in words and count)
+
     def _hash(self, kind: str) -> str:
         """Return the kind of a column with words as the user wants them."""
         return CATEGORY if kind == WORD and self.options.hash_bits is not None else kind
@@ -167,6 +183,17 @@ class TableSource(Source):
     def _parts(self, table: Any, point: str = ".") -> Parts:
         """Return the rows of a piece of the table, in any thread; raises CellError."""
         return parts(table, self._layout, self.options.missing, point=point, seen=self.seen)
+
+    def _labeled_parts(self, table: Any, target: str, kept: Array | None, point: str = ".") -> Parts:
+        """Return the rows of a piece that have a label; a CellError names the row among all of them."""
+        if kept is None:
+            return self._parts(table, point)
+        try:
+            found = self._parts(table.filter(numbers(kept)), point)
+        except CellError as error:
+            error.row = int(np.flatnonzero(kept)[error.row])
+            raise
+        return found._replace(gaps={**found.gaps, target: int(np.count_nonzero(~kept))})
 
     def _finish(self, found: Parts) -> Any:
         """Return the rows of a piece, whose words get features; pieces must come in their order."""

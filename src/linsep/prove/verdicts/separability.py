@@ -62,7 +62,8 @@ def separate(
     Returns
     -------
     verdict : Verdict
-        ``kind`` is "separable", "quasi" or "overlap", and without a time limit never "unknown".
+        ``kind`` is "separable", "quasi" or "overlap", and without a time limit never "unknown". Rows of a source have
+        the numbers that they have there, also where ``missing="drop"`` has left out others.
 
     Examples
     --------
@@ -89,9 +90,10 @@ def separate(
 
     values = values or default_values(X)
     quick = in_one_reading(X, values, offset, time_limit)
-    if quick is not None:
-        return quick[0].verdict
-    return _decided(*exact_table(X, values), values, offset, Clock(time_limit))
+    verdict = quick[0].verdict if quick is not None else None
+    if verdict is None:
+        verdict = _decided(*exact_table(X, values), values, offset, Clock(time_limit))
+    return verdict.in_source(X.dropped)
 
 
 def in_one_reading(source: Source, values: str, offset: bool, time_limit: float | None) -> Found | None:
