@@ -281,6 +281,7 @@ def test_decimal_commas(delimiter: str) -> None:
         open_text(text, decimal=":")
 
 
+@pytest.mark.filterwarnings("ignore:.*linsep drops:linsep.errors.DataNote")
 def test_gaps() -> None:
     text = "x,town,class\n1,Ulm,a\n,NA,b\nNA,Ulm,b\n4,?,a\n"
     assert refused(text).startswith(

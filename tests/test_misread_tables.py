@@ -131,8 +131,8 @@ def test_a_table_may_have_brackets_in_its_names(text: str) -> None:
 
 ROW_NAMES = (
     "", "Unnamed: 0", "Unnamed: 0.1", "index", "Index", "id", "ID", "Id", "rownames", "row.names", "row_id",
-    "patient_id", "PassengerId", "customerKey", "key", "ID number", "id_patient", "orderID", "userid", "record-key", "uid",
-    "__index_level_0__", "level_0",
+    "patient_id", "PassengerId", "customerKey", "key", "ID number", "id_patient", "orderID", "userid", "record-key",
+    "uid", "__index_level_0__", "level_0",
 )  # fmt: skip
 NO_ROW_NAMES = ("paid", "grid", "x", "keys pressed", "idea", "monkey", "bid", "acid", "index of prices", "identity")
 

@@ -338,7 +338,7 @@ class DelimitedSource(TableSource):
     def _parse(
         self, piece: memoryview, shape: Shape, empty: Callable[..., Array]
     ) -> tuple[Parts | None, Array | None, int, Array | None]:
-        """Return the rows of whole lines, None if there are none, their labels, the lines they take, who has a label."""
+        """Return the rows of whole lines, None if there are none, their labels, their lines, and who has a label."""
         target = self._target_name
         y = kept = None
         plain = None if shape.places is None else parse_table(piece, ord(self._delimiter), shape.places, empty)

@@ -317,7 +317,10 @@ class Source(ABC):
         self.dropped = replace(found, cells=found.cells or self._missing_cells())
         if len(found):
             where = self.files[0].name if len(self.files) == 1 else f"{len(self.files)} files"
-            self.note(where, f"linsep drops {self.dropped.words()} ({{0}})", ("missing", "drop"))
+            what = f"linsep drops {self.dropped.words()} ({{0}})"
+            if len(found) == found.rows:
+                raise ReadError(where, f"no row is left: {what}", ("missing", "drop"))
+            self.note(where, what, ("missing", "drop"))
 
     def _missing_cells(self) -> tuple[tuple[str, int], ...]:
         """Return how many cells of the rows that were dropped are missing, by column."""
