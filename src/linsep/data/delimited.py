@@ -43,10 +43,11 @@ from linsep.data.layout import (
 from linsep.data.libsvm_text import LineError
 from linsep.data.plain_tables import LABEL, UNWANTED, parse_table
 from linsep.data.recycling import Recycler
-from linsep.data.row_numbers import Location, both, has_blank_lines, line_numbers, locate
+from linsep.data.row_numbers import both
 from linsep.data.source import SHORT, Options, Piece, RereadError
 from linsep.data.table_rows import Parts, WrongKindError
 from linsep.data.tables import TableSource, choose, kept_rows
+from linsep.data.text_lines import Location, has_blank_lines, line_numbers, locate
 from linsep.errors import ReadError
 from linsep.problem import Array
 

@@ -12,8 +12,8 @@ import numpy as np
 from linsep.data.byte_streams import File, ReadError, cores, pieces, side_by_side
 from linsep.data.libsvm_text import LineError, Parsed, parse
 from linsep.data.recycling import Recycler
-from linsep.data.row_numbers import Location, has_blank_lines, line_numbers, locate
 from linsep.data.source import SHORT, Options, Piece, Source
+from linsep.data.text_lines import Location, has_blank_lines, line_numbers, locate
 
 
 class SvmSource(Source):

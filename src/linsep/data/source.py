@@ -19,8 +19,9 @@ from linsep.data.cache import join as join
 from linsep.data.cells import GAPS
 from linsep.data.labels import label, measured, object_array
 from linsep.data.layout import Column, Layout, listed
-from linsep.data.row_numbers import Dropped, Location
+from linsep.data.row_numbers import Dropped
 from linsep.data.sparse import Csr
+from linsep.data.text_lines import Location
 from linsep.errors import DataNote, ReadError
 from linsep.problem import Array
 
