@@ -5,21 +5,32 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import math
+import os
 import pickle
 import re
+import signal
 import sqlite3
 import warnings
 import zipfile
+from datetime import datetime, time, timedelta
+from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from javascript import answered_of_files
 from sklearn.exceptions import ConvergenceWarning
 
-from linsep import Perceptron, audit, fit_source, read
+from linsep import Perceptron, audit, fewest_errors, fit_source, read, separate
+from linsep.clock import Clock, OutOfTime
 from linsep.errors import DataNote, ReadError
+from linsep.prove.exact.given_numbers import held
+from linsep.prove.fewest import results
 
 RECORDS = [{"bill": 39.1 + i, "island": "Biscoe" if i % 2 else "Dream", "species": "ab"[i % 2]} for i in range(12)]
 
@@ -358,3 +369,166 @@ def test_a_run_goes_on_from_weights_of_a_scaled_run(tmp_path: Any) -> None:
     assert model.mistakes_ == 0  # in the units of training, these weights still separate
     np.testing.assert_allclose(model.coef_, before[0], rtol=1e-9)
     np.testing.assert_allclose(model.intercept_, before[1], rtol=1e-9)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Times of day, and the clock of exact searches
+
+
+def times(form: str, n: int, seed: int = 0) -> list[time]:
+    rng = np.random.default_rng(seed)
+    found = [
+        (datetime(2000, 1, 1) + timedelta(microseconds=int(us))).time() for us in rng.integers(0, 86_400 * 10**6, n)
+    ]
+    if form.endswith("%f"):
+        return found
+    return [each.replace(microsecond=0, second=each.second if "%S" in form else 0) for each in found]
+
+
+def seconds(moment: time) -> Fraction:
+    return moment.hour * 3600 + moment.minute * 60 + moment.second + Fraction(moment.microsecond, 10**6)
+
+
+def time_table(form: str, n: int = 60) -> tuple[str, list[time], list[str]]:
+    start, y = times(form, n), np.random.default_rng(1).choice(["a", "b"], n).tolist()
+    lines = [
+        f"{moment.strftime(form)},{i % 7},{label}\n" for i, (moment, label) in enumerate(zip(start, y, strict=True))
+    ]
+    return "start,x,y\n" + "".join(lines), start, y
+
+
+@pytest.mark.parametrize("form", ["%H:%M", "%H:%M:%S", "%H:%M:%S.%f"])
+def test_times_of_day_count_seconds(form: str) -> None:
+    text, start, _ = time_table(form)
+    with pytest.warns(DataNote, match="holds times of day, written as .*: read as seconds since midnight"):
+        X, _ = read(io.BytesIO(text.encode()), format="csv").to_arrays()
+    assert X[:, 0].tolist() == [float(seconds(moment)) for moment in start]
+    assert form.endswith("%f") or (X == X.astype(int)).all()
+
+
+@pytest.mark.parametrize("kind", [pa.time32("s"), pa.time32("ms"), pa.time64("us"), pa.time64("ns")])
+def test_times_of_day_of_a_typed_table_are_those_of_a_text(kind: Any, tmp_path: Any) -> None:
+    text, start, y = time_table("%H:%M:%S")
+    path = tmp_path / "rows.parquet"
+    moments = pa.array(start, pa.time64("us")).cast(kind)
+    pq.write_table(pa.table({"start": moments, "x": [i % 7 for i in range(len(y))], "y": y}), path)
+    with pytest.warns(DataNote, match="times of day: read as seconds since midnight"):
+        typed, _ = read(path).to_arrays()
+    with pytest.warns(DataNote, match="times of day"):
+        plain, _ = read(io.BytesIO(text.encode()), format="csv").to_arrays()
+    assert typed.tolist() == plain.tolist()
+
+
+@pytest.mark.parametrize("form", ["%H:%M", "%H:%M:%S", "%H:%M:%S.%f"])
+def test_proofs_about_times_of_day_are_checked_everywhere(form: str, run: Any) -> None:
+    text, start, y = time_table(form)
+    Path("rows.csv").write_text(text)
+    proofs = []
+    for command in (["separate", "rows.csv"], ["separation", "rows.csv", "--target", "y"]):
+        code, out, err = run(*command, "--json", "--proof", "p.json")
+        assert code in (0, 1), err
+        for plain in ([], ["--plain"]):
+            assert run("verify", "p.json", "rows.csv", *plain)[0] == 0
+        proofs.append((Path("p.json").read_text(), text.encode()))
+        if command[0] == "separate":  # the refutation, by its definition
+            total = [Fraction(0)] * 3
+            for each in json.loads(out)["refutation"]:
+                i, sign = each["row"], 1 if each["label"] == "b" else -1
+                row = (seconds(start[i]), Fraction(i % 7), Fraction(1))
+                assert each["label"] == y[i]
+                total = [t + sign * Fraction(each["multiplier"]) * v for t, v in zip(total, row, strict=True)]
+            assert total == [0, 0, 0]
+        else:
+            assert "seconds since midnight" in " ".join(json.loads(out)["notes"])
+    assert [holds for holds, _ in answered_of_files(proofs)] == [True, True]
+    other = text.replace(start[5].strftime(form), start[6].strftime(form))
+    assert [holds for holds, _ in answered_of_files([(proofs[0][0], other.encode())])] == [False]
+
+
+def test_a_model_reads_times_in_its_own_unit(run: Any) -> None:
+    text, start, y = time_table("%H:%M:%S")
+    rows = [f"{moment},{i % 7},{'late' if moment.hour >= 12 else 'early'}\n" for i, moment in enumerate(start)]
+    Path("rows.csv").write_text("start,x,y\n" + "".join(rows))
+    run("fit", "rows.csv", "--scale", "standard", "--model", "m", "--quiet")
+    assert json.loads(run("score", "m", "rows.csv", "--json")[1])["errors"] == 0
+    frame = pd.DataFrame({"start": start, "x": [i % 7 for i in range(len(y))]})
+    frame["y"] = ["late" if moment.hour >= 12 else "early" for moment in start]
+    frame.to_parquet("rows.parquet", index=False)
+    assert json.loads(run("score", "m", "rows.parquet", "--json")[1])["errors"] == 0
+
+
+def stamps(n: int, seed: int = 0) -> tuple[Any, Any]:
+    """Return moments in days, whose decimals have 16 digits and more, and labels."""
+    rng = np.random.default_rng(seed)
+    return rng.integers(0, 10**9, (n, 2)) / 86400 + 19000, rng.choice(["a", "b"], n)
+
+
+def test_the_clock_is_asked_while_numbers_become_exact() -> None:
+    X, y = stamps(200)
+    with pytest.raises(OutOfTime):
+        held(X, "decimal", offset=True, clock=Clock(0))
+    with pytest.raises(OutOfTime):
+        held(np.array([[Fraction(1, 3)], [Fraction(2, 7)]]), "binary", offset=True, clock=Clock(0))
+    verdict = separate(X, y, values="decimal", time_limit=0)
+    assert verdict.kind == "unknown"
+    known = fewest_errors(X, y, values="decimal", time_limit=0)
+    assert (known.lower, known.upper) == (0, min(np.unique(y, return_counts=True)[1]))
+    assert known.check(X, y)
+    assert fewest_errors(X, y, values="decimal", time_limit=0, fit_intercept=False).check(X, y)
+
+
+def test_long_decimals_are_the_same_integers_as_fractions_make_them() -> None:
+    rng = np.random.default_rng(3)
+    for X in (
+        stamps(50)[0],
+        rng.normal(size=(50, 2)),
+        rng.integers(0, 9, (50, 2)) / 8 + 1e15,
+        np.array([[5e-324], [1e-5]]),
+    ):
+        found = held(X, "decimal", offset=True)
+        exact = [[Fraction(repr(value)) for value in row] for row in X.tolist()]
+        columns = list(zip(*exact, strict=True))
+        if found is None:
+            sizes = [max(abs(v) for v in column) * math.lcm(*(v.denominator for v in column)) for column in columns]
+            assert max(sizes) >= 2**62
+            continue
+        scale, shift = found.scale or (1,) * X.shape[1], found.shift or (0,) * X.shape[1]
+        back = [[Fraction(v) / scale[j] + shift[j] for j, v in enumerate(row)] for row in found.rows.data.tolist()]
+        assert back == exact
+
+
+def test_ctrl_c_returns_bounds_while_numbers_become_exact(monkeypatch: Any) -> None:
+    """A signal that comes in the exact phase ends the search with what is known."""
+    X, y = stamps(300)
+    checked = Clock.check
+    asked: list[int] = []
+
+    def check(clock: Any, *given: Any) -> None:
+        asked.append(0)
+        if len(asked) == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+        checked(clock, *given)
+
+    monkeypatch.setattr(Clock, "check", check)
+    known = fewest_errors(X, y, values="decimal")
+    assert known.lower == 0
+    assert known.upper == min(np.unique(y, return_counts=True)[1])
+
+
+@pytest.mark.filterwarnings("ignore:the numbers have more digits")
+def test_a_second_search_gets_only_the_time_that_is_left(run: Any, monkeypatch: Any) -> None:
+    """Numbers of too many digits are searched again as doubles, within the same limit."""
+    Path("rows.csv").write_text("x,y\n" + "".join(f"0.{k}{'7' * 40},{'ab'[k % 2]}\n" for k in range(10, 20)))
+    limits = []
+    search = results.fewest_errors
+
+    def noted(*given: Any, **options: Any) -> Any:
+        limits.append(options["time_limit"])
+        return search(*given, **options)
+
+    monkeypatch.setattr(results, "fewest_errors", noted)
+    code, out, _ = run("errors", "rows.csv", "--time-limit", "30", "--json")
+    assert code == 0
+    assert json.loads(out)["values"] == "binary"
+    assert limits[0] == 30
+    assert limits[1] < 30

@@ -104,19 +104,19 @@ def errors(
             fewest_errors,
             y=y,
             fit_intercept=planes.has_offset,
-            time_limit=effort.time_limit,
             max_nodes=effort.max_nodes,
             max_proof_mb=files.max_proof_mb,
             progress=progress,
         )
         try:
-            found = search(X, values=meant)
+            found = search(X, values=meant, time_limit=effort.time_limit)
         except DataError as error:
             if effort.values is not None or "values" not in {each.name for each in error.settings}:
                 raise
             warnings.warn(_ROUNDED, stacklevel=2)
             X = nearest_doubles(X)
-            found = search(X, values=BINARY)
+            left = max(0.0, effort.time_limit - (time.perf_counter() - started))
+            found = search(X, values=BINARY, time_limit=left)
     seconds = time.perf_counter() - started
     labels = _other_labels(found, X)
     wrong = source.dropped.in_source(found.rows).tolist()

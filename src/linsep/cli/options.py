@@ -100,7 +100,11 @@ Numeric = Annotated[
 ]
 Dates = Annotated[
     bool | None,
-    flag("--dates/--no-dates", "Read dates as days since 1970-01-01, or as words. [default: dates]", READING),
+    flag(
+        "--dates/--no-dates",
+        "Read dates as days since 1970-01-01 and times of day as seconds, or both as words. [default: dates]",
+        READING,
+    ),
 ]
 
 

@@ -239,6 +239,7 @@ class Asked:
     @classmethod
     def of(cls, data: str, model: ModelOptions, table: TableOptions) -> Asked:
         """Read a file as options say."""
+        from linsep.data.cells import is_time
         from linsep.data.frames import read_frame
 
         if (model.formula is None) == (model.target is None):
@@ -259,7 +260,9 @@ class Asked:
             if any(each.startswith((f"{name}=", f"{name}[")) for each in given.names)
         ]
         notes += [
-            f"column {name!r} has dates: they are days since 1970-01-01"
+            f"column {name!r} has times of day: they are seconds since midnight"
+            if is_time(kind)
+            else f"column {name!r} has dates: they are days since 1970-01-01"
             for name, kind in kept.kinds.items()
             if kind.startswith("date") and name in given.names
         ]

@@ -79,7 +79,10 @@ class TypedSource(TableSource):
         taken = self._leave_out(columns, categories | texts | numeric, index_columns(schema.metadata))
         for name, kind in taken:
             if kind == DATE:
-                said = f"column {name!r} holds dates or times: read as days since 1970-01-01 ({{0}} leaves it out)"
+                time = pa.types.is_time(schema.field(name).type)
+                what = "times of day" if time else "dates or times"
+                unit = "seconds since midnight" if time else "days since 1970-01-01"
+                said = f"column {name!r} holds {what}: read as {unit} ({{0}} leaves it out)"
                 self.note(self.files[0].name, said, ("ignore", name))
         return self._new_layout(taken, True, self._name)
 

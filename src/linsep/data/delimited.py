@@ -155,7 +155,9 @@ class DelimitedSource(TableSource):
         name, _, form = kind.partition(":")
         if name == DATE:
             shown = "ISO 8601" if form == "iso" else form
-            how = f"dates or times, written as {shown}: read as days since 1970-01-01 ({{0}} reads them as words)"
+            what = "times of day" if cells.is_time(kind) else "dates or times"
+            unit = "seconds since midnight" if cells.is_time(kind) else "days since 1970-01-01"
+            how = f"{what}, written as {shown}: read as {unit} ({{0}} reads them as words)"
             return how, ("dates", False)
         if name == GROUPED:
             return f"numbers with {form!r} as thousands separator ({{0}} turns this off)", ("thousands", "")

@@ -117,7 +117,8 @@ def read(
     thousands : str, optional
         Thousands separator in CSV, ``""`` for none; by default one that fits all cells of a column.
     dates : bool or str
-        Whether columns of dates and times in CSV become days since 1970-01-01; a string is their format.
+        Whether columns of dates in CSV become days since 1970-01-01, and times of day seconds since midnight; a string
+        is their format.
     encoding : str, optional
         Text encoding of CSV; by default UTF-8, or UTF-16 if the text starts with its mark.
     n_features : int, optional

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from linsep.clock import Cancelled, OutOfTime
+from linsep.clock import Cancelled, Clock, OutOfTime
 from linsep.data.conversions import to_floats
 from linsep.data.labels import at_least_two_classes, check_same_length, class_labels
 from linsep.data.matrices import as_matrix, refuse_not_finite
@@ -20,7 +20,7 @@ from linsep.data.row_numbers import Dropped
 from linsep.data.source import Source
 from linsep.data.threads import quiet_algebra
 from linsep.errors import DataError, ParameterError
-from linsep.problem import Array
+from linsep.problem import Array, Dense
 from linsep.prove.check import check_fewest
 from linsep.prove.checking import check_errors_claim, table_from, table_of
 from linsep.prove.claims import Data, Separator
@@ -237,6 +237,7 @@ def fewest_errors(
             raise ParameterError(name, value, "a number not below 0")
     if values not in (None, BINARY, DECIMAL):
         raise ParameterError("values", values, "'binary' or 'decimal'")
+    clock = Budget(time_limit, max_nodes, progress)
     dropped = Dropped()
     if isinstance(X, Source):
         from linsep.prove.exact.exact_text import default_values  # which loads pyarrow
@@ -250,14 +251,20 @@ def fewest_errors(
     y = class_labels(y)
     check_same_length(X, y)
     classes, codes = at_least_two_classes(y)
-    data, inside = _held(X, values, codes, len(classes), bool(fit_intercept))
     weights = None if sample_weight is None else whole_weights(sample_weight, len(codes))
-    clock = Budget(time_limit, max_nodes, progress)
+    names = tuple(classes.tolist())
     try:
         with quiet_algebra(), _stoppable(clock):
-            found = _solve(data, tuple(classes.tolist()), weights, clock, max_proof_mb)
+            data, inside = _held(X, values, codes, len(classes), bool(fit_intercept), clock)
+            found = _solve(data, names, weights, clock, max_proof_mb)
     except FloatingPointError:
         refuse_not_finite(X, np.zeros(0))
+    except (OutOfTime, Cancelled):  # before the numbers were there
+        data = Data(
+            Dense(np.zeros((len(codes), 1))), codes.astype(np.intp), X.shape[1], len(classes), bool(fit_intercept)
+        )
+        found = _one_class_right(data, names, weights)
+        return replace(found, rows=dropped.in_source(found.rows), dropped=dropped, values=values)
     found = replace(found, rows=dropped.in_source(found.rows), dropped=dropped)
     if inside.scale is None:
         return replace(found, values=values)
@@ -267,11 +274,13 @@ def fewest_errors(
     return replace(found, values=values, plane=plane, rows=found.rows[order], depths=depths[order])
 
 
-def _held(X: Any, values: str, codes: Array, classes: int, offset: bool) -> tuple[Data, Held]:
+def _held(
+    X: Any, values: str, codes: Array, classes: int, offset: bool, clock: Clock | None = None
+) -> tuple[Data, Held]:
     """Return the rows to search with, and how they hold the numbers of X."""
     if values == DECIMAL and X.dtype.kind == "f" and not np.isfinite(X.data if hasattr(X, "indptr") else X).all():
         refuse_not_finite(X, np.zeros(0))
-    inside = held(X, values, offset=offset)
+    inside = held(X, values, offset=offset, clock=clock)
     if inside is None:
         what = "X has numbers of more digits than 64 bits hold, too many to search for the fewest errors: round them"
         raise DataError("", what, ("values", BINARY))
@@ -331,6 +340,20 @@ def _solve(
 
 def _untried(data: Data, classes: tuple[Any, ...], weights: Array | None, first: Separator | None) -> Fewest:
     """Return what is known without a search: a first plane, else one that has all rows of the heaviest class right."""
+    known = _one_class_right(data, classes, weights)
+    if first is None:
+        return known
+    each = _weights(weights, len(data.y))
+    wrong = np.flatnonzero((each > 0) & wrong_rows(data, np.arange(len(data.y)), first))
+    if each[wrong].sum() >= known.upper:
+        return known
+    depths = _depths(data, wrong, first)
+    order = np.lexsort((wrong, -depths))
+    return replace(known, upper=int(each[wrong].sum()), rows=wrong[order], depths=depths[order], plane=first)
+
+
+def _one_class_right(data: Data, classes: tuple[Any, ...], weights: Array | None) -> Fewest:
+    """Return what is known of any rows: a plane with an offset has all rows of the heaviest class right."""
     each = _weights(weights, len(data.y))
     heaviest = int(np.bincount(data.y, weights=each, minlength=data.classes).argmax()) if data.offset else -1
     wrong = np.flatnonzero((each > 0) & (data.y != heaviest))
@@ -339,13 +362,8 @@ def _untried(data: Data, classes: tuple[Any, ...], weights: Array | None, first:
     plane = Separator(np.zeros((data.classes, data.n_features)), b)
     if data.classes == 2:
         plane = Separator(np.zeros(data.n_features), float(b[1] - b[0]))
-    if first is not None:
-        others = np.flatnonzero((each > 0) & wrong_rows(data, np.arange(len(data.y)), first))
-        plane, wrong = (first, others) if each[others].sum() < each[wrong].sum() else (plane, wrong)
-    depths = _depths(data, wrong, plane)
-    order = np.lexsort((wrong, -depths))
     return Fewest(
-        0, int(each[wrong].sum()), wrong[order], depths[order], plane, Proof((), (), []),
+        0, int(each[wrong].sum()), wrong, np.full(len(wrong), float(data.offset)), plane, Proof((), (), []),
         classes, data.n_features, data.offset, weights,
     )  # fmt: skip
 
