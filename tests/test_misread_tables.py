@@ -23,9 +23,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from javascript import answered_of_files
 from sklearn.exceptions import ConvergenceWarning
 
+from javascript import answered_of_files
 from linsep import Perceptron, audit, fewest_errors, fit_source, read, separate
 from linsep.clock import Clock, OutOfTime
 from linsep.errors import DataNote, ReadError
@@ -403,7 +403,7 @@ def test_times_of_day_count_seconds(form: str) -> None:
     with pytest.warns(DataNote, match="holds times of day, written as .*: read as seconds since midnight"):
         X, _ = read(io.BytesIO(text.encode()), format="csv").to_arrays()
     assert X[:, 0].tolist() == [float(seconds(moment)) for moment in start]
-    assert form.endswith("%f") or (X == X.astype(int)).all()
+    assert form.endswith("%f") or (X.astype(int) == X).all()
 
 
 @pytest.mark.parametrize("kind", [pa.time32("s"), pa.time32("ms"), pa.time64("us"), pa.time64("ns")])
@@ -446,7 +446,7 @@ def test_proofs_about_times_of_day_are_checked_everywhere(form: str, run: Any) -
 
 
 def test_a_model_reads_times_in_its_own_unit(run: Any) -> None:
-    text, start, y = time_table("%H:%M:%S")
+    _, start, y = time_table("%H:%M:%S")
     rows = [f"{moment},{i % 7},{'late' if moment.hour >= 12 else 'early'}\n" for i, moment in enumerate(start)]
     Path("rows.csv").write_text("start,x,y\n" + "".join(rows))
     run("fit", "rows.csv", "--scale", "standard", "--model", "m", "--quiet")

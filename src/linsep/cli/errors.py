@@ -128,8 +128,8 @@ def errors(
         rewrite(files.relabel, source, dict(zip(wrong, _first_rows_of(labels, y, source), strict=True)), X, y)
     written = {"out": files.out, "relabel": files.relabel, "proof": document.proof}
     names = named_rows(source, found.rows)
-    facts = {"command": "errors", "data": data, **_facts(found, X, y, labels, names), **dropped_fact(source)}
-    facts |= {"seconds": seconds, **written}
+    facts = {"command": "errors", "data": data, **_facts(found, X, y, labels, names, source), "seconds": seconds}
+    facts |= written
 
     def show(console: Any) -> None:
         console.print(headline(_sentence(found, len(y))))
@@ -151,11 +151,12 @@ def _sentence(found: Any, n: int) -> str:
     return f"the best plane has {bounds} of {count(n, 'row')} wrong: both bounds are proved"
 
 
-def _facts(found: Any, X: Any, y: Any, labels: list[Any], names: list[RowName]) -> dict[str, Any]:
+def _facts(found: Any, X: Any, y: Any, labels: list[Any], names: list[RowName], source: Any) -> dict[str, Any]:
     """Return everything known, for ``--json``."""
     rows = zip(found.rows.tolist(), found.depths.tolist(), labels, names, strict=True)
     return {
         "rows": X.shape[0],
+        **dropped_fact(source),
         "features": X.shape[1],
         "classes": list(found.classes),
         "fit_intercept": found.fit_intercept,

@@ -132,7 +132,7 @@ class Learning(Learners):
         typer.Option(
             metavar="HOW",
             help="Scale rows before learning: none, unit (divide by R, the longest row) or standard (columns of mean 0 "
-            "and deviation 1). The model's weights are in the units of the file.",
+            "and deviation 1; columns of words keep their mean). The model's weights are in the units of the file.",
             rich_help_panel=_LEARNING,
         ),
     ] = "none"
@@ -267,8 +267,8 @@ def _facts(learner: Any, source: Source, about: dict[str, Any]) -> dict[str, Any
         "data": about["data"],
         "model": about["model"],
         "rows": rows,
-        "features": learner.n_features_in_,
         **dropped_fact(source),
+        "features": learner.n_features_in_,
         "columns": kinds(source),
         "classes": learner.classes_,
         "passes": passes,

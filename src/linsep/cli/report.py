@@ -82,7 +82,7 @@ def report(data: Data, planes: Planes, about: Study, html: Html, *, screen: Scre
     written = page(found, html.title or os.path.basename(source.files[0].name))
     with replacing(html.out) as file:
         file.write(written.encode())
-    facts = {"command": "report", "data": data, "out": html.out, **_facts(found, kinds(source)), **dropped_fact(source)}
+    facts = {"command": "report", "data": data, "out": html.out, **_facts(found, source)}
     facts["seconds"] = time.perf_counter() - started
 
     def show(console: Any) -> None:
@@ -92,13 +92,14 @@ def report(data: Data, planes: Planes, about: Study, html: Html, *, screen: Scre
     result(facts, screen, show)
 
 
-def _facts(found: Any, columns: Any) -> dict[str, Any]:
+def _facts(found: Any, source: Any) -> dict[str, Any]:
     """Return what the page says in numbers, for ``--json``."""
     held = None if found.unseen is None else found.unseen.held_out
     return {
         "rows": found.rows,
+        **dropped_fact(source),
         "features": found.features,
-        "columns": columns,
+        "columns": kinds(source),
         "classes": found.classes,
         "verdict": found.verdict.kind,
         "stop_reason": found.model.stop_reason_,
