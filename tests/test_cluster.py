@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from contextlib import contextmanager
 from fractions import Fraction
 
@@ -319,6 +320,22 @@ def test_one_shard_with_every_rule(client, folder, how):
     same(there, here)
     if scale != "none":
         how["scale"] = scale
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_standard_scaling_beside_words_on_one_shard(client, folder, fit_intercept):
+    rng = np.random.default_rng(4)
+    y = rng.integers(0, 2, 80)
+    lines = [f"{4000 + 300 * c + rng.integers(-99, 99)},{rng.choice(['u', 'v'])},{c}\n" for c in y]
+    path = folder / "scaled.csv"
+    path.write_text("mass,island,label\n" + "".join(lines))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        models = [Perceptron(fit_intercept=fit_intercept, max_iter=20) for _ in range(2)]
+        there = cluster.fit(models[0], read(path), client, scale="standard")
+        here = fit_source(models[1], read(path), scale="standard")
+    same(there, here)
+    assert (here.training_errors_ == 0) == fit_intercept
 
 
 def test_libsvm_and_words_on_shards(client, folder):

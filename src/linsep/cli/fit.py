@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from linsep.cli.cluster_options import Place, mixing_facts, mixing_lines
-from linsep.cli.inputs import check_place, kinds, kinds_line, open_data
-from linsep.cli.learners import ONLINE, Learners, read_weights, start_from, trace_facts, trace_lines
+from linsep.cli.inputs import check_place, dropped_fact, kinds, kinds_line, open_data
+from linsep.cli.learners import ONLINE, Learners, read_weights, start_from, trace_facts, trace_lines, weights_of
 from linsep.cli.options import OUTPUT, READING, Data, Reading, Screen, flag, grouped
 from linsep.cli.run_proofs import proof_facts, proof_line, said_of_proof, write_proof
 from linsep.cli.screen import Meter, count, facts_table, headline, meter, result
@@ -132,7 +132,7 @@ class Learning(Learners):
         typer.Option(
             metavar="HOW",
             help="Scale rows before learning: none, unit (divide by R, the longest row) or standard (columns of mean 0 "
-            "and deviation 1). The model's weights are in the units of the file.",
+            "and deviation 1; columns of words keep their mean). The model's weights are in the units of the file.",
             rich_help_panel=_LEARNING,
         ),
     ] = "none"
@@ -247,7 +247,7 @@ def fit(
     save(learner, learned.model)
     write_proof(learner, source, learned.proof)
     about["proof"] = learned.proof
-    facts = _facts(learner, source, about) | trace_facts(learner, learned.coef, learned.trace)
+    facts = _facts(learner, source, about) | trace_facts(learner, source, learned.coef, learned.trace)
     if learned.trace:
         facts |= _bound(learner, source, learning)
     result(facts, screen, lambda console: _display(console, learner, source, facts, learned.proof))
@@ -267,6 +267,7 @@ def _facts(learner: Any, source: Source, about: dict[str, Any]) -> dict[str, Any
         "data": about["data"],
         "model": about["model"],
         "rows": rows,
+        **dropped_fact(source),
         "features": learner.n_features_in_,
         "columns": kinds(source),
         "classes": learner.classes_,
@@ -280,7 +281,7 @@ def _facts(learner: Any, source: Source, about: dict[str, Any]) -> dict[str, Any
         "radius": known["radius_"],
         "seconds": about["seconds"],
         "megabytes_per_second": size / passing / 1e6 if passing > 0 else None,
-        **proof_facts(learner, about["proof"]),
+        **proof_facts(learner, source, about["proof"]),
         **{name.rstrip("_"): getattr(learner, name) for name in certified if hasattr(learner, name)},
         **mixing_facts(learner),
     }
@@ -377,6 +378,8 @@ def _hold(learner: Any, source: Source, given: dict[str, Any]) -> int:
     from linsep.models.reading_memory import remember
 
     X, y = source.to_arrays()
+    if "sample_weight" in given:
+        given["sample_weight"] = weights_of(source, given["sample_weight"], X.shape[0])
     remember(learner.fit(X, y, **given), source)
     return int(X.shape[0])
 

@@ -13,7 +13,7 @@ import typer
 
 from linsep.cli.cluster_options import Picked, Place
 from linsep.cli.documents import Document
-from linsep.cli.inputs import check_place, kinds, kinds_line, open_data
+from linsep.cli.inputs import RowName, check_place, dropped_fact, kinds, kinds_line, named_rows, open_data, row_columns
 from linsep.cli.options import DECIDING, Data, Planes, Reading, Screen, Values, flag, grouped
 from linsep.cli.screen import count, facts_table, headline, meter, plain_text, result, while_reading
 from linsep.wording import largest_between, margin_form, verdict_meaning
@@ -72,10 +72,12 @@ def separate(
     if proof is not None and verdict.kind != "unknown":
         about = place.fingerprint(verdict, source) if place else None
         document.write(verdict, X, y, source, about, {"command": "separate"})
+    rows = [] if verdict.refutation is None else named_rows(source, verdict.refutation.rows)
     facts = {
         "command": "separate",
         "data": data,
         "rows": X.shape[0],
+        **dropped_fact(source),
         "features": X.shape[1],
         "columns": kinds(source),
         "classes": list(verdict.classes),
@@ -85,8 +87,8 @@ def separate(
         "values": verdict.values,
         "margin_lower": None if best is None else best.lower,
         "margin_upper": None if best is None else best.upper,
-        "support_rows": None if best is None else best.rows,
-        "refutation": _contradiction(verdict, y),
+        "support_rows": None if best is None else source.dropped.in_source(best.rows),
+        "refutation": _contradiction(verdict, y, rows),
         "bracket": verdict.bracket if verdict.kind == "unknown" else None,
         "seconds": found.seconds,
         "proof": proof,
@@ -97,7 +99,7 @@ def separate(
         told = "reading, the verdict" if found.reading else "the verdict"
         console.print(facts_table(_lines(verdict, facts, best, lacks, told)))
         if verdict.refutation is not None:
-            console.print(_table(verdict, X, y, source.names))
+            console.print(_table(verdict, X, y, rows, source.names))
             console.print(_CANCEL_TWO if len(verdict.classes) == 2 else _CANCEL)
             same = "" if reading == Reading() and offset else ", with the same options"
             command = f"linsep errors {' '.join(data)}{same}"
@@ -205,26 +207,26 @@ def _largest_margin(found: _Found, deciding: Deciding) -> tuple[Any, str]:
     return best, ""
 
 
-def _contradiction(verdict: Any, y: Any) -> list[dict[str, Any]] | None:
+def _contradiction(verdict: Any, y: Any, names: list[RowName]) -> list[dict[str, Any]] | None:
     """Return the rows of a refutation with their labels and multipliers."""
     found = verdict.refutation
     if found is None:
         return None
-    rows = zip(found.rows.tolist(), found.rivals.tolist(), found.multipliers, strict=True)
+    rows = zip(found.rows.tolist(), found.rivals.tolist(), found.multipliers, names, strict=True)
     return [
-        {"row": i, "label": y[i], "against": verdict.classes[rival], "multiplier": str(multiplier)}
-        for i, rival, multiplier in rows
+        {**name.facts(), "label": y[i], "against": verdict.classes[rival], "multiplier": str(multiplier)}
+        for i, rival, multiplier, name in rows
     ]
 
 
-def _table(verdict: Any, X: Any, y: Any, names: Any) -> Any:
+def _table(verdict: Any, X: Any, y: Any, rows: list[RowName], names: Any) -> Any:
     """Return the rows that contradict each other as a table."""
     import numpy as np
     from rich.table import Table
 
     found, two = verdict.refutation, len(verdict.classes) == 2
     wide = X.shape[1] > _SHOWN // 2
-    table = Table("row", title="rows that contradict each other", title_justify="left")
+    table = Table(*row_columns(rows), title="rows that contradict each other", title_justify="left")
     longest = max(len(str(y[i])) for i in found.rows.tolist())
     table.add_column("label", overflow="fold", no_wrap=longest <= 16)
     if not two:
@@ -239,12 +241,13 @@ def _table(verdict: Any, X: Any, y: Any, names: Any) -> Any:
     for k in order[:_SHOWN].tolist():
         i, multiplier = int(found.rows[k]), found.multipliers[k]
         against = [] if two else [plain_text(verdict.classes[found.rivals[k]])]
-        cells: list[Any] = [str(i), plain_text(y[i]), *against]
+        cells: list[Any] = [*rows[k].cells(), plain_text(y[i]), *against]
         cells.append(f"≈ {float(multiplier / whole):.4g}" if long else str(multiplier))
         if not wide:
             row = X[[i]].toarray()[0] if hasattr(X, "toarray") else X[i]
             cells += [f"{float(value):.6g}" for value in row.tolist()]
         table.add_row(*cells)
     if len(order) > _SHOWN:
-        table.add_row("…", f"{len(order) - _SHOWN} more", *[""] * (len(table.columns) - 2))
+        more = [""] * (len(rows[0].cells()) - 1)
+        table.add_row("…", *more, f"{len(order) - _SHOWN} more", *[""] * (len(table.columns) - 2 - len(more)))
     return table

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from linsep.cli.inputs import check_place, open_data
+from linsep.cli.inputs import check_place, open_data, with_rows_named
 from linsep.cli.options import OUTPUT, Data, Reading, Screen, flag, grouped
 from linsep.cli.screen import count, facts_table, headline, result
 from linsep.data.atomic import replacing
@@ -75,6 +75,7 @@ def verify(
         raise ValueError(f"{proof}: {error}") from None
     source = open_data(data, reading, screen, **_as_written(content["data"].get("reading"), reading))
     outcome, shape = _outcome(text, content, source, check.plain)
+    outcome = outcome._replace(why=with_rows_named(outcome.why, source))
     _write_checker(check.checker, verdict.kind)
     facts = {
         "command": "verify",

@@ -50,7 +50,7 @@ from linsep.learn.driver import Fitted
 from linsep.learn.hypotheses import Average, Keeper
 from linsep.learn.parameters import Parameters
 from linsep.learn.passes import LONGEST_TRACE, Hooks, Ledger, Passes, State, Watch
-from linsep.learn.problems import Recipe, classes_among, counted, settled
+from linsep.learn.problems import Recipe, centers, classes_among, counted, settled
 from linsep.learn.surveys import UNKNOWN, Survey, norm, together
 from linsep.learn.votes import new_keeper
 from linsep.models.from_files import about, adopted, check_scale, overflow_explained
@@ -198,13 +198,15 @@ class Rounds(Passes):
         if sum(sizes) == 0:
             raise farm.no_rows()
         repeat(note for one in found for note in one.notes)
+        source.take_dropped(one.dropped for one in found)
         if source.positive is not None and source.positive not in labels:
             known = listed(sorted(map(str, labels)))
             raise ReadError(source.files[0].name, f"no row has the label {source.positive!r}; there are {known}")
         radius = max(one.radius for one in found)
         classes = settled(classes_among(labels), source.positive, parameters.class_weight)
         factors = class_factors(parameters.class_weight, classes, counted(labels, classes))
-        self.farm, self.recipe = farm, Recipe(classes, factors, parameters, _scaler(farm, found, scale))
+        numbers = source.n_numbers if centers(source, parameters, scale) else None
+        self.farm, self.recipe = farm, Recipe(classes, factors, parameters, _scaler(farm, found, scale, numbers))
         allowed = self.recipe.allowed(radius)
         problem = self.recipe.problem((), allowed=allowed, features=lambda: source.features)
         super().__init__(problem._replace(held_out=None), parameters, Hooks())
@@ -366,8 +368,8 @@ def _seed(seed: int, number: int) -> int:
     return seed if number == 0 else int(np.random.SeedSequence((seed, number)).generate_state(1)[0])
 
 
-def _scaler(farm: Farm, found: list[Census], scale: str) -> Scaler | None:
-    """Return how to scale the rows of all shards."""
+def _scaler(farm: Farm, found: list[Census], scale: str, numbers: int | None) -> Scaler | None:
+    """Return how to scale the rows of all shards; ``numbers`` are the first columns of sparse rows that are shifted."""
     if scale == "none":
         return None
     if scale == "unit":
@@ -379,7 +381,7 @@ def _scaler(farm: Farm, found: list[Census], scale: str) -> Scaler | None:
     apart = np.zeros(len(sums.total))
     for part in farm.ask(squares, sums.mean()):
         apart += part
-    return Scaler.of_sums(sums, apart)
+    return Scaler.of_sums(sums, apart, numbers)
 
 
 class Mix:

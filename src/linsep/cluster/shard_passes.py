@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linsep.cluster.workers import Raw
+from linsep.data.row_numbers import Dropped
 from linsep.data.scaling import Sums, column_squares, column_sums, largest_norm
 from linsep.learn import problems
 from linsep.learn.driver import fit
@@ -32,6 +33,7 @@ class Census(NamedTuple):
     seen: dict[int, set[str]] | None
     digest: int
     notes: list[str]
+    dropped: Dropped
 
 
 class Wanted(NamedTuple):
@@ -91,7 +93,7 @@ def census(raw: Raw, wanted: Wanted) -> Census:
     found = problems.census(raw.blocks, wanted.radius)
     largest = largest_norm(raw.blocks) if wanted.scale == "unit" else 0.0
     sums = column_sums(raw.blocks) if wanted.scale == "standard" else None
-    return Census(found.labels, raw.extent, found.radius, largest, sums, raw.seen, raw.digest, raw.notes)
+    return Census(found.labels, raw.extent, found.radius, largest, sums, raw.seen, raw.digest, raw.notes, raw.dropped)
 
 
 def squares(raw: Raw, mean: Floats) -> Floats:

@@ -63,6 +63,7 @@ def about_data(verdict: Any, X: Any, y: Any, *, short: bool = True) -> tuple[Any
     """Return a verdict, perhaps with a shorter proof, and the fingerprint of the data that it is about."""
     from linsep.prove.checking import shortened, table_of
 
+    verdict = verdict.among_kept()
     found = table_of(X, y, verdict.classes)
     if found is None or found.X.shape[1] != verdict.n_features:
         raise ValueError("these are not the data of the verdict: the labels or the number of features differ")
@@ -99,7 +100,8 @@ def laid_out(content: dict[str, Any]) -> str:
 
 
 def claim_of(verdict: Any) -> dict[str, Any]:
-    """Return what a document says about a verdict, without the data."""
+    """Return what a document says about a verdict, without the data; it counts the rows that are not dropped."""
+    verdict = verdict.among_kept()
     if verdict.kind == "fewest-errors":
         return fewest_to_json(verdict)
     plane, refutation = verdict.separator, verdict.refutation

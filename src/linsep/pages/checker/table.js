@@ -75,10 +75,10 @@ export function readingOf(reading, parts = 0) {
   return { ...how, columns, others };
 }
 
-// Days since 1970-01-01, or a part of a day, as a double: dates are written as ISO 8601 has them, or in one of these parts.
-const PARTS = { Y: "(?<Y>\\d{4})", y: "(?<y>\\d{2})", m: "(?<m>\\d{1,2})", d: "(?<d>\\d{1,2})", H: "(?<H>\\d{1,2})", M: "(?<M>\\d{2})", S: "(?<S>\\d{2})" };
+// Days since 1970-01-01, or seconds since midnight of a time of day, as a double: dates are written as ISO 8601 has them, or in one of these parts.
+const PARTS = { Y: "(?<Y>\\d{4})", y: "(?<y>\\d{2})", m: "(?<m>\\d{1,2})", d: "(?<d>\\d{1,2})", H: "(?<H>\\d{1,2})", M: "(?<M>\\d{2})", S: "(?<S>\\d{2})", f: "(?<f>\\d{1,6})" };
 const ISO = /^(?<Y>\d{4})-(?<m>\d{2})-(?<d>\d{2})(?:[T ](?<H>\d{2}):(?<M>\d{2})(?::(?<S>\d{2})(?:\.(?<f>\d{1,6}))?)?(?<zone>Z|[+-]\d{2}:?\d{2})?)?$/;
-const isDate = (kind) => kind === "date:iso" || (/^date:(%[YymdHMS]|[-/.: ])+$/.test(kind) && new Set(kind.match(/%./g)).size === kind.match(/%./g).length);
+const isDate = (kind) => kind === "date:iso" || (/^date:(%[YymdHMSf]|[-/.: ])+$/.test(kind) && (kind.includes("%d") || /^date:(%[HMSf]|[-/.: ])+$/.test(kind)) && new Set(kind.match(/%./g)).size === kind.match(/%./g).length);
 function daysOf(word, form) {
   const pattern = form === "iso" ? ISO : new RegExp(`^${form.replaceAll(".", "\\.").replace(/%(.)/g, (_, part) => PARTS[part])}$`), parts = pattern.exec(word)?.groups;
   const wrong = () => new Malformed(`${quote(word)} is not a date`);
@@ -90,7 +90,7 @@ function daysOf(word, form) {
   const [, sign, hours, minutes] = /^([+-])(\d{2}):?(\d{2})$/.exec(zone) ?? ["", "+", 0, 0];
   if (Number(hours) > 23 || Number(minutes) > 59) throw wrong();
   const offset = (sign === "-" ? -1 : 1) * (60 * Number(hours) + Number(minutes));
-  return (moment.getTime() * 1000 + (3600 * Number(H) + 60 * (Number(M) - offset) + Number(S)) * 1e6 + Number(f.padEnd(6, "0"))) / 8.64e10;
+  return (moment.getTime() * 1000 + (3600 * Number(H) + 60 * (Number(M) - offset) + Number(S)) * 1e6 + Number(f.padEnd(6, "0"))) / (form === "iso" || form.includes("%d") ? 8.64e10 : 1e6);
 }
 
 export function decoded(bytes, encoding = "utf-8") {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linsep.clock import Clock
+from linsep.clock import Clock, OutOfTime
 from linsep.data.labels import at_least_two_classes, check_same_length, class_labels
 from linsep.data.matrices import as_matrix, refuse_not_finite, to_rows
 from linsep.data.scratch import IN_MEMORY
@@ -17,7 +17,7 @@ from linsep.data.threads import quiet_algebra
 from linsep.errors import ParameterError
 from linsep.problem import Rows
 from linsep.prove.check.fast_check import separates
-from linsep.prove.claims import Data, Separator, Verdict
+from linsep.prove.claims import UNKNOWN, Data, Separator, Verdict
 from linsep.prove.exact.given_numbers import BINARY, DECIMAL, held, is_exact, unrounded
 from linsep.prove.verdicts import rationals
 from linsep.prove.verdicts.search import decide
@@ -62,7 +62,8 @@ def separate(
     Returns
     -------
     verdict : Verdict
-        ``kind`` is "separable", "quasi" or "overlap", and without a time limit never "unknown".
+        ``kind`` is "separable", "quasi" or "overlap", and without a time limit never "unknown". Rows of a source have
+        the numbers that they have there, also where ``missing="drop"`` has left out others.
 
     Examples
     --------
@@ -89,9 +90,10 @@ def separate(
 
     values = values or default_values(X)
     quick = in_one_reading(X, values, offset, time_limit)
-    if quick is not None:
-        return quick[0].verdict
-    return _decided(*exact_table(X, values), values, offset, Clock(time_limit))
+    verdict = quick[0].verdict if quick is not None else None
+    if verdict is None:
+        verdict = _decided(*exact_table(X, values), values, offset, Clock(time_limit))
+    return verdict.in_source(X.dropped)
 
 
 def in_one_reading(source: Source, values: str, offset: bool, time_limit: float | None) -> Found | None:
@@ -126,7 +128,10 @@ def _decided(X: Any, y: Any, values: str, offset: bool, clock: Clock, many: int 
         quick = rationals.decide_quickly(X, values, offset, codes, search)
         if quick is not None:
             return quick
-    found = held(X, values, offset=offset)
+    try:
+        found = held(X, values, offset=offset, clock=clock)
+    except OutOfTime:
+        return Verdict(UNKNOWN, None, None, names, X.shape[1], offset, (-math.inf, math.inf), values)
     if found is None:
         return rationals.decide(X, values, offset, codes, search)
     verdict = search(found.rows)
