@@ -93,7 +93,10 @@ class Learning(Learners):
         int | None, typer.Option(metavar="UPDATES", help="Largest number of updates.", rich_help_panel=_STOPPING)
     ] = None
     tol: Annotated[
-        float | None, typer.Option(help="Stop when the loss improves by no more than this.", rich_help_panel=_STOPPING)
+        float | None,
+        typer.Option(
+            help="Stop when the loss at the end of a pass improves by no more than this.", rich_help_panel=_STOPPING
+        ),
     ] = None
     n_iter_no_change: Annotated[
         int,
