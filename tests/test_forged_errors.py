@@ -340,12 +340,13 @@ def test_weights_whose_sum_wraps_around_are_refused():
     """4096 rows of weight 2^52 weigh 2^64, which is 0 in 64 bits."""
     X, y = [[0.0]] * 4096 + [[0.0], [1.0]], [0] * 4096 + [1, 1]
     genuine = json.loads(to_json(fewest_errors(X, y), X, y))
+    weighed = ", rows counted by their weights"
     for each in ([2**52] * 4096 + [5, 5], [2**53 - 1] * 4096 + [1, 1], [2**41] * 4096 + [1, 1]):
         upper = sum(each[:4096]) % 2**64 if sum(each[:4096]) % 2**64 < 2**53 else 0
         told = {
             "sample_weight": each, "wrong": list(range(4096)), "lower": 0, "upper": upper, "refutations": [],
             "common": [], "tree": [{"packing": []}], "separator": {"w": [["0"]], "b": ["1"]},
-            "meaning": f"of all planes the best has at least 0 and at most {upper} errors, rows counted by their weights",
+            "meaning": f"of all planes the best has at least 0 and at most {upper} errors{weighed}",
         }  # fmt: skip
         content = {**genuine, **told}
         text = json.dumps({**content, "digest": digest_of(content)})

@@ -1,12 +1,15 @@
 """Why a run ends: the loss L(w) at the end of each pass, and planes that rows lie on."""
 
+import copy
+import pickle
 import warnings
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.exceptions import NotFittedError
 
-from linsep import PassiveAggressive, Perceptron, read, teacher
+from linsep import KernelPerceptron, PassiveAggressive, Perceptron, load, read, save, teacher
 from linsep.models.from_files import fit_source
 
 
@@ -126,6 +129,43 @@ def test_a_file_has_the_losses_of_an_array(tmp_path, block):
     assert array.history_["loss"].tolist() == file.history_["loss"].tolist()
     assert array.stop_reason_ == file.stop_reason_ == "loss_plateau"
     assert array.coef_.tolist() == file.coef_.tolist()
+
+
+RECORDS = ("coef_", "intercept_", "margin_", "n_iter_", "stop_reason_", "refutation_", "mistakes_", "trace_")
+
+
+@pytest.mark.parametrize("kind", [Perceptron, PassiveAggressive, KernelPerceptron])
+def test_a_model_that_is_not_fitted_says_so(kind):
+    own = ("n_iter_", "mistakes_", "history_", "mistake_counts_", "support_vectors_")
+    for name in own if kind is KernelPerceptron else (*RECORDS, "mistake_counts_", "history_"):
+        assert not hasattr(kind(), name)
+        with pytest.raises(NotFittedError, match=f"This {kind.__name__} instance is not fitted yet"):
+            getattr(kind(), name)
+    with pytest.raises(AttributeError, match="has no attribute 'stop_reasons_'"):
+        _ = kind().stop_reasons_
+
+
+def test_a_property_says_why_it_has_no_value():
+    X, y, _ = teacher(50, 2, margin=0.1)
+    model = Perceptron().fit(X, y)
+    del model._smallest, model.__dict__["coef_"]
+    with pytest.raises(AttributeError, match="_keeper"):  # the attribute that is really missing
+        _ = model.coef_
+
+
+@pytest.mark.parametrize("keep", ["last", "average", "vote", "best"])
+def test_what_is_computed_on_demand_survives_copies(keep, tmp_path):
+    X, y, _ = teacher(60, 2, margin=0.1)
+    model = Perceptron(keep=keep)
+    for part in (slice(0, 30), slice(30, 60)):
+        model.partial_fit(X[part], y[part])
+    copies = [copy.deepcopy(model), pickle.loads(pickle.dumps(model))]
+    save(model, tmp_path / "m")
+    copies.append(load(tmp_path / "m"))
+    for each in copies:
+        assert np.array_equal(each.coef_, model.coef_)
+        assert np.array_equal(each.intercept_, model.intercept_)
+        assert each.margin_ == model.margin_
 
 
 # ---------------------------------------------------------------------------------------------------------------
