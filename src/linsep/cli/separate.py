@@ -16,6 +16,7 @@ from linsep.cli.documents import Document
 from linsep.cli.inputs import check_place, kinds, kinds_line, open_data
 from linsep.cli.options import DECIDING, Data, Planes, Reading, Screen, Values, flag, grouped
 from linsep.cli.screen import count, facts_table, headline, meter, plain_text, result, while_reading
+from linsep.clock import SearchTime
 from linsep.wording import largest_between, margin_form, verdict_meaning
 
 _SHOWN = 12  # rows and columns of a table on the screen
@@ -66,9 +67,9 @@ def separate(
     else:
         found = _decided(source, offset, deciding, screen, whole=proof is not None)
     X, y, verdict = found.X, found.y, found.verdict
-    best, lacks = None, ""
+    best, lacks, seconds = None, "", found.searching.spent
     if deciding.margin and found.margin is not None and verdict.kind == "separable":
-        best, lacks = _largest_margin(found, deciding)
+        best, lacks = _largest_margin(found)
     if proof is not None and verdict.kind != "unknown":
         about = place.fingerprint(verdict, source) if place else None
         document.write(verdict, X, y, source, about, {"command": "separate"})
@@ -88,14 +89,14 @@ def separate(
         "support_rows": None if best is None else best.rows,
         "refutation": _contradiction(verdict, y),
         "bracket": verdict.bracket if verdict.kind == "unknown" else None,
-        "seconds": found.seconds,
+        "seconds": seconds,
+        "reading_seconds": found.reading,
         "proof": proof,
     }
 
     def show(console: Any) -> None:
         console.print(headline(f"{verdict.kind}: {verdict_meaning(verdict.kind, offset)}"))
-        told = "reading, the verdict" if found.reading else "the verdict"
-        console.print(facts_table(_lines(verdict, facts, best, lacks, told)))
+        console.print(facts_table(_lines(verdict, facts, best, lacks, found.searching.spent - seconds)))
         if verdict.refutation is not None:
             console.print(_table(verdict, X, y, source.names))
             console.print(_CANCEL_TWO if len(verdict.classes) == 2 else _CANCEL)
@@ -113,9 +114,9 @@ class _Found(NamedTuple):
     X: Any
     y: Any
     verdict: Any
-    seconds: float
+    searching: SearchTime
+    reading: float | None = None  # seconds; None on a cluster, where workers read while they search
     margin: Callable[[Any], Any] | None = None  # finds the largest margin, as long as a clock allows
-    reading: bool = False  # whether the seconds include reading
 
 
 def _decided(source: Any, offset: bool, deciding: Deciding, screen: Screen, *, whole: bool) -> _Found:
@@ -131,11 +132,13 @@ def _decided(source: Any, offset: bool, deciding: Deciding, screen: Screen, *, w
     def of_rows(X: Any, y: Any, clock: Any) -> Any:
         return largest_margin(nearest_doubles(X), y, form=margin_form(offset), gap=deciding.gap, clock=clock)
 
+    searching = SearchTime(deciding.time_limit)
     with while_reading(source, screen):
         if not whole and (offset or not deciding.margin):
-            quick = in_one_reading(source, values, offset, deciding.time_limit)
+            quick = in_one_reading(source, values, offset, searching)
         if quick is None:
             X, y = exact_table(source, values)
+    reading = time.perf_counter() - started - searching.spent
     if quick is not None:
         (verdict, rows, cells, labels), near = quick
 
@@ -146,10 +149,10 @@ def _decided(source: Any, offset: bool, deciding: Deciding, screen: Screen, *, w
             return of_rows(*exact_table(source, values), clock) if best is None else best
 
         some = Picked(cells, (rows, verdict.n_features))
-        return _Found(some, labels, verdict, time.perf_counter() - started, of_near, reading=True)
-    started = time.perf_counter()
-    verdict = decide(X, y, fit_intercept=offset, time_limit=deciding.time_limit, values=values)
-    return _Found(X, y, verdict, time.perf_counter() - started, partial(of_rows, X, y))
+        return _Found(some, labels, verdict, searching, reading, of_near)
+    with searching.clock():
+        verdict = decide(X, y, fit_intercept=offset, time_limit=searching.left, values=values)
+    return _Found(X, y, verdict, searching, reading, partial(of_rows, X, y))
 
 
 def _decided_there(place: Place, source: Any, offset: bool, deciding: Deciding, screen: Screen) -> _Found:
@@ -158,11 +161,13 @@ def _decided_there(place: Place, source: Any, offset: bool, deciding: Deciding, 
         raise ValueError("--values decimal does not work with --cluster: workers read numbers as the nearest doubles")
     with meter("deciding", screen) as watching:
         verdict, rows, cells, y = place.decide(source, offset, deciding.time_limit, watching)
-    return _Found(Picked(cells, (rows, verdict.n_features)), y, verdict, watching.seconds)
+    searching = SearchTime(deciding.time_limit)
+    searching.spent = watching.seconds
+    return _Found(Picked(cells, (rows, verdict.n_features)), y, verdict, searching)
 
 
-def _lines(verdict: Any, facts: dict[str, Any], best: Any, lacks: str, told: str) -> dict[str, str]:
-    """Return what is to be said of a verdict, line by line; ``told``: what took the time."""
+def _lines(verdict: Any, facts: dict[str, Any], best: Any, lacks: str, margin_seconds: float) -> dict[str, str]:
+    """Return what is to be said of a verdict, line by line."""
     rows, features = facts["rows"], facts["features"]
     lines = {"rows": f"{rows:,} of {count(features, 'feature')}, {len(verdict.classes)} classes"}
     if facts["columns"]:
@@ -176,22 +181,24 @@ def _lines(verdict: Any, facts: dict[str, Any], best: Any, lacks: str, told: str
         lines["margin"] = f"known so far: between {verdict.bracket[0]:.6g} and {verdict.bracket[1]:.6g}"
     if verdict.refutation is not None:
         lines["refuted by"] = f"{count(len(verdict.refutation.rows), 'row')} that contradict each other"
-    lines["time"] = f"{facts['seconds']:.2f} s for {told} and its exact proof"
+    reading = facts["reading_seconds"]
+    told = "reading, the verdict and its exact proof" if reading is None else "the verdict and its exact proof"
+    lines["time"] = "" if reading is None else f"{reading:.2f} s for reading, "
+    lines["time"] += f"{facts['seconds']:.2f} s for {told}"
+    lines["time"] += f", {margin_seconds:.2f} s for the margin" if "margin" in lines and margin_seconds else ""
     if facts["proof"] is not None and verdict.kind != "unknown":
         lines["proof"] = f"{facts['proof']}; check it with: linsep verify {facts['proof']} {' '.join(facts['data'])}"
     return lines
 
 
-def _largest_margin(found: _Found, deciding: Deciding) -> tuple[Any, str]:
+def _largest_margin(found: _Found) -> tuple[Any, str]:
     """Return the largest margin in the time that is left, or None and why there is none."""
-    from linsep.clock import Clock, OutOfTime
+    from linsep.clock import OutOfTime
     from linsep.errors import NotSeparable
 
     assert found.margin is not None
-    spent = 0.0 if found.reading else found.seconds
-    clock = Clock(None if deciding.time_limit is None else max(0.0, deciding.time_limit - spent))
     try:
-        with warnings.catch_warnings(record=True) as notes:
+        with found.searching.clock() as clock, warnings.catch_warnings(record=True) as notes:
             warnings.simplefilter("always", RuntimeWarning)
             best = found.margin(clock)
     except NotSeparable:
