@@ -58,6 +58,8 @@ def separate(
 
     The exit code is 0 if the classes are separable, and 1 if they are not or if the search ran out of time.
     """
+    from linsep.prove.verdicts.tied_classes import tied_classes
+
     proof = document.proof
     check_place(proof, *data)
     source = open_data(data, reading, screen)
@@ -70,9 +72,15 @@ def separate(
     best, lacks, seconds = None, "", found.searching.spent
     if deciding.margin and found.margin is not None and verdict.kind == "separable":
         best, lacks = _largest_margin(found)
+    margin_seconds = found.searching.spent - seconds
     if proof is not None and verdict.kind != "unknown":
         about = place.fingerprint(verdict, source) if place else None
         document.write(verdict, X, y, source, about, {"command": "separate"})
+    meaning = verdict_meaning(verdict.kind, offset, len(verdict.classes) > 2)
+    ties = None
+    if not place:
+        with found.searching.clock() as clock:
+            ties = tied_classes(verdict, X, y, clock)
     facts = {
         "command": "separate",
         "data": data,
@@ -81,13 +89,14 @@ def separate(
         "columns": kinds(source),
         "classes": list(verdict.classes),
         "verdict": verdict.kind,
-        "meaning": verdict_meaning(verdict.kind, offset),
+        "meaning": meaning,
         "fit_intercept": offset,
         "values": verdict.values,
         "margin_lower": None if best is None else best.lower,
         "margin_upper": None if best is None else best.upper,
         "support_rows": None if best is None else best.rows,
         "refutation": _contradiction(verdict, y),
+        "ties": None if ties is None else ties.told(),
         "bracket": verdict.bracket if verdict.kind == "unknown" else None,
         "seconds": seconds,
         "reading_seconds": found.reading,
@@ -95,8 +104,8 @@ def separate(
     }
 
     def show(console: Any) -> None:
-        console.print(headline(f"{verdict.kind}: {verdict_meaning(verdict.kind, offset)}"))
-        console.print(facts_table(_lines(verdict, facts, best, lacks, found.searching.spent - seconds)))
+        console.print(headline(f"{verdict.kind}: {meaning}"))
+        console.print(facts_table(_lines(verdict, facts, best, lacks, ties, margin_seconds)))
         if verdict.refutation is not None:
             console.print(_table(verdict, X, y, source.names))
             console.print(_CANCEL_TWO if len(verdict.classes) == 2 else _CANCEL)
@@ -166,7 +175,9 @@ def _decided_there(place: Place, source: Any, offset: bool, deciding: Deciding, 
     return _Found(Picked(cells, (rows, verdict.n_features)), y, verdict, searching)
 
 
-def _lines(verdict: Any, facts: dict[str, Any], best: Any, lacks: str, margin_seconds: float) -> dict[str, str]:
+def _lines(
+    verdict: Any, facts: dict[str, Any], best: Any, lacks: str, ties: Any, margin_seconds: float
+) -> dict[str, str]:
     """Return what is to be said of a verdict, line by line."""
     rows, features = facts["rows"], facts["features"]
     lines = {"rows": f"{rows:,} of {count(features, 'feature')}, {len(verdict.classes)} classes"}
@@ -179,6 +190,7 @@ def _lines(verdict: Any, facts: dict[str, Any], best: Any, lacks: str, margin_se
         lines["margin"] = lacks
     if verdict.kind == "unknown":
         lines["margin"] = f"known so far: between {verdict.bracket[0]:.6g} and {verdict.bracket[1]:.6g}"
+    lines |= {} if ties is None else ties.words()
     if verdict.refutation is not None:
         lines["refuted by"] = f"{count(len(verdict.refutation.rows), 'row')} that contradict each other"
     reading = facts["reading_seconds"]

@@ -184,12 +184,23 @@ def as_trained(model: Any, X: Any) -> Any:
     return X if scaling is None else Scaler(**scaling).apply(as_matrix(X))
 
 
+def first_of(model: Any) -> tuple[Floats, Floats]:
+    """Return the weights and offsets that a run began with, in the units in which it learned."""
+    zero = np.zeros_like(model.coef_), np.zeros_like(model.intercept_)
+    return _in_units_of_run(model, *getattr(model, "_first", zero))
+
+
 def _end(model: Any) -> Floats:
     """Return the weights of a model in the units in which it learned, offsets last: shape (machines, d + 1)."""
-    W, b, scaling = model.coef_, model.intercept_, getattr(model, "scaling_", None)
+    return np.column_stack(_in_units_of_run(model, model.coef_, model.intercept_))
+
+
+def _in_units_of_run(model: Any, W: Floats, b: Floats) -> tuple[Floats, Floats]:
+    scaling = getattr(model, "scaling_", None)
     if scaling is None:
-        return np.column_stack((W, b))
-    return np.column_stack((W * scaling["scale"], b + W @ scaling["shift"]))
+        return W, b
+    shift = scaling["shift"]
+    return W * scaling["scale"], b + W[:, : len(shift)] @ shift
 
 
 def _trained_on(model: Any, X: Any, y: Any) -> tuple[Rows, Array, Array | None]:
