@@ -842,6 +842,27 @@ def test_bad_wishes(client, folder):
         cluster.fit(Perceptron(eta0=1e10), read(huge), client)
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+def test_tol_watches_the_loss_of_the_mixed_weights(client, folder, classes):
+    X, y = rows(n=300, classes=classes, noise=5.0)
+    path = saved(folder, X, y, f"tol-{classes}.npy")
+    own = {"tol": 1.0, "n_iter_no_change": 2, "shuffle": False, "prove": False}
+    model = cluster.fit(Perceptron(**own), read(path), client, shard_bytes=shard_bytes(path, 3))
+    assert model.stop_reason_ == "loss_plateau"
+    assert model.history_["loss"][-1] == pytest.approx(model.loss(X, y))
+    same(
+        cluster.fit(Perceptron(**own), read(path), client, shard_bytes=os.path.getsize(path)),
+        fit_source(Perceptron(**own), read(path)),
+    )
+
+
+def test_rows_on_the_plane_of_a_clean_round(client, folder):
+    path = saved(folder, np.array([[0, 0], [1, 0], [-1, 0]] * 4), [-1, 1, -1] * 4, "on.npy")
+    model = Perceptron(mistake="prediction", fit_intercept=False, shuffle=False)
+    found = cluster.fit(model, read(path), client, shard_bytes=shard_bytes(path, 2))
+    assert (found.stop_reason_, found.margin_, found.training_errors_) == ("no_mistakes", 0, 0)
+
+
 # ---------------------------------------------------------------------------------------------------------------
 # Predicting, and deciding
 

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 STOPPED = {
     "separated": "a full pass without a mistake",
+    "no_mistakes": "a full pass without a mistake, but some rows lie on the plane",
     "max_iter": "the pass budget is spent",
     "max_updates": "the update budget is spent",
     "loss_plateau": "the loss no longer improves",

@@ -93,7 +93,10 @@ class Learning(Learners):
         int | None, typer.Option(metavar="UPDATES", help="Largest number of updates.", rich_help_panel=_STOPPING)
     ] = None
     tol: Annotated[
-        float | None, typer.Option(help="Stop when the loss improves by no more than this.", rich_help_panel=_STOPPING)
+        float | None,
+        typer.Option(
+            help="Stop when the loss at the end of a pass improves by no more than this.", rich_help_panel=_STOPPING
+        ),
     ] = None
     n_iter_no_change: Annotated[
         int,
@@ -356,21 +359,53 @@ def _stream(learner: Any, source: Source, watching: Meter, **how: Any) -> None:
 
 
 def _bound(learner: Any, source: Source, learning: Learning) -> dict[str, Any]:
-    """Return how many mistakes the theorem allows, and how, if the rows are separated and can be read again."""
-    others = (learning.initial, learning.sample_weight, learner.class_weight)
-    plain = learning.learner == "perceptron" and others == (None,) * 3 and learning.scale == "none"
-    together = len(learner.classes_) == 2 or learning.multi_class == "argmax"
-    if not (plain and together and learner.stop_reason_ == "separated" and source.files[0].name != "-"):
-        return {"bound": None, "bound_formula": None}
+    """Return how many mistakes the theorem allows, and how, or why that is not told."""
+    from linsep.errors import NotSeparable
+
+    missing = _no_bound(learner, source, learning)
+    if missing:
+        return {"bound": None, "bound_formula": None, "bound_missing": missing}
+    from linsep.prove.bounds.audits import as_trained, first_of
     from linsep.prove.bounds.mistake_bounds import mistake_bound
     from linsep.wording import bound_in_numbers
 
+    X, y = source.to_arrays()
+    W, b = first_of(learner)
     own = {"fit_intercept": learner.fit_intercept, "eta0": learner.eta0, "update_margin": learner.update_margin}
-    found = mistake_bound(*source.to_arrays(), **own)
-    numbers = bound_in_numbers(found.formula, radius=found.radius, margin=found.margin.lower, limit=found.upper)
+    try:
+        found = mistake_bound(
+            as_trained(learner, X), y, **own, coef_init=W, intercept_init=b if learner.fit_intercept else None
+        )
+    except NotSeparable:  # held-out rows are among them
+        return {
+            "bound": None,
+            "bound_formula": None,
+            "bound_missing": "no plane separates all rows, with those held out",
+        }
     margin = "augmented margin, that of the points (x, 1)" if learner.fit_intercept else "margin"
-    formula = f"{found.formula if learner.update_margin else numbers}, γ the largest {margin}"
-    return {"bound": found.mistakes, "bound_formula": formula}
+    if learner.update_margin or W.any() or b.any():
+        formula = f"{found.formula}, with R = {found.radius:.6g} and γ = {found.margin.lower:.6g}"
+    else:
+        formula = bound_in_numbers(found.formula, radius=found.radius, margin=found.margin.lower, limit=found.upper)
+    formula += f", γ the largest {margin}" + (", both of the scaled rows" if hasattr(learner, "scaling_") else "")
+    return {"bound": found.mistakes, "bound_formula": formula, "bound_missing": None}
+
+
+def _no_bound(learner: Any, source: Source, learning: Learning) -> str:
+    """Say why there is no mistake bound to tell, if there is none."""
+    if learning.learner != "perceptron":
+        return "the theorem is about the perceptron"
+    if learning.sample_weight is not None or learner.class_weight is not None:
+        return "rows of different weight take steps of different length, and the theorem is about equal ones"
+    if len(learner.classes_) > 2 and learning.multi_class != "argmax":
+        return "one-against-rest makes a run for each class, each with a bound of its own"
+    if learner.stop_reason_ == "not_separable":
+        return "no plane separates the rows, so mistakes never end"
+    if learner.stop_reason_ != "separated":
+        return f"the run ended {learner.stop_reason_}, so it has not shown that a plane separates the rows"
+    if source.files[0].name == "-":
+        return "standard input cannot be read again"
+    return ""
 
 
 def _hold(learner: Any, source: Source, given: dict[str, Any]) -> int:

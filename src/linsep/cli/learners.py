@@ -220,4 +220,6 @@ def trace_lines(facts: dict[str, Any]) -> dict[str, str]:
         lines["α"] = f"{some(facts['mistake_counts'])}: mistakes on each row"
     if facts.get("bound") is not None:
         lines["bound"] = f"at most {facts['bound']:,} mistakes in any order: {facts['bound_formula']}"
+    elif facts.get("bound_missing"):
+        lines["bound"] = f"none: {facts['bound_missing']}"
     return lines

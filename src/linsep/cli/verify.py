@@ -142,14 +142,15 @@ def _as_written(how: dict[str, Any] | None, reading: Reading) -> dict[str, Any]:
 def _outcome(text: str, content: dict[str, Any], source: Source, plain: bool) -> tuple[Outcome, tuple[int, int]]:
     """Return the outcome of the check, and the shape of the data; the plain check reads CSV by itself."""
     from linsep.prove.check import linsep_check
-    from linsep.prove.check.plain_document import Fails
+    from linsep.prove.check.plain_document import ENCODINGS, Fails
     from linsep.prove.check.plain_table import table
     from linsep.prove.checking import Outcome, check_document
     from linsep.prove.exact.exact_text import exact_table, reading_of
 
     reading = reading_of(source)
     paths = [file.path for file in source.files]
-    readable = reading is not None and not any("hashed" in column for column in reading["columns"])
+    readable = reading is not None and reading["encoding"] in ENCODINGS
+    readable = readable and reading is not None and not any("hashed" in column for column in reading["columns"])
     if source.layout is not None and source.layout.words and not source.layout.levels:
         readable = False  # which words there are shows when they are read
     if not plain or not readable or any(path is None or is_url(path) or path.endswith(".zst") for path in paths):

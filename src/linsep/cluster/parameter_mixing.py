@@ -32,6 +32,7 @@ from linsep.cluster.shard_passes import (
     Wanted,
     census,
     encoded,
+    evaluated,
     held_wrong,
     learn,
     look,
@@ -51,7 +52,7 @@ from linsep.learn.hypotheses import Average, Keeper
 from linsep.learn.parameters import Parameters
 from linsep.learn.passes import LONGEST_TRACE, Hooks, Ledger, Passes, State, Watch
 from linsep.learn.problems import Recipe, centers, classes_among, counted, settled
-from linsep.learn.surveys import UNKNOWN, Survey, norm, together
+from linsep.learn.surveys import UNKNOWN, Evaluation, Survey, norm, together
 from linsep.learn.votes import new_keeper
 from linsep.models.from_files import about, adopted, check_scale, overflow_explained
 from linsep.models.online import Online
@@ -278,9 +279,10 @@ class Rounds(Passes):
         if not weights.finite:
             raise FloatingPointError("the weights overflowed to infinity")
         error = self._held_error(Judged(Weights(*keeper.plane(weights)), self.parameters.on_plane))
+        loss = math.fsum(losses) if self.parameters.tol is None else self.evaluate(State(weights, keeper)).loss
         state.weights, state.keeper = weights, keeper
         self._count(np.array(counts), ledger)
-        ledger.loss[0] = math.fsum(losses)
+        ledger.loss[0] = loss
         if alone:
             ledger.note(answer.trace)
         else:
@@ -288,6 +290,11 @@ class Rounds(Passes):
         ledger.seconds = time.perf_counter() - started
         ledger.close(error)
         self.farm.release()  # what was made of it is held now
+
+    def evaluate(self, state: State) -> Evaluation:
+        """Have all shards visit their training rows with the shared weights."""
+        losses, smallest = zip(*self.ready.ask(evaluated, (state.weights, self.parameters)), strict=True)
+        return Evaluation(math.fsum(losses), min(smallest))
 
     def ask(self, function: Callable[..., Any], told: Any) -> Iterator[Any]:
         """Yield what a function of ``sweeps`` answers for all rows, each shard for its own."""
@@ -336,7 +343,7 @@ class Rounds(Passes):
     def survey(self, state: State, stop: Stop) -> Survey:
         """Have all shards visit their rows with the plane that is returned, in the units of the files."""
         self.mixing = self._mixing(state)
-        if not (self.hooks.evaluate or stop is Stop.SEPARATED):
+        if not (self.hooks.evaluate or stop in (Stop.SEPARATED, Stop.NO_MISTAKES)):
             return UNKNOWN
         W, b = state.keeper.plane(state.weights)
         ready = self.ready

@@ -15,9 +15,9 @@ from linsep.learn import problems
 from linsep.learn.driver import fit
 from linsep.learn.hypotheses import Average, Keeper
 from linsep.learn.parameters import Parameters
-from linsep.learn.passes import HeldOut, Hooks, State
+from linsep.learn.passes import HeldOut, Hooks, Passes, State
 from linsep.learn.problems import Recipe, windows
-from linsep.learn.surveys import Survey, survey, together
+from linsep.learn.surveys import Evaluation, Survey, survey, together
 from linsep.models.proving import part_of
 from linsep.problem import Array, Batch, Floats, Problem, Weights
 
@@ -120,7 +120,7 @@ def learn(ready: Ready, orders: Orders) -> Answer:
         nonlocal visited
         visited = rows
 
-    parameters = orders.parameters._replace(seed=ready.seed, max_iter=1, once=True)
+    parameters = orders.parameters._replace(seed=ready.seed, max_iter=1, tol=None, once=True)
     problem = ready.problem._replace(allowed=orders.allowed, held_out=None, scaling=None)
     run = fit(problem, parameters, state, Hooks(watch, evaluate=False)).run
     weights, machines = state.weights, len(state.weights.b)
@@ -165,6 +165,13 @@ class Judged(NamedTuple):
 
     weights: Weights
     on_plane: int
+
+
+def evaluated(ready: Ready, told: tuple[Weights, Parameters]) -> Evaluation:
+    """Return the loss of weights on a shard, and how near the plane its nearest row is."""
+    weights, parameters = told
+    passes = Passes(ready.problem._replace(held_out=None), parameters, Hooks())
+    return passes.evaluate(State(weights, Keeper()))
 
 
 def held_wrong(ready: Ready, told: Judged) -> tuple[int, int]:

@@ -246,7 +246,7 @@ def separate(
     fit_intercept : bool, default=True
         Whether planes may have an offset, or go through the origin.
     time_limit : float, default=None
-        Seconds after which to give up with the verdict "unknown".
+        Seconds of search after which to give up with the verdict "unknown"; the first reading does not count.
     shard_bytes : int
         How much a worker holds in one piece. Another proof may come out with another value, but no other verdict.
     watch : callable, optional
@@ -285,7 +285,6 @@ def decide(
     watch: Watch | None = None,
 ) -> Decision:
     """Decide on a cluster whether some plane separates the classes; see `separate`."""
-    clock = Clock(time_limit)
 
     def surveyed() -> tuple[Farm, list[Survey]]:
         farm = Farm(client, source, shard_bytes)
@@ -309,6 +308,7 @@ def decide(
     ready = farm.hold(stocked, own, Form(classes, kind, source.features, fit_intercept))
     length = sum(one.stored for one in found) // sum(sizes) + 1
     working = _Working(ready, source.n_features, classes, fit_intercept, length)
+    clock = Clock(time_limit)  # one for all searches; the first reading of the files does not count
     for number in range(10**9):
         verdict = search(working.data, tuple(classes.tolist()), clock)
         if verdict.kind == "unknown":

@@ -72,9 +72,16 @@ def check_encoding(encoding: str | None) -> None:
     """Refuse an encoding that nobody knows."""
     if encoding is not None:
         try:
-            codecs.lookup(encoding)
-        except LookupError:
+            "".encode(encoding)  # not every codec is one of texts
+            codecs.getincrementaldecoder(encoding)
+        except (LookupError, UnicodeError):
             raise ParameterError("encoding", encoding, "a known one, such as 'latin-1' or 'utf-16'") from None
+
+
+def encoding_name(encoding: str) -> str:
+    """Return one name for all spellings of an encoding; ASCII is UTF-8."""
+    name = codecs.lookup(encoding).name
+    return {"iso8859-1": "latin-1", "utf-8-sig": "utf-8", "ascii": "utf-8"}.get(name, name)
 
 
 def is_utf16(file: File) -> bool:

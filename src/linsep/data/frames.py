@@ -17,7 +17,7 @@ import pyarrow.csv as pacsv
 from linsep.data import cells
 from linsep.data.arrow_arrays import numpy_view, word, words, zero
 from linsep.data.byte_streams import files
-from linsep.data.csv_head import check_encoding, columns_of, form_of, is_utf16, numbered, shown
+from linsep.data.csv_head import check_encoding, columns_of, encoding_name, form_of, is_utf16, numbered, shown
 from linsep.data.head_checks import Reason, index_columns, left_out
 from linsep.data.layout import BOOLEAN, DATE, NUMBER, WORD, find
 from linsep.data.places import is_url, local_copy, masked
@@ -174,7 +174,7 @@ def _from_text(path: str, options: Options, kinds: dict[str, str]) -> Frame:
         hint = [("encoding", "latin-1")] if "UTF8" in str(error) else []
         raise DataError(file.name, str(error).split("\n")[0], *hint) from None
     signs = {"delimiter": form.delimiter, "header": form.header, "point": form.spelling.point}
-    frame = Frame({}, {}, {**signs, "gaps": list(options.gaps), "encoding": file.encoding or "utf-8"})
+    frame = Frame({}, {}, {**signs, "gaps": list(options.gaps), "encoding": encoding_name(file.encoding or "utf-8")})
     frame.where = lambda row: f"{file.name}:{_lines(data, form, np.array([row]))[0]}"
     frame.lines = lambda rows: _lines(data, form, rows)
     asked, numeric = ({find(each, form.names) for each in some} for some in (options.categorical, options.numeric))

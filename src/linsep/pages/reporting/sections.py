@@ -28,7 +28,7 @@ from linsep.pages.reporting.pieces import (
 )
 from linsep.pages.reporting.proofs import checkable
 from linsep.pages.reporting.study import Study
-from linsep.pages.reporting.words import TERMS, VERDICTS
+from linsep.pages.reporting.words import SEVERAL, TERMS, VERDICTS
 from linsep.prove.claims import SEPARABLE, UNKNOWN
 from linsep.wording import INEXACT, STOPPED, bound_in_numbers, margin_form, verdict_meaning, verdict_title
 
@@ -79,7 +79,9 @@ def summary(found: Study) -> str:
 def verdict(found: Study) -> str:
     """Return the verdict with its proof."""
     verdict = found.verdict
-    parts = [paragraph(VERDICTS[verdict.kind], "student")]
+    parts = [paragraph((VERDICTS if len(found.classes) == 2 else SEVERAL)[verdict.kind], "student")]
+    if found.ties is not None:
+        parts.append(facts_list([(name, escape(line)) for name, line in found.ties.words().items()]))
     if verdict.refutation is not None and not found.fit_intercept:
         parts.append(
             paragraph(
@@ -162,9 +164,9 @@ def fewest(found: Study) -> str:
         return ""
     words = (
         "How far from separable are the rows? A row <b>stands in the way</b> if it is on the wrong side of the plane "
-        "with the fewest errors, or on that plane. If you remove these rows, or change their labels, some plane "
-        "separates the rest. Look at them: a label may be wrong. In many dimensions a plane fits nearly any labels, "
-        "and this list says little."
+        "with the fewest errors, or on that plane. If you remove these rows, or with an offset change their labels, "
+        "some plane separates the rest. Look at them: a label may be wrong. In many dimensions a plane fits nearly any "
+        "labels, and this list says little."
     )
     share = f"of {found.rows:,} rows are wrong under"
     if errors.proved:
@@ -245,7 +247,7 @@ def bound(found: Study) -> str:
     words = (
         "Novikoff's theorem: if all rows are at most R long and some plane keeps at least γ from all of them, the "
         "perceptron makes at most (R/γ)² mistakes, whatever the order and the number of rows or features. Each "
-        "mistake turns the weights toward that plane, and none makes them grow by much."
+        "mistake makes w·u larger, u being the direction of that plane, and none makes the weights grow by much."
     )
     if found.fit_intercept:
         words += " With an offset, the theorem is about the points (x, 1), whose squared length is at most R² + 1."

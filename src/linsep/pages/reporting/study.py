@@ -30,6 +30,7 @@ from linsep.prove.claims import NOT_SEPARABLE, SEPARABLE, UNKNOWN, Verdict
 from linsep.prove.exact.given_numbers import BINARY, DECIMAL, is_exact, nearest_doubles
 from linsep.prove.fewest.results import Fewest, fewest_errors
 from linsep.prove.verdicts.separability import separate, separator
+from linsep.prove.verdicts.tied_classes import Ties, tied_classes
 
 _TRAINING = 0.1  # share of the time for one run, which may search for a proof as long again; passes beyond are cut off
 _PASS, _VISIT, _CELL = 5e-5, 2e-8, 1e-9  # seconds of a pass, of every row in it, and of every cell
@@ -66,6 +67,7 @@ class Study:
     document: str | None = field(default=None, repr=False)  # the proof of the verdict, if it has one
     documents: dict[str, str] = field(default_factory=dict, repr=False)  # the proofs that can be checked on the page
     table: dict[str, Any] | None = field(default=None, repr=False)  # rows and labels for the checker on the page
+    ties: Ties | None = None  # of a quasi verdict on several classes
     fewest: Fewest | None = field(default=None, repr=False)  # of rows that no plane separates
     margin: Margin | None = None  # augmented, or origin without offset: the one of the theorem
     searched: bool = True  # whether the margin was searched for, or comes from the run
@@ -155,6 +157,8 @@ def study(X: Any, y: Any, **asked: Any) -> Study:
     if verdict.kind == SEPARABLE:
         _study_margins(found, clock)
     elif verdict.kind != UNKNOWN and stored <= _FEW_CELLS:
+        with found.timed("verdict"):
+            found.ties = tied_classes(verdict, given, y, clock)
         _study_errors(found, clock)
     with found.timed("held-out rows"):
         _study_new_rows(found, codes, options.test_size, options.random_state)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import csv
 import gzip
 import hashlib
@@ -17,7 +16,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from linsep.prove.check.plain_document import CELL, Malformed, Row, label_text, well
+from linsep.prove.check.plain_document import CELL, ENCODINGS, Malformed, Row, label_text, well
 
 # ---------------------------------------------------------------------------------------------------------------
 # Numbers of the data
@@ -114,11 +113,7 @@ def table(content: dict[str, Any], files: Sequence[Any]) -> tuple[list[Row], lis
 def csv_lines(file: Any, how: Any) -> Iterator[list[str]]:
     """Yield the cells of every line that is not empty."""
     delimiter, encoding = (how["delimiter"], how["encoding"]) if how else (",", "utf-8")
-    try:
-        encoding = codecs.lookup(encoding).name
-        "".encode(encoding)
-    except LookupError:
-        raise Malformed(f"the encoding {encoding[:40]!r} is not known") from None
+    well(encoding in ENCODINGS, f"the encoding {encoding[:40]!r} is not known")
     csv.field_size_limit(1 << 20)
     with (gzip.open if str(file).endswith(".gz") else open)(file, "rb") if isinstance(file, str) else file as stream:
         text = io.TextIOWrapper(stream, "utf-8-sig" if encoding == "utf-8" else encoding, newline="")

@@ -208,7 +208,7 @@ def fewest_errors(
     time_limit : float, default=None
         Seconds after which to return the bounds known by then. Ctrl-C returns them, too.
     sample_weight : array-like of shape (n,), default=None
-        Integers: how often each row counts; 0 leaves it out.
+        Integers: how often each row counts; 0 leaves it out. Their sum must be below 2^53.
     max_nodes : int, default=None
         Largest number of nodes in the search tree; the result then does not depend on the speed of the machine.
     max_proof_mb : float, default=None
@@ -292,14 +292,15 @@ def whole_weights(given: Any, n: int) -> Array:
     weights = np.asarray(given)
     if weights.shape != (n,):
         raise ValueError(f"sample_weight must have one number for each of {n} rows, got the shape {weights.shape}")
-    with np.errstate(invalid="ignore"):
-        whole = weights.astype(np.int64)
-    wrong = np.flatnonzero((whole != weights) | (whole < 0))
-    if len(wrong):
+    for row, weight in enumerate(weights.tolist()):
+        if not (isinstance(weight, int | float) and weight >= 0 and weight % 1 == 0):
+            raise ValueError(f"sample_weight must be whole numbers not below 0, got {weight!r} at row {row}")
+    total = sum(map(int, weights.tolist()))
+    if not total < check_fewest.HEAVIEST:
         raise ValueError(
-            f"sample_weight must be whole numbers not below 0, got {weights[wrong[0]]!r} at row {wrong[0]}"
+            f"the sum of sample_weight must be below 2^53, got {total}: divide the weights by a common factor"
         )
-    return whole
+    return weights.astype(np.int64)
 
 
 def _weights(weights: Array | None, n: int) -> Array:

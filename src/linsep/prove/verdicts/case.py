@@ -100,7 +100,7 @@ class Case:
 
     def room(self) -> int:
         """Return how many inequalities can be written out at a time without taking much memory."""
-        return max(100, _WRITTEN_CELLS // self.view.dimension)
+        return max(100, _WRITTEN_CELLS // max(1, self.view.dimension))
 
     def sample(self, most: int) -> Array:
         """Return ``most`` random inequalities, or all if there are not more."""

@@ -209,7 +209,8 @@ def _heights(case: Case, w: Floats) -> Floats:
     V = W[:, : data.n_features]
     S = scores(data.rows, np.ascontiguousarray(V * view.unit), b - V @ view.center)
     own = S[np.arange(len(S)), data.y]
-    return np.asarray((own[:, None] - S) / view.row_sizes()[:, None])
+    sizes = np.maximum(view.row_sizes(), 1e-300)  # a row of zeros is on every plane
+    return np.asarray((own[:, None] - S) / sizes[:, None])
 
 
 def _decide(case: Case, N: Floats, left: Array, clock: Clock) -> Plane | Contradiction | None:

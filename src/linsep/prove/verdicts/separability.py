@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linsep.clock import Clock, OutOfTime
+from linsep.clock import Clock, OutOfTime, SearchTime
 from linsep.data.labels import at_least_two_classes, check_same_length, class_labels
 from linsep.data.matrices import as_matrix, refuse_not_finite, to_rows
 from linsep.data.scratch import IN_MEMORY
@@ -52,9 +52,9 @@ def separate(
     fit_intercept : bool, default=True
         Whether planes may have an offset, or go through the origin.
     time_limit : float, default=None
-        Seconds after which to give up with the verdict "unknown". Its ``bracket`` then bounds the largest margin. The
-        search checks the time between steps, and starts no step that seems too long; compiling functions on first use
-        is not limited.
+        Seconds of search after which to give up with the verdict "unknown". Its ``bracket`` then bounds the largest
+        margin. The search checks the time between steps, and starts no step that seems too long; compiling functions on
+        first use and reading a source are not limited.
     values : {"binary", "decimal"}, default=None
         Whether a float is the number it stores, or the shortest decimal that reads back as it: 0.1 + 0.2 is 0.3 in
         decimals only. By default numbers in a text file are decimals, and all others binary.
@@ -89,18 +89,23 @@ def separate(
     from linsep.prove.exact.exact_text import default_values, exact_table  # which load pyarrow
 
     values = values or default_values(X)
-    quick = in_one_reading(X, values, offset, time_limit)
+    searching = SearchTime(time_limit)
+    quick = in_one_reading(X, values, offset, searching)
     verdict = quick[0].verdict if quick is not None else None
     if verdict is None:
-        verdict = _decided(*exact_table(X, values), values, offset, Clock(time_limit))
+        verdict = _decided(*exact_table(X, values), values, offset, Clock(searching.left))
     return verdict.in_source(X.dropped)
 
 
-def in_one_reading(source: Source, values: str, offset: bool, time_limit: float | None) -> Found | None:
+def in_one_reading(source: Source, values: str, offset: bool, searching: SearchTime) -> Found | None:
     """Return the verdict on a large file and the rows near its plane, None if all rows must be kept."""
     from linsep.prove.verdicts.one_reading import decide  # which loads pyarrow
 
-    return decide(source, values, offset, lambda X, y: _decided(X, y, values, offset, Clock(time_limit), many=0))
+    def search(X: Any, y: Any) -> Verdict:
+        with searching.clock() as clock:
+            return _decided(X, y, values, offset, clock, many=0)
+
+    return decide(source, values, offset, search)
 
 
 def _decided(X: Any, y: Any, values: str, offset: bool, clock: Clock, many: int = IN_MEMORY) -> Verdict:
