@@ -449,3 +449,22 @@ def test_a_model_from_files_counts_the_rows_it_was_trained_on(tmp_path: Path) ->
         warnings.simplefilter("ignore")
         model = fit_source(linsep.Perceptron(shuffle=False, max_iter=3), source)
     assert source.dropped.in_source(model.trace_).tolist() == perceptron(table, 3)
+
+
+def test_the_animation_names_rows_of_the_file(tmp_path: Path, run: Any, monkeypatch: Any) -> None:
+    table = made(tmp_path, "csv", 0)
+    run("fit", table.path, *options_of(table), "--no-shuffle", "--max-iter", "3", "--model", "m", "--quiet")
+    films = []
+    animate = linsep.animate
+    monkeypatch.setattr(
+        linsep, "animate", lambda *given, **options: films.append(animate(*given, **options)) or films[0]
+    )
+    code, _, err = run("show", "m", table.path, *DROP, "--animate", "--quiet")
+    assert code == 0, err
+    titles = []
+    for k in range(1, 5):
+        films[0]._func(k)
+        titles.append(films[0]._fig.axes[0].get_title())
+    assert titles == [
+        f"mistake {k} of {len(perceptron(table, 3))}, on row {row}" for k, row in enumerate(perceptron(table, 3)[:4], 1)
+    ]
