@@ -114,8 +114,8 @@ def outlook_words(allowed: float, margin: float) -> str:
     return f" of at most {most} (separable, γ <= {margin:.2g})"
 
 
-def digits(value: Fraction) -> str:
-    """Return an exact number in decimal digits, also where ``str`` refuses to write so many."""
+def digits(value: Fraction | int) -> str:
+    """Return an exact number in decimal digits, also where it is too long for ``str``."""
     top, bottom = (format(Decimal(part), "f") for part in value.as_integer_ratio())
     return top if bottom == "1" else f"{top}/{bottom}"
 
