@@ -206,7 +206,7 @@ def test_on_the_plane_may_be_right_where_mistakes_are_wrong_predictions():
     X, y = [[0.0], [1.0], [2.0]], [0, 1, 1]
     strict = Perceptron(fit_intercept=False)
     assert checked(quiet(strict, X, y), X, y) == "not_separable"
-    assert quiet(Perceptron(fit_intercept=False, mistake="prediction"), X, y).stop_reason_ == "separated"
+    assert quiet(Perceptron(fit_intercept=False, mistake="prediction"), X, y).stop_reason_ == "no_mistakes"
 
 
 def test_when_a_run_looks():

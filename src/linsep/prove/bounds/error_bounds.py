@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal, localcontext
 from typing import Any
 
 import numpy as np
-from flint import arb, ctx
 
 from linsep.data.labels import as_examples, check_same_length, class_codes, class_labels
 from linsep.data.matrices import matrix_for, to_rows
@@ -252,8 +252,8 @@ def _compression(model: Any, X: Any, y: Any, delta: float) -> ErrorBound:
         )
     if reason is not None:
         return ErrorBound(name, math.nan, words, assumptions, reason=reason)
-    with ctx.workprec(128):
-        value = upwards((log_choices(n, s) + (arb(n) / arb(delta)).log()) / (n - s))
+    with localcontext(prec=40):
+        value = upwards((log_choices(n, s) + (n / Decimal(delta)).ln()) / (n - s))
     return ErrorBound(name, value, f"{words}; here n = {n}, s = {s}", assumptions)
 
 

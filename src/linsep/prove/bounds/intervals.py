@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from decimal import Decimal, localcontext
 
 import numpy as np
 
-_BITS = 160  # of the logarithms, which cancel: their size is about that of the number of rows
+_DIGITS = 60  # of the logarithms, which cancel: their size is about that of the number of rows
+_ROUNDED = Decimal("1e-30")  # more than rounding to so many digits can add up to
+_STIRLING = 64  # from which on n! is not computed
+_LOG_ROOT_TWO_PI = Decimal("0.918938533204672741780329736405617639861397473637783412817151540")
 _TERMS = 1 << 16  # of a sum that are added at a time
 
 
@@ -55,16 +58,14 @@ def at_most(count: int, rows: int, share: float, *, mirrored: bool = False) -> f
     """Return an upper bound, tight to a billionth, on the probability of at most ``count`` of ``rows`` events.
 
     They are independent, each of probability ``share``, or of 1 - ``share`` if ``mirrored``. The largest term is
-    computed in ball arithmetic, the others by their ratios ``j q / ((n - j + 1) p)``, which fall:
+    computed in decimals, the others by their ratios ``j q / ((n - j + 1) p)``, which fall:
     what is left out is at most a geometric series.
     """
-    from flint import arb, ctx
-
-    with ctx.workprec(_BITS):
-        p, q = arb(share), 1 - arb(share)
+    with localcontext(prec=_DIGITS):
+        p, q = Decimal(share), 1 - Decimal(share)
         p, q = (q, p) if mirrored else (p, q)
-        largest = (log_choices(rows, count) + count * p.log() + (rows - count) * q.log()).exp()
-        first, odds = upwards(largest), upwards(q / p)
+        first = upwards((log_choices(rows, count) + count * p.ln() + (rows - count) * q.ln()).exp())
+        odds = upwards(q / p)
     total, last, added = 1.0, 1.0, 0
     for start in range(count, 0, -_TERMS):
         j = np.arange(start, max(0, start - _TERMS), -1, dtype=np.float64)
@@ -77,13 +78,22 @@ def at_most(count: int, rows: int, share: float, *, mirrored: bool = False) -> f
     return min(1.0, math.nextafter(first * total * (1 + (8 * added + 16) * 2.0**-53), 1.0))
 
 
-def log_choices(n: int, s: int) -> Any:
-    """Return the logarithm of the number of ways to choose ``s`` of ``n`` as a ball that contains it."""
-    from flint import arb
+def log_choices(n: int, s: int) -> Decimal:
+    """Return an upper bound on the logarithm of the number of ways to choose ``s`` of ``n``, off by 1e-13 at most."""
+    with localcontext(prec=_DIGITS):
+        return _log_factorial(n)[1] - _log_factorial(s)[0] - _log_factorial(n - s)[0]
 
-    return arb(n + 1).lgamma() - arb(s + 1).lgamma() - arb(n - s + 1).lgamma()
+
+def _log_factorial(n: int) -> tuple[Decimal, Decimal]:
+    """Return bounds on ``ln n!``: Stirling's series, whose error has the sign of the first term left out."""
+    if n < _STIRLING:
+        exact = Decimal(math.factorial(n)).ln()
+        return exact - _ROUNDED, exact + _ROUNDED
+    x = Decimal(n)
+    near = (x + Decimal("0.5")) * x.ln() - x + _LOG_ROOT_TWO_PI + 1 / (12 * x) - 1 / (360 * x**3) + 1 / (1260 * x**5)
+    return near - 1 / (1680 * x**7) - _ROUNDED, near + _ROUNDED
 
 
-def upwards(ball: Any) -> float:
-    """Return a double that is not below any number of a ball."""
-    return math.nextafter(float(ball.upper()), math.inf)
+def upwards(number: Decimal) -> float:
+    """Return a double that is not below a number, nor below what rounding to so many digits may have taken from it."""
+    return math.nextafter(float(number), math.inf)
