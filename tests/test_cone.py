@@ -6,7 +6,7 @@ from linsep.problem import Dense
 from linsep.prove.claims import Data
 from linsep.prove.regression.cone import reduce
 from linsep.prove.regression.statuses import Statuses
-from linsep.prove.regression.systems import System
+from linsep.prove.core.constraints import Constraints as System
 from regression_oracle import answers, dot
 
 

@@ -19,7 +19,7 @@ from linsep.errors import DataError, ParameterError
 from linsep.problem import Array, Dense, Rows, Sparse
 from linsep.prove.claims import Data
 from linsep.prove.exact.exact_values import Cells
-from linsep.prove.regression.systems import System
+from linsep.prove.core.constraints import Constraints as System
 
 INTERCEPT = "Intercept"
 _PAIRS = 20_000_000  # rows of differences that memory holds

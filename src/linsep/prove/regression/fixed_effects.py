@@ -34,7 +34,8 @@ from linsep.prove.regression.cone import Face, reduce
 from linsep.prove.regression.families import numbers, trials
 from linsep.prove.regression.inputs import Factor, Given
 from linsep.prove.regression.level_graph import Arcs, potentials, spanning_trees
-from linsep.prove.regression.systems import System, echelon
+from linsep.prove.core.constraints import Constraints as System
+from linsep.prove.exact.algebra import echelon
 
 _LEVELS = 400  # of all factors together that are just columns
 _EXTRA = 250  # levels of a third factor that are just columns: some ten seconds

@@ -14,7 +14,6 @@ from linsep.prove.exact.exact_values import BINARY
 from linsep.prove.regression.families import INTERCEPT, WITHOUT_INTERCEPT
 from linsep.prove.regression.inputs import new_design
 from linsep.prove.regression.statuses import ALIASED, DOWN, FINITE, UNDETERMINED, UP
-from linsep.prove.regression.systems import span
 
 INSIDE = "inside"
 _LINEAR = ("conditional", "cox")
@@ -110,7 +109,7 @@ def limiting(result: Any) -> Any:
     ids = model.system.ids
     inner = [result._position[unknown] for unknown in model.order if unknown in result._position]
     left = ids[~face.separated[ids]]
-    _, columns, V = span(face.system, left, inner, np.random.default_rng(0))
+    _, columns, V = face.system.span(left, inner)
     name = {k: model.names[j] for j, u in enumerate(model.order) if (k := result._position.get(u)) is not None}
     kept = [name[k] for k in inner if k in columns]
     reasons = {each: f"it depends on {_sum(parts)}" for each, parts in result.aliased.items()}

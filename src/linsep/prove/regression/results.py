@@ -17,7 +17,7 @@ from linsep.prove.regression.documents import certificate, check_claims, documen
 from linsep.prove.regression.families import Model
 from linsep.prove.regression.inputs import Given, gather
 from linsep.prove.regression.statuses import ALIASED, FINITE, Statuses
-from linsep.prove.regression.systems import column
+from linsep.prove.exact.algebra import one_column as column
 from linsep.prove.regression.words import MEANING, summary
 
 COMPLETE, QUASI, OVERLAP = "complete", "quasi", "overlap"
