@@ -418,7 +418,8 @@ def as_plane(data: Data, w: Any) -> Separator:
     top = max((abs(value).bit_length() for value in values), default=0)
     shift = max(0, top - 1000)
     trailing = [max(0, (value & -value).bit_length() - 1) for value in values]
-    if all(abs(value) >> zeros < 1 << 53 for value, zeros in zip(values, trailing, strict=True)):
+    floats = all(abs(v) >> z < 1 << 53 and (v == 0 or z - shift >= -1074) for v, z in zip(values, trailing, strict=True))
+    if floats:
         table: Array = np.array([math.ldexp(v >> z, z - shift) for v, z in zip(values, trailing, strict=True)])
     else:
         table = np.array([Fraction(value, 1 << shift) for value in values], dtype=object)

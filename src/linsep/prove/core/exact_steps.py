@@ -39,8 +39,11 @@ class Outcome(NamedTuple):
     multipliers: list[Fraction]  # of the rows as given: positive for inequalities, of any sign for equations
 
 
-def exact_steps(constraints: Constraints, first: Array | None = None) -> Outcome:
-    """Decide which inequalities can be strict; ``first`` are those that a working set begins with."""
+def exact_steps(constraints: Constraints, first: Array | None = None, any_contradiction: bool = False) -> Outcome:
+    """Decide which inequalities can be strict; ``first`` are those that a working set begins with.
+
+    With ``any_contradiction`` the first rows that cancel are the answer, and ``strict`` is empty.
+    """
     clock, rng = constraints.clock, constraints.rng
     if constraints.unknowns > UNKNOWNS:
         raise MemoryError(
@@ -68,6 +71,9 @@ def exact_steps(constraints: Constraints, first: Array | None = None) -> Outcome
             g = V * w
             break
         steps.append((some[found.rows], found.multipliers))
+        if any_contradiction:
+            left[:] = False
+            break
         V = V * algebra.echelon(constraints.rows(steps[-1][0])[0] * V, list(range(V.ncols())), clock)[1]
         V = _without_divisors(V)
     ids, multipliers = joined(constraints, equations, steps)

@@ -76,7 +76,7 @@ def solve(
                 found = _FloatSteps(constraints, pairs, first, all_multipliers, any_contradiction).run()
             if first is None and constraints.best is not None:
                 first = constraints.best[1]
-    return exact_steps(constraints, first) if found is None and exact else found
+    return exact_steps(constraints, first, any_contradiction) if found is None and exact else found
 
 
 def nothing_strict(constraints: Constraints, ids: Array, multipliers: list[Fraction]) -> Outcome:

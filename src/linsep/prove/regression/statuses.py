@@ -192,7 +192,8 @@ class Statuses:
             table = fmpz_mat([*self.A.tolist(), [-value for value in target]])
             found = solve(Table(table, clock=self.system.clock), any_contradiction=True)
             last = len(self.pool)
-            if found.g is None:
+            assert found is not None
+            if len(found.ids):
                 weights = dict(zip(found.ids.tolist(), found.multipliers, strict=True))
                 total = weights.pop(last)
                 rows = sorted(weights)
