@@ -132,10 +132,13 @@ def working_set_newton(
     c, clock, rows = constraints, constraints.clock, _gatherer(constraints, Q)
     k = c.unknowns if Q is None else Q.shape[1]
     most = min(max(2000, 35 * k, c.n // 250), max(100, _CELLS // c.unknowns))
-    ids = c.sample(most, among)
-    if first is not None and len(first):
-        first = first if among is None else first[among[first]]
-        ids = np.unique(np.concatenate((first[:most], ids[: max(len(ids) // 4, 6 * k)])))
+    if first is not None and among is not None:
+        first = first[among[first]]
+    if first is None or not len(first) or c.n * max(1, c.classes - 1) <= most:
+        ids = c.sample(most, among)
+    else:  # of so many rows those asked for tell most
+        few = min(most, 6 * k)
+        ids = np.union1d(first[:few], c.sample(max(few - len(first), k), among))
     Z, w = rows(ids), np.zeros(k)
     if not np.isfinite(Z).all():
         return None
