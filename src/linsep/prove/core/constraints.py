@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from copy import copy
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -325,11 +326,29 @@ class Table(Constraints):
         self.live = ~(self.equal | self.zero_rows)
         numbers, exponents = algebra.binary(table)
         used = numbers != 0
-        middle = [np.median(exponents[used[:, j], j]) if used[:, j].any() else 0 for j in range(self.unknowns)]
-        self.column_exponents = np.array(middle, dtype=np.int64)
+        counts = np.maximum(used.sum(axis=0), 1)
+        self.column_exponents = np.rint(np.where(used, exponents, 0).sum(axis=0) / counts).astype(np.int64)
+        self.Z, self.tops = self._scaled(numbers, exponents)
+
+    def _scaled(self, numbers: Floats, exponents: Array) -> tuple[Floats, Array]:
+        """Return rows in scaled columns, of size about 1, and by which power of two each was divided."""
+        used = numbers != 0
         exponents = np.where(used, exponents - self.column_exponents, -(10**9))
-        self.tops = np.where(used.any(axis=1), exponents.max(axis=1, initial=-(10**9)), 0)
-        self.Z = np.ldexp(numbers, np.maximum(exponents - self.tops[:, None], -2000).astype(np.int32))
+        tops = np.where(used.any(axis=1), exponents.max(axis=1, initial=-(10**9)), 0)
+        return np.ldexp(numbers, np.maximum(exponents - tops[:, None], -2000).astype(np.int32)), tops
+
+    def with_row(self, row: list[int]) -> Table:
+        """Return the same rows and one more inequality."""
+        more = copy(self)
+        line = fmpz_mat([row])
+        Z, tops = self._scaled(*algebra.binary(line))
+        more.n, more.ids, more.best = self.n + 1, np.arange(self.n + 1), None
+        more.table, more.lines = None, [*self.lines, *line.tolist()]
+        more.equal = np.append(self.equal, False)
+        more.zero_rows = np.append(self.zero_rows, not any(row))
+        more.live = np.append(self.live, any(row))
+        more.Z, more.tops = np.vstack((self.Z, Z)), np.append(self.tops, tops)
+        return more
 
     @property
     def has_floats(self) -> bool:
@@ -346,9 +365,14 @@ class Table(Constraints):
         """Whether the float view is wrong."""
         return False
 
+    def _whole(self) -> Any:
+        if self.table is None:
+            self.table = fmpz_mat(self.lines)
+        return self.table
+
     def within(self, columns: list[int]) -> Constraints:
         """Return the same constraints with all unknowns but some set to zero."""
-        return Table(algebra.select(self.table, list(range(self.n)), columns), self.equal, self.clock)
+        return Table(algebra.select(self._whole(), list(range(self.n)), columns), self.equal, self.clock)
 
     def rows(self, ids: Array) -> tuple[Any, list[int]]:
         """Return rows as integers, which they are."""
@@ -359,11 +383,11 @@ class Table(Constraints):
 
     def signs(self, g: Any) -> Array:
         """Return the exact sign of every row on unknowns, a column."""
-        return np.array([(v > 0) - (v < 0) for (v,) in (self.table * g).tolist()], dtype=np.int8)
+        return np.array([(v > 0) - (v < 0) for (v,) in (self._whole() * g).tolist()], dtype=np.int8)
 
     def vanish(self, V: Any) -> Array:
         """Return which rows are zero on all columns of a matrix."""
-        return np.array([not any(row) for row in (self.table * V).tolist()], dtype=bool)
+        return np.array([not any(row) for row in (self._whole() * V).tolist()], dtype=bool)
 
     def gather(self, ids: Array) -> Floats:
         """Return rows as floats of size about 1."""

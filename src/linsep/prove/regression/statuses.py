@@ -170,7 +170,7 @@ class Statuses:
         kept = sorted(seen.values())
         self.pool = self.pool[kept]
         table = A.tolist()
-        self.A = fmpz_mat([table[k] for k in kept])
+        self.table = Table(fmpz_mat([table[k] for k in kept]), clock=self.system.clock)
 
     def member(self, target: list[int]) -> _Answer:
         """Decide whether a target, on which the generic direction is positive, is in the cone."""
@@ -189,8 +189,7 @@ class Statuses:
         The separated rows cannot cancel among themselves, so that rows that cancel hold the target.
         """
         while True:
-            table = fmpz_mat([*self.A.tolist(), [-value for value in target]])
-            found = solve(Table(table, clock=self.system.clock), any_contradiction=True)
+            found = solve(self.table.with_row([-value for value in target]), any_contradiction=True)
             last = len(self.pool)
             assert found is not None
             if len(found.ids):
