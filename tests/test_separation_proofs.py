@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 import linsep
-from javascript import judged
+from javascript import answered, judged
 from linsep.cli import main
 from linsep.prove.check import linsep_check
 from test_separation import FAMILIES, random_model
@@ -160,7 +160,104 @@ def test_labels_of_any_kind_have_documents():
     names = [each["name"] for each in json.loads(three.to_json())["coefficients"]]
     assert names == three.names == ["b:Intercept", "b:x0", "c:Intercept", "c:x0"]
     with pytest.raises(ValueError, match="spelled the same"):
-        linsep.separation(X, ["1", "1.0", "1", "2", "2"], family="ordinal").to_json()
+        linsep.separation(X, ["1", "1.0", "1", "2", "2"], family="multinomial").to_json()
+
+
+def three(text, X, y):
+    """What the fast, the plain and the JavaScript checker say; True, False, or None for what is not a proof."""
+    return [answer(text, X, y, False), answer(text, X, y, True), answered([text], X, y)[0][0]]
+
+
+def test_thresholds_that_cross_prove_nothing():
+    """A class without rows that count: all rows of the model but the order of its thresholds are separated."""
+    X, weights = np.array([[0], [1], [0], [1], [0], [1]]), [1, 1, 1, 1, 0, 0]
+    y = np.column_stack(([0, 0, 2, 2, 1, 1], weights))
+    truth = json.loads(linsep.separation(X, y[:, 0], family="ordinal", weights=weights).to_json())
+    assert three(sealed(truth), X, y) == [True] * 3
+    crossing = {
+        "claim": "complete", "meaning": "complete separation: the maximum likelihood estimate does not exist",
+        "direction": ["1", "-1", "0"], "separated": [[0, 3]], "rest": {"rows": [], "multipliers": []},
+        "columns": [0, 1, 2], "independent": [0, 1, 2], "aliased": [],
+        "coefficients": [
+            {"name": "0|1", "status": "+inf", "rows": [0], "multipliers": ["1"]},
+            {"name": "1|2", "status": "-inf", "rows": [2], "multipliers": ["1"]},
+            {"name": "x0", "status": "undetermined", "up": ["1", "-1", "1"], "down": ["2", "-2", "-1"]},
+        ],
+    }  # fmt: skip
+    for separated in ([[0, 3]], [[0, 4]]):
+        assert three(sealed({**truth, **crossing, "separated": separated}), X, y) == [False] * 3
+    several = {"separated": [[0, 3]], "claim": "quasi", "meaning": crossing["meaning"].replace("comp", "quasi-comp")}
+    assert three(sealed({**truth, **crossing, **several}), X, y) == [False] * 3
+
+
+@pytest.mark.parametrize("family", ["ordinal", "multinomial"])
+def test_classes_without_rows_and_their_order_are_part_of_the_claim(family):
+    X, y = np.array([[0.0], [1.0], [2.0], [3.0], [1.0]]), np.array(["low", "mid", "high", "high", "mid"])
+    for order in (["low", "mid", "high"], ["none", "low", "mid", "some", "high", "most"], ["high", "low", "mid"]):
+        found = linsep.separation(X, y, family=family, order=order)
+        content = json.loads(found.to_json())
+        assert content["classes"] == order
+        assert three(found.to_json(), X, y) == [True] * 3
+        if found.kind == "complete":
+            other = sealed({**content, "classes": [order[1], order[0], *order[2:]]})
+            assert three(other, X, y) in ([None] * 3, [False] * 3)
+        fewer = [label for label in order if label != "mid"]
+        assert three(sealed({**content, "classes": fewer}), X, y) in ([None] * 3, [False] * 3)
+
+
+RESPONSES = {  # families with a response that none of their rows may have, on a row of weight 0
+    "binomial": (np.array([0.0, 1, 1, 0, 7]), None),
+    "trials": (np.array([[0, 1], [1, 0], [1, 0], [1, 1], [0, -2]]), None),
+    "poisson": (np.array([0, 1, 2, 0, -3]), None),
+    "conditional": (np.array([0, 1, 1, 0, 5]), [0, 0, 1, 1, 1]),
+    "cox": (np.array([[1, 1], [2, 0], [3, 1], [4, 0], [2, 9]]), None),
+}
+
+
+@pytest.mark.parametrize("name", RESPONSES)
+def test_the_response_of_a_row_of_weight_0_is_not_looked_at(name):
+    (y, strata), family = RESPONSES[name], "binomial" if name == "trials" else name
+    X, weights = np.array([[0.0], [1.0], [0.5], [2.0], [9.0]]), [1, 1, 1, 1, 0]
+    found = linsep.separation(X, y, family=family, strata=strata, weights=weights)
+    fair = y.copy()
+    fair[-1] = y[-2]
+    same = linsep.separation(X, fair, family=family, strata=strata, weights=weights)
+    assert (found.statuses, found.direction) == (same.statuses, same.direction)
+    assert found.check()
+    assert found.check(plain=True)
+    data = columns_of(y, strata, weights)
+    assert three(found.to_json(), X, data) == [True] * 3
+    counted = data.copy()
+    counted[-1, -1] = 1
+    content = json.loads(found.to_json())
+    assert three(sealed({**content, "data": about(content, X, counted)}), X, counted) == [False] * 3
+    with pytest.raises(ValueError, match=r"."):
+        linsep.separation(X, y, family=family, strata=strata)
+
+
+def about(content, X, y):
+    """The data of a document with the fingerprint of others."""
+    from linsep.prove.check.plain_table import fingerprint
+
+    rows = [[Fraction(value) for value in row] for row in X.tolist()]
+    return {**content["data"], "sha256": fingerprint(rows, [tuple(row) for row in y.tolist()])}
+
+
+@pytest.mark.parametrize("family", ["binomial", "multinomial", "ordinal", "poisson"])
+def test_a_boolean_is_not_a_number(family):
+    """By the spelling of labels True is not 1, for every checker."""
+    X = np.array([[0.0], [0.0], [1.0], [1.0], [2.0]])
+    for numbers in ([0, 1, 1, 1, 0], [1, 2, 2, 2, 1]):
+        y, flags = np.array(numbers), np.array(numbers) == max(numbers)
+        assert three(linsep.separation(X, y, family=family).to_json(), X, flags) == [False] * 3
+        assert three(linsep.separation(X, flags, family=family).to_json(), X, y) == [False] * 3
+        assert three(linsep.separation(X, flags, family=family).to_json(), X, flags) == [True] * 3
+    mixed = np.array([False, 1, True, 1, 0], dtype=object)
+    text = linsep.separation(X, np.array([0, 1, 1, 1, 0]), family=family).to_json()
+    assert three(text, X, mixed) == [False] * 3
+    if family in ("multinomial", "ordinal"):
+        with pytest.raises(ValueError, match="both booleans and other labels"):
+            linsep.separation(X, mixed, family=family)
 
 
 # ---------------------------------------------------------------------------------------------------------------

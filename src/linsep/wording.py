@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from decimal import MAX_EMAX, MIN_EMIN, Decimal, localcontext
+from fractions import Fraction
 
 STOPPED = {
     "separated": "a full pass without a mistake",
@@ -109,3 +111,17 @@ def outlook_words(allowed: float, margin: float) -> str:
     """Return what is known of a run on rows that some plane is proved to separate."""
     most = f"{allowed:,.0f}" if allowed < 1e7 else f"{allowed:.2g}"
     return f" of at most {most} (separable, γ <= {margin:.2g})"
+
+
+def digits(value: Fraction) -> str:
+    """Return an exact number in decimal digits, also where ``str`` refuses to write so many."""
+    top, bottom = (format(Decimal(part), "f") for part in value.as_integer_ratio())
+    return top if bottom == "1" else f"{top}/{bottom}"
+
+
+def shown_number(value: Fraction) -> str:
+    """Return an exact number in short: itself, or six digits of it, however large or small it is."""
+    if max(value.numerator.bit_length(), value.denominator.bit_length()) < 64 and len(str(value)) < 24:
+        return str(value)
+    with localcontext(prec=20, Emax=MAX_EMAX, Emin=MIN_EMIN):
+        return f"≈ {Decimal(value.numerator) / Decimal(value.denominator):.6g}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 import time
 from collections.abc import Iterator
@@ -32,6 +33,7 @@ from linsep.cli.options import (
     said,
 )
 from linsep.cli.screen import count, facts_table, headline, result
+from linsep.wording import digits, shown_number
 
 _SHOWN = 40  # coefficients and rows on the screen
 
@@ -58,14 +60,22 @@ class ModelOptions:
         str,
         typer.Option(
             metavar="FAMILY",
-            help="Model family: binomial, poisson, negative-binomial, log-binomial, multinomial, ordinal, conditional "
-            "or cox.",
+            help="Model family: binomial, poisson, negative-binomial, multinomial, ordinal, conditional or cox.",
             rich_help_panel=DECIDING,
         ),
     ] = "binomial"
     fit_intercept: Annotated[
         bool, flag("--fit-intercept/--no-fit-intercept", "Whether the model has an intercept.", DECIDING)
     ] = True
+    order: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LABELS",
+            help="Labels of an ordinal model from the lowest to the highest, such as low,mid,high; of a multinomial "
+            "model the first is the reference. [default: of numbers or ordered categories, their own]",
+            rich_help_panel=DECIDING,
+        ),
+    ] = None
     absorb: Annotated[
         list[str] | None,
         typer.Option(
@@ -195,7 +205,7 @@ def separation(
         "kind": found.kind,
         "dimension": found.dimension,
         "coefficients": [
-            {"name": each.name, "status": each.status, "direction": str(value), "rows": list(each.rows)}
+            {"name": each.name, "status": each.status, "direction": digits(value), "rows": list(each.rows)}
             for each, value in zip(coefficients, found.direction, strict=False)
         ],
         "separated": found.separated,
@@ -237,11 +247,17 @@ class Asked:
             raise ValueError("give either --formula or --target; --target y models column y by all others")
         if model.event is not None and model.family != "cox":
             raise ValueError("--event needs --family cox")
-        if model.failures is not None and model.family not in ("binomial", "log-binomial"):
-            raise ValueError("--failures needs --family binomial or log-binomial")
+        if model.failures is not None and model.family != "binomial":
+            raise ValueError("--failures needs --family binomial")
         frame = read_frame(data, table.options())
         values = model.values or ("decimal" if frame.text else None)
-        common = {"family": model.family, "values": values, "alias": model.alias, "fit_intercept": model.fit_intercept}
+        common = {
+            "family": model.family,
+            "values": values,
+            "alias": model.alias,
+            "fit_intercept": model.fit_intercept,
+            "order": None if model.order is None else _labels(model.order),
+        }
         build = _by_target if model.formula is None else _by_formula
         given, kept, parts, response = build(frame, model, table, common)
         notes = [
@@ -309,10 +325,16 @@ def _by_target(frame: Any, model: ModelOptions, table: TableOptions, common: dic
         "strata": kept[frame.named(model.strata)] if model.strata else None,
         "weights": kept[frame.named(model.weights)] if model.weights else None,
         "absorb": [(each, kept[each]) for each in absorb] or None,
+        "categories": None if second else kept.categories.get(target),
         **common,
     }
     with lines_named(kept):
         return gather(X, y, options), kept, [target, *second, *beside], target
+
+
+def _labels(text: str) -> list[str]:
+    """Return the labels of a list with commas between them; quotes are those of CSV."""
+    return [each.strip() for each in next(csv.reader([text], skipinitialspace=True), [])]
 
 
 @contextmanager
@@ -341,8 +363,7 @@ def _statuses(found: Any) -> Any:
     for name, status, value in list(zip(found.names, found.statuses, found.direction, strict=True))[
         : min(_SHOWN, found.listed)
     ]:
-        text = str(value)
-        shown.add_row(Text(name), status, text if len(text) < 24 else f"≈ {float(value):.6g}")
+        shown.add_row(Text(name), status, shown_number(value))
     if found.listed > _SHOWN:
         shown.add_row(f"… {found.listed - _SHOWN} more", "", "")
     return shown
@@ -424,6 +445,8 @@ def verify_separation(proof: str, content: dict[str, Any], data: list[str], plai
             about, how = content["data"], content["data"]["reading"]
             columns = [] if how is None else [how["target"], *how["others"]]
             labels = f"taken from {', '.join(map(repr, columns)) or 'the last columns of the file'}"
+            if content["family"] == "ordinal":
+                labels += f", in the order {', '.join(map(str, content['classes']))}"
             rows = f"{data[0]}: {about['n_rows']:,} rows of {count(about['n_features'], 'feature')}"
             console.print(headline(f"the proof holds: {content['meaning']}"))
             console.print(facts_table(told(content, outcome, rows, labels)))

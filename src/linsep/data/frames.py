@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from copy import copy
 from decimal import Decimal
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -24,8 +25,18 @@ from linsep.errors import DataError
 from linsep.problem import Array
 
 _LOOK = 1000  # rows that show whether a column of words is one of numbers but for some
-_SURE = 16  # characters, of which at most 15 are digits of a number that a float holds
+_SURE = 16  # characters, of which at most 15 are digits of a number that a float holds,
+_TINY = "[eE]-0*[0-9]{3}"  # unless it is tiny
+_BEYOND = "[eE][+-]?0*[0-9]{5}"  # exponents that no exact search takes
+MOST_CHARACTERS = 4000  # of a number
 _USUAL = {"delimiter": ",", "header": True, "point": ".", "gaps": list(cells.GAPS), "encoding": "utf-8"}
+
+
+class Categories(NamedTuple):
+    """The categories that a column carries beside its cells, and whether they are in order."""
+
+    labels: tuple[Any, ...]
+    ordered: bool
 
 
 class Frame:
@@ -35,6 +46,7 @@ class Frame:
         self._columns, self.gaps = columns, gaps
         self.text = text is not None
         self.reading = text or _USUAL  # how a text of such a table is read, as documents tell it
+        self.categories: dict[str, Categories] = {}  # of the columns that carry some
         self.kinds: dict[str, str] = {}  # of columns whose numbers are not written as such, as dates are
         self.odd: dict[str, tuple[int, str]] = {}  # a word among the numbers of a column that is read as words
         self.where: Callable[[int], str] = lambda row: f"row {row}"
@@ -70,14 +82,26 @@ class Frame:
         names = self.columns if others else names
         found = Frame({name: self._columns[name][kept] for name in names}, {}, self.reading if self.text else None)
         found.kinds = {name: kind for name, kind in self.kinds.items() if name in names}
+        found.categories = {name: each for name, each in self.categories.items() if name in names}
         found.odd, found.where = self.odd, lambda row: self.where(int(kept[row]))
+        return found
+
+    def nearest_doubles(self) -> Frame:
+        """Return the table with the doubles nearest to numbers that are longer."""
+        found = copy(self)
+        long = {name for name, column in self._columns.items() if isinstance(next(iter(column), None), Decimal)}
+        found._columns = {name: c.astype(np.float64) if name in long else c for name, c in self._columns.items()}
         return found
 
     def to_pandas(self) -> Any:
         """Return a frame of pandas."""
         import pandas as pd
 
-        return pd.DataFrame(self._columns)
+        made = {
+            name: pd.Categorical(self._columns[name], categories=list(each.labels), ordered=each.ordered)
+            for name, each in self.categories.items()
+        }
+        return pd.DataFrame(self._columns | made)
 
 
 def read_frame(path: str, options: Options, kinds: dict[str, str] | None = None) -> Frame:
@@ -145,7 +169,7 @@ def _from_text(path: str, options: Options, kinds: dict[str, str]) -> Frame:
         except FloatingPointError as error:
             raise DataError(
                 f"{frame.where(error.args[0])}, column {name!r}",
-                "the number is not finite; drop the row or correct the number",
+                "the number is out of range; drop the row or correct the number",
             ) from None
         if numbers is None and j not in asked:
             odd, most = _odd(column, gap, form.spelling.point, kind == NUMBER or j in numeric)
@@ -190,6 +214,7 @@ def _numbers(column: Any, gap: Any, kind: str, point: str) -> Array | None:
     if plain is None:
         return None
     filled = pc.if_else(gap, word("0"), plain)
+    longest = pc.max(pc.utf8_length(filled)).as_py() or 0
     for type_ in (pa.int64(), pa.float64()):
         try:
             numbers = numpy_view(filled.cast(type_))
@@ -198,17 +223,24 @@ def _numbers(column: Any, gap: Any, kind: str, point: str) -> Array | None:
         if type_ == pa.float64():
             if not np.isfinite(numbers).all():
                 raise FloatingPointError(int(np.argmin(np.isfinite(numbers))))
-            if (pc.max(pc.utf8_length(filled)).as_py() or 0) > _SURE:
+            if longest > _SURE or pc.any(pc.match_substring_regex(filled, _TINY)).as_py():
+                if longest > MOST_CHARACTERS or pc.any(pc.match_substring_regex(filled, _BEYOND)).as_py():
+                    beyond = pc.or_(
+                        pc.greater(pc.utf8_length(filled), MOST_CHARACTERS), pc.match_substring_regex(filled, _BEYOND)
+                    )
+                    raise FloatingPointError(beyond.to_pylist().index(True))
                 return np.array([Decimal(cell) for cell in filled.to_pylist()], dtype=object)
         return numbers
     return None
 
 
 def _from_arrow(table: Any) -> Frame:
-    columns, gaps = {}, {}
+    columns, gaps, categories = {}, {}, {}
     for name in table.column_names:
         cells = table[name].combine_chunks()
         if pa.types.is_dictionary(cells.type):
+            if not pa.types.is_temporal(cells.type.value_type):
+                categories[name] = Categories(tuple(cells.dictionary.to_pylist()), bool(cells.type.ordered))
             cells = cells.cast(cells.type.value_type)
         gap = (
             pc.or_kleene(pc.is_null(cells), pc.is_nan(cells)) if pa.types.is_floating(cells.type) else pc.is_null(cells)
@@ -222,4 +254,6 @@ def _from_arrow(table: Any) -> Frame:
             columns[name] = numpy_view(pc.if_else(gap, zero(cells.type), cells))
         else:
             columns[name] = np.array([str(v) for v in cells.to_pylist()], dtype=object)
-    return Frame(columns, gaps)
+    frame = Frame(columns, gaps)
+    frame.categories = categories
+    return frame

@@ -23,6 +23,8 @@ class SeparationCheck(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     family : str, default="binomial"
         As for ``separation``; labels of more than two classes need "multinomial" or "ordinal".
     fit_intercept : bool, default=True
+    order : list, default=None
+        Labels of an ordinal model from the lowest to the highest, as for ``separation``.
 
     Attributes
     ----------
@@ -43,8 +45,10 @@ class SeparationCheck(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     quasi-complete separation: the maximum likelihood estim
     """
 
-    def __init__(self, *, action: str = "warn", family: str = "binomial", fit_intercept: bool = True) -> None:
-        self.action, self.family, self.fit_intercept = action, family, fit_intercept
+    def __init__(
+        self, *, action: str = "warn", family: str = "binomial", fit_intercept: bool = True, order: Any = None
+    ) -> None:
+        self.action, self.family, self.fit_intercept, self.order = action, family, fit_intercept, order
 
     def fit(self, X: Any, y: Any) -> SeparationCheck:
         """Decide whether the maximum likelihood estimate exists, and warn or raise if not."""
@@ -52,7 +56,9 @@ class SeparationCheck(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise ParameterError("action", self.action, "'warn' or 'raise'")
         matrix = validate_data(self, X, accept_sparse="csr", dtype="numeric")
         names = getattr(self, "feature_names_in_", None)
-        self.separation_ = separation(matrix, y, family=self.family, names=names, fit_intercept=self.fit_intercept)
+        self.separation_ = separation(
+            matrix, y, family=self.family, names=names, fit_intercept=self.fit_intercept, order=self.order
+        )
         if self.separation_.kind != "overlap":
             said = "; ".join(sentences(self.separation_))
             text = f"{MEANING[self.separation_.kind]}; {said}"

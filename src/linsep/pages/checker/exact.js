@@ -40,7 +40,7 @@ export function binary(value) { // {digits, power}: value = digits · 2^power
   const digits = exponent ? rest | (1n << 52n) : rest;
   return { digits: raw >> 63n ? -digits : digits, power: Math.max(exponent, 1) - 1075 };
 }
-export const DECIMAL = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,4})?$/;
+export const DECIMAL = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?0*\d{1,4})?$/;
 export function decimal(text) { // {digits, power}: value = digits · 10^power
   if (!DECIMAL.test(text) || text.length > 4000) throw new Malformed(`${quote(text)} is not a number`);
   const [head, exponent = "0"] = text.toLowerCase().split("e"), [whole, part = ""] = head.split(".");

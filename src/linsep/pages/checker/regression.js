@@ -11,10 +11,10 @@ const CLAIMS = Object.assign(Object.create(null), {
   overlap: "overlap: the maximum likelihood estimate exists",
 });
 const RESPONSES = Object.assign(Object.create(null), {
-  binomial: ["label", "number", "number failures"], "log-binomial": ["label", "number", "number failures"], poisson: ["number"],
+  binomial: ["label", "number", "number failures"], poisson: ["number"],
   "negative-binomial": ["number"], multinomial: ["label"], ordinal: ["label"], conditional: ["number stratum"], cox: ["number event", "number event stratum"],
 });
-const LEVELS = ["binomial", "log-binomial", "poisson", "negative-binomial"]; // families with absorbed factors
+const LEVELS = ["binomial", "poisson", "negative-binomial"]; // families with absorbed factors
 const EVIDENCE = Object.assign(Object.create(null), { finite: ["rows", "multipliers"], "+inf": ["rows", "multipliers"], "-inf": ["rows", "multipliers"], undetermined: ["up", "down"], aliased: [] });
 const SEPARATION = {
   format: text, kind: text, meaning: text, fit_intercept: flag, classes: list, n_features: count, values: text, family: text, response: texts, alias: text,
@@ -22,8 +22,9 @@ const SEPARATION = {
   data: object, made: object, digest: text,
 };
 const ABSORBED = Object.fromEntries(Object.entries(SEPARATION).filter(([name]) => name !== "columns" && name !== "independent"));
+const MOST_EMPTY = 1000; // classes without rows
 const demand = (condition, what) => { if (!condition) throw new Fails(what); };
-const shares = (family) => family === "binomial" || family === "log-binomial";
+const shares = (family) => family === "binomial";
 
 // ------------------------------------------------------------------------------------------------------------ the document
 
@@ -102,7 +103,8 @@ function answersOf(claim, table) { // of every row, by role: the number of a cla
       return [role, code];
     }));
   });
-  demand(seen.size === claim.classes.length, "some class has no row");
+  demand(claim.family !== "binomial" || seen.size === claim.classes.length, "some class has no row");
+  demand(claim.classes.length - seen.size <= MOST_EMPTY, "more than 1000 classes have no row");
   return answers;
 }
 function numberOf(value) {
@@ -116,7 +118,7 @@ function numberOf(value) {
 
 const minus = (row) => row.map((value) => -value);
 function constraintsOf(claim, table, answers) { // [{cells, scale, equal}]: cells / scale is the constraint
-  answers.forEach((answer, i) => demand((answer.weight ?? 0) >= 0 && (answer.failures ?? 0) >= 0, `row ${i} has a negative weight`));
+  answers.forEach((answer, i) => demand((answer.weight ?? 0) >= 0, `row ${i} has a negative weight`));
   const counted = [...answers.keys()].filter((i) => (answers[i].weight ?? 1) > 0);
   const exact = (i) => {
     const { cells, scale } = wholeRow(table.cells(i), claim.values);
@@ -132,9 +134,9 @@ function oneEach({ family }, exact, answers, counted) {
   let ups = 0, downs = 0;
   for (const i of counted) {
     const { label, number, failures } = answers[i], value = label ?? number, share = shares(family);
-    demand(value >= 0 && (value <= 1 || !share || failures !== undefined), `row ${i} has no such response`);
+    demand(value >= 0 && (failures ?? 0) >= 0 && (value <= 1 || !share || failures !== undefined), `row ${i} has no such response`);
     if (failures !== undefined && value === 0 && failures === 0) continue;
-    const low = value === 0, all = failures === undefined ? value === 1 : failures === 0, high = family === "binomial" && all;
+    const low = value === 0, all = failures === undefined ? value === 1 : failures === 0, high = share && all;
     if (share ? all : !low) ups++;
     if (low) downs++;
     const { cells, scale } = exact(i);
@@ -149,13 +151,15 @@ function againstRivals({ classes }, exact, answers, counted) { // x·(g_y − g_
     return [...classes.keys()].filter((rival) => rival !== own).map((rival) => ({ cells: blocks(rival), scale, equal: false }));
   });
 }
-function betweenThresholds({ classes }, exact, answers, counted) { // t_y − x·g ≥ 0 and x·g − t_(y−1) ≥ 0
+function betweenThresholds({ classes, features }, exact, answers, counted) { // t_y − x·g ≥ 0 and x·g − t_(y−1) ≥ 0; then t_k − t_(k−1) ≥ 0
   const cuts = classes.length - 1;
-  return counted.flatMap((i) => {
+  const inOrder = Array.from({ length: cuts - 1 }, (_, k) => ({ cells: Array.from({ length: cuts + features }, (_, j) => (j === k + 1 ? 1n : j === k ? -1n : 0n)), scale: 1n, equal: false }));
+  const found = counted.flatMap((i) => {
     const { cells, scale } = exact(i), own = answers[i].label, cut = (k, sign) => Array.from({ length: cuts }, (_, j) => (j === k ? sign * scale : 0n));
     const above = { cells: [...cut(own, 1n), ...minus(cells)], scale, equal: false }, below = { cells: [...cut(own - 1, -1n), ...cells], scale, equal: false };
     return [...(own < cuts ? [above] : []), ...(own > 0 ? [below] : [])];
   });
+  return found.length ? [...found, ...inOrder] : [];
 }
 function differences({ family }, exact, answers, counted) { // within strata, these in the order of their first rows
   const groups = new Map();
@@ -213,7 +217,7 @@ function total(rows, width, which, factors) { // of constraints, each taken so m
 
 export async function checkSeparation(claim, table, tell, patience) {
   const answers = answersOf(claim, table), absorbed = claim.factors.length > 0;
-  tell("The data", await fingerprint(claim, table, patience));
+  tell("The data", await fingerprint(claim, table, patience) + (claim.family === "ordinal" ? ` The order of the labels: ${claim.classes.join(", ")}.` : ""));
   const rows = constraintsOf(claim, table, answers), width = absorbed ? numberLevels(claim, rows, answers) : rows[0].cells.length;
   const dropped = new Set(claim.aliased.map(({ column }) => column)), columns = claim.columns ?? Array.from({ length: width }, (_, j) => j).filter((j) => !dropped.has(j)), kept = new Set(columns);
   await patience.ask();

@@ -26,8 +26,8 @@ from linsep.prove.bounds import margin_bracket
 from linsep.prove.bounds.lagrangian import widest
 from linsep.prove.bounds.margin_rows import Hull
 from linsep.prove.claims import Data
-from linsep.prove.notebook_tables import notebook_html
 from linsep.prove.core.nearest_point import nearest_point
+from linsep.prove.notebook_tables import notebook_html
 from linsep.prove.verdicts.decide import decide
 
 _BUILD_PACE = 1e-8  # seconds for every number of a working set in sparse rows

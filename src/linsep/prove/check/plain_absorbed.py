@@ -41,7 +41,7 @@ ABSORBED["coefficients"] = [(COEFFICIENT[0], {**COEFFICIENT[1], **SUM}, COEFFICI
 
 def form_of_absorbed(content: dict[str, Any]) -> None:
     """Refuse a document whose fields do not go together."""
-    one_row = ("binomial", "log-binomial", "poisson", "negative-binomial")
+    one_row = ("binomial", "poisson", "negative-binomial")
     well(
         content["family"] in one_row and not content["fit_intercept"], "this family or intercept does not allow factors"
     )

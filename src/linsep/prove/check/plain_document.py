@@ -182,7 +182,7 @@ def whole(values: Row) -> tuple[list[int], int]:
 # ---------------------------------------------------------------------------------------------------------------
 # Labels
 
-CELL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")  # a number in a text
+CELL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?0*[0-9]{1,4})?")  # a number in a text
 
 
 def label_text(label: Any) -> str:
@@ -200,9 +200,9 @@ def label_text(label: Any) -> str:
 def class_numbers(labels: Sequence[Any], classes: Sequence[Any]) -> list[int]:
     """Return the number of each label among the classes, every one of which some row must have."""
     index = {label_text(label): code for code, label in enumerate(classes)}
-    known = {label: index.get(label_text(label), -1) for label in set(labels)}
+    known = {(type(label), label): index.get(label_text(label), -1) for label in labels}  # True is not 1
     require(set(known.values()) == set(index.values()), "the labels of the data are not exactly the classes")
-    return [known[label] for label in labels]
+    return [known[type(label), label] for label in labels]
 
 
 def codes_of(content: dict[str, Any], labels: Sequence[Any]) -> list[int]:

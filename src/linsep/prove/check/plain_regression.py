@@ -50,7 +50,6 @@ from linsep.prove.check.plain_document import (
 
 FAMILIES = {  # what the response of each may be
     "binomial": (["label"], ["number"], ["number", "failures"]),
-    "log-binomial": (["label"], ["number"], ["number", "failures"]),
     "poisson": (["number"],), "negative-binomial": (["number"],), "multinomial": (["label"],), "ordinal": (["label"],),
     "conditional": (["number", "stratum"],), "cox": (["number", "event"], ["number", "event", "stratum"]),
 }  # fmt: skip
@@ -79,6 +78,7 @@ SEPARATION = {
     "coefficients": [COEFFICIENT], "data": {**DATA, "reading": (None, READING_OF_MODEL)},
 }  # fmt: skip
 
+MOST_EMPTY = 1000  # classes without rows
 Answer = dict[str, Any]  # by role: "label" a class spelled, "stratum" a text, all others numbers
 
 
@@ -88,7 +88,7 @@ def form_of_separation(content: dict[str, Any]) -> None:
     roles = [role for role in content["response"] if role not in factors_of(content)]
     known = [[*own, *more] for own in FAMILIES[family] for more in ([], ["weight"])]
     well(roles in known, f"this is not a response of the family {family}")
-    fits = len(classes) == 2 or (len(classes) > 2 and "binomial" not in family) if roles[0] == "label" else not classes
+    fits = len(classes) == 2 or (len(classes) > 2 and family != "binomial") if roles[0] == "label" else not classes
     well(fits, "a response of labels has two classes or more, one of numbers none")
     well(not content["fit_intercept"] or family not in ("ordinal", "conditional", "cox"), f"{family} has no intercept")
     well(len(content["names"]) == content["n_features"], "names must be texts, one for every feature")
@@ -124,11 +124,23 @@ def answers(content: dict[str, Any], labels: Sequence[Any]) -> list[Answer]:
     found: list[Sequence[Any]] = []
     for role, column in zip(roles, columns, strict=True):
         if role == "label":
-            found.append(class_numbers(column, content["classes"]))
+            found.append(labels_in(column, content))
         else:
             words = role == "stratum" or role in factors_of(content)
             found.append([label_text(value) if words else response_number(value) for value in column])
     return [dict(zip(roles, values, strict=True)) for values in zip(*found, strict=True)]
+
+
+def labels_in(column: Sequence[Any], content: dict[str, Any]) -> list[int]:
+    """Return the number of each label among the classes; a class of more than a binomial model may have no row."""
+    if content["family"] == "binomial":
+        return class_numbers(column, content["classes"])
+    index = {label_text(label): code for code, label in enumerate(content["classes"])}
+    spelled_so = [label_text(label) for label in column]
+    there = set(spelled_so)
+    require(there <= set(index), "a label of the data is none of the classes")
+    require(len(index) - len(there) <= MOST_EMPTY, "more than 1000 classes have no row")
+    return [index[label] for label in spelled_so]
 
 
 def response_number(value: Any) -> float:
@@ -146,13 +158,14 @@ def constraints(
     family: str, X: Sequence[Row], answers: Sequence[Answer], classes: int, offset: bool
 ) -> list[tuple[list[Any], bool]]:
     """Return the constraints of a model, and whether each is an equation; raise Fails where a family has none."""
-    for answer in answers:
-        require(answer.get("weight", 0) >= 0 and answer.get("failures", 0) >= 0, "a weight or count is negative")
+    require(all(answer.get("weight", 0) >= 0 for answer in answers), "a weight is negative")
     counted = [i for i, answer in enumerate(answers) if answer.get("weight", 1) > 0]
     full = [([1, *X[i]] if offset else list(X[i]), answers[i]) for i in counted]
     if family in ("multinomial", "ordinal"):
         several = against_rivals if family == "multinomial" else between_thresholds
         found = [(row, False) for x, answer in full for row in several(x, answer["label"], classes)]
+        if family == "ordinal" and found:
+            found += [(row, False) for row in thresholds_in_order(classes, len(found[0][0]))]
     elif family in ("conditional", "cox"):
         groups: dict[Any, list[int]] = {}
         for i in counted:
@@ -168,15 +181,16 @@ def constraints(
 
 def one_each(family: str, observed: list[tuple[list[Any], Answer]]) -> list[tuple[list[Any], bool]]:
     """Return x for all successes, -x for none, an equation for some of both; for counts above 0 an equation."""
-    found, ups, downs, shares = [], 0, 0, family in ("binomial", "log-binomial")
+    found, ups, downs, shares = [], 0, 0, family == "binomial"
     for x, answer in observed:
         value = answer["label"] if "label" in answer else answer["number"]
-        require(value >= 0 and (value <= 1 or not shares or "failures" in answer), "there is no such response")
+        fits = value >= 0 and answer.get("failures", 0) >= 0 and (value <= 1 or not shares or "failures" in answer)
+        require(fits, "there is no such response")
         if value == answer.get("failures") == 0:
             continue
         low, high = value == 0, answer["failures"] == 0 if "failures" in answer else value == 1
         ups, downs = ups + (high if shares else not low), downs + low
-        high = high and family == "binomial"
+        high = high and shares
         found.append((x if high else [-v for v in x], not (low or high)))
     require(len(found) not in (ups, downs) if shares else ups > 0, "the response is constant")
     return found
@@ -192,6 +206,12 @@ def between_thresholds(x: list[Any], own: int, classes: int) -> Iterator[list[An
     for k, sign in ((own, 1), (own - 1, -1)):
         if 0 <= k < classes - 1:
             yield [*(sign * (j == k) for j in range(classes - 1)), *(-sign * value for value in x)]
+
+
+def thresholds_in_order(classes: int, width: int) -> Iterator[list[Any]]:
+    """Yield t_k - t_(k-1) >= 0 for every class between two thresholds, whether or not it has rows."""
+    for k in range(1, classes - 1):
+        yield [(j == k) - (j == k - 1) for j in range(width)]
 
 
 def chosen(members: list[int], answers: Sequence[Answer]) -> list[tuple[int, int]]:

@@ -219,5 +219,6 @@ def fingerprint(rows: Sequence[Row], labels: Sequence[Any]) -> str:
                 near[j].as_integer_ratio(),
                 Decimal(repr(near[j])).as_integer_ratio(),
             ):
-                rest.update(f"{i},{j},{ratio[0]}/{ratio[1]}\n".encode())
+                top, bottom = (format(Decimal(part), "f") for part in ratio)  # str refuses more than 4300 digits
+                rest.update(f"{i},{j},{top}/{bottom}\n".encode())
     return hashlib.sha256(b"".join(part.digest() for part in (names, counts, cells, rest))).hexdigest()

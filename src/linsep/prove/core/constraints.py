@@ -114,12 +114,12 @@ class Constraints:
         """Return the same constraints with all unknowns but some set to zero."""
         if len(columns) == self.unknowns:
             return self
-        if self.basis is None:
-            table = [[int(i == j) for j in columns] for i in range(self.unknowns)]
-        else:
-            table = [[row[j] for j in columns] for row in self.basis.tolist()]
-        inner = fmpz_mat(len(table), len(columns), [v for row in table for v in row])
-        return Constraints(self.data, self.equal, inner, self.clock)
+        identity = [int(i == j) for i in range(self.unknowns) for j in columns]
+        return self.through(fmpz_mat(self.unknowns, len(columns), identity))
+
+    def through(self, M: Any) -> Constraints:
+        """Return the same constraints in other unknowns, of which ``M`` makes the present ones."""
+        return Constraints(self.data, self.equal, M if self.basis is None else self.basis * M, self.clock)
 
     def rows(self, ids: Array) -> tuple[Any, list[int]]:
         """Return rows as integers in the unknowns, each times a power of two, and the exponents left out."""

@@ -17,11 +17,11 @@ from linsep.data.conversions import to_scipy
 from linsep.data.threads import scipy_linalg
 from linsep.problem import Array, Floats, Sparse, take
 from linsep.prove.claims import Data, Separator
-from linsep.prove.exact import algebra
-from linsep.prove.exact.modular import vanishing
 from linsep.prove.core.constraints import as_plane, packed_rows
 from linsep.prove.core.nearest_point import nearest_plane
 from linsep.prove.core.scaled_view import ScaledView, row_squares
+from linsep.prove.exact import algebra
+from linsep.prove.exact.modular import vanishing
 
 _PASSES = 60  # over all rows, at most, to find a plane that is weakly right
 _INNER = 3  # over rows with a multiplier, after each

@@ -6,10 +6,9 @@ can only be too small, so whatever is built on them is checked over the integers
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
-
-import math
 
 import numpy as np
 from flint import fmpq, fmpz, fmpz_mat, nmod_mat

@@ -14,6 +14,23 @@ _POWERS = np.array([float(10**k) for k in range(23)])  # all that are floats
 _FIRST = 1 << 16  # cells that nearly always know how many places their columns have
 
 
+def decimal_doubles(values: Array) -> Array:
+    """Return short floats as the doubles nearest to the shortest decimals that read back in their own type.
+
+    These have at most 9 digits, so that such a double is the only one that shows this decimal.
+    """
+    if values.dtype.itemsize >= 8:
+        return values
+    import pyarrow as pa
+
+    if values.dtype.itemsize < 4:
+        shown = np.array([float(str(value)) for value in values.ravel()])
+    else:
+        cells = pa.array(np.ascontiguousarray(values).ravel().astype(np.float32))
+        shown = cells.cast(pa.string()).cast(pa.float64()).to_numpy(zero_copy_only=False)
+    return shown.reshape(values.shape)
+
+
 def as_decimals(cells: Array, columns: Array | None, d: int) -> tuple[Floats, Array] | None:
     """Return floats as whole numbers, each column times a power of ten, and these powers; None beyond 15 digits.
 
@@ -21,8 +38,7 @@ def as_decimals(cells: Array, columns: Array | None, d: int) -> tuple[Floats, Ar
     float is the one nearest to this decimal; there is no other of so few digits. ``cells`` are rows of ``d`` numbers,
     or the values of sparse rows, which are in ``columns``.
     """
-    if cells.dtype.itemsize < 4:
-        cells = cells.astype(np.float32)  # compiled code knows no float16
+    cells = decimal_doubles(cells)
     table = np.ascontiguousarray(cells) if columns is None else cells[:, None]  # (n, d), or (values, 1)
     n, width = table.shape
     places, whole = np.zeros(d, dtype=np.int64), scratch(cells.shape, np.float64)

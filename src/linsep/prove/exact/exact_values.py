@@ -17,7 +17,7 @@ from flint import fmpz, fmpz_mat
 from linsep.data.sparse import csr_array, is_sparse
 from linsep.errors import DataError
 from linsep.problem import Array
-from linsep.prove.exact.decimals import as_decimals
+from linsep.prove.exact.decimals import as_decimals, decimal_doubles
 
 DECIMAL, BINARY = "decimal", "binary"
 _DIGITS = 10.0**15  # two decimals of at most 15 digits never have the same nearest float
@@ -43,20 +43,21 @@ def cells(X: Any, values: str, names: list[str]) -> Cells:
     """Return a matrix as exact numbers; ``names`` are for errors."""
     _refuse_gaps(X, names)
     n_features = X.shape[1]
-    if values == BINARY:
-        matrix = X if X.dtype != object else _as_floats(X, names)
-        return Cells(matrix, [1] * n_features, None)
+    if values == BINARY and X.dtype != object:
+        return Cells(X, [1] * n_features, None)
     if is_sparse(X):
         return _sparse_decimals(X.tocsr())
     if X.dtype.kind in "iub":
         return Cells(X, [1] * n_features, None)
+    if X.dtype.kind == "f" and X.dtype.itemsize < 8:
+        X = decimal_doubles(X)
     if X.dtype == np.float64 and (decimals := as_decimals(X, None, n_features)) is not None:
         return Cells(decimals[0].astype(np.int64), [10 ** int(k) for k in decimals[1]], None)
     columns, scales = [], []
     for j in range(n_features):
         found = short_decimals(X[:, j]) if X.dtype == np.float64 else None
         if found is None:
-            found = _fractions(X[:, j], names[j])
+            found = _fractions(X[:, j], names[j], values)
         columns.append(found[0])
         scales.append(found[1])
     return _joined(columns, scales, len(X))
@@ -117,9 +118,9 @@ def _joined(columns: list[Any], scales: list[int], n: int) -> Cells:
     return Cells(np.ascontiguousarray(matrix), scales, basis)
 
 
-def _fractions(column: Array, name: str) -> tuple[Array, int]:
+def _fractions(column: Array, name: str, values: str) -> tuple[Array, int]:
     """Return cells one by one as integers over a common denominator."""
-    found = [fraction(value, i, name) for i, value in enumerate(column.tolist() if column.dtype == object else column)]
+    found = [fraction(value, i, name, values) for i, value in enumerate(column.tolist())]
     scale = math.lcm(*(value.denominator for value in found)) if found else 1
     whole = [value.numerator * (scale // value.denominator) for value in found]
     if max((abs(value) for value in whole), default=0) < 1 << _PIECE:
@@ -129,19 +130,22 @@ def _fractions(column: Array, name: str) -> tuple[Array, int]:
     return table, scale
 
 
-def fraction(value: Any, row: int, name: str) -> Fraction:
-    """Return the number that a cell shows."""
+def fraction(value: Any, row: int, name: str, values: str = DECIMAL) -> Fraction:
+    """Return the number that a cell shows or, with binary values, the float that it is or that is nearest to a text.
+
+    Whole numbers, fractions and decimals of a program are themselves in either case.
+    """
     if isinstance(value, Fraction | Decimal | int):
         return Fraction(value)
     try:
-        return Fraction(Decimal(str(value).strip()))
+        return Fraction(float(value)) if values == BINARY else Fraction(Decimal(str(value).strip()))
     except (InvalidOperation, ValueError, OverflowError):
         raise DataError(f"row {row}, column {name!r}", f"{value!r} is not a number") from None
 
 
 def _sparse_decimals(X: Any) -> Cells:
     """Return the stored cells of a sparse matrix as integers over powers of ten."""
-    data = X.data.astype(np.float64) if X.data.dtype.kind != "f" else X.data
+    data = decimal_doubles(X.data) if X.data.dtype.kind == "f" else X.data.astype(np.float64)
     places = np.zeros(len(data), dtype=np.int64)
     left = np.arange(len(data))
     for k in range(_PLACES):
@@ -160,18 +164,6 @@ def _sparse_decimals(X: Any) -> Cells:
         raise DataError("X", "a sparse matrix has decimals of more than 15 digits: use {0}", ("values", BINARY))
     matrix = csr_array((scaled.astype(np.int64), X.indices, X.indptr), X.shape)
     return Cells(matrix, [10 ** int(k) for k in most], None)
-
-
-def _as_floats(X: Array, names: list[str]) -> Array:
-    """Return cells of any kind as the nearest floats."""
-    found = np.empty(X.shape)
-    for i, j in np.ndindex(X.shape):
-        try:
-            found[i, j] = float(X[i, j])
-        except (TypeError, ValueError):
-            raise DataError(f"row {i}, column {names[j]!r}", f"{X[i, j]!r} is not a number") from None
-    _refuse_gaps(found, names)
-    return found
 
 
 def _refuse_gaps(X: Any, names: list[str]) -> None:

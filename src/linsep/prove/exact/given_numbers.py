@@ -23,7 +23,7 @@ from linsep.data.scratch import scratch
 from linsep.data.sparse import csr_array, is_sparse
 from linsep.problem import Array, Dense, Rows, Sparse
 from linsep.prove.claims import Separator
-from linsep.prove.exact.decimals import as_decimals
+from linsep.prove.exact.decimals import as_decimals, decimal_doubles
 
 BINARY, DECIMAL = "binary", "decimal"
 _EXACT = 2**53  # floats hold integers up to here
@@ -189,6 +189,7 @@ def held(X: Any, values: str, *, offset: bool) -> Held | None:
         X.sum_duplicates()
     if values == BINARY or X.dtype.kind != "f":
         return Held(as_rows(X), X.shape)
+    X = in_doubles(X, values)
     found = as_decimals(X.data if is_sparse(X) else X, X.indices if is_sparse(X) else None, X.shape[1])
     if found is not None:
         whole, places = found
@@ -200,6 +201,13 @@ def held(X: Any, values: str, *, offset: bool) -> Held | None:
     if not all_finite(X.data if is_sparse(X) else X):
         refuse_not_finite(X, np.zeros(0))
     return None if _in_integers(X[:64], offset) is None else _in_integers(X, offset)
+
+
+def in_doubles(X: Any, values: str) -> Any:
+    """Return an array or CSR matrix of short floats that are decimals as doubles; any other as it is."""
+    if values == BINARY or X.dtype.kind != "f" or X.dtype.itemsize >= 8:
+        return X
+    return csr_array((decimal_doubles(X.data), X.indices, X.indptr), X.shape) if is_sparse(X) else decimal_doubles(X)
 
 
 def all_finite(values: Array) -> bool:
@@ -315,6 +323,7 @@ def decimal(value: float) -> Fraction:
 def rational_rows(X: Any, values: str) -> Iterator[list[Any]]:
     """Yield the rows of a validated array or CSR matrix as exact Python numbers."""
     exact = decimal if values == DECIMAL else Fraction
+    X = in_doubles(X, values)
     for i in range(X.shape[0]):
         row = X[[i]].toarray()[0] if is_sparse(X) else X[i]
         if row.dtype.kind == "f":

@@ -18,6 +18,7 @@ from linsep.prove.regression.documents import claimed, stretches
 from linsep.prove.regression.fixed_effects import Effects, level_numbers
 from linsep.prove.regression.inputs import Given
 from linsep.prove.regression.level_statuses import LevelStatuses, Proved, Sum, Vector
+from linsep.prove.regression.predictions import uncounted
 from linsep.prove.regression.results import COMPLETE, OVERLAP, QUASI, Coefficient, Refit, Separation
 from linsep.prove.regression.statuses import ALIASED, FINITE
 
@@ -106,12 +107,17 @@ class AbsorbedSeparation(Separation):
         raise DataError("", "new rows need the levels of the absorbed factors: put the factors into the model instead")
 
     def refit(self) -> Refit:
-        """Return the rows that are left, with the columns that are finite."""
+        """Return the rows that are left, with the columns that they determine beside the absorbed factors."""
         given = self._given
-        kept = [n for n, s in zip(self.names, self.statuses, strict=True) if s == FINITE]
-        columns = [given.names.index(name) for name in kept]
-        reasons = {n: s for n, s in zip(self.names, self.statuses, strict=True) if s != FINITE}
-        dropped = dict.fromkeys(self.separated.tolist(), "separated: fitted perfectly in the limit")
+        reasons = {name: f"it depends on {', '.join(parts)}" for name, parts in self.aliased.items()}
+        for j, gamma in self._levels.left_over.items():
+            if j < self.listed and self.names[j] not in reasons:
+                used = [self.names[i] for i in range(self.listed) if gamma[i] and i != j]
+                parts = ", ".join([*used, "the absorbed factors"])
+                reasons[self.names[j]] = f"on the rows that are left it depends on {parts}"
+        columns = [j for j, name in enumerate(self.names) if name not in reasons]
+        dropped = dict.fromkeys(self.separated.tolist(), "separated: fitted perfectly in the limit") | uncounted(given)
+        kept = [self.names[j] for j in columns]
         return Refit(self.rest, kept, given.X[self.rest][:, columns], np.asarray(given.y)[self.rest], dropped, reasons)
 
     # -----------------------------------------------------------------------------------------------------------

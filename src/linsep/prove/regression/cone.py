@@ -158,7 +158,7 @@ def _multiplied(system: Constraints) -> Constraints | None:
     if max((abs(value) for row in table for value in row), default=0) >= 2**53:
         return None
     T = np.array(table, dtype=np.float64).reshape(B.nrows(), B.ncols())
-    if (X == np.rint(X)).all():
+    if (np.rint(X) == X).all():
         if np.abs(X).max(initial=1.0) * np.abs(T).sum(axis=0).max(initial=1.0) >= 2.0**53:
             return None
         Z = X @ T

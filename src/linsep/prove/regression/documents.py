@@ -21,11 +21,12 @@ from linsep.prove.check.plain_document import KINDS, LARGEST, Fails, label_text,
 from linsep.prove.check.plain_regression import answers, coefficient_names, factors_of
 from linsep.prove.check.plain_table import fingerprint as plain_fingerprint
 from linsep.prove.documents import laid_out, number_written
+from linsep.prove.exact.decimals import decimal_doubles
 from linsep.prove.exact.exact_values import BINARY, fraction
 from linsep.prove.exact.fingerprints import Fingerprint
 from linsep.prove.regression import fast_check as check_regression
 from linsep.prove.regression.families import as_rows, is_share, labels
-from linsep.prove.regression.inputs import Factor, Given
+from linsep.prove.regression.inputs import ORDERED, Factor, Given
 
 # ---------------------------------------------------------------------------------------------------------------
 # What is claimed
@@ -68,7 +69,7 @@ def claimed(result: Any, kind: str) -> dict[str, Any]:
     """Return what a document says before its evidence."""
     given = result._given
     roles, _ = response_of(given)
-    classes = [_label(label) for label in labels(given.y)[1]] if roles[0] == "label" else []
+    classes = [_label(label) for label in labels(given.y, given.order)[1]] if roles[0] == "label" else []
     spelled = [label_text(label) for label in classes]
     if len(set(spelled)) < len(spelled):
         raise ValueError("two labels are spelled the same: a proof cannot tell them apart")
@@ -123,8 +124,8 @@ def response_of(given: Given) -> tuple[list[str], list[list[Any]]]:
     columns = [y] if y.ndim == 1 else list(y.T)
     if given.family in ("multinomial", "ordinal"):
         roles = ["label"]
-    elif given.family in ("binomial", "log-binomial"):
-        roles = ["number", "failures"] if y.ndim == 2 else ["number" if is_share(y) else "label"]
+    elif given.family == "binomial":
+        roles = ["number", "failures"] if y.ndim == 2 else ["number" if is_share(y[given.which]) else "label"]
     else:
         roles = ["number", "event"] if given.family == "cox" else ["number"]
     if given.strata is not None:
@@ -213,6 +214,7 @@ def separation_opened(text: str) -> dict[str, Any] | None:
 
 def fingerprint(X: Any, columns: list[list[Any]], values: str) -> dict[str, Any]:
     """Return the fingerprint of a design and its response."""
+    columns = [c if len({type(v) for v in c}) < 2 else [label_text(v) for v in c] for c in columns]  # True is not 1
     said = list(zip(*columns, strict=True)) if len(columns) > 1 else columns[0]
     if not is_sparse(X) and (X.dtype.kind not in "biuf" or (X.dtype != np.float64 and X.dtype.kind == "f")):
         name = plain_fingerprint(exact_table(X, values, [""] * X.shape[1]), said)
@@ -286,24 +288,27 @@ def _given(content: dict[str, Any], X: Any, answers: list[dict[str, Any]]) -> Gi
     which = np.flatnonzero(weights > 0)
     if "failures" in columns:
         which = which[(first + columns["failures"])[which] != 0]
-    share = content["family"] in ("binomial", "log-binomial") and second is None
-    if share and not ((first >= 0) & (first <= 1)).all():
+    share = content["family"] == "binomial" and second is None
+    if share and not ((first >= 0) & (first <= 1))[which].all():
         raise Fails("a proportion is not between 0 and 1")
     y = first if second is None else np.column_stack((first, second))
+    order = tuple(range(len(content["classes"]))) if content["family"] in ORDERED else None
     factors = tuple(
         Factor(role, np.unique(columns[role], return_inverse=True)[1].ravel(), ()) for role in factors_of(content)
     )
     return Given(
         content["family"], X, y, tuple(content["names"]), content["fit_intercept"], content["values"],
         content["alias"], len(answers), which, columns.get("stratum"), factors, (), columns.get("weight"),
+        order,
     )  # fmt: skip
 
 
 def exact_table(X: Any, values: str, names: Any) -> list[list[Any]]:
     """Return all cells as exact numbers."""
     table = X.toarray() if is_sparse(X) else X
-    if values == BINARY:
-        return [[value if type(value) is int else Fraction(float(value)) for value in row] for row in table.tolist()]
-    if table.dtype == np.float32:
-        table = table.astype(object)
-    return [[fraction(value, i, names[j]) for j, value in enumerate(row)] for i, row in enumerate(table.tolist())]
+    if values != BINARY and table.dtype.kind == "f":
+        table = decimal_doubles(table)
+    return [
+        [value if type(value) is int else fraction(value, i, names[j], values) for j, value in enumerate(row)]
+        for i, row in enumerate(table.tolist())
+    ]

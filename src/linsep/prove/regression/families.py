@@ -17,9 +17,10 @@ from flint import fmpz_mat
 from linsep.data.sparse import is_sparse
 from linsep.errors import DataError, ParameterError
 from linsep.problem import Array, Dense, Rows, Sparse
+from linsep.prove.check.plain_document import label_text
 from linsep.prove.claims import Data
-from linsep.prove.exact.exact_values import Cells
 from linsep.prove.core.constraints import Constraints as System
+from linsep.prove.exact.exact_values import Cells
 
 INTERCEPT = "Intercept"
 _PAIRS = 20_000_000  # rows of differences that memory holds
@@ -46,6 +47,7 @@ class Response:
     y: Any
     strata: Array | None
     which: Array  # numbers of the observations that count
+    order: tuple[Any, ...] | None = None  # the labels in their order; None if sorting tells it
 
 
 def build(family: str, design: Cells, names: list[str], offset: bool, response: Response) -> Model:
@@ -69,15 +71,8 @@ def numbers(y: Any, what: str = "y") -> Array:
     return found
 
 
-def labels(y: Any) -> tuple[Array, tuple[Any, ...]]:
-    """Return the class number of every label, and the labels in order."""
-    categories = getattr(getattr(y, "cat", None), "categories", None)
-    if categories is not None and bool(y.cat.ordered):
-        codes = np.asarray(y.cat.codes)
-        used = np.unique(codes)
-        if used.min(initial=0) < 0:
-            raise DataError(f"row {int(np.argmin(codes))}", "y is missing; drop the row or fill in the value")
-        return np.searchsorted(used, codes), tuple(categories[used].tolist())
+def labels(y: Any, order: tuple[Any, ...] | None = None) -> tuple[Array, tuple[Any, ...]]:
+    """Return the class number of every label, and the labels in their order: that given, or as they sort."""
     column = np.asarray(y)
     if column.ndim != 1:
         raise DataError("", f"y must be one column of labels, got shape {column.shape}")
@@ -87,6 +82,10 @@ def labels(y: Any) -> tuple[Array, tuple[Any, ...]]:
         gaps = [i for i, value in enumerate(column.tolist()) if value is None or value != value]
         if gaps:
             raise DataError(f"row {gaps[0]}", f"y is {column[gaps[0]]!r}; drop the row or fill in the value")
+        if len({isinstance(value, bool) for value in column.tolist()}) > 1:
+            raise DataError("", "y has both booleans and other labels: True and 1 are not the same label")
+    if order is not None:
+        return _placed(column, order), order
     if column.dtype.kind in "iu" and column.dtype != np.uint64 and len(column):
         low = int(column.min())
         if int(column.max()) - low < len(column):  # no need to sort
@@ -100,16 +99,32 @@ def labels(y: Any) -> tuple[Array, tuple[Any, ...]]:
     return codes.ravel(), tuple(found.tolist())
 
 
+def _placed(column: Array, order: tuple[Any, ...]) -> Array:
+    """Return the place of every label in an order, by its spelling."""
+    place = {label_text(label): k for k, label in enumerate(order)}
+    if column.dtype == object:
+        cells = column.tolist()
+        known = {(type(label), label): place.get(label_text(label), -1) for label in cells}
+        codes = np.array([known[type(label), label] for label in cells], dtype=np.intp)
+    else:
+        found, inverse = np.unique(column, return_inverse=True)
+        codes = np.array([place.get(label_text(label), -1) for label in found.tolist()], dtype=np.intp)[inverse.ravel()]
+    if codes.min(initial=0) < 0:
+        i = int(np.argmin(codes))
+        raise DataError(f"row {i}", f"y is {column[i : i + 1].tolist()[0]!r}, which {{0}} does not name", ("order",))
+    return codes
+
+
 def is_share(y: Array) -> bool:
-    """Return whether a response is 0 and 1, or proportions, and not labels."""
+    """Return whether a response, of the rows that count, is 0 and 1, or proportions, and not labels."""
     if y.dtype.kind not in "fiu" and (y.dtype != object or not all(isinstance(v, int | float) for v in y.tolist())):
         return False
     values = numbers(y)
     return bool(len(values) and values.min() >= 0 and values.max() <= 1)
 
 
-def trials(y: Any, which: Array) -> tuple[Array, Array]:
-    """Return which rows are all successes and which all failures; the others are some of both."""
+def trials(y: Any, which: Array, order: tuple[Any, ...] | None = None) -> tuple[Array, Array]:
+    """Return which rows that count are all successes and which all failures; the others are some of both."""
     table = np.asarray(y)
     if table.ndim == 2 and table.shape[1] == 2:
         counts = numbers(table)[which]
@@ -117,10 +132,10 @@ def trials(y: Any, which: Array) -> tuple[Array, Array]:
         return (counts[:, 1] == 0), (counts[:, 0] == 0)
     if table.ndim != 1:
         raise DataError("", f"y must be one column, or two columns of successes and failures, got shape {table.shape}")
-    if is_share(table):
+    if is_share(table[which]):
         values = numbers(table)[which]
         return values == 1, values == 0
-    codes, classes = labels(y)
+    codes, classes = labels(y, order)
     if len(classes) > 2:
         raise DataError("", f"y has {len(classes)} labels; the family binomial has two", ("family", "multinomial"))
     if len(classes) < 2:
@@ -187,11 +202,11 @@ def _refuse_constant(ones: Array, zeros: Array, response: Response) -> None:
 
 
 def _binomial(design: Cells, names: list[str], offset: bool, response: Response) -> Model:
-    ones, zeros = trials(response.y, response.which)
+    ones, zeros = trials(response.y, response.which, response.order)
     _refuse_constant(ones, zeros, response)
     model = _single(design, names, offset, ones, ~ones & ~zeros, response.which)
     table = np.asarray(response.y)
-    found = labels(response.y)[1] if table.ndim == 1 and table.dtype.kind not in "f" else ()
+    found = labels(response.y, response.order)[1] if table.ndim == 1 and table.dtype.kind not in "f" else ()
     return _with(model, classes=found if len(found) == 2 else (0, 1))
 
 
@@ -212,14 +227,8 @@ def _counts(design: Cells, names: list[str], offset: bool, response: Response) -
     return _single(design, names, offset, np.zeros(len(y)), y > 0, response.which)
 
 
-def _log_binomial(design: Cells, names: list[str], offset: bool, response: Response) -> Model:
-    ones, zeros = trials(response.y, response.which)
-    _refuse_constant(ones, zeros, response)
-    return _single(design, names, offset, np.zeros(len(ones)), ~zeros, response.which)
-
-
 def _multinomial(design: Cells, names: list[str], offset: bool, response: Response) -> Model:
-    codes, classes = labels(response.y)
+    codes, classes = labels(response.y, response.order)
     which = response.which
     if len(classes) < 2:
         raise DataError("", f"y is constant: every row is {classes[0]!r}, nothing to model")
@@ -249,8 +258,9 @@ def _multinomial(design: Cells, names: list[str], offset: bool, response: Respon
 
 
 def _ordinal(design: Cells, names: list[str], offset: bool, response: Response) -> Model:
+    """Rows between their thresholds, and the order of these: it is not in the rows if a category has none."""
     del offset  # the thresholds are it
-    codes, classes = labels(response.y)
+    codes, classes = labels(response.y, response.order)
     which = response.which
     codes = codes[which]
     if len(classes) < 2:
@@ -262,26 +272,37 @@ def _ordinal(design: Cells, names: list[str], offset: bool, response: Response) 
     sign = np.concatenate((np.zeros(len(upper)), np.ones(len(lower))))  # t - x·g >= 0 and x·g - t >= 0
     by_row = np.lexsort((sign, at))
     at, threshold, sign = at[by_row], threshold[by_row], sign[by_row]
+    owners = np.concatenate((which[at], np.full(K - 2, -1)))
+    sign = np.concatenate((sign, np.ones(K - 2)))
     x = design.matrix[which[at]]
     if is_sparse(x):
         import scipy.sparse as sp
 
         cells = sp.csr_array((np.full(len(at), -1), (np.arange(len(at)), threshold)), shape=(len(at), K - 1))
-        matrix: Any = sp.hstack((cells, x)).tocsr()
+        between = sp.csr_array(sp.hstack((sp.csr_array(_steps(K)), sp.csr_array((K - 2, x.shape[1])))))
+        matrix: Any = sp.vstack((sp.hstack((cells, x)), between)).tocsr()
     else:
         left = np.zeros((len(at), K - 1), x.dtype if x.dtype.kind in "if" else np.int64)
         left[np.arange(len(at)), threshold] = -1
-        matrix = np.hstack((left, x))
+        below = np.hstack((_steps(K), np.zeros((K - 2, x.shape[1]), dtype=np.int64))).astype(left.dtype)
+        matrix = np.vstack((np.hstack((left, x)), below.astype(x.dtype) if x.dtype.kind == "O" else below))
     basis = design.basis
     if basis is not None:
         rows = [[int(i == j) for j in range(K - 1 + n_features)] for i in range(K - 1)]
         basis = fmpz_mat(rows + [[0] * (K - 1) + row for row in basis.tolist()])
-    system = System(
-        Data(as_rows(matrix), sign.astype(np.intp), matrix.shape[1], 2, False), np.zeros(len(at), bool), basis
-    )
+    data = Data(as_rows(matrix), sign.astype(np.intp), matrix.shape[1], 2, False)
+    system = System(data, np.zeros(len(owners), bool), basis)
     shown = [f"{classes[k]}|{classes[k + 1]}" for k in range(K - 1)] + names
     scales = [1] * (K - 1) + design.scales
-    return Model(system, shown, list(range(len(shown))), scales, which[at], np.full(len(at), -1), classes, tuple(names))
+    return Model(
+        system, shown, list(range(len(shown))), scales, owners, np.full(len(owners), -1), classes, tuple(names)
+    )
+
+
+def _steps(K: int) -> Array:
+    """Return ``t_k - t_(k-1)`` for all categories between two thresholds."""
+    found: Array = np.eye(K - 2, K - 1, 1, dtype=np.int64) - np.eye(K - 2, K - 1, dtype=np.int64)
+    return found
 
 
 def differences(design: Cells, first: Array, second: Array, names: list[str]) -> Model:
@@ -324,21 +345,21 @@ def _exact_difference(a: Array, b: Array) -> bool:
 
 def in_order(strata: Array) -> tuple[Array, Array]:
     """Return the groups in the order of their first rows, and the number of the group of every row."""
-    groups, first, codes = np.unique(strata, return_index=True, return_inverse=True)
+    spelled = np.array([label_text(label) for label in strata.tolist()])
+    _, first, codes = np.unique(spelled, return_index=True, return_inverse=True)
     order = np.argsort(first, kind="stable")
     place = np.empty(len(order), dtype=np.intp)
     place[order] = np.arange(len(order))
-    return groups[order], place[codes.ravel()]
+    return strata[first[order]], place[codes.ravel()]
 
 
 def _conditional(design: Cells, names: list[str], offset: bool, response: Response) -> Model:
     del offset  # it cancels
     if response.strata is None:
         raise ParameterError("strata", None, "given for the family conditional: one group label for every row")
-    y = numbers(response.y)
-    if y.ndim != 1 or not np.isin(y, (0.0, 1.0)).all():
+    y, which = numbers(response.y), response.which
+    if y.ndim != 1 or not np.isin(y[which], (0.0, 1.0)).all():
         raise DataError("", "y of the family conditional must be 0 and 1: 1 for the rows that were chosen")
-    which = response.which
     groups, codes = in_order(response.strata[which])
     case = y[which] == 1
     cases, sizes = np.bincount(codes[case], minlength=len(groups)), np.bincount(codes, minlength=len(groups))
@@ -363,10 +384,9 @@ def _cox(design: Cells, names: list[str], offset: bool, response: Response) -> M
     next event, and against one row of that next event, which is held against all later ones.
     """
     del offset  # it cancels
-    table = numbers(response.y)
-    if table.ndim != 2 or table.shape[1] != 2 or not np.isin(table[:, 1], (0.0, 1.0)).all():
+    table, which = numbers(response.y), response.which
+    if table.ndim != 2 or table.shape[1] != 2 or not np.isin(table[which, 1], (0.0, 1.0)).all():
         raise DataError("", "y of the family cox must have two columns: the time, and 1 for an event or 0 if censored")
-    which = response.which
     time, event = table[which, 0], table[which, 1] == 1
     if not event.any():
         raise DataError("", "no row has an event: nothing to model")
@@ -400,7 +420,6 @@ FAMILIES: dict[str, Builder] = {
     "binomial": _binomial,
     "poisson": _counts,
     "negative-binomial": _counts,
-    "log-binomial": _log_binomial,
     "multinomial": _multinomial,
     "ordinal": _ordinal,
     "conditional": _conditional,

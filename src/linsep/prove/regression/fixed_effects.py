@@ -29,18 +29,18 @@ from linsep.clock import Clock
 from linsep.errors import DataError, ParameterError
 from linsep.problem import Array, Dense
 from linsep.prove.claims import Data
+from linsep.prove.core.constraints import Constraints as System
+from linsep.prove.exact.algebra import echelon
 from linsep.prove.exact.exact_values import Cells, cells
 from linsep.prove.regression.cone import Face, reduce
 from linsep.prove.regression.families import numbers, trials
 from linsep.prove.regression.inputs import Factor, Given
 from linsep.prove.regression.level_graph import Arcs, potentials, spanning_trees
-from linsep.prove.core.constraints import Constraints as System
-from linsep.prove.exact.algebra import echelon
 
 _LEVELS = 400  # of all factors together that are just columns
 _EXTRA = 250  # levels of a third factor that are just columns: some ten seconds
 _CELLS = 10**8  # of the columns of such levels
-_FAMILIES = ("binomial", "poisson", "negative-binomial", "log-binomial")
+_FAMILIES = ("binomial", "poisson", "negative-binomial")
 _LIMIT = 1 << 62
 _POOL = 8  # cycles for every unknown to begin with
 
@@ -309,13 +309,10 @@ class Effects:
 def signed_rows(given: Given) -> tuple[Array, Array]:
     """Return for every row that counts whether it asks for a sum not below 0 (1) or not above (0), or for zero."""
     if given.family == "binomial":
-        ones, zeros = trials(given.y, given.which)
+        ones, zeros = trials(given.y, given.which, given.order)
         if ones.all() or zeros.all():
             raise DataError("", "y is constant: nothing to model")
         return ones.astype(np.int64), ~ones & ~zeros
-    if given.family == "log-binomial":
-        _, zeros = trials(given.y, given.which)
-        return np.zeros(len(zeros), dtype=np.int64), ~zeros
     y = numbers(given.y)[given.which]
     if y.min(initial=0.0) < 0:
         raise DataError(f"row {int(given.which[int(y.argmin())])}", f"y is {y.min():g}; it cannot be negative")

@@ -11,13 +11,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linsep.data.frames import Frame
+from linsep.data.frames import Categories, Frame
 from linsep.data.sparse import is_sparse
 from linsep.errors import DataError, ParameterError
 from linsep.problem import Array
+from linsep.prove.check.plain_document import label_text
+from linsep.prove.check.plain_regression import MOST_EMPTY
 from linsep.prove.exact.exact_values import BINARY, DECIMAL
 from linsep.prove.regression.contrasts import unknown
-from linsep.prove.regression.families import FAMILIES, INTERCEPT, WITHOUT_INTERCEPT, numbers
+from linsep.prove.regression.families import FAMILIES, INTERCEPT, WITHOUT_INTERCEPT, labels, numbers
 from linsep.prove.regression.reading import joined, unrounded
 
 _REFUSED = {
@@ -27,10 +29,13 @@ _REFUSED = {
     "quasi": "name the family that the quasi-likelihood is based on",
     "tweedie": "use poisson: rows with y = 0 separate in the same way under a log link",
     "beta": "responses between 0 and 1 never separate",
+    "log-binomial": "its probabilities must not pass 1, so its estimate may lie on the edge of the coefficients that "
+    "the rows allow; for relative risks use poisson",
     "bernoulli": "say binomial",
     "logit": "say binomial",
     "probit": "say binomial",
 }
+ORDERED = ("multinomial", "ordinal")  # families whose classes have an order: the first is the reference, or the lowest
 _WIDE = 300  # columns of a formula from which on the design is sparse
 
 
@@ -59,13 +64,15 @@ class Given:
     absorb: tuple[Factor, ...] = ()
     notes: tuple[str, ...] = ()
     weights: Array | None = None
+    order: tuple[Any, ...] | None = None  # of the labels; None if they are numbers, or sorting tells it
     formula: Any = None  # makes the columns of another frame, as formulaic's model specification
 
 
 def gather(X: Any, y: Any, options: dict[str, Any]) -> Given:
     """Return a model given in any way."""
-    options = {"names": None, "values": None, "strata": None, "weights": None, "alias": "drop", **options}
-    notes: tuple[str, ...] = ()
+    options = {
+        "names": None, "values": None, "strata": None, "weights": None, "alias": "drop", "order": None, **options,
+    }  # fmt: skip
     if isinstance(X, str):
         X, y, options = _from_formula(X, y, options)
     elif hasattr(X, "exog") and hasattr(X, "endog"):
@@ -80,18 +87,24 @@ def gather(X: Any, y: Any, options: dict[str, Any]) -> Given:
     if y is None:
         raise ParameterError("y", None, "given; it is the response")
     absorb = _factors(options.get("absorb"), X)
+    if isinstance(X, Frame) and X.text and options["values"] == BINARY:
+        X = X.nearest_doubles()
     matrix, names = _matrix(X, options["names"])
-    values = options["values"] or (DECIMAL if matrix.dtype == object else BINARY)
+    values = options["values"] or (DECIMAL if _has_decimals(matrix) else BINARY)
     n = matrix.shape[0]
     if n == 0:
         raise DataError("", "there are no rows")
-    y = y if hasattr(y, "cat") else np.asarray(y)
+    carried = options.get("categories") or carried_by(y)
+    y = np.asarray(y)
     if len(y) != n:
         raise DataError("", f"X has {n} rows but y has {len(y)}")
     which = _counted(options["weights"], n)
-    if family in ("binomial", "log-binomial") and np.asarray(y).ndim == 2 and np.asarray(y).shape[1] == 2:
+    if family == "binomial" and y.ndim == 2 and y.shape[1] == 2:
         which = which[numbers(y)[which].any(axis=1)]
+    order = _order(y, family, options["order"], carried)
+    notes = _empty(*labels(y, order), which) if family in ORDERED else ()
     strata = None if options["strata"] is None else _groups(options["strata"], n, "strata")
+    notes += () if strata is None else _respelled(options["strata"], "strata")
     if strata is not None and family not in ("conditional", "cox"):
         raise ParameterError("strata", "groups", f"None for the family {family}; conditional and cox have strata")
     for name, codes, _ in absorb:
@@ -101,8 +114,14 @@ def gather(X: Any, y: Any, options: dict[str, Any]) -> Given:
     weights = None if options["weights"] is None else np.asarray(options["weights"])
     return Given(
         family, matrix, y, tuple(names), offset, values, options["alias"], n, which, strata, absorb, notes, weights,
-        options.get("formula"),
+        order, options.get("formula"),
     )  # fmt: skip
+
+
+def _has_decimals(matrix: Any) -> bool:
+    """Return whether some column is written in decimals: texts, or ``Decimal``."""
+    first = matrix[:1].ravel().tolist() if matrix.dtype == object else []
+    return any(isinstance(value, str | bytes | Decimal) for value in first)
 
 
 def _family(family: Any) -> str:
@@ -110,12 +129,76 @@ def _family(family: Any) -> str:
     name = str(family).lower().replace("_", "-").replace(" ", "-")
     name = {"negbin": "negative-binomial", "negativebinomial": "negative-binomial", "logbinomial": "log-binomial"}.get(
         name, name
-    )
+    )  # fmt: skip
     if name in FAMILIES:
         return name
     if name in _REFUSED:
         raise DataError("", f"the family {family!r} is not supported: {_REFUSED[name]}")
     raise ParameterError("family", family, f"one of {', '.join(FAMILIES)}")
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# The order of labels
+
+
+def carried_by(y: Any) -> Categories | None:
+    """Return the categories that a column of pandas, polars or Arrow carries; None if it is a plain one."""
+    owner = type(y).__module__.partition(".")[0]
+    if owner == "polars":
+        kind = type(y.dtype).__name__
+        if kind == "Enum":
+            return Categories(tuple(y.dtype.categories.to_list()), True)
+        return Categories((), False) if kind == "Categorical" else None
+    if owner == "pyarrow":
+        if not hasattr(y.type, "ordered"):
+            return None
+        whole = y.unify_dictionaries().chunk(0) if hasattr(y, "unify_dictionaries") and len(y) else y
+        return Categories(tuple(whole.dictionary.to_pylist()) if len(whole) else (), bool(y.type.ordered))
+    own = getattr(y, "cat", y)
+    if owner != "pandas" or not hasattr(own, "categories"):
+        return None
+    return Categories(tuple(own.categories.tolist()), bool(own.ordered))
+
+
+def _order(y: Array, family: str, asked: Any, carried: Categories | None) -> tuple[Any, ...] | None:
+    """Return the labels in their order: as asked for, or as the data carry it; None if sorting tells it."""
+    if asked is not None:
+        if family not in ORDERED:
+            raise ParameterError("order", asked, f"None for the family {family}; multinomial and ordinal have an order")
+        if isinstance(asked, str) or not hasattr(asked, "__iter__"):
+            raise ParameterError("order", asked, "a list of labels")
+        found = tuple(getattr(asked, "tolist", lambda: asked)())
+        spelled = [label_text(label) for label in found]
+        if len(set(spelled)) < len(spelled):
+            twice = next(label for k, label in enumerate(found) if spelled[k] in spelled[:k])
+            raise DataError("", f"{{0}} names {twice!r} twice", ("order",))
+        return found
+    if carried is not None and carried.ordered:
+        if family == "ordinal":
+            return carried.labels
+        there = {label_text(value) for value in set(y.tolist()) if value is not None and value == value}
+        return tuple(label for label in carried.labels if label_text(label) in there)
+    if family == "ordinal":
+        words = (
+            [value for value in y.ravel().tolist() if isinstance(value, str | bytes)] if y.dtype.kind in "OUS" else []
+        )
+        if carried is not None or words:
+            what = f"words such as {words[0]!r}" if words else "unordered categories"
+            text = f"y has {what}, which do not tell their order: give them from the lowest to the highest as {{0}}"
+            raise DataError("", text, ("order",))
+    return None
+
+
+def _empty(codes: Array, classes: tuple[Any, ...], which: Array) -> tuple[str, ...]:
+    """Return a note if a category has no row that counts."""
+    there = set(np.unique(codes[which]).tolist())
+    empty = [repr(label) for k, label in enumerate(classes) if k not in there]
+    if not empty:
+        return ()
+    if len(empty) > MOST_EMPTY:
+        raise DataError("", f"{len(empty):,} categories have no row that counts, more than {MOST_EMPTY:,}")
+    what = f"the category {empty[0]} has" if len(empty) == 1 else f"the categories {', '.join(empty)} have"
+    return (f"{what} no row that counts and {'stays' if len(empty) == 1 else 'stay'} in the model",)
 
 
 def _counted(weights: Any, n: int) -> Array:
@@ -140,6 +223,20 @@ def _groups(values: Any, n: int, what: str) -> Array:
         raise DataError("", f"{what} must be {n} labels, one for every row, got shape {column.shape}")
     _refuse_gap(column, what)
     return column
+
+
+def _respelled(values: Any, what: str) -> tuple[str, ...]:
+    """Return a note if labels that differ are one by their spelling."""
+    found: dict[str, set[Any]] = {}
+    for label in set(np.asarray(values).tolist()):
+        if isinstance(label, str):
+            found.setdefault(label_text(label), set()).add(label)
+    several = [sorted(labels) for labels in found.values() if len(labels) > 1]
+    if not several:
+        return ()
+    return (
+        f"{what} spelled {' and '.join(map(repr, several[0]))} are one: labels that read as one number or word are",
+    )
 
 
 def _refuse_gap(column: Array, what: str) -> None:
@@ -167,8 +264,9 @@ def _factors(absorb: Any, X: Any) -> tuple[Factor, ...]:
             name, column = each, _column(X, each)
         column = np.asarray(column)
         _refuse_gap(column, f"the factor {name!r}")
-        levels, codes = np.unique(column, return_inverse=True)
-        found.append(Factor(str(name), codes.ravel(), tuple(levels.tolist())))
+        spelled = np.array([label_text(label) for label in column.tolist()], dtype=object)
+        _, first, codes = np.unique(spelled, return_index=True, return_inverse=True)
+        found.append(Factor(str(name), codes.ravel(), tuple(column[first].tolist())))
     return tuple(found)
 
 
@@ -241,29 +339,34 @@ def _column(frame: Any, name: str) -> Any:
 
 
 def _coded(frame: Any) -> tuple[Any, list[str]]:
-    """Return the columns of a frame: numbers as they are, words as one column for every level but the first."""
+    """Return the columns of a frame: numbers as they are; words and categories as a column per level but the first."""
     columns: list[Array] = []
     names: list[str] = []
     for name in frame.columns:
         series = frame[name]
         values = np.asarray(series)
-        if values.dtype.kind == "M":
+        carried = frame.categories.get(name) if isinstance(frame, Frame) else carried_by(series)
+        if carried is None and values.dtype.kind == "M":
             _refuse_gap(np.where(np.isnat(values), np.nan, 0.0), f"column {str(name)!r}")
             values = days(values)
-        if values.dtype.kind in "biuf":
+        if carried is None and values.dtype.kind in "biuf":
             columns.append(values)
             names.append(str(name))
             continue
         cells = values.tolist()
-        if values.dtype == object and all(isinstance(v, Decimal | Fraction | int | float) for v in cells):
+        if (
+            carried is None
+            and values.dtype == object
+            and all(isinstance(v, Decimal | Fraction | int | float) for v in cells)
+        ):
             columns.append(values)
             names.append(str(name))
             continue
         gap = next((i for i, v in enumerate(cells) if v is None or v != v), None)
         if gap is not None:
             raise DataError(f"row {gap}, column {str(name)!r}", "the cell is empty; drop the row or fill in the value")
-        categories = getattr(getattr(series, "cat", None), "categories", None)
-        levels = [v for v in categories.tolist() if v in set(cells)] if categories is not None else sorted(set(cells))
+        there = set(cells)
+        levels = sorted(there) if carried is None else [level for level in carried.labels if level in there]
         columns += [values == level for level in levels[1:]]
         names += [f"{name}={level}" for level in levels[1:]]
     return joined(columns, len(frame)), names
@@ -365,10 +468,17 @@ def _materialized(terms: Any, frame: Any, columns: list[str]) -> tuple[Any, list
 
 
 def days(dates: Array) -> Array:
-    """Return dates as days since 1970-01-01: whole numbers, or floats where they have a time of the day."""
-    seconds = dates.astype("datetime64[us]").astype(np.int64)
-    whole = seconds % 86_400_000_000 == 0
-    return seconds // 86_400_000_000 if whole.all() else seconds / 86_400_000_000
+    """Return dates as days since 1970-01-01: whole numbers, or fractions where they have a time of the day."""
+    unit = np.datetime_data(dates.dtype)[0]
+    ticks = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}.get(unit)
+    if ticks is None:
+        dates, ticks = dates.astype("datetime64[s]"), 1
+    numbers, day = dates.astype(np.int64), 86_400 * ticks
+    if (numbers % day == 0).all():
+        return numbers // day
+    found = np.empty(len(numbers), dtype=object)
+    found[:] = [Fraction(number, day) for number in numbers.tolist()]
+    return found
 
 
 def _is_words(series: Any) -> bool:
@@ -385,7 +495,7 @@ _DISCRETE = {
 }  # fmt: skip
 _LINKS = {
     "Binomial": {"logit": "binomial", "probit": "binomial", "cloglog": "binomial", "loglog": "binomial",
-                 "cauchy": "binomial", "log": "log-binomial"},
+                 "cauchy": "binomial"},
     "Poisson": {"log": "poisson"},
     "NegativeBinomial": {"log": "negative-binomial"},
 }  # fmt: skip
@@ -406,11 +516,14 @@ def _from_statsmodels(model: Any, options: dict[str, Any]) -> tuple[Any, Any, di
         options["family"] = _DISCRETE[kind]
     else:
         raise DataError("", f"statsmodels' {kind} is not supported; supported are GLM, {', '.join(_DISCRETE)}")
+    if options["order"] is not None:
+        raise ParameterError("order", options["order"], "None for a model of statsmodels, which has its own")
     if kind == "OrderedModel" and getattr(model, "labels", None) is not None:
+        options["order"] = list(model.labels)
         y = np.asarray(model.labels)[y]
-    if kind == "MNLogit":
-        known = getattr(model, "_ynames_map", {})
-        y = np.array([str(known.get(code, code)) for code in y.tolist()]) if known else y
+    if kind == "MNLogit" and (known := getattr(model, "_ynames_map", {})):
+        options["order"] = [str(known[code]) for code in sorted(known)]  # the first is the model's reference
+        y = np.array([str(known[code]) for code in y.tolist()])
     if kind == "ConditionalLogit":
         groups = getattr(model, "groups", None)
         if groups is None:  # the groups that vary, as the model keeps them

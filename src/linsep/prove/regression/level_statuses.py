@@ -10,11 +10,11 @@ import numpy as np
 from flint import fmpz_mat
 
 from linsep.problem import Array
+from linsep.prove.exact.algebra import Solver
 from linsep.prove.regression.cone import Face
 from linsep.prove.regression.fixed_effects import Effects, face_of, spread
 from linsep.prove.regression.level_graph import spanning_trees
 from linsep.prove.regression.statuses import ALIASED, DOWN, FINITE, UNDETERMINED, UP, Statuses, whole_with_scale
-from linsep.prove.exact.algebra import Solver
 
 Walk = tuple[Array, Array]  # rows, and the direction in which each is taken
 Sum = dict[int, Fraction]  # rows with their multipliers
@@ -36,13 +36,17 @@ class LevelStatuses:
     def __init__(self, effects: Effects, alias: str) -> None:
         self.effects, self.keeps = effects, alias == "keep"
         self._walks, self.free = effects.spanned(effects.arcs)
-        place = {j: k for k, j in enumerate(effects.order)}
-        later = [max((j for j, value in enumerate(gamma) if value), key=lambda j: place[j]) for gamma in self.free]
-        self.aliases = dict(zip(later, self.free, strict=True))  # by column: a vector zero on all cycles
+        self.aliases = self._by_last(self.free)  # by column: a vector zero on all cycles
         self.columns = [j for j in effects.order if j not in self.aliases]
         self._rest, inner = effects.spanned(effects.arcs.of(effects.left))
         self.rank, self.rank_rest = len(self.columns), effects.k - len(inner)
+        self.left_over = self._by_last(inner)  # by column: a vector zero on all cycles of the rows that are left
         self._moving = [self._reduced(gamma) for gamma in inner]
+
+    def _by_last(self, vectors: list[list[int]]) -> dict[int, list[int]]:
+        """Return vectors by the last column of each, in the order in which columns are kept."""
+        place = {j: k for k, j in enumerate(self.effects.order)}
+        return {max((j for j, value in enumerate(v) if value), key=lambda j: place[j]): v for v in vectors}
 
     def _reduced(self, gamma: list[int]) -> list[Fraction]:
         """Return a vector that is zero in the columns that depend on others, and the same on all cycles."""

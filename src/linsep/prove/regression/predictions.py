@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from flint import fmpz_mat
 
 from linsep.data.sparse import is_sparse
 from linsep.errors import DataError
 from linsep.problem import Array
 from linsep.prove.exact.exact_values import BINARY
-from linsep.prove.regression.families import INTERCEPT, WITHOUT_INTERCEPT
-from linsep.prove.regression.inputs import new_design
+from linsep.prove.regression.families import INTERCEPT, WITHOUT_INTERCEPT, labels, numbers
+from linsep.prove.regression.inputs import ORDERED, new_design
 from linsep.prove.regression.statuses import ALIASED, DOWN, FINITE, UNDETERMINED, UP
 
 INSIDE = "inside"
@@ -52,7 +54,7 @@ def _one(result: Any, x: list[Fraction]) -> Any:
     status = result._status(x)
     if family in _LINEAR:
         return status
-    top = "1" if family in ("binomial", "log-binomial") else "infinite"
+    top = "1" if family == "binomial" else "infinite"
     return {FINITE: INSIDE, UP: top, DOWN: "0"}.get(status, status)
 
 
@@ -71,8 +73,11 @@ def _of_classes(result: Any, x: list[Fraction]) -> list[str]:
     found = []
     for a in range(C):
         others = [leads[a, b] for b in range(C) if b != a]
-        found.append(_joint(DOWN in others, all(each == UP for each in others), others))
-    return found
+        status = _joint(DOWN in others, all(each == UP for each in others), others)
+        if status == UNDETERMINED and others.count(UNDETERMINED) > 1 and not _possible(result, x, a):
+            status = "0"
+        found.append(status)
+    return found if found.count("0") < C - 1 else ["0" if each == "0" else "1" for each in found]
 
 
 def _joint(never: bool, always: bool, statuses: list[str]) -> str:
@@ -86,6 +91,28 @@ def _joint(never: bool, always: bool, statuses: list[str]) -> str:
     return INSIDE
 
 
+def _possible(result: Any, x: list[Fraction], a: int) -> bool:
+    """Return whether a class may have a positive probability in the limit, which several rivals together may prevent.
+
+    It may exactly if a row of it, added to the data, leaves all separated constraints separated.
+    """
+    from linsep.clock import Clock
+    from linsep.prove.regression.cone import reduce
+    from linsep.prove.regression.documents import exact_table
+    from linsep.prove.regression.separations import modeled
+
+    given = result._given
+    x = x[1:] if given.offset else x
+    X = np.empty((given.n + 1, len(x)), dtype=object)
+    for i, row in enumerate([*exact_table(given.X, given.values, given.names), x]):
+        X[i] = row
+    codes = np.append(labels(given.y, given.order)[0], a)
+    order, which = tuple(range(len(result._model.classes))), np.append(given.which, given.n)
+    model, _ = modeled(replace(given, X=X, y=codes, n=given.n + 1, which=which, order=order, weights=None), Clock())
+    found = reduce(model.system, model.order).separated[model.system.ids]
+    return np.array_equal(found[model.first != given.n], result._split)
+
+
 def _of_levels(result: Any, x: list[Fraction]) -> list[str]:
     """Return for every level whether its probability is 0, 1 or inside."""
     cuts = len(result._model.classes) - 1
@@ -93,7 +120,8 @@ def _of_levels(result: Any, x: list[Fraction]) -> list[str]:
     found = []
     for k in range(cuts + 1):  # x·g - t_(k-1) and x·g - t_k
         lower, upper = above[k], above[k + 1]
-        found.append(_joint(lower == DOWN or upper == UP, lower == UP and upper == DOWN, [lower, upper]))
+        shut = 0 < k < cuts and k in result.empty and result.direction[k] == result.direction[k - 1]
+        found.append(_joint(shut or lower == DOWN or upper == UP, lower == UP and upper == DOWN, [lower, upper]))
     return found
 
 
@@ -105,37 +133,79 @@ def limiting(result: Any) -> Any:
     """Return the rows and columns that are left, and why the others are not."""
     from linsep.prove.regression.results import Refit
 
+    given = result._given
+    rows, strata = _strata(result) if given.family in _LINEAR else (result.rest, None)
+    kept, reasons = _columns(result)
+    dropped = uncounted(given) | dict.fromkeys(given.which.tolist(), "it is held against no other row")
+    dropped |= dict.fromkeys(result.separated.tolist(), "separated: fitted perfectly in the limit")
+    dropped = {i: why for i, why in dropped.items() if i not in set(rows.tolist())}
+    y = np.asarray(given.y)[rows]
+    return Refit(rows, kept, _design(given, rows, kept), y, dropped, reasons, _choices(result), strata)
+
+
+def uncounted(given: Any) -> dict[int, str]:
+    """Return the rows that do not count, and why."""
+    weights = np.ones(given.n) if given.weights is None else numbers(given.weights)
+    rows = np.setdiff1d(np.arange(given.n), given.which)
+    return {int(i): "its weight is 0" if weights[i] == 0 else "it has no trials" for i in rows}
+
+
+def _columns(result: Any) -> tuple[list[str], dict[str, str]]:
+    """Return the columns that the rows that are left determine, and why the others are not among them."""
     given, model, face = result._given, result._model, result._face
     ids = model.system.ids
-    inner = [result._position[unknown] for unknown in model.order if unknown in result._position]
     left = ids[~face.separated[ids]]
-    _, columns, V = face.system.span(left, inner)
-    name = {k: model.names[j] for j, u in enumerate(model.order) if (k := result._position.get(u)) is not None}
-    kept = [name[k] for k in inner if k in columns]
     reasons = {each: f"it depends on {_sum(parts)}" for each, parts in result.aliased.items()}
+    system, shown = face.system, [result._position[u] for u in model.order if u in result._position]
+    name = {k: model.names[j] for j, u in enumerate(model.order) if (k := result._position.get(u)) is not None}
+    tied = [
+        k for k in result.empty if 0 < k < len(model.classes) - 1 and result.direction[k] == result.direction[k - 1]
+    ]
+    for k in tied:  # the two thresholds of the category are one; if they can go apart for ever, neither is left
+        reasons[name[k]] = f"it equals {name[k - 1]}: no row has the category {model.classes[k]}"
+    if tied:
+        below = {k: next(j for j in range(k, -1, -1) if j not in tied) for k in tied}
+        kept = [k for k in shown if k not in tied]
+        cells = [int(j == below.get(k, k)) for k in range(system.unknowns) for j in kept]
+        system = system.through(fmpz_mat(system.unknowns, len(kept), cells))
+        name, shown = {at: name[k] for at, k in enumerate(kept)}, list(range(len(kept)))
+    _, columns, V = system.span(left, shown)
+    how = _WHERE.get(given.family, "on the rows that are left it {}")
     for k in range(V.ncols()):
         entries = [int(V[j, k]) for j in range(V.nrows())]
-        free = next(j for j in range(len(entries)) if entries[j] and j not in columns)
-        used = [name[j] for j in inner if entries[j] and j != free]
-        why = f"on the rows that are left it {'depends on ' + ', '.join(used) if used else 'is zero'}"
+        free = next(j for j in shown if entries[j] and j not in columns)
+        used = [name[j] for j in shown if entries[j] and j != free]
+        why = how.format(f"depends on {', '.join(used)}" if used else _NOTHING.get(given.family, "is zero"))
         reasons[name[free]] = why if len(left) else "no row is left"
-    dropped = {int(i): "separated: fitted perfectly in the limit" for i in result.separated}
-    counted = set(given.which.tolist())
-    dropped |= {i: "its weight is 0" for i in range(given.n) if i not in counted}
-    rows = result.rest
-    return Refit(
-        rows, kept, _design(given, model, rows, kept), np.asarray(given.y)[rows], dropped, reasons, _choices(result)
-    )
+    return [name[j] for j in shown if j in columns], reasons
+
+
+_WHERE = dict.fromkeys(_LINEAR, "within the strata that are left it {}")
+_NOTHING = dict.fromkeys(_LINEAR, "is constant") | dict.fromkeys(ORDERED, "makes no difference")
+
+
+def _strata(result: Any) -> tuple[Array, Array]:
+    """Return the rows that are still held against others, and their groups: those that such pairs connect."""
+    import scipy.sparse as sp
+    from scipy.sparse.csgraph import connected_components
+
+    model, n = result._model, result._given.n
+    open_ = ~result._split
+    first, second = model.first[open_], model.second[open_]
+    graph = sp.csr_array((np.ones(len(first)), (first, second)), shape=(n, n))
+    _, group = connected_components(graph, directed=False)
+    rows = np.unique(np.concatenate((first, second)))
+    return rows, np.unique(group[rows], return_inverse=True)[1].ravel()
 
 
 def _sum(parts: dict[str, Fraction]) -> str:
     return ", ".join(parts) or "nothing: it is zero"
 
 
-def _design(given: Any, model: Any, rows: Array, kept: list[str]) -> Any:
+def _design(given: Any, rows: Array, kept: list[str]) -> Any:
     """Return rows and columns of the design; for models with several blocks, all columns."""
     X = given.X[rows]
-    if model.base and not set(kept) <= {INTERCEPT, *given.names}:
+    if given.family in ORDERED:
         return X
     parts = []
     for each in kept:

@@ -7,6 +7,7 @@ document is never evaluated. The meaning of a formula is guessed from its column
 from __future__ import annotations
 
 import itertools
+import math
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -18,7 +19,7 @@ from linsep.errors import DataError
 from linsep.problem import Array
 from linsep.prove.check.plain_document import Fails, Malformed
 from linsep.prove.check.plain_table import used_columns
-from linsep.prove.exact.exact_values import DECIMAL, fraction
+from linsep.prove.exact.exact_values import BINARY, DECIMAL, fraction
 from linsep.prove.regression.contrasts import unknown
 
 _MANY = 2000  # levels of a column of numbers that could be one of words
@@ -101,7 +102,7 @@ def unrounded(names: list[str], X: Array, table: Any) -> Array:
 def _column(spec: Spec, table: Any, values: str) -> Array:
     if "product" in spec:
         factors = [_column(each, table, values) for each in spec["product"]]
-        if values == DECIMAL and sum(bool((each != np.rint(each.astype(float))).any()) for each in factors) > 1:
+        if values == DECIMAL and not _product_is_exact(factors):
             exact = [[fraction(value, i, "") for i, value in enumerate(each.tolist())] for each in factors]
             total = np.empty(len(exact[0]), dtype=object)
             total[:] = [_times(row) for row in zip(*exact, strict=True)]
@@ -114,6 +115,8 @@ def _column(spec: Spec, table: Any, values: str) -> Array:
     if name not in table.columns:
         raise unknown(name, list(table.columns))
     cells = np.asarray(table[name])
+    if values == BINARY and getattr(table, "text", False) and isinstance(cells[:1].tolist()[0], Decimal):
+        cells = cells.astype(np.float64)
     numeric = cells.dtype.kind in "biuf" or isinstance(cells[:1].tolist()[0], Decimal)
     if "level" in spec:
         return np.array([str(value) == spec["level"] for value in cells.tolist()], dtype=np.int64)
@@ -123,6 +126,15 @@ def _column(spec: Spec, table: Any, values: str) -> Array:
         wanted = Decimal(spec["equals"])
         return np.array([Decimal(str(value)) == wanted for value in cells.tolist()], dtype=np.int64)
     return cells.astype(np.int64) if cells.dtype.kind == "b" else cells
+
+
+def _product_is_exact(factors: list[Array]) -> bool:
+    """Return whether machine numbers hold the products of columns: of 0, 1 and one column, or of short integers."""
+    if any(each.dtype == object for each in factors):
+        return False
+    others = [each for each in factors if not np.isin(each, (0, 1)).all()]
+    sizes = [int(np.abs(each).max(initial=1)) for each in others if each.dtype.kind in "iub"]
+    return len(others) <= 1 or (len(sizes) == len(others) and math.prod(sizes) < 1 << 53)
 
 
 def _times(row: tuple[Fraction, ...]) -> Fraction:

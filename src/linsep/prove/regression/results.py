@@ -10,15 +10,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linsep.problem import Array
+from linsep.prove.exact.algebra import one_column as column
 from linsep.prove.notebook_tables import notebook_html
 from linsep.prove.regression.cone import Face, whole
 from linsep.prove.regression.contrasts import contrast
 from linsep.prove.regression.documents import certificate, check_claims, document, response_of
-from linsep.prove.regression.families import Model
-from linsep.prove.regression.inputs import Given, gather
-from linsep.prove.regression.statuses import ALIASED, FINITE, Statuses
-from linsep.prove.exact.algebra import one_column as column
+from linsep.prove.regression.families import Model, labels
+from linsep.prove.regression.inputs import ORDERED, Given, gather
+from linsep.prove.regression.statuses import ALIASED, DOWN, FINITE, UNDETERMINED, UP, Statuses
 from linsep.prove.regression.words import MEANING, summary
+from linsep.wording import digits
 
 COMPLETE, QUASI, OVERLAP = "complete", "quasi", "overlap"
 
@@ -56,6 +57,9 @@ class Refit:
     choices : ndarray or None
         Multinomial models: which classes are still possible, by row. Ordinal models: whether the lower and the upper
         threshold of a row is still in reach.
+    strata : ndarray or None
+        Conditional and Cox models: the group of every row, by number. A risk set of a Cox model loses the rows that are
+        infinitely far below its event, so a stratum may fall apart into several.
 
     Examples
     --------
@@ -73,6 +77,7 @@ class Refit:
     dropped_rows: dict[int, str]
     dropped_columns: dict[str, str]
     choices: Array | None = None
+    strata: Array | None = None
 
     def __repr__(self) -> str:
         return (
@@ -272,7 +277,38 @@ class Separation:
 
     def _status(self, c: list[Fraction]) -> str:
         inner = self._inner(c)
-        return ALIASED if inner is None else self._finder.status(inner)
+        if inner is None:
+            return ALIASED
+        status = self._finder.status(inner)
+        closed = self._closed if status in (UP, DOWN) else None
+        # what only the gap of an empty category moves need not move
+        return UNDETERMINED if closed is not None and not sum(a * b for a, b in zip(c, closed, strict=True)) else status
+
+    @cached_property
+    def empty(self) -> list[int]:
+        """Numbers of the categories of an ordinal model that have no row that counts."""
+        if self.family != "ordinal":
+            return []
+        codes, classes = labels(self._given.y, self._given.order)
+        return sorted(set(range(len(classes))) - set(codes[self._given.which].tolist()))
+
+    @cached_property
+    def _closed(self) -> list[int] | None:
+        """The generic direction with the thresholds around empty categories made one; None if there are none.
+
+        The likelihood rises as much along it: raising the lower threshold of an empty category to its upper one makes
+        the rows below likelier and no row less likely; at the lower end lowering the upper one does.
+        """
+        if not self.empty:
+            return None
+        found, K = list(self.direction), len(self._model.classes)
+        first = next(k for k in range(K) if k not in self.empty)
+        for k in range(first + 1, K - 1):
+            if k in self.empty:
+                found[k] = found[k - 1]
+        for k in range(first - 1, 0, -1):
+            found[k - 1] = found[k]
+        return found
 
     def _inner(self, c: list[Fraction]) -> list[int] | None:
         """Return a function in the unknowns of the face, times a positive number; None if it is not estimable."""
@@ -342,7 +378,7 @@ class Separation:
         plain : bool, default=False
             Check with Python's integers alone, which takes longer.
         **others
-            ``strata``, ``weights`` and ``absorb`` of other data.
+            ``strata``, ``weights`` and ``absorb`` of other data; the order of labels is that of the proof.
 
         Returns
         -------
@@ -362,6 +398,8 @@ class Separation:
                 "family": given.family, "names": list(given.names)[: len(given.names) - hidden],
                 "fit_intercept": given.offset, "values": given.values, "alias": given.alias, **others,
             }  # fmt: skip
+            if given.family in ORDERED:
+                options["order"] = self._model.classes
             try:
                 given = gather(X, y, options)
                 if given.absorb and not self._given.absorb:
@@ -452,7 +490,7 @@ class Separation:
         columns = {
             "name": self.names[:shown],
             "status": self.statuses[:shown],
-            "direction": [str(value) for value in self.direction[:shown]],
+            "direction": [digits(value) for value in self.direction[:shown]],
             "rows": [list(each.rows) for each in self.coefficients],
         }
         return pd.DataFrame(columns)

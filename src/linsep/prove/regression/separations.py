@@ -35,6 +35,7 @@ def separation(
     weights: Any = None,
     alias: str = "drop",
     absorb: Any = None,
+    order: Any = None,
     time_limit: float | None = None,
 ) -> Any:
     """Decide which coefficients of a regression model have infinite maximum likelihood estimates, and prove it.
@@ -51,8 +52,8 @@ def separation(
         successes and failures. Poisson and negative binomial models: counts. Multinomial and ordinal models: labels.
         Conditional models: 1 for the rows chosen within each stratum. Cox models: (n, 2), time and event.
     family : str, default="binomial"
-        "binomial" (any of logit, probit, cloglog, cauchit links), "poisson", "negative-binomial", "log-binomial",
-        "multinomial", "ordinal", "conditional" or "cox".
+        "binomial" (any of logit, probit, cloglog, cauchit links), "poisson", "negative-binomial", "multinomial",
+        "ordinal", "conditional" or "cox".
     names : list of str, default=None
         Names of the columns of ``X``.
     fit_intercept : bool, default=True
@@ -69,6 +70,10 @@ def separation(
         estimable.
     absorb : list of str or of array-like, default=None
         Factors with a coefficient for every level, which are part of the model but not listed in the result.
+    order : list, default=None
+        Labels of an ordinal model from the lowest to the highest; of a multinomial model the first is the reference. By
+        default numbers are in their own order, and ordered categories of pandas, polars or Arrow in theirs; words have
+        none. A category without rows stays in the model.
     time_limit : float, default=None
         Seconds; None sets no limit. Methods of the result have no limit.
 
@@ -94,7 +99,7 @@ def separation(
     """
     options = {
         "family": family, "names": names, "fit_intercept": fit_intercept, "values": values, "strata": strata,
-        "weights": weights, "alias": alias, "absorb": absorb,
+        "weights": weights, "alias": alias, "absorb": absorb, "order": order,
     }  # fmt: skip
     if time_limit is not None and not time_limit >= 0:
         raise ParameterError("time_limit", time_limit, "a number of seconds not below 0")
@@ -122,7 +127,7 @@ def modeled(given: Given, clock: Clock) -> tuple[Model, Cells]:
     exact = cells(given.X, given.values, list(given.names))
     offset = given.offset and given.family not in WITHOUT_INTERCEPT
     clock.check()
-    response = Response(given.y, given.strata, given.which)
+    response = Response(given.y, given.strata, given.which, given.order)
     model = build(given.family, exact, list(given.names), offset, response)
     model.system.clock = clock
     if len(model.names) > _WIDE:

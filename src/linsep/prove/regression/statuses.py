@@ -9,7 +9,7 @@ the case.
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from flint import fmpz_mat

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from linsep.data.sparse import is_sparse
+from linsep.prove.regression.families import INTERCEPT, labels
+from linsep.wording import digits
 
 MEANING = {
     "complete": "complete separation: the maximum likelihood estimate does not exist",
@@ -38,7 +40,7 @@ def summary(result: Any) -> str:
         + (f"; the likelihood rises forever in {counted(result.dimension, 'direction')}" if result.dimension else ""),
         "",
     ]
-    directions = [str(value) for value in result.direction]
+    directions = [digits(value) for value in result.direction]
     rows = list(zip(result.names, result.statuses, directions, strict=True))[: result.listed]
     wide = max([11, *(len(name) for name in result.names[:_SHOWN])])
     far = max([9, *(len(value) for value in directions[:_SHOWN])])
@@ -71,17 +73,44 @@ def sentences(result: Any, response: str = "y") -> list[str]:
         shown = ", ".join(open_[:6]) + (f" and {len(open_) - 6} more" if len(open_) > 6 else "")
         verb, them = ("has", "it") if len(open_) == 1 else ("have", "them")
         found.append(f"{shown} {verb} no limit: maximum likelihood does not determine {them}")
-    left = result.refit()
-    advice = f"To fit the rest, leave out {counted(len(result.separated), 'row')}"
-    if left.dropped_columns:
-        names = [each for each in left.dropped_columns if each in set(result.names[: result.listed])]
-    if left.dropped_columns and names:
-        advice += f" and the column{'s' if len(names) > 1 else ''} {', '.join(names[:6])}"
-        advice += f" and {len(names) - 6} more" if len(names) > 6 else ""
+    return [*found, *_aliases(result), f"{_advice(result)}; for finite estimates of all coefficients, {_FINITE}"]
+
+
+_FINITE = "use Firth's penalty or a prior"
+
+
+def _advice(result: Any) -> str:
+    """Return how to fit what is left."""
     if result.kind == "complete":
-        advice = "No row is left to fit"
-    advice += "; for finite estimates of all coefficients, use Firth's penalty or a prior"
-    return [*found, *_aliases(result), advice]
+        return "No row is left to fit"
+    left, given = result.refit(), result._given
+    ordinary = _is_ordinary(result, left)
+    if not ordinary and left.strata is None:
+        return f"What is left is no ordinary {result.family} model: refit() returns it"
+    names = [each for each in left.dropped_columns if each in given.names or each == INTERCEPT]
+    names = [each for each in names if each in set(result.names[: result.listed])]
+    parts = [counted(len(result.separated), "row")] if len(result.separated) else []
+    if names:
+        more = f" and {len(names) - 6} more" if len(names) > 6 else ""
+        parts.append(f"the column{'s' if len(names) > 1 else ''} {', '.join(names[:6])}{more}")
+    steps = [f"leave out {' and '.join(parts)}"] if parts else []
+    return f"To fit the rest, {', and '.join(steps if ordinary else [*steps, 'take the strata that refit() returns'])}"
+
+
+def _is_ordinary(result: Any, left: Any) -> bool:
+    """Return whether leaving out rows and columns is all that the limiting model asks for."""
+    given = result._given
+    if left.strata is not None:
+        rows = left.rows
+        before = np.zeros(len(rows), dtype=np.intp) if given.strata is None else given.strata[rows]
+        return len(np.unique(before)) == len(np.unique(left.strata))
+    if left.choices is None or len(left.rows) == 0:
+        return True
+    codes = labels(given.y, given.order)[0][left.rows]
+    if given.family == "multinomial":
+        return bool(left.choices[:, np.unique(codes)].all())
+    ends = np.column_stack((codes == codes.min(), codes == codes.max()))
+    return bool((left.choices | ends).all())
 
 
 def _shown(result: Any) -> list[tuple[str, str]]:

@@ -25,7 +25,7 @@ from linsep.prove.check.plain import check_refutation, inequality
 from linsep.prove.check.plain_document import Fails, Malformed, whole
 from linsep.prove.claims import NOT_SEPARABLE, OVERLAP, QUASI, SEPARABLE, Refutation, Verdict
 from linsep.prove.exact import algebra
-from linsep.prove.exact.given_numbers import BINARY, all_finite, as_rows, rational_rows
+from linsep.prove.exact.given_numbers import BINARY, all_finite, as_rows, in_doubles, rational_rows
 
 _SMALLEST = 2.0**-900  # below, the nearest double may be off by more than a share of itself
 
@@ -38,6 +38,7 @@ class Rationals(Sequence[tuple[list[int], int]]):
         self.rough = False  # the doubles are not near enough
         if not is_sparse(X) and X.dtype == object:
             X = np.array([[_nearest(value) for value in row] for row in X.tolist()])
+        X = in_doubles(X, values) if X.dtype != object else X
         self.near: Rows = as_rows(X)
         cells = self.near.data
 
