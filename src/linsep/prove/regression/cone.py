@@ -181,14 +181,21 @@ def _multiplied(system: Constraints) -> Constraints | None:
 
 
 def _shortened(system: Constraints, exact: list[int], outcome: Outcome) -> list[int]:
-    """Return a direction of small integers with the same signs, if rounding a few binary digits will do."""
-    top = max(map(abs, exact))
-    fixed = len(outcome.ids) > 0
+    """Return a direction of small integers with the same signs, if rounding to a few binary digits will do.
+
+    It is rounded in coordinates of the null space of the rows that cancel, on which it has to vanish.
+    """
+    A, _ = system.rows(outcome.ids)
+    V = algebra.echelon(A, list(range(system.unknowns)), system.clock)[1]
+    u = coordinates(V, exact)
+    top = max(map(abs, u))
+    strict = outcome.strict[system.ids]
     for bits in _BITS:
-        if fixed or top >> bits == 0:  # only free directions may be rounded
+        values = primitive(entries(V * one_column([round(value / top * 2**bits) for value in u])))
+        if max(map(abs, values)) >= max(map(abs, exact)):
             break
-        values = primitive([round(Fraction(value << bits, top)) for value in exact])
-        if np.array_equal(system.signs(one_column(values))[system.ids] > 0, outcome.strict[system.ids]):
+        side = system.signs(one_column(values))[system.ids]
+        if side.min() >= 0 and np.array_equal(side > 0, strict):
             return values
     return exact
 
