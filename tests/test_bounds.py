@@ -2,11 +2,13 @@
 
 import math
 import warnings
+from decimal import Context, Decimal
 from fractions import Fraction
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from flint import ctx
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
@@ -25,7 +27,8 @@ from linsep import (
     teacher,
     to_liblinear,
 )
-from linsep.prove.bounds.intervals import clopper_pearson
+from linsep.prove.bounds.audits import retrace, run_margin
+from linsep.prove.bounds.intervals import clopper_pearson, log_choices, upwards
 from oracle import argmax, dot, perceptron
 
 SQUARE = [[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1]
@@ -476,17 +479,154 @@ def test_the_compression_bound_checks_its_premise():
     shuffled = generalization(Perceptron(shuffle=True).fit(X, y), X, y).compression
     assert "leads to other weights" in shuffled.reason
     started = Perceptron(shuffle=False).fit(X, y, coef_init=[9.0, 9.0, 9.0])
-    assert not generalization(started, X, y).compression.applies
+    assert "did not begin from zero weights" in generalization(started, X, y).compression.reason
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         unfinished = Perceptron(shuffle=False, max_iter=1).fit(X, y)
-    assert "did not end separated" in generalization(unfinished, X, y).compression.reason
+    assert "of the 300 rows are predicted wrong" in generalization(unfinished, X, y).compression.reason
     stopped = Perceptron(shuffle=False, early_stopping=True).fit(X, y)
     assert stopped.stop_reason_ == "separated"
     assert "held-out rows decided" in generalization(stopped, X, y).compression.reason
     two = Perceptron(shuffle=False, fit_intercept=False).fit([[1, 0], [0, -1]], [1, 0])
     assert two.mistake_counts_.tolist() == [1, 1]
     assert "every row had a mistake" in generalization(two, [[1, 0], [0, -1]], [1, 0]).compression.reason
+
+
+def test_compression_counts_no_row_that_was_never_required_to_be_right():
+    """Labels that x0 does not explain, on rows of weight 0: the others alone are separated."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(1000, 2))
+    y = np.where(rng.random(1000) < 0.4, -1, 1) * np.sign(X[:, 0])
+    X[:, 0] += np.sign(X[:, 0])
+    weight = (y == np.sign(X[:, 0])).astype(float)
+    model = Perceptron(shuffle=False).fit(X, y, sample_weight=weight)
+    assert model.stop_reason_ == "separated"
+    bound = generalization(model, X, y).compression
+    assert not bound.applies
+    assert math.isnan(bound.value)
+    assert f"{round(1000 * (1 - model.score(X, y)))} of the 1000 rows are predicted wrong" in bound.reason
+    some = weight > 0
+    alone = generalization(Perceptron(shuffle=False).fit(X[some], y[some]), X[some], y[some]).compression
+    assert alone.applies  # of the rows that were learned
+
+
+def test_compression_of_partial_fits_is_about_all_pieces():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(400, 3))
+    noisy, clean = np.where(rng.random(300) < 0.5, -1.0, 1.0), np.sign(X[300:, 0])
+    y = np.concatenate((noisy, clean))
+    model = Perceptron(shuffle=False)
+    model.partial_fit(X[:300], y[:300])
+    pieces = [np.arange(300)]
+    while model.stop_reason_ != "separated":  # which is true of the last piece only
+        model.partial_fit(X[300:], y[300:])
+        pieces.append(np.arange(300, 400))
+    rows = np.concatenate(pieces)
+    bound = generalization(model, X[rows], y[rows]).compression
+    assert not bound.applies
+    assert "rows are predicted wrong" in bound.reason
+    whole = Perceptron(shuffle=False)  # one row after another is the cyclic pass, and here the first one suffices
+    X, y, _ = teacher(200, 2, margin=0.4, random_state=1)
+    for i in range(200):
+        whole.partial_fit(X[i : i + 1], y[i : i + 1], classes=[-1, 1])
+    known = generalization(whole, X, y).compression
+    again = generalization(Perceptron(shuffle=False).fit(X, y), X, y).compression
+    assert known.applies == (whole.score(X, y) == 1)
+    assert known.value == again.value
+
+
+@pytest.mark.parametrize("weights", ["rows", "classes"])
+def test_compression_with_row_weights_is_about_the_model_itself(weights):
+    """The second run takes equal steps: it must lead to the model's own weights, not to those of a replay."""
+    X, y, _ = teacher(200, 2, margin=0.3, random_state=3)
+    steps = np.random.default_rng(4).uniform(0.5, 2.0, 200)
+    model = Perceptron(shuffle=False, class_weight={-1: 3.0} if weights == "classes" else None)
+    model.fit(X, y, sample_weight=steps if weights == "rows" else None)
+    bound = generalization(model, X, y).compression
+    assert not bound.applies
+    assert "weight" in bound.reason
+
+
+@pytest.mark.parametrize(("n", "s"), [(10, 3), (500, 17), (5000, 2500), (10**6, 1), (10**6, 400)])
+def test_the_number_of_choices_is_rounded_upwards(n, s):
+    with ctx.workprec(128):
+        found = upwards(log_choices(n, s))
+    log = lambda number: Decimal(number).ln(Context(prec=60))  # noqa: E731
+    exact = log(math.comb(n, s))
+    assert exact <= Decimal(found) <= exact * (1 + Decimal("1e-15"))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_intervals_are_never_too_narrow(seed):
+    """The binomial tails at both ends, in fractions."""
+    rng = np.random.default_rng(seed)
+    rows = int(rng.integers(1, 400))
+    wrong, delta = int(rng.integers(0, rows + 1)), float(rng.choice([0.5, 0.1, 0.05, 1e-3, 1e-9]))
+    low, high = clopper_pearson(wrong, rows, delta=delta)
+
+    def tail(p, counts):
+        share = Fraction(p)
+        return sum(math.comb(rows, k) * share**k * (1 - share) ** (rows - k) for k in counts)
+
+    assert low == 0 if wrong == 0 else tail(low, range(wrong, rows + 1)) <= Fraction(delta) / 2
+    assert high == 1 if wrong == rows else tail(high, range(wrong + 1)) <= Fraction(delta) / 2
+    near = 1 - 1e-9  # nor wider than need be
+    assert low == 0 if wrong == 0 else tail(low, range(wrong, rows + 1)) >= Fraction(delta / 2 * near)
+    assert high == 1 if wrong == rows else tail(high, range(wrong + 1)) >= Fraction(delta / 2 * near)
+
+
+WAYS = {
+    "cyclic": lambda X, y, _: Perceptron(shuffle=False).fit(X, y),
+    "shuffled": lambda X, y, rng: Perceptron(random_state=int(rng.integers(99))).fit(X, y),
+    "rows of weight 0": lambda X, y, rng: Perceptron(shuffle=False).fit(X, y, sample_weight=rng.integers(0, 2, len(y))),
+    "doubtful rows of weight 0": lambda X, y, _: Perceptron(shuffle=False).fit(X, y, sample_weight=_plausible(X, y)),
+    "row by row": lambda X, y, _: _in_pieces(Perceptron(shuffle=False), X, y, length=1),
+    "row weights": lambda X, y, rng: Perceptron(shuffle=False).fit(X, y, sample_weight=rng.uniform(0.5, 2, len(y))),
+    "class weights": lambda X, y, _: Perceptron(shuffle=False, class_weight={1: 3.0}).fit(X, y),
+    "balanced": lambda X, y, _: Perceptron(shuffle=False, class_weight="balanced").fit(X, y),
+    "validation": lambda X, y, _: Perceptron(shuffle=False, early_stopping=True, validation_fraction=0.4).fit(X, y),
+    "warm": lambda X, y, _: Perceptron(shuffle=False, warm_start=True, max_iter=5).fit(X, y).fit(X, y),
+    "first": lambda X, y, _: Perceptron(order="first").fit(X, y),
+    "prediction": lambda X, y, _: Perceptron(shuffle=False, mistake="prediction").fit(X, y),
+    "average": lambda X, y, _: Perceptron(shuffle=False, keep="average").fit(X, y),
+    "plateau": lambda X, y, _: Perceptron(shuffle=False, tol=1e-3, n_iter_no_change=2).fit(X, y),
+    "pieces": lambda X, y, _: _in_pieces(Perceptron(shuffle=False), X, y),
+    "pieces and weights": lambda X, y, rng: _in_pieces(Perceptron(shuffle=False), X, y, rng.integers(0, 2, len(y))),
+}
+
+
+def _plausible(X, y):
+    """1 for the rows that a plane fitted to all of them gets right, else 0."""
+    return (np.sign(X @ np.linalg.lstsq(X, y, rcond=None)[0]) == y).astype(float)
+
+
+def _in_pieces(model, X, y, weight=None, length=40):
+    for start in range(0, len(y), length):
+        part = slice(start, start + length)
+        given = {} if weight is None else {"sample_weight": weight[part]}
+        model.partial_fit(X[part], y[part], classes=[-1, 1], **given)
+    return model
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("noise", [0.0, 0.03, 0.3])
+@pytest.mark.parametrize("way", WAYS)
+def test_every_bound_covers_whatever_the_training(way, noise):
+    """Training sets drawn from one pool: a bound that is not refused fails in at most a share δ of them."""
+    rng = np.random.default_rng(7)
+    pool, labels, _ = teacher(4000, 2, margin=0.02, offset=0.2, random_state=11)
+    labels = np.where(rng.random(len(labels)) < noise, -labels, labels)
+    delta, rounds, missed = 0.2, 60, dict.fromkeys(("held-out rows", "compression", "margin"), 0)
+    for _ in range(rounds):
+        train, test = rng.integers(len(pool), size=(2, 120))
+        X, y = pool[train], labels[train]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = WAYS[way](X, y, rng)
+        error = 1 - model.score(pool, labels)
+        for part in generalization(model, X, y, delta=delta, X_test=pool[test], y_test=labels[test], radius=1.0):
+            missed[part.name] += part.applies and not part.lower <= error <= part.value
+    assert all(binom.sf(count - 1, rounds, delta) > 1e-3 for count in missed.values()), missed
 
 
 @pytest.mark.compiled
@@ -543,3 +683,36 @@ def test_parameters_of_generalization():
 def test_the_margin_of_the_bound_is_the_largest_one():
     X, y, _ = teacher(100, 3, margin=0.1, offset=True, random_state=8)
     assert mistake_bound(X, y).margin.lower == largest_margin(X, y, form="augmented").lower
+
+
+@pytest.mark.parametrize("power", [-1000, -560, -540, -535, -520, -300, 0, 300])
+@pytest.mark.parametrize("eta", [2.0**-400, 1.0, 2.0**300])
+@pytest.mark.filterwarnings("ignore")
+def test_the_margin_bounds_of_a_run_hold_where_squares_underflow(power, eta):
+    """Rows times a power of two have exactly that power times the margin, whatever their squares do in doubles."""
+    rng = np.random.default_rng(3)
+    for _ in range(5):
+        X = rng.integers(-5, 6, (12, 2))
+        w = rng.integers(-5, 6, 2)
+        X = X[X @ w != 0]
+        y = np.sign(X @ w)
+        if len(set(y)) < 2:
+            continue
+        tiny = np.ldexp(X.astype(float), power)
+        model = Perceptron(fit_intercept=False, shuffle=False, eta0=eta, prove=False, max_iter=200).fit(tiny, y)
+        if model.stop_reason_ != "separated":  # the scores underflow
+            continue
+        found, true = run_margin(model, retrace(model, tiny, y)), largest_margin(X, y, form="origin")
+        scale = Fraction(2) ** power
+        assert Fraction(found.upper) >= Fraction(true.lower) * scale
+        assert Fraction(found.lower) <= Fraction(true.upper) * scale
+
+
+def test_the_audit_of_pieces_does_not_ask_the_last_plane_about_all_rows():
+    X, y = [[1, 0], [0, -1], [-3, 2], [1, 1]], [1, -1, 1, 1]
+    model = Perceptron(fit_intercept=False, shuffle=False)
+    for i in range(4):
+        model.partial_fit(X[i : i + 1], y[i : i + 1], classes=[-1, 1])
+    assert model.stop_reason_ == "separated"  # of the last row alone
+    assert model.score(X, y) < 1
+    assert audit(model, X, y).holds

@@ -713,4 +713,4 @@ def test_a_terminal_without_unicode_gets_plain_characters(tmp_path):
     )
     assert done.returncode == 1
     assert b"\\u" not in done.stdout  # the table is drawn with other lines, not with escapes
-    assert b"| 0   | a" in done.stdout
+    assert b"| 0   | 2    | a" in done.stdout

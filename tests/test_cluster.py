@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from contextlib import contextmanager
 from fractions import Fraction
 
@@ -319,6 +320,22 @@ def test_one_shard_with_every_rule(client, folder, how):
     same(there, here)
     if scale != "none":
         how["scale"] = scale
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_standard_scaling_beside_words_on_one_shard(client, folder, fit_intercept):
+    rng = np.random.default_rng(4)
+    y = rng.integers(0, 2, 80)
+    lines = [f"{4000 + 300 * c + rng.integers(-99, 99)},{rng.choice(['u', 'v'])},{c}\n" for c in y]
+    path = folder / "scaled.csv"
+    path.write_text("mass,island,label\n" + "".join(lines))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        models = [Perceptron(fit_intercept=fit_intercept, max_iter=20) for _ in range(2)]
+        there = cluster.fit(models[0], read(path), client, scale="standard")
+        here = fit_source(models[1], read(path), scale="standard")
+    same(there, here)
+    assert (here.training_errors_ == 0) == fit_intercept
 
 
 def test_libsvm_and_words_on_shards(client, folder):
@@ -823,6 +840,27 @@ def test_bad_wishes(client, folder):
     huge = saved(folder, np.array([[1e300, 1e300], [-1e300, 1e300], [1e300, -1e300]] * 3), [0, 1, 1] * 3, "huge.npy")
     with pytest.raises(ValueError, match="overflowed to infinity"):
         cluster.fit(Perceptron(eta0=1e10), read(huge), client)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_tol_watches_the_loss_of_the_mixed_weights(client, folder, classes):
+    X, y = rows(n=300, classes=classes, noise=5.0)
+    path = saved(folder, X, y, f"tol-{classes}.npy")
+    own = {"tol": 1.0, "n_iter_no_change": 2, "shuffle": False, "prove": False}
+    model = cluster.fit(Perceptron(**own), read(path), client, shard_bytes=shard_bytes(path, 3))
+    assert model.stop_reason_ == "loss_plateau"
+    assert model.history_["loss"][-1] == pytest.approx(model.loss(X, y))
+    same(
+        cluster.fit(Perceptron(**own), read(path), client, shard_bytes=os.path.getsize(path)),
+        fit_source(Perceptron(**own), read(path)),
+    )
+
+
+def test_rows_on_the_plane_of_a_clean_round(client, folder):
+    path = saved(folder, np.array([[0, 0], [1, 0], [-1, 0]] * 4), [-1, 1, -1] * 4, "on.npy")
+    model = Perceptron(mistake="prediction", fit_intercept=False, shuffle=False)
+    found = cluster.fit(model, read(path), client, shard_bytes=shard_bytes(path, 2))
+    assert (found.stop_reason_, found.margin_, found.training_errors_) == ("no_mistakes", 0, 0)
 
 
 # ---------------------------------------------------------------------------------------------------------------

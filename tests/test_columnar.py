@@ -44,6 +44,7 @@ def complaint(path: Path | list[Path], **options: Any) -> str:
 # Tables
 
 
+@pytest.mark.filterwarnings("ignore:.*linsep drops:linsep.errors.DataNote")
 def test_labels_that_are_missing_or_infinite(tmp_path: Path) -> None:
     path = parquet(tmp_path / "t.parquet", a=[1.0, 2.0, 3.0, 4.0], y=["no", None, "yes", "no"])
     assert complaint(path) == "t.parquet: row 1, column 'y': a missing label (missing='drop' allows it)"

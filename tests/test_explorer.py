@@ -690,3 +690,12 @@ def test_the_command_for_teachers_prints_an_address_and_ends_with_ctrl_c(tmp_pat
         _, errors = running.communicate()
     assert running.returncode == 0
     assert "Traceback" not in errors
+
+
+@pytest.mark.parametrize(("start", "h", "r"), [([2, 0], -1, 4), ([1, 0], 0, 1), ([-3, 1], 3, 16), ([0, -2], 3, 4)])
+def test_the_numbers_of_the_bound_are_those_of_the_lecture(start, h, r):
+    """R = 1 and γ² = 1/2: h = 1 - w₀·u/γ = 1 - (w₀₁ + w₀₂), r = 2(‖w₀‖² - (w₀·u)²) = (w₀₁ - w₀₂)²."""
+    assert h == 1 - sum(start)
+    assert r == (start[0] - start[1]) ** 2
+    said = share.answered("compute", asked("worked", start=[float(v) for v in start]))["theorem"]["limit_said"]
+    assert re.search(rf"= {h} and r = .* = {r}$", said), said

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from linsep import Perceptron, load
+from linsep import Perceptron, largest_margin, load, teacher
 from linsep.cli import main
 
 
@@ -100,3 +100,57 @@ def test_every_learner_has_its_own_options_and_no_others(capsys, two, tmp_path, 
     assert f"{without.partition('=')[0]} does not apply to --learner {learner}" in said
     said = run(capsys, "fit", two, *option, "-m", tmp_path / "model", code=2)
     assert f"{option[0]} does not apply to --learner perceptron" in said
+
+
+def bound_by_definition(X, y, start, eta=1.0):
+    """The largest k with w₀·u + kηγ ≤ √(‖w₀‖² + kη²R²), u the plane of largest margin through the origin."""
+    margin = largest_margin(X, y, form="origin")
+    u, R = margin.w / np.linalg.norm(margin.w), np.linalg.norm(X, axis=1).max()
+    k = 0
+    while start @ u + (k + 1) * eta * margin.lower <= (start @ start + (k + 1) * eta**2 * R**2) ** 0.5 + 1e-9:
+        k += 1
+    return k
+
+
+@pytest.mark.parametrize("how", ["initial", "unit", "standard"])
+def test_the_bound_is_told_for_first_weights_and_scaled_rows(capsys, tmp_path, how):
+    X, y, _ = teacher(60, 2, margin=0.1, random_state=2)
+    X, start = (9 * X).round(3), np.array([-5.0, 3.0])
+    path, weights = tmp_path / "rows.csv", tmp_path / "weights.json"
+    path.write_text("a,b,y\n" + "".join(f"{a},{b},{c}\n" for (a, b), c in zip(X.tolist(), y.tolist(), strict=True)))
+    weights.write_text(json.dumps({"coef": start.tolist()}))
+    options = ["--initial", weights] if how == "initial" else ["--scale", how]
+    arguments = ("fit", path, "--no-fit-intercept", "--no-shuffle", "--trace", "-m", tmp_path / "m", *options)
+    told = run(capsys, *arguments, "--json")
+    scale = {"unit": np.linalg.norm(X, axis=1).max(), "standard": X.std(axis=0), "initial": 1.0}[how]
+    shift = X.mean(axis=0) if how == "standard" else 0.0
+    expected = bound_by_definition((X - shift) / scale, y, start if how == "initial" else np.zeros(2))
+    assert told["bound_missing"] is None
+    assert abs(told["bound"] - expected) <= 1  # one more where rounding up passes a whole number
+    assert told["bound"] >= told["mistakes"]
+    assert ("scaled rows" in told["bound_formula"]) == (how != "initial")
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--sample-weight", "w"], "steps of different length"),
+        (["--ignore", "w", "--class-weight", "balanced"], "steps of different length"),
+        (["--ignore", "w", "--max-updates", "1"], "the run ended max_updates"),
+    ],
+)
+def test_a_bound_that_is_left_out_says_why(capsys, two, tmp_path, options, reason):
+    arguments = ("fit", two, "--target", "y", "--trace", "-m", tmp_path / "m", *options)
+    told = run(capsys, *arguments, "--json")
+    assert told["bound"] is None
+    assert reason in told["bound_missing"]
+    with pytest.raises(SystemExit):
+        main([str(part) for part in arguments])
+    line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("bound"))
+    assert line.split(None, 1)[1].startswith("none: ")
+    assert reason in line
+
+
+def test_one_against_rest_says_why_it_has_no_bound(capsys, lecture, tmp_path):
+    told = run(capsys, "fit", lecture, "--no-header", "--multi-class", "ovr", "--trace", "--json", "-m", tmp_path / "m")
+    assert "a run for each class" in told["bound_missing"]

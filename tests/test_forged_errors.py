@@ -80,6 +80,7 @@ def _holds(content, X, y):
     n, C = len(rows), len(names)
     weights = [1] * n if content["sample_weight"] is None else [whole_number(w) for w in content["sample_weight"]]
     assert len(weights) == n
+    assert sum(weights) < 2**53
     # upper
     plane = content["separator"]
     assert set(plane) == {"w", "b"}
@@ -172,7 +173,8 @@ FIELDS = {
     "kind": ["separable", "fewest-errors", "Fewest", None],
     "lower": [0, 1, 2, 3, -1, 1.0, True, "1", None, 2**60],
     "upper": [0, 1, 2, 3, -1, 1.0, True, "1", None, 2**60],
-    "sample_weight": [None, [], [1, 1, 1, 1], [2, 2, 2, 2], [0, 0, 0, 0], [-1, 1, 1, 1], [1.0, 1, 1, 1], "1111", 4],
+    "sample_weight": [None, [], [1, 1, 1, 1], [2, 2, 2, 2], [0, 0, 0, 0], [-1, 1, 1, 1], [1.0, 1, 1, 1], "1111", 4,
+                      [2**53 - 1] * 4, [2**52] * 2 + [0] * 2, [2**53 - 4, 1, 1, 1]],
     "bits": [0, 1, 19, 20, 21, 4095, 4096, -1, 2.0, True, None, 10**9],
     "wrong": [[], [0], [1], [0, 0], [9], [-1], [1.0], None],
     "tree": [[], None, [{"packing": []}], [{"dead": 0}], [{"row": 0}], [{"row": 0}, {"dead": 0}, {"packing": []}],
@@ -332,3 +334,43 @@ def test_hostile_trees_are_refused():
         for plain in (False, True):
             assert not outcome(text, X, y, plain=plain)
     assert not any(holds for holds, _ in judged(texts, X, y))
+
+
+def test_weights_whose_sum_wraps_around_are_refused():
+    """4096 rows of weight 2^52 weigh 2^64, which is 0 in 64 bits."""
+    X, y = [[0.0]] * 4096 + [[0.0], [1.0]], [0] * 4096 + [1, 1]
+    genuine = json.loads(to_json(fewest_errors(X, y), X, y))
+    weighed = ", rows counted by their weights"
+    for each in ([2**52] * 4096 + [5, 5], [2**53 - 1] * 4096 + [1, 1], [2**41] * 4096 + [1, 1]):
+        upper = sum(each[:4096]) % 2**64 if sum(each[:4096]) % 2**64 < 2**53 else 0
+        told = {
+            "sample_weight": each, "wrong": list(range(4096)), "lower": 0, "upper": upper, "refutations": [],
+            "common": [], "tree": [{"packing": []}], "separator": {"w": [["0"]], "b": ["1"]},
+            "meaning": f"of all planes the best has at least 0 and at most {upper} errors{weighed}",
+        }  # fmt: skip
+        content = {**genuine, **told}
+        text = json.dumps({**content, "digest": digest_of(content)})
+        assert not outcome(text, X, y, plain=False)
+        assert not outcome(text, X, y, plain=True)
+        assert judged([text], X, y)[0][0] is False
+
+
+def test_the_largest_weights_that_are_allowed():
+    X, y = [[0.0], [1.0], [2.0]], [0, 1, 0]
+    heavy = [2**53 - 3, 1, 1]
+    found = fewest_errors(X, y, sample_weight=heavy)
+    assert (found.lower, found.upper, found.proved) == (1, 1, True)
+    text = to_json(found, X, y)
+    assert outcome(text, X, y, plain=False)
+    assert outcome(text, X, y, plain=True)
+    assert judged([text], X, y)[0][0] is True
+    equal = [2**51] * 3
+    found = fewest_errors(X, y, sample_weight=equal)
+    assert found.lower <= 2**51 == found.upper
+    assert found.check(X, y)
+
+
+@pytest.mark.parametrize("heavy", [[2**62] * 3, [2**53 - 2, 1, 1], [2**70, 1, 1], [1e300, 1, 1]])
+def test_weights_beyond_the_stated_size_are_refused(heavy):
+    with pytest.raises(ValueError, match=r"the sum of sample_weight must be below 2\^53"):
+        fewest_errors([[0.0], [1.0], [2.0]], [0, 1, 0], sample_weight=heavy)

@@ -281,6 +281,7 @@ def test_decimal_commas(delimiter: str) -> None:
         open_text(text, decimal=":")
 
 
+@pytest.mark.filterwarnings("ignore:.*linsep drops:linsep.errors.DataNote")
 def test_gaps() -> None:
     text = "x,town,class\n1,Ulm,a\n,NA,b\nNA,Ulm,b\n4,?,a\n"
     assert refused(text).startswith(
@@ -307,7 +308,9 @@ def test_columns_that_count_the_rows(name: str, start: int) -> None:
     assert source.names == ["x"]
     assert notes == [f"input: linsep leaves out column {name!r}: it only numbers the rows (keep_index=True keeps it)"]
     assert open_text(text, keep_index=True).names == [name, "x"]
-    assert open_text(text.replace("\n3,", "\n30,")).names == [name, "x"]  # not in order
+    with pytest.warns(DataNote):
+        assert open_text(text.replace("\n3,", "\n30,")).names == ["x"]  # in any order
+    assert open_text(text.replace("\n3,", "\n4,")).names == [name, "x"]  # two rows of the same number
     assert open_text(text.replace(f"{name},x", "height,x")).names == ["height", "x"]  # another name
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import re
+import time
 import warnings
 from fractions import Fraction
 
@@ -18,6 +21,7 @@ from linsep.data.matrices import to_rows
 from linsep.prove.bounds.near_margins import margin_of_all
 from linsep.prove.check.far_rows import Coordinates, Guard
 from linsep.prove.claims import Separator
+from linsep.prove.exact import exact_text
 from linsep.prove.verdicts import one_reading, separability
 
 SMALL = one_reading.Plan(file_bytes=0, rows=400, rows_each=10, kept_bytes=1 << 20)
@@ -355,6 +359,53 @@ def test_long_decimals_in_the_first_rows(tmp_path):
     assert decide(path) is None
 
 
+def test_the_time_limit_counts_once_for_all_searches(tmp_path, monkeypatch):
+    """Every search takes a quarter of a second here, and is told how much is left of two."""
+    rng = np.random.default_rng(4)
+    X = rows(rng)
+    y = (X[:, 0] > 0).astype(int)
+    X[3000:, 0] = np.where(y[3000:], 1, -1) * 0.0001 * rng.integers(1, 9, 1000)  # the band is made narrower
+    y[-1] = 1 - y[-1]  # one reading does not decide
+    path, left, search = written(tmp_path / "t.csv", X, y), [], separability.decide
+
+    def slowly(data, names, clock, *others):
+        left.append(clock.left)
+        time.sleep(0.25)
+        return search(data, names, clock, *others)
+
+    monkeypatch.setattr(one_reading, "Plan", lambda: SMALL)
+    monkeypatch.setattr(separability, "decide", slowly)
+    assert linsep.separate(linsep.read(path, block_bytes=4096), time_limit=2).kind in ("overlap", "unknown")
+    assert len(left) > 1
+    assert all(later <= max(0, earlier - 0.25) for earlier, later in itertools.pairwise(left))
+
+
+def test_reading_and_search_are_timed_apart(tmp_path, monkeypatch, capsys):
+    """A reading of half a second, and a search of a quarter."""
+    path = written(tmp_path / "t.csv", np.arange(40.0)[:, None], np.arange(40) >= 20)
+    read, search = exact_text.exact_table, separability.decide
+
+    def slow_reading(*given):
+        time.sleep(0.5)
+        return read(*given)
+
+    def slow_search(*given):
+        time.sleep(0.25)
+        return search(*given)
+
+    monkeypatch.setattr(exact_text, "exact_table", slow_reading)
+    monkeypatch.setattr(separability, "decide", slow_search)
+    with pytest.raises(SystemExit):
+        main(["separate", str(path), "--json", "--no-margin"])
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["reading_seconds"] >= 0.5
+    assert facts["seconds"] >= 0.25
+    with pytest.raises(SystemExit):
+        main(["separate", str(path)])
+    line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("time"))
+    assert re.fullmatch(r"time +\d+\.\d\d s for reading, \d+\.\d\d s for the verdict and its exact proof.*", line)
+
+
 def test_a_table_without_features(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("label\n" + "0\n1\n" * 500)
@@ -424,5 +475,5 @@ def test_a_large_file(large, capsys):
     with pytest.raises(SystemExit):
         main(["separate", str(folder / "wrong.csv"), "--no-margin"])
     shown = capsys.readouterr().out
-    assert "s for reading, the verdict and its exact proof" in shown
+    assert re.search(r"\d s for reading, [\d.]+ s for the verdict and its exact proof", shown)
     assert "rows that contradict each other" in shown

@@ -304,6 +304,7 @@ def test_query_numbers_are_ignored_with_one_notice() -> None:
     source.to_arrays()  # warnings are errors: there is no second one
 
 
+@pytest.mark.filterwarnings("ignore:.*linsep drops:linsep.errors.DataNote")
 def test_nan_is_a_missing_value() -> None:
     text = "1 1:1 2:2\n1 1:nan 2:2\n-1 2:3\n"
     assert error(text).startswith("input:2: nan is a missing value")
@@ -444,6 +445,7 @@ def test_the_target_is_any_column() -> None:
     assert "no column has the number 7" in error(text, target=7)
 
 
+@pytest.mark.filterwarnings("ignore:.*linsep drops:linsep.errors.DataNote")
 def test_missing_cells_of_a_csv() -> None:
     text = "a,s,y\n1,x,0\n?,y,1\n3,,0\nNA,z,1\n"
     assert error(text).startswith("input:3, column 'a': a missing value")
@@ -503,7 +505,9 @@ def test_nothing_to_read() -> None:
     assert error("a,b\n") == "input: no rows"
     assert error("# only words\n", format="libsvm") == "input: no rows"
     assert error("", format="libsvm") == "input: no rows"
-    assert error("a,y\n1,\n", missing="drop") == "input: no rows"
+    assert error("a,y\n1,\n", missing="drop") == (
+        "input: no row is left: linsep drops 1 of 1 rows because of missing cells: 1 in column 'y' (missing='drop')"
+    )
 
 
 def test_headers_of_several_files_must_agree(tmp_path: Path) -> None:
@@ -519,6 +523,7 @@ def test_headers_of_several_files_must_agree(tmp_path: Path) -> None:
 # Typed tables and arrays
 
 
+@pytest.mark.filterwarnings("ignore:.*linsep drops:linsep.errors.DataNote")
 def test_a_table_keeps_its_types(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     table = pa.table(
@@ -573,6 +578,7 @@ def test_sparse_rows_of_an_archive_may_be_out_of_order_and_twice(tmp_path, save)
     np.testing.assert_array_equal(X.toarray(), [[2, 0, 1], [0, 12, 0]])
 
 
+@pytest.mark.filterwarnings("ignore:.*linsep drops:linsep.errors.DataNote")
 @pytest.mark.parametrize("name", ["x.npy", "x.npz", "csr.npz"])
 def test_missing_values_of_arrays(tmp_path: Path, name: str) -> None:
     X = np.array([[1.0, 2.0, 0.0], [np.nan, 1.0, 1.0], [1.0, 1.0, 1.0]])

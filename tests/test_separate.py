@@ -402,7 +402,8 @@ def without_floats(monkeypatch):
 
 
 @pytest.mark.parametrize("views", [0, 10])
-def test_search_without_floats(views, monkeypatch, without_floats):
+@pytest.mark.usefixtures("without_floats")
+def test_search_without_floats(views, monkeypatch):
     """Without float steps the exact ones decide; without exact coordinates, Wolfe's algorithm in rationals does."""
     monkeypatch.setattr(exact_steps, "_VIEWS", views)
     rng = np.random.default_rng(9)
@@ -436,7 +437,8 @@ def test_more_columns_than_an_exact_basis_may_have(storage, offset, classes, mon
     assert len(seen) > 1
 
 
-def test_too_many_columns_for_memory_are_refused(monkeypatch, without_floats):
+@pytest.mark.usefixtures("without_floats")
+def test_too_many_columns_for_memory_are_refused(monkeypatch):
     monkeypatch.setattr(exact_steps, "UNKNOWNS", 4)
     X = np.arange(40.0).reshape(8, 5) % 7
     X[1] = X[0]
@@ -760,3 +762,52 @@ def test_half_precision_as_decimals():
     X, y = np.array([[0.5], [1.5], [2.5], [0.1]], dtype=np.float16), [0, 1, 1, 0]
     verdict = linsep.separate(X, y, values="decimal")
     assert (verdict.kind, verdict.check(X, y)) == ("separable", True)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Sparse rows of low rank
+
+
+def low_rank(seed, n, d, r):
+    """Rows that are combinations of r patterns, and the combinations: these have the same verdict."""
+    rng = np.random.default_rng(seed)
+    while True:
+        A = rng.integers(-2, 3, (n, r)) * (rng.random((n, r)) < 0.6)
+        B = rng.integers(-2, 3, (r, d)) * (rng.random((r, d)) < rng.choice([0.01, 0.5]))
+        if np.linalg.matrix_rank(B) == r:
+            break
+    s = A @ rng.integers(-2, 3, r)
+    y = np.where(s > 0, 1, np.where(s < 0, 0, rng.integers(0, 2, n)))
+    y[:2] = 0, 1
+    return sp.csr_array((A @ B).astype(float)), A, y
+
+
+@pytest.mark.parametrize(("n", "d", "r"), [(300, 3000, 5), (60, 1500, 2), (40, 2000, 3)])
+@pytest.mark.parametrize("offset", [True, False])
+def test_wide_sparse_rows_of_low_rank_but_for_rounding(n, d, r, offset):
+    """Decimals times small integers: in doubles the columns that a contradiction uses determine each other."""
+    rng = np.random.default_rng(7)
+    A = rng.integers(-2, 3, (n, r)) * (rng.random((n, r)) < 0.5)
+    B = rng.normal(size=(r, d)).round(2) * (rng.random((r, d)) < 0.5)
+    X, y = sp.csr_array(A @ B), rng.integers(0, 2, n)
+    verdict = separate(X, y, fit_intercept=offset)
+    assert verdict.check(X, y)  # kinds exclude each other: a proof that holds cannot be of the wrong one
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_sparse_rows_of_low_rank(seed):
+    rng = np.random.default_rng(seed)
+    X, A, y = low_rank(seed, int(rng.integers(8, 20)), int(rng.integers(500, 900)), int(rng.integers(1, 4)))
+    for offset in (True, False):
+        verdict = separate(X, y, fit_intercept=offset)
+        assert verdict.kind == kind(inequalities(A.tolist(), y.tolist(), (0, 1), offset))
+        assert verdict.check(X, y)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("shape", [(4, 2), (40, 1000)])
+def test_rows_of_zeros_only(shape, classes):
+    y = np.arange(shape[0]) % classes
+    for X in (np.zeros(shape), sp.csr_array(shape)):
+        for offset in (True, False):
+            assert separate(X, y, fit_intercept=offset).kind == "overlap"

@@ -197,3 +197,117 @@ def test_files_are_read_alike(run, proof, tmp_path):
         except ValueError:
             found = None
         assert found is wanted, change
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Readings
+
+ENCODINGS = [
+    "utf-8", "utf-16", "latin-1", "cp1252", "zip", "rot13", "hex", "bz2", "base64", "uu", "quopri", "idna", "punycode",
+    "undefined", "unicode_escape", "raw_unicode_escape", "utf-7", "utf-32", "mbcs", "UTF-8", "utf8", "latin1", "cp037",
+    "shift_jis", "", " ", "a\nb", "a\0b", "x" * 41, 5, None, True, ["utf-8"],
+]  # fmt: skip
+KINDS = [
+    "number", "boolean", "percent", "category", "text", "word", "grouped:,", "grouped:.", "grouped:'", "grouped:1",
+    "grouped:-", "grouped:\n", "grouped:", "grouped", "date:iso", "date:%Y-%m-%d", "date:%d.%m.%y %H:%M",
+    "date:%m/%d/%Y %H:%M:%S", "date:%H:%M", "date:%Y-%Y-%d", "date:%d%d%d", "date:%d.%d.%Y", "date:%", "date:%%",
+    "date:%Q", "date:%p", "date:%Z", "date:%j", "date:%c", "date:%b", "date:%Y", "date:%m", "date:(", "date:[",
+    "date:%Y*",
+    "date:", "date", "date:%Y-%m-%d\n", "date:" + "%d " * 20, "Number", "", " number", 7, None, ["number"],
+]  # fmt: skip
+CELLS = {
+    "number": ["1", "2.5", " 3", "0x1", "1e5", ""], "grouped": ["1,000", "1'000", "1.000", "1000", "5,15,5"],
+    "date": ["2020-01-02", "01.02.20 03:04", "12:30", "2020-01-02T03:04:05Z", "1/2/2020 1:02:03", "31.12.99", "2020"],
+    "percent": ["5%", "5", "5%%"], "boolean": ["true", "FALSE", "1"],
+}  # fmt: skip
+
+
+def by_files(document, data, path):
+    """The answers of the plain check and of the command about a file: True, False, or None for a line that says why."""
+    path.write_bytes(data)
+    (path.parent / "proof.json").write_text(document)
+    try:
+        content = linsep_check.load(document)
+        plain = bool(linsep_check.check(content, *table(content, [str(path)])))
+    except Fails:
+        plain = False
+    except ValueError:
+        plain = None
+    return plain
+
+
+@pytest.mark.parametrize("name", ["encoding", "kind"])
+def test_hostile_readings_are_refused_in_one_line(run, tmp_path, name):
+    """Every checker knows the same encodings and kinds, and nothing else ends in a traceback."""
+    genuine = json.loads(linsep.to_json(linsep.separate([[0.0], [1.0]], [0, 1]), [[0.0], [1.0]], [0, 1]))
+    reading = {
+        "columns": [{"column": "x"}], "target": "y", "delimiter": ";", "header": True, "missing": "error", "point": ".",
+        "gaps": [""], "encoding": "utf-8",
+    }  # fmt: skip
+    pairs = []
+    for k, value in enumerate(ENCODINGS if name == "encoding" else KINDS):
+        told = {**reading, "encoding": value} if name == "encoding" else reading
+        told = told if name == "encoding" else {**told, "columns": [{"column": "x", "kind": value}]}
+        content = {**genuine, "data": {**genuine["data"], "reading": told}}
+        document = json.dumps({**content, "digest": digest_of(content)})
+        cells = [("0", "1")] if name == "encoding" else [(a, b) for each in CELLS.values() for a in each for b in each]
+        encoded = value if value in ("utf-16", "cp1252") and name == "encoding" else "utf-8"
+        for a, b in random.Random(k).sample(cells, min(12, len(cells))):
+            pairs.append((document, f"x;y\n{a};0\n{b};1\n".encode(encoded), value))
+    script = answered_of_files([pair[:2] for pair in pairs])
+    path = tmp_path / "data.csv"
+    for (document, data, value), (in_script, why) in zip(pairs, script, strict=True):
+        found = by_files(document, data, path)
+        assert found is in_script or "cannot read" in why, (value, data, found, in_script, why)
+    for document, data in {document: data for document, data, _ in pairs}.items():
+        path.write_bytes(data)
+        (tmp_path / "proof.json").write_text(document)
+        for plain in ([], ["--plain"]):
+            code, _, error = run("verify", tmp_path / "proof.json", path, "--quiet", *plain)
+            assert code in (0, 1, 2), (document, error)
+            assert code != 2 or error.count("\n") == 1, error
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "latin-1", "cp1252"])
+def test_texts_in_every_known_encoding(run, tmp_path, encoding):
+    text = "größe,farbe\n1,grün\n2,blau\n3,blau\n" + ("4,„grün“\n" if encoding != "latin-1" else "")
+    (tmp_path / "data.csv").write_bytes(text.encode(encoding))
+    other = {"latin-1": "ISO-8859-1", "cp1252": "windows-1252", "utf-8": "UTF8"}.get(encoding, encoding)
+    code, _, error = run("separate", "data.csv", "--encoding", other, "--proof", "proof.json", "--quiet")
+    assert code in (0, 1), error
+    document = (tmp_path / "proof.json").read_text()
+    assert json.loads(document)["data"]["reading"]["encoding"] == encoding
+    assert answered_of_files([(document, text.encode(encoding))])[0][0] is True
+    for plain in ([], ["--plain"]):
+        assert run("verify", "proof.json", "data.csv", "--quiet", *plain)[0] == 0
+    if encoding == "cp1252":  # a byte that it does not have
+        assert answered_of_files([(document, text.encode(encoding).replace(b"4", b"\x81"))])[0][0] is None
+
+
+def test_what_a_proof_has_no_word_for_is_said_when_it_is_written(run, tmp_path):
+    (tmp_path / "data.csv").write_bytes("x,y\n1,ж\n2,б\n".encode("cp1251"))
+    code, _, error = run("separate", "data.csv", "--encoding", "cp1251", "--proof", "proof.json")
+    assert (code, error.count("\n")) == (2, 1)
+    assert "not cp1251: convert the file to UTF-8" in error
+    assert not (tmp_path / "proof.json").exists()
+    assert run("separate", "data.csv", "--encoding", "cp1251", "--quiet")[0] == 0
+
+
+@pytest.mark.parametrize("encoding", ["rot13", "zip", "hex", "undefined", "no-such"])
+def test_an_encoding_that_is_not_one_of_texts(run, tmp_path, encoding):
+    (tmp_path / "data.csv").write_text("x,y\n1,a\n2,b\n")
+    code, _, error = run("separate", "data.csv", "--encoding", encoding)
+    assert (code, error.count("\n")) == (2, 1)
+    assert "encoding" in error
+
+
+def test_a_regression_of_a_text_in_latin_1(run, tmp_path):
+    (tmp_path / "data.csv").write_bytes("größe,y\n1,0\n2,1\n3,0\n4,1\n".encode("latin-1"))
+    code, _, error = run("separation", "data.csv", "--target", "y", "--encoding", "ISO-8859-1", "--proof", "proof.json")
+    assert code == 0, error
+    assert json.loads((tmp_path / "proof.json").read_text())["data"]["reading"]["encoding"] == "latin-1"
+    for plain in ([], ["--plain"]):
+        assert run("verify", "proof.json", "data.csv", "--quiet", *plain)[0] == 0
+    code, _, error = run("separation", "data.csv", "--target", "y", "--encoding", "cp1250", "--proof", "other.json")
+    assert (code, error.count("\n")) == (2, 1)
+    assert "not cp1250" in error

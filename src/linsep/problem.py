@@ -181,10 +181,11 @@ class Plane(NamedTuple):
 class Stop(StrEnum):
     """Why a run ended; every run reports exactly one reason."""
 
-    SEPARATED = "separated"  # a full pass without a mistake
+    SEPARATED = "separated"  # a full pass without a mistake, and the plane separates strictly
+    NO_MISTAKES = "no_mistakes"  # a full pass without a mistake, but some row lies on the plane
     MAX_ITER = "max_iter"  # the pass budget is spent
     MAX_UPDATES = "max_updates"  # the update budget is spent
-    LOSS_PLATEAU = "loss_plateau"  # the loss has not gone down by more than tol for some passes
+    LOSS_PLATEAU = "loss_plateau"  # the loss at the end of a pass has not gone down by more than tol for some passes
     VALIDATION = "validation"  # the error on held-out rows has not improved for some passes
     NOT_SEPARABLE = "not_separable"  # it is proved that no plane separates the rows
     MARGIN_REFUTED = "margin_refuted"  # more mistakes than any plane of the asked margin allows
@@ -194,7 +195,7 @@ class Pass(NamedTuple):
     """What one pass over the data recorded."""
 
     mistakes: int
-    loss: float  # each example's loss at the moment it was visited, summed
+    loss: float  # each example's loss at the moment it was visited, summed; with tol that of the weights at the end
     validation_error: float  # NaN when nothing is held out
     seconds: float
     proof_work: float = 0.0  # of a search for a proof after it, in the seconds that stand for such work everywhere

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 STOPPED = {
     "separated": "a full pass without a mistake",
+    "no_mistakes": "a full pass without a mistake, but some rows lie on the plane",
     "max_iter": "the pass budget is spent",
     "max_updates": "the update budget is spent",
     "loss_plateau": "the loss no longer improves",
@@ -113,8 +114,8 @@ def outlook_words(allowed: float, margin: float) -> str:
     return f" of at most {most} (separable, γ <= {margin:.2g})"
 
 
-def digits(value: Fraction) -> str:
-    """Return an exact number in decimal digits, also where ``str`` refuses to write so many."""
+def digits(value: Fraction | int) -> str:
+    """Return an exact number in decimal digits, also where it is too long for ``str``."""
     top, bottom = (format(Decimal(part), "f") for part in value.as_integer_ratio())
     return top if bottom == "1" else f"{top}/{bottom}"
 

@@ -7,6 +7,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import typer
@@ -36,12 +37,12 @@ def draw(model: Any, data: list[str], reading: ReadingAgain, screen: Screen, pic
     folder = out.rstrip("/") or "/"
     if not is_url(out) and os.path.exists(out) and not os.path.isdir(out):
         raise ValueError(f"{out}: is a file; --out takes a folder")
-    X, y = _rows(model, data, reading)
+    X, y, numbers = _rows(model, data, reading)
     written: list[str] = []
     left_out: dict[str, str] = {}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")  # they are in its order
-        for name, figure in _figures(model, X, y, folder, pictures.style, pictures.animate):
+        for name, figure in _figures(model, X, y, numbers, folder, pictures):
             try:
                 drawn = figure()
             except ValueError as error:  # not all models and rows have all figures: say why
@@ -63,8 +64,8 @@ def draw(model: Any, data: list[str], reading: ReadingAgain, screen: Screen, pic
     result(facts, screen, show)
 
 
-def _rows(model: Any, data: list[str], reading: ReadingAgain) -> tuple[Any, Any]:
-    """Read rows and labels as the model did."""
+def _rows(model: Any, data: list[str], reading: ReadingAgain) -> tuple[Any, Any, Any]:
+    """Read rows and labels as the model did; return also the numbers of the rows in the data."""
     import numpy as np
 
     from linsep.data.sparse import is_sparse, stack
@@ -75,17 +76,18 @@ def _rows(model: Any, data: list[str], reading: ReadingAgain) -> tuple[Any, Any]
         raise ValueError(f"{source.files[0].name}: has no labels; the figures need them")
     sparse = is_sparse(parts[0])
     X = stack(list(parts), parts[0].shape[1]).tocsr() if sparse else np.concatenate(parts)
-    return X, np.concatenate(labels)
+    return X, np.concatenate(labels), source.dropped.in_source(np.arange(X.shape[0]))
 
 
 def _figures(
-    model: Any, X: Any, y: Any, folder: str, style: str, animate: bool
+    model: Any, X: Any, y: Any, numbers: Any, folder: str, pictures: Pictures
 ) -> Iterator[tuple[str, Callable[[], Any]]]:
     """Yield the name of every figure and a function that draws it."""
     import linsep
     from linsep.pages.reporting.study import theorem_margin
     from linsep.prove.bounds.audits import audit_trail, own_trail
 
+    style = pictures.style
     if not hasattr(model, "coef_"):
         raise ValueError(f"a {type(model).__name__} has no plane to draw")
     two = len(model.coef_) == 1
@@ -116,8 +118,9 @@ def _figures(
 
     yield "theorem", theorem
     yield "bracket", bracket
-    if animate:
-        yield "run", lambda: _film(linsep.animate(model, X, y, f"{folder}/run.gif", style=style))
+    if pictures.animate:
+        film = partial(linsep.animate, model, X, y, f"{folder}/run.gif", row_numbers=numbers, style=style)
+        yield "run", lambda: _film(film())
 
 
 def _film(film: Any) -> Any:

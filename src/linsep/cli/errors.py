@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import time
 import warnings
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from linsep.cli.documents import Document
-from linsep.cli.inputs import check_place, open_data
+from linsep.cli.inputs import RowName, check_place, dropped_fact, named_rows, open_data, row_columns
 from linsep.cli.options import DECIDING, OUTPUT, Data, Planes, Reading, Screen, Values, grouped
 from linsep.cli.screen import count, facts_table, headline, meter, plain_text, result, while_reading
 from linsep.errors import DataError
@@ -84,6 +83,7 @@ def errors(
     The exit code is 0 if the number of errors is proved to be the smallest possible, even if it is 0, and 1 if the
     bounds still differ when the time is up. Ctrl-C ends the search early and prints the bounds known by then.
     """
+    from linsep.data.rewriting import rewrite
     from linsep.prove.exact.exact_text import default_values, exact_table
     from linsep.prove.exact.given_numbers import BINARY, nearest_doubles
     from linsep.prove.fewest.results import fewest_errors
@@ -104,35 +104,38 @@ def errors(
             fewest_errors,
             y=y,
             fit_intercept=planes.has_offset,
-            time_limit=effort.time_limit,
             max_nodes=effort.max_nodes,
             max_proof_mb=files.max_proof_mb,
             progress=progress,
         )
         try:
-            found = search(X, values=meant)
+            found = search(X, values=meant, time_limit=effort.time_limit)
         except DataError as error:
             if effort.values is not None or "values" not in {each.name for each in error.settings}:
                 raise
             warnings.warn(_ROUNDED, stacklevel=2)
             X = nearest_doubles(X)
-            found = search(X, values=BINARY)
+            left = max(0.0, effort.time_limit - (time.perf_counter() - started))
+            found = search(X, values=BINARY, time_limit=left)
     seconds = time.perf_counter() - started
     labels = _other_labels(found, X)
+    wrong = source.dropped.in_source(found.rows).tolist()
     if document.proof is not None:
         document.write(found, X, y, source, None, {"command": "errors"})
     if files.out is not None:
-        _rewrite(files.out, source, X, y, {int(row): None for row in found.rows.tolist()})
+        rewrite(files.out, source, dict.fromkeys(wrong), X, y)
     if files.relabel is not None:
-        _rewrite(files.relabel, source, X, y, dict(zip(found.rows.tolist(), labels, strict=True)))
+        rewrite(files.relabel, source, dict(zip(wrong, _first_rows_of(labels, y, source), strict=True)), X, y)
     written = {"out": files.out, "relabel": files.relabel, "proof": document.proof}
-    facts = {"command": "errors", "data": data, **_facts(found, X, y, labels), "seconds": seconds, **written}
+    names = named_rows(source, found.rows)
+    facts = {"command": "errors", "data": data, **_facts(found, X, y, labels, names, source), "seconds": seconds}
+    facts |= written
 
     def show(console: Any) -> None:
         console.print(headline(_sentence(found, len(y))))
-        console.print(facts_table(_lines(found, facts, X)))
+        console.print(facts_table(_lines(found, facts, X, source)))
         if len(found.rows):
-            console.print(_table(found, X, y, labels, source.names))
+            console.print(_table(found, X, y, labels, names, source.names))
 
     result(facts, screen, show)
     raise typer.Exit(0 if found.proved else 1)
@@ -148,11 +151,12 @@ def _sentence(found: Any, n: int) -> str:
     return f"the best plane has {bounds} of {count(n, 'row')} wrong: both bounds are proved"
 
 
-def _facts(found: Any, X: Any, y: Any, labels: list[Any]) -> dict[str, Any]:
+def _facts(found: Any, X: Any, y: Any, labels: list[Any], names: list[RowName], source: Any) -> dict[str, Any]:
     """Return everything known, for ``--json``."""
-    rows = zip(found.rows.tolist(), found.depths.tolist(), labels, strict=True)
+    rows = zip(found.rows.tolist(), found.depths.tolist(), labels, names, strict=True)
     return {
         "rows": X.shape[0],
+        **dropped_fact(source),
         "features": X.shape[1],
         "classes": list(found.classes),
         "fit_intercept": found.fit_intercept,
@@ -161,13 +165,13 @@ def _facts(found: Any, X: Any, y: Any, labels: list[Any]) -> dict[str, Any]:
         "upper": found.upper,
         "proved": found.proved,
         "note": found.note or None,
-        "wrong": [{"row": i, "label": y[i], "other": other, "depth": depth} for i, depth, other in rows],
+        "wrong": [{**name.facts(), "label": y[i], "other": other, "depth": depth} for i, depth, other, name in rows],
         "w": [[float(v) for v in row] for row in (found.w.tolist() if found.w.ndim == 2 else [found.w.tolist()])],
         "b": [float(v) for v in (found.b.tolist() if found.w.ndim == 2 else [found.b])],
     }
 
 
-def _lines(found: Any, facts: dict[str, Any], X: Any) -> dict[str, str]:
+def _lines(found: Any, facts: dict[str, Any], X: Any, source: Any) -> dict[str, str]:
     """Return what is to be said, line by line."""
     lines = {"rows": f"{X.shape[0]:,} of {count(X.shape[1], 'feature')}, {len(found.classes)} classes"}
     lines["time"] = f"{facts['seconds']:.2f} s for both bounds and their exact proof"
@@ -177,7 +181,8 @@ def _lines(found: Any, facts: dict[str, Any], X: Any) -> dict[str, str]:
         lines["more"] = "a longer --time-limit may close the bracket"
     for name in ("out", "relabel"):
         if facts[name] is not None:
-            lines[name] = facts[name]
+            kept = f"; the {count(len(source.dropped), 'dropped row')} stay in it" if len(source.dropped) else ""
+            lines[name] = f"{facts[name]}{kept}"
     if facts["proof"] is not None:
         lines["proof"] = f"{facts['proof']}; check it with: linsep verify {facts['proof']} {' '.join(facts['data'])}"
     return lines
@@ -196,54 +201,20 @@ def _other_labels(found: Any, X: Any) -> list[Any]:
     return [found.classes[c] for c in scores.argmax(axis=1).tolist()]
 
 
-def _rewrite(path: str, source: Any, X: Any, y: Any, changes: dict[int, Any]) -> None:
-    """Write the data with other labels for some rows, or without them where the label is None.
-
-    Delimited text keeps its cells as they are written; other data are written as the features and the label.
-    """
+def _first_rows_of(labels: list[Any], y: Any, source: Any) -> list[int]:
+    """Return for each label the first row of the source that has it."""
     import numpy as np
 
-    from linsep.data import writing
-
-    form = writing.format_of(path)
-    if form in ("csv", "tsv") and hasattr(source, "records") and source.options.missing != "drop":
-        _copy(path, "\t" if form == "tsv" else ",", source, changes)
-        return
-    keep = np.array([changes.get(i, y[i]) is not None for i in range(len(y))])
-    labels = np.array([changes.get(i) or y[i] for i in np.flatnonzero(keep).tolist()])
-    part = X[np.flatnonzero(keep)]
-    part = part.toarray() if hasattr(part, "toarray") else np.asarray(part)
-    with writing.rows(path, form, len(labels), X.shape[1]) as put:
-        put(part.astype(np.float64), labels)
+    first = {label: int(source.dropped.in_source(np.flatnonzero(y == label)[0])) for label in set(labels)}
+    return [first[label] for label in labels]
 
 
-def _copy(path: str, delimiter: str, source: Any, changes: dict[int, Any]) -> None:
-    """Copy the records of delimited text."""
-    import csv
-
-    from linsep.data.atomic import replacing
-
-    header, target, records = source.records()
-    with replacing(path) as raw:
-        file = io.TextIOWrapper(raw, encoding="utf-8", newline="", write_through=True)
-        writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
-        if header is not None:
-            writer.writerow(header)
-        for i, cells in enumerate(records):
-            if i not in changes:
-                writer.writerow(cells)
-            elif changes[i] is not None:
-                cells[target] = str(changes[i])
-                writer.writerow(cells)
-        file.flush()
-        file.detach()
-
-
-def _table(found: Any, X: Any, y: Any, labels: list[Any], names: Any) -> Any:
+def _table(found: Any, X: Any, y: Any, labels: list[Any], rows: list[RowName], names: Any) -> Any:
     """Return the rows that stand in the way as a table."""
     from rich.table import Table
 
-    table = Table("row", title="rows that stand in the way, the deepest on the wrong side first", title_justify="left")
+    title = "rows that stand in the way, the deepest on the wrong side first"
+    table = Table(*row_columns(rows), title=title, title_justify="left")
     table.add_column("label", overflow="fold")
     table.add_column("plane says", overflow="fold")
     table.add_column("depth", justify="right", no_wrap=True)
@@ -253,8 +224,9 @@ def _table(found: Any, X: Any, y: Any, labels: list[Any], names: Any) -> Any:
         table.add_column(plain_text(name), justify="right", overflow="fold")
     for k, i in enumerate(found.rows[:_SHOWN].tolist()):
         row = (X[[i]].toarray()[0] if hasattr(X, "toarray") else X[i]).tolist()[:shown]
-        cells = [str(i), plain_text(y[i]), plain_text(labels[k]), f"{found.depths[k]:.4g}"]
+        cells = [*rows[k].cells(), plain_text(y[i]), plain_text(labels[k]), f"{found.depths[k]:.4g}"]
         table.add_row(*cells, *(f"{value:.6g}" for value in row))
     if len(found.rows) > _SHOWN:
-        table.add_row("…", f"{len(found.rows) - _SHOWN} more", *[""] * (len(table.columns) - 2))
+        more = [""] * (len(rows[0].cells()) - 1)
+        table.add_row("…", *more, f"{len(found.rows) - _SHOWN} more", *[""] * (len(table.columns) - 2 - len(more)))
     return table

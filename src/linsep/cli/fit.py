@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from linsep.cli.cluster_options import Place, mixing_facts, mixing_lines
-from linsep.cli.inputs import check_place, kinds, kinds_line, open_data
-from linsep.cli.learners import ONLINE, Learners, read_weights, start_from, trace_facts, trace_lines
+from linsep.cli.inputs import check_place, dropped_fact, kinds, kinds_line, open_data
+from linsep.cli.learners import ONLINE, Learners, read_weights, start_from, trace_facts, trace_lines, weights_of
 from linsep.cli.options import OUTPUT, READING, Data, Reading, Screen, flag, grouped
 from linsep.cli.run_proofs import proof_facts, proof_line, said_of_proof, write_proof
 from linsep.cli.screen import Meter, count, facts_table, headline, meter, result
@@ -93,7 +93,10 @@ class Learning(Learners):
         int | None, typer.Option(metavar="UPDATES", help="Largest number of updates.", rich_help_panel=_STOPPING)
     ] = None
     tol: Annotated[
-        float | None, typer.Option(help="Stop when the loss improves by no more than this.", rich_help_panel=_STOPPING)
+        float | None,
+        typer.Option(
+            help="Stop when the loss at the end of a pass improves by no more than this.", rich_help_panel=_STOPPING
+        ),
     ] = None
     n_iter_no_change: Annotated[
         int,
@@ -132,7 +135,7 @@ class Learning(Learners):
         typer.Option(
             metavar="HOW",
             help="Scale rows before learning: none, unit (divide by R, the longest row) or standard (columns of mean 0 "
-            "and deviation 1). The model's weights are in the units of the file.",
+            "and deviation 1; columns of words keep their mean). The model's weights are in the units of the file.",
             rich_help_panel=_LEARNING,
         ),
     ] = "none"
@@ -247,7 +250,7 @@ def fit(
     save(learner, learned.model)
     write_proof(learner, source, learned.proof)
     about["proof"] = learned.proof
-    facts = _facts(learner, source, about) | trace_facts(learner, learned.coef, learned.trace)
+    facts = _facts(learner, source, about) | trace_facts(learner, source, learned.coef, learned.trace)
     if learned.trace:
         facts |= _bound(learner, source, learning)
     result(facts, screen, lambda console: _display(console, learner, source, facts, learned.proof))
@@ -267,6 +270,7 @@ def _facts(learner: Any, source: Source, about: dict[str, Any]) -> dict[str, Any
         "data": about["data"],
         "model": about["model"],
         "rows": rows,
+        **dropped_fact(source),
         "features": learner.n_features_in_,
         "columns": kinds(source),
         "classes": learner.classes_,
@@ -280,7 +284,7 @@ def _facts(learner: Any, source: Source, about: dict[str, Any]) -> dict[str, Any
         "radius": known["radius_"],
         "seconds": about["seconds"],
         "megabytes_per_second": size / passing / 1e6 if passing > 0 else None,
-        **proof_facts(learner, about["proof"]),
+        **proof_facts(learner, source, about["proof"]),
         **{name.rstrip("_"): getattr(learner, name) for name in certified if hasattr(learner, name)},
         **mixing_facts(learner),
     }
@@ -355,21 +359,53 @@ def _stream(learner: Any, source: Source, watching: Meter, **how: Any) -> None:
 
 
 def _bound(learner: Any, source: Source, learning: Learning) -> dict[str, Any]:
-    """Return how many mistakes the theorem allows, and how, if the rows are separated and can be read again."""
-    others = (learning.initial, learning.sample_weight, learner.class_weight)
-    plain = learning.learner == "perceptron" and others == (None,) * 3 and learning.scale == "none"
-    together = len(learner.classes_) == 2 or learning.multi_class == "argmax"
-    if not (plain and together and learner.stop_reason_ == "separated" and source.files[0].name != "-"):
-        return {"bound": None, "bound_formula": None}
+    """Return how many mistakes the theorem allows, and how, or why that is not told."""
+    from linsep.errors import NotSeparable
+
+    missing = _no_bound(learner, source, learning)
+    if missing:
+        return {"bound": None, "bound_formula": None, "bound_missing": missing}
+    from linsep.prove.bounds.audits import as_trained, first_of
     from linsep.prove.bounds.mistake_bounds import mistake_bound
     from linsep.wording import bound_in_numbers
 
+    X, y = source.to_arrays()
+    W, b = first_of(learner)
     own = {"fit_intercept": learner.fit_intercept, "eta0": learner.eta0, "update_margin": learner.update_margin}
-    found = mistake_bound(*source.to_arrays(), **own)
-    numbers = bound_in_numbers(found.formula, radius=found.radius, margin=found.margin.lower, limit=found.upper)
+    try:
+        found = mistake_bound(
+            as_trained(learner, X), y, **own, coef_init=W, intercept_init=b if learner.fit_intercept else None
+        )
+    except NotSeparable:  # held-out rows are among them
+        return {
+            "bound": None,
+            "bound_formula": None,
+            "bound_missing": "no plane separates all rows, with those held out",
+        }
     margin = "augmented margin, that of the points (x, 1)" if learner.fit_intercept else "margin"
-    formula = f"{found.formula if learner.update_margin else numbers}, γ the largest {margin}"
-    return {"bound": found.mistakes, "bound_formula": formula}
+    if learner.update_margin or W.any() or b.any():
+        formula = f"{found.formula}, with R = {found.radius:.6g} and γ = {found.margin.lower:.6g}"
+    else:
+        formula = bound_in_numbers(found.formula, radius=found.radius, margin=found.margin.lower, limit=found.upper)
+    formula += f", γ the largest {margin}" + (", both of the scaled rows" if hasattr(learner, "scaling_") else "")
+    return {"bound": found.mistakes, "bound_formula": formula, "bound_missing": None}
+
+
+def _no_bound(learner: Any, source: Source, learning: Learning) -> str:
+    """Say why there is no mistake bound to tell, if there is none."""
+    if learning.learner != "perceptron":
+        return "the theorem is about the perceptron"
+    if learning.sample_weight is not None or learner.class_weight is not None:
+        return "rows of different weight take steps of different length, and the theorem is about equal ones"
+    if len(learner.classes_) > 2 and learning.multi_class != "argmax":
+        return "one-against-rest makes a run for each class, each with a bound of its own"
+    if learner.stop_reason_ == "not_separable":
+        return "no plane separates the rows, so mistakes never end"
+    if learner.stop_reason_ != "separated":
+        return f"the run ended {learner.stop_reason_}, so it has not shown that a plane separates the rows"
+    if source.files[0].name == "-":
+        return "standard input cannot be read again"
+    return ""
 
 
 def _hold(learner: Any, source: Source, given: dict[str, Any]) -> int:
@@ -377,6 +413,8 @@ def _hold(learner: Any, source: Source, given: dict[str, Any]) -> int:
     from linsep.models.reading_memory import remember
 
     X, y = source.to_arrays()
+    if "sample_weight" in given:
+        given["sample_weight"] = weights_of(source, given["sample_weight"], X.shape[0])
     remember(learner.fit(X, y, **given), source)
     return int(X.shape[0])
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
@@ -52,6 +53,57 @@ def open_data(paths: list[str], reading: Reading, screen: Screen, **others: Any)
         explain(source, screen)
         raise typer.Exit
     return source
+
+
+class RowName(NamedTuple):
+    """What a row is called: its number in the source, from 0, and for text its line."""
+
+    row: int
+    file: str | None = None  # where there are several
+    line: int | None = None
+
+    def facts(self) -> dict[str, Any]:
+        """Return the name for ``--json``."""
+        found = {"row": self.row, "file": self.file, "line": self.line}
+        return {name: value for name, value in found.items() if value is not None}
+
+    def cells(self) -> list[str]:
+        """Return the name as cells of a table, below `row_columns`."""
+        line = [] if self.line is None else [str(self.line) if self.file is None else f"{self.file}:{self.line}"]
+        return [str(self.row), *line]
+
+
+def row_columns(rows: list[RowName]) -> list[str]:
+    """Return the heads of the columns that name rows."""
+    return ["row", "line"] if rows and rows[0].line is not None else ["row"]
+
+
+def named_rows(source: Source, rows: Any) -> list[RowName]:
+    """Return what rows are called that are numbered among those that were not dropped."""
+    numbers = source.dropped.in_source(rows).tolist()
+    places = source.locate(numbers) if numbers else []
+    if places is None:
+        return [RowName(number) for number in numbers]
+    several = len(source.files) > 1
+    return [RowName(n, place.file if several else None, place.line) for n, place in zip(numbers, places, strict=True)]
+
+
+def with_rows_named(text: str, source: Source) -> str:
+    """Return a text with its first "row 7", which counts the rows that were not dropped, as the source numbers it."""
+    found = re.search(r"\brow (\d+)\b", text)
+    if found is None:
+        return text
+    if source.options.missing == "drop" and source.dropped.rows == 0:
+        for _ in source.blocks():
+            pass
+    (name,) = named_rows(source, [int(found[1])])
+    line = f" ({name.file or source.files[0].name}:{name.line})" if name.line is not None else ""
+    return f"{text[: found.start()]}row {name.row}{line}{text[found.end() :]}"
+
+
+def dropped_fact(source: Source) -> dict[str, int]:
+    """Return how many rows were dropped, for ``--json``."""
+    return {"dropped": len(source.dropped)}
 
 
 def explain(source: Source, screen: Screen) -> None:

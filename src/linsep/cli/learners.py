@@ -5,15 +5,20 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from importlib import import_module
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from linsep.cli.inputs import open_model
 from linsep.cli.options import Planes, Reading
+from linsep.errors import DataError, DataNote
+
+if TYPE_CHECKING:
+    from linsep.data.source import Source
 
 LEARNING, OWN = "Learning", "Options of single learners"
 
@@ -141,30 +146,59 @@ def _weights(path: str, text: bytes) -> dict[str, Any]:
 
 
 def read_weights(paths: list[str], reading: Reading, column: str) -> Any:
-    """Return the numbers of a column, which are the weights of the rows."""
+    """Return the numbers of a column, which are the weights of the rows of a source, NaN for those that are dropped."""
     import numpy as np
 
     from linsep.data.opening import read
 
     known = reading.given() | {"target": column}
     known["ignore"] = [name for name in known.get("ignore", ()) if name != column]
-    _, found = read(paths if len(paths) > 1 else paths[0], **known).to_arrays()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataNote)  # the reading of the rows tells the same
+        source = read(paths if len(paths) > 1 else paths[0], **known)
+        _, found = source.to_arrays()
+    assert found is not None
+    weights = np.full(source.dropped.rows, np.nan)
     try:
-        return np.array([float(value) for value in np.asarray(found).tolist()])
+        weights[source.dropped.in_source(np.arange(len(found)))] = [float(value) for value in found.tolist()]
+        return weights
     except (TypeError, ValueError):
         raise ValueError(f"--sample-weight {column}: the column must hold numbers") from None
 
 
-def trace_facts(learner: Any, coef: bool, trace: bool) -> dict[str, Any]:
-    """Return the quantities of the lectures that are asked for: w and b, the trace, and α, the mistakes of each row."""
+def weights_of(source: Source, weights: Any, rows: int) -> Any:
+    """Return the weights of the rows that are not dropped, out of those of all rows of a source."""
+    import numpy as np
+
+    numbers = source.dropped.in_source(np.arange(rows))
+    found = weights[numbers]
+    if np.isnan(found).any():
+        place = source.locate([row := int(numbers[np.isnan(found).argmax()])])
+        where = f"{source.files[0].name}: row {row}" if place is None else f"{place[0].file}:{place[0].line}"
+        raise DataError(where, "the row has no weight: drop it or fill in the weight")
+    return found
+
+
+def trace_facts(learner: Any, source: Source, coef: bool, trace: bool) -> dict[str, Any]:
+    """Return the quantities of the lectures that are asked for: w and b, the trace, and α, the mistakes of each row.
+
+    Rows have the numbers that they have in the source; a row that was dropped has None for α.
+    """
     facts: dict[str, Any] = {}
     if coef:
         asked: Iterable[str] = ("coef_", "intercept_", "dual_coef_", "support_")
         facts |= {name.rstrip("_"): getattr(learner, name) for name in asked if hasattr(learner, name)}
+        if "support" in facts:
+            facts["support"] = source.dropped.in_source(facts["support"])
     if trace:
         if not hasattr(learner, "trace_"):
             raise ValueError(f"--trace needs a learner that records its mistakes; {type(learner).__name__} does not")
-        facts |= {"trace": learner.trace_, "mistake_counts": learner.mistake_counts_}
+        import numpy as np
+
+        dropped, counts = source.dropped, learner.mistake_counts_
+        of_all = np.full(len(counts) + len(dropped), None, dtype=object)
+        of_all[dropped.in_source(np.arange(len(counts)))] = counts
+        facts |= {"trace": dropped.in_source(learner.trace_), "mistake_counts": of_all}
     return facts
 
 
@@ -172,7 +206,7 @@ def trace_lines(facts: dict[str, Any]) -> dict[str, str]:
     """Return them in lines; long ones are cut, --json has all."""
 
     def some(values: Any) -> str:
-        listed = [f"{value:.6g}" for value in values[:20]]
+        listed = ["dropped" if value is None else f"{value:.6g}" for value in values[:20]]
         return ", ".join(listed) + (f", … ({len(values):,} in all)" if len(values) > 20 else "")
 
     lines: dict[str, str] = {}
@@ -186,4 +220,6 @@ def trace_lines(facts: dict[str, Any]) -> dict[str, str]:
         lines["α"] = f"{some(facts['mistake_counts'])}: mistakes on each row"
     if facts.get("bound") is not None:
         lines["bound"] = f"at most {facts['bound']:,} mistakes in any order: {facts['bound_formula']}"
+    elif facts.get("bound_missing"):
+        lines["bound"] = f"none: {facts['bound_missing']}"
     return lines

@@ -100,7 +100,21 @@ Numeric = Annotated[
 ]
 Dates = Annotated[
     bool | None,
-    flag("--dates/--no-dates", "Read dates as days since 1970-01-01, or as words. [default: dates]", READING),
+    flag(
+        "--dates/--no-dates",
+        "Read dates as days since 1970-01-01 and times of day as seconds, or both as words. [default: dates]",
+        READING,
+    ),
+]
+
+
+KeepIndex = Annotated[
+    bool | None,
+    flag(
+        "--keep-index/--no-keep-index",
+        "Keep columns that only name the rows: an index, an ID, a key. [default: no-keep-index]",
+        READING,
+    ),
 ]
 
 
@@ -214,14 +228,7 @@ class Reading(ReadingAgain):
     ] = None
     numeric: Numeric = None
     dates: Dates = None
-    keep_index: Annotated[
-        bool | None,
-        flag(
-            "--keep-index/--no-keep-index",
-            "Keep a column of row numbers as a feature. [default: no-keep-index]",
-            READING,
-        ),
-    ] = None
+    keep_index: KeepIndex = None
     hash_bits: Annotated[
         int | None,
         typer.Option(

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from linsep.cli.inputs import check_place, kinds, kinds_line, open_data
+from linsep.cli.inputs import check_place, dropped_fact, kinds, kinds_line, open_data
 from linsep.cli.options import DECIDING, OUTPUT, Data, Planes, Reading, Screen, grouped
 from linsep.cli.screen import count, facts_table, headline, result, while_reading
 
@@ -71,11 +71,18 @@ def report(data: Data, planes: Planes, about: Study, html: Html, *, screen: Scre
         X, y = exact_table(source, values)
     names = list(source.names) if source.names is not None and len(source.names) == X.shape[1] else None
     options = {"feature_names": names, "reading": reading_of(source), "values": values, **asdict(about)}
+
+    def locate(rows: Any) -> Any:
+        places = source.locate(rows)
+        alone = places is not None and len(source.files) == 1
+        return [place._replace(file="") for place in places] if places is not None and alone else places
+
+    options |= {"dropped": source.dropped, "locate": locate}
     found = study(X, y, fit_intercept=planes.has_offset, **options)
     written = page(found, html.title or os.path.basename(source.files[0].name))
     with replacing(html.out) as file:
         file.write(written.encode())
-    facts = {"command": "report", "data": data, "out": html.out, **_facts(found, kinds(source))}
+    facts = {"command": "report", "data": data, "out": html.out, **_facts(found, source)}
     facts["seconds"] = time.perf_counter() - started
 
     def show(console: Any) -> None:
@@ -85,13 +92,14 @@ def report(data: Data, planes: Planes, about: Study, html: Html, *, screen: Scre
     result(facts, screen, show)
 
 
-def _facts(found: Any, columns: Any) -> dict[str, Any]:
+def _facts(found: Any, source: Any) -> dict[str, Any]:
     """Return what the page says in numbers, for ``--json``."""
     held = None if found.unseen is None else found.unseen.held_out
     return {
         "rows": found.rows,
+        **dropped_fact(source),
         "features": found.features,
-        "columns": columns,
+        "columns": kinds(source),
         "classes": found.classes,
         "verdict": found.verdict.kind,
         "stop_reason": found.model.stop_reason_,

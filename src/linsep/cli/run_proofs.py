@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from linsep.cli.inputs import named_rows
 from linsep.wording import refuted_words
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ def said_of_proof(learner: Any) -> str:
     return (said[0].upper() + said[1:]).replace("keep='average'", "--keep average") + "."
 
 
-def proof_facts(learner: Any, path: str | None) -> dict[str, Any]:
+def proof_facts(learner: Any, source: Source, path: str | None) -> dict[str, Any]:
     """Return what is to be told of the proof, if there is one."""
     found = getattr(learner, "refutation_", None)
     work = float(sum(getattr(learner, "history_", {}).get("proof_work", ())))
@@ -28,8 +29,8 @@ def proof_facts(learner: Any, path: str | None) -> dict[str, Any]:
     from linsep.prove.documents import claim_of
 
     numbers = claim_of(found.verdict())["refutation"]["multipliers"]
-    parts = zip(found.rows.tolist(), found.rivals.tolist(), numbers, strict=True)
-    listed = [{"row": i, "against": labels[rival], "multiplier": number} for i, rival, number in parts]
+    parts = zip(named_rows(source, found.rows), found.rivals.tolist(), numbers, strict=True)
+    listed = [{**row.facts(), "against": labels[rival], "multiplier": number} for row, rival, number in parts]
     return {"refutation": listed, "proof_work": work, "proof": path if found.machine is None else None}
 
 

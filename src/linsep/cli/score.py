@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from linsep.cli.cluster_options import Place
-from linsep.cli.inputs import blocks, open_like, open_model
+from linsep.cli.inputs import blocks, dropped_fact, open_like, open_model
 from linsep.cli.options import OUTPUT, Data, Model, ReadingAgain, Screen, grouped
 from linsep.cli.screen import facts_table, meter, plain_text, result
 
@@ -62,6 +62,7 @@ def score(model: Model, data: Data, judging: Judging, *, screen: Screen, reading
         "model": model,
         "data": data,
         "rows": rows,
+        **dropped_fact(source),
         "errors": wrong,
         "error": wrong / rows,
         "accuracy": 1 - wrong / rows,

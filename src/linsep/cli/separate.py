@@ -13,9 +13,10 @@ import typer
 
 from linsep.cli.cluster_options import Picked, Place
 from linsep.cli.documents import Document
-from linsep.cli.inputs import check_place, kinds, kinds_line, open_data
+from linsep.cli.inputs import RowName, check_place, dropped_fact, kinds, kinds_line, named_rows, open_data, row_columns
 from linsep.cli.options import DECIDING, Data, Planes, Reading, Screen, Values, flag, grouped
 from linsep.cli.screen import count, facts_table, headline, meter, plain_text, result, while_reading
+from linsep.clock import SearchTime
 from linsep.wording import largest_between, margin_form, verdict_meaning
 
 _SHOWN = 12  # rows and columns of a table on the screen
@@ -57,6 +58,8 @@ def separate(
 
     The exit code is 0 if the classes are separable, and 1 if they are not or if the search ran out of time.
     """
+    from linsep.prove.verdicts.tied_classes import tied_classes
+
     proof = document.proof
     check_place(proof, *data)
     source = open_data(data, reading, screen)
@@ -66,38 +69,47 @@ def separate(
     else:
         found = _decided(source, offset, deciding, screen, whole=proof is not None)
     X, y, verdict = found.X, found.y, found.verdict
-    best, lacks = None, ""
+    best, lacks, seconds = None, "", found.searching.spent
     if deciding.margin and found.margin is not None and verdict.kind == "separable":
-        best, lacks = _largest_margin(found, deciding)
+        best, lacks = _largest_margin(found)
+    margin_seconds = found.searching.spent - seconds
     if proof is not None and verdict.kind != "unknown":
         about = place.fingerprint(verdict, source) if place else None
         document.write(verdict, X, y, source, about, {"command": "separate"})
+    rows = [] if verdict.refutation is None else named_rows(source, verdict.refutation.rows)
+    meaning = verdict_meaning(verdict.kind, offset, len(verdict.classes) > 2)
+    ties = None
+    if not place:
+        with found.searching.clock() as clock:
+            ties = tied_classes(verdict, X, y, clock)
     facts = {
         "command": "separate",
         "data": data,
         "rows": X.shape[0],
+        **dropped_fact(source),
         "features": X.shape[1],
         "columns": kinds(source),
         "classes": list(verdict.classes),
         "verdict": verdict.kind,
-        "meaning": verdict_meaning(verdict.kind, offset),
+        "meaning": meaning,
         "fit_intercept": offset,
         "values": verdict.values,
         "margin_lower": None if best is None else best.lower,
         "margin_upper": None if best is None else best.upper,
-        "support_rows": None if best is None else best.rows,
-        "refutation": _contradiction(verdict, y),
+        "support_rows": None if best is None else source.dropped.in_source(best.rows),
+        "refutation": _contradiction(verdict, y, rows),
+        "ties": None if ties is None else ties.told(),
         "bracket": verdict.bracket if verdict.kind == "unknown" else None,
-        "seconds": found.seconds,
+        "seconds": seconds,
+        "reading_seconds": found.reading,
         "proof": proof,
     }
 
     def show(console: Any) -> None:
-        console.print(headline(f"{verdict.kind}: {verdict_meaning(verdict.kind, offset)}"))
-        told = "reading, the verdict" if found.reading else "the verdict"
-        console.print(facts_table(_lines(verdict, facts, best, lacks, told)))
+        console.print(headline(f"{verdict.kind}: {meaning}"))
+        console.print(facts_table(_lines(verdict, facts, best, lacks, ties, margin_seconds)))
         if verdict.refutation is not None:
-            console.print(_table(verdict, X, y, source.names))
+            console.print(_table(verdict, X, y, rows, source.names))
             console.print(_CANCEL_TWO if len(verdict.classes) == 2 else _CANCEL)
             same = "" if reading == Reading() and offset else ", with the same options"
             command = f"linsep errors {' '.join(data)}{same}"
@@ -113,9 +125,9 @@ class _Found(NamedTuple):
     X: Any
     y: Any
     verdict: Any
-    seconds: float
+    searching: SearchTime
+    reading: float | None = None  # seconds; None on a cluster, where workers read while they search
     margin: Callable[[Any], Any] | None = None  # finds the largest margin, as long as a clock allows
-    reading: bool = False  # whether the seconds include reading
 
 
 def _decided(source: Any, offset: bool, deciding: Deciding, screen: Screen, *, whole: bool) -> _Found:
@@ -131,11 +143,13 @@ def _decided(source: Any, offset: bool, deciding: Deciding, screen: Screen, *, w
     def of_rows(X: Any, y: Any, clock: Any) -> Any:
         return largest_margin(nearest_doubles(X), y, form=margin_form(offset), gap=deciding.gap, clock=clock)
 
+    searching = SearchTime(deciding.time_limit)
     with while_reading(source, screen):
         if not whole and (offset or not deciding.margin):
-            quick = in_one_reading(source, values, offset, deciding.time_limit)
+            quick = in_one_reading(source, values, offset, searching)
         if quick is None:
             X, y = exact_table(source, values)
+    reading = time.perf_counter() - started - searching.spent
     if quick is not None:
         (verdict, rows, cells, labels), near = quick
 
@@ -146,10 +160,10 @@ def _decided(source: Any, offset: bool, deciding: Deciding, screen: Screen, *, w
             return of_rows(*exact_table(source, values), clock) if best is None else best
 
         some = Picked(cells, (rows, verdict.n_features))
-        return _Found(some, labels, verdict, time.perf_counter() - started, of_near, reading=True)
-    started = time.perf_counter()
-    verdict = decide(X, y, fit_intercept=offset, time_limit=deciding.time_limit, values=values)
-    return _Found(X, y, verdict, time.perf_counter() - started, partial(of_rows, X, y))
+        return _Found(some, labels, verdict, searching, reading, of_near)
+    with searching.clock():
+        verdict = decide(X, y, fit_intercept=offset, time_limit=searching.left, values=values)
+    return _Found(X, y, verdict, searching, reading, partial(of_rows, X, y))
 
 
 def _decided_there(place: Place, source: Any, offset: bool, deciding: Deciding, screen: Screen) -> _Found:
@@ -158,11 +172,15 @@ def _decided_there(place: Place, source: Any, offset: bool, deciding: Deciding, 
         raise ValueError("--values decimal does not work with --cluster: workers read numbers as the nearest doubles")
     with meter("deciding", screen) as watching:
         verdict, rows, cells, y = place.decide(source, offset, deciding.time_limit, watching)
-    return _Found(Picked(cells, (rows, verdict.n_features)), y, verdict, watching.seconds)
+    searching = SearchTime(deciding.time_limit)
+    searching.spent = watching.seconds
+    return _Found(Picked(cells, (rows, verdict.n_features)), y, verdict, searching)
 
 
-def _lines(verdict: Any, facts: dict[str, Any], best: Any, lacks: str, told: str) -> dict[str, str]:
-    """Return what is to be said of a verdict, line by line; ``told``: what took the time."""
+def _lines(
+    verdict: Any, facts: dict[str, Any], best: Any, lacks: str, ties: Any, margin_seconds: float
+) -> dict[str, str]:
+    """Return what is to be said of a verdict, line by line."""
     rows, features = facts["rows"], facts["features"]
     lines = {"rows": f"{rows:,} of {count(features, 'feature')}, {len(verdict.classes)} classes"}
     if facts["columns"]:
@@ -174,24 +192,27 @@ def _lines(verdict: Any, facts: dict[str, Any], best: Any, lacks: str, told: str
         lines["margin"] = lacks
     if verdict.kind == "unknown":
         lines["margin"] = f"known so far: between {verdict.bracket[0]:.6g} and {verdict.bracket[1]:.6g}"
+    lines |= {} if ties is None else ties.words()
     if verdict.refutation is not None:
         lines["refuted by"] = f"{count(len(verdict.refutation.rows), 'row')} that contradict each other"
-    lines["time"] = f"{facts['seconds']:.2f} s for {told} and its exact proof"
+    reading = facts["reading_seconds"]
+    told = "reading, the verdict and its exact proof" if reading is None else "the verdict and its exact proof"
+    lines["time"] = "" if reading is None else f"{reading:.2f} s for reading, "
+    lines["time"] += f"{facts['seconds']:.2f} s for {told}"
+    lines["time"] += f", {margin_seconds:.2f} s for the margin" if "margin" in lines and margin_seconds else ""
     if facts["proof"] is not None and verdict.kind != "unknown":
         lines["proof"] = f"{facts['proof']}; check it with: linsep verify {facts['proof']} {' '.join(facts['data'])}"
     return lines
 
 
-def _largest_margin(found: _Found, deciding: Deciding) -> tuple[Any, str]:
+def _largest_margin(found: _Found) -> tuple[Any, str]:
     """Return the largest margin in the time that is left, or None and why there is none."""
-    from linsep.clock import Clock, OutOfTime
+    from linsep.clock import OutOfTime
     from linsep.errors import NotSeparable
 
     assert found.margin is not None
-    spent = 0.0 if found.reading else found.seconds
-    clock = Clock(None if deciding.time_limit is None else max(0.0, deciding.time_limit - spent))
     try:
-        with warnings.catch_warnings(record=True) as notes:
+        with found.searching.clock() as clock, warnings.catch_warnings(record=True) as notes:
             warnings.simplefilter("always", RuntimeWarning)
             best = found.margin(clock)
     except NotSeparable:
@@ -205,26 +226,26 @@ def _largest_margin(found: _Found, deciding: Deciding) -> tuple[Any, str]:
     return best, ""
 
 
-def _contradiction(verdict: Any, y: Any) -> list[dict[str, Any]] | None:
+def _contradiction(verdict: Any, y: Any, names: list[RowName]) -> list[dict[str, Any]] | None:
     """Return the rows of a refutation with their labels and multipliers."""
     found = verdict.refutation
     if found is None:
         return None
-    rows = zip(found.rows.tolist(), found.rivals.tolist(), found.multipliers, strict=True)
+    rows = zip(found.rows.tolist(), found.rivals.tolist(), found.multipliers, names, strict=True)
     return [
-        {"row": i, "label": y[i], "against": verdict.classes[rival], "multiplier": str(multiplier)}
-        for i, rival, multiplier in rows
+        {**name.facts(), "label": y[i], "against": verdict.classes[rival], "multiplier": str(multiplier)}
+        for i, rival, multiplier, name in rows
     ]
 
 
-def _table(verdict: Any, X: Any, y: Any, names: Any) -> Any:
+def _table(verdict: Any, X: Any, y: Any, rows: list[RowName], names: Any) -> Any:
     """Return the rows that contradict each other as a table."""
     import numpy as np
     from rich.table import Table
 
     found, two = verdict.refutation, len(verdict.classes) == 2
     wide = X.shape[1] > _SHOWN // 2
-    table = Table("row", title="rows that contradict each other", title_justify="left")
+    table = Table(*row_columns(rows), title="rows that contradict each other", title_justify="left")
     longest = max(len(str(y[i])) for i in found.rows.tolist())
     table.add_column("label", overflow="fold", no_wrap=longest <= 16)
     if not two:
@@ -239,12 +260,13 @@ def _table(verdict: Any, X: Any, y: Any, names: Any) -> Any:
     for k in order[:_SHOWN].tolist():
         i, multiplier = int(found.rows[k]), found.multipliers[k]
         against = [] if two else [plain_text(verdict.classes[found.rivals[k]])]
-        cells: list[Any] = [str(i), plain_text(y[i]), *against]
+        cells: list[Any] = [*rows[k].cells(), plain_text(y[i]), *against]
         cells.append(f"≈ {float(multiplier / whole):.4g}" if long else str(multiplier))
         if not wide:
             row = X[[i]].toarray()[0] if hasattr(X, "toarray") else X[i]
             cells += [f"{float(value):.6g}" for value in row.tolist()]
         table.add_row(*cells)
     if len(order) > _SHOWN:
-        table.add_row("…", f"{len(order) - _SHOWN} more", *[""] * (len(table.columns) - 2))
+        more = [""] * (len(rows[0].cells()) - 1)
+        table.add_row("…", *more, f"{len(order) - _SHOWN} more", *[""] * (len(table.columns) - 2 - len(more)))
     return table

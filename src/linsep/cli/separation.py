@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, NoReturn
 
 import typer
 
+from linsep.cli.failures import as_option
 from linsep.cli.inputs import check_place
 from linsep.cli.options import (
     DECIDING,
@@ -25,6 +26,7 @@ from linsep.cli.options import (
     Gaps,
     Header,
     Ignored,
+    KeepIndex,
     Numeric,
     Screen,
     Thousands,
@@ -33,6 +35,7 @@ from linsep.cli.options import (
     said,
 )
 from linsep.cli.screen import count, facts_table, headline, result
+from linsep.errors import Setting
 from linsep.wording import digits, shown_number
 
 _SHOWN = 40  # coefficients and rows on the screen
@@ -151,6 +154,7 @@ class TableOptions:
     categorical: Categorical = None
     numeric: Numeric = None
     dates: Dates = None
+    keep_index: KeepIndex = None
 
     def options(self) -> Any:
         """Return the options for the reader of tables."""
@@ -195,20 +199,24 @@ def separation(
         design = None if proof is None else _write(proof, found, asked, model)
         told = sentences(found, asked.response)
         coefficients = found.coefficients
+    dropped = asked.table.dropped
+    separated = dropped.in_source(found.separated)
     facts = {
         "command": "separation",
         "data": data,
         "family": found.family,
         "rows": len(found.separated) + len(found.rest),
+        "dropped": len(dropped),
         "columns": len(found.names) + found.levels,
         "rank": found.rank,
         "kind": found.kind,
         "dimension": found.dimension,
         "coefficients": [
-            {"name": each.name, "status": each.status, "direction": digits(value), "rows": list(each.rows)}
+            {"name": each.name, "status": each.status, "direction": digits(value), "rows": dropped.in_source(each.rows)}
             for each, value in zip(coefficients, found.direction, strict=False)
         ],
-        "separated": found.separated,
+        "separated": separated,
+        "separated_lines": asked.table.lines(separated),
         "sentences": told,
         "notes": found.notes,
         "seconds": seconds,
@@ -241,6 +249,7 @@ class Asked:
     @classmethod
     def of(cls, data: str, model: ModelOptions, table: TableOptions) -> Asked:
         """Read a file as options say."""
+        from linsep.data.cells import is_time
         from linsep.data.frames import read_frame
 
         if (model.formula is None) == (model.target is None):
@@ -267,10 +276,14 @@ class Asked:
             if any(each.startswith((f"{name}=", f"{name}[")) for each in given.names)
         ]
         notes += [
-            f"column {name!r} has dates: they are days since 1970-01-01"
+            f"column {name!r} has times of day: they are seconds since midnight"
+            if is_time(kind)
+            else f"column {name!r} has dates: they are days since 1970-01-01"
             for name, kind in kept.kinds.items()
             if kind.startswith("date") and name in given.names
         ]
+        if len(kept.dropped):
+            notes.append(f"linsep drops {kept.dropped.words()} (--missing drop)")
         given = replace(given, notes=(*given.notes, *notes))
         return cls(given, kept, parts, response, frame, table.missing)
 
@@ -318,6 +331,10 @@ def _by_target(frame: Any, model: ModelOptions, table: TableOptions, common: dic
     absorb = [frame.named(each) for each in model.absorb or ()]
     ignored = [frame.named(each) for each in table.ignore or ()]
     features = [name for name in frame.columns if name not in (target, *second, *beside, *absorb, *ignored)]
+    asked = {frame.named(each) for each in (*(table.categorical or ()), *(table.numeric or ()))}
+    naming = {} if table.keep_index else frame.naming_rows([name for name in features if name not in asked])
+    naming = naming if len(naming) < len(features) else {}
+    features = [name for name in features if name not in naming]
     kept = frame.only([target, *second, *beside, *absorb, *features], missing=table.missing)
     y = kept[target] if not second else np.column_stack([kept[target], kept[second[0]]])
     X = kept.only(features, missing="error") if features else np.zeros((len(kept), 0))
@@ -329,7 +346,12 @@ def _by_target(frame: Any, model: ModelOptions, table: TableOptions, common: dic
         **common,
     }
     with lines_named(kept):
-        return gather(X, y, options), kept, [target, *second, *beside], target
+        given = gather(X, y, options)
+    notes = [
+        f"linsep leaves out column {name!r}: {why} ({as_option(Setting(*setting))} keeps it)"
+        for name, (why, setting) in naming.items()
+    ]
+    return replace(given, notes=(*given.notes, *notes)), kept, [target, *second, *beside], target
 
 
 def _labels(text: str) -> list[str]:
@@ -380,7 +402,9 @@ def _lines(found: Any, facts: dict[str, Any], rows: bool) -> dict[str, str]:
     if found.dimension:
         lines["directions"] = f"the likelihood rises forever in {count(found.dimension, 'direction')}"
     if rows:
-        lines["separated"] = ", ".join(map(str, found.separated.tolist())) or "none"
+        lines["separated"] = ", ".join(map(str, facts["separated"].tolist())) or "none"
+        if facts["separated_lines"]:
+            lines["lines"] = ", ".join(map(str, facts["separated_lines"]))
     if found.notes:
         lines["note"] = "; ".join(found.notes)
     lines["time"] = f"{facts['seconds']:.2f} s, decided in exact arithmetic"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from linsep.cli.inputs import check_place, open_data
+from linsep.cli.inputs import check_place, open_data, with_rows_named
 from linsep.cli.options import OUTPUT, Data, Reading, Screen, flag, grouped
 from linsep.cli.screen import count, facts_table, headline, result
 from linsep.data.atomic import replacing
@@ -75,6 +75,7 @@ def verify(
         raise ValueError(f"{proof}: {error}") from None
     source = open_data(data, reading, screen, **_as_written(content["data"].get("reading"), reading))
     outcome, shape = _outcome(text, content, source, check.plain)
+    outcome = outcome._replace(why=with_rows_named(outcome.why, source))
     _write_checker(check.checker, verdict.kind)
     facts = {
         "command": "verify",
@@ -141,14 +142,15 @@ def _as_written(how: dict[str, Any] | None, reading: Reading) -> dict[str, Any]:
 def _outcome(text: str, content: dict[str, Any], source: Source, plain: bool) -> tuple[Outcome, tuple[int, int]]:
     """Return the outcome of the check, and the shape of the data; the plain check reads CSV by itself."""
     from linsep.prove.check import linsep_check
-    from linsep.prove.check.plain_document import Fails
+    from linsep.prove.check.plain_document import ENCODINGS, Fails
     from linsep.prove.check.plain_table import table
     from linsep.prove.checking import Outcome, check_document
     from linsep.prove.exact.exact_text import exact_table, reading_of
 
     reading = reading_of(source)
     paths = [file.path for file in source.files]
-    readable = reading is not None and not any("hashed" in column for column in reading["columns"])
+    readable = reading is not None and reading["encoding"] in ENCODINGS
+    readable = readable and reading is not None and not any("hashed" in column for column in reading["columns"])
     if source.layout is not None and source.layout.words and not source.layout.levels:
         readable = False  # which words there are shows when they are read
     if not plain or not readable or any(path is None or is_url(path) or path.endswith(".zst") for path in paths):

@@ -32,6 +32,7 @@ from linsep.cluster.shard_passes import (
     Wanted,
     census,
     encoded,
+    evaluated,
     held_wrong,
     learn,
     look,
@@ -50,8 +51,8 @@ from linsep.learn.driver import Fitted
 from linsep.learn.hypotheses import Average, Keeper
 from linsep.learn.parameters import Parameters
 from linsep.learn.passes import LONGEST_TRACE, Hooks, Ledger, Passes, State, Watch
-from linsep.learn.problems import Recipe, classes_among, counted, settled
-from linsep.learn.surveys import UNKNOWN, Survey, norm, together
+from linsep.learn.problems import Recipe, centers, classes_among, counted, settled
+from linsep.learn.surveys import UNKNOWN, Evaluation, Survey, norm, together
 from linsep.learn.votes import new_keeper
 from linsep.models.from_files import about, adopted, check_scale, overflow_explained
 from linsep.models.online import Online
@@ -198,13 +199,15 @@ class Rounds(Passes):
         if sum(sizes) == 0:
             raise farm.no_rows()
         repeat(note for one in found for note in one.notes)
+        source.take_dropped(one.dropped for one in found)
         if source.positive is not None and source.positive not in labels:
             known = listed(sorted(map(str, labels)))
             raise ReadError(source.files[0].name, f"no row has the label {source.positive!r}; there are {known}")
         radius = max(one.radius for one in found)
         classes = settled(classes_among(labels), source.positive, parameters.class_weight)
         factors = class_factors(parameters.class_weight, classes, counted(labels, classes))
-        self.farm, self.recipe = farm, Recipe(classes, factors, parameters, _scaler(farm, found, scale))
+        numbers = source.n_numbers if centers(source, parameters, scale) else None
+        self.farm, self.recipe = farm, Recipe(classes, factors, parameters, _scaler(farm, found, scale, numbers))
         allowed = self.recipe.allowed(radius)
         problem = self.recipe.problem((), allowed=allowed, features=lambda: source.features)
         super().__init__(problem._replace(held_out=None), parameters, Hooks())
@@ -276,9 +279,10 @@ class Rounds(Passes):
         if not weights.finite:
             raise FloatingPointError("the weights overflowed to infinity")
         error = self._held_error(Judged(Weights(*keeper.plane(weights)), self.parameters.on_plane))
+        loss = math.fsum(losses) if self.parameters.tol is None else self.evaluate(State(weights, keeper)).loss
         state.weights, state.keeper = weights, keeper
         self._count(np.array(counts), ledger)
-        ledger.loss[0] = math.fsum(losses)
+        ledger.loss[0] = loss
         if alone:
             ledger.note(answer.trace)
         else:
@@ -286,6 +290,11 @@ class Rounds(Passes):
         ledger.seconds = time.perf_counter() - started
         ledger.close(error)
         self.farm.release()  # what was made of it is held now
+
+    def evaluate(self, state: State) -> Evaluation:
+        """Have all shards visit their training rows with the shared weights."""
+        losses, smallest = zip(*self.ready.ask(evaluated, (state.weights, self.parameters)), strict=True)
+        return Evaluation(math.fsum(losses), min(smallest))
 
     def ask(self, function: Callable[..., Any], told: Any) -> Iterator[Any]:
         """Yield what a function of ``sweeps`` answers for all rows, each shard for its own."""
@@ -334,7 +343,7 @@ class Rounds(Passes):
     def survey(self, state: State, stop: Stop) -> Survey:
         """Have all shards visit their rows with the plane that is returned, in the units of the files."""
         self.mixing = self._mixing(state)
-        if not (self.hooks.evaluate or stop is Stop.SEPARATED):
+        if not (self.hooks.evaluate or stop in (Stop.SEPARATED, Stop.NO_MISTAKES)):
             return UNKNOWN
         W, b = state.keeper.plane(state.weights)
         ready = self.ready
@@ -366,8 +375,8 @@ def _seed(seed: int, number: int) -> int:
     return seed if number == 0 else int(np.random.SeedSequence((seed, number)).generate_state(1)[0])
 
 
-def _scaler(farm: Farm, found: list[Census], scale: str) -> Scaler | None:
-    """Return how to scale the rows of all shards."""
+def _scaler(farm: Farm, found: list[Census], scale: str, numbers: int | None) -> Scaler | None:
+    """Return how to scale the rows of all shards; ``numbers`` are the first columns of sparse rows that are shifted."""
     if scale == "none":
         return None
     if scale == "unit":
@@ -379,7 +388,7 @@ def _scaler(farm: Farm, found: list[Census], scale: str) -> Scaler | None:
     apart = np.zeros(len(sums.total))
     for part in farm.ask(squares, sums.mean()):
         apart += part
-    return Scaler.of_sums(sums, apart)
+    return Scaler.of_sums(sums, apart, numbers)
 
 
 class Mix:

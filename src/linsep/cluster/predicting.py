@@ -12,6 +12,7 @@ from distributed import Client
 
 from linsep.cluster.shards import Shard
 from linsep.cluster.workers import Farm, repeat
+from linsep.data.row_numbers import Dropped
 from linsep.data.source import Source
 from linsep.errors import ParameterError
 from linsep.models.from_files import fitted_rows
@@ -97,9 +98,12 @@ def confusion(model: Any, source: Source, client: Client, *, shard_bytes: int = 
     """
     pairs: Counter[tuple[Any, Any]] = Counter()
     farm = Farm(client, source, shard_bytes)
-    for found, notes in farm.ask_once(confused, model):
+    dropped: list[Dropped] = []
+    for found, notes, left in farm.ask_once(confused, model):
         repeat(notes)
         pairs.update(found)
+        dropped.append(left)
+    source.take_dropped(dropped)
     if not pairs:
         raise farm.no_rows()
     return pairs
@@ -135,22 +139,21 @@ def score(model: Any, source: Source, client: Client, *, shard_bytes: int = 1 <<
 
 def predicted(shard: Shard, told: tuple[Source, tuple[Any, tuple[str, ...]]]) -> tuple[list[Any], list[str]]:
     """Ask the model about the rows of a shard, block by block; return also what there was to warn of."""
-    source, (model, methods) = told
+    source, (model, methods) = copy(told[0]), told[1]
     with warnings.catch_warnings(record=True) as notes:
         blocks = [tuple(getattr(model, method)(X) for method in methods) for X, _ in _rows(shard, source, model)]
     return blocks, [str(note.message) for note in notes]
 
 
-def confused(shard: Shard, told: tuple[Source, Any]) -> tuple[Counter[tuple[Any, Any]], list[str]]:
-    """Count the pairs of true and predicted labels of a shard; return also what there was to warn of."""
-    source, model = told
+def confused(shard: Shard, told: tuple[Source, Any]) -> tuple[Counter[tuple[Any, Any]], list[str], Dropped]:
+    """Count the pairs of true and predicted labels of a shard; return also the warnings and the dropped rows."""
+    source, model = copy(told[0]), told[1]
     pairs: Counter[tuple[Any, Any]] = Counter()
     with warnings.catch_warnings(record=True) as notes:
         for X, y in _rows(shard, source, model):
             pairs.update(zip(y.tolist(), model.predict(X).tolist(), strict=True))
-    return pairs, [str(note.message) for note in notes]
+    return pairs, [str(note.message) for note in notes], source.dropped
 
 
 def _rows(shard: Shard, source: Source, model: Any) -> Iterator[tuple[Any, Any]]:
-    source = copy(source)
     return fitted_rows(model, source, shard.read(source))

@@ -9,14 +9,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linsep.cluster.workers import Raw
+from linsep.data.row_numbers import Dropped
 from linsep.data.scaling import Sums, column_squares, column_sums, largest_norm
 from linsep.learn import problems
 from linsep.learn.driver import fit
 from linsep.learn.hypotheses import Average, Keeper
 from linsep.learn.parameters import Parameters
-from linsep.learn.passes import HeldOut, Hooks, State
+from linsep.learn.passes import HeldOut, Hooks, Passes, State
 from linsep.learn.problems import Recipe, windows
-from linsep.learn.surveys import Survey, survey, together
+from linsep.learn.surveys import Evaluation, Survey, survey, together
 from linsep.models.proving import part_of
 from linsep.problem import Array, Batch, Floats, Problem, Weights
 
@@ -32,6 +33,7 @@ class Census(NamedTuple):
     seen: dict[int, set[str]] | None
     digest: int
     notes: list[str]
+    dropped: Dropped
 
 
 class Wanted(NamedTuple):
@@ -91,7 +93,7 @@ def census(raw: Raw, wanted: Wanted) -> Census:
     found = problems.census(raw.blocks, wanted.radius)
     largest = largest_norm(raw.blocks) if wanted.scale == "unit" else 0.0
     sums = column_sums(raw.blocks) if wanted.scale == "standard" else None
-    return Census(found.labels, raw.extent, found.radius, largest, sums, raw.seen, raw.digest, raw.notes)
+    return Census(found.labels, raw.extent, found.radius, largest, sums, raw.seen, raw.digest, raw.notes, raw.dropped)
 
 
 def squares(raw: Raw, mean: Floats) -> Floats:
@@ -118,7 +120,7 @@ def learn(ready: Ready, orders: Orders) -> Answer:
         nonlocal visited
         visited = rows
 
-    parameters = orders.parameters._replace(seed=ready.seed, max_iter=1, once=True)
+    parameters = orders.parameters._replace(seed=ready.seed, max_iter=1, tol=None, once=True)
     problem = ready.problem._replace(allowed=orders.allowed, held_out=None, scaling=None)
     run = fit(problem, parameters, state, Hooks(watch, evaluate=False)).run
     weights, machines = state.weights, len(state.weights.b)
@@ -163,6 +165,13 @@ class Judged(NamedTuple):
 
     weights: Weights
     on_plane: int
+
+
+def evaluated(ready: Ready, told: tuple[Weights, Parameters]) -> Evaluation:
+    """Return the loss of weights on a shard, and how near the plane its nearest row is."""
+    weights, parameters = told
+    passes = Passes(ready.problem._replace(held_out=None), parameters, Hooks())
+    return passes.evaluate(State(weights, Keeper()))
 
 
 def held_wrong(ready: Ready, told: Judged) -> tuple[int, int]:

@@ -7,7 +7,7 @@ import platform
 import re
 from collections.abc import Callable, Iterable, Iterator
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import pyarrow as pa
@@ -16,7 +16,8 @@ from linsep.data.byte_streams import File, ReadError
 from linsep.data.columnar import opened
 from linsep.data.numpy_files import mapped
 from linsep.data.places import exists, is_url, masked, open_bytes
-from linsep.data.source import Block, RereadError, Source
+from linsep.data.row_numbers import Dropped
+from linsep.data.source import Block, RereadError, Source, left_out
 from linsep.errors import ParameterError
 
 Span = tuple[int, int] | None  # of a file: bytes of text, rows, row groups, batches; None for all of it
@@ -63,14 +64,17 @@ class Shard:
         """Yield the blocks of this shard, read as the source is; rows are numbered from 0."""
         source.files = [source.files[0], *(File(path, part=span) for path, span, _ in self.pieces)]
         first_row = 0
+        parts: list[Dropped] = []
         for file in source.files[1:]:
             try:
-                for X, y in source._read(file):
+                for X, y, kept in source._read(file):
+                    parts.append(left_out(X.shape[0], kept))
                     if X.shape[0]:
                         yield Block(X, y, first_row)
                         first_row += X.shape[0]
             except ReadError as error:
                 raise _placed(error, file) from None
+        source.dropped = replace(Dropped.joined(parts), cells=source._missing_cells())
 
 
 def _placed(error: ReadError, file: File) -> ReadError:

@@ -30,6 +30,7 @@ from linsep.cluster.workers import Farm, Raw, adapting, repeat
 from linsep.data.conversions import to_floats
 from linsep.data.labels import class_codes, class_labels, one_class_only
 from linsep.data.matrices import to_rows
+from linsep.data.row_numbers import Dropped
 from linsep.data.source import Source
 from linsep.learn.problems import classes_among
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
@@ -54,6 +55,7 @@ class Survey(NamedTuple):
     stored: int  # values, those of all rows together
     digest: int
     notes: list[str]
+    dropped: Dropped
 
 
 class Form(NamedTuple):
@@ -105,7 +107,8 @@ def survey(raw: Raw, _: None) -> Survey:
         labels.update(class_labels(block.y.tolist()).tolist())
     kinds = [block.X.dtype for block in raw.blocks]
     kind = np.result_type(*kinds) if kinds else np.dtype(np.int8)
-    return Survey(labels, raw.extent, kind, sum(block.X.size for block in raw.blocks), raw.digest, raw.notes)
+    stored = sum(block.X.size for block in raw.blocks)
+    return Survey(labels, raw.extent, kind, stored, raw.digest, raw.notes, raw.dropped)
 
 
 def stocked(raw: Raw, own: tuple[int, int], form: Form) -> Stock:
@@ -243,7 +246,7 @@ def separate(
     fit_intercept : bool, default=True
         Whether planes may have an offset, or go through the origin.
     time_limit : float, default=None
-        Seconds after which to give up with the verdict "unknown".
+        Seconds of search after which to give up with the verdict "unknown"; the first reading does not count.
     shard_bytes : int
         How much a worker holds in one piece. Another proof may come out with another value, but no other verdict.
     watch : callable, optional
@@ -266,9 +269,10 @@ def separate(
     >>> verdict.kind, verdict.check(X, y)
     ('separable', True)
     """
-    return decide(
+    found = decide(
         source, client, fit_intercept=fit_intercept, time_limit=time_limit, shard_bytes=shard_bytes, watch=watch
-    ).verdict
+    )
+    return found.verdict.in_source(source.dropped)
 
 
 def decide(
@@ -281,7 +285,6 @@ def decide(
     watch: Watch | None = None,
 ) -> Decision:
     """Decide on a cluster whether some plane separates the classes; see `separate`."""
-    clock = Clock(time_limit)
 
     def surveyed() -> tuple[Farm, list[Survey]]:
         farm = Farm(client, source, shard_bytes)
@@ -290,6 +293,7 @@ def decide(
     farm, found = adapting(source, surveyed)
     repeat(note for one in found for note in one.notes)
     labels: Counter[Any] = sum((one.labels for one in found), Counter())
+    source.take_dropped(one.dropped for one in found)
     if not labels:
         raise farm.no_rows()
     classes = classes_among(labels)
@@ -304,6 +308,7 @@ def decide(
     ready = farm.hold(stocked, own, Form(classes, kind, source.features, fit_intercept))
     length = sum(one.stored for one in found) // sum(sizes) + 1
     working = _Working(ready, source.n_features, classes, fit_intercept, length)
+    clock = Clock(time_limit)  # one for all searches; the first reading of the files does not count
     for number in range(10**9):
         verdict = search(working.data, tuple(classes.tolist()), clock)
         if verdict.kind == "unknown":

@@ -27,6 +27,7 @@ from distributed.core import Status
 
 from linsep.cluster.shards import Shard, cut, quotes
 from linsep.data.byte_streams import ReadError
+from linsep.data.row_numbers import Dropped
 from linsep.data.source import Block, RereadError, Source
 
 _ATTEMPTS = 2  # at one shard, each of which ends when several workers in a row have died at it
@@ -59,6 +60,7 @@ class Raw(NamedTuple):
     seen: dict[int, set[str]] | None  # names that were hashed
     digest: int  # of rows and labels
     notes: list[str]  # what there was to warn of
+    dropped: Dropped = Dropped()  # rows that are not here
 
     def check(self, digest: int) -> None:
         """Refuse a shard that was read again, after a worker has died, and is not what it was."""
@@ -337,7 +339,8 @@ def load(shard: Shard, source: Source) -> Raw:
     source.seen = None if source.seen is None else {}
     with warnings.catch_warnings(record=True) as notes:
         blocks = list(shard.read(source))
-    return Raw(str(shard), blocks, source.extent, source.seen, _digest(blocks), [str(note.message) for note in notes])
+    told = [str(note.message) for note in notes]
+    return Raw(str(shard), blocks, source.extent, source.seen, _digest(blocks), told, source.dropped)
 
 
 def _digest(blocks: list[Block]) -> int:

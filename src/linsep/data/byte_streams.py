@@ -105,6 +105,11 @@ class File:
         return self._far is not None
 
     @property
+    def is_spent(self) -> bool:
+        """Whether it is a stream whose bytes are gone."""
+        return self.path is None and self._spent
+
+    @property
     def size(self) -> int | None:
         """Bytes on disk; None for a stream whose end has not been seen."""
         if self.path is not None:

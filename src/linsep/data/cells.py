@@ -37,8 +37,9 @@ _DAYS = (
     (r"\d{1,2}/\d{1,2}/\d{2}", "%d/%m/%y"),
 )
 _TIMES = ((r"\d{1,2}:\d{2}", "%H:%M"), (r"\d{1,2}:\d{2}:\d{2}", "%H:%M:%S"))
+_FRACTION = ".%f"  # of a second, at the end of a time of day
 _SHAPES = {
-    **{form: shape for shape, form in (*_DAYS, *_TIMES)},
+    **{form: shape for shape, form in (*_DAYS, *_TIMES, (r"\d{1,2}:\d{2}:\d{2}\.\d{1,6}", f"%H:%M:%S{_FRACTION}"))},
     **{f"{day} {time}": f"{shape} {clock}" for shape, day in _DAYS for clock, time in _TIMES},
 }
 _ISO = "iso"  # a date and a time with a T, fractions of seconds or a zone
@@ -99,6 +100,12 @@ def _is_date(cell: str, form: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def is_time(kind: str) -> bool:
+    """Say whether a column of this kind holds times of day: they count seconds, dates count days."""
+    name, _, form = kind.partition(":")
+    return name == DATE and form not in ("", _ISO) and re.search("%[^HIMSTRrpf]", form) is None
 
 
 def kind_of(cells: Sequence[str], spelling: Spelling) -> str:
@@ -202,7 +209,7 @@ def plain_numbers(column: Any, kind: str, point: str) -> Any:
 
 
 def _days(column: Any, form: str) -> Any:
-    """Return days since 1970-01-01; times without a date are parts of a day."""
+    """Return days since 1970-01-01, or seconds since midnight of times without a date."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -216,7 +223,9 @@ def _days(column: Any, form: str) -> Any:
         return days(stamps)
     if form in _SHAPES and not _all(pc.match_substring_regex(column, f"^{_SHAPES[form]}$"), column):
         return None
-    if "%d" not in form:  # a time of the day
+    if is_time(f"{DATE}:{form}"):
+        return _seconds(column, form)
+    if "%d" not in form:
         column, form = pc.binary_join_element_wise(word("1970-01-01"), column, word(" ")), f"%Y-%m-%d {form}"
     stamps = pc.strptime(column, format=form, unit="s")
     if form in _SHAPES:  # Arrow takes February 30 for a day of March
@@ -227,14 +236,32 @@ def _days(column: Any, form: str) -> Any:
     return days(stamps)
 
 
+def _seconds(column: Any, form: str) -> Any:
+    """Return seconds since midnight: whole numbers, unless the text has fractions of seconds."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    fraction = None
+    if form.endswith(_FRACTION):
+        parts = pc.extract_regex(column, r"^(?P<whole>[^.]*)(?P<fraction>\.[0-9]{1,6})$")
+        column, fraction = pc.struct_field(parts, "whole"), pc.struct_field(parts, "fraction")
+        form = form.removesuffix(_FRACTION)
+    moments = pc.binary_join_element_wise(word("1970-01-01"), column, word(" "))
+    whole = pc.strptime(moments, format=f"%Y-%m-%d {form}", unit="s").view(pa.int64())
+    if fraction is None:
+        return pc.cast(whole, pa.float64())
+    return pc.cast(pc.binary_join_element_wise(pc.cast(whole, pa.string()), fraction, word("")), pa.float64())
+
+
 def days(stamps: pa.Array) -> pa.Array:
-    """Return dates, times or durations as days since 1970-01-01, or as parts of a day."""
+    """Return dates or durations as days since 1970-01-01, times of day as seconds since midnight."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     kind = stamps.type
     if pa.types.is_date(kind):
         return pc.cast(pc.cast(stamps, pa.date32()).view(pa.int32()), pa.float64())
-    per_day = 86400 * {"s": 1, "ms": 1000, "us": 10**6, "ns": 10**9}[kind.unit]
+    per_second = {"s": 1, "ms": 1000, "us": 10**6, "ns": 10**9}[kind.unit]
     whole = stamps.view(pa.int32() if kind.bit_width == 32 else pa.int64())
-    return pc.divide(pc.cast(whole, pa.float64(), safe=False), float(per_day))
+    unit = per_second if pa.types.is_time(kind) else 86400 * per_second
+    return pc.divide(pc.cast(whole, pa.float64(), safe=False), float(unit))

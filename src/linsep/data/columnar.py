@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from linsep.data.arrow_arrays import numbers
 from linsep.data.byte_streams import File, complaints, one_line, side_by_side
+from linsep.data.head_checks import index_columns
 from linsep.data.layout import (
     BOOLEAN,
     CATEGORY,
@@ -24,7 +24,8 @@ from linsep.data.layout import (
     find,
     is_numeric,
 )
-from linsep.data.source import Options
+from linsep.data.row_numbers import both
+from linsep.data.source import Options, Piece
 from linsep.data.table_rows import Parts, kind_of, labels
 from linsep.data.tables import TableSource, choose, kept_rows
 from linsep.errors import ReadError
@@ -45,12 +46,17 @@ class TypedSource(TableSource):
             if len(set(names)) < len(names):
                 raise ReadError(files[0].name, "two columns have the same name")
             try:
-                self._target, chosen = choose(names, options)
+                self._target, chosen = choose(names, options, index_columns(schema.metadata))
                 self._name = None if self._target is None or not options.labels else names[self._target]
                 layout = self._decide(table, schema, chosen) if options.layout is None else Layout(())
             except ColumnError as error:
                 raise ReadError(files[0].name, str(error), *error.settings) from None
         self._arrange(layout)
+
+    @property
+    def target(self) -> int | None:
+        """The place of the label among the columns."""
+        return self._target
 
     def _decide(self, table: Any, schema: pa.Schema, chosen: list[int]) -> Layout:
         """Decide by the types, and by the first rows, what becomes of each column."""
@@ -70,14 +76,17 @@ class TypedSource(TableSource):
             values = [cell for cell in first[self._name] if cell is not None and cell == cell]
             if values and all(isinstance(cell, int | float) and abs(cell) < float("inf") for cell in values):
                 self._check_label(self._name, values, columns)
-        taken = self._leave_out(columns, categories | texts | numeric)
+        taken = self._leave_out(columns, categories | texts | numeric, index_columns(schema.metadata))
         for name, kind in taken:
             if kind == DATE:
-                said = f"column {name!r} holds dates or times: read as days since 1970-01-01 ({{0}} leaves it out)"
+                time = pa.types.is_time(schema.field(name).type)
+                what = "times of day" if time else "dates or times"
+                unit = "seconds since midnight" if time else "days since 1970-01-01"
+                said = f"column {name!r} holds {what}: read as {unit} ({{0}} leaves it out)"
                 self.note(self.files[0].name, said, ("ignore", name))
         return self._new_layout(taken, True, self._name)
 
-    def _read(self, file: File) -> Iterator[tuple[Any, Array | None]]:
+    def _read(self, file: File) -> Iterator[Piece]:
         wanted = [name for name, _ in self._layout.columns] + ([] if self._name is None else [self._name])
         first = 0
         with opened(file, self.options.format) as table:
@@ -97,11 +106,11 @@ class TypedSource(TableSource):
             for (batch, position), taken in side_by_side(parts, lambda part: self._take(part[0])):
                 file.position = position
                 try:
-                    found, y = taken.result()
+                    found, y, labeled = taken.result()
                 except CellError as error:
                     where = f"{file.name}: row {first + error.row}, column {error.column!r}"
                     raise ReadError(where, str(error), *error.settings) from None
-                yield self._finish(found), kept_rows(y, found.kept)
+                yield Piece(self._finish(found), kept_rows(y, found.kept), both(labeled, found.kept))
                 first += batch.num_rows
 
     def _agrees(self, name: str, kind: pa.DataType) -> None:
@@ -114,12 +123,12 @@ class TypedSource(TableSource):
             shown = NUMBER if is_numeric(own) else own
             raise ColumnError(f"column {name!r} is a {found} here, but a {shown} was expected")
 
-    def _take(self, batch: pa.RecordBatch) -> tuple[Parts, Array | None]:
-        """Return rows and labels of a batch."""
+    def _take(self, batch: pa.RecordBatch) -> tuple[Parts, Array | None, Array | None]:
+        """Return rows and labels of a batch, and which of its rows have a label, None for all of them."""
         if self._name is None:
-            return self._parts(batch), None
+            return self._parts(batch), None, None
         y, kept = labels(batch.column(self._name), self._name, self.options.missing)
-        return self._parts(batch if kept is None else batch.filter(numbers(kept))), y
+        return self._labeled_parts(batch, self._name, kept), y, kept
 
 
 def _first_rows(table: Any, form: str, wanted: list[str]) -> dict[str, list[Any]]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
@@ -20,6 +22,8 @@ _LONGEST = 1 << 24  # bytes in which a header and a row must come to their end
 _ROWS = 1000  # at most so many rows are looked at
 WIDEST = 1 << 17  # columns, which are handled one by one
 _DELIMITERS = ",\t;|"
+_MARKUP = re.compile(rb"<(\?xml|!doctype html|html|table)[\s>]", re.IGNORECASE)
+_JSON = re.compile(rb"\{\s*(\"|\}|$)|\[\s*([\[{\"]|$)")
 
 
 class Line(NamedTuple):
@@ -68,9 +72,16 @@ def check_encoding(encoding: str | None) -> None:
     """Refuse an encoding that nobody knows."""
     if encoding is not None:
         try:
-            codecs.lookup(encoding)
-        except LookupError:
+            "".encode(encoding)  # not every codec is one of texts
+            codecs.getincrementaldecoder(encoding)
+        except (LookupError, UnicodeError):
             raise ParameterError("encoding", encoding, "a known one, such as 'latin-1' or 'utf-16'") from None
+
+
+def encoding_name(encoding: str) -> str:
+    """Return one name for all spellings of an encoding; ASCII is UTF-8."""
+    name = codecs.lookup(encoding).name
+    return {"iso8859-1": "latin-1", "utf-8-sig": "utf-8", "ascii": "utf-8"}.get(name, name)
 
 
 def is_utf16(file: File) -> bool:
@@ -86,10 +97,54 @@ def columns_of(rows: list[Line], places: Iterable[int], gaps: Sequence[str]) -> 
     ]
 
 
+def refuse_other_formats(name: str, data: bytes) -> None:
+    """Refuse a file that begins as one of a known format does that linsep does not read, by the name of the format."""
+    found = _other_format(data)
+    if found is not None:
+        what, pandas = found
+        remedy = (
+            f"convert it to CSV or Parquet first, for example with pandas.{pandas}" if pandas else "unpack it first"
+        )
+        raise ReadError(name, f"is {what}, not CSV or another format that linsep reads: {remedy}")
+
+
+def _other_format(data: bytes) -> tuple[str, str] | None:
+    """Return the format that a file begins as, and what reads it; None for all others."""
+    if data.startswith(b"PK\x03\x04"):
+        if b"[Content_Types].xml" in data[:4096] or b"xl/" in data[:4096]:
+            return "Excel", "read_excel"
+        return None if b".npy" in data[:4096] else ("a zip archive", "")
+    if data.startswith(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"):
+        return "Excel", "read_excel"
+    if data.startswith(b"SQLite format 3\x00"):
+        return "SQLite", "read_sql"
+    if data[:1] == b"\x80" and data[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):
+        return "a pickle", "read_pickle"
+    text = data.removeprefix(codecs.BOM_UTF8).lstrip()
+    if _MARKUP.match(text):
+        return ("XML", "read_xml") if text.startswith(b"<?xml") else ("HTML", "read_html")
+    if not text.startswith((b"{", b"[")):
+        return None
+    lines = [line for line in text.split(b"\n") if line.strip()]
+    if all(map(_is_json, lines[:2])):
+        one = len(lines) == 1
+        return ("JSON", "read_json") if one else ("JSON Lines", "read_json(..., lines=True)")
+    return ("JSON", "read_json") if _JSON.match(text) else None
+
+
+def _is_json(line: bytes) -> bool:
+    """Say whether a line is an object or a list of JSON."""
+    try:
+        return isinstance(json.loads(line), dict | list)
+    except (ValueError, RecursionError):
+        return False
+
+
 def head(file: File) -> tuple[str, bool]:
     """Return the first text of a file, and whether it is all of it."""
     size = _HEAD
     data = file.head(size)
+    refuse_other_formats(file.name, data)
     while len(data) == size < _LONGEST and data.count(b"\n") < 2:  # not even a header and a row
         size *= 8
         data = file.head(size)

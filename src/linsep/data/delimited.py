@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from linsep.data import cells
-from linsep.data.arrow_arrays import numbers, numpy_view, word, words
+from linsep.data.arrow_arrays import numpy_view, word, words
 from linsep.data.byte_streams import File, cores, last_newline, pieces, side_by_side
 from linsep.data.compiled_parsers import last_record
 from linsep.data.csv_head import Line, columns_of, form_of, head, is_utf16, numbered, shown
@@ -43,9 +43,11 @@ from linsep.data.layout import (
 from linsep.data.libsvm_text import LineError
 from linsep.data.plain_tables import LABEL, UNWANTED, parse_table
 from linsep.data.recycling import Recycler
-from linsep.data.source import SHORT, Options, RereadError
+from linsep.data.row_numbers import both
+from linsep.data.source import SHORT, Options, Piece, RereadError
 from linsep.data.table_rows import Parts, WrongKindError
 from linsep.data.tables import TableSource, choose, kept_rows
+from linsep.data.text_lines import Location, has_blank_lines, line_numbers, locate
 from linsep.errors import ReadError
 from linsep.problem import Array
 
@@ -153,7 +155,9 @@ class DelimitedSource(TableSource):
         name, _, form = kind.partition(":")
         if name == DATE:
             shown = "ISO 8601" if form == "iso" else form
-            how = f"dates or times, written as {shown}: read as days since 1970-01-01 ({{0}} reads them as words)"
+            what = "times of day" if cells.is_time(kind) else "dates or times"
+            unit = "seconds since midnight" if cells.is_time(kind) else "days since 1970-01-01"
+            how = f"{what}, written as {shown}: read as {unit} ({{0}} reads them as words)"
             return how, ("dates", False)
         if name == GROUPED:
             return f"numbers with {form!r} as thousands separator ({{0}} turns this off)", ("thousands", "")
@@ -205,7 +209,7 @@ class DelimitedSource(TableSource):
     # -----------------------------------------------------------------------------------------------------------
     # Rows
 
-    def _read(self, file: File) -> Iterator[tuple[Any, Array | None]]:
+    def _read(self, file: File) -> Iterator[Piece]:
         file.encoding = self.options.encoding
         shape = self._shape(file)
         inside = file.part is not None and file.part[0] > 0
@@ -214,7 +218,7 @@ class DelimitedSource(TableSource):
         empty = Recycler().empty
         for piece, result in side_by_side(self._texts(file, skip), lambda piece: self._parse(piece, shape, empty)):
             try:
-                found, y, lines = result.result()
+                found, y, lines, labeled = result.result()
             except pa.ArrowInvalid as error:
                 raise self._locate(file, shape, bytes(piece), line, error) from None
             except LineError as error:
@@ -227,7 +231,7 @@ class DelimitedSource(TableSource):
                 raise ReadError(where, str(error), *error.settings) from None
             line += lines
             if found is not None:
-                yield self._finish(found), kept_rows(y, found.kept)
+                yield Piece(self._finish(found), kept_rows(y, found.kept), both(labeled, found.kept))
 
     def _shape(self, file: File) -> Shape:
         """Return how the columns lie in a file; those that are wanted must be there, in whatever order."""
@@ -271,16 +275,42 @@ class DelimitedSource(TableSource):
         """The name of the column with the labels, if they are wanted."""
         return None if self._target is None or not self.options.labels else self._all[self._target]
 
-    def records(self) -> tuple[list[str] | None, int | None, Iterator[list[str]]]:
-        """Return the header, if there is one, the place of the label, and the cells of every row as written."""
+    @property
+    def target(self) -> int | None:
+        """The place of the label among the columns."""
+        return self._target
 
-        def cells() -> Iterator[list[str]]:
-            for file in self.files:
-                with file.open() as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as text:
-                    rows = (row for row in csv.reader(text, delimiter=self._delimiter) if row)
-                    yield from islice(rows, int(self._header), None)
+    @property
+    def table_names(self) -> list[str] | None:
+        """The names of all columns, None without a header."""
+        return self._all if self._header else None
 
-        return (self._all if self._header else None), self._target, cells()
+    def records(self) -> Iterator[list[str]]:
+        """Yield the cells of every row as they are written, in the order of the columns of the first file."""
+        for file in self.files:
+            with file.open() as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as text:
+                rows = (row for row in csv.reader(text, delimiter=self._delimiter) if row)
+                names = [cell.strip() for cell in next(rows, [])] if self._header else self._all
+                if names == self._all:
+                    yield from rows
+                    continue
+                places = [names.index(name) if name in names else -1 for name in self._all]
+                for row in rows:
+                    yield [row[j] if j >= 0 else "" for j in places]
+
+    def locate(self, rows: Sequence[int]) -> list[Location] | None:
+        """Return the file and the line of rows of the source."""
+
+        def lines_of(text: bytes, line: int) -> Iterator[int] | None:
+            if b'"' not in text and not has_blank_lines(text):
+                return None
+            return (row.number for row in numbered(text.decode(), line, self._delimiter))
+
+        def find(file: File, wanted: list[int]) -> tuple[dict[int, int], int]:
+            skip = self._shape(file).lines
+            return line_numbers(self._texts(file, skip), 1 + skip, lines_of, wanted)
+
+        return locate(self.files, rows, find)
 
     def _texts(self, file: File, skip: int) -> Iterator[memoryview]:
         """Yield whole rows without the lines of the header; buffers are used again, see `pieces`."""
@@ -310,8 +340,8 @@ class DelimitedSource(TableSource):
 
     def _parse(
         self, piece: memoryview, shape: Shape, empty: Callable[..., Array]
-    ) -> tuple[Parts | None, Array | None, int]:
-        """Return the rows of whole lines, None if there are none, their labels, and how many lines they take."""
+    ) -> tuple[Parts | None, Array | None, int, Array | None]:
+        """Return the rows of whole lines, None if there are none, their labels, their lines, and who has a label."""
         target = self._target_name
         y = kept = None
         plain = None if shape.places is None else parse_table(piece, ord(self._delimiter), shape.places, empty)
@@ -320,12 +350,15 @@ class DelimitedSource(TableSource):
             self.long_numbers |= longest > SHORT
             if target is not None:
                 y, kept = self._labels(words)
-            return Parts(X if kept is None else X[kept], [], None, None, {}), y, len(X)
+            if kept is None:
+                return Parts(X, [], None, None, {}), y, len(X), None
+            gaps = {str(target): int(np.count_nonzero(~kept))}
+            return Parts(X[kept], [], None, None, gaps), y, len(X), kept
         self.long_numbers = True  # for all that is known
         text = bytes(piece)
         lines = text.count(b"\n")
         if text.isspace():
-            return None, None, lines
+            return None, None, lines, None
         _check_quotes(text, ord(self._delimiter))
         table = pa.csv.read_csv(
             pa.BufferReader(pa.py_buffer(text)),
@@ -335,8 +368,7 @@ class DelimitedSource(TableSource):
         )
         if target is not None:
             y, kept = self._labels(table.column(target).combine_chunks())
-            table = table if kept is None else table.filter(numbers(kept))
-        return self._parts(table, self._spelling.point), y, lines
+        return self._labeled_parts(table, str(target), kept, self._spelling.point), y, lines, kept
 
     def _conversion(self) -> pa.csv.ConvertOptions:
         """Return what pyarrow is to make of the columns."""

@@ -17,9 +17,11 @@ import pyarrow.csv as pacsv
 from linsep.data import cells
 from linsep.data.arrow_arrays import numpy_view, word, words, zero
 from linsep.data.byte_streams import files
-from linsep.data.csv_head import check_encoding, columns_of, form_of, is_utf16, numbered, shown
+from linsep.data.csv_head import check_encoding, columns_of, encoding_name, form_of, is_utf16, numbered, shown
+from linsep.data.head_checks import Reason, index_columns, left_out
 from linsep.data.layout import BOOLEAN, DATE, NUMBER, WORD, find
 from linsep.data.places import is_url, local_copy, masked
+from linsep.data.row_numbers import Dropped
 from linsep.data.source import Options
 from linsep.errors import DataError
 from linsep.problem import Array
@@ -48,8 +50,11 @@ class Frame:
         self.reading = text or _USUAL  # how a text of such a table is read, as documents tell it
         self.categories: dict[str, Categories] = {}  # of the columns that carry some
         self.kinds: dict[str, str] = {}  # of columns whose numbers are not written as such, as dates are
+        self.index: set[str] = set()  # columns that were the index of a pandas frame
         self.odd: dict[str, tuple[int, str]] = {}  # a word among the numbers of a column that is read as words
         self.where: Callable[[int], str] = lambda row: f"row {row}"
+        self.dropped = Dropped()  # rows of the table that are not here
+        self.lines: Callable[[Array], list[int] | None] = lambda _: None  # of rows of a text
 
     @property
     def columns(self) -> list[str]:
@@ -65,6 +70,16 @@ class Frame:
     def named(self, wanted: str) -> str:
         """Return the name of a column that is asked for by name or number, or an error with near names."""
         return self.columns[find(wanted, self.columns)]
+
+    def naming_rows(self, names: list[str]) -> dict[str, Reason]:
+        """Return which of some columns only name the rows, with the reason and the setting that keeps each."""
+        columns = []
+        for name in names:
+            cells = self._columns[name][:_LOOK]
+            gap = self.gaps.get(name)
+            some = (cells if gap is None else cells[~gap[:_LOOK]]).tolist()
+            columns.append((name, self._columns[name].dtype.kind in "iuf" and name not in self.kinds, some))
+        return left_out([each for each in columns if each[1] or self._columns[each[0]].dtype == object], self.index)
 
     def only(self, names: list[str], *, missing: str, others: bool = False) -> Frame:
         """Return some columns, or all, without the rows with gaps in some, or an error that names the first gap."""
@@ -84,6 +99,10 @@ class Frame:
         found.kinds = {name: kind for name, kind in self.kinds.items() if name in names}
         found.categories = {name: each for name, each in self.categories.items() if name in names}
         found.odd, found.where = self.odd, lambda row: self.where(int(kept[row]))
+        numbers = np.union1d(self.dropped.numbers, self.dropped.in_source(np.flatnonzero(open_)))
+        rows, cells = len(self) + len(self.dropped), [(n, int(self.gaps[n].sum())) for n in names if n in self.gaps]
+        found.dropped = Dropped(numbers, rows, tuple((n, count) for n, count in cells if count))
+        found.lines = self.lines
         return found
 
     def nearest_doubles(self) -> Frame:
@@ -155,8 +174,9 @@ def _from_text(path: str, options: Options, kinds: dict[str, str]) -> Frame:
         hint = [("encoding", "latin-1")] if "UTF8" in str(error) else []
         raise DataError(file.name, str(error).split("\n")[0], *hint) from None
     signs = {"delimiter": form.delimiter, "header": form.header, "point": form.spelling.point}
-    frame = Frame({}, {}, {**signs, "gaps": list(options.gaps), "encoding": file.encoding or "utf-8"})
-    frame.where = lambda row: f"{file.name}:{_line(data, form, row)}"
+    frame = Frame({}, {}, {**signs, "gaps": list(options.gaps), "encoding": encoding_name(file.encoding or "utf-8")})
+    frame.where = lambda row: f"{file.name}:{_lines(data, form, np.array([row]))[0]}"
+    frame.lines = lambda rows: _lines(data, form, rows)
     asked, numeric = ({find(each, form.names) for each in some} for some in (options.categorical, options.numeric))
     for j, name in enumerate(form.names):
         column = pc.utf8_trim_whitespace(found[name].combine_chunks())
@@ -185,10 +205,12 @@ def _from_text(path: str, options: Options, kinds: dict[str, str]) -> Frame:
     return frame
 
 
-def _line(data: bytes, form: Any, row: int) -> int:
-    """Return the number of the line in which a row of a text begins."""
-    lines = numbered(data.decode(errors="replace"), 1, form.delimiter)
-    return next(islice(lines, row + int(form.header), None)).number
+def _lines(data: bytes, form: Any, rows: Array) -> list[int]:
+    """Return the numbers of the lines in which rows of a text begin."""
+    lines = islice(numbered(data.decode(errors="replace"), 1, form.delimiter), int(form.header), None)
+    wanted = set(rows.tolist())
+    found = {row: line.number for row, line in enumerate(lines) if row in wanted}
+    return [found[row] for row in rows.tolist()]
 
 
 def _odd(column: Any, gap: Any, point: str, every: bool) -> tuple[tuple[int, str], bool]:
@@ -255,5 +277,5 @@ def _from_arrow(table: Any) -> Frame:
         else:
             columns[name] = np.array([str(v) for v in cells.to_pylist()], dtype=object)
     frame = Frame(columns, gaps)
-    frame.categories = categories
+    frame.categories, frame.index = categories, index_columns(table.schema.metadata)
     return frame

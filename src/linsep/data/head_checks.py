@@ -2,34 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from linsep.data.layout import listed
 
-_COUNTERS = frozenset(("index", "id", "rownames", "row.names", "row_names", "unnamed: 0", "__index_level_0__"))
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")  # of a name: patient_id, PassengerId
+_IDS = frozenset(("id", "uid", "uuid", "guid"))
+_KEYS = _IDS | {"key", "pk"}
+_INDEXES = frozenset((
+    "index", "idx", "row", "row index", "row number", "row num", "row nr", "row no", "rownum", "row name", "row names",
+    "rowname", "rownames", "index level 0", "level 0",
+))  # fmt: skip
+_JOINED = re.compile(
+    r"(row|rec|record|case|obs|sample|subject|patient|person|user|member|client|cust|customer|emp|employee|student|player|"
+    r"item|product|prod|order|object|device|session|account|unique)id"
+)
+_WHOLE = re.compile(r"\s*\"?[+-]?[0-9]+(\.0*)?\"?\s*")
 _ENOUGH = 10  # cells before words that all differ are taken for ids
 _MOST = 50  # distinct whole numbers that may be labels
 _FEW = 20  # distinct values of a column that could be meant as the label
 
 
-def counts_rows(name: str, place: int, cells: Sequence[Any]) -> bool:
-    """Say whether a column only counts the rows: its name says so, and it holds 0, 1, 2, ... or 1, 2, 3, ..."""
-    if not ((name == "" and place == 0) or name.strip().lower() in _COUNTERS) or len(cells) < 2:
+def numbers_rows(name: str, cells: Sequence[Any], *, index: bool = False) -> bool:
+    """Say whether a column only numbers the rows: its name, or who wrote it, says so, and its integers differ."""
+    if not (index or names_rows(name)) or len(cells) < 2 or not all(_WHOLE.fullmatch(str(cell)) for cell in cells):
         return False
-    numbers = [_whole(cell) for cell in cells]
-    return numbers[0] in (0, 1) and numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+    distinct = len({int(str(cell).strip().strip('"').partition(".")[0]) for cell in cells})
+    return distinct == len(cells) or (len(cells) >= _ENOUGH and 10 * distinct >= 9 * len(cells))
 
 
-def _whole(cell: Any) -> int:
-    """Return a cell as a whole number, -1 if it is none."""
-    text = str(cell).strip().strip('"')
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else -1
+def names_rows(name: str) -> bool:
+    """Say whether a name is that of an index, an ID or a key, or of a column that has none."""
+    words = [word.lower() for word in _WORDS.findall(name)]
+    if not words:
+        return name.strip() in ("", "#")
+    unnamed = words[0] == "unnamed" and all(map(str.isdigit, words[1:]))
+    joined = len(words) == 1 and _JOINED.fullmatch(words[0]) is not None
+    return unnamed or joined or " ".join(words) in _INDEXES or words[0] in _IDS or words[-1] in _KEYS
+
+
+def index_columns(metadata: Mapping[bytes, bytes] | None) -> set[str]:
+    """Return the names of the columns of a Parquet or Arrow file that were the index of a pandas frame."""
+    try:
+        found = json.loads((metadata or {}).get(b"pandas", b"{}"))["index_columns"]
+        return {name for name in found if isinstance(name, str)}
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return set()
 
 
 def is_id(cells: Sequence[Any]) -> bool:
     """Say whether almost every cell holds another word."""
     return len(cells) >= _ENOUGH and 10 * len(set(cells)) >= 9 * len(cells)
+
+
+Reason = tuple[str, tuple[str, Any]]  # why a column is left out, and the setting that keeps it
+
+
+def left_out(columns: Sequence[tuple[str, bool, Sequence[Any]]], index: set[str]) -> dict[str, Reason]:
+    """Return which columns only name the rows, by name.
+
+    ``columns`` are names, whether they hold numbers, and the cells of the first rows; ``index`` are known indexes.
+    """
+    reasons: dict[str, Reason] = {}
+    for name, numeric, cells in columns:
+        if numeric and numbers_rows(name, cells, index=name in index):
+            reasons[name] = "it only numbers the rows", ("keep_index", True)
+        elif not numeric and is_id(cells):
+            reasons[name] = "almost every row has a different word, as in an ID", ("categorical", name)
+    return reasons
 
 
 def measurement(values: Sequence[Any]) -> str | None:

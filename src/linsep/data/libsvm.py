@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,8 +12,8 @@ import numpy as np
 from linsep.data.byte_streams import File, ReadError, cores, pieces, side_by_side
 from linsep.data.libsvm_text import LineError, Parsed, parse
 from linsep.data.recycling import Recycler
-from linsep.data.source import SHORT, Options, Source
-from linsep.problem import Array
+from linsep.data.source import SHORT, Options, Piece, Source
+from linsep.data.text_lines import Location, has_blank_lines, line_numbers, locate
 
 
 class SvmSource(Source):
@@ -65,7 +65,21 @@ class SvmSource(Source):
         """Return what a model keeps to read other data in the same way."""
         return super().state() | {"zero_based": bool(self.zero_based)}
 
-    def _read(self, file: File) -> Iterator[tuple[Any, Array | None]]:
+    def locate(self, rows: Sequence[int]) -> list[Location] | None:
+        """Return the file and the line of rows of the source."""
+
+        def lines_of(text: bytes, line: int) -> Iterator[int] | None:
+            if b"#" not in text and not has_blank_lines(text):
+                return None
+            lines = enumerate(text.split(b"\n")[:-1], line)
+            return (number for number, content in lines if content.partition(b"#")[0].strip())
+
+        def find(file: File, wanted: list[int]) -> tuple[dict[int, int], int]:
+            return line_numbers(pieces(file, self.options.block_bytes), 1, lines_of, wanted)
+
+        return locate(self.files, rows, find)
+
+    def _read(self, file: File) -> Iterator[Piece]:
         options = self.options
         limit = options.n_features
         if limit is not None and options.zero_based is None:
@@ -87,7 +101,7 @@ class SvmSource(Source):
                 self._zero = self._zero or parsed.zero
                 if self._zero and limit != options.n_features:
                     _refuse(parsed, options.n_features)
-                X, y = _complete(parsed, options.missing)
+                X, y, kept = _complete(parsed, options.missing)
             except LineError as error:
                 number = line + bytes(piece[: error.offset]).count(b"\n")
                 raise ReadError(f"{file.name}:{number}", str(error), *error.settings) from None
@@ -99,7 +113,7 @@ class SvmSource(Source):
             self._width = max(self._width, X.shape[1])
             X.resize(X.shape[0], self._width)
             X.has_canonical_format = True
-            yield X, y
+            yield Piece(X, y, kept)
         self._ended = self._ended or file is self.files[-1]
 
 
@@ -113,17 +127,18 @@ def _refuse(parsed: Parsed, beyond: int | None) -> None:
         )
 
 
-def _complete(parsed: Parsed, missing: str) -> tuple[Any, Array | None]:
+def _complete(parsed: Parsed, missing: str) -> Piece:
     """Deal with values that are NaN, which is how this format writes a missing one."""
     X, y = parsed.X, parsed.y
     if not parsed.missing:
-        return X, y
+        return Piece(X, y)
     absent = np.isnan(X.data)
     if missing == "zero":
         X.data[absent] = 0.0
-        return X, y
+        return Piece(X, y)
     rows = np.unique(np.searchsorted(X.indptr, np.flatnonzero(absent), "right") - 1)
     if missing == "error":
         raise LineError(int(parsed.starts[rows[0]]), "nan is a missing value", ("missing", "zero"), ("missing", "drop"))
-    kept = np.setdiff1d(np.arange(X.shape[0]), rows)
-    return X[kept], None if y is None else y[kept]
+    kept = np.ones(X.shape[0], dtype=bool)
+    kept[rows] = False
+    return Piece(X[np.flatnonzero(kept)], None if y is None else y[kept], kept)

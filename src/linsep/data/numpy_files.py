@@ -18,7 +18,7 @@ from numpy.lib import format as npy
 
 from linsep.data.byte_streams import File, ReadError, complaints, one_line
 from linsep.data.layout import ColumnError, find
-from linsep.data.source import Options, Source
+from linsep.data.source import Options, Piece, Source
 from linsep.data.sparse import csr_array, is_sparse
 from linsep.problem import Array
 
@@ -48,11 +48,16 @@ class NpySource(Source):
             raise ReadError(files[0].name, f"has {self.n_features} features, but {options.n_features} are expected")
 
     @property
+    def target(self) -> int | None:
+        """The column of the labels."""
+        return self._target
+
+    @property
     def n_features(self) -> int:
         """How many features a row has."""
         return self._width - (self._target is not None)
 
-    def _read(self, file: File) -> Iterator[tuple[Any, Array | None]]:
+    def _read(self, file: File) -> Iterator[Piece]:
         array = mapped(file)
         if array.shape[1] != self._width:
             raise ReadError(file.name, f"has {array.shape[1]} columns, but {self.files[0].name} has {self._width}")
@@ -123,19 +128,19 @@ def _release(array: Array) -> None:
         mapping.madvise(mmap.MADV_DONTNEED)
 
 
-def complete(X: Array, y: Array | None, missing: str, name: str, start: int) -> tuple[Array, Array | None]:
+def complete(X: Array, y: Array | None, missing: str, name: str, start: int) -> Piece:
     """Deal with NaN, the missing value of arrays, and refuse infinity."""
     if y is not None and y.dtype.kind == "f" and not np.isfinite(y).all():
         raise ReadError(name, f"row {start + int(np.argmax(~np.isfinite(y)))}: the label is not a finite number")
     if X.dtype.kind != "f" or np.isfinite(X).all():
-        return X, y
+        return Piece(X, y)
     bad = np.argwhere(np.isinf(X) if missing != "error" else ~np.isfinite(X))
     if len(bad):
         raise _bad(name, start + bad[0, 0], bad[0, 1], X[tuple(bad[0])])
     if missing == "zero":
-        return np.nan_to_num(X, nan=0.0), y
-    kept = ~np.isnan(X).any(axis=1)
-    return X[kept], None if y is None else y[kept]
+        return Piece(np.nan_to_num(X, nan=0.0), y)
+    kept = np.asarray(~np.isnan(X).any(axis=1))
+    return Piece(X[kept], None if y is None else y[kept], kept)
 
 
 def _check_width(width: int, name: str, options: Options) -> None:
@@ -174,7 +179,7 @@ class NpzSource(Source):
         """How many features a row has."""
         return self._width
 
-    def _read(self, file: File) -> Iterator[tuple[Any, Array | None]]:
+    def _read(self, file: File) -> Iterator[Piece]:
         with _opened(file) as archive:
             if _kind(archive, file.name) != (self._sparse, self._width):
                 raise ReadError(file.name, f"has other features than {self.files[0].name}")
@@ -198,8 +203,7 @@ class NpzSource(Source):
                 done += X.shape[0]
                 file.position = (file.size or 0) * done // n
                 if is_sparse(X):
-                    data, y = complete_sparse(X, y, self.options.missing, file.name, done - X.shape[0])
-                    yield data, y
+                    yield complete_sparse(X, y, self.options.missing, file.name, done - X.shape[0])
                 else:
                     yield complete(X, y, self.options.missing, file.name, done - X.shape[0])
 
@@ -338,17 +342,18 @@ def _named(y: Array) -> Array:
     return y.astype(object) if y.dtype.kind == "U" else y
 
 
-def complete_sparse(X: Any, y: Array | None, missing: str, name: str, start: int) -> tuple[Any, Array | None]:
+def complete_sparse(X: Any, y: Array | None, missing: str, name: str, start: int) -> Piece:
     """Deal with NaN and infinity in sparse rows."""
-    _, y = complete(np.empty((X.shape[0], 0)), y, missing, name, start)
+    y = complete(np.empty((X.shape[0], 0)), y, missing, name, start).y
     if X.dtype.kind != "f" or np.isfinite(X.data).all():
-        return X, y
+        return Piece(X, y)
     coordinates = X.tocoo()
     bad = np.flatnonzero(np.isinf(X.data) if missing != "error" else ~np.isfinite(X.data))
     if len(bad):
         raise _bad(name, start + coordinates.row[bad[0]], coordinates.col[bad[0]], X.data[bad[0]])
     if missing == "zero":
         X.data = np.nan_to_num(X.data, nan=0.0)
-        return X, y
-    kept = np.setdiff1d(np.arange(X.shape[0]), coordinates.row[np.isnan(X.data)])
-    return X[kept], None if y is None else y[kept]
+        return Piece(X, y)
+    kept = np.ones(X.shape[0], dtype=bool)
+    kept[coordinates.row[np.isnan(X.data)]] = False
+    return Piece(X[np.flatnonzero(kept)], None if y is None else y[kept], kept)

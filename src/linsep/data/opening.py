@@ -11,10 +11,10 @@ from typing import Any
 from linsep.data.byte_streams import File, files
 from linsep.data.cache import check_cache
 from linsep.data.cells import GAPS
-from linsep.data.csv_head import check_encoding
+from linsep.data.csv_head import check_encoding, refuse_other_formats
 from linsep.data.layout import Layout
 from linsep.data.source import Options, Source
-from linsep.errors import ParameterError
+from linsep.errors import ParameterError, ReadError
 
 _FORMATS = {  # where each is read, loaded when the first file of its kind comes
     "csv": ("delimited", "DelimitedSource"),
@@ -24,6 +24,7 @@ _FORMATS = {  # where each is read, loaded when the first file of its kind comes
     "npy": ("numpy_files", "NpySource"),
     "npz": ("numpy_files", "NpzSource"),
 }
+_TABLES = ("csv", "parquet", "arrow")
 _ENDINGS = {
     "csv": "csv", "tsv": "csv", "tab": "csv",
     "svm": "libsvm", "libsvm": "libsvm", "svmlight": "libsvm",
@@ -104,7 +105,8 @@ def read(
     ignore : column or list of columns
         Columns to leave out.
     keep_index : bool
-        Keep a column that only numbers the rows: an unnamed first one, or ``index``, ``id``, ``rownames``.
+        Keep columns that only name the rows: those without a name, or named like an index, an ID or a key, that hold
+        distinct integers; those with almost as many words as rows; the index of a pandas frame.
     missing : {"error", "zero", "drop", "indicator"}
         What to do with missing numbers: raise an error, use zero, drop the row, or use zero and a 1 in a feature
         ``column=missing``. A missing word is the word ``column=missing``.
@@ -115,7 +117,8 @@ def read(
     thousands : str, optional
         Thousands separator in CSV, ``""`` for none; by default one that fits all cells of a column.
     dates : bool or str
-        Whether columns of dates and times in CSV become days since 1970-01-01; a string is their format.
+        Whether columns of dates in CSV become days since 1970-01-01, and times of day seconds since midnight; a string
+        is their format.
     encoding : str, optional
         Text encoding of CSV; by default UTF-8, or UTF-16 if the text starts with its mark.
     n_features : int, optional
@@ -172,6 +175,9 @@ def read(
         thousands=thousands, dates=dates, gaps=tuple(gaps), max_features=max_features,
         cache=cache, cache_mb=cache_mb,
     )  # fmt: skip
+    if missing == "indicator" and form not in _TABLES:
+        what = f"missing values of {form} files have no column of their own: use {{0}} or {{1}}"
+        raise ReadError(found[0].name, what, ("missing", "zero"), ("missing", "drop"))
     module, kind = _FORMATS[form]
     source: Source = getattr(import_module(f"linsep.data.{module}"), kind)(found, options)
     source.seen = {} if invert else None
@@ -221,6 +227,7 @@ def _format(file: File) -> str:
     if file.path is not None and ending in _ENDINGS:
         return _ENDINGS[ending]
     head = file.head(1 << 16)
+    refuse_other_formats(file.name, head)
     for magic, form in _MAGIC.items():
         if head.startswith(magic):
             return form

@@ -72,10 +72,10 @@ class Scaler:
     ----------
     kind : {"none", "unit", "standard"}
         ``unit`` divides everything by the radius R, the largest norm of a row. ``standard`` gives each feature mean 0
-        and deviation 1; sparse rows keep their mean, since taking it off would make them dense. A feature that never
-        changes is not scaled.
+        and deviation 1; features of sparse rows keep their mean, since taking it off would make them dense, but for
+        the columns of numbers beside words. A feature that never changes is not scaled.
     shift, scale : ndarray of shape (d,)
-        ``scale`` has shape (1,) for ``unit``.
+        ``scale`` has shape (1,) for ``unit``; features beyond the end of ``shift`` are not shifted.
 
     Examples
     --------
@@ -95,8 +95,11 @@ class Scaler:
     scale: Floats
 
     @classmethod
-    def fit(cls, source: Iterable[Any], kind: str = "standard") -> Scaler:
-        """Find out how to scale the rows of a source, in one pass for ``unit`` and two for ``standard``."""
+    def fit(cls, source: Iterable[Any], kind: str = "standard", *, numbers: int = 0, center: bool = True) -> Scaler:
+        """Find out how to scale the rows of a source, in one pass for ``unit`` and two for ``standard``.
+
+        ``numbers`` are the first columns of sparse rows that are to have mean 0, too; ``center=False`` shifts nothing.
+        """
         if kind == "none":
             return cls(kind, np.zeros(0), np.ones(0))
         if kind == "unit":
@@ -104,7 +107,7 @@ class Scaler:
         if kind != "standard":
             raise ParameterError("scale", kind, "'none', 'unit' or 'standard'")
         sums = column_sums(source)
-        return cls.of_sums(sums, column_squares(source, sums.mean()))
+        return cls.of_sums(sums, column_squares(source, sums.mean()), numbers if center else None)
 
     @classmethod
     def of_radius(cls, radius: float) -> Scaler:
@@ -112,8 +115,11 @@ class Scaler:
         return cls("unit", np.zeros(0), np.array([_usable(radius) or 1.0]))
 
     @classmethod
-    def of_sums(cls, sums: Sums, squares: Floats) -> Scaler:
-        """Return the standard scaling of rows with these sums, and squared distances from their mean."""
+    def of_sums(cls, sums: Sums, squares: Floats, numbers: int | None = 0) -> Scaler:
+        """Return the standard scaling of rows with these sums, and squared distances from their mean.
+
+        ``numbers`` are the first columns of sparse rows that are shifted; None shifts nothing.
+        """
         n, mean = sums.rows, sums.mean()
         squares = _widened(squares, len(mean))
         with np.errstate(over="ignore", invalid="ignore"):
@@ -121,7 +127,8 @@ class Scaler:
         _usable(float(np.max(variance, initial=0.0)))
         # what rounding alone makes of a feature that never changes
         constant = variance <= n * 2**-52 * variance + (n * 2**-52 * mean) ** 2
-        return cls("standard", np.zeros(0) if sums.sparse else mean, np.where(constant, 1.0, np.sqrt(variance)))
+        shift = mean[:0] if numbers is None else mean[:numbers] if sums.sparse else mean
+        return cls("standard", shift, np.where(constant, 1.0, np.sqrt(variance)))
 
     def apply(self, X: Any) -> Any:
         """Return scaled rows, float64; rows wider than those seen keep what is beyond as it is."""
@@ -129,9 +136,17 @@ class Scaler:
             return X
         d = X.shape[1]
         scale = np.broadcast_to(self.scale, d) if self.kind == "unit" else _widened(self.scale, d, 1.0)[:d]
-        if is_sparse(X):
+        shift = _widened(self.shift, d)[:d]
+        if not is_sparse(X):
+            return (X - shift) / scale
+        centered = np.flatnonzero(shift)  # which have a value in every row then
+        if len(centered) == 0:
             return csr_array((X.data / scale[X.indices], X.indices, X.indptr), shape=X.shape)
-        return (X - _widened(self.shift, d)[:d]) / scale
+        room = X.data.size + X.shape[0] * len(centered)
+        data, indices, indptr = np.empty(room), np.empty(room, X.indices.dtype), np.zeros(X.shape[0] + 1, np.int64)
+        _center(X.data, X.indices, X.indptr, shift, scale, centered, data, indices, indptr)
+        index = np.int64 if indptr[-1] > np.iinfo(X.indptr.dtype).max else X.indptr.dtype
+        return csr_array((data[: indptr[-1]], indices[: indptr[-1]], indptr.astype(index)), shape=X.shape)
 
     def undo(self, w: Any, b: Any) -> tuple[Any, Any]:
         """Return the plane for rows as they were; ``w`` may hold several, one in each row, with as many in ``b``."""
@@ -188,6 +203,32 @@ def _largest_norm(data, indptr):
         else:
             largest = max(largest, math.sqrt(s))
     return largest
+
+
+@compiled
+def _center(data, indices, indptr, shift, scale, centered, new_data, new_indices, new_indptr):
+    """Write rows, whose column numbers go up, with ``(x - shift) / scale``; all centered columns are written out."""
+    p = 0
+    for i in range(len(indptr) - 1):
+        k = 0
+        for q in range(indptr[i], indptr[i + 1]):
+            j = indices[q]
+            while k < len(centered) and centered[k] < j:
+                new_indices[p] = centered[k]
+                new_data[p] = (0.0 - shift[centered[k]]) / scale[centered[k]]
+                p += 1
+                k += 1
+            if k < len(centered) and centered[k] == j:
+                k += 1
+            new_indices[p] = j
+            new_data[p] = (data[q] - shift[j]) / scale[j]
+            p += 1
+        while k < len(centered):
+            new_indices[p] = centered[k]
+            new_data[p] = (0.0 - shift[centered[k]]) / scale[centered[k]]
+            p += 1
+            k += 1
+        new_indptr[i + 1] = p
 
 
 @compiled

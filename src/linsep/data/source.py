@@ -6,9 +6,9 @@ import hashlib
 import itertools
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -19,7 +19,9 @@ from linsep.data.cache import join as join
 from linsep.data.cells import GAPS
 from linsep.data.labels import label, measured, object_array
 from linsep.data.layout import Column, Layout, listed
+from linsep.data.row_numbers import Dropped
 from linsep.data.sparse import Csr
+from linsep.data.text_lines import Location
 from linsep.errors import DataNote, ReadError
 from linsep.problem import Array
 
@@ -47,6 +49,19 @@ def until_settled(job: Callable[[], Result]) -> Result:
             continue
 
 
+class Piece(NamedTuple):
+    """Rows of a file as they are read, without those that are dropped."""
+
+    X: Any
+    y: Array | None
+    kept: Array | None = None  # (rows of the file,) which of them are here, None for all
+
+
+def left_out(rows: int, kept: Array | None) -> Dropped:
+    """Return what is missing of a piece with this number of rows."""
+    return Dropped(rows=rows) if kept is None else Dropped(np.flatnonzero(~kept), len(kept))
+
+
 class Block(NamedTuple):
     r"""Some rows of a source.
 
@@ -62,7 +77,7 @@ class Block(NamedTuple):
 
     X: Any  # (n, d) array in C order, or CSR array with sorted indices
     y: Array | None  # (n,) labels as the user wrote them, None when the source has no target
-    first_row: int  # number of the block's first row in the whole source, from 0
+    first_row: int  # number of the block's first row among all rows that are not dropped, from 0
 
 
 @dataclass(frozen=True)
@@ -113,6 +128,9 @@ class Source(ABC):
         For ``invert=True``: the names that were hashed to each feature so far.
     positive : label or None
         The label to be learned as +1, as it appears in `y`.
+    dropped : Dropped
+        Rows that ``missing="drop"`` has left out of the last whole iteration: ``dropped.numbers`` are their numbers,
+        and ``dropped.in_source(rows)`` returns the numbers in the source of rows of the arrays.
 
     Examples
     --------
@@ -128,6 +146,7 @@ class Source(ABC):
     long_numbers = False  # whether some number of a text may have had more characters than SHORT
     layout: Layout | None = None
     seen: dict[int, set[str]] | None = None
+    dropped = Dropped()
 
     def __init__(self, files: list[File], options: Options) -> None:
         self.files = files
@@ -264,10 +283,12 @@ class Source(ABC):
         """Yield the blocks of all files."""
         self._done, self._current = 0, None
         first_row = 0
+        parts: list[Dropped] = []
         labels: set[Any] = set()
         for file in self.files:
             self._current = file
-            for X, y in self._read(file):
+            for X, y, kept in self._read(file):
+                parts.append(left_out(X.shape[0], kept))
                 if X.shape[0] == 0:
                     continue
                 if y is not None and self.options.target is None and self.options.layout is None:
@@ -279,6 +300,7 @@ class Source(ABC):
                 yield Block(X, y, first_row)
                 first_row += X.shape[0]
             self._done, self._current = self._done + (file.size or file.position), None
+        self.take_dropped(parts)
         if first_row == 0:
             name = self.files[0].name
             raise ReadError("", "no rows in any of the files") if len(self.files) > 1 else ReadError(name, "no rows")
@@ -287,13 +309,40 @@ class Source(ABC):
             raise ReadError(self.files[0].name, f"no row has the label {self.options.positive!r}; there are {known}")
 
     @abstractmethod
-    def _read(self, file: File) -> Iterator[tuple[Any, Array | None]]:
-        """Yield rows and labels of one file, a block at a time."""
+    def _read(self, file: File) -> Iterator[Piece]:
+        """Yield the rows of one file, a piece at a time."""
+
+    def take_dropped(self, parts: Iterable[Dropped]) -> None:
+        """Know which rows were dropped in parts of the source, in their order, and tell of them."""
+        found = Dropped.joined(parts)
+        self.dropped = replace(found, cells=found.cells or self._missing_cells())
+        if len(found):
+            where = self.files[0].name if len(self.files) == 1 else f"{len(self.files)} files"
+            what = f"linsep drops {self.dropped.words()} ({{0}})"
+            if len(found) == found.rows:
+                raise ReadError(where, f"no row is left: {what}", ("missing", "drop"))
+            self.note(where, what, ("missing", "drop"))
+
+    def _missing_cells(self) -> tuple[tuple[str, int], ...]:
+        """Return how many cells of the rows that were dropped are missing, by column."""
+        return ()
+
+    def locate(self, rows: Sequence[int]) -> list[Location] | None:  # noqa: ARG002, only text has lines
+        """Return the file and the line of rows of the source, numbered from 0; None where there are no lines.
+
+        The files are read for it.
+        """
+        return None
 
     @property
     @abstractmethod
     def n_features(self) -> int:
         """How many features there are, or have been seen so far."""
+
+    @property
+    def n_numbers(self) -> int:
+        """How many of the first features are columns of numbers in a table; beside words their rows are sparse."""
+        return 0 if self.layout is None else len(self.layout.numbers)
 
     @property
     def features(self) -> slice:

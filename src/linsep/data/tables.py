@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from copy import copy
 from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 
+from linsep.data.arrow_arrays import numbers
 from linsep.data.byte_streams import File
-from linsep.data.head_checks import could_be_labels, counts_rows, is_id, measurement, refusal
-from linsep.data.layout import CATEGORY, TEXT, WORD, Column, ColumnError, Layout, find, is_numeric, kind_shown
+from linsep.data.head_checks import could_be_labels, left_out, measurement, refusal
+from linsep.data.layout import (
+    CATEGORY,
+    TEXT,
+    WORD,
+    CellError,
+    Column,
+    ColumnError,
+    Layout,
+    find,
+    is_numeric,
+    kind_shown,
+)
 from linsep.data.levels import Levels
 from linsep.data.source import Options, Source
 from linsep.data.table_rows import Parts, finished, parts
@@ -21,12 +34,16 @@ from linsep.problem import Array, Floats
 _TEXT_BITS = 18  # of the features of texts, which are always hashed
 
 
-def choose(names: list[str], options: Options) -> tuple[int | None, list[int]]:
-    """Return which column is the target, None if there is none, and which are features."""
+def choose(names: list[str], options: Options, index: Collection[str] = ()) -> tuple[int | None, list[int]]:
+    """Return which column is the target, None if there is none, and which are features.
+
+    ``index`` are the columns in which pandas has written its index, which may come last but is no label.
+    """
     target: int | None = None
     if options.labels or options.target is not None:
+        last = next((j for j in reversed(range(len(names))) if names[j] not in index), -1)
         try:
-            target = find(-1 if options.target is None else options.target, names)
+            target = find(last if options.target is None else options.target, names)
         except ColumnError:
             if options.labels:
                 raise
@@ -114,6 +131,10 @@ class TableSource(Source):
     # -----------------------------------------------------------------------------------------------------------
     # Decisions
 
+    def _missing_cells(self) -> tuple[tuple[str, int], ...]:
+        words = set(self._layout.words)
+        return tuple((name, count) for name, count in self._gaps.most_common() if name not in words and count)
+
     def _hash(self, kind: str) -> str:
         """Return the kind of a column with words as the user wants them."""
         return CATEGORY if kind == WORD and self.options.hash_bits is not None else kind
@@ -122,20 +143,20 @@ class TableSource(Source):
         bits = self.options.hash_bits or _TEXT_BITS
         return Layout(tuple(columns), bits, named, target)
 
-    def _leave_out(self, columns: list[tuple[int, str, str, list[Any]]], asked: set[int]) -> list[tuple[str, str]]:
-        """Leave out columns that count the rows, and ids, unless they are asked for or nothing else is there.
+    def _leave_out(
+        self, columns: list[tuple[int, str, str, list[Any]]], asked: set[int], index: set[str] | None = None
+    ) -> list[tuple[str, str]]:
+        """Leave out columns that only name the rows, unless they are asked for or nothing else is there.
 
-        ``columns`` are places, names, kinds, and the cells of the first rows that are no gaps.
+        ``columns`` are places, names, kinds, and the cells of the first rows that are no gaps; ``index`` are the names
+        of those that are known to be an index.
         """
-        options = self.options
-        reasons: dict[str, tuple[str, tuple[str, Any]]] = {}
-        for place, name, kind, cells in columns:
-            if place in asked:
-                continue
-            if not options.keep_index and is_numeric(kind) and counts_rows(name, place, cells):
-                reasons[name] = "it only numbers the rows", ("keep_index", True)
-            elif kind in (WORD, CATEGORY) and is_id(cells):
-                reasons[name] = "almost every row has a different word, as in an ID", ("categorical", name)
+        open_ = [
+            (name, is_numeric(kind), cells)
+            for place, name, kind, cells in columns
+            if place not in asked and (is_numeric(kind) or kind in (WORD, CATEGORY))
+        ]
+        reasons = {} if self.options.keep_index else left_out(open_, index or set())
         if len(reasons) == len(columns):
             reasons = {}
         for place, name, kind, _ in columns:
@@ -162,6 +183,17 @@ class TableSource(Source):
     def _parts(self, table: Any, point: str = ".") -> Parts:
         """Return the rows of a piece of the table, in any thread; raises CellError."""
         return parts(table, self._layout, self.options.missing, point=point, seen=self.seen)
+
+    def _labeled_parts(self, table: Any, target: str, kept: Array | None, point: str = ".") -> Parts:
+        """Return the rows of a piece that have a label; a CellError names the row among all of them."""
+        if kept is None:
+            return self._parts(table, point)
+        try:
+            found = self._parts(table.filter(numbers(kept)), point)
+        except CellError as error:
+            error.row = int(np.flatnonzero(kept)[error.row])
+            raise
+        return found._replace(gaps={**found.gaps, target: int(np.count_nonzero(~kept))})
 
     def _finish(self, found: Parts) -> Any:
         """Return the rows of a piece, whose words get features; pieces must come in their order."""

@@ -90,7 +90,7 @@ class _Open(io.RawIOBase):
 
 
 @contextmanager
-def _sink(path: Path) -> Iterator[Any]:
+def sink(path: Path) -> Iterator[Any]:
     """Open a file that appears when it is complete, compressed if its name says so; ``-`` is standard output."""
     if os.fspath(path) == "-":
         yield _Open(sys.stdout.buffer)
@@ -125,7 +125,7 @@ def columns(path: Path, form: str) -> Iterator[WriteColumns]:
     ...         file.read().split()
     ['label,score', 'yes,0.5', 'no,-2']
     """
-    with _sink(path) as file, ExitStack() as stack:
+    with sink(path) as file, ExitStack() as stack:
         writer: Any = None
 
         def put(values: Mapping[str, Array]) -> None:
@@ -154,6 +154,20 @@ def _table(file: Any, form: str, schema: pa.Schema) -> Any:
     if form == "arrow":
         return pa.ipc.new_file(file, schema)
     return _Delimited(file, "\t" if form == "tsv" else ",", schema.names)
+
+
+def write_table(file: Any, form: str, table: pa.Table) -> None:
+    """Write a whole table to an open file; CSV has words for whatever is not a number, a date or a truth value."""
+    if form in ("csv", "tsv"):
+        table = table.cast(pa.schema([_as_text(field) for field in table.schema]))
+    with _table(file, form, table.schema) as writer:
+        for batch in table.to_batches():
+            writer.write_batch(batch)
+
+
+def _as_text(field: pa.Field) -> pa.Field:
+    """Return a field as CSV can hold it: dictionaries as their values."""
+    return field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field
 
 
 class _Delimited:
@@ -185,18 +199,20 @@ class _Delimited:
 
 
 @contextmanager
-def rows(path: Path, form: str, n: int, d: int) -> Iterator[WriteRows]:
+def rows(
+    path: Path, form: str, n: int, d: int, names: Sequence[str] | None = None, target: str | None = None
+) -> Iterator[WriteRows]:
     """Open a file for ``n`` rows of ``d`` features and their labels, to be written some rows at a time.
 
-    In tables the features are called ``x1`` ... and the label ``y``; in NPY the label is the last column; in NPZ the
-    arrays are ``X`` and ``y``.
+    In tables the features are called ``x1`` ... and the label ``y`` unless they have names; in NPY the label is the
+    last column; in NPZ the arrays are ``X`` and ``y``.
     """
     if form in TABLES:
-        names = [f"x{j + 1}" for j in range(d)]
+        named = [f"x{j + 1}" for j in range(d)] if names is None else names
         with columns(path, form) as put:
-            yield lambda X, y: put({**{name: X[:, j] for j, name in enumerate(names)}, "y": y})
+            yield lambda X, y: put({**{name: X[:, j] for j, name in enumerate(named)}, target or "y": y})
         return
-    with _sink(path) as file:
+    with sink(path) as file:
         if form == "libsvm":
             yield lambda X, y: _write_libsvm(file, X, y)
         elif form == "npy":

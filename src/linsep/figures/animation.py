@@ -44,6 +44,7 @@ def animate(
     fps: int = 4,
     coef_init: Any = None,
     intercept_init: Any = None,
+    row_numbers: Any = None,
     style: str = "light",
 ) -> FuncAnimation:
     """Show the run of a perceptron, one frame for every mistake.
@@ -65,6 +66,8 @@ def animate(
         Frames per second.
     coef_init, intercept_init : array-like, default=None
         The first weights, if ``fit`` received any.
+    row_numbers : array-like of shape (n,), default=None
+        What the rows are called, by default 0, 1, ...: their numbers in a file of which some were dropped.
     style : {"light", "dark"}, default="light"
 
     Returns
@@ -90,7 +93,12 @@ def animate(
     frames = np.unique(np.linspace(0, len(trail.trace), min(max_frames, len(trail.trace) + 1)).round().astype(int))
     flat = len(model.coef_) == 1 and model.coef_.shape[1] == 2
     with theme(style):
-        film = (_plane if flat else _leads)(trail, frames, tuple(model.classes_.tolist()), style, 1000 / fps)
+        labels = tuple(model.classes_.tolist())
+        if flat:
+            names = np.arange(len(trail.examples.y)) if row_numbers is None else np.asarray(row_numbers)
+            film = _plane(trail, frames, labels, style, 1000 / fps, names)
+        else:
+            film = _leads(trail, frames, labels, style, 1000 / fps)
         if ending == ".html":
             with replacing(path) as file:
                 file.write(_offline(film.to_jshtml(fps=fps)).encode())
@@ -111,8 +119,10 @@ def _offline(page: str) -> str:
     return page
 
 
-def _plane(trail: Trail, frames: Any, labels: tuple[Any, ...], style: str, interval: float) -> FuncAnimation:
-    """Animate the plane among rows of two features."""
+def _plane(
+    trail: Trail, frames: Any, labels: tuple[Any, ...], style: str, interval: float, names: Any
+) -> FuncAnimation:
+    """Animate the plane among rows of two features, which have these names."""
     points = _dense(trail)
     weights = list(trail.weights_after(frames.tolist()))
     shown = np.random.default_rng(0).permutation(len(points))[:_ROWS]
@@ -144,7 +154,7 @@ def _plane(trail: Trail, frames: Any, labels: tuple[Any, ...], style: str, inter
                     arrow.set_position(ends[1][0])
                     arrow.xy = ends[1][1]
         ring.set_offsets(points[int(trail.trace[k - 1])] if k else np.empty((0, 2)))
-        row = f", on row {int(trail.trace[k - 1])}" if k else ""
+        row = f", on row {names[int(trail.trace[k - 1])]}" if k else ""
         ax.set_title(f"mistake {k} of {len(trail.trace)}{row}")
         return [line, before, ring, arrow]
 

@@ -16,6 +16,7 @@ import numpy as np
 from linsep.learn.hypotheses import Keeper
 from linsep.learn.parameters import Parameters
 from linsep.learn.passes import Hooks, Passes, Search, State
+from linsep.learn.rules import Prediction
 from linsep.learn.surveys import Survey
 from linsep.learn.touched import finite
 from linsep.problem import Array, Batch, Floats, Pass, Problem, Run, Stop, Weights
@@ -93,6 +94,8 @@ def _run(parameters: Parameters, state: State, passes: Passes) -> tuple[Run, Sea
             found = None
         passes.make(state)
         hooks.save(state)
+    if stop is Stop.SEPARATED and isinstance(parameters.rule, Prediction) and not passes.evaluate(state).smallest > 0:
+        stop = Stop.NO_MISTAKES  # a row on the plane may be predicted right
     hooks.save(state, ended=True)
     if found is None:
         return state.ledger.run(stop), None
@@ -174,7 +177,8 @@ def _run_each(problem: Problem, parameters: Parameters, state: State, passes: Pa
         )
         for side in zip_longest(*(run.passes for run in runs), fillvalue=Pass(0, 0.0, math.nan, 0.0))
     ]
-    stop = next((run.stop for run in runs if run.stop is not Stop.SEPARATED), Stop.SEPARATED)
+    # the first machine that ended with mistakes, else one with rows on its plane
+    stop = min((run.stop for run in runs), key=lambda stop: (stop is Stop.SEPARATED, stop is Stop.NO_MISTAKES))
     trace = [run.trace.astype(np.uint64) * np.uint64(len(b)) + np.uint64(c) for c, run in enumerate(runs)]
     if proofs:
         stop = Stop.NOT_SEPARABLE

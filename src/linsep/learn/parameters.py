@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linsep.learn import kernels
-from linsep.learn.rules import AnyRule, Prediction, Rule
+from linsep.learn.rules import Aggression, AnyRule, Prediction, Rule
 from linsep.problem import Floats
 
 Kernel = Callable[..., tuple[int, int]]
@@ -47,6 +47,11 @@ class Parameters(NamedTuple):
         """Return the rule for a number of weight vectors: where classes are compared, ties have a side of their own."""
         compared = machines > 1 and not self.separate(machines)
         return self.rule._replace(on_plane=1.0) if compared and isinstance(self.rule, Prediction) else self.rule
+
+    @property
+    def target_lead(self) -> float:
+        """Return the ``y·s`` from which on an example has no loss: 0, or the margin of a passive-aggressive machine."""
+        return self.rule.margin if isinstance(self.rule, Aggression) else 0.0
 
     @property
     def textbook(self) -> bool:

@@ -20,7 +20,18 @@ from linsep.clock import Clock
 from linsep.errors import DataError
 from linsep.learn.hypotheses import Keeper, Piece
 from linsep.learn.parameters import Parameters
-from linsep.learn.surveys import UNKNOWN, Survey, errors, piece, separations, survey, together, total
+from linsep.learn.surveys import (
+    UNKNOWN,
+    Evaluation,
+    Survey,
+    errors,
+    evaluate,
+    piece,
+    separations,
+    survey,
+    together,
+    total,
+)
 from linsep.learn.touched import renumbered, touched
 from linsep.problem import Array, Batch, Dense, Examples, Floats, Pass, Problem, Rows, Run, Sparse, Stop, Weights, take
 
@@ -222,6 +233,8 @@ class Passes:
             if self.held is not None:
                 self.held.complete = True
         state.keeper.close(state.weights, ledger.made == ledger.begun)
+        if self.parameters.tol is not None:
+            ledger.loss[0] = self.evaluate(state).loss
         error = self.validation_error(state)
         ledger.seconds = spent + time.perf_counter() - started
         ledger.close(error)
@@ -305,6 +318,15 @@ class Passes:
             )
         return self.held.wrong(state, self.parameters.on_plane) / self.held.rows
 
+    def evaluate(self, state: State) -> Evaluation:
+        """Visit all training rows with the present weights: their loss, and how near the plane the nearest is."""
+        found = Evaluation(0.0, math.inf)
+        apart = self.parameters.separate(self.problem.machines)
+        for batch in self.problem.batches:
+            state.fit_to(batch)
+            found = evaluate(batch.examples, state.weights, self.parameters.target_lead, apart, found)
+        return found
+
     def errors(self, W: Floats, b: Floats) -> float:
         """Visit all rows and add up the weight of those that are predicted wrong."""
         counts: Counter[float] = Counter()
@@ -314,7 +336,7 @@ class Passes:
 
     def survey(self, state: State, stop: Stop) -> Survey:
         """Return what the plane that is returned makes of the rows in the units of the user."""
-        if stop is Stop.SEPARATED and self._clean:
+        if stop in (Stop.SEPARATED, Stop.NO_MISTAKES) and self._clean:
             return together(self._clean)
         if not self.hooks.evaluate:
             return UNKNOWN

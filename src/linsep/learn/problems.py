@@ -235,7 +235,7 @@ def source_problem(
         classes = classes_among(found.labels)
     classes = settled(classes, source.positive, parameters.class_weight)
     factors = class_factors(parameters.class_weight, classes, counted(found.labels if found else {}, classes))
-    recipe = Recipe(classes, factors, parameters, Scaler.fit(source, scale))
+    recipe = Recipe(classes, factors, parameters, scaler_of(source, parameters, scale))
     return known_problem(source, recipe, recipe.allowed(found.radius if found else 0.0, start))
 
 
@@ -245,12 +245,26 @@ def known_problem(source: Source, recipe: Recipe, allowed: float) -> Problem:
     return recipe.problem(batches, allowed=allowed, features=lambda: source.features, in_memory=False)
 
 
+def scaler_of(source: Source, parameters: Parameters, scale: str) -> Scaler:
+    """Return how to scale the rows of a source; they are read for it."""
+    return Scaler.fit(source, scale, numbers=source.n_numbers, center=centers(source, parameters, scale))
+
+
+def centers(source: Source, parameters: Parameters, scale: str) -> bool:
+    """Say whether standard scaling takes off the means; a plane without offset could not make up for them: note it."""
+    offset = bool(parameters.rule.offset)
+    if scale == "standard" and not offset:
+        what = "linsep does not center the columns: without an offset a plane cannot make up for their means"
+        source.note(source.files[0].name, f"{what} ({{0}} centers them)", ("fit_intercept", True))
+    return offset
+
+
 def scaled_weights(weights: Weights, scaling: Scaler) -> Weights:
     """Return weights for scaled rows that give the scores of these: what ``Scaler.undo`` undoes."""
     d = weights.W.shape[1]
     scale = np.broadcast_to(scaling.scale, d) if scaling.kind == "unit" else scaling.scale[:d]
-    shift = scaling.shift[:d] if len(scaling.shift) else np.zeros(d)
-    return Weights(weights.W * scale, weights.b + weights.W @ shift)
+    shift = scaling.shift[:d]
+    return Weights(weights.W * scale, weights.b + weights.W[:, : len(shift)] @ shift)
 
 
 def windows(blocks: Iterable[Block]) -> Iterator[Block]:

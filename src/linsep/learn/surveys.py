@@ -11,7 +11,7 @@ import numpy as np
 
 from linsep.data.threads import on_all_cores
 from linsep.learn import kernels
-from linsep.problem import Array, Dense, Examples, Floats, Rows, Sparse, count, take
+from linsep.problem import Array, Dense, Examples, Floats, Rows, Sparse, Weights, all_finite, count, take
 
 CHUNK = 1 << 25  # bytes of rows for one call into compiled code, which nothing can interrupt
 GATHER = 1 << 20  # bytes of rows to bring into C order at a time
@@ -84,6 +84,31 @@ def together(surveys: Iterable[Survey]) -> Survey:
         return parts[0] if parts else UNKNOWN
     radii, smallest, losses, wrong, used = zip(*parts, strict=True)
     return Survey(max(radii), min(smallest), math.fsum(losses), sum(wrong), sum(used))
+
+
+class Evaluation(NamedTuple):
+    """What a rule makes of weights on some examples of positive weight."""
+
+    loss: float
+    smallest: float  # y·s, or lead, of any machine
+
+
+def evaluate(examples: Examples, weights: Weights, target: float, one_vs_rest: bool, before: Evaluation) -> Evaluation:
+    """Return the loss ``Σ max(0, target - v)`` and the smallest ``v``, going on from those of the rows before.
+
+    ``v`` is ``y·s``, for more classes the lead of the true class, or ``y·s`` of each machine of one-against-rest. The
+    sum runs in the order of the rows, so that it has the same bits however they come in blocks.
+    """
+    S, used = scores(examples.rows, weights.W, weights.b), examples.step > 0
+    if one_vs_rest:
+        own = examples.y[:, None] == np.arange(S.shape[1])
+        v = np.where(own, S, -S)[used].ravel()
+    else:
+        v = _leads(S, examples.y)[used]
+    if not all_finite(v):
+        raise FloatingPointError("a score is not finite")
+    loss = np.cumsum(np.concatenate(([before.loss], np.maximum(0.0, target - v))))[-1]
+    return Evaluation(float(loss), min(before.smallest, float(v.min(initial=math.inf))))
 
 
 def errors(examples: Examples, W: Floats, b: Floats, on_plane: int) -> Counter[float]:

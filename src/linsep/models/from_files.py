@@ -15,7 +15,6 @@ import numpy as np
 
 from linsep.clock import Clock
 from linsep.data.labels import classes_and_codes
-from linsep.data.scaling import Scaler
 from linsep.data.source import Block, Source, until_settled
 from linsep.data.sparse import is_sparse
 from linsep.errors import DataError, ParameterError
@@ -30,6 +29,7 @@ from linsep.learn.problems import (
     block_labels,
     known_problem,
     scaled_weights,
+    scaler_of,
     source_problem,
 )
 from linsep.learn.surveys import norm
@@ -71,8 +71,9 @@ def fit_source(
     source : Source
         The return value of `read`.
     scale : {"none", "unit", "standard"}
-        Train on the rows divided by the largest norm, or with mean and deviation of every column taken out (sparse
-        columns keep their mean). Weights, radius and margin are returned in the units of the file.
+        Train on the rows divided by the largest norm, or with mean and deviation of every column taken out (columns of
+        words, and those of LIBSVM text, keep their mean; without an offset all do). Weights, radius and margin are
+        returned in the units of the file.
     checkpoint : path, optional
         File to save progress to, every ``every`` seconds and at the end, so that an interrupted run can resume.
     every : float
@@ -133,7 +134,7 @@ def fit_source(
     def job() -> Online:
         if resumed is not None:
             parameters = model._parameters(resumed.seed)
-            recipe = Recipe(resumed.classes, resumed.factors, parameters, Scaler.fit(source, scale))
+            recipe = Recipe(resumed.classes, resumed.factors, parameters, scaler_of(source, parameters, scale))
             try:
                 return run(known_problem(source, recipe, resumed.allowed), parameters, resumed.state)
             except NewLabelError:
@@ -188,7 +189,8 @@ def adopted(model: Online, source: Source, fitted: Fitted) -> Online:
     scaling, features = fitted.scaling, source.features
     if scaling is not None:
         d = features.stop
-        shift = scaling.shift if len(scaling.shift) else np.zeros(d)
+        shift = np.zeros(max(d, len(scaling.shift)))
+        shift[: len(scaling.shift)] = scaling.shift
         factor = np.broadcast_to(scaling.scale, d) if scaling.kind == "unit" else scaling.scale
         model.scaling_ = {"kind": scaling.kind, "shift": shift[features], "scale": factor[features].copy()}
     return model

@@ -337,26 +337,31 @@ class KernelPerceptron(Learner):
     @property
     def support_vectors_(self) -> Any:
         """Rows that the hypothesis is made of."""
+        self._check_fitted("_support")
         return self._support
 
     @property
     def n_iter_(self) -> int:
         """Passes made."""
+        self._check_fitted("_passes")
         return len(self._passes)
 
     @property
     def mistakes_(self) -> int:
         """Mistakes made in training."""
+        self._check_fitted("_passes")
         return int(self._passes.sum())
 
     @property
     def mistake_counts_(self) -> Array:
         """Mistakes made on each row."""
+        self._check_fitted("_passes")
         return np.bincount(self.trace_, minlength=self._rows_seen)
 
     @property
     def history_(self) -> dict[str, Array]:
         """For each pass its mistakes."""
+        self._check_fitted("_passes")
         return {"mistakes": self._passes}
 
     # -----------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import nullcontext
-from functools import wraps
+from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, Self
 
 import numpy as np
@@ -343,20 +343,35 @@ class Online(Linear, ABC):
     # -----------------------------------------------------------------------------------------------------------
     # What a run recorded
 
-    def __getattr__(self, name: str) -> Any:
-        """Work out what takes as long as the weights are wide, when it is asked for."""
-        if name not in ("coef_", "intercept_", "margin_") or "_smallest" not in self.__dict__:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        if name == "margin_":
-            self.margin_ = self._smallest / (norm(self.coef_) or math.nan)
-        else:
-            self.coef_, self.intercept_ = self._keeper.plane(Weights(*self._last))
-        return self.__dict__[name]
+    # what takes as long as the weights are wide is computed when it is asked for
+
+    @cached_property
+    def coef_(self) -> Floats:  # type: ignore[override]
+        """The weights that the run returns."""
+        W, self.intercept_ = self._plane()
+        return W
+
+    @cached_property
+    def intercept_(self) -> Floats:  # type: ignore[override]
+        """The offsets that the run returns."""
+        self.coef_, b = self._plane()
+        return b
+
+    @cached_property
+    def margin_(self) -> float:
+        """The smallest ``y s(x)/‖w‖`` of the training rows."""
+        self._recorded()
+        return self._smallest / (norm(self.coef_) or math.nan)
+
+    def _plane(self) -> tuple[Floats, Floats]:
+        """Return the weights and offsets that a run returns, of a partial fit that has not computed them yet."""
+        self._recorded()
+        return self._keeper.plane(Weights(*self._last))
 
     def _state(self) -> dict[str, Any]:
         """Return the fitted attributes, all of them worked out."""
         if "_smallest" in self.__dict__:
-            _ = self.margin_
+            _ = self.margin_, self.intercept_
         return {key: value for key, value in super()._state().items() if key not in ("_smallest", "_passes_made")}
 
     @property
@@ -409,10 +424,9 @@ class Online(Linear, ABC):
         return {name: np.array([getattr(entry, name) for entry in passes]) for name in Pass._fields}
 
     def _recorded(self) -> list[Stretch]:
-        try:
-            return self.__dict__["_stretches"]  # type: ignore[no-any-return]
-        except KeyError:
-            raise AttributeError(f"this {type(self).__name__} is not fitted yet: call fit first") from None
+        if "_stretches" not in self.__dict__:
+            self._check_fitted("_stretches")
+        return self._stretches
 
     # -----------------------------------------------------------------------------------------------------------
     # Checks

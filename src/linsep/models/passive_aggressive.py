@@ -35,8 +35,8 @@ class PassiveAggressive(Online):
     max_updates : int, default=None
         Largest number of updates.
     tol : float, default=None
-        If given, stop when the hinge loss of a pass has not gone down by more than this for ``n_iter_no_change``
-        passes.
+        If given, stop when the hinge loss of the weights at the end of a pass has not gone down by more than this for
+        ``n_iter_no_change`` passes; it takes one more visit to every row per pass.
     n_iter_no_change : int, default=5
         Passes without improvement that end a run, for ``tol`` and ``early_stopping``.
     early_stopping : bool, default=False
@@ -69,7 +69,8 @@ class PassiveAggressive(Online):
     mistakes_, mistake_counts_, trace_
         Examples without the margin, counted as mistakes. A row of zeros may be among them, but changes nothing.
     history_ : dict of ndarray
-        For each pass its updates, hinge loss (of each row at the moment of its visit), validation error, seconds.
+        For each pass its updates, hinge loss (of each row at the moment of its visit; with ``tol`` that of the weights
+        at the end of the pass), validation error, seconds.
     radius_, margin_, training_errors_
         As those of `Perceptron`.
 

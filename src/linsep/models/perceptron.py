@@ -35,7 +35,8 @@ class Perceptron(Online):
     max_updates : int, default=None
         Largest number of updates.
     tol : float, default=None
-        If given, stop when the loss of a pass has not gone down by more than this for ``n_iter_no_change`` passes.
+        If given, stop when the loss ``Σ max(0, -y s(x))`` of the weights at the end of a pass has not gone down by
+        more than this for ``n_iter_no_change`` passes; it takes one more visit to every row per pass.
     n_iter_no_change : int, default=5
         Passes without improvement that end a run, for ``tol`` and ``early_stopping``.
     early_stopping : bool, default=False
@@ -88,8 +89,9 @@ class Perceptron(Online):
     feature_names_in_ : ndarray of shape (d,)
         Names of the features, where the rows came with names.
     stop_reason_ : str
-        Why the run ended: "separated", "max_iter", "max_updates", "loss_plateau", "validation", "not_separable" or
-        "margin_refuted".
+        Why the run ended: "separated", "no_mistakes", "max_iter", "max_updates", "loss_plateau", "validation",
+        "not_separable" or "margin_refuted". "no_mistakes" is a full pass without a mistake after which some row lies
+        on the plane, as ``mistake="prediction"`` allows.
     refutation_ : Refutation or None
         The proof that ended a run as "not_separable": ``rows`` of the data and exact ``multipliers``. Its
         ``check(X, y)`` checks it again.
@@ -100,7 +102,8 @@ class Perceptron(Online):
     trace_ : ndarray of shape (mistakes,)
         The row of each mistake, in order.
     history_ : dict of ndarray
-        For each pass its mistakes, loss (of each row at the moment of its visit), validation error, seconds, and
+        For each pass its mistakes, loss (of each row at the moment of its visit; with ``tol`` that of the weights at
+        the end of the pass), validation error, seconds, and
         ``proof_work``: what a search for a proof after it took, in the seconds that stand for such work everywhere;
         ``separable``: whether that search proved that some plane separates the rows.
     radius_ : float

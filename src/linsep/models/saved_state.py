@@ -29,7 +29,8 @@ class Savable:
         for key, value in state.items():
             # only what a fit could have set: never a method, a property or a parameter
             free = key.isidentifier() and not key.startswith("__")
-            must(free and key not in vars(self) and not hasattr(type(self), key), f"attribute {key!r}")
+            own = key in self._needs or not hasattr(type(self), key)
+            must(free and own and key not in vars(self), f"attribute {key!r}")
             setattr(self, key, value)
         missing = sorted(self._needs - set(vars(self)))
         must(not missing, f"no {missing[0] if missing else ''}")

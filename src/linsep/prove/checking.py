@@ -143,6 +143,7 @@ def text_of(proof: Any) -> str:
 
 def check_claim(verdict: Verdict, X: Any, y: Any, *, plain: bool) -> Outcome:
     """Check a verdict that is not bound to a fingerprint."""
+    verdict = verdict.among_kept()
     if type(verdict.fit_intercept) is not bool or verdict.kind not in KINDS:
         return Outcome(False, "this verdict has no proof")
     found = table_of(X, y, verdict.classes)
@@ -239,6 +240,7 @@ def table_from(X: Any, y: Any, values: str) -> tuple[Any, Any]:
 
 def check_errors_claim(fewest: Any, X: Any, y: Any, *, plain: bool) -> Outcome:
     """Check a result about the fewest errors that is not bound to a fingerprint."""
+    fewest = fewest.among_kept()
     found = table_of(X, y, fewest.classes)
     if found is None or found.X.shape[1] != fewest.n_features:
         return Outcome(False, "the classes, the number of rows or the number of features differ")

@@ -19,12 +19,13 @@ minutes, and ``fast_check``.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from linsep.data.row_numbers import Dropped
 from linsep.problem import Array, Floats, Rows
 from linsep.prove.notebook_tables import notebook_html
 from linsep.wording import verdict_meaning
@@ -160,6 +161,8 @@ class Verdict:
         Whether floats stand for the binary numbers they store, or for the decimals they were read from.
     bracket : tuple of float
         Bounds on the largest margin known when the search ended; see ``separate``.
+    dropped : Dropped
+        Rows of a source that were dropped before: the rows of the refutation have their numbers in the source.
 
     Examples
     --------
@@ -176,6 +179,21 @@ class Verdict:
     fit_intercept: bool
     bracket: tuple[float, float] = (0.0, math.inf)
     values: str = "binary"
+    dropped: Dropped = field(default_factory=Dropped, repr=False)
+
+    def in_source(self, dropped: Dropped) -> Verdict:
+        """Return this verdict on the rows that are left of a source with their numbers in the source."""
+        found = self.refutation
+        if found is not None:
+            found = replace(found, rows=dropped.in_source(found.rows))
+        return replace(self, refutation=found, dropped=dropped)
+
+    def among_kept(self) -> Verdict:
+        """Return this verdict with the numbers that rows have among those that are left, as in arrays and documents."""
+        if len(self.dropped) == 0 or self.refutation is None:
+            return self
+        found = replace(self.refutation, rows=self.dropped.among_kept(self.refutation.rows))
+        return replace(self, refutation=found, dropped=Dropped())
 
     def __repr__(self) -> str:
         parts = [self.kind, *(repr(part) for part in (self.separator, self.refutation) if part is not None)]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from linsep.prove.check import linsep_check, schema
-from linsep.prove.check.plain_document import KINDS, label_text, meaning_of, numbers
+from linsep.prove.check.plain_document import ENCODINGS, KIND, KINDS, label_text, meaning_of, numbers
 from linsep.prove.claims import Refutation, Separator, Verdict
 from linsep.prove.exact.given_numbers import exact_array, is_float
 from linsep.prove.fewest.document import fewest_from_json, fewest_to_json
@@ -63,6 +63,7 @@ def about_data(verdict: Any, X: Any, y: Any, *, short: bool = True) -> tuple[Any
     """Return a verdict, perhaps with a shorter proof, and the fingerprint of the data that it is about."""
     from linsep.prove.checking import shortened, table_of
 
+    verdict = verdict.among_kept()
     found = table_of(X, y, verdict.classes)
     if found is None or found.X.shape[1] != verdict.n_features:
         raise ValueError("these are not the data of the verdict: the labels or the number of features differ")
@@ -85,11 +86,29 @@ def written(
         "options": (options or {}) | ({_CUT: verdict.note} if getattr(verdict, "note", "") else {}),
         "note": note,
     }
+    check_reading(about.get("reading"))
     content = {"format": _SECOND, **claim_of(verdict), "data": {"reading": None, **about}, "made": made}
     if len({label_text(label) for label in verdict.classes}) < len(verdict.classes):
         raise ValueError("two classes are spelled the same: a proof file cannot tell them apart")
     content["digest"] = linsep_check.digest_of(content)
     return laid_out(content)
+
+
+def check_reading(reading: dict[str, Any] | None) -> None:
+    """Refuse a way of reading a text that documents have no words for: checkers know a closed list."""
+    if reading is None:
+        return
+    if reading["encoding"] not in ENCODINGS:
+        known = "UTF-8, UTF-16, Latin-1 or cp1252"
+        raise ValueError(
+            f"a proof can be about a text in {known}, not {reading['encoding']}: convert the file to UTF-8"
+        )
+    for column in (factor for part in reading["columns"] for factor in part.get("product", [part])):
+        if not KIND.fullmatch(column.get("kind", "number")):
+            raise ValueError(
+                f"a proof has no word for how column {column['column']!r} is written ({column['kind']}): write its "
+                "dates as 2024-12-31, its numbers without signs between thousands, or leave it out"
+            )
 
 
 def laid_out(content: dict[str, Any]) -> str:
@@ -99,7 +118,8 @@ def laid_out(content: dict[str, Any]) -> str:
 
 
 def claim_of(verdict: Any) -> dict[str, Any]:
-    """Return what a document says about a verdict, without the data."""
+    """Return what a document says about a verdict, without the data; it counts the rows that are not dropped."""
+    verdict = verdict.among_kept()
     if verdict.kind == "fewest-errors":
         return fewest_to_json(verdict)
     plane, refutation = verdict.separator, verdict.refutation

@@ -141,16 +141,20 @@ export const MEANINGS = Object.assign(Object.create(null), { // nothing else has
   "not-separable": (through) => `no plane${through} has every row strictly on its side`,
 });
 
+const ENCODINGS = ["utf-8", "utf-16", "latin-1", "cp1252"];
+const DAYS = "%[Yy][-/.]%m[-/.]%d|%[Yy][-/.]%d[-/.]%m|%m[-/.]%d[-/.]%[Yy]|%d[-/.]%m[-/.]%[Yy]";
+const KIND = new RegExp(`^(number|boolean|percent|category|text|grouped:[,.'_ \\u00a0\\u2019\\u202f]|date:(iso|%H:%M(:%S([.]%f)?)?|(${DAYS})( %H:%M(:%S)?)?))$`);
+
 // The form of a reading, whether or not this page can read such columns.
 const READINGS = {
   columns: list, target: text, delimiter: (v) => text(v) && /^[\t -!#-~]$/.test(v), header: flag, missing: (v) => ["error", "zero", "drop", "indicator"].includes(v),
-  point: (v) => v === "." || v === ",", gaps: texts, encoding: (v) => text(v) && Array.from(v).length <= 40,
+  point: (v) => v === "." || v === ",", gaps: texts, encoding: (v) => ENCODINGS.includes(v),
 };
 export function formOfReading(about, model = false) {
   const how = fields(about, FIELDS.data, "data", ["files"]);
   if (how.reading === null) return how;
   const { columns } = fields(how.reading, model ? { ...READINGS, others: texts } : READINGS, "reading");
-  const kind = (v) => text(v) && /^(number|boolean|percent|grouped:[^\n]|date:[^\n]{1,40}|category|text)$/u.test(v);
+  const kind = (v) => text(v) && KIND.test(v);
   const plain = (column) => object(column) && fields(column, { column: text, kind, level: maybe(text), hashed: count, ...(model ? { equals: text } : {}) }, "a column", ["kind", "level", "hashed", "equals"]);
   for (const column of columns) {
     const factors = model && object(column) && column.has("product") ? fields(column, { product: list }, "a product").product : [column];

@@ -4,6 +4,7 @@ import { Fails, Malformed, fraction, gcd, quote, show, whole } from "./exact.js"
 import { FIELDS, Numeral, OTHERS, classes, count, counts, fields, flag, formOfReading, list, maybe, numbers, object, plane, text } from "./document.js";
 
 const DEEPEST_CASE = 1000; // splits above a case
+const HEAVIEST = 2n ** 53n; // all weights together are less
 const BUSIEST = 10 ** 8; // cases times refutations that are common to all of them
 const natural = (v) => v instanceof Numeral && v.isWhole && v.value >= 0;
 const ERRORS = {
@@ -20,11 +21,12 @@ OTHERS["fewest-errors"] = (found, digest) => {
   if (claim.values !== "binary" && claim.values !== "decimal") throw new Malformed("values must be “binary” or “decimal”");
   if (about.n_features.value !== features) throw new Malformed("it names its numbers of features differ");
   if (lower > upper || bits > 4095) throw new Malformed("its bounds are not in order");
-  const common = openPairs(claim.common);
+  const common = openPairs(claim.common), weights = claim.sample_weight && counts(claim.sample_weight, "sample_weight");
+  if (weights && weights.reduce((sum, weight) => sum + BigInt(weight), 0n) >= HEAVIEST) throw new Malformed("its weights add up to 2^53 or more");
   return {
     digest, first: false, kind: claim.kind, meaning: claim.meaning, offset: claim.fit_intercept, classes: names, features, values: claim.values,
     plane: plane(claim.separator, names.length, features), lower, upper, bits: BigInt(bits), common,
-    weights: claim.sample_weight && counts(claim.sample_weight, "sample_weight"), wrong: counts(claim.wrong, "wrong"),
+    weights, wrong: counts(claim.wrong, "wrong"),
     refutations: claim.refutations.map((each) => openConditional(each, names.length)), tree: openTree(claim.tree, common.length),
     rows: about.n_rows.value, sha256: about.sha256, reading: about.reading,
   };

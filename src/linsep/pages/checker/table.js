@@ -61,7 +61,7 @@ export function readingOf(reading, parts = 0) {
     if (!object(column)) throw new Malformed("reading: a column does not have the required value");
     const { column: name, kind = "number", level, equals, hashed } = Object.fromEntries(column), known = ["column", "kind", "level", "hashed", ...(parts ? ["equals"] : [])];
     if (!text(name) || !text(kind) || hashed !== undefined || ![...column.keys()].every((key) => known.includes(key))) throw new Malformed("some columns of this proof are hashed: linsep verify can read them");
-    if (kind !== "number" && kind !== "boolean" && kind !== "percent" && !kind.startsWith("grouped:") && !isDate(kind)) {
+    if (kind !== "number" && kind !== "boolean" && kind !== "percent" && !kind.startsWith("grouped:") && !kind.startsWith("date:")) {
       throw new Malformed(`this page cannot read the column ${quote(name)} of the kind ${quote(kind)}: python linsep_check.py can`);
     }
     if (equals !== undefined && !text(equals)) throw new Malformed("reading: a number to compare with does not have the required value");
@@ -75,10 +75,9 @@ export function readingOf(reading, parts = 0) {
   return { ...how, columns, others };
 }
 
-// Days since 1970-01-01, or a part of a day, as a double: dates are written as ISO 8601 has them, or in one of these parts.
-const PARTS = { Y: "(?<Y>\\d{4})", y: "(?<y>\\d{2})", m: "(?<m>\\d{1,2})", d: "(?<d>\\d{1,2})", H: "(?<H>\\d{1,2})", M: "(?<M>\\d{2})", S: "(?<S>\\d{2})" };
+// Days since 1970-01-01, or seconds since midnight of a time of day, as a double: dates are written as ISO 8601 has them, or in one of these parts.
+const PARTS = { Y: "(?<Y>\\d{4})", y: "(?<y>\\d{2})", m: "(?<m>\\d{1,2})", d: "(?<d>\\d{1,2})", H: "(?<H>\\d{1,2})", M: "(?<M>\\d{2})", S: "(?<S>\\d{2})", f: "(?<f>\\d{1,6})" };
 const ISO = /^(?<Y>\d{4})-(?<m>\d{2})-(?<d>\d{2})(?:[T ](?<H>\d{2}):(?<M>\d{2})(?::(?<S>\d{2})(?:\.(?<f>\d{1,6}))?)?(?<zone>Z|[+-]\d{2}:?\d{2})?)?$/;
-const isDate = (kind) => kind === "date:iso" || (/^date:(%[YymdHMS]|[-/.: ])+$/.test(kind) && new Set(kind.match(/%./g)).size === kind.match(/%./g).length);
 function daysOf(word, form) {
   const pattern = form === "iso" ? ISO : new RegExp(`^${form.replaceAll(".", "\\.").replace(/%(.)/g, (_, part) => PARTS[part])}$`), parts = pattern.exec(word)?.groups;
   const wrong = () => new Malformed(`${quote(word)} is not a date`);
@@ -90,12 +89,18 @@ function daysOf(word, form) {
   const [, sign, hours, minutes] = /^([+-])(\d{2}):?(\d{2})$/.exec(zone) ?? ["", "+", 0, 0];
   if (Number(hours) > 23 || Number(minutes) > 59) throw wrong();
   const offset = (sign === "-" ? -1 : 1) * (60 * Number(hours) + Number(minutes));
-  return (moment.getTime() * 1000 + (3600 * Number(H) + 60 * (Number(M) - offset) + Number(S)) * 1e6 + Number(f.padEnd(6, "0"))) / 8.64e10;
+  return (moment.getTime() * 1000 + (3600 * Number(H) + 60 * (Number(M) - offset) + Number(S)) * 1e6 + Number(f.padEnd(6, "0"))) / (form === "iso" || form.includes("%d") ? 8.64e10 : 1e6);
 }
 
+// Bytes 128 to 159 of cp1252; 0 where there is none. Some versions of TextDecoder take them for Latin-1.
+const CP1252 = "€\0‚ƒ„…†‡ˆ‰Š‹Œ\0Ž\0\0‘’“”•–—˜™š›œ\0žŸ";
 export function decoded(bytes, encoding = "utf-8") {
   if (encoding === "latin-1") return Array.from(bytes, (byte) => String.fromCharCode(byte)).join("");
-  const name = { "utf-8": "utf-8", cp1252: "windows-1252", "utf-16": bytes[0] === 0xfe && bytes[1] === 0xff ? "utf-16be" : "utf-16le" }[encoding];
+  if (encoding === "cp1252") {
+    if (bytes.some((byte) => CP1252[byte - 128] === "\0")) throw new Malformed("the file is not cp1252 text");
+    return Array.from(bytes, (byte) => CP1252[byte - 128] ?? String.fromCharCode(byte)).join("");
+  }
+  const name = { "utf-8": "utf-8", "utf-16": bytes[0] === 0xfe && bytes[1] === 0xff ? "utf-16be" : "utf-16le" }[encoding];
   if (!name) throw new Malformed(`the encoding ${quote(encoding)} is not known`);
   try { return new TextDecoder(name, { fatal: true }).decode(bytes); } catch { throw new Malformed(`the file is not ${encoding} text`); }
 }

@@ -197,16 +197,26 @@ def _limit_said(model: Perceptron, bound: Bound, along: float, square: float) ->
     if square == 0 and model.update_margin == 0:
         return bound_in_numbers(bound.formula, radius=bound.radius, margin=margin.lower, limit=bound.upper)
     eta, gamma = float(model.eta0), margin.lower
-    # u is known up to the angle that the bracket on γ leaves it
-    along -= 2 * math.sqrt(max(0.0, 1 - (gamma / margin.upper) ** 2)) * math.sqrt(square)
-    half = (bound.largest_update**2 + 2 * model.update_margin / eta) / (2 * gamma**2) - along / (eta * gamma)
-    rest = (square - along**2) / (eta * gamma) ** 2
+
+    def numbers(along: float) -> tuple[float, float]:
+        step = (bound.largest_update**2 + 2 * model.update_margin / eta) / (2 * gamma**2)
+        return _less(step, along / (eta * gamma)), _less(square, along**2) / (eta * gamma) ** 2
+
+    half, rest = numbers(along)
+    if f"{half + math.sqrt(max(0.0, half**2 + rest)):.6g}" != f"{bound.upper:.6g}":
+        # u is known up to the angle that the bracket on γ leaves it, and here that shows
+        half, rest = numbers(along - 2 * math.sqrt(max(0.0, 1 - (gamma / margin.upper) ** 2)) * math.sqrt(square))
     more = " + 2m/η" if model.update_margin else ""
     top = squared_update(*kind) + more
     return (
-        f"h + √(h² + r) = {bound.upper:.6g}, with h = {f'({top})' if more else top}/(2γ²) − w₀·u/(ηγ) = {half:.8g} and "
-        f"r = (‖w₀‖² − (w₀·u)²)/(ηγ)² = {rest:.8g}"
+        f"h + √(h² + r) = {bound.upper:.6g}, with h = {f'({top})' if more else top}/(2γ²) − w₀·u/(ηγ) = {half:.6g} and "
+        f"r = (‖w₀‖² − (w₀·u)²)/(ηγ)² = {rest:.6g}"
     )
+
+
+def _less(a: float, b: float) -> float:
+    """Return a - b, 0 where only rounding is left of it."""
+    return a - b if abs(a - b) > 1e-12 * (abs(a) + abs(b)) else 0.0
 
 
 def margin_or_none(X: Floats, y: Array, offset: bool) -> Margin | None:

@@ -28,7 +28,7 @@ from linsep.pages.reporting.pieces import (
 )
 from linsep.pages.reporting.proofs import checkable
 from linsep.pages.reporting.study import Study
-from linsep.pages.reporting.words import TERMS, VERDICTS
+from linsep.pages.reporting.words import SEVERAL, TERMS, VERDICTS
 from linsep.prove.claims import SEPARABLE, UNKNOWN
 from linsep.wording import INEXACT, STOPPED, bound_in_numbers, margin_form, verdict_meaning, verdict_title
 
@@ -79,7 +79,9 @@ def summary(found: Study) -> str:
 def verdict(found: Study) -> str:
     """Return the verdict with its proof."""
     verdict = found.verdict
-    parts = [paragraph(VERDICTS[verdict.kind], "student")]
+    parts = [paragraph((VERDICTS if len(found.classes) == 2 else SEVERAL)[verdict.kind], "student")]
+    if found.ties is not None:
+        parts.append(facts_list([(name, escape(line)) for name, line in found.ties.words().items()]))
     if verdict.refutation is not None and not found.fit_intercept:
         parts.append(
             paragraph(
@@ -122,10 +124,11 @@ def _refutation(found: Study) -> list[str]:
     heaviest = sorted(range(total), key=lambda k: -refutation.multipliers[k])[: 2 * _SHOWN]
     whole = sum(refutation.multipliers)
     many = len(found.classes) > 2
-    head = ["row", "label", *_feature_names(found), *(["held against"] if many else [])]
+    names, named = _row_names(found, refutation.rows[heaviest])
+    head = [*names, "label", *_feature_names(found), *(["held against"] if many else [])]
     rows = []
-    for k in heaviest:
-        row = _row(found, int(refutation.rows[k]))
+    for k, name in zip(heaviest, named, strict=True):
+        row = [*name, *_row(found, int(refutation.rows[k]))]
         row += [escape(str(found.classes[refutation.rivals[k]]))] if many else []
         multiplier = refutation.multipliers[k]
         rows.append([*row, f"{float(multiplier / whole):.6g}", fraction(multiplier)])
@@ -161,9 +164,9 @@ def fewest(found: Study) -> str:
         return ""
     words = (
         "How far from separable are the rows? A row <b>stands in the way</b> if it is on the wrong side of the plane "
-        "with the fewest errors, or on that plane. If you remove these rows, or change their labels, some plane "
-        "separates the rest. Look at them: a label may be wrong. In many dimensions a plane fits nearly any labels, "
-        "and this list says little."
+        "with the fewest errors, or on that plane. If you remove these rows, or with an offset change their labels, "
+        "some plane separates the rest. Look at them: a label may be wrong. In many dimensions a plane fits nearly any "
+        "labels, and this list says little."
     )
     share = f"of {found.rows:,} rows are wrong under"
     if errors.proved:
@@ -174,8 +177,12 @@ def fewest(found: Study) -> str:
             "proved. <code>linsep errors</code> with a longer time limit narrows them."
         )
     shown = errors.rows[: 2 * _SHOWN].tolist()
-    rows = [[*_row(found, i), number(float(depth))] for i, depth in zip(shown, errors.depths, strict=False)]
-    head = ["row", "label", *_feature_names(found), "depth on the wrong side"]
+    names, named = _row_names(found, shown)
+    rows = [
+        [*name, *_row(found, i), number(float(depth))]
+        for i, name, depth in zip(shown, named, errors.depths, strict=False)
+    ]
+    head = [*names, "label", *_feature_names(found), "depth on the wrong side"]
     more = f" The {len(rows)} deepest are listed." if len(rows) < len(errors.rows) else ""
     told = paragraph(f"{said} Rows are numbered from 0.{more}")
     X = found.given if errors.values == found.verdict.values else found.X
@@ -188,9 +195,19 @@ def _feature_names(found: Study) -> list[str]:
     return [escape(found.name(j)) for j in range(found.features)] if found.features <= _CELLS else []
 
 
+def _row_names(found: Study, rows: Any) -> tuple[list[str], list[list[str]]]:
+    """Return what rows are called, below heads of columns: their numbers in the file and, of a text, their lines."""
+    numbers = found.dropped.in_source(rows).tolist()
+    places = found.locate(numbers) if numbers else []
+    if places is None:
+        return ["row"], [[f"{number:,}"] for number in numbers]
+    lines = [f"{escape(place.file)}:{place.line}" if place.file else f"{place.line}" for place in places]
+    return ["row", "line"], [[f"{n:,}", line] for n, line in zip(numbers, lines, strict=True)]
+
+
 def _row(found: Study, i: int) -> list[str]:
-    """Return number, label and, if they are few, the features of a row."""
-    row = [f"{i:,}", escape(str(found.y[i]))]
+    """Return the label and, if they are few, the features of a row."""
+    row = [escape(str(found.y[i]))]
     if found.features <= _CELLS:
         cells = found.X[[i]]
         row += [number(float(cell)) for cell in np.asarray(cells.todense() if found.sparse else cells).ravel()]
@@ -230,7 +247,7 @@ def bound(found: Study) -> str:
     words = (
         "Novikoff's theorem: if all rows are at most R long and some plane keeps at least γ from all of them, the "
         "perceptron makes at most (R/γ)² mistakes, whatever the order and the number of rows or features. Each "
-        "mistake turns the weights toward that plane, and none makes them grow by much."
+        "mistake makes w·u larger, u being the direction of that plane, and none makes the weights grow by much."
     )
     if found.fit_intercept:
         words += " With an offset, the theorem is about the points (x, 1), whose squared length is at most R² + 1."

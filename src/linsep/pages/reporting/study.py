@@ -16,6 +16,8 @@ import scipy.sparse as sp
 from linsep.clock import Clock, OutOfTime
 from linsep.data.labels import at_least_two_classes, check_same_length, class_labels
 from linsep.data.matrices import as_matrix
+from linsep.data.row_numbers import Dropped
+from linsep.data.text_lines import Location
 from linsep.errors import DataError, NotSeparable, ParameterError
 from linsep.models.estimators import Perceptron
 from linsep.pages.checker import proof_of, table_of
@@ -28,6 +30,7 @@ from linsep.prove.claims import NOT_SEPARABLE, SEPARABLE, UNKNOWN, Verdict
 from linsep.prove.exact.given_numbers import BINARY, DECIMAL, is_exact, nearest_doubles
 from linsep.prove.fewest.results import Fewest, fewest_errors
 from linsep.prove.verdicts.separability import separate, separator
+from linsep.prove.verdicts.tied_classes import Ties, tied_classes
 
 _TRAINING = 0.1  # share of the time for one run, which may search for a proof as long again; passes beyond are cut off
 _PASS, _VISIT, _CELL = 5e-5, 2e-8, 1e-9  # seconds of a pass, of every row in it, and of every cell
@@ -59,9 +62,12 @@ class Study:
     trail: Trail = field(repr=False)
     verdict: Verdict
     reading: dict[str, Any] | None = field(default=None, repr=False)  # how a file became these rows, if one did
+    dropped: Dropped = field(default_factory=Dropped, repr=False)  # rows of the file that are not here
+    locate: Callable[[Any], list[Location] | None] = field(default=lambda _: None, repr=False)  # lines of rows
     document: str | None = field(default=None, repr=False)  # the proof of the verdict, if it has one
     documents: dict[str, str] = field(default_factory=dict, repr=False)  # the proofs that can be checked on the page
     table: dict[str, Any] | None = field(default=None, repr=False)  # rows and labels for the checker on the page
+    ties: Ties | None = None  # of a quasi verdict on several classes
     fewest: Fewest | None = field(default=None, repr=False)  # of rows that no plane separates
     margin: Margin | None = None  # augmented, or origin without offset: the one of the theorem
     searched: bool = True  # whether the margin was searched for, or comes from the run
@@ -94,6 +100,8 @@ class Options:
     random_state: int = 0
     reading: dict[str, Any] | None = None
     values: str = "binary"
+    dropped: Dropped = field(default_factory=Dropped)
+    locate: Callable[[Any], list[Location] | None] = lambda _: None
 
 
 def study(X: Any, y: Any, **asked: Any) -> Study:
@@ -141,12 +149,16 @@ def study(X: Any, y: Any, **asked: Any) -> Study:
         sizes=np.bincount(codes).tolist(), name=_names(names), fit_intercept=offset, delta=options.delta, X=X,
         given=given, y=y, model=model, trail=retrace(model, X, y), verdict=verdict, seconds=seconds, notes=notes,
     )  # fmt: skip
-    found.reading = options.reading
+    found.reading, found.dropped, found.locate = options.reading, options.dropped, options.locate
+    if len(found.dropped):
+        found.notes.append(f"Dropped: {found.dropped.words()}. Rows have the numbers that they have in the file.")
     found.document = proof_of(verdict, given, y, options.reading)
     found.table = None if found.document is None else table_of(given, y)
     if verdict.kind == SEPARABLE:
         _study_margins(found, clock)
     elif verdict.kind != UNKNOWN and stored <= _FEW_CELLS:
+        with found.timed("verdict"):
+            found.ties = tied_classes(verdict, given, y, clock)
         _study_errors(found, clock)
     with found.timed("held-out rows"):
         _study_new_rows(found, codes, options.test_size, options.random_state)

@@ -4,13 +4,24 @@ VERDICTS = {
     "separable": "Two sets of points are <b>linearly separable</b> if some plane has all points of one set on one side "
     "and all points of the other set on the other side, none on the plane. With more than two classes, each class has "
     "a weight vector, and the true class of every row must score strictly highest. linsep proved this for these rows.",
-    "quasi": "No plane separates these rows strictly, but some plane has every row on its side or on the plane itself. "
-    "Statisticians call this <b>quasi-complete separation</b>: logistic regression has no maximum likelihood estimate.",
-    "overlap": "No plane has all rows on their sides, even if rows may lie on the plane. A few rows that contradict "
-    "each other prove it. On such rows the perceptron makes mistakes forever.",
+    "quasi": "No plane separates these rows strictly, but some plane has no row on the wrong side, and not all rows on "
+    "it. Statisticians call this <b>quasi-complete separation</b>: logistic regression has no maximum likelihood "
+    "estimate.",
+    "overlap": "Every plane has rows on the wrong side, or all rows on it. A few rows that contradict each other "
+    "prove it. On such rows the perceptron makes mistakes forever.",
     "not-separable": "No plane separates these rows strictly: some of them contradict each other. The time was too "
     "short to decide whether a plane has every row on its side or on the plane itself.",
     "unknown": "The search for a plane, or for rows that contradict each other, ran out of time.",
+}
+
+SEVERAL = VERDICTS | {  # of more than two classes
+    "quasi": "No weights score the true class of every row strictly highest, but some never score another class higher "
+    "than the true one, and on some rows it is strictly highest. Statisticians call this <b>quasi-complete "
+    "separation</b>: multinomial regression has no maximum likelihood estimate.",
+    "overlap": "Whatever the weights, another class scores higher on some row, or all scores are equal on every row. A "
+    "few rows that contradict each other prove it. On such rows the perceptron makes mistakes forever.",
+    "not-separable": "No weights score the true class of every row strictly highest: some rows contradict each other. "
+    "The time was too short to decide whether some weights never score another class higher.",
 }
 
 TERMS = [
@@ -34,12 +45,12 @@ TERMS = [
     ("support rows", "The rows that determine the plane of largest margin; for a run, the rows with mistakes."),
     (
         "refutation",
-        "Rows with positive multipliers for which the weighted means of both classes are the same point. No plane "
-        "separates such rows.",
+        "Rows with positive multipliers for which the weighted sums of both classes are the same point, and with an "
+        "offset the sums of the multipliers are the same, too. No plane separates such rows.",
     ),
     (
         "compression bound",
-        "If a run depends only on s of n rows, its errors on the other n − s rows are those on new rows.",
+        "If a run depends only on s of n rows and all n are right, the other n − s rows bound its error on new rows.",
     ),
     (
         "margin bound",

@@ -22,12 +22,13 @@ from linsep.data.scaling import Scaler
 from linsep.errors import NotSeparable
 from linsep.learn import kernels
 from linsep.learn.rules import Rule
-from linsep.learn.surveys import held_out, scores, separations, squared_norms
+from linsep.learn.surveys import held_out, norm, scores, separations, squared_norms
 from linsep.problem import Array, Dense, Examples, Floats, Rows, Stop, take
 from linsep.prove.bounds import margin_bracket
+from linsep.prove.bounds.margin_bracket import root
 from linsep.prove.bounds.margin_rows import Hull
-from linsep.prove.bounds.margins import Margin
-from linsep.prove.bounds.mistake_bounds import Bound, mistake_bound
+from linsep.prove.bounds.margins import Margin, in_range
+from linsep.prove.bounds.mistake_bounds import Bound, mistake_bound, squared_radius
 from linsep.prove.claims import Data
 from linsep.prove.notebook_tables import notebook_html
 
@@ -145,7 +146,7 @@ class Trail(NamedTuple):
 
     def _steps(self, leads: Floats) -> Floats:
         updated = self.squares[self.trace.astype(np.intp) // len(self.start)]
-        return np.asarray(2 * self.eta * leads + self.eta**2 * updated)
+        return np.asarray(self.eta * (2 * leads + self.eta * updated))
 
 
 def retrace(model: Any, X: Any, y: Any, *, coef_init: Any = None, intercept_init: Any = None) -> Trail:
@@ -183,12 +184,23 @@ def as_trained(model: Any, X: Any) -> Any:
     return X if scaling is None else Scaler(**scaling).apply(as_matrix(X))
 
 
+def first_of(model: Any) -> tuple[Floats, Floats]:
+    """Return the weights and offsets that a run began with, in the units in which it learned."""
+    zero = np.zeros_like(model.coef_), np.zeros_like(model.intercept_)
+    return _in_units_of_run(model, *getattr(model, "_first", zero))
+
+
 def _end(model: Any) -> Floats:
     """Return the weights of a model in the units in which it learned, offsets last: shape (machines, d + 1)."""
-    W, b, scaling = model.coef_, model.intercept_, getattr(model, "scaling_", None)
+    return np.column_stack(_in_units_of_run(model, model.coef_, model.intercept_))
+
+
+def _in_units_of_run(model: Any, W: Floats, b: Floats) -> tuple[Floats, Floats]:
+    scaling = getattr(model, "scaling_", None)
     if scaling is None:
-        return np.column_stack((W, b))
-    return np.column_stack((W * scaling["scale"], b + W @ scaling["shift"]))
+        return W, b
+    shift = scaling["shift"]
+    return W * scaling["scale"], b + W[:, : len(shift)] @ shift
 
 
 def _trained_on(model: Any, X: Any, y: Any) -> tuple[Rows, Array, Array | None]:
@@ -353,12 +365,13 @@ def run_margin(model: Any, trail: Trail, clock: Clock | None = None) -> Margin |
     form = "augmented" if model.fit_intercept else "origin"
     rows = trail.examples.rows
     W, b = np.ascontiguousarray(trail.end[:, :-1]), trail.end[:, -1].copy()
-    norms = np.sqrt(squared_norms(rows)) * (1 + 1e-6)
+    norms = in_range(rows).norms(trail.start.shape[1] - 1)
     codes = ((trail.examples.y + 1) // 2 if machines == 1 else trail.examples.y).astype(np.intp)
     data = Data(rows, codes, trail.start.shape[1] - 1, max(2, machines), bool(model.fit_intercept))
     lower = margin_bracket.lower(Hull(data, form), W, b, norms, 0.0, clock or Clock())
     k = np.arange(1.0, len(trail.trace) + 1)
-    upper = float((trail.moved[1:] / (trail.eta * k)).min()) * (1 + 1e-9 + 16 * len(k) ** 1.5 * _UNIT)
+    best = int((trail.moved[1:] / (trail.eta * k)).argmin()) + 1  # in floats: any choice gives a bound
+    upper = _moved_at_most(trail, sorted({best, len(k)}))
     found, weights = np.unique(trail.trace.astype(np.intp), return_counts=True)
     plane = np.column_stack((W, b)) / np.linalg.norm(trail.end)
     two = machines == 1
@@ -368,12 +381,28 @@ def run_margin(model: Any, trail: Trail, clock: Clock | None = None) -> Margin |
     )  # fmt: skip
 
 
+def _moved_at_most(trail: Trail, counts: list[int]) -> float:
+    """Return the least ``‖w - w_0‖/(ηk)`` after some numbers of mistakes, with all rounding upwards.
+
+    Each of k updates is off by at most ``u(‖w‖ + η‖z‖)`` and, where products underflow, ``√d 2**-1074`` (Higham 2002,
+    section 3.1); and ``‖w‖`` is at most ``‖w_0‖ + kη‖z‖``, up to factors that the twofold of all covers.
+    """
+    longest = root(squared_radius(trail.examples.rows)[1] + int(trail.rule.offset), up=True)
+    longest *= 1.0 if len(trail.start) == 1 else math.sqrt(2) * (1 + _UNIT)
+    first, size, least = norm(trail.start), trail.start.size, math.inf
+    for k, (W, b) in zip(counts, trail.weights_after(counts), strict=True):
+        moved = norm(np.column_stack((W, b)) - trail.start) / (trail.eta * k) * (1 + (size + 8) * _UNIT)
+        off = 2 * _UNIT * (first / trail.eta + (k + 2) * longest) + 2 * math.sqrt(size) * 2.0**-1074 / trail.eta
+        least = min(least, moved + off)
+    return math.nextafter(least * (1 + 4 * _UNIT), math.inf)
+
+
 def follow(model: Any, trail: Trail, bound: Bound | None) -> Audit:
     """Compare the running sums of a run with their bounds."""
     k = np.arange(len(trail.trace) + 1.0)
     eta, m, largest = trail.eta, trail.rule.margin, float(trail.squares.max())
     growth, first = trail.growth, float(np.square(trail.start).sum())
-    growth_bound = first + k * (eta**2 * largest + 2 * eta * m)
+    growth_bound = first + k * (eta * (eta * largest + 2 * m))
     if bound is None:
         progress = progress_bound = np.full(len(k), np.nan)
         gamma, along = np.nan, 0.0
@@ -461,7 +490,7 @@ def _as_a_whole(model: Any, trail: Trail, of_lead: float, terms: int) -> list[st
     slack = (terms + 8) * _UNIT * (model.radius_**2 + 1)
     if not hasattr(model, "scaling_") and not abs(radius**2 - model.radius_**2) <= slack:
         wrong.append(f"the largest norm of a row is {radius:.6g}, the model saw {model.radius_:.6g}")
-    if model.stop_reason_ == Stop.SEPARATED:
+    if model.stop_reason_ == Stop.SEPARATED and len(model._stretches) == 1:  # else it is said of the last piece
         leads = separations(trail.examples, np.ascontiguousarray(trail.end[:, :-1]), trail.end[:, -1])
         nearest = int(leads.argmin())
         if not leads[nearest] > trail.rule.margin - of_lead:

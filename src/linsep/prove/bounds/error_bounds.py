@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from flint import arb, ctx
 
 from linsep.data.labels import as_examples, check_same_length, class_codes, class_labels
 from linsep.data.matrices import matrix_for, to_rows
@@ -15,10 +16,12 @@ from linsep.errors import ParameterError
 from linsep.learn.driver import fit
 from linsep.learn.hypotheses import Keeper
 from linsep.learn.passes import Hooks, State
-from linsep.learn.surveys import separations, squared_norms
-from linsep.problem import Batch, Examples, Floats, Problem, Stop, Weights, take
-from linsep.prove.bounds.audits import retrace
-from linsep.prove.bounds.intervals import clopper_pearson
+from linsep.learn.surveys import norm, separations
+from linsep.problem import Array, Batch, Dense, Examples, Problem, Stop, Weights, take
+from linsep.prove.bounds.audits import Trail, retrace
+from linsep.prove.bounds.intervals import clopper_pearson, log_choices, upwards
+from linsep.prove.bounds.margin_bracket import root
+from linsep.prove.bounds.mistake_bounds import squared_radius
 from linsep.prove.notebook_tables import notebook_html
 
 _IID = "the rows were drawn independently from one distribution, and new rows come from the same"
@@ -202,7 +205,7 @@ def _held_out(model: Any, X: Any, y: Any, delta: float) -> ErrorBound:
     wrong = sum(said != label for said, label in zip(predicted.tolist(), labels.tolist(), strict=True))
     low, high = clopper_pearson(wrong, rows, delta=delta)
     words = f"{wrong} of {rows} held-out rows are predicted wrong; {words}"
-    return ErrorBound(name, min(1.0, high * _UP), words, assumptions, lower=low / _UP)
+    return ErrorBound(name, high, words, assumptions, lower=low)
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -215,8 +218,9 @@ def _compression(model: Any, X: Any, y: Any, delta: float) -> ErrorBound:
     words = "(ln C(n, s) + ln(n/δ)) / (n - s), n rows of which s had mistakes"
     assumptions = (
         _IID,
-        "the first weights, the order and the learning rate were not chosen by looking at these rows",
-        "checked: the run ended separated, and a run on the s support rows alone leads to the same weights",
+        "the order and the learning rate were not chosen by looking at these rows",
+        "the classes were known before the rows were seen",
+        "checked: all n rows are predicted right, and a run on the s support rows alone leads to the same weights",
     )
     try:
         trail = retrace(model, X, y)
@@ -226,37 +230,56 @@ def _compression(model: Any, X: Any, y: Any, delta: float) -> ErrorBound:
     support = np.unique(trail.trace.astype(np.intp) // machines)
     s = len(support)
     reason = None
-    if model.stop_reason_ != Stop.SEPARATED:
-        reason = f"the run did not end separated ({model.stop_reason_}), so training rows may be wrong"
-    elif model.keep != "last":
+    if model.keep != "last":
         reason = f"it applies to the last weights of a run, not to keep={model.keep!r}"
+    elif getattr(model, "scaling_", None) is not None:
+        reason = "the scale of the columns was computed from all rows, so the run depends on all of them"
     elif trail.kept is not None:
         reason = "held-out rows decided when to stop, so the run depends on them as well"
+    elif trail.start.any():
+        reason = "the run did not begin from zero weights, and the first weights may come from these rows"
+    elif wrong := _wrong(model, X, y):
+        reason = (
+            f"{wrong} of the {n} rows are predicted wrong, and it needs all of them right (the run ended "
+            f"{model.stop_reason_}; it never had to get rows of weight 0 or of earlier partial fits right)"
+        )
     elif s == n:
         reason = "every row had a mistake, so no row is left to test on"
-    elif not _retraces(model, trail.examples, support, trail.end):
-        reason = "a run on the support rows alone leads to other weights, as shuffling does: use shuffle=False"
+    elif not _retraces(model, trail, support):
+        reason = (
+            "a run on the support rows alone leads to other weights, as shuffling, row weights or several partial fits "
+            "make it: use shuffle=False and one fit without weights"
+        )
     if reason is not None:
         return ErrorBound(name, math.nan, words, assumptions, reason=reason)
-    choices = math.lgamma(n + 1) - math.lgamma(s + 1) - math.lgamma(n - s + 1)
-    value = (choices + math.log(n / delta)) / (n - s) * _UP
+    with ctx.workprec(128):
+        value = upwards((log_choices(n, s) + (arb(n) / arb(delta)).log()) / (n - s))
     return ErrorBound(name, value, f"{words}; here n = {n}, s = {s}", assumptions)
 
 
-def _retraces(model: Any, examples: Examples, support: Any, end: Floats) -> bool:
-    """Say whether a run on the support rows alone, as the model would make it, ends with the same weights."""
+def _wrong(model: Any, X: Any, y: Any) -> int:
+    """Return how many rows a model predicts wrong, whatever part they had in its training."""
+    codes = (class_codes(class_labels(labels), model.classes_) for labels in (model.predict(X), y))
+    return int(np.count_nonzero(np.not_equal(*codes)))
+
+
+def _retraces(model: Any, trail: Trail, support: Array) -> bool:
+    """Say whether a run on the support rows alone ends separated, with exactly the weights of the model.
+
+    It must be one algorithm for all sets of rows, which nothing but the parameters determines: so it goes on until a
+    pass has no mistake, and the limits below only end a run that has gone astray.
+    """
+    examples, d = trail.examples, trail.start.shape[1] - 1
     part = Examples(take(examples.rows, support), examples.y[support], examples.step[support])
-    d = end.shape[1] - 1
     problem = Problem(model.classes_, [Batch(0, part, d, part.rows)], np.ones(len(model.classes_)))
     parameters = model._parameters(model._seed)._replace(
         max_updates=model.mistakes_ + 1, max_iter=model.n_iter_ + 1, keep="last"
     )
-    state = State(Weights.zero(len(end), d), Keeper())
-    if fit(problem, parameters, state, Hooks(evaluate=False)).run.mistakes != model.mistakes_:
+    state = State(Weights.zero(len(trail.start), d), Keeper())
+    run = fit(problem, parameters, state, Hooks(evaluate=False)).run
+    if run.stop not in (Stop.SEPARATED, Stop.NO_MISTAKES):
         return False
-    again = np.column_stack((state.weights.W, state.weights.b))
-    size = float(np.abs(end).max()) or 1.0
-    return bool(np.abs(again - end).max() <= 1e-9 * size)
+    return np.array_equal(state.weights.W, model.coef_) and np.array_equal(state.weights.b, model.intercept_)
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -284,14 +307,16 @@ def _margin(model: Any, X: Any, y: Any, delta: float, radius: float | None) -> E
     rows = to_rows(X)
     data = as_examples(rows, labels, 1, np.ones(len(labels)))
     offset = bool(model.fit_intercept)
-    size = math.sqrt(float(np.square(model.coef_).sum() + np.square(model.intercept_).sum() * offset))
-    longest = math.sqrt(float(squared_norms(rows).max())) * _UP
+    size = norm(np.append(model.coef_, model.intercept_ if offset else 0.0))
+    longest = root(squared_radius(rows)[1], up=True)
     if radius is not None and longest > radius * (1 + 1e-9):
         raise ValueError(f"a row has norm {longest:.6g}, more than the given radius of {radius:.6g}")
-    r = math.hypot(longest if radius is None else radius, 1.0 if offset else 0.0)
+    r = math.hypot(max(longest, radius or 0.0), 1.0 if offset else 0.0) * _UP
     if size == 0 or r == 0:
         return ErrorBound(name, math.nan, words, assumptions, reason="there is no plane: w = 0")
+    terms = rows.data.shape[1] if isinstance(rows, Dense) else int(np.diff(rows.indptr.astype(np.int64)).max(initial=0))
     distances = separations(data, model.coef_, model.intercept_) / size
+    distances -= (terms + 8) * (2.0**-52 * r + 2.0**-1074 / size)  # of rounding and underflow
     n = len(distances)
     rho = r * np.geomspace(1e-4, 1.0, 400)
     short = np.array([np.clip(1 - distances / each, 0.0, 1.0).mean() for each in rho])

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
+import numpy as np
+
+_BITS = 160  # of the logarithms, which cancel: their size is about that of the number of rows
+_TERMS = 1 << 16  # of a sum that are added at a time
+
 
 def clopper_pearson(
     wrong: int, rows: int, confidence: float = 0.95, *, delta: float | None = None
 ) -> tuple[float, float]:
     """Return the exact interval for a share of which ``wrong`` of ``rows`` were seen (Clopper & Pearson 1934).
+
+    SciPy computes the ends. Each is then moved outward until a bound on the binomial tail at it, with all rounding
+    upwards, is no more than half of one minus the confidence: the interval is never too narrow.
 
     Parameters
     ----------
@@ -31,4 +42,48 @@ def clopper_pearson(
     tail = (1 - confidence if delta is None else delta) / 2
     low = 0.0 if wrong == 0 else float(betaincinv(wrong, rows - wrong + 1, tail))
     high = 1.0 if wrong == rows else float(betainccinv(wrong + 1, rows - wrong, tail))
+    step = math.ulp(low)
+    while low > 0 and at_most(rows - wrong, rows, low, mirrored=True) > tail:
+        low, step = max(0.0, low - step), 2 * step
+    step = math.ulp(high)
+    while high < 1 and at_most(wrong, rows, high) > tail:
+        high, step = min(1.0, high + step), 2 * step
     return low, high
+
+
+def at_most(count: int, rows: int, share: float, *, mirrored: bool = False) -> float:
+    """Return an upper bound, tight to a billionth, on the probability of at most ``count`` of ``rows`` events.
+
+    They are independent, each of probability ``share``, or of 1 - ``share`` if ``mirrored``. The largest term is
+    computed in ball arithmetic, the others by their ratios ``j q / ((n - j + 1) p)``, which fall:
+    what is left out is at most a geometric series.
+    """
+    from flint import arb, ctx
+
+    with ctx.workprec(_BITS):
+        p, q = arb(share), 1 - arb(share)
+        p, q = (q, p) if mirrored else (p, q)
+        largest = (log_choices(rows, count) + count * p.log() + (rows - count) * q.log()).exp()
+        first, odds = upwards(largest), upwards(q / p)
+    total, last, added = 1.0, 1.0, 0
+    for start in range(count, 0, -_TERMS):
+        j = np.arange(start, max(0, start - _TERMS), -1, dtype=np.float64)
+        ratios = j / (rows - j + 1) * odds
+        terms = last * np.cumprod(ratios)
+        total, last, added = total + float(terms.sum()), float(terms[-1]), added + len(j)
+        if ratios[-1] < 1 and last * ratios[-1] / (1 - ratios[-1]) < 1e-17 * total:
+            total += 1e-17 * total
+            break
+    return min(1.0, math.nextafter(first * total * (1 + (8 * added + 16) * 2.0**-53), 1.0))
+
+
+def log_choices(n: int, s: int) -> Any:
+    """Return the logarithm of the number of ways to choose ``s`` of ``n`` as a ball that contains it."""
+    from flint import arb
+
+    return arb(n + 1).lgamma() - arb(s + 1).lgamma() - arb(n - s + 1).lgamma()
+
+
+def upwards(ball: Any) -> float:
+    """Return a double that is not below any number of a ball."""
+    return math.nextafter(float(ball.upper()), math.inf)

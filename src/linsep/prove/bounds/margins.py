@@ -189,7 +189,7 @@ def warn_if_wide(margin: Margin, gap: float) -> None:
         )
 
 
-class _InRange(NamedTuple):
+class InRange(NamedTuple):
     """Rows times a power of two that brings their squares into the range of doubles."""
 
     rows: Rows
@@ -205,18 +205,18 @@ class _InRange(NamedTuple):
             return np.ldexp(sizes, self.exponent, out=sizes)
 
 
-def _in_range(rows: Rows) -> _InRange:
+def in_range(rows: Rows) -> InRange:
     """Bring rows into range; raises FloatingPointError if some value is not finite."""
     with np.errstate(over="ignore", under="ignore"):
         squares = squared_norms(rows)
     if 1e-200 < float(squares.max()) < 1e200:
-        return _InRange(rows, 0, squares)
+        return InRange(rows, 0, squares)
     peak = float(np.abs(rows.data).max(initial=0))
     if not math.isfinite(peak):
         raise FloatingPointError("a value is not finite")
     exponent = math.frexp(peak)[1]
     near = rows._replace(data=np.ldexp(rows.data.astype(np.float64), -exponent))
-    return _InRange(near, exponent, squared_norms(near))
+    return InRange(near, exponent, squared_norms(near))
 
 
 def of_data(data: Data, form: str, gap: float, clock: Clock | None = None) -> Margin:
@@ -225,7 +225,7 @@ def of_data(data: Data, form: str, gap: float, clock: Clock | None = None) -> Ma
     Raises FloatingPointError if some value is not finite.
     """
     clock = clock or Clock()
-    near = _in_range(data.rows)
+    near = in_range(data.rows)
     scaled = Hull(data._replace(rows=near.rows), form)
     rms, radius = (math.sqrt(float(value)) or 1.0 for value in (near.squares.mean(), near.squares.max()))
     many = scaled.size > SPARSE_COORDINATES and len(data.y) * (data.classes - 1) * scaled.size > SPARSE_COORDINATES**2
@@ -239,7 +239,7 @@ def of_data(data: Data, form: str, gap: float, clock: Clock | None = None) -> Ma
     return _bracket(Hull(data, form), near, found, gap, clock)
 
 
-def _bracket(hull: Hull, near: _InRange, found: Found, gap: float, clock: Clock) -> Margin:
+def _bracket(hull: Hull, near: InRange, found: Found, gap: float, clock: Clock) -> Margin:
     """Bound the largest margin with what was found; where no plane was, ask for an exact verdict."""
     data, form, one = hull.data, hull.form, hull.blocks == 1
     a = margin_bracket.on_grid(hull, found.pairs, found.multipliers)

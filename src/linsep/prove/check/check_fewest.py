@@ -15,12 +15,15 @@ from linsep.problem import Array
 from linsep.prove.check.exact_signs import Row, difference, exact_rows, signs
 from linsep.prove.claims import Data, Separator
 
+HEAVIEST = 2**53  # all weights together are less
 Claim = Any  # a Fewest: lower, upper, rows, plane, weights, certificate
 
 
 def holds(claim: Claim, data: Data, weights: Array) -> bool:
     """Return whether a claim about the fewest errors holds for these data."""
     if not 0 <= claim.lower <= claim.upper or len(weights) != len(data.y) or (weights < 0).any():
+        return False
+    if not sum(weights.tolist()) < HEAVIEST:  # as Python integers; below it no sum of int64 can overflow
         return False
     return upper_holds(claim.plane, claim.rows, claim.upper, data, weights) and lower_holds(
         claim.certificate, claim.lower, data, weights

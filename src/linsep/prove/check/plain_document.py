@@ -124,13 +124,18 @@ NUMBER = re.compile(
 )
 
 
+ENCODINGS = {"utf-8", "utf-16", "latin-1", "cp1252"}
+KIND = re.compile(  # how the cells of a column are written
+    "number|boolean|percent|category|text|grouped:[,.'_ \u00a0\u2019\u202f]|date:(iso|%H:%M(:%S([.]%f)?)?|"
+    "(%[Yy][-/.]%m[-/.]%d|%[Yy][-/.]%d[-/.]%m|%m[-/.]%d[-/.]%[Yy]|%d[-/.]%m[-/.]%[Yy])( %H:%M(:%S)?)?)"
+)
 PLANE = {"w": [[spelled]], "b": [spelled]}
 COLUMN = {
     "column": str, "level?": (None, str), "hashed?": natural,
-    "kind?": re.compile("number|boolean|percent|grouped:.|date:.{1,40}|category|text"),
+    "kind?": KIND,
 }  # fmt: skip
 READING = {
-    "columns": [COLUMN], "target": str, "delimiter": re.compile("[\t -!#-~]"), "encoding": re.compile(".{0,40}", re.S),
+    "columns": [COLUMN], "target": str, "delimiter": re.compile("[\t -!#-~]"), "encoding": ENCODINGS,
     "header": bool, "point": {".", ","}, "gaps": [str], "missing": {"error", "zero", "drop", "indicator"},
 }  # fmt: skip
 DATA = {

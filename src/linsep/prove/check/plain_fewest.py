@@ -33,6 +33,7 @@ from linsep.prove.check.plain_document import (
 Groups: TypeAlias = frozenset[int]
 
 DEEPEST = 1000  # splits above a case
+HEAVIEST = 2**53  # all weights together are less
 BUSIEST = 10**8  # cases times refutations common to all of them
 PAIRS = [[whole_number, whole_number]]  # numbers of refutations with their weights
 ERRORS = {
@@ -50,6 +51,7 @@ def form_of_errors(content: dict[str, Any]) -> None:
         content["lower"] <= content["upper"] and content["bits"] < 4096,
         "its lower bound is above the upper, or its bits are too many",
     )
+    well(sum(content["sample_weight"] or [0]) < HEAVIEST, "its weights add up to 2^53 or more")
     form_of_plane(content["separator"], classes, content["n_features"])
     for each in content["refutations"]:
         rivals = each.get("rivals", each["rows"])

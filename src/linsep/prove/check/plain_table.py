@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import csv
 import gzip
 import hashlib
@@ -17,7 +16,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from linsep.prove.check.plain_document import CELL, Malformed, Row, label_text, well
+from linsep.prove.check.plain_document import CELL, ENCODINGS, Malformed, Row, label_text, well
 
 # ---------------------------------------------------------------------------------------------------------------
 # Numbers of the data
@@ -26,6 +25,7 @@ from linsep.prove.check.plain_document import CELL, Malformed, Row, label_text, 
 ISO = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:?[0-9]{2})?)?"
 )
+TIME = re.compile("(%[HMSf]|[-/.: ])+")  # the parts of a time of day
 ONE_DIGIT = re.compile(":[0-9](?![0-9])")  # minutes and seconds have two
 
 
@@ -38,8 +38,8 @@ def cell_value(text: str, kind: str, point: str, values: str) -> Fraction:
         well(text.lower() in ("true", "false"), f"{text[:40]!r} is neither true nor false")
         return Fraction(text.lower() == "true")
     if name == "date":
-        days = days_since_1970(text, detail)
-        return Fraction(repr(days)) if values == "decimal" else Fraction(days)
+        moment = days_or_seconds(text, detail)
+        return Fraction(repr(moment)) if values == "decimal" else Fraction(moment)
     if name == "percent":
         well(text.endswith("%"), f"{text[:40]!r} has no sign %")
         text = text.rstrip("%").strip()
@@ -53,9 +53,10 @@ def cell_value(text: str, kind: str, point: str, values: str) -> Fraction:
     return Fraction(*Decimal(text).as_integer_ratio()) if values == "decimal" else Fraction(float(text))
 
 
-def days_since_1970(text: str, pattern: str) -> float:
-    """Return when a date is, or which part of a day a time is, as the double nearest to it."""
+def days_or_seconds(text: str, pattern: str) -> float:
+    """Return the days from 1970 to a date, or the seconds from midnight to a time of day, as the nearest double."""
     is_date, blanks = "%d" in pattern or pattern == "iso", pattern.count(" ")
+    well(is_date or TIME.fullmatch(pattern), f"{pattern[:40]!r} is neither a date nor a time of day")
     tidy = ISO.fullmatch(text) if pattern == "iso" else text.count(" ") == blanks and not ONE_DIGIT.search(text)
     well(tidy and text.isascii(), f"{text[:40]!r} is not a date of this form")
     try:
@@ -66,7 +67,7 @@ def days_since_1970(text: str, pattern: str) -> float:
     except ValueError:
         raise Malformed(f"{text[:40]!r} is not a date") from None
     start = datetime(1970 if is_date else 1900, 1, 1, tzinfo=moment.tzinfo and UTC)
-    return (moment - start) / timedelta(days=1)
+    return (moment - start) / (timedelta(days=1) if is_date else timedelta(seconds=1))
 
 
 def nearest(value: Any) -> float:
@@ -112,11 +113,7 @@ def table(content: dict[str, Any], files: Sequence[Any]) -> tuple[list[Row], lis
 def csv_lines(file: Any, how: Any) -> Iterator[list[str]]:
     """Yield the cells of every line that is not empty."""
     delimiter, encoding = (how["delimiter"], how["encoding"]) if how else (",", "utf-8")
-    try:
-        encoding = codecs.lookup(encoding).name
-        "".encode(encoding)
-    except LookupError:
-        raise Malformed(f"the encoding {encoding[:40]!r} is not known") from None
+    well(encoding in ENCODINGS, f"the encoding {encoding[:40]!r} is not known")
     csv.field_size_limit(1 << 20)
     with (gzip.open if str(file).endswith(".gz") else open)(file, "rb") if isinstance(file, str) else file as stream:
         text = io.TextIOWrapper(stream, "utf-8-sig" if encoding == "utf-8" else encoding, newline="")

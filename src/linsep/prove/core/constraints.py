@@ -227,7 +227,8 @@ class Constraints:
         V = W[:, : data.n_features]
         S = scores(data.rows, np.ascontiguousarray(V * view.unit), b - V @ view.center)
         own = S[np.arange(self.n), data.y]
-        return np.asarray((own[:, None] - S) / view.row_sizes()[:, None]).ravel()
+        sizes = np.maximum(view.row_sizes(), 1e-300)  # a row of zeros is on every plane
+        return np.asarray((own[:, None] - S) / sizes[:, None]).ravel()
 
     def lowest_slacks(self, w: Floats, among: Array | None) -> tuple[Floats, Array]:
         """Return for every row its lowest inequality of those marked (infinite if there is none), and its rival."""
@@ -393,9 +394,10 @@ class Table(Constraints):
         """Return rows as floats of size about 1."""
         return self.Z[ids]
 
-    def factors(self, ids: Array, Z: Floats) -> Floats:
+    def factors(self, ids: Array, _Z: Floats) -> Floats:
         """Return by how much gathered rows were multiplied, but for one factor."""
-        return np.ldexp(np.ones(len(ids)), np.clip(self.tops.min(initial=0) - self.tops[ids], -1000, 0).astype(np.int32))
+        powers = np.clip(self.tops.min(initial=0) - self.tops[ids], -1000, 0)
+        return np.ldexp(np.ones(len(ids)), powers.astype(np.int32))
 
     def slacks(self, w: Floats) -> Floats:
         """Return every inequality under scaled weights."""
@@ -416,7 +418,7 @@ class Table(Constraints):
             yield self.exact_weights(np.rint(np.ldexp(w / np.abs(w).max(), bits)))
         yield self.exact_weights(w)
 
-    def dependency(self, ids: Array, weights: Floats) -> tuple[Array, list[Fraction]] | None:
+    def dependency(self, ids: Array, _weights: Floats) -> tuple[Array, list[Fraction]] | None:
         """Return positive multipliers of rows that are independent but for one relation; those of multiplier 0 go."""
         A, _ = self.rows(ids)
         self.clock.check(algebra.seconds(A))
@@ -442,9 +444,9 @@ def as_plane(data: Data, w: Any) -> Separator:
     top = max((abs(value).bit_length() for value in values), default=0)
     shift = max(0, top - 1000)
     trailing = [max(0, (value & -value).bit_length() - 1) for value in values]
-    floats = all(abs(v) >> z < 1 << 53 and (v == 0 or z - shift >= -1074) for v, z in zip(values, trailing, strict=True))
-    if floats:
-        table: Array = np.array([math.ldexp(v >> z, z - shift) for v, z in zip(values, trailing, strict=True)])
+    pairs = list(zip(values, trailing, strict=True))
+    if all(abs(value) >> z < 1 << 53 and (value == 0 or z - shift >= -1074) for value, z in pairs):
+        table: Array = np.array([math.ldexp(value >> z, z - shift) for value, z in pairs])
     else:
         table = np.array([Fraction(value, 1 << shift) for value in values], dtype=object)
     table = table.reshape(data.classes - 1, data.n_features + data.offset)

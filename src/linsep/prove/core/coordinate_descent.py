@@ -116,10 +116,10 @@ def weak_plane(data: Data, face: Array, rng: np.random.Generator, clock: Clock) 
     off = np.flatnonzero(~vanishing(data, exact(guess))[np.arange(len(data.y)), 1 - data.y])
     X = to_scipy(data.rows, data.n_features)
     X = sp.hstack((X, np.ones((len(data.y), 1))) if data.offset else (X,)).tocsr()[off]
-    M = np.array([[float(fmpq(solved[i, k], common)) for k in range(len(rest))] for i in range(len(columns))])
-    spread = sp.csr_array(
-        (M.ravel(), np.tile(rest, len(columns)), np.arange(0, M.size + 1, len(rest))), (len(columns), block)
-    )
+    spread = sp.lil_array((len(columns), block))  # the columns of the face may determine each other altogether
+    for i in range(len(columns)):
+        spread[i, rest] = [float(fmpq(solved[i, k], common)) for k in range(len(rest))]
+    spread = spread.tocsr()
     reduced = X - X[:, columns] @ spread
     keep = np.ones(block)
     keep[columns] = 0

@@ -1,7 +1,8 @@
 """The float oracles: a plane above all open rows within a subspace, or open rows that cancel up to its complement.
 
 Every oracle takes constraints, which inequalities are open (None: all), and an orthonormal basis ``Q`` of a subspace
-of the scaled unknowns (None: all of them); it returns a Plane, a Cancel, or None where it cannot tell. ``oracle`` picks:
+of the scaled unknowns (None: all of them); it returns a Plane, a Cancel, or None where it cannot tell.
+``oracle`` picks:
 
 - least squares, where rows are not more than the unknowns of a class;
 - coordinate descent on the dual, for sparse rows of very many columns (no Hessian fits);
@@ -131,7 +132,7 @@ def working_set_newton(
     """Minimize squared slacks on a working set that grows by the lowest of all rows."""
     c, clock, rows = constraints, constraints.clock, _gatherer(constraints, Q)
     k = c.unknowns if Q is None else Q.shape[1]
-    most = min(max(2000, 35 * k, c.n // 250), max(100, _CELLS // c.unknowns))
+    most = min(max(2000, 35 * k, c.n // 250), max(100, _CELLS // max(1, c.unknowns)))
     if first is not None and among is not None:
         first = first[among[first]]
     if first is None or not len(first) or c.n * max(1, c.classes - 1) <= most:

@@ -251,8 +251,9 @@ def _sample_overlaps(data: Data) -> bool:
     for size in (FEW, SAMPLE) if n > 2 * SAMPLE else ():
         some = np.arange(0, n, -(-n // size))
         part = data._replace(rows=take(data.rows, some), y=data.y[some])
-        if np.count_nonzero(np.bincount(part.y, minlength=2)[:2]) == 2 and len(_one_sided(*_ranges(part), data.offset)[0]) == 0:
-            return True  # labels may come in a pattern that shows one class only
+        both = np.count_nonzero(np.bincount(part.y, minlength=2)[:2]) == 2  # labels may come in a pattern
+        if both and len(_one_sided(*_ranges(part), data.offset)[0]) == 0:
+            return True
     return False
 
 
@@ -288,7 +289,7 @@ def put_on(data: Data, found: Peeled, plane: Separator) -> Separator:
 
 
 def weakly_beyond(data: Data, clock: Clock) -> Separator | None:
-    """Return a plane of one column that one class is beyond or on, and all others are not beyond; rare classes first."""
+    """Return a plane of one column that one class is beyond or on, and no other beyond; rare classes first."""
     sizes = np.bincount(data.y, minlength=data.classes)
     for c in [c for c in np.argsort(sizes, kind="stable").tolist() if sizes[c]][:CLASSES_TRIED]:
         found = peel(data._replace(y=(data.y == c).astype(np.intp), classes=2), clock, rounds=1)

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from linsep.data.arrow_arrays import words
+from linsep.data.csv_head import encoding_name
 from linsep.data.delimited import DelimitedSource
 from linsep.data.labels import class_codes
 from linsep.data.layout import CATEGORY, NUMBER, TEXT, WORD, Layout, is_numeric
@@ -173,7 +174,7 @@ def reading_of(source: Source) -> dict[str, Any] | None:
         "missing": options.missing,
         "point": source.spelling.point,
         "gaps": list(options.gaps),
-        "encoding": options.encoding or "utf-8",
+        "encoding": encoding_name(options.encoding or "utf-8"),
     }
 
 

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from decimal import Decimal
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
 from fractions import Fraction
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from linsep.clock import Clock
 from linsep.data.matrices import refuse_not_finite
 from linsep.data.scratch import scratch
 from linsep.data.sparse import csr_array, is_sparse
@@ -180,10 +181,14 @@ def number(cell: Any) -> int | Fraction:
 # What compiled code computes with
 
 
-def held(X: Any, values: str, *, offset: bool) -> Held | None:
-    """Return a validated array or CSR matrix as rows that hold its values, None if 64 bits do not suffice."""
+def held(X: Any, values: str, *, offset: bool, clock: Clock | None = None) -> Held | None:
+    """Return a validated array or CSR matrix as rows that hold its values, None if 64 bits do not suffice.
+
+    Raises OutOfTime or Cancelled if the clock says so.
+    """
+    clock = clock or Clock()
     if not is_sparse(X) and X.dtype == object:
-        return _in_integers(X, offset)
+        return _in_integers(X, offset, clock)
     if is_sparse(X) and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
@@ -200,7 +205,7 @@ def held(X: Any, values: str, *, offset: bool) -> Held | None:
         return Held(as_rows(table), X.shape, scale, (Fraction(0),) * X.shape[1])
     if not all_finite(X.data if is_sparse(X) else X):
         refuse_not_finite(X, np.zeros(0))
-    return None if _in_integers(X[:64], offset) is None else _in_integers(X, offset)
+    return None if _in_integers(X[:64], offset, clock) is None else _in_integers(X, offset, clock)
 
 
 def in_doubles(X: Any, values: str) -> Any:
@@ -216,7 +221,7 @@ def all_finite(values: Array) -> bool:
     return all(bool(np.isfinite(values[start : start + step]).all()) for start in range(0, len(values), step))
 
 
-def _in_integers(X: Any, offset: bool) -> Held | None:
+def _in_integers(X: Any, offset: bool, clock: Clock) -> Held | None:
     """Return fractions, or floats as the decimals they are nearest to, as integers; None if 64 bits do not suffice."""
     d = X.shape[1]
     scales, shifts, largest = [1] * d, [Fraction(0)] * d, 0
@@ -229,7 +234,7 @@ def _in_integers(X: Any, offset: bool) -> Held | None:
         table[:] = cells
     for j, own in _fractional(X) if is_sparse(X) else ((j, (slice(None), j)) for j in range(d)):
         whole = table[own]
-        found = _fill(whole, cells[own], offset)
+        found = _fill(whole, cells[own], offset, clock)
         if found is None:
             return None
         table[own] = whole
@@ -254,12 +259,14 @@ def _fractional(X: Any) -> Iterator[tuple[int, Array]]:
         yield from zip(columns.tolist(), np.split(cells, np.cumsum(counts)[:-1]), strict=True)
 
 
-def _fill(whole: Array, column: Array, offset: bool) -> tuple[int, int, int] | None:
+def _fill(whole: Array, column: Array, offset: bool, clock: Clock) -> tuple[int, int, int] | None:
     """Write the numbers of a column as integers; return their scale, shift and largest size, None if it has 64 bits.
 
     A stretch of the column at a time, as fractions take twenty times the memory.
     """
-    parts = partial(_fractions, column)
+    if column.dtype != object:
+        return _fill_decimals(whole, column, offset, clock)
+    parts = partial(_fractions, column, clock)
     if len(column) <= 4 * _STRETCH:  # so few may be fractions all at once
         parts = partial(iter, list(parts()))
     scale = math.lcm(*(math.lcm(*{value.denominator for value in part}) for _, part in parts()))
@@ -273,21 +280,44 @@ def _fill(whole: Array, column: Array, offset: bool) -> tuple[int, int, int] | N
     return scale, shift, largest
 
 
+def _fill_decimals(whole: Array, column: Array, offset: bool, clock: Clock) -> tuple[int, int, int] | None:
+    """Do the same for floats, each of which is the shortest decimal that reads back as it.
+
+    Times the power of ten that makes all of them whole, they are integers; their common divisor comes off again.
+    """
+    values, places = np.unique(column, return_inverse=True)  # each number once
+    decimals: list[Decimal] = []
+    for start in range(0, len(values), _STRETCH):
+        clock.check()
+        decimals += [Decimal(repr(value)) for value in values[start : start + _STRETCH].tolist()]
+    exponents = [-int(exponent) for each in decimals if (exponent := each.as_tuple().exponent) < 0]  # type: ignore[operator]
+    scale, context = 10 ** max(exponents, default=0), Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
+    numbers: list[int] = []
+    for start in range(0, len(decimals), _STRETCH):
+        clock.check()
+        numbers += [int(context.multiply(each, scale)) for each in decimals[start : start + _STRETCH]]
+    common = math.gcd(scale, *numbers)
+    scale //= common
+    ends = [min(numbers, default=0) // common, max(numbers, default=0) // common]
+    shift = ends[0] if offset and max(map(abs, ends)) >= _EXACT else 0
+    largest = max(ends[1] - shift, shift - ends[0])
+    if largest >= 2**63:
+        return None
+    clock.check()
+    whole[:] = np.array([number // common - shift for number in numbers], dtype=np.int64)[places]
+    return scale, shift, largest
+
+
 def _whole(values: list[Fraction], scale: int) -> list[int]:
     """Return fractions times a multiple of their denominators."""
     return [value.numerator * (scale // value.denominator) for value in values]
 
 
-def _fractions(column: Array) -> Iterator[tuple[int, list[Fraction]]]:
+def _fractions(column: Array, clock: Clock) -> Iterator[tuple[int, list[Fraction]]]:
     """Yield the numbers of a column, a stretch at a time, and where it begins."""
     for start in range(0, len(column), _STRETCH):
-        part = column[start : start + _STRETCH]
-        if column.dtype == object:
-            yield start, [Fraction(value) for value in part.tolist()]
-        else:
-            values, places = np.unique(part, return_inverse=True)
-            found = [decimal(value) for value in values.tolist()]  # each number once
-            yield start, [found[k] for k in places.tolist()]
+        clock.check()
+        yield start, [Fraction(value) for value in column[start : start + _STRETCH].tolist()]
 
 
 def as_rows(X: Any) -> Rows:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linsep.prove.check.check_fewest import HEAVIEST
 from linsep.prove.check.plain_document import meaning_of, numbers, whole
 from linsep.prove.claims import Separator
 from linsep.prove.exact.given_numbers import exact_array
@@ -78,6 +79,8 @@ def fewest_from_json(content: dict[str, Any], note: str = "") -> Fewest:
         multipliers = whole(numbers(each["multipliers"]))[0]
         refutations.append(Combination(tuple(each["rows"]), tuple(each.get("rivals", ())), tuple(multipliers)))
     counted, common = content["sample_weight"], tuple((k, u) for k, u in content["common"])
+    if counted is not None and not sum(counted) < HEAVIEST:
+        raise ValueError("its weights add up to 2^53 or more")
     return Fewest(
         content["lower"],
         content["upper"],

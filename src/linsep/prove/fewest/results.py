@@ -6,21 +6,23 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
 
-from linsep.clock import Cancelled, OutOfTime
+from linsep.clock import Cancelled, Clock, OutOfTime
 from linsep.data.conversions import to_floats
 from linsep.data.labels import at_least_two_classes, check_same_length, class_labels
 from linsep.data.matrices import as_matrix, refuse_not_finite
+from linsep.data.row_numbers import Dropped
+from linsep.data.source import Source
 from linsep.data.threads import quiet_algebra
 from linsep.errors import DataError, ParameterError
-from linsep.problem import Array
+from linsep.problem import Array, Dense
 from linsep.prove.check import check_fewest
-from linsep.prove.checking import check_errors_claim, table_of
+from linsep.prove.checking import check_errors_claim, table_from, table_of
 from linsep.prove.claims import Data, Separator
 from linsep.prove.exact.given_numbers import BINARY, DECIMAL, Held, as_rows, held, is_exact, unrounded
 from linsep.prove.fewest.certificates import Proof, Unproved, Writer
@@ -41,7 +43,8 @@ class Fewest:
         No plane has fewer than ``lower`` rows wrong; the plane here has ``upper``. A row on the plane counts as wrong.
         With weights these are sums of weights.
     rows : ndarray of shape (k,)
-        Row numbers that are wrong under the plane, the most doubtful first: those deepest on the wrong side.
+        Row numbers that are wrong under the plane, the most doubtful first: those deepest on the wrong side. Rows of a
+        source have the numbers that they have there.
     depths : ndarray of shape (k,)
         How deep they lie there, as a distance to the plane; 0 on it.
     plane : Separator
@@ -57,6 +60,8 @@ class Fewest:
         A remark, if the proof was cut short.
     values : {"binary", "decimal"}
         Whether floats stand for the binary numbers they store, or for the decimals they were read from.
+    dropped : Dropped
+        Rows of a source that were dropped before.
 
     Examples
     --------
@@ -78,6 +83,7 @@ class Fewest:
     weights: Array | None = None
     note: str = ""
     values: str = "binary"
+    dropped: Dropped = field(default_factory=Dropped, repr=False)
 
     kind: ClassVar[str] = "fewest-errors"
 
@@ -96,6 +102,12 @@ class Fewest:
         """Whether the bounds meet, so that no plane is better."""
         return self.lower == self.upper
 
+    def among_kept(self) -> Fewest:
+        """Return this result with the numbers that rows have among those that are left, as in arrays and documents."""
+        if len(self.dropped) == 0:
+            return self
+        return replace(self, rows=self.dropped.among_kept(self.rows), dropped=Dropped())
+
     def __repr__(self) -> str:
         rows = np.array2string(self.rows, threshold=12, max_line_width=200)
         return f"Fewest({self._bracket()}; rows {rows})"
@@ -112,13 +124,14 @@ class Fewest:
         said = f"The best plane has {self._bracket()}"
         return notebook_html(said, f"{self.note} {proof}" if self.note else proof, rows, ("wrong row", "depth"))
 
-    def check(self, X: Any, y: Any, *, plain: bool = False) -> bool:
+    def check(self, X: Any, y: Any = None, *, plain: bool = False) -> bool:
         """Return whether both bounds hold for these data, in exact arithmetic.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n, d)
+        X : array-like or sparse matrix of shape (n, d), or Source
         y : array-like of shape (n,)
+            None for a source, which has its own.
         plain : bool, default=False
             Use the slow check that is one page of integers.
 
@@ -133,16 +146,16 @@ class Fewest:
         >>> linsep.fewest_errors(X, y).check(X, y)
         True
         """
-        return check_errors_claim(self, X, y, plain=plain).holds
+        return check_errors_claim(self, *table_from(X, y, self.values), plain=plain).holds
 
-    def certain(self, X: Any, y: Any, *, time_limit: float | None = None) -> Array:
+    def certain(self, X: Any, y: Any = None, *, time_limit: float | None = None) -> Array:
         """Return rows that are wrong in every smallest set of rows whose removal leaves the rest separable.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n, d)
+        X : array-like or sparse matrix of shape (n, d), or Source
         y : array-like of shape (n,)
-            The data of this result.
+            The data of this result; None for a source, which has its own labels.
         time_limit : float, default=None
             Seconds for all rows together; rows not settled in time are not returned.
 
@@ -158,19 +171,19 @@ class Fewest:
         >>> linsep.fewest_errors(X, y).certain(X, y)
         array([4])
         """
-        table = table_of(X, y, self.classes)
+        table = table_of(*table_from(X, y, self.values), self.classes)
         if table is None or table.X.shape[1] != self.n_features or not self.proved:
             return np.zeros(0, dtype=np.intp)
         data = _held(table.X, self.values, table.codes, len(self.classes), self.fit_intercept)[0]
         clock = Budget(time_limit)
         with quiet_algebra(), _stoppable(clock):
-            found = _certain(self, data, _weights(self.weights, len(data.y)), clock)
-        return np.array(found, dtype=np.intp)
+            found = _certain(self.among_kept(), data, _weights(self.weights, len(data.y)), clock)
+        return self.dropped.in_source(found)
 
 
 def fewest_errors(
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
     fit_intercept: bool = True,
     time_limit: float | None = None,
@@ -178,7 +191,7 @@ def fewest_errors(
     max_nodes: int | None = None,
     max_proof_mb: float | None = None,
     progress: Callable[..., None] | None = None,
-    values: str = BINARY,
+    values: str | None = None,
 ) -> Fewest:
     """Find the plane with the fewest training errors, with proved bounds on how few are possible.
 
@@ -186,16 +199,16 @@ def fewest_errors(
 
     Parameters
     ----------
-    X : array-like or sparse matrix of shape (n, d)
+    X : array-like or sparse matrix of shape (n, d), or Source
     y : array-like of shape (n,)
-        At least two different labels. Of more than two classes a row is right if its class has the strictly highest
-        score.
+        At least two different labels; None for a source, which has its own. Of more than two classes a row is right if
+        its class has the strictly highest score.
     fit_intercept : bool, default=True
         Whether planes may have an offset, or go through the origin.
     time_limit : float, default=None
         Seconds after which to return the bounds known by then. Ctrl-C returns them, too.
     sample_weight : array-like of shape (n,), default=None
-        Integers: how often each row counts; 0 leaves it out.
+        Integers: how often each row counts; 0 leaves it out. Their sum must be below 2^53.
     max_nodes : int, default=None
         Largest number of nodes in the search tree; the result then does not depend on the speed of the machine.
     max_proof_mb : float, default=None
@@ -203,8 +216,9 @@ def fewest_errors(
         bound with a shorter proof is returned, and ``note`` says so.
     progress : callable, default=None
         Called with the bounds, as ``lower`` and ``upper``, at most ten times a second.
-    values : {"binary", "decimal"}, default="binary"
-        Whether a float is the number it stores, or the shortest decimal that reads back as it.
+    values : {"binary", "decimal"}, default=None
+        Whether a float is the number it stores, or the shortest decimal that reads back as it. By default numbers in a
+        text file are decimals, and all others binary.
 
     Returns
     -------
@@ -221,34 +235,52 @@ def fewest_errors(
     for name, value in (("time_limit", time_limit), ("max_nodes", max_nodes), ("max_proof_mb", max_proof_mb)):
         if value is not None and not value >= 0:
             raise ParameterError(name, value, "a number not below 0")
-    if values not in (BINARY, DECIMAL):
+    if values not in (None, BINARY, DECIMAL):
         raise ParameterError("values", values, "'binary' or 'decimal'")
+    clock = Budget(time_limit, max_nodes, progress)
+    dropped = Dropped()
+    if isinstance(X, Source):
+        from linsep.prove.exact.exact_text import default_values  # which loads pyarrow
+
+        source, values = X, values or default_values(X)
+        X, y = table_from(source, y, values)
+        dropped = source.dropped
+    values = values or BINARY
     X = unrounded(X)
     X = X if is_exact(X) else as_matrix(X)
     y = class_labels(y)
     check_same_length(X, y)
     classes, codes = at_least_two_classes(y)
-    data, inside = _held(X, values, codes, len(classes), bool(fit_intercept))
     weights = None if sample_weight is None else whole_weights(sample_weight, len(codes))
-    clock = Budget(time_limit, max_nodes, progress)
+    names = tuple(classes.tolist())
     try:
         with quiet_algebra(), _stoppable(clock):
-            found = _solve(data, tuple(classes.tolist()), weights, clock, max_proof_mb)
+            data, inside = _held(X, values, codes, len(classes), bool(fit_intercept), clock)
+            found = _solve(data, names, weights, clock, max_proof_mb)
     except FloatingPointError:
         refuse_not_finite(X, np.zeros(0))
+    except (OutOfTime, Cancelled):  # before the numbers were there
+        data = Data(
+            Dense(np.zeros((len(codes), 1))), codes.astype(np.intp), X.shape[1], len(classes), bool(fit_intercept)
+        )
+        found = _one_class_right(data, names, weights)
+        return replace(found, rows=dropped.in_source(found.rows), dropped=dropped, values=values)
+    found = replace(found, rows=dropped.in_source(found.rows), dropped=dropped)
     if inside.scale is None:
         return replace(found, values=values)
     plane = inside.outside(found.plane)
-    depths = _depths(data._replace(rows=as_rows(X.astype(np.float64))), found.rows, plane)
+    depths = _depths(data._replace(rows=as_rows(X.astype(np.float64))), dropped.among_kept(found.rows), plane)
     order = np.lexsort((found.rows, -depths))
     return replace(found, values=values, plane=plane, rows=found.rows[order], depths=depths[order])
 
 
-def _held(X: Any, values: str, codes: Array, classes: int, offset: bool) -> tuple[Data, Held]:
+def _held(
+    X: Any, values: str, codes: Array, classes: int, offset: bool, clock: Clock | None = None
+) -> tuple[Data, Held]:
     """Return the rows to search with, and how they hold the numbers of X."""
     if values == DECIMAL and X.dtype.kind == "f" and not np.isfinite(X.data if hasattr(X, "indptr") else X).all():
         refuse_not_finite(X, np.zeros(0))
-    inside = held(X, values, offset=offset)
+    inside = held(X, values, offset=offset, clock=clock)
     if inside is None:
         what = "X has numbers of more digits than 64 bits hold, too many to search for the fewest errors: round them"
         raise DataError("", what, ("values", BINARY))
@@ -260,14 +292,15 @@ def whole_weights(given: Any, n: int) -> Array:
     weights = np.asarray(given)
     if weights.shape != (n,):
         raise ValueError(f"sample_weight must have one number for each of {n} rows, got the shape {weights.shape}")
-    with np.errstate(invalid="ignore"):
-        whole = weights.astype(np.int64)
-    wrong = np.flatnonzero((whole != weights) | (whole < 0))
-    if len(wrong):
+    for row, weight in enumerate(weights.tolist()):
+        if not (isinstance(weight, int | float) and weight >= 0 and weight % 1 == 0):
+            raise ValueError(f"sample_weight must be whole numbers not below 0, got {weight!r} at row {row}")
+    total = sum(map(int, weights.tolist()))
+    if not total < check_fewest.HEAVIEST:
         raise ValueError(
-            f"sample_weight must be whole numbers not below 0, got {weights[wrong[0]]!r} at row {wrong[0]}"
+            f"the sum of sample_weight must be below 2^53, got {total}: divide the weights by a common factor"
         )
-    return whole
+    return weights.astype(np.int64)
 
 
 def _weights(weights: Array | None, n: int) -> Array:
@@ -308,6 +341,20 @@ def _solve(
 
 def _untried(data: Data, classes: tuple[Any, ...], weights: Array | None, first: Separator | None) -> Fewest:
     """Return what is known without a search: a first plane, else one that has all rows of the heaviest class right."""
+    known = _one_class_right(data, classes, weights)
+    if first is None:
+        return known
+    each = _weights(weights, len(data.y))
+    wrong = np.flatnonzero((each > 0) & wrong_rows(data, np.arange(len(data.y)), first))
+    if each[wrong].sum() >= known.upper:
+        return known
+    depths = _depths(data, wrong, first)
+    order = np.lexsort((wrong, -depths))
+    return replace(known, upper=int(each[wrong].sum()), rows=wrong[order], depths=depths[order], plane=first)
+
+
+def _one_class_right(data: Data, classes: tuple[Any, ...], weights: Array | None) -> Fewest:
+    """Return what is known of any rows: a plane with an offset has all rows of the heaviest class right."""
     each = _weights(weights, len(data.y))
     heaviest = int(np.bincount(data.y, weights=each, minlength=data.classes).argmax()) if data.offset else -1
     wrong = np.flatnonzero((each > 0) & (data.y != heaviest))
@@ -316,13 +363,8 @@ def _untried(data: Data, classes: tuple[Any, ...], weights: Array | None, first:
     plane = Separator(np.zeros((data.classes, data.n_features)), b)
     if data.classes == 2:
         plane = Separator(np.zeros(data.n_features), float(b[1] - b[0]))
-    if first is not None:
-        others = np.flatnonzero((each > 0) & wrong_rows(data, np.arange(len(data.y)), first))
-        plane, wrong = (first, others) if each[others].sum() < each[wrong].sum() else (plane, wrong)
-    depths = _depths(data, wrong, plane)
-    order = np.lexsort((wrong, -depths))
     return Fewest(
-        0, int(each[wrong].sum()), wrong[order], depths[order], plane, Proof((), (), []),
+        0, int(each[wrong].sum()), wrong, np.full(len(wrong), float(data.offset)), plane, Proof((), (), []),
         classes, data.n_features, data.offset, weights,
     )  # fmt: skip
 

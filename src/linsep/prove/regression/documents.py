@@ -20,7 +20,7 @@ from linsep.prove.check import linsep_check, schema
 from linsep.prove.check.plain_document import KINDS, LARGEST, Fails, label_text, meaning_of
 from linsep.prove.check.plain_regression import answers, coefficient_names, factors_of
 from linsep.prove.check.plain_table import fingerprint as plain_fingerprint
-from linsep.prove.documents import laid_out, number_written
+from linsep.prove.documents import check_reading, laid_out, number_written
 from linsep.prove.exact.decimals import decimal_doubles
 from linsep.prove.exact.exact_values import BINARY, fraction
 from linsep.prove.exact.fingerprints import Fingerprint
@@ -164,6 +164,7 @@ def document(result: Any, reading: dict[str, Any] | None, options: dict[str, str
         "options": options,
         "note": note,
     }
+    check_reading(reading)
     about = {"reading": reading, **fingerprint(given.X, response_of(given)[1], given.values)}
     content = {"format": "linsep proof 2", **result.certificate(), "data": about, "made": made}
     content["digest"] = linsep_check.digest_of(content)

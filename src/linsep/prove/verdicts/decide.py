@@ -92,10 +92,7 @@ class VerdictSearch:
             quick = self._quick_descent(data)
             if quick is not None:
                 return quick
-        if data.classes > 2:
-            found = self._of_several(data, pairs)
-        else:
-            found = self._of_two(data, pairs)
+        found = self._of_several(data, pairs) if data.classes > 2 else self._of_two(data, pairs)
         return found or self._narrow(data, pairs) or self._solved(data, pairs)
 
     def _quick_descent(self, data: Data) -> Certificate | None:
@@ -135,9 +132,7 @@ class VerdictSearch:
     def _part(self, data: Data, which: Array) -> Certificate | None:
         """Decide on some of the rows; any rows that cancel will do."""
         mistakes = None if self.mistakes is None else self.mistakes[which]
-        search = VerdictSearch(
-            data, self.clock, self.wide, any_contradiction=True, exact=self.exact, mistakes=mistakes
-        )
+        search = VerdictSearch(data, self.clock, self.wide, any_contradiction=True, exact=self.exact, mistakes=mistakes)
         return search.certificate()
 
     def _narrow(self, data: Data, pairs: Array) -> Certificate | None:

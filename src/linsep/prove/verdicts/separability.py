@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linsep.clock import Clock
+from linsep.clock import Clock, OutOfTime, SearchTime
 from linsep.data.labels import at_least_two_classes, check_same_length, class_labels
 from linsep.data.matrices import as_matrix, refuse_not_finite, to_rows
 from linsep.data.scratch import IN_MEMORY
@@ -17,7 +17,7 @@ from linsep.data.threads import quiet_algebra
 from linsep.errors import ParameterError
 from linsep.problem import Rows
 from linsep.prove.check.fast_check import separates
-from linsep.prove.claims import Data, Separator, Verdict
+from linsep.prove.claims import UNKNOWN, Data, Separator, Verdict
 from linsep.prove.exact.given_numbers import BINARY, DECIMAL, held, is_exact, unrounded
 from linsep.prove.verdicts import rationals
 from linsep.prove.verdicts.decide import decide
@@ -52,9 +52,9 @@ def separate(
     fit_intercept : bool, default=True
         Whether planes may have an offset, or go through the origin.
     time_limit : float, default=None
-        Seconds after which to give up with the verdict "unknown". Its ``bracket`` then bounds the largest margin. The
-        search checks the time between steps, and starts no step that seems too long; compiling functions on first use
-        is not limited.
+        Seconds of search after which to give up with the verdict "unknown". Its ``bracket`` then bounds the largest
+        margin. The search checks the time between steps, and starts no step that seems too long; compiling functions on
+        first use and reading a source are not limited.
     values : {"binary", "decimal"}, default=None
         Whether a float is the number it stores, or the shortest decimal that reads back as it: 0.1 + 0.2 is 0.3 in
         decimals only. By default numbers in a text file are decimals, and all others binary.
@@ -62,7 +62,8 @@ def separate(
     Returns
     -------
     verdict : Verdict
-        ``kind`` is "separable", "quasi" or "overlap", and without a time limit never "unknown".
+        ``kind`` is "separable", "quasi" or "overlap", and without a time limit never "unknown". Rows of a source have
+        the numbers that they have there, also where ``missing="drop"`` has left out others.
 
     Examples
     --------
@@ -88,17 +89,23 @@ def separate(
     from linsep.prove.exact.exact_text import default_values, exact_table  # which load pyarrow
 
     values = values or default_values(X)
-    quick = in_one_reading(X, values, offset, time_limit)
-    if quick is not None:
-        return quick[0].verdict
-    return _decided(*exact_table(X, values), values, offset, Clock(time_limit))
+    searching = SearchTime(time_limit)
+    quick = in_one_reading(X, values, offset, searching)
+    verdict = quick[0].verdict if quick is not None else None
+    if verdict is None:
+        verdict = _decided(*exact_table(X, values), values, offset, Clock(searching.left))
+    return verdict.in_source(X.dropped)
 
 
-def in_one_reading(source: Source, values: str, offset: bool, time_limit: float | None) -> Found | None:
+def in_one_reading(source: Source, values: str, offset: bool, searching: SearchTime) -> Found | None:
     """Return the verdict on a large file and the rows near its plane, None if all rows must be kept."""
     from linsep.prove.verdicts.one_reading import decide  # which loads pyarrow
 
-    return decide(source, values, offset, lambda X, y: _decided(X, y, values, offset, Clock(time_limit), many=0))
+    def search(X: Any, y: Any) -> Verdict:
+        with searching.clock() as clock:
+            return _decided(X, y, values, offset, clock, many=0)
+
+    return decide(source, values, offset, search)
 
 
 def _decided(X: Any, y: Any, values: str, offset: bool, clock: Clock, many: int = IN_MEMORY) -> Verdict:
@@ -126,7 +133,10 @@ def _decided(X: Any, y: Any, values: str, offset: bool, clock: Clock, many: int 
         quick = rationals.decide_quickly(X, values, offset, codes, search)
         if quick is not None:
             return quick
-    found = held(X, values, offset=offset)
+    try:
+        found = held(X, values, offset=offset, clock=clock)
+    except OutOfTime:
+        return Verdict(UNKNOWN, None, None, names, X.shape[1], offset, (-math.inf, math.inf), values)
     if found is None:
         return rationals.decide(X, values, offset, codes, search)
     verdict = search(found.rows)

@@ -49,7 +49,7 @@ export function sharing(page) {
     const address = line.address({ rows: state.rows, labels: state.labels, names: state.names }, state.settings);
     try {
       await navigator.clipboard.writeText(address);
-      page.complain("The link is copied. With another server, put what follows # behind its address.");
+      page.complain("The link is copied. It opens on this machine while the server runs; with another server, put what follows # behind its address.");
     } catch {
       page.complain("The link is in the address bar.");
     }

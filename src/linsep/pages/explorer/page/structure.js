@@ -23,7 +23,7 @@ export const CHARTS = [ // name, title, formula, one sentence
   ["squeeze", "The squeeze", "{u:kηγ} ≤ {thin:w·u} ≤ {w:‖w‖} ≤ {upper:√k ηR}",
     "A line rises from below and a square root limits from above. They meet at the bound, and no run gets past it."],
   ["growth", "Growth", "{w:‖w‖²} ≤ {upper:kη²R²}", "Each mistake adds only a bounded amount to the squared length of w."],
-  ["cosine", "Angle", "{w:cos∠(w,u)} ≥ {u:√k γ/R}", "w turns toward u, the plane of largest margin."],
+  ["cosine", "Angle", "{w:cos∠(w,u)} ≥ {u:√k γ/R}", "A mistake may turn w away from u, the plane of largest margin; the bound on the angle still rises."],
   ["running", "Bound on γ", "{u:γ} ≤ {w:‖w‖/(ηk)}",
     "The run itself bounds the largest margin from above; if no plane exists, the bound sinks to zero."],
   ["loss", "Loss", "{w:Σ max(0, −y s(x))}", "How far the points were on the wrong side when visited, summed over a pass."],
