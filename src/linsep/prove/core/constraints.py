@@ -274,9 +274,10 @@ class Constraints:
         exact, offsets = self.view.plane(w, exact=True).exactly()
         if self.classes > 2:
             exact, offsets = exact[1:], offsets[1:]
-        flat = [v for row, b in zip(exact, offsets, strict=True) for v in [*row, *([b] if self.data.offset else [])]]
-        common = math.lcm(*(value.denominator for value in flat))
-        yield algebra.one_column([value.numerator * (common // value.denominator) for value in flat])
+        last = [[b] if self.data.offset else [] for b in offsets]
+        values = [v for row, more in zip(exact, last, strict=True) for v in [*row, *more]]
+        common = math.lcm(*(value.denominator for value in values))
+        yield algebra.one_column([value.numerator * (common // value.denominator) for value in values])
 
     def dependency(self, ids: Array, weights: Floats) -> tuple[Array, list[Fraction]] | None:
         """Return positive multipliers of rows that are independent but for one relation; those of multiplier 0 go."""
@@ -397,7 +398,7 @@ class Table(Constraints):
     def factors(self, ids: Array, _Z: Floats) -> Floats:
         """Return by how much gathered rows were multiplied, but for one factor."""
         powers = np.clip(self.tops.min(initial=0) - self.tops[ids], -1000, 0)
-        return np.ldexp(np.ones(len(ids)), powers.astype(np.int32))
+        return np.asarray(np.ldexp(np.ones(len(ids)), powers.astype(np.int32)))
 
     def slacks(self, w: Floats) -> Floats:
         """Return every inequality under scaled weights."""

@@ -45,8 +45,7 @@ def solve(
     first: Array | None = None,
     all_multipliers: bool = False,
     any_contradiction: bool = False,
-    exact: bool = True,
-) -> Outcome | None:
+) -> Outcome:
     """Decide which inequalities can be strict.
 
     Parameters
@@ -61,22 +60,36 @@ def solve(
         to cancel suffice beside a ``g``.
     any_contradiction : bool
         Whether any rows that cancel will do as an answer: ``strict`` is then empty and says nothing.
-    exact : bool
-        Whether to go on without floats where they do not suffice; else the outcome is None.
     """
-    found = None
+    found = solve_in_floats(
+        constraints, pairs=pairs, first=first, all_multipliers=all_multipliers, any_contradiction=any_contradiction
+    )
+    if found is not None:
+        return found
+    if first is None and constraints.best is not None:
+        first = constraints.best[1]
+    return exact_steps(constraints, first, any_contradiction)
+
+
+def solve_in_floats(
+    constraints: Constraints,
+    *,
+    pairs: Array | None = None,
+    first: Array | None = None,
+    all_multipliers: bool = False,
+    any_contradiction: bool = False,
+) -> Outcome | None:
+    """Decide as ``solve`` does, by means of floats; None where they do not suffice."""
     if not constraints.live.any() and not constraints.equal.any():
         return nothing_strict(constraints, np.empty(0, np.intp), [])
-    if constraints.has_floats:
-        with np.errstate(all="ignore"):
-            steps = _FloatSteps(constraints, pairs, first, all_multipliers, any_contradiction)
-            found = steps.run()
-            if found is None and constraints.misled:
-                constraints.see_all()
-                found = _FloatSteps(constraints, pairs, first, all_multipliers, any_contradiction).run()
-            if first is None and constraints.best is not None:
-                first = constraints.best[1]
-    return exact_steps(constraints, first, any_contradiction) if found is None and exact else found
+    if not constraints.has_floats:
+        return None
+    with np.errstate(all="ignore"):
+        found = _FloatSteps(constraints, pairs, first, all_multipliers, any_contradiction).run()
+        if found is None and constraints.misled:
+            constraints.see_all()
+            found = _FloatSteps(constraints, pairs, first, all_multipliers, any_contradiction).run()
+    return found
 
 
 def nothing_strict(constraints: Constraints, ids: Array, multipliers: list[Fraction]) -> Outcome:
@@ -312,7 +325,7 @@ class Face:
         """Return exact multipliers of all rows, positive for inequalities; None if floats led astray."""
         c, rest, about = self.constraints, np.zeros(self.constraints.unknowns), list[Floats]()
         for step in reversed(self.steps):  # what cancels all that comes after, and is positive
-            fix = np.linalg.lstsq((step.rows @ step.U).T, step.U.T @ rest, rcond=None)[0]
+            fix = np.asarray(np.linalg.lstsq((step.rows @ step.U).T, step.U.T @ rest, rcond=None)[0], np.float64)
             weights = -fix
             if not step.equations:
                 weights = (1 + max(0.0, float((fix / step.weights).max(initial=0.0)))) * step.weights - fix

@@ -191,7 +191,6 @@ class Statuses:
         while True:
             found = solve(self.table.with_row([-value for value in target]), any_contradiction=True)
             last = len(self.pool)
-            assert found is not None
             if len(found.ids):
                 weights = dict(zip(found.ids.tolist(), found.multipliers, strict=True))
                 total = weights.pop(last)

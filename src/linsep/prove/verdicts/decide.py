@@ -22,7 +22,7 @@ from linsep.prove.core import presolve
 from linsep.prove.core.constraints import Constraints, as_plane, independent_columns
 from linsep.prove.core.coordinate_descent import Descent, weak_plane
 from linsep.prove.core.exact_steps import Outcome
-from linsep.prove.core.facial_reduction import solve
+from linsep.prove.core.facial_reduction import solve, solve_in_floats
 from linsep.prove.core.oracles import SEVERAL_UNKNOWNS
 from linsep.prove.core.presolve import Certificate, Reduction, peel, put_on, reduced, weakly_beyond
 from linsep.prove.core.scaled_view import WIDE, ScaledView, on_grid, sums
@@ -159,13 +159,9 @@ class VerdictSearch:
         first = None
         if self.mistakes is not None and len(self.mistakes) == self.last.n:
             first = np.argsort(-self.mistakes.ravel(), kind="stable")[: np.count_nonzero(self.mistakes)]
-        outcome = solve(
-            self.last,
-            pairs=pairs,
-            first=first,
-            any_contradiction=self.any_contradiction or self.last.view.wide,
-            exact=self.exact,
-        )
+        search = solve if self.exact else solve_in_floats
+        any_will_do = self.any_contradiction or self.last.view.wide
+        outcome = search(self.last, pairs=pairs, first=first, any_contradiction=any_will_do)
         if outcome is None:
             return None
         if self.last.view.wide and not self.any_contradiction and outcome.g is None and len(outcome.ids):
@@ -184,7 +180,6 @@ class VerdictSearch:
             if quasi.holds(data):
                 return quasi
         outcome = solve(self.last)
-        assert outcome is not None
         return certificate(self.last, outcome)
 
     # -----------------------------------------------------------------------------------------------------------
@@ -198,7 +193,6 @@ class VerdictSearch:
             if len(pairs):
                 return Certificate(QUASI, weak, _of_equal_rows(data, pairs[0]))
             outcome = solve(self.last, any_contradiction=True)
-            assert outcome is not None
             found = certificate(self.last, outcome)
             return found if found.kind == SEPARABLE else Certificate(QUASI, weak, found.refutation)
         if not many or len(data.y) <= data.n_features:

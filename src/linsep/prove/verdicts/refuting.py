@@ -24,7 +24,7 @@ from linsep.prove.claims import Data, Refutation, Separator
 from linsep.prove.core import newton
 from linsep.prove.core.block_newton import likely_work, of_a_size
 from linsep.prove.core.constraints import Constraints
-from linsep.prove.core.facial_reduction import solve
+from linsep.prove.core.facial_reduction import solve_in_floats
 from linsep.prove.core.oracles import SEVERAL_UNKNOWNS
 from linsep.prove.core.presolve import Certificate, reduced
 from linsep.prove.core.scaled_view import WIDE
@@ -341,7 +341,7 @@ def searched(data: Data, clock: Clock, mistakes: Array) -> Certificate | None:
     mistakes = mistakes if known.rows is None else mistakes[known.rows]
     first = np.argsort(-mistakes.ravel(), kind="stable")[: np.count_nonzero(mistakes)]
     constraints = Constraints(known.data, clock=clock)
-    outcome = solve(constraints, first=first, any_contradiction=True, exact=False)
+    outcome = solve_in_floats(constraints, first=first, any_contradiction=True)
     return None if outcome is None else known.put_back(certificate(constraints, outcome))
 
 
