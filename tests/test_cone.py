@@ -4,9 +4,9 @@ import numpy as np
 
 from linsep.problem import Dense
 from linsep.prove.claims import Data
+from linsep.prove.core.constraints import Constraints as System
 from linsep.prove.regression.cone import reduce
 from linsep.prove.regression.statuses import Statuses
-from linsep.prove.regression.systems import System
 from regression_oracle import answers, dot
 
 

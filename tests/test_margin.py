@@ -14,7 +14,7 @@ from exact_hull import squared_distance
 from linsep import NotSeparable, largest_margin, mistake_bound, teacher
 from linsep.clock import Clock, OutOfTime
 from linsep.prove.bounds import margin_bracket
-from linsep.prove.verdicts.nearest_point import nearest_point
+from linsep.prove.core.nearest_point import nearest_point
 
 FORMS = ("affine", "origin", "augmented")
 

@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.optimize import nnls
 
 from exact_hull import squared_distance
-from linsep.prove.verdicts.nearest_point import nearest_point
+from linsep.prove.core.nearest_point import nearest_point
 
 
 def by_least_squares(Z):

@@ -23,9 +23,9 @@ from linsep.data.threads import in_parallel
 from linsep.prove.check.exact_signs import difference
 from linsep.prove.check.linsep_check import digest_of
 from linsep.prove.checking import data_of
+from linsep.prove.core import exact_steps, facial_reduction, scaled_view
 from linsep.prove.exact import algebra
-from linsep.prove.verdicts import scaled, search
-from linsep.prove.verdicts.case import Limits
+from linsep.prove.verdicts.decide import decide as decide_data
 from oracles import inequalities, kind, proves
 
 
@@ -389,21 +389,29 @@ def test_rounding_flips_verdicts():
 # The last means
 
 
-def limited(X, y, limits, *, fit_intercept=True, clock=None):
-    """Decide with other limits than usual."""
+def limited(X, y, wide=2000, *, fit_intercept=True, clock=None):
+    """Decide with another clock, or with coordinate descent from another width on."""
     classes = tuple(sorted(set(np.asarray(y).tolist())))
     X = X if sp.issparse(X) else np.asarray(X)
-    return search.decide(data_of(X, y, classes, fit_intercept), classes, clock or Clock(), limits)
+    return decide_data(data_of(X, y, classes, fit_intercept), classes, clock or Clock(), wide)
 
 
-def test_search_without_floats():
-    """With no float searches and no exact views allowed, Wolfe's algorithm in rationals must decide by itself."""
+@pytest.fixture
+def without_floats(monkeypatch):
+    monkeypatch.setattr(facial_reduction._FloatSteps, "run", lambda _: None)
+
+
+@pytest.mark.parametrize("views", [0, 10])
+@pytest.mark.usefixtures("without_floats")
+def test_search_without_floats(views, monkeypatch):
+    """Without float steps the exact ones decide; without exact coordinates, Wolfe's algorithm in rationals does."""
+    monkeypatch.setattr(exact_steps, "_VIEWS", views)
     rng = np.random.default_rng(9)
     seen = set()
     for _ in range(60):
         n, d = int(rng.integers(2, 9)), int(rng.integers(1, 4))
         X, y = rng.integers(-2, 3, size=(n, d)), np.append([0, 1], rng.integers(0, 2, n - 2))
-        verdict = limited(X, y, Limits(exact_views=0, float_searches=False))
+        verdict = limited(X, y)
         seen.add(verdict.kind)
         assert proves(verdict, X, y.tolist())
         assert verdict.kind == kind(inequalities(X.tolist(), y.tolist(), (0, 1), True))
@@ -413,14 +421,15 @@ def test_search_without_floats():
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("offset", [False, True])
 @pytest.mark.parametrize("storage", [np.array, sp.csr_array])
-def test_more_columns_than_an_exact_basis_may_have(storage, offset, classes):
+def test_more_columns_than_an_exact_basis_may_have(storage, offset, classes, monkeypatch):
+    monkeypatch.setattr(exact_steps, "UNKNOWNS", 40)
     seen = set()
     for seed in range(6):
         rng = np.random.default_rng(seed)
         X = rng.integers(-2, 3, size=(12, 3)) @ rng.integers(-2, 3, size=(3, 60)) * (1.0 if seed % 2 else 0.1)
         y = np.append(np.arange(classes), rng.integers(0, classes, 12 - classes))
         X[: 4 * (seed // 3)] = X[0]  # rows of all classes in one place
-        verdict = limited(storage(X), y, Limits(unknowns=40), fit_intercept=offset)
+        verdict = limited(storage(X), y, fit_intercept=offset)
         assert verdict.check(X, y)
         assert proves(verdict, X, y.tolist())
         seen.add(verdict.kind)
@@ -428,12 +437,14 @@ def test_more_columns_than_an_exact_basis_may_have(storage, offset, classes):
     assert len(seen) > 1
 
 
-def test_too_many_columns_for_memory_are_refused():
+@pytest.mark.usefixtures("without_floats")
+def test_too_many_columns_for_memory_are_refused(monkeypatch):
+    monkeypatch.setattr(exact_steps, "UNKNOWNS", 4)
     X = np.arange(40.0).reshape(8, 5) % 7
     X[1] = X[0]
-    size = "an exact search in 6 unknowns \\(5 columns in use, 2 classes\\) takes about 1 GB: leave out columns"
+    size = "an exact search in 6 unknowns takes about 1 GB: leave out columns"
     with pytest.raises(MemoryError, match=size):
-        limited(X, np.arange(8) % 2, Limits(unknowns=4, float_searches=False))
+        limited(X, np.arange(8) % 2)
 
 
 def test_exact_nearest_point():
@@ -484,7 +495,7 @@ def test_no_step_is_begun_that_would_take_too_long():
     with pytest.raises(OutOfTime):
         clock.sooner(1.0).check()
     X, y, _ = linsep.teacher(300, 4, random_state=0)
-    assert limited(X, y, None, clock=Clock(0.0)).kind == "unknown"
+    assert limited(X, y, clock=Clock(0.0)).kind == "unknown"
 
 
 class Listening(Clock):
@@ -547,7 +558,7 @@ def test_out_of_time_in_the_middle():
     X, y = X @ rng.normal(size=(10, 10)), (X[:, 0] > 0).astype(int)  # no column separates by itself
     best, kinds = linsep.largest_margin(X, y), []
     for looks in itertools.count():
-        verdict = limited(X, y, None, clock=Impatient(looks))
+        verdict = limited(X, y, clock=Impatient(looks))
         kinds.append(verdict.kind)
         if verdict.kind != "unknown":
             break
@@ -641,7 +652,7 @@ def words(rng, n=60, d=150):
 
 @pytest.mark.parametrize("offset", [False, True])
 def test_many_columns(offset):
-    wide = Limits(wide=100)
+    wide = 100
     rng = np.random.default_rng(12)
     X = words(rng)
     y = rng.integers(0, 2, X.shape[0])
@@ -657,7 +668,7 @@ def test_many_columns(offset):
 
 
 def test_many_columns_and_classes():
-    wide = Limits(wide=100)
+    wide = 100
     rng = np.random.default_rng(13)
     X = words(rng)
     y = rng.integers(0, 3, X.shape[0])
@@ -683,7 +694,7 @@ def test_many_columns_in_use_by_few():
 def test_ctrl_c_leaves_no_thread_and_no_limit(monkeypatch):
     X, y, _ = linsep.teacher(50_000, 30, margin=0.01, random_state=0)
     separate(X, y)  # which starts the threads that stay
-    sweep, calls = scaled.ScaledView.sweep, []
+    sweep, calls = scaled_view.ScaledView.sweep, []
 
     def interrupted(_, w):
         calls.append(w)
@@ -691,13 +702,13 @@ def test_ctrl_c_leaves_no_thread_and_no_limit(monkeypatch):
 
     threads, libraries = threading.active_count(), [(lib["filepath"], lib["num_threads"]) for lib in threadpool_info()]
     with monkeypatch.context() as patch:
-        patch.setattr(scaled.ScaledView, "sweep", interrupted)
+        patch.setattr(scaled_view.ScaledView, "sweep", interrupted)
         with pytest.raises(KeyboardInterrupt):
             separate(X, y)
     assert calls
     assert threading.active_count() == threads
     assert [(lib["filepath"], lib["num_threads"]) for lib in threadpool_info()] == libraries
-    assert scaled.ScaledView.sweep is sweep
+    assert scaled_view.ScaledView.sweep is sweep
     assert separate(X, y).check(X, y)
 
 

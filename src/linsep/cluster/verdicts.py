@@ -37,8 +37,8 @@ from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
 from linsep.prove.check.exact_signs import difference, signs
 from linsep.prove.check.fast_check import PRIME, integer_matrix
 from linsep.prove.claims import Data, Decision, Refutation, Separator, Verdict
-from linsep.prove.verdicts.scaled import ScaledView, lowest
-from linsep.prove.verdicts.search import decide as search
+from linsep.prove.core.scaled_view import ScaledView, lowest
+from linsep.prove.verdicts.decide import decide as search
 
 Watch = Callable[[int, int, int], None]  # round, rows searched, rows that the proof left uncovered
 

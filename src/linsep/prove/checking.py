@@ -311,7 +311,7 @@ def _shortened_errors(fewest: Any, found: Table, stored: Held) -> Any:
 
 def _with_short_refutation(verdict: Verdict, found: Table) -> Verdict:
     """Return a verdict with the shortest refutation there is, one row with two labels, or with short multipliers."""
-    from linsep.prove.verdicts.reducing import reduced
+    from linsep.prove.core.presolve import reduced
 
     inside = _inside(verdict, found)
     if inside is None or verdict.refutation is None:

@@ -14,7 +14,7 @@ from linsep.data.conversions import to_floats, to_scipy
 from linsep.learn.surveys import scores
 from linsep.problem import Array, Floats, Rows, take
 from linsep.prove.claims import Data
-from linsep.prove.verdicts import kesler
+from linsep.prove.core.scaled_view import block_signs, differences
 
 
 class Heights(NamedTuple):
@@ -52,13 +52,13 @@ class Hull(NamedTuple):
 
     def marks(self, pairs: Array) -> Array:
         """Return the signs (pairs, blocks) with which a row goes into each weight vector."""
-        return kesler.marks(pairs, self.data.y, self.data.classes, self.blocks)
+        return block_signs(pairs, self.data.y, self.data.classes, self.blocks)
 
     def vectors(self, pairs: Array) -> Floats:
         """Return pairs as dense vectors, shape (pairs, size)."""
         marks = self.marks(pairs)
         x = to_floats(self.rows, pairs // self.data.classes, self.data.n_features)
-        Z = kesler.differences(x, marks)
+        Z = differences(x, marks)
         return np.hstack((Z, self.unit * marks)) if self.unit else Z
 
     def sparse_vectors(self, pairs: Array) -> Any:

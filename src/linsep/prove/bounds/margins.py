@@ -26,10 +26,9 @@ from linsep.prove.bounds import margin_bracket
 from linsep.prove.bounds.lagrangian import widest
 from linsep.prove.bounds.margin_rows import Hull
 from linsep.prove.claims import Data
+from linsep.prove.core.nearest_point import nearest_point
 from linsep.prove.notebook_tables import notebook_html
-from linsep.prove.verdicts import kesler
-from linsep.prove.verdicts.nearest_point import nearest_point
-from linsep.prove.verdicts.search import decide
+from linsep.prove.verdicts.decide import decide
 
 _BUILD_PACE = 1e-8  # seconds for every number of a working set in sparse rows
 _FORMS = ("affine", "origin", "augmented")
@@ -385,7 +384,7 @@ def _first_pairs(hull: Hull) -> Array:
     n = len(hull.data.y)
     few = max(512, 4 * hull.size)
     if len(hull.data.y) * (hull.data.classes - 1) <= 2 * few:
-        return kesler.all_pairs(hull.data.y, hull.data.classes)
+        return np.flatnonzero(np.tile(np.arange(hull.data.classes), n) != np.repeat(hull.data.y, hull.data.classes))
     rng = np.random.default_rng(0)
     first_of_each = np.unique(hull.data.y, return_index=True)[1]
     rows = np.unique(np.concatenate((first_of_each, rng.choice(n, min(n, few), replace=False))))

@@ -6,6 +6,7 @@ can only be too small, so whatever is built on them is checked over the integers
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -253,3 +254,158 @@ def _corral(G: Any, S: list[int], multipliers: list[Any], clock: Clock) -> tuple
         multipliers = [a + theta * (c - a) for a, c in zip(multipliers, wanted, strict=True)]
         keep = [k for k in range(len(S)) if k != worst]
         S, multipliers = [S[k] for k in keep], [multipliers[k] for k in keep]
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Spans and null spaces
+
+
+def echelon(A: Any, order: list[int], clock: Clock) -> tuple[list[int], Any]:
+    """Return the columns, first ones in ``order``, that all depend on, and a basis of the null space of ``A``.
+
+    The basis has one column for every other column of ``A``, with one entry outside the first ones. It is read off
+    the echelon form modulo a prime, which is right if its fractions are short, and checked; else solved for.
+    """
+    n = A.ncols()
+    place = {j: k for k, j in enumerate(order)}
+    if order != list(range(n)):
+        table = A.tolist()
+        A = fmpz_mat(A.nrows(), n, [row[j] for row in table for j in order])
+    clock.check(modular_seconds(A))
+    reduced, rank = nmod_mat(A, PRIME).rref() if A.nrows() else (None, 0)
+    lead = leading(reduced, rank)
+    free = sorted(set(range(n)) - set(lead))
+    clock.check()
+    V = _reconstructed(reduced, lead, free, n, clock)
+    if V is None or (A.nrows() and free and fmpz_mat(A.nrows(), len(free)) != A * V):
+        clock.check(seconds(A))
+        V = null_basis(A)
+    if order != list(range(n)):
+        table = V.tolist()
+        V = fmpz_mat(n, len(free), [value for j in range(n) for value in table[place[j]]])
+    return sorted(order[j] for j in lead), V
+
+
+def _reconstructed(reduced: Any, lead: list[int], free: list[int], n: int, clock: Clock) -> Any:
+    """Return the null space that an echelon form modulo a prime shows, with short fractions; None if there are none."""
+    V = fmpz_mat(n, len(free))
+    for k, j in enumerate(free):
+        clock.check()
+        fractions = []
+        for i in range(len(lead)):
+            found = _fraction(int(reduced[i, j])) if lead[i] < j else (0, 1)
+            if found is None:
+                return None
+            fractions.append(found)
+        common = fmpz(1)
+        for _, denominator in fractions:
+            common = common.lcm(denominator)
+        V[j, k] = common
+        for i, (numerator, denominator) in zip(lead, fractions, strict=True):
+            if numerator:
+                V[i, k] = -numerator * (common // denominator)
+    return V
+
+
+_SHORT = 1 << 31
+
+
+def _fraction(residue: int) -> tuple[int, int] | None:
+    """Return the fraction of numbers below 2**31 that a residue modulo the prime stands for (Wang 1981)."""
+    if residue < _SHORT:
+        return residue, 1
+    if PRIME - residue < _SHORT:
+        return residue - PRIME, 1
+    r0, r1, t0, t1 = PRIME, residue, 0, 1
+    while r1 >= _SHORT:
+        q = r0 // r1
+        r0, r1, t0, t1 = r1, r0 - q * r1, t1, t0 - q * t1
+    if not 0 < abs(t1) < _SHORT:
+        return None
+    return (r1, t1) if t1 > 0 else (-r1, -t1)
+
+
+def first_independent(A: Any) -> list[int]:
+    """Return the first rows that all others depend on."""
+    return leading(*nmod_mat(A, PRIME).transpose().rref()) if A.nrows() and A.ncols() else []
+
+
+class Solver:
+    """Rows that others are to be expressed by; what is needed for all of them is computed once."""
+
+    def __init__(self, A: Any, clock: Clock) -> None:
+        clock.check(2 * modular_seconds(A))
+        self.A, self.clock = A, clock
+        self.rows = first_independent(A)
+        self.columns = leading(*nmod_mat(A, PRIME).rref()) if self.rows else []
+        self.square = select(A, self.rows, self.columns).transpose()
+
+    def express(self, targets: Any) -> tuple[Any, list[Any]]:
+        """Return integers and denominators: row ``k`` of the first times ``A`` is ``q[k]`` times target ``k``.
+
+        Solved modulo a prime, which is right if the fractions are short, and checked; else over the integers.
+        """
+        m = targets.nrows()
+        if not self.rows:
+            return fmpz_mat(m, self.A.nrows()), [fmpz(1)] * m
+        table = targets.tolist()
+        right = fmpz_mat(len(self.columns), m, [row[j] for j in self.columns for row in table])
+        solved = nmod_mat(self.square, PRIME).solve(nmod_mat(right, PRIME))
+        found, common = fmpz_mat(m, self.A.nrows()), [fmpz(1)] * m
+        for k in range(m):
+            self.clock.check()
+            fractions = [_fraction(int(solved[i, k])) for i in range(len(self.rows))]
+            if any(each is None for each in fractions):
+                return self._exactly(right)
+            self._put(found, common, k, [fmpq(*each) for each in fractions if each is not None])
+        total = fmpz_mat(m, targets.ncols(), [common[k] * value for k, row in enumerate(table) for value in row])
+        return (found, common) if found * self.A == total else self._exactly(right)
+
+    def _exactly(self, right: Any) -> tuple[Any, list[Any]]:
+        self.clock.check(seconds(self.square))
+        m = right.ncols()
+        found, common = fmpz_mat(m, self.A.nrows()), [fmpz(1)] * m
+        solved = self.square.solve(right)
+        for k in range(m):
+            self.clock.check()
+            self._put(found, common, k, [solved[i, k] for i in range(len(self.rows))])
+        return found, common
+
+    def _put(self, found: Any, common: list[Any], k: int, fractions: list[Any]) -> None:
+        for each in fractions:
+            common[k] = common[k].lcm(each.q)
+        for i, each in zip(self.rows, fractions, strict=True):
+            found[k, i] = each.p * (common[k] // each.q)
+
+
+def one_column(values: list[Any]) -> Any:
+    """Return integers as a matrix of one column."""
+    return fmpz_mat(len(values), 1, values)
+
+
+def entries(M: Any) -> list[int]:
+    """Return a matrix of one column, or one row, as integers."""
+    return [int(value) for row in M.tolist() for value in row]
+
+
+def primitive(values: list[int]) -> list[int]:
+    """Return integers divided by their greatest common divisor."""
+    divisor = fmpz(0)
+    for value in values:
+        divisor = divisor.gcd(value)
+        if divisor == 1:
+            return values
+    return [value // int(divisor) for value in values] if divisor else values
+
+
+def binary(M: Any) -> tuple[Floats, Array]:
+    """Return mantissas in ±[1/2, 1] and exponents of the entries of an integer matrix."""
+    parts, exponents = np.zeros((M.nrows(), M.ncols())), np.zeros((M.nrows(), M.ncols()), dtype=np.int64)
+    for i, row in enumerate(M.tolist()):
+        for j, value in enumerate(row):
+            if value:
+                number = int(value)
+                size = number.bit_length()
+                parts[i, j] = math.ldexp(number >> (size - 64), -64) if size > 64 else math.ldexp(number, -size)
+                exponents[i, j] = size
+    return parts, exponents

@@ -11,7 +11,7 @@ import numpy as np
 from linsep.clock import Cancelled, Clock, OutOfTime
 from linsep.problem import Array, Dense, Floats
 from linsep.prove.claims import Data, Separator
-from linsep.prove.verdicts.scaled import sums
+from linsep.prove.core.scaled_view import sums
 
 _ROWS = 1 << 18  # fewer are searched by better means in no time
 _BANDS = (0.3, 0.1)  # widths, in standard deviations of the heights

@@ -16,7 +16,7 @@ import numpy as np
 from linsep.clock import Clock
 from linsep.problem import Array, Dense, Floats, Sparse, take
 from linsep.prove.claims import Data, Separator
-from linsep.prove.verdicts.scaled import ScaledView, sums
+from linsep.prove.core.scaled_view import ScaledView, sums
 
 _PIECE = 1 << 16  # rows compared at a time
 _MANY, _PACE = 1_000_000, 1e-8  # cells from which on a step takes long, and seconds for each

@@ -11,10 +11,10 @@ from flint import fmpz, fmpz_mat
 
 from linsep.clock import Clock  # without a limit: refutations have few rows
 from linsep.problem import Array, Floats
+from linsep.prove.core.constraints import integer_rows
+from linsep.prove.core.scaled_view import raw_differences
 from linsep.prove.exact import algebra, exact_solve
 from linsep.prove.fewest.items import Items
-from linsep.prove.verdicts.integer_rows import integer_rows
-from linsep.prove.verdicts.scaled import raw_differences
 
 _SHORT = 10  # rows up to which integers of full length are as fast as digits found by floats
 
@@ -91,7 +91,7 @@ class Pool:
                     found[place] = int(value) * int(signs[place])
                 if self._cancels(ids, found):
                     return _primitive(found)
-        A, shifts = integer_rows(data, ids, Clock())
+        A, shifts = integer_rows(data, ids)
         exact = circuit(A)
         if exact is None or min(value * int(sign) for value, sign in zip(exact, signs, strict=True)) < 0:
             turned = fmpz_mat(
@@ -110,7 +110,7 @@ class Pool:
 
     def _cancels(self, ids: Array, multipliers: list[int]) -> bool:
         """Return whether the rows as given cancel."""
-        A, shifts = integer_rows(self.items.data, ids, Clock())
+        A, shifts = integer_rows(self.items.data, ids)
         lowest = min(shifts)
         factors = [value << (shift - lowest) for value, shift in zip(multipliers, shifts, strict=True)]
         return any(value > 0 for value in factors) and not any((fmpz_mat(1, len(factors), factors) * A).entries())

@@ -25,7 +25,7 @@ from linsep.prove.claims import Data, Refutation, Separator, Verdict
 from linsep.prove.fewest import line_search
 from linsep.prove.fewest.items import Items
 from linsep.prove.fewest.refutations import Pool
-from linsep.prove.verdicts.search import decide
+from linsep.prove.verdicts.decide import decide
 
 EPS = 1e-4  # how far a packing must be above the bound it proves: dyadic weights lose less
 _STEPS = 1500  # line searches to begin with, where they cost little

@@ -19,8 +19,8 @@ from linsep.errors import DataError, ParameterError
 from linsep.problem import Array, Dense, Rows, Sparse
 from linsep.prove.check.plain_document import label_text
 from linsep.prove.claims import Data
+from linsep.prove.core.constraints import Constraints as System
 from linsep.prove.exact.exact_values import Cells
-from linsep.prove.regression.systems import System
 
 INTERCEPT = "Intercept"
 _PAIRS = 20_000_000  # rows of differences that memory holds

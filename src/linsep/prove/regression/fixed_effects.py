@@ -29,12 +29,13 @@ from linsep.clock import Clock
 from linsep.errors import DataError, ParameterError
 from linsep.problem import Array, Dense
 from linsep.prove.claims import Data
+from linsep.prove.core.constraints import Constraints as System
+from linsep.prove.exact.algebra import echelon
 from linsep.prove.exact.exact_values import Cells, cells
 from linsep.prove.regression.cone import Face, reduce
 from linsep.prove.regression.families import numbers, trials
 from linsep.prove.regression.inputs import Factor, Given
 from linsep.prove.regression.level_graph import Arcs, potentials, spanning_trees
-from linsep.prove.regression.systems import System, echelon
 
 _LEVELS = 400  # of all factors together that are just columns
 _EXTRA = 250  # levels of a third factor that are just columns: some ten seconds

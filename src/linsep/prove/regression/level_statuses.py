@@ -10,11 +10,11 @@ import numpy as np
 from flint import fmpz_mat
 
 from linsep.problem import Array
+from linsep.prove.exact.algebra import Solver
 from linsep.prove.regression.cone import Face
 from linsep.prove.regression.fixed_effects import Effects, face_of, spread
 from linsep.prove.regression.level_graph import spanning_trees
 from linsep.prove.regression.statuses import ALIASED, DOWN, FINITE, UNDETERMINED, UP, Statuses, whole_with_scale
-from linsep.prove.regression.systems import Solver
 
 Walk = tuple[Array, Array]  # rows, and the direction in which each is taken
 Sum = dict[int, Fraction]  # rows with their multipliers

@@ -16,7 +16,6 @@ from linsep.prove.exact.exact_values import BINARY
 from linsep.prove.regression.families import INTERCEPT, WITHOUT_INTERCEPT, labels, numbers
 from linsep.prove.regression.inputs import ORDERED, new_design
 from linsep.prove.regression.statuses import ALIASED, DOWN, FINITE, UNDETERMINED, UP
-from linsep.prove.regression.systems import span
 
 INSIDE = "inside"
 _LINEAR = ("conditional", "cox")
@@ -170,7 +169,7 @@ def _columns(result: Any) -> tuple[list[str], dict[str, str]]:
         cells = [int(j == below.get(k, k)) for k in range(system.unknowns) for j in kept]
         system = system.through(fmpz_mat(system.unknowns, len(kept), cells))
         name, shown = {at: name[k] for at, k in enumerate(kept)}, list(range(len(kept)))
-    _, columns, V = span(system, left, shown, np.random.default_rng(0))
+    _, columns, V = system.span(left, shown)
     how = _WHERE.get(given.family, "on the rows that are left it {}")
     for k in range(V.ncols()):
         entries = [int(V[j, k]) for j in range(V.nrows())]

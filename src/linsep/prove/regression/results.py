@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linsep.problem import Array
+from linsep.prove.exact.algebra import one_column as column
 from linsep.prove.notebook_tables import notebook_html
 from linsep.prove.regression.cone import Face, whole
 from linsep.prove.regression.contrasts import contrast
@@ -17,7 +18,6 @@ from linsep.prove.regression.documents import certificate, check_claims, documen
 from linsep.prove.regression.families import Model, labels
 from linsep.prove.regression.inputs import ORDERED, Given, gather
 from linsep.prove.regression.statuses import ALIASED, DOWN, FINITE, UNDETERMINED, UP, Statuses
-from linsep.prove.regression.systems import column
 from linsep.prove.regression.words import MEANING, summary
 from linsep.wording import digits
 

@@ -9,23 +9,19 @@ the case.
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from flint import fmpz_mat
 
-from linsep.problem import Array, Floats
-from linsep.prove.exact import algebra
-from linsep.prove.regression.cone import Combination, Face, View, coordinates, whole
-from linsep.prove.regression.systems import column, entries, primitive
-from linsep.prove.verdicts.nearest_point import nearest_plane
+from linsep.problem import Array
+from linsep.prove.core.constraints import Table
+from linsep.prove.core.facial_reduction import solve
+from linsep.prove.exact.algebra import entries, one_column, primitive
+from linsep.prove.regression.cone import Combination, Face, whole
 
 FINITE, UP, DOWN, UNDETERMINED, ALIASED = "finite", "+inf", "-inf", "undetermined", "aliased"
 _POOL = 2000  # different inequalities that are all kept in view
-_NEAR = 1e-9  # relative distances that may be zero
-_SMALL = 1e-10  # multipliers so much smaller than the largest
-_BITS = (4, 12, 30)
 
 
 class Status(NamedTuple):
@@ -52,7 +48,6 @@ class Statuses:
         self.rng = np.random.default_rng(0)
         self._known: dict[tuple[int, ...], _Answer] = {}
         self._hull = [[int(value) for value in row] for row in face.span.tolist()]
-        self.view = View(face.system, face.span, face.separated)
         self.pool: Array = np.empty(0, dtype=np.intp)
         if face.dimension > 1:
             self.pool = self._first()
@@ -78,7 +73,7 @@ class Statuses:
         if answer is None:  # one dimension: any separated row will do
             ids = np.flatnonzero(face.separated)[:1]
             A, _ = self.system.rows(ids)
-            per_row = int((A * column(face.direction))[0, 0])
+            per_row = int((A * one_column(face.direction))[0, 0])
             found = [Fraction(_dot(goal, face.direction), per_row)]
         else:
             ids, found = answer.rows, answer.multipliers
@@ -116,7 +111,7 @@ class Statuses:
         while True:  # the generic direction is positive on all that v may be negative on
             up = [times * a + sign * b for a, b in zip(g, v, strict=True)]
             down = [times * a - sign * b for a, b in zip(g, v, strict=True)]
-            if all(not len(self.view.unmet(column(each))) for each in (up, down)):
+            if all(not len(self._unmet(each)) for each in (up, down)):
                 return primitive(up), primitive(down)
             times *= 4
 
@@ -167,7 +162,7 @@ class Statuses:
 
     def _gather(self) -> None:
         """Write out the rows of the pool, without those that are multiples of others."""
-        A = self.view.rows(self.pool)
+        A = self.system.rows(self.pool)[0] * self.face.span
         seen: dict[tuple[int, ...], int] = {}
         for k, row in enumerate(A.tolist()):
             self.system.clock.check()
@@ -175,9 +170,7 @@ class Statuses:
         kept = sorted(seen.values())
         self.pool = self.pool[kept]
         table = A.tolist()
-        self.A = fmpz_mat([table[k] for k in kept])
-        self.Z = self.view.gather(self.pool)
-        self.Z /= np.linalg.norm(self.Z, axis=1, keepdims=True)
+        self.table = Table(fmpz_mat([table[k] for k in kept]), clock=self.system.clock)
 
     def member(self, target: list[int]) -> _Answer:
         """Decide whether a target, on which the generic direction is positive, is in the cone."""
@@ -191,126 +184,31 @@ class Statuses:
         return _Answer(answer.rows, [factor * m for m in answer.multipliers], None)
 
     def _member(self, target: list[int]) -> _Answer:
-        row = fmpz_mat(1, len(target), target)
+        """Ask the core for a direction that is positive on the pool and negative on the target.
+
+        The separated rows cannot cancel among themselves, so that rows that cancel hold the target.
+        """
         while True:
-            self.system.clock.check()
-            a = self._projected(row)
-            answer = self._by_floats(row, a) or self._by_nearest_point(row) or self._exactly(row, a)
-            if answer.direction is None:
-                return answer
-            more = self.view.unmet(column(answer.direction))
+            found = solve(self.table.with_row([-value for value in target]), any_contradiction=True)
+            last = len(self.pool)
+            if len(found.ids):
+                weights = dict(zip(found.ids.tolist(), found.multipliers, strict=True))
+                total = weights.pop(last)
+                rows = sorted(weights)
+                return _Answer(self.pool[rows], [weights[k] / total for k in rows], None)
+            direction = primitive(entries(self.face.span * found.g))
+            more = self._unmet(direction)
             if len(more) == 0:
-                return answer
+                return _Answer(self.pool[:0], [], direction)
             most = 2 * self.face.dimension + 8
             more = self.rng.choice(more, most, replace=False) if len(more) > most else more
             self.pool = np.concatenate((self.pool, more))
             self._gather()
 
-    def _projected(self, row: Any) -> Floats:
-        """Return about the multipliers of the point of the cone that is nearest to the target."""
-        from scipy.optimize import nnls  # a tenth of a second, which most questions do not need
-
-        try:
-            a: Floats = nnls(self.Z.T, self._scaled_row(row))[0]
-        except RuntimeError:  # too many steps
-            return np.zeros(len(self.Z))
-        return a
-
-    def _by_floats(self, row: Any, a: Floats) -> _Answer | None:
-        """Tell from the nearest point whether the target is in the cone: what is left of it tells it from the cone."""
-        t = self._scaled_row(row)
-        if float(np.linalg.norm(self.Z.T @ a - t)) > _NEAR:
-            return self._apart(row, t, a)
-        for least in (_SMALL, 0.0):  # what rounding has left of a zero
-            support = np.flatnonzero(a > least * a.max())
-            found = self._inside(row, support[np.argsort(-a[support], kind="stable")])
-            if found is not None:
-                return found
-        return None
-
-    def _by_nearest_point(self, row: Any) -> _Answer | None:
-        """Decide by Wolfe's algorithm in floats, which is slower and surer, on the rows and the target's opposite."""
-        t = self._scaled_row(row)
-        near = nearest_plane(np.vstack((self.Z, -t)), None, self.system.clock)
-        if near.w.any() and near.lowest > 0:
-            return self._checked(row, near.w / np.abs(near.w).max())
-        support = near.support[near.support < len(self.Z)]
-        return self._inside(row, support[np.argsort(-near.weights[support], kind="stable")])
-
-    def _scaled_row(self, row: Any) -> Floats:
-        """Return an integer row as floats in the scaled columns of the view, of norm 1."""
-        from linsep.prove.verdicts.exact_view import _binary
-
-        mantissas, exponents = _binary(row)
-        assert self.view.column_exponents is not None
-        exponents = np.where(mantissas != 0, exponents - self.view.column_exponents, -(10**9))
-        t: Floats = np.ldexp(mantissas, np.maximum(exponents - exponents.max(), -2000).astype(np.int32))[0]
-        return t / np.linalg.norm(t)
-
-    def _inside(self, row: Any, support: Array) -> _Answer | None:
-        """Solve exactly for multipliers of some rows of the pool; None if some would be negative."""
-        if len(support) == 0:
-            return None
-        table = self.A.tolist()
-        B = fmpz_mat([table[k] for k in support.tolist()])
-        rows, _ = algebra.pivots(B)
-        if len(rows) < len(support):
-            support = support[rows]
-            B = fmpz_mat([table[k] for k in support.tolist()])
-        c, q = algebra.express(B, row)
-        if min(c) < 0 or fmpz_mat(1, len(c), c) * B != q * row:
-            return None
-        kept = [k for k, value in enumerate(c) if value]
-        return _Answer(self.pool[support[kept]], [Fraction(c[k], q) for k in kept], None)
-
-    def _apart(self, row: Any, t: Floats, a: Floats) -> _Answer | None:
-        """Return a direction that is positive on the pool and negative on the target; None if floats cannot tell."""
-        u = self.Z.T @ a - t
-        generic = self.view.scaled(fmpz_mat(1, self.face.dimension, self._generic))
-        heights = self.Z @ generic
-        along = float(t @ generic)
-        if not (heights.min() > 0 and along > 0):
-            return None
-        u = u + 0.5 * float(u @ u) / along * generic
-        return self._checked(row, u / np.abs(u).max())
-
-    def _checked(self, row: Any, u: Floats) -> _Answer | None:
-        """Return a direction near ``u``, of few digits, that exactly is positive on the pool and not on the target."""
-        for bits in (*_BITS, 52):
-            short = np.rint(u * 2.0**bits)
-            if (self.Z @ short).min() <= 0:
-                continue
-            inner = self._coordinates(short)
-            if _all_positive(self.A * inner) and int((row * inner)[0, 0]) < 0:
-                return _Answer(self.pool[:0], [], primitive(entries(self.view.basis * inner)))
-        return None
-
-    def _coordinates(self, u: Floats) -> Any:
-        """Return the integers, in the unknowns of the subspace, that floats in the scaled columns stand for."""
-        assert self.view.column_exponents is not None
-        places = -self.view.column_exponents
-        lowest = int(places.min())
-        whole_ = [int(v) << int(p - lowest) for v, p in zip(u.tolist(), places.tolist(), strict=True)]
-        return column(whole_)
-
-    @cached_property
-    def _generic(self) -> list[int]:
-        """The generic direction in the unknowns of the subspace."""
-        return whole(coordinates(self.face.span, self.face.direction))
-
-    def _exactly(self, row: Any, a: Floats) -> _Answer:
-        """Decide by Wolfe's algorithm in rational numbers, which always ends, beginning with the nearest point."""
-        m = self.A.nrows()
-        joined = fmpz_mat([*self.A.tolist(), (-row).tolist()[0]])
-        near = np.flatnonzero(a > _SMALL * a.max())
-        start = np.append(1.0, a[near])
-        x, found = algebra.nearest(joined, [m, *near.tolist()], start / start.sum(), self.system.clock)
-        if found is None:
-            return _Answer(self.pool[:0], [], primitive(entries(self.view.basis * x.transpose())))
-        weights = dict(zip(found.rows.tolist(), found.multipliers, strict=True))
-        last = weights.pop(m)  # the rows of the pool cannot cancel among themselves
-        rows = sorted(weights)
-        return _Answer(self.pool[rows], [Fraction(weights[k], last) for k in rows], None)
+    def _unmet(self, direction: list[int]) -> Array:
+        """Return the separated rows that are not positive on a direction."""
+        signs = self.system.signs(one_column(direction))
+        return np.flatnonzero((signs <= 0) & self.face.separated)
 
 
 def whole_with_scale(values: list[Fraction]) -> tuple[list[int], Fraction]:
@@ -321,7 +219,3 @@ def whole_with_scale(values: list[Fraction]) -> tuple[list[int], Fraction]:
 
 def _dot(a: list[int], b: list[int]) -> int:
     return sum(x * y for x, y in zip(a, b, strict=True) if x and y)
-
-
-def _all_positive(M: Any) -> bool:
-    return all(value > 0 for row in M.tolist() for value in row)

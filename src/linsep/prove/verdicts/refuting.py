@@ -11,29 +11,24 @@ on.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from linsep.clock import Cancelled, Clock, OutOfTime
 from linsep.data.threads import quiet_algebra
-from linsep.learn.surveys import squared_norms
-from linsep.problem import Array, Sparse, take
+from linsep.problem import Array, Sparse
 from linsep.prove.check.fast_check import contradicts, separates
 from linsep.prove.claims import Data, Refutation, Separator
-from linsep.prove.verdicts import faces, newton
-from linsep.prove.verdicts.case import Case, Contradiction, FloatSearch, Plane
-from linsep.prove.verdicts.float_searches import (
-    NEWTON_ROWS,
-    NEWTON_ROWS_AT_LEAST,
-    by_long_descent,
-    by_nearest_point,
-    by_newton,
-)
-from linsep.prove.verdicts.one_column import peeled, with_peelings
-from linsep.prove.verdicts.reducing import reduced
-from linsep.prove.verdicts.search import SEVERAL_UNKNOWNS, worth_of_all
-from linsep.prove.verdicts.several_classes import by_classes, likely_work, of_a_size
+from linsep.prove.core import newton
+from linsep.prove.core.block_newton import likely_work, of_a_size
+from linsep.prove.core.constraints import Constraints
+from linsep.prove.core.facial_reduction import solve_in_floats
+from linsep.prove.core.oracles import SEVERAL_UNKNOWNS
+from linsep.prove.core.presolve import Certificate, reduced
+from linsep.prove.core.scaled_view import WIDE
+from linsep.prove.verdicts.decide import VerdictSearch, certificate, worth_of_all
 from linsep.prove.verdicts.sweeps import (
     Ask,
     Doubt,
@@ -123,7 +118,6 @@ class Question(NamedTuple):
     codes: Array  # (classes,) their numbers here, -1 for a class that is no part of it
     machine: int | None = None
     number: int = -1  # of a pair of classes, or a machine
-    search: FloatSearch | None = None  # where there are more than two
 
     @property
     def all(self) -> bool:
@@ -211,9 +205,10 @@ class Search:
             first = worth_of_all(pairs, self.size.members)
         yield from (self._pair(a, b) for a, b in pairs[:first])
         if first < len(pairs):
-            yield Question(np.arange(C), search=_by_classes)
+            yield Question(np.arange(C))
         yield from (self._pair(a, b) for a, b in pairs[first:])
-        yield Question(np.arange(C), search=_by_floats)
+        if first == len(pairs):
+            yield Question(np.arange(C))
 
     def _pair(self, a: int, b: int) -> Question:
         codes = np.full(self.asked.classes, -1)
@@ -239,7 +234,8 @@ class Search:
         if not self.asked.several:
             question = self._pair(min(a, b), max(a, b))
         numbers, data = self._gather(question, numbers)
-        return self._checked(question, numbers, data, faces.Exact(np.arange(2) * 2 + 1 - data.y, [1, 1]))
+        proof = Refutation(np.arange(2), (Fraction(1), Fraction(1)), 1 - data.y)
+        return self._checked(question, numbers, data, proof)
 
     def _gather(self, question: Question, numbers: Array | None = None, every: int = 0) -> tuple[Array, Data]:
         return gathered(self.ask, Wish(question.codes, numbers, every), self.size.n_features, self.asked.offset)
@@ -301,20 +297,18 @@ class Search:
         """Search rows that are here: a refutation of them is one of all, a plane is checked for them alone."""
         if len(np.unique(data.y)) < data.classes and data.classes == 2:
             return None
-        counts = self._counts(question, numbers, data)
-        exact: faces.Exact | Separator | None
-        if data.classes == 2:
-            exact = of_two(data, self.clock, counts.sum(axis=1))
-        else:
-            exact = of_several(data, self.clock, counts, question.search or _by_floats)
-        if exact is None or isinstance(exact, Separator):
-            return exact
-        return self._checked(question, numbers, data, exact)
+        found = searched(data, self.clock, self._counts(question, numbers, data))
+        if found is None:
+            return None
+        if found.refutation is not None:
+            return self._checked(question, numbers, data, found.refutation)
+        assert found.separator is not None
+        self.clock.check(4 * pass_work(len(data.y), data.rows.data.size, isinstance(data.rows, Sparse)))
+        return found.separator if separates(found.separator, data, strictly=True) else None
 
-    def _checked(self, question: Question, numbers: Array, data: Data, exact: faces.Exact) -> Found | None:
-        """Return a contradiction as a refutation of all rows, if the exact check agrees."""
-        self.clock.check(CELL * len(exact.pairs) * 100 * self.size.cells / self.size.rows)
-        proof = faces.as_refutation(data, exact)
+    def _checked(self, question: Question, numbers: Array, data: Data, proof: Refutation) -> Found | None:
+        """Return a refutation of some rows as one of all, if the exact check agrees."""
+        self.clock.check(CELL * len(proof.rows) * 100 * self.size.cells / self.size.rows)
         if not contradicts(proof, data):
             return None
         names = np.arange(2)  # of the classes, in all
@@ -328,76 +322,27 @@ class Search:
 # Rows that are here
 
 
-def of_two(data: Data, clock: Clock, mistakes: Array) -> faces.Exact | Separator | None:
-    """Search two classes, without the rows that a plane of one column has strictly on their side."""
-    if not data.offset:  # a row of zeros is on every plane
-        zeros = np.flatnonzero(squared_norms(data.rows) == 0)
-        if len(zeros):
-            return faces.Exact(zeros[:1] * 2 + 1 - data.y[zeros[:1]], [1])
-    known = reduced(data, clock)
-    peelings = peeled(known.data, clock)
-    left, y = peelings.left, known.data.y[peelings.left]
-    if len(np.unique(y)) < 2:
-        if not data.offset and len(left):
-            return None
-        rest = Separator(np.zeros(known.data.n_features), 1.0 if data.offset and y.any() else -1.0 * data.offset)
-        return _separator(data, known.plane(with_peelings(known.data, peelings, rest)), clock)
-    inner = reduced(known.data._replace(rows=take(known.data.rows, left), y=y), clock)
-    numbers = left if inner.rows is None else left[inner.rows]
-    numbers = numbers if known.rows is None else known.rows[numbers]
-    case = Case(inner.data)
-    counts = mistakes[numbers]
-    rows = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
-    case.prefer(rows * 2 + 1 - case.data.y[rows])
-    found = _by_floats(case, clock)
-    if isinstance(found, Plane):
-        plane = inner.plane(case.view.plane(found.w))
-        return _separator(data, known.plane(with_peelings(known.data, peelings, plane)), clock)
-    exact = None if found is None else faces.exact_multipliers(case.data, found, clock)
-    if exact is None:
-        return None
-    rows, rivals = np.divmod(exact.pairs, 2)
-    return faces.Exact(numbers[rows] * 2 + rivals, exact.multipliers)
-
-
-def of_several(data: Data, clock: Clock, mistakes: Array, search: FloatSearch) -> faces.Exact | Separator | None:
-    """Search several classes at once."""
+def searched(data: Data, clock: Clock, mistakes: Array) -> Certificate | None:
+    """Look for a plane or any rows that cancel, by floats only; unless the work allowed will clearly not suffice."""
+    unknowns, n = (data.classes - 1) * (data.n_features + data.offset), len(data.y)
+    sparse = isinstance(data.rows, Sparse)
+    if data.classes == 2:
+        wide = sparse and data.n_features > WIDE
+        rows = min(n, max(2000, 35 * unknowns))
+        if not wide and clock.left < EXPECTED_STEPS * newton.PACE * rows * unknowns**2:
+            raise OutOfTime
+        return VerdictSearch(data, clock, any_contradiction=True, exact=False, mistakes=mistakes).certificate()
+    if of_a_size(n, data.classes, data.n_features + data.offset) and unknowns > SEVERAL_UNKNOWNS:
+        if clock.left < likely_work(n, data.n_features + data.offset):
+            raise OutOfTime
+    elif clock.left < EXPECTED_STEPS * newton.PACE * min(n * (data.classes - 1), 35 * unknowns) * unknowns**2:
+        raise OutOfTime
     known = reduced(data, clock)
     mistakes = mistakes if known.rows is None else mistakes[known.rows]
-    case = Case(known.data)
-    case.prefer(np.argsort(-mistakes.ravel(), kind="stable")[: np.count_nonzero(mistakes)])
-    found = search(case, clock)
-    if isinstance(found, Plane):
-        return _separator(data, known.plane(case.view.plane(found.w)), clock)
-    exact = None if found is None else faces.exact_multipliers(case.data, found, clock)
-    if exact is None or known.rows is None:
-        return exact
-    rows, rivals = np.divmod(exact.pairs, data.classes)
-    return faces.Exact(known.rows[rows] * data.classes + rivals, exact.multipliers)
-
-
-def _separator(data: Data, plane: Separator, clock: Clock) -> Separator | None:
-    """Return a plane if it has all rows strictly on their side, exactly."""
-    clock.check(4 * pass_work(len(data.y), data.rows.data.size, isinstance(data.rows, Sparse)))
-    return plane if separates(plane, data, strictly=True) else None
-
-
-def _by_floats(case: Case, clock: Clock) -> Plane | Contradiction | None:
-    """Search with floats, unless it is clear that the work allowed will not suffice."""
-    if case.view.wide and case.data.classes == 2:
-        return by_long_descent(case, clock)
-    d = case.view.dimension
-    rows = min(len(case.data.y) * (case.data.classes - 1), max(NEWTON_ROWS_AT_LEAST, NEWTON_ROWS * d))
-    if clock.left < EXPECTED_STEPS * newton.PACE * rows * d**2:
-        raise OutOfTime
-    return by_newton(case, clock) or by_nearest_point(case, clock)
-
-
-def _by_classes(case: Case, clock: Clock) -> Plane | None:
-    """Search with one weight vector for each class, likewise: pairs that come later wait until it could be done."""
-    if clock.left < likely_work(len(case.data.y), case.view.block):
-        raise OutOfTime
-    return by_classes(case, clock)
+    first = np.argsort(-mistakes.ravel(), kind="stable")[: np.count_nonzero(mistakes)]
+    constraints = Constraints(known.data, clock=clock)
+    outcome = solve_in_floats(constraints, first=first, any_contradiction=True)
+    return None if outcome is None else known.put_back(certificate(constraints, outcome))
 
 
 EXPECTED_STEPS = 12  # of Newton's method, at least; what would end without a result is not begun

@@ -20,7 +20,7 @@ from linsep.prove.check.fast_check import separates
 from linsep.prove.claims import UNKNOWN, Data, Separator, Verdict
 from linsep.prove.exact.given_numbers import BINARY, DECIMAL, held, is_exact, unrounded
 from linsep.prove.verdicts import rationals
-from linsep.prove.verdicts.search import decide
+from linsep.prove.verdicts.decide import decide
 
 if TYPE_CHECKING:
     from linsep.prove.verdicts.one_reading import Found

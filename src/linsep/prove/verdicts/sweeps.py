@@ -15,7 +15,7 @@ from linsep.learn.surveys import scores, squared_norms
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
 from linsep.prove.check.fast_check import separates
 from linsep.prove.claims import Data, Separator
-from linsep.prove.verdicts.reducing import fingerprints
+from linsep.prove.core.presolve import fingerprints
 
 Ask = Callable[[Callable[..., Any], Any], Iterable[Any]]  # a function of a part and what it is told: answers in order
 

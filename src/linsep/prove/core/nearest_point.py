@@ -19,7 +19,7 @@ import numpy as np
 from linsep.clock import Clock
 from linsep.data.threads import hush
 from linsep.problem import Array, Floats
-from linsep.prove.verdicts.corrals import Search
+from linsep.prove.core.corrals import Search
 
 _ANY_PLANE = 0.7  # tolerance with which a plane that all rows are above by a good deal will do
 _PACE = 3e-10  # seconds that a round takes for every number in the rows
@@ -84,7 +84,7 @@ def nearest_point(
     Examples
     --------
     >>> import numpy as np
-    >>> from linsep.prove.verdicts.nearest_point import nearest_point
+    >>> from linsep.prove.core.nearest_point import nearest_point
     >>> nearest = nearest_point(np.array([[2.0, 0.0], [0.0, 2.0], [3.0, 3.0]]))
     >>> nearest.point, nearest.support
     (array([1., 1.]), array([0, 1]))

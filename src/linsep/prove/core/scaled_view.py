@@ -20,7 +20,6 @@ from linsep.data.conversions import to_floats
 from linsep.data.threads import in_parallel
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
 from linsep.prove.claims import Data, Separator
-from linsep.prove.verdicts import kesler
 
 _compiled = compiled(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 _SAMPLE = 512
@@ -264,11 +263,28 @@ def on_grid(values: Floats) -> Floats:
     return grid
 
 
-def raw_differences(data: Data, pairs: Array) -> Floats:
+def block_signs(ids: Array, y: Array, classes: int, blocks: int | None = None) -> Array:
+    """Return the signs (ids, blocks) with which a row goes into the block of each class; of class 0 only if asked."""
+    found = np.zeros((len(ids), classes), np.int64)
+    every = np.arange(len(ids))
+    found[every, y[ids // classes]] = 1
+    found[every, ids % classes] = -1
+    return found[:, classes - (blocks or classes - 1) :]
+
+
+def differences(t: Array, signs: Array) -> Array:
+    """Return rows ``t`` (m, d) times their signs in each block, shape (m, blocks * d); floats or integers."""
+    if signs.shape[1] == 1:
+        return signs.astype(t.dtype) * t
+    vectors = signs.astype(t.dtype)[:, :, None] * t[:, None, :]
+    return np.ascontiguousarray(vectors.reshape(len(t), signs.shape[1] * t.shape[1]))
+
+
+def raw_differences(data: Data, ids: Array) -> Floats:
     """Return inequalities in the weights and offsets themselves, as floats."""
-    t = np.ones((len(pairs), data.n_features + data.offset))
-    t[:, : data.n_features] = to_floats(data.rows, pairs // data.classes, data.n_features)
-    return kesler.differences(t, kesler.marks(pairs, data.y, data.classes, data.classes - 1))
+    t = np.ones((len(ids), data.n_features + data.offset))
+    t[:, : data.n_features] = to_floats(data.rows, ids // data.classes, data.n_features)
+    return differences(t, block_signs(ids, data.y, data.classes))
 
 
 def sums(data: Data, w: Floats) -> Floats:

@@ -18,8 +18,8 @@ from linsep.clock import Clock
 from linsep.data.conversions import to_floats
 from linsep.data.threads import in_parallel, scipy_linalg
 from linsep.problem import Array, Floats
-from linsep.prove.verdicts import newton
-from linsep.prove.verdicts.case import Best, Case, Plane
+from linsep.prove.core import newton
+from linsep.prove.core.constraints import Constraints
 
 CELLS = 1 << 25  # of all rows, of the blocks of all classes, and of inequalities by directions: each at most
 SHORT_FLOATS = 1 << 22  # cells of the rows from which on they are floats of 32 bits
@@ -46,14 +46,14 @@ def likely_work(rows: int, block: int) -> float:
     return LIKELY * _pace(rows, block) * rows * block**2
 
 
-def by_classes(case: Case, clock: Clock) -> Plane | None:
-    """Look for weights that separate several classes; None where they do not seem to exist."""
-    data, view = case.data, case.view
+def block_newton(constraints: Constraints) -> Floats | None:
+    """Look for scaled weights that separate several classes; None where they do not seem to exist."""
+    data, view, clock = constraints.data, constraints.view, constraints.clock
     n, C, block = len(data.y), data.classes, view.block
     if not of_a_size(n, C, block):
         return None
-    clock.check(5e-9 * n * block)
-    scaled = _Scaled(case)
+    clock.check()
+    scaled = _Scaled(constraints)
     if not np.isfinite(scaled.rows).all():
         return None
     search = _Search(scaled.rows, data.y, C, clock)
@@ -69,15 +69,15 @@ def by_classes(case: Case, clock: Clock) -> Plane | None:
     w = scaled.weights(search.W)
     below = np.flatnonzero(slack)
     if len(below) and w.any():
-        case.best = Best(w, search.pairs[below], slack[below])
-    return Plane(w) if search.heights.min() > 0 and view.sweep(w)[0].min() > 0 else None
+        constraints.best = w, search.pairs[below], slack[below]
+    return w if search.heights.min() > 0 and view.sweep(w)[0].min() > 0 else None
 
 
 class _Scaled:
     """All rows, of size 1, their columns centered and scaled: a column of few values that are not zero counts, too."""
 
-    def __init__(self, case: Case) -> None:
-        data, self.view = case.data, case.view
+    def __init__(self, constraints: Constraints) -> None:
+        data, self.view = constraints.data, constraints.view
         n, d = len(data.y), data.n_features
         self.rows = np.empty((n, self.view.block), np.float32 if _short(n, self.view.block) else np.float64)
         part = to_floats(data.rows, np.arange(n), d) * self.view.unit - self.view.center

@@ -17,12 +17,11 @@ from linsep.data.conversions import to_scipy
 from linsep.data.threads import scipy_linalg
 from linsep.problem import Array, Floats, Sparse, take
 from linsep.prove.claims import Data, Separator
+from linsep.prove.core.constraints import as_plane, packed_rows
+from linsep.prove.core.nearest_point import nearest_plane
+from linsep.prove.core.scaled_view import ScaledView, row_squares
 from linsep.prove.exact import algebra
 from linsep.prove.exact.modular import vanishing
-from linsep.prove.verdicts.exact_view import as_plane
-from linsep.prove.verdicts.integer_rows import packed_rows
-from linsep.prove.verdicts.nearest_point import nearest_plane
-from linsep.prove.verdicts.scaled import ScaledView, row_squares
 
 _PASSES = 60  # over all rows, at most, to find a plane that is weakly right
 _INNER = 3  # over rows with a multiplier, after each
@@ -94,7 +93,7 @@ def weak_plane(data: Data, face: Array, rng: np.random.Generator, clock: Clock) 
     """
     import scipy.sparse as sp
 
-    A, _, used = packed_rows(data, face, clock)
+    A, _, used = packed_rows(data, face)
     clock.check(algebra.seconds(A) * (1 + A.ncols() / (1 + A.nrows())))
     rows, pivots = algebra.pivots(A)
     others = sorted(set(range(len(used))) - set(pivots))

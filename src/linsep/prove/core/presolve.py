@@ -1,9 +1,11 @@
-"""Removes columns and rows that cannot change a verdict: zero, constant and equal columns, repeated rows.
+"""Presolve and postsolve of verdicts: what cannot change the answer is left out, and put back into its proof.
 
-It drops columns that are zero in every row, constant (the offset does the same) or equal to another, and counts
-repeated rows once. The proof for the rest is then extended to all data: dropped columns get weight zero, and the first
-of several equal rows stands for all. Hashes decide equality of whole columns and rows; the proof is checked on all of
-the data in the end, so a collision does no harm.
+- *columns*: zero in every row, constant (the offset does the same), or equal to another: their weight is zero;
+- *rows*: repeated ones count once. Hashes decide equality of whole columns and rows; the proof is checked on all of
+  the data in the end, so a collision does no harm;
+- *peeling* (two classes): a column and a threshold that is weakly right for all rows. Rows off the threshold can be
+  strict for certain, so they leave; the plane of what is left gets a large multiple of the column added;
+- *narrowing*: where columns outnumber rows, as many columns as the rows have rank.
 """
 
 from __future__ import annotations
@@ -16,17 +18,31 @@ import numpy as np
 
 from linsep.clock import Clock
 from linsep.compiling import compiled
+from linsep.data.conversions import to_floats
 from linsep.data.scratch import renumbered, some_columns, some_rows
-from linsep.problem import Array, Dense, Rows, Sparse, take
-from linsep.prove.claims import Data, Refutation, Separator
-from linsep.prove.verdicts.case import Certificate
-from linsep.prove.verdicts.scaled import in_chunks
+from linsep.data.threads import scipy_linalg
+from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
+from linsep.prove.check.fast_check import holds
+from linsep.prove.claims import Data, Refutation, Separator, Verdict
+from linsep.prove.core.scaled_view import in_chunks, sums
 
 SAMPLE = 1024  # rows that show whether a look at all of them is worth while
 FEW = 64  # rows that most often show that nothing can be left out
 PLANE_CELLS = 1 << 32  # weights of a plane, at most
 COPY_CELLS = 1 << 24  # dense data are copied for the sake of a few columns only if they are not larger
 COPY_SHARE = 0.1  # else only for this share of columns; and of rows for those that repeat
+
+
+class Certificate(NamedTuple):
+    """A verdict and its proof."""
+
+    kind: str
+    separator: Separator | None
+    refutation: Refutation | None
+
+    def holds(self, data: Data) -> bool:
+        """Return whether the exact check agrees."""
+        return holds(Verdict(*self, (), data.n_features, data.offset), data)
 
 
 class Reduction(NamedTuple):
@@ -68,7 +84,7 @@ class Reduction(NamedTuple):
 
 def reduced(data: Data, clock: Clock) -> Reduction:
     """Leave out columns and rows that have no say."""
-    clock.check((1e-9 if isinstance(data.rows, Dense) else 2e-8) * data.rows.data.size)
+    clock.check()
     narrow, columns = _without_columns(data)
     numbers = np.empty(0, dtype=np.intp)
     n = len(data.y)
@@ -176,6 +192,180 @@ def _sparse_columns(rows: Sparse, places: Array, d: int, offset: bool) -> Array:
 
 
 # ---------------------------------------------------------------------------------------------------------------
+# Peeling
+
+
+PEELINGS = 40
+TABLE_CELLS = 1 << 24  # classes times columns, at most
+
+
+class Peeled(NamedTuple):
+    """Planes of one column or several, each weakly right for the rows that those before it hold."""
+
+    planes: list[Separator]
+    gone: list[Array]  # the rows that each of them has strictly on their side
+    left: Array  # the rows that all of them hold: no other can be part of a contradiction
+
+
+@np.errstate(all="ignore")
+def peel(data: Data, clock: Clock, rounds: int = PEELINGS, equal: Array | None = None) -> Peeled:
+    """Take away, again and again, the rows that a plane of one column has strictly on their side; for two classes.
+
+    Rows marked ``equal`` are equations: they must lie on every such plane.
+    """
+    planes: list[Separator] = []
+    gone: list[Array] = []
+    left = np.arange(len(data.y))
+    if equal is not None and equal.any():
+        data = data._replace(y=np.where(equal, 2, data.y), classes=3)
+    rest = data
+    if 2 * data.n_features > TABLE_CELLS or _sample_overlaps(data):
+        return Peeled(planes, gone, left)
+    for _ in range(rounds):
+        clock.check()
+        if np.count_nonzero(np.bincount(rest.y, minlength=2)[:2]) < 2:
+            break
+        columns, upward, thresholds = _one_sided(*_ranges(rest), data.offset)
+        if len(columns) == 0:
+            break
+        chosen = np.flatnonzero(thresholds == 0)  # sums of several thresholds would round; most are zero
+        if len(chosen) == 0:
+            chosen = np.zeros(1, np.intp)
+        columns, first = np.unique(columns[chosen], return_index=True)
+        w = np.zeros(data.n_features)
+        w[columns] = np.where(upward[chosen[first]], 1.0, -1.0)
+        b = -float(thresholds[chosen[0]] * w[columns[0]]) if thresholds[chosen[0]] else 0.0
+        off = sums(rest, w) + b != 0
+        if not off.any():
+            break
+        planes.append(Separator(w, b))
+        gone.append(left[off])
+        left = left[~off]
+        rest = data._replace(rows=some_rows(data.rows, left), y=data.y[left])
+    return Peeled(planes, gone, left)
+
+
+def _sample_overlaps(data: Data) -> bool:
+    """Return whether few rows show that the classes overlap in every column, as they do most often."""
+    n = len(data.y)
+    for size in (FEW, SAMPLE) if n > 2 * SAMPLE else ():
+        some = np.arange(0, n, -(-n // size))
+        part = data._replace(rows=take(data.rows, some), y=data.y[some])
+        both = np.count_nonzero(np.bincount(part.y, minlength=2)[:2]) == 2  # labels may come in a pattern
+        if both and len(_one_sided(*_ranges(part), data.offset)[0]) == 0:
+            return True
+    return False
+
+
+def _one_sided(low: Floats, high: Floats, offset: bool) -> tuple[Array, Array, Floats]:
+    """Return columns in which one class is not below the other, whether it is the second, and a threshold between."""
+    found = []
+    if len(low) > 2:  # equations belong to both sides
+        low, high = np.minimum(low[:2], low[2]), np.maximum(high[:2], high[2])
+    for upper in (1, 0):
+        below, above = high[1 - upper], low[upper]
+        fits = (below <= above) & np.isfinite(below) & np.isfinite(above) & (low.min(axis=0) < high.max(axis=0))
+        middle = below / 2 + above / 2
+        middle = np.where((middle < below) | (middle > above), above, middle)
+        if not offset:
+            fits, middle = fits & (below <= 0) & (above >= 0), np.zeros(len(middle))
+        columns = np.flatnonzero(fits)
+        found.append((columns, np.full(len(columns), upper == 1), middle[columns]))
+    columns, upward, thresholds = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return columns, upward, thresholds
+
+
+@np.errstate(all="ignore")
+def put_on(data: Data, found: Peeled, plane: Separator) -> Separator:
+    """Return a plane that separates all rows, given one that does so with those that were left."""
+    w, b = plane.w.astype(np.float64), float(plane.b)
+    for step, gone in zip(reversed(found.planes), reversed(found.gone), strict=True):
+        part = data._replace(rows=some_rows(data.rows, gone), y=data.y[gone])
+        sign = 2.0 * part.y - 1
+        ahead, behind = sign * (sums(part, step.w) + step.b), sign * (sums(part, w) + b)
+        times = 2.0 ** np.ceil(np.log2(max(1.0, 2 * float((-behind / ahead).max(initial=0.0)))))
+        w, b = w + times * step.w, b + times * step.b
+    return Separator(w, b)
+
+
+def weakly_beyond(data: Data, clock: Clock) -> Separator | None:
+    """Return a plane of one column that one class is beyond or on, and no other beyond; rare classes first."""
+    sizes = np.bincount(data.y, minlength=data.classes)
+    for c in [c for c in np.argsort(sizes, kind="stable").tolist() if sizes[c]][:CLASSES_TRIED]:
+        found = peel(data._replace(y=(data.y == c).astype(np.intp), classes=2), clock, rounds=1)
+        if found.planes:
+            W, b = np.zeros((data.classes, data.n_features)), np.zeros(data.classes)
+            W[c], b[c] = found.planes[0].w, found.planes[0].b
+            return Separator(W, b)
+    return None
+
+
+CLASSES_TRIED = 40
+
+
+def _ranges(data: Data) -> tuple[Floats, Floats]:
+    """Return the least and largest value of every column in each class, (classes, columns) both; NaN spoils its own."""
+    tables: list[tuple[Floats, Floats]] = []
+    shape = (data.classes, data.n_features)
+
+    def work(part: Any, start: int, stop: int) -> None:
+        low, high = np.full(shape, np.inf), np.full(shape, -np.inf)
+        if isinstance(part, Dense):
+            _dense_ranges(part.data, data.y[start:stop], low, high)
+        else:
+            counts, rows = np.zeros(shape, dtype=np.int64), np.bincount(data.y[start:stop], minlength=data.classes)
+            _sparse_ranges(part, data.y[start:stop], low, high, counts, rows)
+        tables.append((low, high))
+
+    if isinstance(data.rows, Sparse):
+        work(data.rows, 0, len(data.y))
+    else:
+        in_chunks(data.rows, len(data.y), data.n_features, work)
+    return np.min([low for low, _ in tables], axis=0), np.max([high for _, high in tables], axis=0)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Narrowing
+
+
+NARROW_CELLS = 1 << 25
+
+
+@np.errstate(all="ignore")
+def narrow_columns(data: Data) -> Array | None:
+    """Return columns that all others depend on as far as floats tell; None if there are too many cells to look."""
+    n = len(data.y)
+    if n * data.n_features > NARROW_CELLS:
+        return None
+    X = to_floats(data.rows, np.arange(n), data.n_features)
+    top = np.abs(X).max(axis=0, initial=0.0)
+    X = X / np.where(top > 0, top, 1)
+    if not np.isfinite(X).all():
+        return None
+    if data.offset:
+        X = X - X.mean(axis=0)
+    R, order = scipy_linalg().qr(X, mode="r", pivoting=True, check_finite=False)
+    size = np.abs(np.diag(R))
+    rank = int(np.count_nonzero(size > 1e-11 * size.max(initial=0)))
+    return np.sort(order[:rank])
+
+
+def narrowed(data: Data, columns: Array) -> Data:
+    """Return the data with some of their columns, dense."""
+    if isinstance(data.rows, Dense):
+        cells = np.ascontiguousarray(data.rows.data[:, columns])
+    else:
+        place = np.full(data.n_features, -1)
+        place[columns] = np.arange(len(columns))
+        cells = np.zeros((len(data.y), len(columns)), dtype=data.rows.data.dtype)
+        lines = np.repeat(np.arange(len(cells)), np.diff(data.rows.indptr).astype(np.intp))
+        kept = place[data.rows.indices] >= 0
+        cells[lines[kept], place[data.rows.indices[kept]]] = data.rows.data[kept]
+    cells.flags.writeable = False
+    return data._replace(rows=Dense(cells), n_features=len(columns))
+
+
+# ---------------------------------------------------------------------------------------------------------------
 # Hashes
 
 
@@ -250,3 +440,29 @@ def _not_constant(data, places, spread, values, met):
                 values[j] = data[p]
             elif values[j] != data[p]:
                 spread[j] = False
+
+
+@_compiled
+def _dense_ranges(data, y, low, high):
+    for i in range(y.size):
+        for j in range(data.shape[1]):
+            x = float(data[i, j])
+            low[y[i], j] = min(low[y[i], j], x)
+            high[y[i], j] = max(high[y[i], j], x)
+
+
+@_compiled
+def _sparse_ranges(stored, y, low, high, counts, rows):
+    data, indices, indptr = stored
+    for i in range(y.size):
+        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            j = indices[p]
+            x = float(data[p])
+            low[y[i], j] = min(low[y[i], j], x)
+            high[y[i], j] = max(high[y[i], j], x)
+            counts[y[i], j] += 1
+    for c in range(low.shape[0]):
+        for j in range(low.shape[1]):
+            if counts[c, j] < rows[c]:  # the others are zero
+                low[c, j] = min(low[c, j], 0.0)
+                high[c, j] = max(high[c, j], 0.0)

@@ -1,0 +1,1 @@
+"""The one exact core: which of some inequalities can be strict, with a certificate."""

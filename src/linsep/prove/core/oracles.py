@@ -1,0 +1,202 @@
+"""The float oracles: a plane above all open rows within a subspace, or open rows that cancel up to its complement.
+
+Every oracle takes constraints, which inequalities are open (None: all), and an orthonormal basis ``Q`` of a subspace
+of the scaled unknowns (None: all of them); it returns a Plane, a Cancel, or None where it cannot tell.
+``oracle`` picks:
+
+- least squares, where rows are not more than the unknowns of a class;
+- coordinate descent on the dual, for sparse rows of very many columns (no Hessian fits);
+- Newton's method with one block a class, for several classes and many unknowns;
+- Newton's method on squared slacks of a working set that grows by the lowest rows: nearly everything;
+- Wolfe's nearest point on a small working set, where that does not end: slower, but for any condition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from linsep.data.conversions import to_floats
+from linsep.problem import Array, Floats
+from linsep.prove.core import newton
+from linsep.prove.core.block_newton import block_newton
+from linsep.prove.core.constraints import Constraints
+from linsep.prove.core.coordinate_descent import Descent, contradiction
+from linsep.prove.core.nearest_point import nearest_plane
+from linsep.prove.core.scaled_view import lowest
+
+NEWTON_UNKNOWNS = 3000  # beyond that no Hessian is written out
+SEVERAL_UNKNOWNS = 100  # of several classes, from which on blocks of single classes are much smaller than the whole
+_ENOUGH = 0.3  # height above which all rows are well above a plane: rows have size about 1, the goal is 1
+_VANISHING = 1e-9
+_CELLS = 1 << 25  # of the rows of a working set, at most
+_SETS, _STEPS = 14, 100  # working sets, and Newton's steps on each
+_DEEP = 8.0  # a row so far on the wrong side makes a contradiction likely, for which 6 rows per unknown suffice
+_FAR_ABOVE = 3.0  # rows of a working set whose height is this many times that of the goal only cost time
+_LEAST_SQUARES_CELLS = 4_000_000
+
+
+class Plane(NamedTuple):
+    """Weights, in scaled unknowns, that all open rows are above as far as floats tell."""
+
+    w: Floats
+
+
+class Cancel(NamedTuple):
+    """Inequalities that about cancel with positive weights, beyond the complement of the subspace."""
+
+    ids: Array
+    weights: Floats  # of the rows as gathered
+
+
+def oracle(
+    constraints: Constraints, among: Array | None, Q: Floats | None, first: Array | None = None
+) -> Plane | Cancel | None:
+    """Return what the oracle says that suits the constraints; ``first`` are inequalities to begin with."""
+    c = constraints
+    k = c.unknowns if Q is None else Q.shape[1]
+    whole = Q is None and among is None
+    if whole and c.n <= c.block:
+        found = least_squares(c)
+        if found is not None:
+            return found
+    if whole and c.wide_sparse and c.classes == 2:
+        descent = long_descent(c)
+        if descent is not None or k > NEWTON_UNKNOWNS:
+            return descent
+    if whole and c.classes > 2 and k > SEVERAL_UNKNOWNS:
+        blocks = block_newton(c)
+        if blocks is not None:
+            return Plane(blocks)
+    if k > NEWTON_UNKNOWNS:
+        return None
+    return working_set_newton(c, among, Q, first)
+
+
+def least_squares(constraints: Constraints) -> Plane | None:
+    """Ask of few rows that their own class scores 1 and every other 0, which most often is possible."""
+    c, data, view = constraints, constraints.data, constraints.view
+    if c.n * c.block > _LEAST_SQUARES_CELLS:
+        return None
+    c.clock.check()
+    X = to_floats(data.rows, np.arange(c.n), data.n_features) * view.unit - view.center
+    X = np.column_stack((X, np.full(c.n, view.constant))) if data.offset else X
+    W = np.linalg.lstsq(X, np.eye(c.classes)[data.y], rcond=None)[0].T
+    w = (W[1:] - W[0]).ravel()
+    return Plane(w) if np.isfinite(w).all() and view.sweep(w)[0].min() > 0 else None
+
+
+_PASSES = 10
+_ROWS_TO_CONTRADICT = (20, 50, 100, 200, 400, 800, 800, 800)  # that pull most, after ten more passes each time
+
+
+def long_descent(constraints: Constraints) -> Plane | Cancel | None:
+    """Coordinate descent, with a look for a contradiction among the rows that pull most."""
+    run = Descent(constraints.view, constraints.rng)
+    for most in _ROWS_TO_CONTRADICT:
+        if run.go_on(_PASSES, constraints.clock):
+            return Plane(run.weights())
+        found = contradiction(run, most, constraints.clock)
+        if found is not None:
+            return Cancel(*found)
+    return None
+
+
+def _gatherer(constraints: Constraints, Q: Floats | None) -> Callable[[Array], Floats]:
+    """Return a function that gathers rows in the coordinates of Q, of size 1 there."""
+
+    def rows(ids: Array) -> Floats:
+        Z = constraints.gather(ids)
+        if Q is not None:
+            Z = Z @ Q
+            size = np.linalg.norm(Z, axis=1)
+            Z /= np.where(size == 0, 1.0, size)[:, None]
+        return Z
+
+    return rows
+
+
+def _as_gathered(constraints: Constraints, Q: Floats | None, ids: Array, weights: Floats) -> Cancel:
+    """Return weights of rows of size 1 in the coordinates of Q as weights of the rows as gathered."""
+    if Q is None:
+        return Cancel(ids, weights)
+    size = np.linalg.norm(constraints.gather(ids) @ Q, axis=1)
+    return Cancel(ids, weights / np.where(size == 0, 1.0, size))
+
+
+def working_set_newton(
+    constraints: Constraints, among: Array | None, Q: Floats | None, first: Array | None
+) -> Plane | Cancel | None:
+    """Minimize squared slacks on a working set that grows by the lowest of all rows."""
+    c, clock, rows = constraints, constraints.clock, _gatherer(constraints, Q)
+    k = c.unknowns if Q is None else Q.shape[1]
+    most = min(max(2000, 35 * k, c.n // 250), max(100, _CELLS // max(1, c.unknowns)))
+    if first is not None and among is not None:
+        first = first[among[first]]
+    if first is None or not len(first) or c.n * max(1, c.classes - 1) <= most:
+        ids = c.sample(most, among)
+    else:  # of so many rows those asked for tell most
+        few = min(most, 6 * k)
+        ids = np.union1d(first[:few], c.sample(max(few - len(first), k), among))
+    Z, w = rows(ids), np.zeros(k)
+    if not np.isfinite(Z).all():
+        return None
+    if 10 * k < len(ids) // 2:  # the steps far from the goal need few rows
+        some = c.rng.permutation(len(ids))[: 10 * k]
+        w = newton.fit(Z[some], w, enough=_ENOUGH, steps=3, clock=clock).w
+    for _ in range(_SETS):
+        clock.check()
+        found = newton.fit(Z, w, enough=_ENOUGH, steps=_STEPS, clock=clock)
+        w, slack = found.w, np.maximum(1 - found.heights, 0)
+        below = np.flatnonzero(slack > 1e-7 * slack.max(initial=0.0))  # others are met but for rounding
+        if Q is None and len(below) and w.any():
+            c.best = w, ids[below], slack[below]
+        if found.heights.min() <= 0:
+            if found.ended:
+                return _as_gathered(c, Q, ids[below], slack[below])
+            return wolfe(c, among, Q, ids[np.argsort(found.heights)[: 4 * k + 8]])
+        full = w if Q is None else Q @ w
+        low, rivals = c.lowest_slacks(full, among)
+        least = float(low.min())
+        if least > (0 if Q is None else _VANISHING * np.linalg.norm(full)):
+            return Plane(full)
+        if not (np.isfinite(full).all() and np.isfinite(least)):
+            return None
+        worst = lowest(low, most if least > -_DEEP else 6 * k, 1.0)
+        new = np.setdiff1d(worst * c.classes + rivals[worst], ids)
+        if len(new) == 0:
+            return None
+        keep = Z @ w < max(_FAR_ABOVE, -0.5 * least)
+        ids, Z = np.concatenate((ids[keep], new)), np.vstack((Z[keep], rows(new)))
+    return None
+
+
+def wolfe(constraints: Constraints, among: Array | None, Q: Floats | None, ids: Array) -> Plane | Cancel | None:
+    """Find the nearest point of the hull of a small working set that grows by the lowest rows."""
+    c, clock, rows = constraints, constraints.clock, _gatherer(constraints, Q)
+    Z, start = rows(ids), None
+    k = Z.shape[1]
+    for turn in range(60):
+        clock.check()
+        near = nearest_plane(Z, start, clock)
+        if not near.w.any() or not near.lowest > 0:
+            return _as_gathered(c, Q, ids[near.support], near.weights[near.support])
+        full = near.w if Q is None else Q @ near.w
+        if Q is None:
+            c.best = near.w, ids[near.support], near.weights[near.support]
+        low, rivals = c.lowest_slacks(full, among)
+        least = float(low.min())
+        if least > (0 if Q is None else _VANISHING * np.linalg.norm(full)):
+            return Plane(full)
+        if np.isnan(low).any() or not np.isfinite(least):
+            return None
+        worst = lowest(low, 2 * k + 8, _ENOUGH / float(np.linalg.norm(near.w)))
+        new = np.setdiff1d(worst * c.classes + rivals[worst], ids)
+        if len(new) == 0:
+            return None
+        # later rows far above the plane stay, lest they come and go
+        keep = (near.weights > 0) | (Z @ near.w < _FAR_ABOVE) if turn < 20 else np.ones(len(ids), dtype=bool)
+        ids, Z, start = np.concatenate((ids[keep], new)), np.vstack((Z[keep], rows(new))), near.weights[keep]
+    return None

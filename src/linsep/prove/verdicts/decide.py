@@ -1,0 +1,342 @@
+"""From data to a verdict: presolve, the exact core, and its outcome as a certificate that is checked again.
+
+Several classes are one question (Kesler's construction), but often a smaller one settles it: a contradiction within
+two classes is one of all, and a column that one class is weakly beyond makes it quasi.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from linsep.clock import Clock, OutOfTime
+from linsep.data.conversions import to_floats
+from linsep.data.scratch import some_rows
+from linsep.learn.surveys import squared_norms
+from linsep.problem import Array, Floats, Sparse
+from linsep.prove.claims import OVERLAP, QUASI, SEPARABLE, Data, Refutation, Separator, Verdict
+from linsep.prove.core import presolve
+from linsep.prove.core.constraints import Constraints, as_plane, independent_columns
+from linsep.prove.core.coordinate_descent import Descent, weak_plane
+from linsep.prove.core.exact_steps import Outcome
+from linsep.prove.core.facial_reduction import solve, solve_in_floats
+from linsep.prove.core.oracles import SEVERAL_UNKNOWNS
+from linsep.prove.core.presolve import Certificate, Reduction, peel, put_on, reduced, weakly_beyond
+from linsep.prove.core.scaled_view import WIDE, ScaledView, on_grid, sums
+from linsep.prove.exact import algebra
+
+_QUICK_PASSES = 10  # of coordinate descent: a few decide most sparse data
+_DESCENT_PASSES = 40  # of one class against the rest
+_NO_PAIRS = np.empty((0, 2), np.intp)
+
+
+def decide(data: Data, classes: tuple[Any, ...], clock: Clock, wide: int = WIDE) -> Verdict:
+    """Return the verdict, confirmed by the exact check; "unknown" if the time is up first.
+
+    ``wide`` is the number of sparse columns from which on working sets are not written out. Raises FloatingPointError
+    if some value is not finite.
+    """
+    spare = 0.0
+    if clock.deadline < math.inf:  # the bounds on the margin, at the end, take some passes
+        spare = 0.05 * clock.left + min(1e-9 * data.rows.data.size * (data.classes + 1), 0.5 * max(clock.left, 0.0))
+    search = VerdictSearch(data, clock.sooner(spare), wide)
+    try:
+        found = search.certificate()
+    except OutOfTime:
+        search.look()
+        return Verdict("unknown", None, None, classes, data.n_features, data.offset, search.bracket())
+    assert found is not None
+    search.look()
+    if not found.holds(data):
+        raise ArithmeticError(f"a proof of {found.kind!r} does not hold: please report these data")
+    return Verdict(*found, classes, data.n_features, data.offset, (-math.inf, math.inf))
+
+
+class VerdictSearch:
+    """The search for one verdict; ``known`` is what presolve left, ``last`` the constraints searched last."""
+
+    def __init__(
+        self,
+        data: Data,
+        clock: Clock,
+        wide: int = WIDE,
+        *,
+        any_contradiction: bool = False,
+        exact: bool = True,
+        mistakes: Array | None = None,
+    ) -> None:
+        self.data, self.clock, self.wide = data, clock, wide
+        self.any_contradiction, self.exact = any_contradiction, exact
+        self.known = reduced(data, Clock())
+        self.first = self.last = Constraints(self.known.data, clock=clock, wide=wide)
+        self.first.view  # noqa: B018 (raises if it comes upon a value that is not finite)
+        self.mistakes = mistakes if mistakes is None or self.known.rows is None else mistakes[self.known.rows]
+
+    def look(self) -> None:
+        """See to it that all values are known to be finite."""
+        self.first.view.look()
+
+    def certificate(self) -> Certificate | None:
+        """Return a certificate for all of the data; None only without ``exact`` means, if floats do not suffice."""
+        found = self._reduced()
+        return None if found is None else self.known.put_back(found)
+
+    def _reduced(self) -> Certificate | None:
+        """Decide on what presolve left."""
+        data, pairs = self.known.data, self.known.contradicting
+        self.clock.check()
+        if isinstance(data.rows, Sparse) and data.classes == 2 and not len(pairs):
+            quick = self._quick_descent(data)
+            if quick is not None:
+                return quick
+        found = self._of_several(data, pairs) if data.classes > 2 else self._of_two(data, pairs)
+        return found or self._narrow(data, pairs) or self._solved(data, pairs)
+
+    def _quick_descent(self, data: Data) -> Certificate | None:
+        """Try a few passes of coordinate descent on sparse rows, which they cost little."""
+        descent = Descent(self.last.view, self.last.rng)
+        if not descent.go_on(_QUICK_PASSES, self.clock):
+            return None
+        found = Certificate(SEPARABLE, self.last.view.plane(descent.weights()), None)
+        return found if found.holds(data) else None
+
+    def _of_two(self, data: Data, pairs: Array) -> Certificate | None:
+        """Peel two classes; what is left decides."""
+        peeled = peel(data, self.clock, rounds=1 if len(pairs) else presolve.PEELINGS)
+        if not peeled.planes:
+            return None
+        weak = peeled.planes[0]
+        if len(pairs):
+            return Certificate(QUASI, weak, _of_equal_rows(data, pairs[0]))
+        left, y = peeled.left, data.y[peeled.left]
+        if len(np.unique(y)) < 2:
+            if len(left) and not data.offset:
+                return None
+            inner = Certificate(SEPARABLE, _one_class(data, y), None)
+        else:
+            found = self._part(data._replace(rows=some_rows(data.rows, left), y=y), left)
+            if found is None:
+                return None
+            inner = found
+        if inner.kind != SEPARABLE:
+            assert inner.refutation is not None
+            rows = left[inner.refutation.rows]
+            return Certificate(QUASI, weak, Refutation(rows, inner.refutation.multipliers, inner.refutation.rivals))
+        assert inner.separator is not None
+        found = Certificate(SEPARABLE, put_on(data, peeled, inner.separator), None)
+        return found if found.holds(data) else None
+
+    def _part(self, data: Data, which: Array) -> Certificate | None:
+        """Decide on some of the rows; any rows that cancel will do."""
+        mistakes = None if self.mistakes is None else self.mistakes[which]
+        search = VerdictSearch(data, self.clock, self.wide, any_contradiction=True, exact=self.exact, mistakes=mistakes)
+        return search.certificate()
+
+    def _narrow(self, data: Data, pairs: Array) -> Certificate | None:
+        """Decide in columns that all others depend on, if columns outnumber rows."""
+        if len(data.y) >= data.n_features + data.offset:
+            return None
+        for exactly in (False, True):
+            columns = independent_columns(data, self.clock) if exactly else presolve.narrow_columns(data)
+            if columns is None or len(columns) == data.n_features:
+                continue
+            inner = self._solved(presolve.narrowed(data, columns), pairs)
+            found = None if inner is None else Reduction(data, data, columns, None, pairs).put_back(inner)
+            if found is not None and found.holds(data):
+                return found
+        return None
+
+    def _solved(self, data: Data, pairs: Array) -> Certificate | None:
+        """Ask the core."""
+        self.last = self.first if data is self.first.data else Constraints(data, clock=self.clock, wide=self.wide)
+        if self.last.view.wide and data.classes > 2:
+            found = self._each_against_rest(data)
+            if found is not None:
+                return found
+        first = None
+        if self.mistakes is not None and len(self.mistakes) == self.last.n:
+            first = np.argsort(-self.mistakes.ravel(), kind="stable")[: np.count_nonzero(self.mistakes)]
+        search = solve if self.exact else solve_in_floats
+        any_will_do = self.any_contradiction or self.last.view.wide
+        outcome = search(self.last, pairs=pairs, first=first, any_contradiction=any_will_do)
+        if outcome is None:
+            return None
+        if self.last.view.wide and not self.any_contradiction and outcome.g is None and len(outcome.ids):
+            return self._wide(outcome, data)
+        return certificate(self.last, outcome)
+
+    def _wide(self, outcome: Outcome, data: Data) -> Certificate:
+        """Tell quasi from overlap, given rows of very many columns that cancel."""
+        found = certificate(self.last, outcome)
+        assert found.refutation is not None
+        if found.holds(data):
+            return found
+        plane = weak_plane(data, outcome.ids, self.last.rng, self.clock) if data.classes == 2 else None
+        if plane is not None:
+            quasi = Certificate(QUASI, plane, found.refutation)
+            if quasi.holds(data):
+                return quasi
+        outcome = solve(self.last)
+        return certificate(self.last, outcome)
+
+    # -----------------------------------------------------------------------------------------------------------
+    # Several classes
+
+    def _of_several(self, data: Data, pairs: Array) -> Certificate | None:
+        """Settle several classes by fewer, where that can be done."""
+        many = (data.classes - 1) * (data.n_features + data.offset) > SEVERAL_UNKNOWNS
+        weak = None if many and not len(pairs) else weakly_beyond(data, self.clock)
+        if weak is not None:
+            if len(pairs):
+                return Certificate(QUASI, weak, _of_equal_rows(data, pairs[0]))
+            outcome = solve(self.last, any_contradiction=True)
+            found = certificate(self.last, outcome)
+            return found if found.kind == SEPARABLE else Certificate(QUASI, weak, found.refutation)
+        if not many or len(data.y) <= data.n_features:
+            return None
+        for a, b in nearest_classes(data):
+            which = np.flatnonzero((data.y == a) | (data.y == b))
+            codes = (data.y[which] == b).astype(np.intp)
+            pair = self._part(data._replace(rows=some_rows(data.rows, which), y=codes, classes=2), which)
+            refutation = None if pair is None else pair.refutation
+            if refutation is not None:
+                weak = weakly_beyond(data, self.clock)
+                if weak is None:
+                    return None
+                rivals = np.where(refutation.rivals == 1, b, a)
+                return Certificate(QUASI, weak, Refutation(which[refutation.rows], refutation.multipliers, rivals))
+        return None
+
+    def _each_against_rest(self, data: Data) -> Certificate | None:
+        """Try planes between each class of sparse rows and all others: where they all separate, so do their scores."""
+        planes = []
+        for c in range(data.classes):
+            against = data._replace(y=(data.y == c).astype(np.intp), classes=2)
+            view = ScaledView(against, self.last.rng, wide=self.wide)
+            descent = Descent(view, self.last.rng)
+            if not descent.go_on(_DESCENT_PASSES, self.clock):
+                return None
+            planes.append(view.plane(descent.weights()))
+        W, b = np.stack([plane.w for plane in planes]), np.array([plane.b for plane in planes])
+        found = Certificate(SEPARABLE, Separator(on_grid(W), on_grid(b)), None)
+        return found if found.holds(data) else None
+
+    # -----------------------------------------------------------------------------------------------------------
+    # Out of time
+
+    def bracket(self) -> tuple[float, float]:
+        """Return bounds on the largest margin from the last plane tried and the points it was found from.
+
+        With two classes the margin of ``w·x + b = 0`` (offset) or ``w·x = 0``, with more the smallest lead of the true
+        class for weights of norm 1 altogether.
+        """
+        data, known = self.data, self.known
+        with np.errstate(over="ignore"):
+            radius = math.sqrt(float(squared_norms(data.rows).max())) * (1 + 1e-6) + 1e-150
+        upper = radius * (1 if data.classes == 2 else math.sqrt(2) * (1 + 2.0**-50))
+        if self.last.best is None or self.last.data is not known.data:
+            return -upper, upper
+        w, ids, multipliers = self.last.best
+        W, b = known.plane(self.last.view.plane(w)).per_class()
+        lower = max(-upper, _least_lead(data, W, b, radius))
+        if data.classes == 2:
+            i = ids // 2 if known.rows is None else known.rows[ids // 2]
+            upper = min(upper, _distance(data, i, multipliers / multipliers.sum(), radius))
+        return lower, upper
+
+
+def _of_equal_rows(data: Data, pair: Array) -> Refutation:
+    """Return the refutation by two equal rows of different classes."""
+    return Refutation(pair.astype(np.intp), (Fraction(1), Fraction(1)), data.y[pair[::-1]].astype(np.intp))
+
+
+def _one_class(data: Data, y: Array) -> Separator:
+    """Return the plane that has all points on one side, or, if there are no rows, any."""
+    return Separator(np.zeros(data.n_features), (1.0 if y.any() else -1.0) if data.offset else 0.0)
+
+
+def certificate(constraints: Constraints, outcome: Outcome) -> Certificate:
+    """Return the outcome of the core as a verdict with its proof."""
+    data, C = constraints.data, constraints.classes
+    plane = None if outcome.g is None else _shortest(constraints, outcome)
+    refutation = None
+    if len(outcome.ids):
+        common = math.lcm(*(value.denominator for value in outcome.multipliers))
+        whole = algebra.primitive([v.numerator * (common // v.denominator) for v in outcome.multipliers])
+        order = np.argsort(outcome.ids, kind="stable")
+        rows, rivals = np.divmod(outcome.ids[order], C)
+        multipliers = tuple(Fraction(whole[k]) for k in order.tolist())
+        refutation = Refutation(rows.astype(np.intp), multipliers, rivals.astype(np.intp))
+    zeros = np.flatnonzero(constraints.zero_rows)[:1]
+    if len(zeros) and refutation is None:  # a row of zeros is on every plane
+        refutation = Refutation(zeros, (Fraction(1),), np.where(data.y[zeros] == 0, 1, 0))
+    if not outcome.strict.any():
+        return Certificate(OVERLAP, None, refutation)
+    return Certificate(SEPARABLE if refutation is None else QUASI, plane, refutation)
+
+
+def _shortest(constraints: Constraints, outcome: Outcome) -> Separator:
+    """Return the plane of an outcome, of as few digits as hold if all rows are strictly on their side."""
+    g = outcome.g
+    plane = as_plane(constraints.data, g)
+    if plane.w.dtype == object and not len(outcome.ids):
+        top = max(abs(value).bit_length() for value in algebra.entries(g))
+        for bits in (bits for bits in (53, 80, 106, 212, 424) if bits < top):
+            short = algebra.one_column([value >> (top - bits) for value in algebra.entries(g)])
+            if (constraints.signs(short)[constraints.live] > 0).all():
+                return as_plane(constraints.data, short)
+    return plane
+
+
+def nearest_classes(data: Data) -> list[tuple[int, int]]:
+    """Return pairs of classes, in turns those of nearest means and those of near means and many rows.
+
+    As many as have about as many rows together as there are in all: these cost little beside all.
+    """
+    sizes = np.bincount(data.y, minlength=data.classes)
+    present = np.sort(np.argsort(-sizes, kind="stable")[: min(_NEAR_CLASSES, int((sizes > 0).sum()))])
+    rng, means = np.random.default_rng(0), []
+    for c in present.tolist():
+        members = np.flatnonzero(data.y == c)
+        some = np.sort(rng.choice(members, 200, replace=False)) if len(members) > 200 else members
+        means.append(to_floats(data.rows, some, data.n_features).mean(axis=0))
+    i, j = np.tril_indices(len(present), -1)
+    apart = np.array([np.linalg.norm(means[a] - means[b]) for a, b in zip(i.tolist(), j.tolist(), strict=True)])
+    crowded = apart / np.minimum(sizes[present][i], sizes[present][j])
+    orders = np.stack((np.argsort(apart, kind="stable"), np.argsort(crowded, kind="stable")), axis=1)
+    pairs = [(int(present[j[k]]), int(present[i[k]])) for k in dict.fromkeys(orders.ravel().tolist())]
+    return pairs[: worth_of_all(pairs, sizes)]
+
+
+_NEAR_CLASSES = 300  # those with the most rows, in which a contradiction is likeliest
+
+
+def worth_of_all(pairs: list[tuple[int, int]], sizes: Array) -> int:
+    """Return how many pairs of classes have about as many rows as there are in all."""
+    return int(np.searchsorted(np.cumsum([sizes[a] + sizes[b] for a, b in pairs]), sizes.sum()))
+
+
+def _least_lead(data: Data, W: Array, b: Array, radius: float) -> float:
+    """Return the smallest lead of the true class, for weights of norm 1, less what rounding may add."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        scores = np.stack([sums(data, v) + c for v, c in zip(W, b, strict=True)])
+        own = scores[data.y, np.arange(len(data.y))].copy()
+        scores[data.y, np.arange(len(data.y))] = -np.inf
+        size = np.linalg.norm(W)
+        rounding = (data.n_features + 10) * 2.0**-51 * (radius + np.abs(b).max() / size)
+        return float(np.nan_to_num((own - scores.max(axis=0)).min() / size - rounding, nan=-math.inf))
+
+
+def _distance(data: Data, i: Array, multipliers: Floats, radius: float) -> float:
+    """Return the distance of a point of the hull from the origin, or half that between points of the two hulls."""
+    sign = 2.0 * data.y[i] - 1
+    if data.offset:
+        if abs(sign.sum()) == len(sign):
+            return math.inf
+        for side in (-1.0, 1.0):
+            multipliers[sign == side] /= 2 * multipliers[sign == side].sum()
+    point = (multipliers * sign) @ to_floats(data.rows, i, data.n_features)
+    return float(np.linalg.norm(point)) + (len(i) + 10) * 2.0**-52 * radius
