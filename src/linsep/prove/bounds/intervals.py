@@ -95,5 +95,5 @@ def _log_factorial(n: int) -> tuple[Decimal, Decimal]:
 
 
 def upwards(number: Decimal) -> float:
-    """Return a double that is not below a number, nor below what rounding to so many digits may have taken from it."""
+    """Return a double that is not below a number, nor below what rounding may have taken from it."""
     return math.nextafter(float(number), math.inf)

@@ -96,7 +96,7 @@ class Constraints:
         return found
 
     def sample(self, most: int, among: Array | None = None) -> Array:
-        """Return at most so many random inequalities, of those marked in ``among`` or of all."""
+        """Return at most ``most`` random inequalities, of those marked in ``among`` or of all."""
         if among is not None:
             ids = np.flatnonzero(among)
             return np.sort(self.rng.choice(ids, most, replace=False)) if len(ids) > most else ids
@@ -249,7 +249,7 @@ class Constraints:
 
     @property
     def wide_sparse(self) -> bool:
-        """Whether rows are sparse with so many columns that working sets are not written out."""
+        """Whether rows are sparse with too many columns for working sets that are written out."""
         return self.view.wide
 
     @property
@@ -299,7 +299,7 @@ class Constraints:
         return ids[rows.rows], exact
 
     def exact_weights(self, w: Floats, bits: int | None = None) -> Any:
-        """Return scaled weights as exact unknowns, a column; rounded to so many bits each, if given."""
+        """Return scaled weights as exact unknowns, a column; rounded to ``bits`` bits each, if given."""
         W, b = self.view.raw(w)
         flat = np.column_stack((W, [float(v) for v in b])).ravel() if self.data.offset else W.ravel()
         if not np.isfinite(flat).all():
@@ -410,7 +410,7 @@ class Table(Constraints):
         return low if among is None else np.where(among, low, np.inf), np.zeros(self.n, np.intp)
 
     def sample(self, most: int, among: Array | None = None) -> Array:
-        """Return at most so many random inequalities, of those marked in ``among`` or of all."""
+        """Return at most ``most`` random inequalities, of those marked in ``among`` or of all."""
         return super().sample(most, self.live if among is None else among)
 
     def candidates(self, w: Floats) -> Iterator[Any]:
@@ -427,14 +427,14 @@ class Table(Constraints):
         return None if rows is None else (ids[rows.rows], [Fraction(value) for value in rows.multipliers])
 
     def exact_weights(self, w: Floats, bits: int | None = None) -> Any:
-        """Return scaled weights as exact unknowns, a column; rounded to so many bits each, if given."""
+        """Return scaled weights as exact unknowns, a column; rounded to ``bits`` bits each, if given."""
         if not np.isfinite(w).all():
             return None
         return algebra.column(w if bits is None else rounded(w, bits), -self.column_exponents)
 
 
 def rounded(values: Floats, bits: int) -> Floats:
-    """Return floats of so many binary digits."""
+    """Return floats rounded to ``bits`` binary digits."""
     fractions, exponents = np.frexp(values)
     return np.asarray(np.ldexp(np.rint(np.ldexp(fractions, bits)), exponents - bits))
 
