@@ -235,7 +235,7 @@ def test_which_number_is_the_day() -> None:
     assert first("02/01/1970", "13/01/1970") == 1
     assert first("02/01/1970", *["02/01/1970"] * 1000, "13/01/1970") == 1  # found out late
     assert first("02/01/1970", "03/04/1970", dates="%d/%m/%Y") == 1
-    assert first("12:00", "06:30") == 0.5
+    assert first("12:00", "06:30") == 43200  # a time of day in seconds
     assert first("1970-01-02T12:00:00Z", "1970-01-02T00:00:00+02:00") == 1.5
 
 
