@@ -239,10 +239,9 @@ def _compression(model: Any, X: Any, y: Any, delta: float) -> ErrorBound:
     elif trail.start.any():
         reason = "the run did not begin from zero weights, and the first weights may come from these rows"
     elif wrong := _wrong(model, X, y):
-        reason = (
-            f"{wrong} of the {n} rows are predicted wrong, and it needs all of them right (the run ended "
-            f"{model.stop_reason_}; it never had to get rows of weight 0 or of earlier partial fits right)"
-        )
+        stop = model.stop_reason_
+        others = ", which says nothing of rows of weight 0 or of earlier partial fits" if stop == Stop.SEPARATED else ""
+        reason = f"{wrong} of the {n} rows are predicted wrong, and it needs all right (the run ended {stop}{others})"
     elif s == n:
         reason = "every row had a mistake, so no row is left to test on"
     elif not _retraces(model, trail, support):
