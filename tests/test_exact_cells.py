@@ -117,6 +117,19 @@ def test_nanoseconds_count():
     assert found.rank == 2  # with the intercept: t is s times a constant plus another
 
 
+@pytest.mark.parametrize("unit", ["s", "us", "ns"])
+def test_moments_in_parquet_are_numbers(unit, tmp_path):
+    """A column of moments in Parquet is one of exact days, as in a frame: collinear with its seconds."""
+    start = np.datetime64("2024-05-01T10:00:00", unit)
+    seconds = np.array([0, 7, 14, 21, 28, 35])
+    frame = pd.DataFrame({"t": start + seconds.astype("timedelta64[s]"), "s": seconds, "y": [0, 1, 0, 1, 0, 1]})
+    path = tmp_path / "t.parquet"
+    frame.to_parquet(path)
+    code, text = command("separation", str(path), "--target", "y")
+    assert code in (0, 1), text
+    assert "3 of rank 2" in text, text
+
+
 GROUPS = [["01", "1", "2", "2"], ["a", " a", "b", "b"], np.array([1.0, 1, 2, 2]), ["1.0", "1", "x", "x"]]
 
 

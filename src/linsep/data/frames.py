@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from copy import copy
 from decimal import Decimal
+from fractions import Fraction
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -256,6 +257,23 @@ def _numbers(column: Any, gap: Any, kind: str, point: str) -> Array | None:
     return None
 
 
+def _moments(column: Any, gap: Any) -> Array:
+    """Return dates, moments and durations in days and times of day in seconds: integers, or fractions if need be."""
+    kind = column.type
+    if pa.types.is_date(kind):
+        ticks, unit = column.cast(pa.date32()).view(pa.int32()), 1
+    else:
+        ticks = column.view(pa.int32() if kind.bit_width == 32 else pa.int64())
+        unit = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[kind.unit]
+        unit *= 1 if pa.types.is_time(kind) else 86_400
+    numbers = numpy_view(pc.if_else(gap, zero(ticks.type), ticks)).astype(np.int64)
+    if (numbers % unit == 0).all():
+        return numbers // unit
+    found = np.empty(len(numbers), dtype=object)
+    found[:] = [Fraction(number, unit) for number in numbers.tolist()]
+    return found
+
+
 def _from_arrow(table: Any) -> Frame:
     columns, gaps, categories = {}, {}, {}
     for name in table.column_names:
@@ -270,8 +288,8 @@ def _from_arrow(table: Any) -> Frame:
         gaps[name] = numpy_view(gap)
         if pa.types.is_decimal(cells.type):
             columns[name] = np.array([Decimal(0) if v is None else v for v in cells.to_pylist()], dtype=object)
-        elif pa.types.is_date32(cells.type):
-            columns[name] = numpy_view(pc.if_else(gap, zero(pa.int32()), cells.cast(pa.int32()))).astype(np.int64)
+        elif pa.types.is_temporal(cells.type) and not pa.types.is_interval(cells.type):
+            columns[name] = _moments(cells, gap)
         elif pa.types.is_integer(cells.type) or pa.types.is_floating(cells.type) or pa.types.is_boolean(cells.type):
             columns[name] = numpy_view(pc.if_else(gap, zero(cells.type), cells))
         else:
