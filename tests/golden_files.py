@@ -16,7 +16,6 @@ from golden_tools import (
     masked,
     perceptron,
     run_of,
-    verdict_of,
     whole,
 )
 
@@ -140,13 +139,6 @@ def _():
     return found
 
 
-@case("files/passive-aggressive", machine=True)
-def _():
-    X, y = whole(n=300, classes=3, noise=0.1, seed=62)
-    source = linsep.read(write_file("parquet", X, y), block_bytes=2000)
-    return run_of(learned(linsep.PassiveAggressive(shuffle=False, max_iter=4), source), X)
-
-
 @case("files/late labels, several files, positive")
 def _():
     X, y = whole(n=300, classes=3, seed=63)
@@ -232,35 +224,6 @@ def _():
 # A cluster of one worker
 
 
-@case("cluster", machine=True)
-def _():
-    from distributed import Client, LocalCluster
-
-    from linsep import cluster
-
-    found = {}
-    how = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0", "silence_logs": 50}
-    with warnings.catch_warnings(), LocalCluster(**how) as local, Client(local, set_as_default=False) as client:
-        warnings.simplefilter("ignore")
-        for classes in (2, 3):
-            X, y = whole(n=200, classes=classes, seed=65)
-            path = write_file("npy", X, y, f"data{classes}")
-            for way in ({}, {"keep": "average"}):
-                model = perceptron(shuffle=False, max_iter=6, **way)
-                source = linsep.read(path)
-                cluster.fit(model, source, client, shard_bytes=-(-source.size // 2))
-                mixing = {key: value for key, value in model.mixing_.items() if key != "holds"}
-                found[f"{classes} {way}"] = run_of(model, X) | {"mixing": mixing}
-            found[f"{classes} score"] = cluster.score(model, source, client)
-            pairs = cluster.confusion(model, source, client)
-            found[f"{classes} confusion"] = sorted(f"{pair}: {number}" for pair, number in pairs.items())
-        model = perceptron(max_iter=6)
-        cluster.fit(model, linsep.read(path), client, shard_bytes=-(-source.size // 2), scale="standard")
-        found["shuffled, scaled"] = run_of(model, X)
-        found["verdict"] = verdict_of(cluster.separate(source, client))
-    return found
-
-
 # ---------------------------------------------------------------------------------------------------------------
 # The command line
 
@@ -295,12 +258,6 @@ add_fit("order", 2, 0.0, "--order", "worst", "--max-updates", "300")
 add_fit("class weight", 2, 0.1, "--class-weight", "yes=2", "--class-weight", "no=0.5", "--positive", "no")
 
 
-@case("command line/fit/scaled", machine=True)
-def _():
-    train, _ = prepared()
-    return {how: linsep_command("fit", train, "--no-shuffle", "--scale", how, "--json") for how in ("unit", "standard")}
-
-
 @case("command line/predict, score, show")
 def _():
     found = {}
@@ -319,49 +276,6 @@ def _():
     return found
 
 
-@case("command line/predict, words", machine=True)
-def _():
-    path = write_words()
-    return {
-        "fit": linsep_command(
-            "fit", path, "--hash-bits", "10", "--no-shuffle", "--max-iter", "5", "--invert", "--json"
-        ),
-        "predict": linsep_command("predict", "model.linsep", path, "--score", "--distance")["out"][:9],
-        "show": linsep_command("show", "model.linsep", "--top", "5"),
-    }
-
-
-@case("command line/figures", machine=True)
-def _():
-    train, _ = prepared()
-    linsep_command("fit", train, "--no-shuffle", "--quiet")
-    found = {"json": linsep_command("show", "model.linsep", train, "--json")}
-    train, _ = prepared(3, 0.2)
-    linsep_command("fit", train, "--no-shuffle", "--quiet", "--max-iter", "3")
-    return found | {"text": linsep_command("show", "model.linsep", train, "--style", "dark", "--image", "svg")}
-
-
-@case("command line/separate, verify", machine=True)
-def _():
-    found = {}
-    write_file("csv", *whole(n=60, seed=31), "separable")
-    lines = {"quasi": "0,0,n\n2,1,n\n1,2,n\n1,2,y\n3,3,y\n2,1,y\n", "overlap": "0,0,n\n1,1,n\n0,1,y\n1,0,y\n"}
-    for name, rows in lines.items():
-        with open(f"{name}.csv", "w") as file:
-            file.write("a,b,y\n" + rows)
-    write_file("csv", *whole(n=60, classes=3, noise=0.3, seed=33), "three")
-    for name in ("separable", "quasi", "overlap", "three"):
-        found[name] = {
-            "json": linsep_command("separate", f"{name}.csv", "--json", "--proof", "proof.json"),
-            "verify": linsep_command("verify", "proof.json", f"{name}.csv"),
-            "verify json": linsep_command("verify", "proof.json", f"{name}.csv", "--json"),
-            "verify another": linsep_command("verify", "proof.json", "separable.csv"),
-            "text": linsep_command("separate", f"{name}.csv", "--proof", "proof.json"),
-            "no offset": linsep_command("separate", f"{name}.csv", "--no-fit-intercept", "--no-margin"),
-        }
-    return found
-
-
 def words_of(path):
     """Return the sections and words of a page, without times."""
     with open(path, encoding="utf-8") as file:
@@ -370,19 +284,6 @@ def words_of(path):
     return {
         "sections": re.findall(r'<section[^>]* id="?([\w-]+)', page),
         "words": [masked(" ".join(line.split())) for line in bare.splitlines() if line.strip()],
-    }
-
-
-@case("command line/report", machine=True)
-def _():
-    X, y = whole(n=60, d=2, seed=71)
-    clean = write_file("csv", X, y, "clean")
-    noisy = write_file("csv", X, np.where(np.arange(60) % 20 == 3, 1 - y, y), "noisy")
-    return {
-        "text": linsep_command("report", clean, "--title", "A title"),
-        "page": words_of("report.html"),
-        "json": linsep_command("report", noisy, "--json"),
-        "noisy page": words_of("report.html"),
     }
 
 
@@ -399,15 +300,6 @@ def _():
     found["back"] = linsep_command("convert", "model.txt", "back.linsep")
     found["show back"] = linsep_command("show", "back.linsep")
     return found | {"again": linsep_command("predict", "again.linsep", test)}
-
-
-@case("command line/generate", machine=True)
-def _():
-    found = {"printed": linsep_command("generate", "-", "--n", "5", "--d", "2")}
-    for form in ("csv", "tsv", "parquet", "arrow", "svm", "npy", "npz", "csv.gz"):
-        command = ("generate", f"data.{form}", "--n", "40", "--d", "3", "--offset", "0.25", "--flip", "0.1")
-        found[form] = linsep_command(*command, "--json") | {"rows": rows_of(linsep.read(f"data.{form}"))}
-    return found | {"text": linsep_command("generate", "data.csv", "--n", "40", "--d", "3", "--random-state", "4")}
 
 
 @case("command line/errors")

@@ -8,7 +8,7 @@ import polars as pl
 import scipy.sparse as sp
 
 import linsep
-from golden_tools import case, dual_of, fitted, if_separable, margin_of, perceptron, real, run_of, verdict_of, whole
+from golden_tools import case, dual_of, fitted, if_separable, perceptron, run_of, verdict_of, whole
 
 # ---------------------------------------------------------------------------------------------------------------
 # Arrays of every kind
@@ -91,17 +91,6 @@ def _():
     found = {kind: run_of(perceptron().fit(X, names[y]), X) for kind, names in LABELS.items()}
     mixed = [("a", 1), "b"]
     return found | {"tuples": run_of(perceptron().fit(X, [mixed[code] for code in y]), X)}
-
-
-@case("arrays/rounded", machine=True)
-def _():
-    found = {}
-    for classes in (2, 4):
-        X, y = real(classes=classes)
-        for kind in ("float64", "float32", "csr array"):
-            model = fitted(perceptron(max_iter=9), KINDS[kind](X), y)
-            found[f"{classes} {kind}"] = run_of(model, X, y) | {"distance": model.distance(X), "m": model.margin(X, y)}
-    return found
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -224,25 +213,6 @@ def _():
 # ---------------------------------------------------------------------------------------------------------------
 # Relatives
 
-for variant in ("pa", "pa1", "pa2"):
-
-    @case(f"passive-aggressive/{variant}", machine=True)
-    def _(variant=variant):
-        found = {}
-        ways = ({}, {"keep": "average"}, {"keep": "best"}, {"multi_class": "ovr"}, {"shuffle": False},
-                {"early_stopping": True}, {"tol": 1e9}, {"max_updates": 9})  # fmt: skip
-        for classes in (2, 3):
-            X, y = whole(n=100, classes=classes, noise=0.1, seed=20)
-            for way in ways if variant == "pa1" else ways[:3]:
-                model = linsep.PassiveAggressive(variant=variant, C=0.5, max_iter=7, **way)
-                found[f"{classes} {way}"] = run_of(fitted(model, X, y), X)
-        return found
-
-
-@case("passive-aggressive/late classes", machine=True)
-def _():
-    return late_classes(linsep.PassiveAggressive())
-
 
 KERNELS = {
     "linear": {"kernel": "linear"},
@@ -257,51 +227,3 @@ KERNELS = {
     "budget": {"kernel": "poly", "gamma": 1.0, "budget": 20},
     "balanced": {"kernel": "poly", "gamma": 1.0, "class_weight": "balanced"},
 }
-
-for name, parameters in KERNELS.items():
-
-    @case(f"kernel perceptron/{name}", machine=True)
-    def _(name=name, parameters=parameters):
-        found = {}
-        for classes in (2, 3):
-            X, y = whole(n=80, classes=classes, noise=0.2, seed=21)
-            model = linsep.KernelPerceptron(**parameters, max_iter=6)
-            found[f"{classes} classes"] = dual_of(fitted(model, X, y), X)
-            if name != "callable":
-                found[f"{classes} sparse"] = dual_of(fitted(model, sp.csr_array(X), y), X)
-        return found
-
-
-@case("kernel perceptron/precomputed, in parts", machine=True)
-def _():
-    X, y = whole(n=80, noise=0.1, seed=22)
-    K = (X @ X.T + 1) ** 2
-    parts = linsep.KernelPerceptron("poly", gamma=1.0)
-    for start in (0, 30, 60):
-        parts.partial_fit(X[start : start + 30], y[start : start + 30])
-    model = linsep.KernelPerceptron("precomputed", max_iter=5)
-    return {"precomputed": dual_of(fitted(model, K, y), K), "in parts": dual_of(parts, X)}
-
-
-@case("largest margin/classifier", machine=True)
-def _():
-    found = {}
-    for classes in (2, 3):
-        for kind, (X, y) in (("whole", whole(classes=classes, seed=23)), ("real", real(classes=classes, seed=11))):
-            for offset in (True, False):
-                model = linsep.MaxMarginClassifier(fit_intercept=offset)
-                found[f"{classes} {kind} {offset}"] = if_separable(lambda: dual_of(model.fit(X, y), X))  # noqa: B023
-    return found
-
-
-@case("largest margin/three forms", machine=True)
-def _():
-    found = {}
-    for classes in (2, 3):
-        for kind, (X, y) in (("whole", whole(classes=classes, seed=23)), ("real", real(classes=classes, seed=11))):
-            for form in ("affine", "origin", "augmented"):
-                found[f"{classes} {kind} {form}"] = if_separable(
-                    lambda: margin_of(linsep.largest_margin(X, y, form=form))  # noqa: B023
-                )
-    X, y = whole(seed=23)
-    return found | {"rough": margin_of(linsep.largest_margin(sp.csr_array(X), y, gap=1e-2))}

@@ -128,17 +128,3 @@ for path in sorted(FIXTURES.glob("*.linsep")):
     add_model(path)
 for path in sorted(FIXTURES.glob("*.proof.json")):
     add_proof(path)
-
-
-@case("0.1.0/predicts files", machine=True)
-def _():
-    words = write_words()
-    _, test = prepared(3, 0.1)
-    found = {}
-    for name, path in (("from-words", words), ("from-csv", test)):
-        file = FIXTURES / f"{name}.linsep"
-        found[name] = {
-            "predict": linsep_command("predict", file, path, "--score")["out"],
-            "score": linsep_command("score", file, path)["out"],
-        }
-    return found

@@ -7,8 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import linsep
-from golden_learning import RUNS
-from golden_tools import case, certificate, fitted, if_separable, masked, perceptron, real, verdict_of, whole
+from golden_tools import case, certificate, fitted, masked, perceptron, real, verdict_of, whole
 
 # ---------------------------------------------------------------------------------------------------------------
 # Verdicts
@@ -102,53 +101,6 @@ def audit_of(audit):
     return found | {"bound": None if audit.bound is None else bound_of(audit.bound)}
 
 
-@case("bounds/mistakes", machine=True)
-def _():
-    found = {}
-    for classes in (2, 3):
-        X, y = whole(classes=classes, seed=40)
-        ways = {"": {}, "margin": {"update_margin": 2.0}, "eta0": {"eta0": 0.5, "update_margin": 1.0}}
-        if classes == 2:
-            ways["started"] = {"coef_init": [1.0, -2, 0, 3], "intercept_init": 1.0}
-            ways["origin"] = {"fit_intercept": False}
-        for name, way in ways.items():
-            found[f"{classes} {name}"] = if_separable(lambda: bound_of(linsep.mistake_bound(X, y, **way)))  # noqa: B023
-    return found
-
-
-@case("bounds/audit", machine=True)
-def _():
-    found = {}
-    for classes in (2, 3):
-        X, y = whole(classes=classes, seed=40)
-        for name in ("separated", "cyclic", "first", "worst", "update margin", "eta0"):
-            model = fitted(perceptron(**RUNS[name]), X, y)
-            found[f"{classes} {name}"] = audit_of(linsep.audit(model, X, y))
-    X, y = whole(noise=0.1, seed=41)
-    return found | {"noisy": if_separable(lambda: audit_of(linsep.audit(fitted(perceptron(max_iter=5), X, y), X, y)))}
-
-
-@case("bounds/generalization", machine=True)
-def _():
-    found = {}
-    for name, (X, y) in {"clean": whole(n=300, seed=42), "noisy": whole(n=300, noise=0.1, seed=42)}.items():
-        model = fitted(perceptron(shuffle=False, max_iter=9), X[:200], y[:200])
-        bounds = linsep.generalization(model, X[:200], y[:200], X_test=X[200:], y_test=y[200:], delta=0.1)
-        parts = {part: vars(getattr(bounds, part)) for part in ("held_out", "compression", "margin")}
-        found[name] = {"delta": bounds.delta, **parts}
-    return found
-
-
-@case("teacher", machine=True)
-def _():
-    ways = {"": {}, "offset": {"offset": True}, "flip": {"flip": 0.2, "offset": 0.25, "radius": 2.0}}
-    found = {}
-    for name, way in ways.items():
-        X, y, plane = linsep.teacher(50, 3, random_state=5, **way)
-        found[name] = {"X": X, "y": y, "w": plane.w, "b": plane.b}
-    return found
-
-
 # ---------------------------------------------------------------------------------------------------------------
 # Models elsewhere, figures
 
@@ -191,23 +143,3 @@ def display_of(display):
     """Return what a figure shows, not how it looks."""
     drawn = ("ax_", "axes_", "figure_", "audit")
     return {name: value for name, value in vars(display).items() if not name.startswith("_") and name not in drawn}
-
-
-@case("figures", machine=True)
-def _():
-    X, y = whole(n=60, d=2, seed=51)
-    model = perceptron(max_iter=900).fit(X, y)
-    three = whole(n=60, d=2, classes=3, seed=52)
-    wide = whole(n=60, seed=40)
-    displays = {
-        "plane": linsep.PlaneDisplay.from_estimator(model, X, y),
-        "plane, projected": linsep.PlaneDisplay.from_estimator(perceptron().fit(*wide), *wide),
-        "planes": linsep.PlanesDisplay.from_data(X, y, shuffles=2),
-        "regions": linsep.RegionsDisplay.from_estimator(fitted(perceptron(max_iter=9), *three), *three),
-        "margins": linsep.MarginsDisplay.from_estimator(model, X, y),
-        "passes": linsep.PassesDisplay.from_estimator(model, X, y, X[::3], y[::3]),
-        "bracket": linsep.BracketDisplay.from_estimator(model, X, y),
-    }
-    theorem = linsep.TheoremDisplay.from_estimator(model, X, y)
-    found = {name: display_of(display) for name, display in displays.items()}
-    return found | {"theorem": audit_of(theorem.audit)}
