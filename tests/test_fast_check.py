@@ -54,7 +54,7 @@ def cells(rng, kind):
         "uint64": lambda: rng.integers(2**63, 2**64 - 1, size=shape, dtype=np.uint64),
         "wild": lambda: rng.normal(size=shape) * 10.0 ** rng.integers(-320, 300, size=shape),
         "subnormal": lambda: rng.integers(-3, 4, size=shape) * 5e-324,
-        "cancelling": lambda: np.repeat(rng.normal(size=(60, 1)), 5, axis=1) * [1, -1, 1, -1, 1],
+        "canceling": lambda: np.repeat(rng.normal(size=(60, 1)), 5, axis=1) * [1, -1, 1, -1, 1],
     }[kind]()
 
 
@@ -71,7 +71,7 @@ def weights(rng, kind):
 
 
 @pytest.mark.parametrize(
-    "kind", ["normal", "float32", "columns", "small", "uint8", "int64", "uint64", "wild", "subnormal", "cancelling"]
+    "kind", ["normal", "float32", "columns", "small", "uint8", "int64", "uint64", "wild", "subnormal", "canceling"]
 )
 @pytest.mark.parametrize("how", ["normal", "small", "wild", "equal", "fractions", "huge fractions", "mixed fractions"])
 def test_signs_are_exact(kind, how):

@@ -50,7 +50,7 @@ class Face:
     spanning: Array  # rows that all others depend on
     direction: list[int]  # generic
     separated: Array  # by number
-    cancelling: Combination  # rows of N that cancel and span it, independent equations first
+    canceling: Combination  # rows of N that cancel and span it, independent equations first
 
     @property
     def dimension(self) -> int:
@@ -72,7 +72,7 @@ class Face:
     @cached_property
     def rest(self) -> tuple[Array, Any, list[int]]:
         """Few rows of ``N`` that span it, as integers, and the exponents left out."""
-        return self.cancelling.rows, *self.system.rows(self.cancelling.rows)
+        return self.canceling.rows, *self.system.rows(self.canceling.rows)
 
     @cached_property
     def solver(self) -> Solver:
@@ -82,8 +82,8 @@ class Face:
     @cached_property
     def contradiction(self) -> Combination:
         """The rows of ``rest`` in the order of their numbers."""
-        order = np.argsort(self.cancelling.rows, kind="stable")
-        return Combination(self.cancelling.rows[order], [self.cancelling.multipliers[k] for k in order.tolist()])
+        order = np.argsort(self.canceling.rows, kind="stable")
+        return Combination(self.canceling.rows[order], [self.canceling.multipliers[k] for k in order.tolist()])
 
 
 def reduce(system: Constraints, order: list[int]) -> Face:
@@ -96,8 +96,8 @@ def reduce(system: Constraints, order: list[int]) -> Face:
         if outcome.g is not None:
             full = _without_aliases(outcome.g, columns, aliases)
             direction = _shortened(narrow, primitive([full[j] for j in columns]), outcome)
-        cancelling = Combination(outcome.ids.astype(np.intp), outcome.multipliers)
-        return Face(narrow, columns, aliases, spanning, direction, outcome.strict, cancelling)
+        canceling = Combination(outcome.ids.astype(np.intp), outcome.multipliers)
+        return Face(narrow, columns, aliases, spanning, direction, outcome.strict, canceling)
 
 
 def _outcome(system: Constraints) -> Outcome:
