@@ -19,7 +19,7 @@ from linsep.errors import DataError, ParameterError
 from linsep.problem import Array, Dense, Rows, Sparse
 from linsep.prove.check.plain_document import label_text
 from linsep.prove.claims import Data
-from linsep.prove.core.constraints import Constraints as System
+from linsep.prove.core.constraints import Constraints
 from linsep.prove.exact.exact_values import Cells
 
 INTERCEPT = "Intercept"
@@ -30,7 +30,7 @@ _PAIRS = 20_000_000  # rows of differences that memory holds
 class Model:
     """A model's rows: the system, and what its unknowns and its rows stand for."""
 
-    system: System
+    system: Constraints
     names: list[str]  # of the coefficients, in the order in which they are shown
     order: list[int]  # the unknown of each coefficient
     scales: list[int]  # by coefficient: what its column was multiplied by
@@ -186,7 +186,7 @@ def _single(design: Cells, names: list[str], offset: bool, code: Array, equal: A
     if basis is not None and offset:  # the offset is an unknown of its own
         rows = [[*row, 0] for row in basis.tolist()] + [[0] * n_features + [1]]
         basis = fmpz_mat(rows)
-    system = System(Data(as_rows(matrix), code.astype(np.intp), matrix.shape[1], 2, offset), equal, basis)
+    system = Constraints(Data(as_rows(matrix), code.astype(np.intp), matrix.shape[1], 2, offset), equal, basis)
     order = [n_features, *range(n_features)] if offset else list(range(n_features))
     shown = [INTERCEPT, *names] if offset else names
     scales = [1, *design.scales] if offset else design.scales
@@ -246,7 +246,7 @@ def _multinomial(design: Cells, names: list[str], offset: bool, response: Respon
                 whole[c * pieces + pieces - 1, c * block + block - 1] = 1
         basis = whole
     data = Data(as_rows(matrix), codes[which].astype(np.intp), matrix.shape[1], C, offset)
-    system = System(data, np.zeros(len(which), dtype=bool), basis)
+    system = Constraints(data, np.zeros(len(which), dtype=bool), basis)
     block = n_features + offset
     inner = [n_features, *range(n_features)] if offset else list(range(n_features))
     own = [INTERCEPT, *names] if offset else names
@@ -291,7 +291,7 @@ def _ordinal(design: Cells, names: list[str], offset: bool, response: Response) 
         rows = [[int(i == j) for j in range(K - 1 + n_features)] for i in range(K - 1)]
         basis = fmpz_mat(rows + [[0] * (K - 1) + row for row in basis.tolist()])
     data = Data(as_rows(matrix), sign.astype(np.intp), matrix.shape[1], 2, False)
-    system = System(data, np.zeros(len(owners), bool), basis)
+    system = Constraints(data, np.zeros(len(owners), bool), basis)
     shown = [f"{classes[k]}|{classes[k + 1]}" for k in range(K - 1)] + names
     scales = [1] * (K - 1) + design.scales
     return Model(
@@ -325,7 +325,7 @@ def differences(design: Cells, first: Array, second: Array, names: list[str]) ->
         inner = basis if basis is not None else _identity(design.n_features)
         basis = fmpz_mat(inner.tolist() + (-inner).tolist())
     data = Data(as_rows(joined), np.ones(len(first), dtype=np.intp), joined.shape[1], 2, False)
-    system = System(data, np.zeros(len(first), dtype=bool), basis)
+    system = Constraints(data, np.zeros(len(first), dtype=bool), basis)
     return Model(system, names, list(range(len(names))), design.scales, first, second, (), tuple(names))
 
 

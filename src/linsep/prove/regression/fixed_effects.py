@@ -29,7 +29,7 @@ from linsep.clock import Clock
 from linsep.errors import DataError, ParameterError
 from linsep.problem import Array, Dense
 from linsep.prove.claims import Data
-from linsep.prove.core.constraints import Constraints as System
+from linsep.prove.core.constraints import Constraints
 from linsep.prove.exact.algebra import echelon
 from linsep.prove.exact.exact_values import Cells, cells
 from linsep.prove.regression.cone import Face, reduce
@@ -362,7 +362,7 @@ def face_of(table: list[list[Any]], order: list[int], clock: Clock) -> Face:
     exact = _cells(table, len(order))
     n, n_features = exact.matrix.shape
     data = Data(Dense(exact.matrix), np.ones(n, dtype=np.intp), n_features, 2, False)
-    return reduce(System(data, np.zeros(n, dtype=bool), exact.basis, clock), order)
+    return reduce(Constraints(data, np.zeros(n, dtype=bool), exact.basis, clock), order)
 
 
 def _cells(table: list[list[Any]], k: int) -> Cells:
