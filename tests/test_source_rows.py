@@ -442,13 +442,57 @@ def test_gaps_of_arrays_have_no_column_of_their_own(tmp_path: Path) -> None:
         read(tmp_path / "rows.npy", missing="indicator")
 
 
-def test_a_model_from_files_counts_the_rows_it_was_trained_on(tmp_path: Path) -> None:
-    table = made(tmp_path, "csv", 0)
+@pytest.mark.parametrize("saved", [False, True])
+@pytest.mark.parametrize("form", ["csv", "parquet", "svm", "npy"])
+def test_a_model_from_files_names_their_rows(tmp_path: Path, form: str, saved: bool) -> None:
+    table = made(tmp_path, form, 0)
     source = opened(table)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = fit_source(linsep.Perceptron(shuffle=False, max_iter=3), source)
-    assert source.dropped.in_source(model.trace_).tolist() == perceptron(table, 3)
+        model = fit_source(linsep.Perceptron(shuffle=False, max_iter=3, keep="average"), source)
+        if saved:
+            linsep.save(model, tmp_path / "m.linsep")
+            model = linsep.load(tmp_path / "m.linsep")
+    rows = perceptron(table, 3)
+    assert model.missing_rows_.tolist() == table.dropped != []
+    assert model.trace_.tolist() == rows
+    assert model.mistake_counts_.tolist() == [rows.count(record.row) for record in table.records]
+    X, y = source.to_arrays()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        model.partial_fit(X[:1], y[:1])  # rows that follow have the numbers that follow
+    assert set(model.trace_[len(rows) :].tolist()) <= {len(table.records)}
+    assert len(model.mistake_counts_) == len(table.records) + 1
+
+
+@pytest.mark.parametrize("saved", [False, True])
+def test_the_refutation_of_a_run_names_rows_of_the_file(tmp_path: Path, saved: bool) -> None:
+    path = tmp_path / "xor.csv"
+    path.write_text("a,b,y\n,0,p\n0,0,p\n1,1,p\n7,,q\n0,1,q\n,,q\n1,0,q\n")
+    source = read(path, missing="drop")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = fit_source(linsep.Perceptron(shuffle=False), source)
+    if saved:
+        linsep.save(model, tmp_path / "m.linsep")
+        model = linsep.load(tmp_path / "m.linsep")
+    found = model.refutation_
+    assert sorted(found.rows.tolist()) == [1, 2, 4, 6]  # the four of exclusive or
+    X, y = source.to_arrays()
+    assert found.check(X, y)
+    assert found.check(X, y, plain=True)
+    assert not found.check(X, y[::-1][[0, 2, 1, 3]])
+    assert sorted(found.verdict().refutation.rows.tolist()) == [1, 2, 4, 6]
+    assert sorted(json.loads(linsep.to_json(found.verdict(), X, y))["refutation"]["rows"]) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("change", ["[3, 3]", "[2, 1]", "[-1]", "[900]"])
+def test_a_saved_model_with_impossible_rows_is_refused(tmp_path: Path, change: str) -> None:
+    model = linsep.Perceptron().fit([[0.0], [1.0], [2.0]], [0, 0, 1])
+    model.missing_rows_ = np.array(json.loads(change), dtype=np.int64)
+    linsep.save(model, tmp_path / "m.linsep")
+    with pytest.raises(Exception, match="left out"):
+        linsep.load(tmp_path / "m.linsep")
 
 
 def test_the_animation_names_rows_of_the_file(tmp_path: Path, run: Any, monkeypatch: Any) -> None:

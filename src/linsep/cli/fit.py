@@ -416,6 +416,8 @@ def _hold(learner: Any, source: Source, given: dict[str, Any]) -> int:
     if "sample_weight" in given:
         given["sample_weight"] = weights_of(source, given["sample_weight"], X.shape[0])
     remember(learner.fit(X, y, **given), source)
+    if hasattr(learner, "missing_rows_"):
+        learner.missing_rows_ = source.dropped.numbers
     return int(X.shape[0])
 
 

@@ -193,12 +193,13 @@ def trace_facts(learner: Any, source: Source, coef: bool, trace: bool) -> dict[s
     if trace:
         if not hasattr(learner, "trace_"):
             raise ValueError(f"--trace needs a learner that records its mistakes; {type(learner).__name__} does not")
-        import numpy as np
+        dropped, rows, counts = source.dropped, learner.trace_, learner.mistake_counts_.astype(object)
+        if not hasattr(learner, "missing_rows_"):  # it numbers the rows of its arrays
+            import numpy as np
 
-        dropped, counts = source.dropped, learner.mistake_counts_
-        of_all = np.full(len(counts) + len(dropped), None, dtype=object)
-        of_all[dropped.in_source(np.arange(len(counts)))] = counts
-        facts |= {"trace": dropped.in_source(learner.trace_), "mistake_counts": of_all}
+            rows, counts = dropped.in_source(rows), np.insert(counts, dropped.among_kept(dropped.numbers), 0)
+        counts[dropped.numbers] = None
+        facts |= {"trace": rows, "mistake_counts": counts}
     return facts
 
 

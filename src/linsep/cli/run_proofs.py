@@ -29,7 +29,7 @@ def proof_facts(learner: Any, source: Source, path: str | None) -> dict[str, Any
     from linsep.prove.documents import claim_of
 
     numbers = claim_of(found.verdict())["refutation"]["multipliers"]
-    parts = zip(named_rows(source, found.rows), found.rivals.tolist(), numbers, strict=True)
+    parts = zip(named_rows(source, found.dropped.among_kept(found.rows)), found.rivals.tolist(), numbers, strict=True)
     listed = [{**row.facts(), "against": labels[rival], "multiplier": number} for row, rival, number in parts]
     return {"refutation": listed, "proof_work": work, "proof": path if found.machine is None else None}
 

@@ -256,7 +256,7 @@ def in_the_way(model: Any, n: int) -> Array:
 def records(model: Any, n: int) -> tuple[Array, Array]:
     """Return the mistakes made on each row and which rows support the plane, nothing if the model saw other rows."""
     counts, support = np.zeros(n, np.intp), np.zeros(n, bool)
-    made = getattr(model, "mistake_counts_", counts)
+    made = np.delete(getattr(model, "mistake_counts_", counts), getattr(model, "missing_rows_", []))
     if len(made) == n:
         counts = made
     held = getattr(model, "support_", None)

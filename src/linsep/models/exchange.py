@@ -175,6 +175,7 @@ def read_liblinear(path: Path, kind: Any) -> Any:
     model.classes_, model.coef_, model.intercept_, model.n_features_in_ = labels, W, b, W.shape[1]
     model.radius_, model.margin_ = 0.0, math.nan  # of the rows learned from, of which there are none yet
     model._seed, model._stretches, model._rows_seen = 0, [], 0
+    model.missing_rows_ = np.empty(0, np.int64)
     return model
 
 

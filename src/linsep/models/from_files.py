@@ -185,6 +185,7 @@ def adopted(model: Online, source: Source, fitted: Fitted) -> Online:
     """Return the model with what a run over a source has learned."""
     model.n_features_in_ = fitted.weights.W.shape[1]
     model._adopt(fitted)
+    model.missing_rows_ = np.asarray(source.dropped.numbers, dtype=np.int64)
     remember(model, source)
     scaling, features = fitted.scaling, source.features
     if scaling is not None:

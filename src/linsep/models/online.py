@@ -13,6 +13,7 @@ import numpy as np
 
 from linsep.data.labels import at_least_two_classes, class_codes, example_weights
 from linsep.data.matrices import refuse_rounding
+from linsep.data.row_numbers import Dropped
 from linsep.data.sparse import is_sparse
 from linsep.errors import DataError
 from linsep.learn import driver
@@ -99,9 +100,10 @@ class Online(Linear, ABC):
     warm_start: bool
     scaling_: dict[str, Any]  # how rows were scaled in training, if they were
     mixing_: dict[str, Any]  # how shards were mixed, on a cluster
+    missing_rows_: Array  # rows of the files that missing="drop" left out of training
     verbose: int
     prove: bool
-    _needs = Linear._needs | {"_seed", "_stretches", "_rows_seen", "radius_", "margin_"}
+    _needs = Linear._needs | {"_seed", "_stretches", "_rows_seen", "missing_rows_", "radius_", "margin_"}
     # of the perceptron alone
     eta0: float = 1.0
     order: str | None = None
@@ -251,6 +253,7 @@ class Online(Linear, ABC):
         if not going_on:
             self._stretches: list[Stretch] = []
             self._seed, self._rows_seen, self._passes_made, self.radius_ = fitted.seed, 0, 0, 0.0
+            self.missing_rows_ = np.empty(0, np.int64)
             for name in ("scaling_", "mixing_", "reading_", "_first"):
                 self.__dict__.pop(name, None)
         keeper, seen = fitted.keeper, fitted.survey
@@ -395,7 +398,7 @@ class Online(Linear, ABC):
         """The proof that no plane separates the rows, None unless the run ended with it."""
         self._recorded()
         proof = self.__dict__.get("_proof")
-        return None if proof is None else refutation_of(self, proof)
+        return None if proof is None else refutation_of(self, proof, self._dropped())
 
     @property
     def mistakes_(self) -> int:
@@ -404,18 +407,22 @@ class Online(Linear, ABC):
 
     @property
     def trace_(self) -> Array:
-        """The row of each mistake, in order."""
+        """The row of each mistake, in order, with the number that it has in the arrays or files of the training."""
         parts = [s.run.trace // np.uint64(s.machines) + np.uint64(s.first_row) for s in self._recorded()]
         trace: Array = np.concatenate([np.empty(0, np.uint64), *parts]).astype(np.intp)
         if len(trace) != self.mistakes_:
             why = "it is too long, or several workers made them at the same time"
             raise AttributeError(f"the model does not hold the trace of its {self.mistakes_} mistakes: {why}")
-        return trace
+        return self._dropped().in_source(trace)
 
     @property
     def mistake_counts_(self) -> Array:
-        """Mistakes made on each row."""
-        return np.bincount(self.trace_, minlength=self._rows_seen)
+        """Mistakes made on each row; 0 on a row that was left out because of missing cells."""
+        return np.bincount(self.trace_, minlength=self._rows_seen + len(self.missing_rows_))
+
+    def _dropped(self) -> Dropped:
+        """Return the rows of the files that are not among those that were learned."""
+        return Dropped(self.missing_rows_, self._rows_seen + len(self.missing_rows_))
 
     @property
     def history_(self) -> dict[str, Array]:
@@ -454,6 +461,10 @@ class Online(Linear, ABC):
         if saved is not None:
             must(type(saved) is SavedKeeper and saved.kind in KEEPERS, "what it keeps")
             self._keeper = KEEPERS[saved.kind].from_state(saved.arrays, weights)
+        missing = self.missing_rows_
+        right = isinstance(missing, np.ndarray) and missing.dtype == np.int64 and missing.ndim == 1
+        must(right and bool((np.diff(missing, prepend=-1) > 0).all()), "rows that were left out")
+        must(len(missing) == 0 or int(missing[-1]) < rows + len(missing), "rows that were left out")
         if "_proof" in self.__dict__:
             check_kept(self._proof, rows, len(self.classes_))
 

@@ -100,7 +100,10 @@ class Perceptron(Online):
     mistake_counts_ : ndarray of shape (n,)
         Mistakes made on each row.
     trace_ : ndarray of shape (mistakes,)
-        The row of each mistake, in order.
+        The row of each mistake, in order. Rows of files have the numbers that they have there, also where
+        ``missing="drop"`` left out rows between them.
+    missing_rows_ : ndarray
+        Rows of the files that were left out of training because of missing cells.
     history_ : dict of ndarray
         For each pass its mistakes, loss (of each row at the moment of its visit; with ``tol`` that of the weights at
         the end of the pass), validation error, seconds, and

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linsep.data.row_numbers import Dropped
 from linsep.learn.parameters import Parameters
 from linsep.learn.passes import Ledger, Search, State
 from linsep.learn.rules import Prediction
@@ -192,15 +193,17 @@ def saved_proof(proof: Search) -> dict[str, Any]:
     return {"rows": rows, "rivals": rivals, "multipliers": numbers, "machine": proof.machine}
 
 
-def refutation_of(model: Any, proof: dict[str, Any]) -> RunRefutation:
-    """Return the refutation that a model keeps."""
+def refutation_of(model: Any, proof: dict[str, Any], dropped: Dropped) -> RunRefutation:
+    """Return the refutation that a model keeps, with the numbers that rows have in their source."""
     from linsep.prove.verdicts.run_refutations import RunRefutation
 
     values = tuple(Fraction(*(int(part, 16) for part in number.split("/"))) for number in proof["multipliers"])
     labels = tuple(model.classes_.tolist())
     machine = None if proof["machine"] is None else labels[proof["machine"]]
-    rows, rivals = proof["rows"].astype(np.intp), proof["rivals"].astype(np.intp)
-    return RunRefutation(rows, values, rivals, labels, model.n_features_in_, bool(model.fit_intercept), machine)
+    rows, rivals = dropped.in_source(proof["rows"]), proof["rivals"].astype(np.intp)
+    return RunRefutation(
+        rows, values, rivals, labels, model.n_features_in_, bool(model.fit_intercept), machine, dropped
+    )
 
 
 def check_kept(proof: Any, rows: int, classes: int) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from linsep.data.row_numbers import Dropped
 from linsep.prove.claims import NOT_SEPARABLE, Refutation, Verdict
 
 
@@ -22,6 +23,8 @@ class RunRefutation(Refutation):
     fit_intercept : bool
     machine : label or None
         One-against-rest: the class that no plane separates from all others; there the classes are False and True.
+    dropped : Dropped
+        Rows of the files that were left out of training: the rows of the refutation have their numbers in the files.
 
     Examples
     --------
@@ -39,15 +42,16 @@ class RunRefutation(Refutation):
     n_features: int = 0
     fit_intercept: bool = True
     machine: Any = None
+    dropped: Dropped = field(default_factory=Dropped, repr=False)
 
     def __repr__(self) -> str:
         return super().__repr__()
 
     def verdict(self) -> Verdict:
-        """Return the claim as a verdict: ``to_json`` makes a document of it."""
+        """Return the claim as a verdict: ``linsep.to_json`` makes a document of it."""
         classes = self.classes if self.machine is None else (False, True)
         plain = Refutation(self.rows, self.multipliers, self.rivals)
-        return Verdict(NOT_SEPARABLE, None, plain, classes, self.n_features, self.fit_intercept)
+        return Verdict(NOT_SEPARABLE, None, plain, classes, self.n_features, self.fit_intercept, dropped=self.dropped)
 
     def check(self, X: Any, y: Any, *, plain: bool = False) -> bool:
         """Return whether the proof holds for these data, in exact arithmetic.
@@ -55,7 +59,7 @@ class RunRefutation(Refutation):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, d)
-            The rows that the run was given.
+            The rows that the run was given: of files those that were not left out, as ``read(...).to_arrays()``.
         y : array-like of shape (n,)
         plain : bool, default=False
             Check with the short integer checker only: slower, but with nothing compiled and no library to trust.
