@@ -976,3 +976,27 @@ def test_the_command_line(client, folder, capsys):
     assert "the proof holds" in run("verify", proof, path)
     run("fit", path, "--cluster", "tcp://h:1", "--workers", "2", code=2)
     run("fit", path, "--order", "first", "--model", model, *there, code=2)  # which would be learned here
+
+
+def test_rows_of_shards_have_the_numbers_of_the_files(client, tmp_path):
+    rows = []
+    for k in range(3):
+        lines = ["a,b,y"]
+        for i in range(12):
+            a, b, gap = (7 * i + k) % 5, (3 * i + 2 * k) % 4, (i + k) % 5 == 0
+            lines.append(f"{'' if gap else a},{b},{'pq'[(a + b + i) % 2]}")
+            rows.append(None if gap else (a, b, "pq"[(a + b + i) % 2]))
+        (tmp_path / f"{k}.csv").write_text("\n".join(lines) + "\n")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = cluster.fit(Perceptron(), read(f"{tmp_path}/*.csv", missing="drop"), client)
+        verdict = cluster.separate(read(f"{tmp_path}/*.csv", missing="drop"), client)
+    assert model.missing_rows_.tolist() == [i for i, row in enumerate(rows) if row is None]
+    kept = [row for row in rows if row is not None]
+    X, y = [row[:2] for row in kept], [row[2] for row in kept]
+    for found, proof in ((model.refutation_, model.refutation_), (verdict, verdict.refutation)):
+        assert found.check(X, y)
+        signs = [(1 if rows[i][2] == "q" else -1) * m for i, m in zip(proof.rows, proof.multipliers, strict=True)]
+        for column in range(2):  # the multipliers cancel the rows of the files, and those of the offset
+            assert sum(s * rows[i][column] for i, s in zip(proof.rows, signs, strict=True)) == 0
+        assert sum(signs) == 0
