@@ -74,6 +74,21 @@ class Clock:
             self._show(**facts)
 
 
+class UntilStopped:
+    """Let a search end where it is when its time is up, somebody cancels it, or Ctrl-C is pressed."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> bool:
+        if isinstance(error, KeyboardInterrupt):
+            self.clock.cancel()
+        return isinstance(error, OutOfTime | Cancelled | KeyboardInterrupt)
+
+
 class SearchTime:
     """The seconds that several searches for one answer may take together; what happens between them does not count.
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from flint import fmpz, fmpz_mat
+from flint import fmpz_mat
 
 from linsep.clock import Clock  # without a limit: refutations have few rows
 from linsep.problem import Array, Floats
@@ -86,27 +84,23 @@ class Pool:
             X = raw_differences(data, ids) * signs[:, None]
             quick = exact_solve.dependency(X, np.ones(len(ids)), Clock())
             if quick is not None:
-                found = [0] * len(ids)
+                exact = [0] * len(ids)
                 for place, value in zip(quick.rows.tolist(), quick.multipliers, strict=True):
-                    found[place] = int(value) * int(signs[place])
-                if self._cancels(ids, found):
-                    return _primitive(found)
+                    exact[place] = int(value) * int(signs[place])
+                if self._cancels(ids, exact):
+                    return algebra.primitive(exact)
         A, shifts = integer_rows(data, ids)
-        exact = circuit(A)
-        if exact is None or min(value * int(sign) for value, sign in zip(exact, signs, strict=True)) < 0:
-            turned = fmpz_mat(
-                [[int(sign) * v for v in row] for sign, row in zip(signs.tolist(), A.tolist(), strict=True)]
-            )
-            _, least = algebra.nearest(turned, [], np.zeros(0), Clock())
-            if least is None:
-                return None
-            exact = [0] * len(ids)
-            for place, value in zip(least.rows.tolist(), least.multipliers, strict=True):
-                exact[place] = int(value) * int(signs[place])
+        turned = fmpz_mat([[int(sign) * v for v in row] for sign, row in zip(signs.tolist(), A.tolist(), strict=True)])
+        found = algebra.dependency(turned) or algebra.nearest(turned, [], np.zeros(0), Clock())[1]
+        if found is None:
+            return None
+        exact = [0] * len(ids)
+        for place, value in zip(found.rows.tolist(), found.multipliers, strict=True):
+            exact[place] = int(value) * int(signs[place])
         if not any(value > 0 for value in exact):
             return None
         highest = max(shifts)
-        return _primitive([value << (highest - shift) for value, shift in zip(exact, shifts, strict=True)])
+        return algebra.primitive([value << (highest - shift) for value, shift in zip(exact, shifts, strict=True)])
 
     def _cancels(self, ids: Array, multipliers: list[int]) -> bool:
         """Return whether the rows as given cancel."""
@@ -114,38 +108,6 @@ class Pool:
         lowest = min(shifts)
         factors = [value << (shift - lowest) for value, shift in zip(multipliers, shifts, strict=True)]
         return any(value > 0 for value in factors) and not any((fmpz_mat(1, len(factors), factors) * A).entries())
-
-
-def _primitive(values: list[int]) -> list[int]:
-    """Return integers without a common divisor."""
-    divisor = math.gcd(*values)
-    return [value // divisor for value in values]
-
-
-def circuit(A: Any) -> list[int] | None:
-    """Return the integer dependency of rows that are independent but for one relation; None if there is not one.
-
-    Its sign is such that the first number that is not 0 is positive.
-    """
-    rows, columns = algebra.pivots(A)
-    others = sorted(set(range(A.nrows())) - set(rows))
-    if len(others) != 1:
-        return None
-    values = [fmpz(0)] * A.nrows()
-    values[others[0]] = fmpz(1)
-    if rows:
-        left = algebra.select(A, rows, columns).transpose()
-        try:
-            numerators, common = left.solve(-algebra.select(A, others, columns).transpose()).numer_denom()
-        except ZeroDivisionError:
-            return None
-        values[others[0]] = common
-        for k, i in enumerate(rows):
-            values[i] = numerators[k, 0]
-    if fmpz_mat(1, len(values), values) * A != fmpz_mat(1, A.ncols()):
-        return None
-    turn = -1 if next(value for value in values if value) < 0 else 1
-    return [turn * int(value) for value in values]
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import signal
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
 
-from linsep.clock import Cancelled, Clock, OutOfTime
+from linsep.clock import Clock, UntilStopped
 from linsep.data.conversions import to_floats
 from linsep.data.labels import at_least_two_classes, check_same_length, class_labels
 from linsep.data.matrices import as_matrix, refuse_not_finite
@@ -27,7 +24,6 @@ from linsep.prove.claims import Data, Separator
 from linsep.prove.exact.given_numbers import BINARY, DECIMAL, Held, as_rows, held, is_exact, unrounded
 from linsep.prove.fewest.certificates import Proof, Unproved, Writer
 from linsep.prove.fewest.document import fewest_size
-from linsep.prove.fewest.first_planes import first_plane
 from linsep.prove.fewest.items import make_items
 from linsep.prove.fewest.search import CLOSING, Budget, Search, wrong_rows
 from linsep.prove.notebook_tables import notebook_html
@@ -176,7 +172,7 @@ class Fewest:
             return np.zeros(0, dtype=np.intp)
         data = _held(table.X, self.values, table.codes, len(self.classes), self.fit_intercept)[0]
         clock = Budget(time_limit)
-        with quiet_algebra(), _stoppable(clock):
+        with quiet_algebra():
             found = _certain(self.among_kept(), data, _weights(self.weights, len(data.y)), clock)
         return self.dropped.in_source(found)
 
@@ -253,18 +249,22 @@ def fewest_errors(
     classes, codes = at_least_two_classes(y)
     weights = None if sample_weight is None else whole_weights(sample_weight, len(codes))
     names = tuple(classes.tolist())
+    ready = None
     try:
-        with quiet_algebra(), _stoppable(clock):
-            data, inside = _held(X, values, codes, len(classes), bool(fit_intercept), clock)
-            found = _solve(data, names, weights, clock, max_proof_mb)
+        with quiet_algebra():
+            with UntilStopped(clock):
+                ready = _held(X, values, codes, len(classes), bool(fit_intercept), clock)
+            if ready is not None:
+                found = _solve(ready[0], names, weights, clock, max_proof_mb)
     except FloatingPointError:
         refuse_not_finite(X, np.zeros(0))
-    except (OutOfTime, Cancelled):  # before the numbers were there
+    if ready is None:
         data = Data(
             Dense(np.zeros((len(codes), 1))), codes.astype(np.intp), X.shape[1], len(classes), bool(fit_intercept)
         )
         found = _one_class_right(data, names, weights)
         return replace(found, rows=dropped.in_source(found.rows), dropped=dropped, values=values)
+    data, inside = ready
     found = replace(found, rows=dropped.in_source(found.rows), dropped=dropped)
     if inside.scale is None:
         return replace(found, values=values)
@@ -312,17 +312,13 @@ def _solve(
 ) -> Fewest:
     """Search, write the proof, check it."""
     each = _weights(weights, len(data.y))
-    first = first_plane(data, each, clock)
     clock.reserve = CLOSING * data.rows.data.size
-    if first is not None:
-        clock.tell(lower=0, upper=int(each[wrong_rows(data, np.arange(len(data.y)), first)].sum()))
-    try:
+    items = None
+    with UntilStopped(clock):
         items = make_items(data, each, clock)
-    except (OutOfTime, Cancelled):
-        return _untried(data, classes, weights, first)
+    if items is None:
+        return _one_class_right(data, classes, weights)
     search = Search(items, clock)
-    if first is not None:
-        search.offer(first)
     search.run()
     proof, lower = _proved(search)
     plane, wrong = _beside_contradictions(data, each, search.plane, items.base + search.upper)
@@ -337,20 +333,6 @@ def _solve(
     if not check_fewest.holds(found, data, each):
         raise ArithmeticError("linsep found a proof that does not hold: please report these data")
     return found
-
-
-def _untried(data: Data, classes: tuple[Any, ...], weights: Array | None, first: Separator | None) -> Fewest:
-    """Return what is known without a search: a first plane, else one that has all rows of the heaviest class right."""
-    known = _one_class_right(data, classes, weights)
-    if first is None:
-        return known
-    each = _weights(weights, len(data.y))
-    wrong = np.flatnonzero((each > 0) & wrong_rows(data, np.arange(len(data.y)), first))
-    if each[wrong].sum() >= known.upper:
-        return known
-    depths = _depths(data, wrong, first)
-    order = np.lexsort((wrong, -depths))
-    return replace(known, upper=int(each[wrong].sum()), rows=wrong[order], depths=depths[order], plane=first)
 
 
 def _one_class_right(data: Data, classes: tuple[Any, ...], weights: Array | None) -> Fewest:
@@ -450,9 +432,10 @@ def _certain(fewest: Fewest, data: Data, weights: Array, clock: Budget) -> list[
     """Return rows without which no plane has as few errors."""
     if len(fewest.rows) == 0:
         return []
-    try:
+    items = None
+    with UntilStopped(clock):
         items = make_items(data, weights, clock)
-    except (OutOfTime, Cancelled):
+    if items is None:
         return []
     found = []
     goal = fewest.upper - items.base + 1
@@ -487,26 +470,3 @@ def _stand_in(data: Data, row: int, items: Any) -> int:
     point, _ = same_rows(data)
     same = items.rows[(point[items.rows] == point[row]) & (data.y[items.rows] == data.y[row])]
     return int(same[0]) if len(same) else -1
-
-
-@contextmanager
-def _stoppable(clock: Budget) -> Iterator[None]:
-    """Let the first Ctrl-C end the search and the second one the program."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.getsignal(signal.SIGINT)
-
-    pressed: list[int] = []
-
-    def stop(number: int, frame: Any) -> None:
-        if pressed and callable(before):
-            before(number, frame)
-        pressed.append(number)
-        clock.cancel()
-
-    signal.signal(signal.SIGINT, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)

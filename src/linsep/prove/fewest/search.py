@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from linsep import compiling
-from linsep.clock import Cancelled, Clock, OutOfTime
+from linsep.clock import Clock, OutOfTime, UntilStopped
 from linsep.data.conversions import to_floats
 from linsep.problem import Array, Dense, Floats, take
 from linsep.prove.check.exact_signs import difference, signs
@@ -118,7 +118,7 @@ class Search:
 
     def run(self) -> None:
         """Search until the bounds meet or the clock says to end; again, if nodes were opened again."""
-        try:
+        with UntilStopped(self.clock):
             if not self._begun:
                 self._begin()
                 self._begun = True
@@ -126,8 +126,6 @@ class Search:
                 self.clock.check()
                 self._step()
                 self._report()
-        except (OutOfTime, Cancelled):
-            pass
 
     def _report(self) -> None:
         self.clock.tell(lower=self.items.base + self.lower, upper=self.items.base + self.upper)
@@ -138,17 +136,17 @@ class Search:
 
         node = self.open[0][2]
         self.nodes += 1
-        closed = Bounding(self, node).run()
-        heapq.heappop(self.open)
-        if closed:
+        if Bounding(self, node).run():
+            heapq.heappop(self.open)
             return
         if node.depth == _DEPTH:
-            heapq.heappush(self.open, (node.bound, 0, node))
+            heapq.heapreplace(self.open, (node.bound, 0, node))
             raise OutOfTime
         node.split = self._choose(node)
         node.children = tuple(self._child(node, held) for held in (1, -1))
         for place, child in enumerate(node.children):
             heapq.heappush(self.open, (child.bound, 2 * self.nodes + place, child))
+        heapq.heappop(self.open)  # the node itself, last: wherever Ctrl-C falls, no case is lost
 
     def _child(self, node: Node, held: int) -> Node:
         """Return the case of a node in which the item it is split on is held right or wrong."""
@@ -199,10 +197,25 @@ class Search:
         if not np.abs(w).max(initial=0.0) > 0:
             w = self.rng.normal(size=len(w))
         steps = 1 + min(_STEPS, int(_WORK / (self.items.Z.size + 1)))
+        self._walk_on_samples(w)
         self.walk(w, steps, 0)
         for _ in range(_STARTS if steps > _STEPS else 0):
             self.wander(steps)
         self.root.w = self.w.copy() if self.w.any() else w
+
+    def _walk_on_samples(self, w: Floats) -> None:
+        """Improve a plane on samples of very many items, each eight times as large as the one before."""
+        items = self.items
+        n, width = len(items.cost), items.V * items.Z.shape[1]
+        size = int(_WORK / (_STEPS * width))
+        while size < n // 8:
+            chosen = np.sort(self.rng.choice(n, size, replace=False))
+            Z = items.Z.reshape(n, items.V, -1)[chosen].reshape(size * items.V, -1)
+            line_search.improve(Z, items.cost[chosen], items.V, w, int(_WORK / Z.size), size)
+            self.adopt(w)
+            self._report()
+            self.clock.check()
+            size *= 8
 
     def walk(self, w: Floats, steps: int, seed: int) -> None:
         """Improve a plane by line searches, a few at a time, and adopt it if it is the best."""
