@@ -95,7 +95,6 @@ class Bounding:
             if effort > _PATIENCE:
                 return False
             self._drop_loose()
-            search.wander()
             asked = self.asked
             if not (self._from_pool() or self._priced() or self._settled()):
                 return False
@@ -230,6 +229,7 @@ class Bounding:
             simplex.batch(self.A, prices, through[here], bases[here], levels[here], states[here], pis[here])
 
         in_parallel(work, len(through), 4 * D * D * D + 20 * min(n, 2048) * D)
+        self.search.wander_after(len(through))
         found = []
         for p, j in enumerate(through.tolist()):
             if states[p] == simplex.INFEASIBLE and warm:
@@ -320,6 +320,7 @@ class Bounding:
             self.search.clock.check()
             basis, level, pi = np.full(D, -1, dtype=np.int64), np.zeros(D), np.zeros(D)
             state = simplex.cheapest(self.A, prices, -self.A[j], basis, level, pi, 60 * D + 400)
+            self.search.wander_after(1)
             if state == simplex.INFEASIBLE and self._put_back(pi):
                 return False
             if state != simplex.OPTIMAL:

@@ -29,9 +29,12 @@ from linsep.prove.verdicts.decide import decide
 
 EPS = 1e-4  # how far a packing must be above the bound it proves: dyadic weights lose less
 _STEPS = 1500  # line searches to begin with, where they cost little
-_STARTS = 1  # more planes to begin with, there
 _WORK = 3e7  # cells that line searches may look at in one go
-_ROUND_WORK = 3e5  # in each round of the packing program
+_ROUND_WORK, _WANDER_STEPS = 5e6, 400  # cells, and line searches, in each round of the packing program: more time for
+# the plane is less for the bound below; 3e5 cells left planes of 1 to 6 % more errors after 10 s
+_PROGRAM, _SHARE = 20, 3  # cells that a linear program looks at, in rows, about; of these to one of a line search
+_TURN = 0.1  # by how much a plane is turned, at most; 1 found fewer of the planes that 0.1 found
+_IDLE = 50  # rounds without gain after which the search begins elsewhere
 CLOSING = 2e-8  # seconds for each cell to write and check what is known, about
 _DEPTH = 400  # splits on the way to a node, at most
 
@@ -101,7 +104,8 @@ class Search:
         self.bases: dict[tuple[int, int], Array] = {}  # where the program through a row ended last
         self.pace = 1e-4 * items.Z.shape[1]  # seconds to make a refutation exact, about
         self.closing = 0.02 + CLOSING * items.Z.size
-        self._begun = False
+        self._begun, self._allowed = False, 0.0
+        self._wandering, self._cost, self._idle = np.zeros(items.Z.shape[1]), 0, 0
 
     @property
     def target(self) -> int:
@@ -199,8 +203,6 @@ class Search:
         steps = 1 + min(_STEPS, int(_WORK / (self.items.Z.size + 1)))
         self._walk_on_samples(w)
         self.walk(w, steps, 0)
-        for _ in range(_STARTS if steps > _STEPS else 0):
-            self.wander(steps)
         self.root.w = self.w.copy() if self.w.any() else w
 
     def _walk_on_samples(self, w: Floats) -> None:
@@ -228,14 +230,36 @@ class Search:
                 self.adopt(w)
             self.clock.check()
 
-    def wander(self, steps: int = 0) -> None:
-        """Look for a better plane, beginning anew every other time: near the best one, or at a mix of some rows."""
-        self.rounds += 1
+    def wander_after(self, programs: int) -> None:
+        """Wander as often as the work on so many linear programs allows, so that planes get about a quarter of it."""
         Z = self.items.Z
-        w = self.w.copy()
-        if self.rounds % 2 or not w.any():
-            w = Z[self.rng.random(len(Z)) < 0.3].sum(axis=0) + 1e-9 * self.rng.normal(size=len(w))
-        self.walk(w, steps or 1 + min(_STEPS, int(_ROUND_WORK / (Z.size + 1))), self.rounds)
+        self._allowed += programs * _PROGRAM * min(len(Z), 2048) * Z.shape[1]
+        while self._allowed > _SHARE * _ROUND_WORK:
+            self._allowed -= _SHARE * _ROUND_WORK
+            self.wander()
+
+    def wander(self) -> None:
+        """Look for a better plane by iterated local search: turn a plane a little, improve it, keep it if not worse.
+
+        After a while without gain the next one is the best plane so far or, as often, least squares with random
+        weights of the items.
+        """
+        Z = self.items.Z
+        if not self._wandering.any() or self._idle > _IDLE:
+            self._idle, self._wandering = 0, self.w.copy()
+            if not self.w.any() or self.rng.random() < 0.5:
+                weighted = Z * self.rng.exponential(size=len(Z))[:, None]
+                self._wandering = np.linalg.lstsq(Z.T @ weighted, weighted.sum(axis=0), rcond=None)[0]
+            self._cost = self.float_cost(self._wandering)
+        self.rounds += 1
+        w = self._wandering / (float(np.linalg.norm(self._wandering)) or 1.0)
+        w += _TURN * self.rng.random() ** 2 / math.sqrt(len(w)) * self.rng.normal(size=len(w))
+        steps = 1 + min(_WANDER_STEPS, int(_ROUND_WORK / (Z.size + 1)))
+        self.walk(w, steps, self.rounds)
+        cost = self.float_cost(w)
+        self._idle = 0 if cost < self._cost else self._idle + 1
+        if cost <= self._cost:
+            self._wandering, self._cost = w, cost
 
     def adopt(self, w: Floats) -> bool:
         """Take a plane if exact arithmetic confirms that it is better than the best one."""
