@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import chain, islice
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from linsep.data.places import elsewhere, exists, has_wildcards, is_folder, is_url, masked, matching
@@ -28,6 +29,7 @@ Result = TypeVar("Result")
 Cut = Callable[[bytearray, int], int]  # a buffer and how much of it is filled -> where its last whole line ends
 
 _LONGEST = 1 << 26  # bytes of one line; a longer one is a mistake, such as a quote that is never closed
+_SMALL = 1 << 16  # bytes of the first buffer
 _SAMPLE = 1 << 16  # bytes of a file's beginning and end that name it
 
 
@@ -315,13 +317,17 @@ def pieces(
     Each piece ends in a newline and lies in one of ``buffers`` buffers, which are used in turn.
     """
     with file.open(last=last) as stream:
-        buffer = bytearray(size + 1)
+        buffer = bytearray(min(size, _SMALL) + 1)  # a large one takes longer than a small file
         spare: deque[bytearray] = deque()
         begun = 0  # bytes carried over from the piece before
         skip_mark = True
         while True:
             room = memoryview(buffer)
             filled = begun + _fill(stream, room[begun:-1])
+            if filled == len(buffer) - 1 < size:
+                buffer = buffer + bytearray(size + 1 - len(buffer))
+                room = memoryview(buffer)
+                filled += _fill(stream, room[filled:-1])
             ended = filled < len(buffer) - 1
             if skip_mark and buffer.startswith(b"\xef\xbb\xbf"):  # byte order mark
                 room[: filled - 3] = room[3:filled]
@@ -356,11 +362,28 @@ def side_by_side(items: Iterable[Item], job: Callable[[Item], Result]) -> Iterat
 
     Of the items that have been asked for, at most ``cores() + 1`` are still in use.
     """
+    items = iter(items)
+    first, problem = list(islice(items, 1)), None
+    try:
+        first += islice(items, 1)
+    except Exception as error:  # what is wrong in what came before is to be told first
+        problem = error
+    if len(first) < 2:  # not worth a thread
+        for item in first:
+            done: Future[Result] = Future()
+            try:
+                done.set_result(job(item))
+            except Exception as error:
+                done.set_exception(error)
+            yield item, done
+        if problem is not None:
+            raise problem
+        return
     with ThreadPoolExecutor(cores()) as pool:
         waiting: deque[tuple[Item, Future[Result]]] = deque()
         try:
             try:
-                for item in items:
+                for item in chain(first, items):
                     waiting.append((item, pool.submit(job, item)))
                     if len(waiting) > cores():
                         yield waiting.popleft()

@@ -23,7 +23,7 @@ from linsep.prove.core.constraints import Constraints, as_plane, independent_col
 from linsep.prove.core.coordinate_descent import Descent, weak_plane
 from linsep.prove.core.exact_steps import Outcome
 from linsep.prove.core.facial_reduction import solve, solve_in_floats
-from linsep.prove.core.oracles import SEVERAL_UNKNOWNS
+from linsep.prove.core.oracles import SEVERAL_UNKNOWNS, least_squares
 from linsep.prove.core.presolve import Certificate, Reduction, peel, put_on, reduced, weakly_beyond
 from linsep.prove.core.scaled_view import WIDE, ScaledView, on_grid, sums
 from linsep.prove.exact import algebra
@@ -139,6 +139,11 @@ class VerdictSearch:
         """Decide in columns that all others depend on, if columns outnumber rows."""
         if len(data.y) >= data.n_features + data.offset:
             return None
+        plane = None if len(pairs) else least_squares(self.first)
+        if plane is not None:
+            separable = Certificate(SEPARABLE, self.first.view.plane(plane.w), None)
+            if separable.holds(data):
+                return separable
         for exactly in (False, True):
             columns = independent_columns(data, self.clock) if exactly else presolve.narrow_columns(data)
             if columns is None or len(columns) == data.n_features:
