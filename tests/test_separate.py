@@ -811,3 +811,21 @@ def test_rows_of_zeros_only(shape, classes):
     for X in (np.zeros(shape), sp.csr_array(shape)):
         for offset in (True, False):
             assert separate(X, y, fit_intercept=offset).kind == "overlap"
+
+
+def test_wide_sparse_rows_that_do_not_separate_have_a_certified_bound():
+    """No exact answer in time, but a proof that every margin is tiny: the bound on it is that of a hull in floats."""
+    rng = np.random.default_rng(0)
+    X = sp.random(9000, 2200, density=0.01, format="csr", random_state=1)
+    X.data = np.ceil(3 * X.data)
+    y = X @ rng.normal(size=2200) > 0
+    flipped = rng.choice(9000, 1800, replace=False)
+    y[flipped] = ~y[flipped]
+    verdict = linsep.separate(X, y, time_limit=20)
+    if verdict.kind == "unknown":
+        radius = float(np.sqrt(X.multiply(X).sum(axis=1).max()))
+        low, high = verdict.bracket
+        assert low <= 0 < high < 1e-6 * radius
+    else:
+        assert verdict.kind == "overlap"
+        assert verdict.check(X, y)

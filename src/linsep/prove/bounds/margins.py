@@ -23,14 +23,13 @@ from linsep.errors import NotSeparable, ParameterError
 from linsep.learn.surveys import squared_norms
 from linsep.problem import Array, Floats, Rows, take
 from linsep.prove.bounds import margin_bracket
-from linsep.prove.bounds.lagrangian import widest
 from linsep.prove.bounds.margin_rows import Hull
 from linsep.prove.claims import Data
 from linsep.prove.core.nearest_point import nearest_point
+from linsep.prove.core.newton_cg import widest
 from linsep.prove.notebook_tables import notebook_html
 from linsep.prove.verdicts.decide import decide
 
-_BUILD_PACE = 1e-8  # seconds for every number of a working set in sparse rows
 _FORMS = ("affine", "origin", "augmented")
 SPARSE_COORDINATES = 1024  # from which on rows are kept sparse and only multiplied by vectors
 CHEAP_OFFSET = 2.0**17  # offsets that must not count are measured in this many radii: they count for 1e-10 then
@@ -371,7 +370,7 @@ def _by_lagrangian(hull: Hull, clock: Clock) -> Solver:
 
     def solve(pool: Array, fresh: Array, tol: float) -> tuple[Floats, float, Floats]:  # noqa: ARG001
         nonlocal Z, plane
-        clock.check(_BUILD_PACE * 2 * len(fresh) * hull.rows.data.size / len(hull.data.y))
+        clock.check()
         Z = sp.vstack((Z, hull.sparse_vectors(fresh)), format="csr")
         plane = widest(Z, _free(hull), clock, start=plane, tol=tol)
         return plane.v, 0.0, plane.multipliers

@@ -59,6 +59,7 @@ class Constraints:
         self.unknowns = int(basis.ncols()) if basis is not None else (data.classes - 1) * self.block
         self.rng = np.random.default_rng(0)
         self.best: tuple[Floats, Array, Floats] | None = None  # the last float plane, and the slacks that hold it
+        self.cancel: tuple[Array, Floats] | None = None  # inequalities that about cancel, with their weights
 
     # -----------------------------------------------------------------------------------------------------------
     # Numbers of inequalities

@@ -27,6 +27,7 @@ from linsep.prove.exact.algebra import Dependency
 _ROUNDS = 40  # working sets tried before stronger means
 _VIEWS = 10  # exact coordinates tried before the search goes on without floats
 _FEW = 400_000  # numbers that are all written out
+_WRITTEN = 2e-6  # seconds for exact coordinates, for each pair of unknowns: no time limit can interrupt flint
 UNKNOWNS = 12_000  # an exact basis of more takes gigabytes
 
 
@@ -50,6 +51,7 @@ def exact_steps(constraints: Constraints, first: Array | None = None, any_contra
             f"double precision cannot decide these data, and an exact search in {constraints.unknowns} unknowns takes "
             f"about {max(1, constraints.unknowns**2 * 24 >> 30)} GB: leave out columns, or use fewer classes at a time"
         )
+    clock.check(_WRITTEN * constraints.unknowns**2)
     equations = constraints.ids[constraints.is_equation(constraints.ids)]
     equations, _, V = constraints.span(equations, list(range(constraints.unknowns)))
     if len(equations):
@@ -60,6 +62,7 @@ def exact_steps(constraints: Constraints, first: Array | None = None, any_contra
         left &= ~constraints.vanish(V) if V.ncols() else False
         if not left.any():
             break
+        clock.check(_WRITTEN * V.ncols() ** 2)
         view = ExactView(constraints, V, left)
         most = 4 * view.dimension + 8
         if first is not None and len(preferred := first[left[first]]) > view.dimension:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linsep.data.conversions import to_floats
+from linsep.data.conversions import to_floats, to_scipy
 from linsep.data.threads import scipy_linalg
 from linsep.problem import Array, Floats
 from linsep.prove.core import newton
@@ -26,6 +26,7 @@ from linsep.prove.core.block_newton import block_newton
 from linsep.prove.core.constraints import Constraints
 from linsep.prove.core.coordinate_descent import Descent, contradiction
 from linsep.prove.core.nearest_point import nearest_plane
+from linsep.prove.core.newton_cg import widest
 from linsep.prove.core.scaled_view import lowest
 
 NEWTON_UNKNOWNS = 3000  # beyond that no Hessian is written out
@@ -109,6 +110,7 @@ def _by_gram_matrix(X: Floats, goal: Floats, rcond: None) -> tuple[Floats]:  # n
 
 
 _PASSES = 10
+_BEFORE_BOUNDS = 200  # more rows take longer than bounds on all margins
 _ROWS_TO_CONTRADICT = (20, 50, 100, 200, 400, 800, 800, 800)  # that pull most, after ten more passes each time
 
 
@@ -116,11 +118,37 @@ def long_descent(constraints: Constraints) -> Plane | Cancel | None:
     """Coordinate descent, with a look for a contradiction among the rows that pull most."""
     run = Descent(constraints.view, constraints.rng)
     for most in _ROWS_TO_CONTRADICT:
+        if most > _BEFORE_BOUNDS and constraints.cancel is None:
+            found = newton_cg(constraints, run.weights())
+            if found is not None:
+                return found
         if run.go_on(_PASSES, constraints.clock):
             return Plane(run.weights())
-        found = contradiction(run, most, constraints.clock)
-        if found is not None:
-            return Cancel(*found)
+        rows = contradiction(run, most, constraints.clock)
+        if rows is not None:
+            return Cancel(*rows)
+    return None
+
+
+def newton_cg(constraints: Constraints, w: Floats) -> Plane | None:
+    """Look for the plane of largest margin; where none is, note rows that about cancel: they bound all margins.
+
+    ``w`` are weights of some plane, for bounds from below.
+    """
+    import scipy.sparse as sp
+
+    data, view = constraints.data, constraints.view
+    Z = to_scipy(data.rows, data.n_features).multiply(view.unit)
+    if data.offset:
+        Z = sp.hstack((Z, np.full((constraints.n, 1), view.constant)))
+    Z = Z.tocsr().multiply(np.where(data.y == 1, 1.0, -1.0)[:, None]).tocsr()
+    found = widest(Z, 0, constraints.clock)
+    if found.v.any() and (Z @ found.v).min() > 0:
+        return Plane(found.v)
+    rows = np.flatnonzero(found.multipliers)
+    if len(rows):
+        constraints.cancel = rows * 2 + 1 - data.y[rows], found.multipliers[rows]
+        constraints.best = (w, *constraints.cancel) if w.any() else constraints.best
     return None
 
 

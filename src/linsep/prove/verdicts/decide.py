@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from linsep.clock import Clock, OutOfTime
-from linsep.data.conversions import to_floats
+from linsep.data.conversions import to_floats, to_scipy
 from linsep.data.scratch import some_rows
 from linsep.learn.surveys import squared_norms
-from linsep.problem import Array, Floats, Sparse
+from linsep.problem import Array, Floats, Sparse, take
 from linsep.prove.claims import OVERLAP, QUASI, SEPARABLE, Data, Refutation, Separator, Verdict
 from linsep.prove.core import presolve
 from linsep.prove.core.constraints import Constraints, as_plane, independent_columns
@@ -247,7 +247,8 @@ class VerdictSearch:
         w, ids, multipliers = self.last.best
         W, b = known.plane(self.last.view.plane(w)).per_class()
         lower = max(-upper, _least_lead(data, W, b, radius))
-        if data.classes == 2:
+        cancel = [(ids, multipliers), *([] if self.last.cancel is None else [self.last.cancel])]
+        for ids, multipliers in cancel if data.classes == 2 else ():
             i = ids // 2 if known.rows is None else known.rows[ids // 2]
             upper = min(upper, _distance(data, i, multipliers / multipliers.sum(), radius))
         return lower, upper
@@ -343,5 +344,6 @@ def _distance(data: Data, i: Array, multipliers: Floats, radius: float) -> float
             return math.inf
         for side in (-1.0, 1.0):
             multipliers[sign == side] /= 2 * multipliers[sign == side].sum()
-    point = (multipliers * sign) @ to_floats(data.rows, i, data.n_features)
-    return float(np.linalg.norm(point)) + (len(i) + 10) * 2.0**-52 * radius
+    x = to_scipy(take(data.rows, i), data.n_features) if isinstance(data.rows, Sparse) else to_floats(data.rows, i, 0)
+    point = np.asarray(x.T @ (multipliers * sign)).ravel()
+    return float(np.linalg.norm(point)) * (1 + 1e-9) + (len(i) + 10) * 2.0**-52 * radius

@@ -1,4 +1,4 @@
-"""Finds the largest margin in very many dimensions: augmented Lagrangian, Newton, conjugate gradients.
+"""Finds the plane of largest margin in very many sparse columns, or rows that about cancel, by conjugate gradients.
 
 Problem: minimize ``½‖w‖²`` subject to ``z_i·v >= 1``, where ``v`` is ``w`` followed by coordinates that are free. Each
 outer step minimizes ``½‖w‖² + Σ max(0, λ_i + C (1 - z_i·v))²/2C`` over v and sets ``λ_i`` to what stands in brackets.
@@ -81,7 +81,7 @@ def _minimize(problem: tuple[Any, Any, Floats, Floats, float], v: Floats, h: Flo
         if length <= 0.1 * tol * math.sqrt(C):  # no row would move by more than a tenth of the tolerance
             break
         A = Z[active]
-        p = _gradients(A, counted, C, diagonal, -gradient, 0.05)
+        p = _gradients((A, counted, C), diagonal, -gradient, 0.05, clock)
         q = Z @ p
         t = _step(counted, multipliers, C, v, h, p, q)
         if t == 0.0:
@@ -95,8 +95,9 @@ def _inner(a: Floats, b: Floats) -> float:
     return float((a * b).sum())
 
 
-def _gradients(A: Any, counted: Floats, C: float, diagonal: Floats, r: Floats, accuracy: float) -> Floats:
+def _gradients(matrix: tuple[Any, Floats, float], diagonal: Floats, r: Floats, accuracy: float, clock: Clock) -> Floats:
     """Solve ``(D + C AᵀA) p = r`` by conjugate gradients with its diagonal as preconditioner."""
+    A, counted, C = matrix
     p = np.zeros(len(r))
     s = r / diagonal
     direction = s.copy()
@@ -105,6 +106,7 @@ def _gradients(A: Any, counted: Floats, C: float, diagonal: Floats, r: Floats, a
     for _ in range(_GRADIENTS):
         if rho <= goal or rho == 0.0:
             break
+        clock.check()
         image = counted * direction + C * (A.T @ (A @ direction))
         length = rho / _inner(direction, image)
         p += length * direction
