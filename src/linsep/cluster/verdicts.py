@@ -246,7 +246,7 @@ def separate(
     fit_intercept : bool, default=True
         Whether planes may have an offset, or go through the origin.
     time_limit : float, default=None
-        Seconds of search after which to give up with the verdict "unknown"; the first reading does not count.
+        Seconds after which to give up with the verdict "unknown"; looked at between questions to the workers.
     shard_bytes : int
         How much a worker holds in one piece. Another proof may come out with another value, but no other verdict.
     watch : callable, optional
@@ -269,20 +269,12 @@ def separate(
     >>> verdict.kind, verdict.check(X, y)
     ('separable', True)
     """
-    found = decide(
-        source, client, fit_intercept=fit_intercept, time_limit=time_limit, shard_bytes=shard_bytes, watch=watch
-    )
+    found = decide(source, client, fit_intercept, Clock(time_limit), shard_bytes, watch)
     return found.verdict.in_source(source.dropped)
 
 
 def decide(
-    source: Source,
-    client: Client,
-    *,
-    fit_intercept: bool,
-    time_limit: float | None,
-    shard_bytes: int,
-    watch: Watch | None = None,
+    source: Source, client: Client, fit_intercept: bool, clock: Clock, shard_bytes: int, watch: Watch | None = None
 ) -> Decision:
     """Decide on a cluster whether some plane separates the classes; see `separate`."""
 
@@ -308,7 +300,6 @@ def decide(
     ready = farm.hold(stocked, own, Form(classes, kind, source.features, fit_intercept))
     length = sum(one.stored for one in found) // sum(sizes) + 1
     working = _Working(ready, source.n_features, classes, fit_intercept, length)
-    clock = Clock(time_limit)  # one for all searches; the first reading of the files does not count
     for number in range(10**9):
         verdict = search(working.data, tuple(classes.tolist()), clock)
         if verdict.kind == "unknown":

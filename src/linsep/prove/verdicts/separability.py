@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from linsep.clock import Clock, OutOfTime, SearchTime
+from linsep.clock import Clock, OutOfTime
 from linsep.data.labels import at_least_two_classes, check_same_length, class_labels
 from linsep.data.matrices import as_matrix, refuse_not_finite, to_rows
 from linsep.data.scratch import IN_MEMORY
@@ -21,9 +21,6 @@ from linsep.prove.claims import UNKNOWN, Data, Separator, Verdict
 from linsep.prove.exact.given_numbers import BINARY, DECIMAL, held, is_exact, unrounded
 from linsep.prove.verdicts import rationals
 from linsep.prove.verdicts.decide import decide
-
-if TYPE_CHECKING:
-    from linsep.prove.verdicts.one_reading import Found
 
 
 def separate(
@@ -43,8 +40,8 @@ def separate(
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n, d), or Source
-        Any real numbers; not copied. Rows of a source, which `read` returns, are parsed once. If they are many, those
-        near a plane decide, or all are kept in temporary files: the memory does not grow with them.
+        Any real numbers; not copied. Rows of a source, which `read` returns, are parsed once; if they are many, they
+        are kept in temporary files.
     y : array-like of shape (n,)
         Labels of any hashable type, at least two different ones; None for a source, which has its own. More than two
         classes are separable when one weight vector and offset per class give the true class of every row the strictly
@@ -52,9 +49,9 @@ def separate(
     fit_intercept : bool, default=True
         Whether planes may have an offset, or go through the origin.
     time_limit : float, default=None
-        Seconds of search after which to give up with the verdict "unknown". Its ``bracket`` then bounds the largest
-        margin. The search checks the time between steps, and starts no step that seems too long; compiling functions on
-        first use and reading a source are not limited.
+        Seconds after which to give up with the verdict "unknown", those for reading a source included. Its ``bracket``
+        then bounds the largest margin; if not even all rows were read, it has no classes. The search checks the time
+        between steps, and starts no step that seems too long; compiling functions on first use is not limited.
     values : {"binary", "decimal"}, default=None
         Whether a float is the number it stores, or the shortest decimal that reads back as it: 0.1 + 0.2 is 0.3 in
         decimals only. By default numbers in a text file are decimals, and all others binary.
@@ -81,35 +78,28 @@ def separate(
         raise ParameterError("time_limit", time_limit, "a number of seconds not below 0")
     if values not in (None, BINARY, DECIMAL):
         raise ParameterError("values", values, "'binary' or 'decimal'")
-    offset = bool(fit_intercept)
+    offset, clock = bool(fit_intercept), Clock(time_limit)
     if not isinstance(X, Source):
-        return _decided(X, y, values or BINARY, offset, Clock(time_limit))
+        return decide_arrays(X, y, values or BINARY, offset, clock)
     if y is not None:
         raise ValueError("a source has its own labels: do not pass y")
     from linsep.prove.exact.exact_text import default_values, exact_table  # which load pyarrow
 
     values = values or default_values(X)
-    searching = SearchTime(time_limit)
-    quick = in_one_reading(X, values, offset, searching)
-    verdict = quick[0].verdict if quick is not None else None
-    if verdict is None:
-        verdict = _decided(*exact_table(X, values), values, offset, Clock(searching.left))
-    return verdict.in_source(X.dropped)
+    try:
+        rows, labels = exact_table(X, values, clock)
+    except OutOfTime:
+        return undecided((), X.n_features, offset, values)
+    return decide_arrays(rows, labels, values, offset, clock).in_source(X.dropped)
 
 
-def in_one_reading(source: Source, values: str, offset: bool, searching: SearchTime) -> Found | None:
-    """Return the verdict on a large file and the rows near its plane, None if all rows must be kept."""
-    from linsep.prove.verdicts.one_reading import decide  # which loads pyarrow
-
-    def search(X: Any, y: Any) -> Verdict:
-        with searching.clock() as clock:
-            return _decided(X, y, values, offset, clock, many=0)
-
-    return decide(source, values, offset, search)
+def undecided(classes: tuple[Any, ...], n_features: int, offset: bool, values: str) -> Verdict:
+    """Return the verdict where the time was up before any search."""
+    return Verdict(UNKNOWN, None, None, classes, n_features, offset, (-math.inf, math.inf), values)
 
 
-def _decided(X: Any, y: Any, values: str, offset: bool, clock: Clock, many: int = IN_MEMORY) -> Verdict:
-    """Return the verdict on arrays; those of more than ``many`` bytes are best not copied."""
+def decide_arrays(X: Any, y: Any, values: str, offset: bool, clock: Clock) -> Verdict:
+    """Return the verdict on arrays."""
     X = unrounded(X)
     exact = is_exact(X)
     X = X if exact else as_matrix(X)
@@ -129,14 +119,14 @@ def _decided(X: Any, y: Any, values: str, offset: bool, clock: Clock, many: int 
 
     if not exact and (values == BINARY or X.dtype.kind != "f"):
         return replace(search(to_rows(X)), values=values)
-    if not exact and (X.data if hasattr(X, "indptr") else X).nbytes > many:
+    if not exact and (X.data if hasattr(X, "indptr") else X).nbytes > IN_MEMORY:
         quick = rationals.decide_quickly(X, values, offset, codes, search)
         if quick is not None:
             return quick
     try:
         found = held(X, values, offset=offset, clock=clock)
     except OutOfTime:
-        return Verdict(UNKNOWN, None, None, names, X.shape[1], offset, (-math.inf, math.inf), values)
+        return undecided(names, X.shape[1], offset, values)
     if found is None:
         return rationals.decide(X, values, offset, codes, search)
     verdict = search(found.rows)
