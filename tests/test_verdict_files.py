@@ -25,7 +25,7 @@ from linsep.cli import main
 from linsep.data.scratch import IN_MEMORY, renumbered, scratch, some_columns, some_rows
 from linsep.problem import Dense, Sparse
 from linsep.prove.exact import exact_text
-from linsep.prove.verdicts import separability
+from linsep.prove.verdicts import separability, working_set
 
 KINDS = {
     "separable": ([[0, 1, 2], [0, 2, 1], [0, -1, -1], [0, -2, 3]], [1, 1, -1, -1]),
@@ -216,9 +216,16 @@ def test_private_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
 # Tables that count as large: the verdict is that of all rows, wherever in the file it is decided
 
 
+def make_all_large(patch: pytest.MonkeyPatch) -> None:
+    """Have few rows decide to begin with, and the others in small parts."""
+    patch.setattr(separability, "IN_MEMORY", 0)
+    patch.setattr(separability, "PART_CELLS", 1000)
+    patch.setattr(working_set, "FIRST_ROWS", 20)
+
+
 @pytest.fixture
 def all_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(separability, "IN_MEMORY", 0)
+    make_all_large(monkeypatch)
 
 
 def table(path: Path, X: np.ndarray, y: object) -> Path:
@@ -296,7 +303,7 @@ def test_the_verdict_is_that_of_all_rows(
     X, y = X[order], y[order]
     path = write(tmp_path_factory.mktemp("t"), form, X, y.tolist())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(separability, "IN_MEMORY", 0)
+        make_all_large(patch)
         verdict = separate(read(path, target=None if form == "svm" else -1))
     assert verdict.kind == separate(X, y, values=verdict.values).kind
     assert verdict.check(X, y, plain=True)

@@ -137,7 +137,7 @@ def _decided(source: Any, offset: bool, deciding: Deciding, clock: Clock, screen
         verdict, nothing = undecided((), source.n_features, offset, values), Picked({}, (0, source.n_features))
         return _Found(nothing, {}, verdict, 0.0, time.perf_counter() - started)
     read = time.perf_counter()
-    verdict = decide_arrays(X, y, values, offset, clock)
+    verdict = decide_arrays(X, y, values, offset, clock, mapped=True)
     return _Found(X, y, verdict, time.perf_counter() - read, read - started)
 
 
