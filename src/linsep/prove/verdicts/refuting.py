@@ -1,10 +1,10 @@
 """A fast refutation for training runs; it limits its work by counting, not by time.
 
-In this order: equal rows of different classes, by hashing; then floats on a working set that begins with the rows on
-which most mistakes were made, for the run has already found the trouble; exact multipliers. One refuted pair of
-classes refutes them all, so pairs with the most mistakes come first; then all classes together, as long as one weight
-vector for each will do, the other pairs, and at last Kesler's construction. A pair that some plane separates is not
-asked about again. Of rows that are too many to be held, a working set is searched (``working_set``).
+In this order: equal rows of different classes, by hashing, if all rows can be held; then floats on a working set that
+begins with the rows on which most mistakes were made, for the run has already found the trouble; exact multipliers.
+One refuted pair of classes refutes them all, so pairs with the most mistakes come first; then all classes together, as
+long as one weight vector for each will do, the other pairs, and at last Kesler's construction. A pair that some plane
+separates is not asked about again. Of rows that are too many to be held, a working set is searched (``working_set``).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from linsep.prove.core.oracles import SEVERAL_UNKNOWNS
 from linsep.prove.core.presolve import Certificate, fingerprints, reduced
 from linsep.prove.core.scaled_view import WIDE
 from linsep.prove.verdicts.decide import VerdictSearch, certificate, worth_of_all
-from linsep.prove.verdicts.parts import Ask, Made, Part, Parts, Size, Wish
+from linsep.prove.verdicts.parts import Ask, Made, Parts, Size, Wish
 from linsep.prove.verdicts.working_set import settle
 
 CELL = 1e-9  # seconds that stand for a visit to one cell of a dense row
@@ -116,7 +116,6 @@ class Question(NamedTuple):
 
 
 HELD_BYTES = 1 << 28  # values of the rows that are searched at a time, in bytes
-HELD_HASHES = 1 << 24
 
 
 def made_of(trace: Array, machines: int) -> Made:
@@ -143,12 +142,13 @@ class Search:
     """
 
     def __init__(self, ask: Ask, asked: Asked, made: Made, settled: Iterable[int] = (), held: int = HELD_BYTES) -> None:
-        self.asked, self.made, self.settled, self.held = asked, made, set(settled), held
+        self.asked, self.made, self.settled = asked, made, set(settled)
         self.parts = Parts(ask, asked.classes, asked.offset, asked.machines, made)
         self.size: Size = self.parts.size
         amount = self.size.rows, self.size.cells, self.size.sparse
         self.parts.work, self.training = pass_work(*amount), pass_work(*amount, asked.machines)
         self.spent = 0.0
+        self.room = max(1000, held * self.size.rows // max(1, self.size.cells * self.size.itemsize))  # rows at a time
 
     def within(self, budget: float) -> Found | None:
         """Look for a proof with so much work; how much it has taken is in ``spent``."""
@@ -212,23 +212,26 @@ class Search:
         return sorted(pairs, key=lambda pair: -int(made[pair]))
 
     def _equal_rows(self) -> Found | None:
-        """Return two equal rows of different classes, if there are such."""
-        self.clock.check(self.parts.work * -(-self.size.rows // HELD_HASHES))
-        pair = equal_rows(self.parts.ask, self.size.rows, HELD_HASHES)
+        """Return two equal rows of different classes, if there are such and all rows can be held."""
+        self.clock.check(self.parts.work)
+        if self.size.rows > self.room:
+            return None
+        numbers, data = self.parts.rows(Wish(np.arange(self.asked.classes)))
+        pair = equal_rows(data)
         if pair is None:
             return None
-        numbers, (a, b) = np.array(pair[0]), pair[1]
+        numbers, (a, b) = numbers[pair], data.y[pair].tolist()
         question = Question((np.arange(self.asked.classes) == a).astype(np.intp), a)
         if not self.asked.several:
             question = self._pair(min(a, b), max(a, b))
-        numbers, data = self.parts.rows(Wish(question.codes, np.sort(numbers)))
+        numbers, data = self.parts.rows(Wish(question.codes, numbers))
         proof = Refutation(np.arange(2), (Fraction(1), Fraction(1)), 1 - data.y)
         return self._checked(question, numbers, data, proof)
 
     def _answer(self, question: Question) -> Found | None:
         """Search the rows of some classes: all at once, or, if they are too many, a working set that grows."""
         rows = int(self.size.members[question.codes >= 0].sum())
-        room, first = max(1000, self.held * self.size.rows // max(1, self.size.cells * self.size.itemsize)), None
+        room, first = self.room, None
         if rows > room:
             some = self.parts.sample(room // 4 * self.size.rows // rows)
             first = np.union1d(self._hard_rows(question)[: room // 2], some)
@@ -290,36 +293,17 @@ class Search:
         return Found(Refutation(rows, proof.multipliers, names[proof.rivals]), question.machine, owns)
 
 
-def keys(part: Part, told: tuple[int, int]) -> tuple[Array, Array, Array]:
-    """Return hashes of rows, their numbers and classes: those hashes that leave a remainder when divided."""
-    remainder, divisor = told
-    found = fingerprints(part.rows, part.n_features)
-    which = np.arange(len(part.y)) if part.used is None else part.used
-    if divisor > 1:
-        which = which[found[which] % np.uint64(divisor) == remainder]
-    return found[which], part.first_row + which, part.y[which]
-
-
-def equal_rows(ask: Ask, rows: int, most: int) -> tuple[tuple[int, int], tuple[int, int]] | None:
-    """Return the numbers and classes of two rows of different classes that have one hash, if there are such.
-
-    Not more than about ``most`` hashes are held at a time.
-    """
-    divisor = -(-rows // most)
-    for remainder in range(divisor):
-        answers = list(ask(keys, (remainder, divisor)))
-        hashes, numbers, y = (np.concatenate(column) for column in zip(*answers, strict=True))
-        order = np.argsort(hashes, kind="stable")  # equal ones in the order of their numbers
-        hashes, numbers, y = hashes[order], numbers[order], y[order]
-        apart = np.flatnonzero((hashes[1:] == hashes[:-1]) & (y[1:] != y[:-1]))
-        if len(apart):
-            i = apart[np.argmin(numbers[apart])]
-            return (int(numbers[i]), int(numbers[i + 1])), (int(y[i]), int(y[i + 1]))
-    return None
-
-
 # ---------------------------------------------------------------------------------------------------------------
 # Rows that are here
+
+
+def equal_rows(data: Data) -> Array | None:
+    """Return the places of two rows of different classes that have one hash, if there are such."""
+    hashes = fingerprints(data.rows, data.n_features)
+    order = np.argsort(hashes, kind="stable")  # equal ones in their order
+    hashes, y = hashes[order], data.y[order]
+    apart = np.flatnonzero((hashes[1:] == hashes[:-1]) & (y[1:] != y[:-1]))
+    return order[(i := apart[np.argmin(order[apart])]) : i + 2] if len(apart) else None
 
 
 def searched(data: Data, clock: Clock, mistakes: Array) -> Certificate | None:
