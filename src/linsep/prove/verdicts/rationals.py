@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,9 +23,9 @@ from linsep.problem import Array, Rows
 from linsep.prove.check.exact_signs import difference, signs
 from linsep.prove.check.plain import check_refutation, inequality
 from linsep.prove.check.plain_document import Fails, Malformed, whole
-from linsep.prove.claims import NOT_SEPARABLE, OVERLAP, QUASI, SEPARABLE, Refutation, Verdict
+from linsep.prove.claims import NOT_SEPARABLE, OVERLAP, QUASI, SEPARABLE, Refutation, Separator, Verdict
 from linsep.prove.exact import algebra
-from linsep.prove.exact.given_numbers import BINARY, all_finite, as_rows, in_doubles, rational_rows
+from linsep.prove.exact.given_numbers import BINARY, all_finite, as_rows, held, in_doubles, rational_rows
 
 _SMALLEST = 2.0**-900  # below, the nearest double may be off by more than a share of itself
 
@@ -57,8 +58,15 @@ class Rationals(Sequence[tuple[list[int], int]]):
 
     def signs(self, which: Array, normal: Array) -> Array:
         """Return the exact signs of ``normal·(x_i, 1)`` for the rows asked."""
-        if not self.rough:
-            return signs(self.near, which, normal, self.with_one)
+        exactly = partial(self._exact_signs, normal)
+        return exactly(which) if self.rough else signs(self.near, which, normal, exactly)
+
+    def _exact_signs(self, normal: Array, which: Array) -> Array:
+        """Return them without a look at the doubles: in 64 bits if these hold the numbers, else in Python's."""
+        found = held(self.X[which], self.values, offset=True)
+        if found is not None:
+            plane = found.inside(Separator(normal[:-1], normal.tolist()[-1]))
+            return signs(found.rows, np.arange(len(which)), np.append(plane.w, plane.b))
         v = whole([Fraction(value) for value in normal.tolist()])[0]
         totals = [sum(a * c for a, c in zip(v, self.with_one(i), strict=True)) for i in which.tolist()]
         return np.array([(total > 0) - (total < 0) for total in totals], dtype=np.int8)

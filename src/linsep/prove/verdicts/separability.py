@@ -185,7 +185,7 @@ def _in_parts(X: Any, codes: Array, asked: _Asked) -> Verdict:
     try:
         parts = Parts(ask, len(asked.classes), asked.offset)
         first, most = first_rows(parts)
-        if first is None:
+        if first is None or most < 4 * (parts.classes - 1) * (d + asked.offset):  # too few would take many rounds
             return asked.decide(X, codes)
         found = settle(parts, search, asked.clock, first, most, integers=integers)
     except OutOfTime:
