@@ -213,7 +213,7 @@ class Parts:
         self.work = 0.0  # of asking all parts, where it is counted
 
     def sample(self, most: int) -> Array:
-        """Return the numbers of about so many rows, and of one of every class."""
+        """Return the numbers of about ``most`` rows, and of one of every class."""
         n, first = self.size.rows, self.size.first
         some = np.random.default_rng(0).choice(n, most, replace=False, shuffle=False) if most < n else np.arange(n)
         return np.union1d(some, first[self.size.members > 0])
