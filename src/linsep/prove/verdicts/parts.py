@@ -6,6 +6,7 @@ function answers for one part; `Parts` asks all of them. No answer depends on wh
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable
 from copy import copy
 from functools import reduce
@@ -159,13 +160,13 @@ def _sides(plane: Separator, some: Some, classes: int, exact: Rationals | None) 
     """Return for every row the exact sign of its lowest inequality."""
     W, b = plane.per_class()
     full, sides = np.column_stack((W, b)), np.ones(len(some.y), dtype=np.int8)
-    for own in range(classes):
-        members = np.flatnonzero(some.y == own)
-        for rival in range(classes):
-            if rival != own and len(members):
-                normal = difference(full[own], full[rival])
-                side = signs(some.rows, members, normal) if exact is None else exact.signs(members, normal)
-                sides[members] = np.minimum(sides[members], side)
+    for own, rival in ((1, 0),) if classes == 2 else itertools.permutations(range(classes), 2):
+        members = np.arange(len(some.y)) if classes == 2 else np.flatnonzero(some.y == own)
+        if len(members) == 0:
+            continue
+        normal = difference(full[own], full[rival])
+        side = signs(some.rows, members, normal) if exact is None else exact.signs(members, normal)
+        sides[members] = np.minimum(sides[members], side) if classes > 2 else np.where(some.y == 0, -side, side)
     return sides
 
 
