@@ -63,24 +63,6 @@ def test_weights_are_rounded_to_significant_digits(digits):
         assert rounded(value, digits) == Fraction(Context(prec=digits).plus(exact))
 
 
-def test_long_multipliers_are_exchanged_for_shorter_ones():
-    """Cells of one decimal digit are doubles of 53 bits; rows that have some in common cancel with short numbers."""
-    rng = np.random.default_rng(5)
-    gained = 0
-    for classes, offset in ((2, True), (2, False), (3, True)):
-        X, y = np.round(rng.normal(5, 1, (60, 3)), 1), rng.integers(0, classes, 60)
-        found = separate(X, y, fit_intercept=offset)
-        assert found.kind == "overlap"
-        long, short = to_json(found, X, y, short=False), to_json(found, X, y)
-        assert verify(short, X, y)
-        assert verify(short, X, y, plain=True)
-        parts = [from_json(text)[0].refutation.rows for text in (long, short)]
-        assert len(parts[0]) == len(parts[1])
-        gained += len(long) - len(short)
-        assert len(short) <= len(long)
-    assert gained > 100
-
-
 def test_a_proof_is_written_for_its_data_only():
     X, y = np.array([[0.0, 1.0], [1.0, 0.0]]), [0, 1]
     found = separate(X, y)

@@ -40,8 +40,8 @@ from linsep.learn.passes import Hooks, State
 from linsep.learn.problems import array_problem
 from linsep.models.proving import Prover, due
 from linsep.problem import Weights
+from linsep.prove.verdicts.parts import Part
 from linsep.prove.verdicts.refuting import Asked, Search, Work, made_of
-from linsep.prove.verdicts.sweeps import Part
 from oracles import inequalities, kind
 
 XOR = np.array([[0, 0], [1, 1], [0, 1], [1, 0]]), np.array([0, 0, 1, 1])
@@ -260,7 +260,7 @@ def test_files_as_arrays_and_resumed(way, classes, tmp_path):
     assert checked(load(tmp_path / "model"), X, y) == "not_separable"
 
 
-def test_more_rows_than_are_held_are_asked_in_sweeps():
+def test_more_rows_than_are_held_are_asked_in_parts():
     X, y, _ = teacher(3000, 4, margin=0.05, random_state=2)
     wrong = y.copy()
     wrong[[77, 1500]] *= -1

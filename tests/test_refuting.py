@@ -10,8 +10,8 @@ from linsep import Verdict, teacher
 from linsep.clock import OutOfTime
 from linsep.prove.checking import data_of
 from linsep.prove.claims import Refutation, Separator
+from linsep.prove.verdicts.parts import Part
 from linsep.prove.verdicts.refuting import Asked, Search, Work, made_of, pass_work
-from linsep.prove.verdicts.sweeps import Part
 from oracles import inequalities, kind, proves
 
 PLENTY = 10.0

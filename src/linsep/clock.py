@@ -89,32 +89,6 @@ class UntilStopped:
         return isinstance(error, OutOfTime | Cancelled | KeyboardInterrupt)
 
 
-class SearchTime:
-    """The seconds that several searches for one answer may take together; what happens between them does not count.
-
-    Parameters
-    ----------
-    limit : float or None
-    """
-
-    def __init__(self, limit: float | None) -> None:
-        self.limit, self.spent = limit, 0.0
-
-    @property
-    def left(self) -> float | None:
-        """Seconds that are left, None without a limit."""
-        return None if self.limit is None else max(0.0, self.limit - self.spent)
-
-    @contextmanager
-    def clock(self) -> Iterator[Clock]:
-        """Give the next search a clock with the time that is left."""
-        clock = Clock(self.left)
-        try:
-            yield clock
-        finally:
-            self.spent += clock.elapsed
-
-
 @contextmanager
 def limited(seconds: float | None) -> Iterator[Clock]:
     """Have a job end in time or with a ``TimeoutError``; what is asked of its result later has no limit."""

@@ -13,6 +13,7 @@ import typer
 from linsep.cli.screen import Meter, count
 
 if TYPE_CHECKING:
+    from linsep.clock import Clock
     from linsep.data.source import Source
     from linsep.problem import Array
     from linsep.prove.claims import Decision, Verdict
@@ -123,7 +124,7 @@ class Place:
 
             yield from cluster.predict(fitted, source, client, methods=methods, shard_bytes=self.shard_bytes)
 
-    def decide(self, source: Source, offset: bool, time_limit: float | None, watching: Meter) -> Decision:
+    def decide(self, source: Source, offset: bool, clock: Clock, watching: Meter) -> Decision:
         """Decide on the cluster whether a plane separates the classes."""
 
         def watch(number: int, rows: int, left: int) -> None:
@@ -132,9 +133,7 @@ class Place:
         with self.client() as client:
             from linsep.cluster.verdicts import decide
 
-            return decide(
-                source, client, fit_intercept=offset, time_limit=time_limit, shard_bytes=self.shard_bytes, watch=watch
-            )
+            return decide(source, client, offset, clock, self.shard_bytes, watch)
 
     def fingerprint(self, verdict: Verdict, source: Source) -> dict[str, Any]:
         """Return the name of the data for a proof of the verdict; the rows are read here once more."""

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -16,7 +14,7 @@ from linsep.cli.documents import Document
 from linsep.cli.inputs import RowName, check_place, dropped_fact, kinds, kinds_line, named_rows, open_data, row_columns
 from linsep.cli.options import DECIDING, Data, Planes, Reading, Screen, Values, flag, grouped
 from linsep.cli.screen import count, facts_table, headline, meter, plain_text, result, while_reading
-from linsep.clock import SearchTime
+from linsep.clock import Clock, OutOfTime
 from linsep.wording import largest_between, margin_form, verdict_meaning
 
 _SHOWN = 12  # rows and columns of a table on the screen
@@ -60,32 +58,29 @@ def separate(
     """
     from linsep.prove.verdicts.tied_classes import tied_classes
 
-    proof = document.proof
+    clock, proof = Clock(deciding.time_limit), document.proof
     check_place(proof, *data)
     source = open_data(data, reading, screen)
     offset = planes.has_offset
     if place:
-        found = _decided_there(place, source, offset, deciding, screen)
+        found = _decided_there(place, source, offset, deciding, clock, screen)
     else:
-        found = _decided(source, offset, deciding, screen, whole=proof is not None)
+        found = _decided(source, offset, deciding, clock, screen)
     X, y, verdict = found.X, found.y, found.verdict
-    best, lacks, seconds = None, "", found.searching.spent
-    if deciding.margin and found.margin is not None and verdict.kind == "separable":
-        best, lacks = _largest_margin(found)
-    margin_seconds = found.searching.spent - seconds
+    best, lacks, started = None, "", time.perf_counter()
+    if deciding.margin and not place and verdict.kind == "separable":
+        best, lacks = _largest_margin(found, offset, deciding, clock)
+    margin_seconds = time.perf_counter() - started if best is not None or lacks else 0.0
     if proof is not None and verdict.kind != "unknown":
         about = place.fingerprint(verdict, source) if place else None
         document.write(verdict, X, y, source, about, {"command": "separate"})
     rows = [] if verdict.refutation is None else named_rows(source, verdict.refutation.rows)
     meaning = verdict_meaning(verdict.kind, offset, len(verdict.classes) > 2)
-    ties = None
-    if not place:
-        with found.searching.clock() as clock:
-            ties = tied_classes(verdict, X, y, clock)
+    ties = None if place else tied_classes(verdict, X, y, clock)
     facts = {
         "command": "separate",
         "data": data,
-        "rows": X.shape[0],
+        "rows": X.shape[0] if verdict.classes else None,  # unknown if the time was up before all were read
         **dropped_fact(source),
         "features": X.shape[1],
         "columns": kinds(source),
@@ -100,7 +95,7 @@ def separate(
         "refutation": _contradiction(verdict, y, rows),
         "ties": None if ties is None else ties.told(),
         "bracket": verdict.bracket if verdict.kind == "unknown" else None,
-        "seconds": seconds,
+        "seconds": found.seconds,
         "reading_seconds": found.reading,
         "proof": proof,
     }
@@ -125,56 +120,34 @@ class _Found(NamedTuple):
     X: Any
     y: Any
     verdict: Any
-    searching: SearchTime
+    seconds: float
     reading: float | None = None  # seconds; None on a cluster, where workers read while they search
-    margin: Callable[[Any], Any] | None = None  # finds the largest margin, as long as a clock allows
 
 
-def _decided(source: Any, offset: bool, deciding: Deciding, screen: Screen, *, whole: bool) -> _Found:
-    """Return the verdict on a source; of a large one the rows are not all here, unless the ``whole`` is needed."""
-    from linsep.prove.bounds.margins import largest_margin
+def _decided(source: Any, offset: bool, deciding: Deciding, clock: Clock, screen: Screen) -> _Found:
+    """Return the verdict on a source."""
     from linsep.prove.exact.exact_text import default_values, exact_table
-    from linsep.prove.exact.given_numbers import nearest_doubles
-    from linsep.prove.verdicts.separability import in_one_reading
-    from linsep.prove.verdicts.separability import separate as decide
+    from linsep.prove.verdicts.separability import decide_arrays, undecided
 
-    values, started, quick = deciding.values or default_values(source), time.perf_counter(), None
-
-    def of_rows(X: Any, y: Any, clock: Any) -> Any:
-        return largest_margin(nearest_doubles(X), y, form=margin_form(offset), gap=deciding.gap, clock=clock)
-
-    searching = SearchTime(deciding.time_limit)
-    with while_reading(source, screen):
-        if not whole and (offset or not deciding.margin):
-            quick = in_one_reading(source, values, offset, searching)
-        if quick is None:
-            X, y = exact_table(source, values)
-    reading = time.perf_counter() - started - searching.spent
-    if quick is not None:
-        (verdict, rows, cells, labels), near = quick
-
-        def of_near(clock: Any) -> Any:
-            from linsep.prove.bounds.near_margins import margin_of_all
-
-            best = None if near is None else margin_of_all(near, deciding.gap, clock)
-            return of_rows(*exact_table(source, values), clock) if best is None else best
-
-        some = Picked(cells, (rows, verdict.n_features))
-        return _Found(some, labels, verdict, searching, reading, of_near)
-    with searching.clock():
-        verdict = decide(X, y, fit_intercept=offset, time_limit=searching.left, values=values)
-    return _Found(X, y, verdict, searching, reading, partial(of_rows, X, y))
+    values, started = deciding.values or default_values(source), time.perf_counter()
+    try:
+        with while_reading(source, screen):
+            X, y = exact_table(source, values, clock)
+    except OutOfTime:
+        verdict, nothing = undecided((), source.n_features, offset, values), Picked({}, (0, source.n_features))
+        return _Found(nothing, {}, verdict, 0.0, time.perf_counter() - started)
+    read = time.perf_counter()
+    verdict = decide_arrays(X, y, values, offset, clock, mapped=True)
+    return _Found(X, y, verdict, time.perf_counter() - read, read - started)
 
 
-def _decided_there(place: Place, source: Any, offset: bool, deciding: Deciding, screen: Screen) -> _Found:
+def _decided_there(place: Place, source: Any, offset: bool, deciding: Deciding, clock: Clock, screen: Screen) -> _Found:
     """Return the same as `_decided`, from a cluster; of the rows only those that the proof names."""
     if deciding.values == "decimal":
         raise ValueError("--values decimal does not work with --cluster: workers read numbers as the nearest doubles")
     with meter("deciding", screen) as watching:
-        verdict, rows, cells, y = place.decide(source, offset, deciding.time_limit, watching)
-    searching = SearchTime(deciding.time_limit)
-    searching.spent = watching.seconds
-    return _Found(Picked(cells, (rows, verdict.n_features)), y, verdict, searching)
+        verdict, rows, cells, y = place.decide(source, offset, clock, watching)
+    return _Found(Picked(cells, (rows, verdict.n_features)), y, verdict, watching.seconds)
 
 
 def _lines(
@@ -182,7 +155,9 @@ def _lines(
 ) -> dict[str, str]:
     """Return what is to be said of a verdict, line by line."""
     rows, features = facts["rows"], facts["features"]
-    lines = {"rows": f"{rows:,} of {count(features, 'feature')}, {len(verdict.classes)} classes"}
+    lines = {"rows": "not all were read in the time given"}
+    if rows is not None:
+        lines["rows"] = f"{rows:,} of {count(features, 'feature')}, {len(verdict.classes)} classes"
     if facts["columns"]:
         lines["columns"] = kinds_line(facts["columns"])
     if best is not None:
@@ -205,16 +180,17 @@ def _lines(
     return lines
 
 
-def _largest_margin(found: _Found) -> tuple[Any, str]:
+def _largest_margin(found: _Found, offset: bool, deciding: Deciding, clock: Clock) -> tuple[Any, str]:
     """Return the largest margin in the time that is left, or None and why there is none."""
-    from linsep.clock import OutOfTime
     from linsep.errors import NotSeparable
+    from linsep.prove.bounds.margins import largest_margin
+    from linsep.prove.exact.given_numbers import nearest_doubles
 
-    assert found.margin is not None
+    X, form = nearest_doubles(found.X), margin_form(offset)
     try:
-        with found.searching.clock() as clock, warnings.catch_warnings(record=True) as notes:
+        with warnings.catch_warnings(record=True) as notes:
             warnings.simplefilter("always", RuntimeWarning)
-            best = found.margin(clock)
+            best = largest_margin(X, found.y, form=form, gap=deciding.gap, clock=clock)
     except NotSeparable:
         best, notes = None, []
     except OutOfTime:

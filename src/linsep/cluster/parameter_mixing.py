@@ -297,7 +297,7 @@ class Rounds(Passes):
         return Evaluation(math.fsum(losses), min(smallest))
 
     def ask(self, function: Callable[..., Any], told: Any) -> Iterator[Any]:
-        """Yield what a function of ``sweeps`` answers for all rows, each shard for its own."""
+        """Yield what a function of ``parts`` answers for all rows, each shard for its own."""
         for answers in self.ready.ask(swept, (function, told)):
             yield from answers
 

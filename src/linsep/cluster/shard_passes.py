@@ -183,7 +183,7 @@ def held_wrong(ready: Ready, told: Judged) -> tuple[int, int]:
 
 
 def swept(ready: Ready, told: tuple[Callable[..., Any], Any]) -> list[Any]:
-    """Return what a function of ``sweeps`` answers for the rows of a shard."""
+    """Return what a function of ``parts`` answers for the rows of a shard."""
     function, about = told
     return [function(part_of(batch, ready.problem.machines), about) for batch in ready.problem.batches]
 

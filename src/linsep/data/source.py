@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 
+from linsep.clock import Clock
 from linsep.data.byte_streams import File
 from linsep.data.cache import BlockCache
 from linsep.data.cache import join as join
@@ -393,10 +394,11 @@ class Source(ABC):
             digest.update(file.fingerprint().encode())
         return digest.hexdigest()
 
-    def to_arrays(self) -> tuple[Any, Array | None]:
+    def to_arrays(self, *, clock: Clock | None = None) -> tuple[Any, Array | None]:
         r"""Return all rows and labels at once: an array or a CSR array ``X``, and ``y`` or None.
 
         Rows that take more than ``cache_mb`` megabytes are not in memory: the arrays are maps of temporary files.
+        A ``clock``, which some functions of linsep pass, may end the reading.
 
         Examples
         --------
@@ -407,18 +409,23 @@ class Source(ABC):
         ([[1.0, 2.0], [3.0, 4.0]], ['yes', 'no'])
         """
         cache = BlockCache(self.options.cache, self.options.cache_mb, self.size)
-        found = until_settled(lambda: self._gathered(cache))
+        found = until_settled(lambda: self._gathered(cache, clock))
         if found is None:
             self._tell_of_room(cache, "all of them are held in memory")
-            found = until_settled(lambda: self._gathered(BlockCache("none")))
+            found = until_settled(lambda: self._gathered(BlockCache("none"), clock))
             assert found is not None
         return found
 
-    def _gathered(self, cache: BlockCache) -> tuple[Any, Array | None] | None:
+    def _gathered(self, cache: BlockCache, clock: Clock | None) -> tuple[Any, Array | None] | None:
         """Return the rows and labels of all blocks, None if there is no room for them."""
         try:
             cache.clear()
-            return cache.whole(self.features) if all(cache.add(*block) for block in self.blocks()) else None
+            for block in self.blocks():
+                if not cache.add(*block):
+                    return None
+                if clock is not None:
+                    clock.check()
+            return cache.whole(self.features)
         finally:
             cache.clear()
 

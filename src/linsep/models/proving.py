@@ -25,9 +25,9 @@ from linsep.problem import Array, Problem
 
 if TYPE_CHECKING:  # the search is loaded when there is something to search
     from linsep.prove.claims import Separator
+    from linsep.prove.verdicts.parts import Ask, Part
     from linsep.prove.verdicts.refuting import Asked, Found
     from linsep.prove.verdicts.run_refutations import RunRefutation
-    from linsep.prove.verdicts.sweeps import Ask, Part
 
 Outlook = Callable[[float, float], None]  # mistakes that the theorem allows in all, and a bound on the largest margin
 
@@ -173,7 +173,7 @@ def asking_batches(problem: Problem) -> Ask:
 
 def part_of(batch: Any, machines: int) -> Part:
     """Return a batch as a part of all rows: as the user has them, with the numbers of their classes."""
-    from linsep.prove.verdicts.sweeps import Part
+    from linsep.prove.verdicts.parts import Part
 
     y, step = batch.examples.y, batch.examples.step
     codes = (y > 0).astype(np.intp) if machines == 1 else y

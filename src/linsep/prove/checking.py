@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import replace
-from fractions import Fraction
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from linsep.clock import Clock
 from linsep.data.places import open_bytes
 from linsep.data.scratch import IN_MEMORY
 from linsep.data.source import Source
@@ -24,12 +22,12 @@ from linsep.prove.check.plain import check_verdict
 from linsep.prove.check.plain_document import KINDS, LARGEST, Fails, Malformed, class_numbers
 from linsep.prove.check.plain_fewest import check_errors
 from linsep.prove.check.plain_table import fingerprint
-from linsep.prove.claims import OVERLAP, QUASI, SEPARABLE, Data, Refutation, Verdict
+from linsep.prove.claims import OVERLAP, SEPARABLE, Data, Verdict
 from linsep.prove.documents import claim_of, opened
 from linsep.prove.exact.fingerprints import Fingerprint, first_fingerprints
 from linsep.prove.exact.given_numbers import BINARY, DECIMAL, Held, held, is_exact, rational_rows, unrounded
 from linsep.prove.verdicts.rationals import Rationals, holds_rationally
-from linsep.prove.verdicts.shorter import shorter, with_short_multipliers
+from linsep.prove.verdicts.shorter import shorter
 
 
 class Outcome(NamedTuple):
@@ -277,8 +275,6 @@ def shortened(verdict: Any, found: Table) -> Any:
         return verdict
     if not isinstance(verdict, Verdict):
         return _shortened_errors(verdict, found, stored)
-    if verdict.refutation is not None and len(verdict.refutation.rows) > 2:
-        verdict = _with_short_refutation(verdict, found)
     return shorter(verdict, found.codes, partial(_heights, stored), lambda other: _fast(other, found).holds)
 
 
@@ -307,23 +303,6 @@ def _shortened_errors(fewest: Any, found: Table, stored: Held) -> Any:
     of_others = Verdict(SEPARABLE, fewest.plane, None, fewest.classes, fewest.n_features, fewest.fit_intercept)
     short = shorter(of_others, found.codes[right], lambda w: _heights(stored, w)[right], same)
     return replace(fewest, plane=short.separator)
-
-
-def _with_short_refutation(verdict: Verdict, found: Table) -> Verdict:
-    """Return a verdict with the shortest refutation there is, one row with two labels, or with short multipliers."""
-    from linsep.prove.core.presolve import reduced
-
-    inside = _inside(verdict, found)
-    if inside is None or verdict.refutation is None:
-        return verdict
-    data = Data(inside.rows, found.codes, verdict.n_features, len(verdict.classes), verdict.fit_intercept)
-    if verdict.kind == QUASI and len((known := reduced(data, Clock())).contradicting):
-        rows = known.contradicting[0] if known.rows is None else known.rows[known.contradicting[0]]
-        short = Refutation(rows, (Fraction(1), Fraction(1)), found.codes[rows[::-1]])
-    else:
-        short = with_short_multipliers(verdict.refutation, data)
-    other = replace(verdict, refutation=short)
-    return other if _fast(other, found).holds else verdict
 
 
 def _plainly(verdict: Any, found: Table) -> Outcome:

@@ -9,7 +9,6 @@ import itertools
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from operator import mul
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +19,7 @@ from linsep.problem import Array, Dense, Rows, count, take
 from linsep.prove.check.limbs import integer_cells, sum_signs
 
 _FEW = 8  # rows that are summed up one by one
-Exact = Callable[[int], list[int]]  # number of a row -> its values and the 1 of the offset, times a positive number
+Exact = Callable[[Array], Array]  # numbers of rows -> the signs asked for
 
 
 class Row(NamedTuple):
@@ -79,7 +78,8 @@ def signs(rows: Rows, which: Array, w: Array, exact: Exact | None = None) -> Arr
 
     Floats settle nearly all: a sum whose rounding errors are bounded by less than its size has the right sign. The
     few in doubt are summed again with the rounding errors kept, and what is still in doubt in integers. With
-    ``exact``, the rows are the doubles nearest to numbers that it knows, which is within the bound too.
+    ``exact``, the rows are the doubles nearest to numbers that it knows, which is within the bound too, and it settles
+    all doubts.
     """
     whole = [] if w.dtype != object else _integers(w)
     nearest, faithful = _floats(w, whole)
@@ -98,25 +98,29 @@ def signs(rows: Rows, which: Array, w: Array, exact: Exact | None = None) -> Arr
             first_look(*part, places, nearest, side)
             doubt = np.flatnonzero(side == 0)
             side[doubt] = _DOUBT
-            if faithful and exact is None and len(doubt):
+            if exact is not None:
+                return
+            if faithful and len(doubt):
                 again = side[doubt]
                 second_look(*part, places[doubt], nearest, limit, again)
                 side[doubt] = again
+        elif exact is not None:
+            return
         doubt = np.flatnonzero(side == _DOUBT)
         v = whole or (_integers(w) if len(doubt) else [])
-        if dense and exact is None and len(doubt) > _FEW and np.isfinite(rows.data[chunk[doubt]]).all():
+        if dense and len(doubt) > _FEW and np.isfinite(rows.data[chunk[doubt]]).all():
             table, fits = integer_cells(rows.data[chunk[doubt]], constant=True)
             side[doubt[fits]] = sum_signs(table[fits], v)
             doubt = doubt[~fits]
         for k in doubt.tolist():
-            if exact is None:
-                (row,) = exact_rows(rows, chunk[k : k + 1], len(w) - 1)
-                total = sum(value * v[j] for j, value in zip(row.columns, row.values, strict=True))
-            else:
-                total = sum(map(mul, exact(int(chunk[k])), v))
+            (row,) = exact_rows(rows, chunk[k : k + 1], len(w) - 1)
+            total = sum(value * v[j] for j, value in zip(row.columns, row.values, strict=True))
             side[k] = (total > 0) - (total < 0)
 
     in_parallel(settle, len(which), len(w) if dense else len(rows.data) // max(1, count(rows)) + 1)
+    doubt = np.flatnonzero(sides == _DOUBT)
+    if exact is not None and len(doubt):
+        sides[doubt] = exact(which[doubt])
     return sides
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from linsep.clock import Clock
 from linsep.data.arrow_arrays import words
 from linsep.data.csv_head import encoding_name
 from linsep.data.delimited import DelimitedSource
@@ -37,15 +38,19 @@ def default_values(source: Source) -> str:
     return DECIMAL if source.options.format in _TEXT or decimals else BINARY
 
 
-def exact_table(source: Source, values: str) -> tuple[Any, Array]:
-    """Return all rows and labels of a source, the numbers as they are meant; refuse what would be rounded."""
-    X, y = source.to_arrays()
+def exact_table(source: Source, values: str, clock: Clock | None = None) -> tuple[Any, Array]:
+    """Return all rows and labels of a source, the numbers as they are meant; refuse what would be rounded.
+
+    Raises OutOfTime if the clock says so.
+    """
+    clock = clock or Clock()
+    X, y = source.to_arrays(clock=clock)
     if y is None:
         raise DataError(source.files[0].name, "there are no labels")
     name = source.files[0].name
     if source.options.format in _TEXT:
-        if values == DECIMAL and source.long_numbers and _has_long_numbers(source):
-            X = _from_text(source, X)
+        if values == DECIMAL and source.long_numbers and _has_long_numbers(source, clock):
+            X = _from_text(source, X, clock)
         return X, y
     columns = _typed_columns(source)
     for column, kind in columns:
@@ -61,14 +66,6 @@ def exact_table(source: Source, values: str) -> tuple[Any, Array]:
                     "columns of fractions: leave it out, or store all columns as integers",
                 )
     return X, y
-
-
-def stored_exactly(source: Source) -> bool:
-    """Say whether no number of a table can have been rounded, but for long ones in a text, which are noticed."""
-    kinds = [kind for _, kind in _typed_columns(source)]
-    if source.options.format in ("parquet", "arrow"):
-        return bool(kinds) and all(pa.types.is_floating(kind) or kind.bit_width < 64 for kind in kinds)
-    return source.options.format == "csv"
 
 
 def _large_columns(X: Array) -> list[int]:
@@ -95,12 +92,13 @@ def _typed_columns(source: Source) -> list[tuple[str, Any]]:
     return list(found)
 
 
-def _has_long_numbers(source: Source) -> bool:
+def _has_long_numbers(source: Source, clock: Clock) -> bool:
     """Say whether some number of a text is not the shortest decimal of the double nearest to it."""
     for file in source.files:
         with file.open() as stream:
             rest = b""
             while piece := stream.read(_PIECE):
+                clock.check()
                 text = rest + piece
                 cut = max(text.rfind(b"\n"), len(text) - 4096) + 1
                 if _some_rounded(_LONG.findall(text, 0, cut)):
@@ -136,7 +134,7 @@ def _is_rounded(word: bytes) -> bool:
     return near != text and Decimal(near) != Decimal(text)
 
 
-def _from_text(source: Source, X: Any) -> Array:
+def _from_text(source: Source, X: Any, clock: Clock) -> Array:
     """Return the decimals of a CSV text, cell by cell."""
     reading = reading_of(source)
     name = source.files[0].name
@@ -145,6 +143,7 @@ def _from_text(source: Source, X: Any) -> Array:
     content = {"data": {"reading": {**reading, "encoding": "utf-8"}}, "values": DECIMAL}  # as a file opens it
     rows: list[Any] = []
     for file in source.files:
+        clock.check()
         with file.open() as stream:
             rows += table(content, [io.BytesIO(stream.read())])[0]
     found = np.empty(X.shape, dtype=object)

@@ -10,22 +10,22 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
-from flint import fmpz_mat, nmod_mat
+from flint import fmpz_mat
 
 from linsep.data.sparse import is_sparse
 from linsep.data.threads import in_parallel
 from linsep.errors import DataError
 from linsep.problem import Array, Rows
 from linsep.prove.check.exact_signs import difference, signs
-from linsep.prove.check.fast_check import PRIME
 from linsep.prove.check.plain import check_refutation, inequality
 from linsep.prove.check.plain_document import Fails, Malformed, whole
-from linsep.prove.claims import NOT_SEPARABLE, OVERLAP, QUASI, SEPARABLE, Refutation, Verdict
+from linsep.prove.claims import NOT_SEPARABLE, OVERLAP, QUASI, SEPARABLE, Refutation, Separator, Verdict
 from linsep.prove.exact import algebra
-from linsep.prove.exact.given_numbers import BINARY, all_finite, as_rows, in_doubles, rational_rows
+from linsep.prove.exact.given_numbers import BINARY, all_finite, as_rows, held, in_doubles, rational_rows
 
 _SMALLEST = 2.0**-900  # below, the nearest double may be off by more than a share of itself
 
@@ -55,6 +55,21 @@ class Rationals(Sequence[tuple[list[int], int]]):
     def __getitem__(self, i: Any) -> Any:
         (row,) = rational_rows(self.X[[i]], self.values)
         return whole([*row, 1] if self.offset else row)
+
+    def signs(self, which: Array, normal: Array) -> Array:
+        """Return the exact signs of ``normal·(x_i, 1)`` for the rows asked."""
+        exactly = partial(self._exact_signs, normal)
+        return exactly(which) if self.rough else signs(self.near, which, normal, exactly)
+
+    def _exact_signs(self, normal: Array, which: Array) -> Array:
+        """Return them without a look at the doubles: in 64 bits if these hold the numbers, else in Python's."""
+        found = held(self.X[which], self.values, offset=True)
+        if found is not None:
+            plane = found.inside(Separator(normal[:-1], normal.tolist()[-1]))
+            return signs(found.rows, np.arange(len(which)), np.append(plane.w, plane.b))
+        v = whole([Fraction(value) for value in normal.tolist()])[0]
+        totals = [sum(a * c for a, c in zip(v, self.with_one(i), strict=True)) for i in which.tolist()]
+        return np.array([(total > 0) - (total < 0) for total in totals], dtype=np.int8)
 
     def with_one(self, i: int) -> list[int]:
         """Return a row with the 1 of the offset, times a positive number."""
@@ -104,33 +119,21 @@ def _separates(verdict: Verdict, rows: Rationals, codes: Array) -> bool:
     full, some = np.column_stack((W, b)), False
     for own, rival in itertools.permutations(range(classes), 2):
         which, normal = np.flatnonzero(codes == own), difference(full[own], full[rival])
-        if rows.rough:
-            v = whole([Fraction(value) for value in normal.tolist()])[0]
-            totals = [sum(a * c for a, c in zip(v, rows.with_one(i), strict=True)) for i in which.tolist()]
-            side = np.array([(total > 0) - (total < 0) for total in totals], dtype=np.int8)
-        else:
-            side = signs(rows.near, which, normal, rows.with_one)
+        side = rows.signs(which, normal)
         if side.min(initial=1) < (verdict.kind == SEPARABLE):
             return False
         some |= bool(side.max(initial=0) > 0)
     return some
 
 
-def carried_over(
-    verdict: Verdict, rows: Rationals, codes: Array, values: str, *, quick: bool = False
-) -> Verdict | None:
-    """Return a verdict on the nearest doubles as one on the numbers themselves, None if that fails.
-
-    ``quick``: or if every row would have to be looked at as one of fractions.
-    """
-    if verdict.kind == QUASI or (quick and verdict.kind == OVERLAP and is_sparse(rows.X)):
+def carried_over(verdict: Verdict, rows: Rationals, codes: Array, values: str) -> Verdict | None:
+    """Return a verdict on the nearest doubles as one on the numbers themselves, None if that fails."""
+    if verdict.kind == QUASI:
         return None
     if verdict.refutation is not None:
         found = verdict.refutation
         pairs = list(zip(found.rows.tolist(), found.rivals.tolist(), strict=True))
         table = [inequality(rows[i][0], int(codes[i]), rival, len(verdict.classes)) for i, rival in pairs]
-        if quick and nmod_mat(fmpz_mat(table), PRIME).rank() < len(table[0]):
-            return None
         near = [value / rows[i][1] for value, (i, _) in zip(found.multipliers, pairs, strict=True)]
         solved = algebra.dependency(fmpz_mat(table), near)
         if solved is None:
@@ -146,17 +149,6 @@ def carried_over(
 
 
 Decide = Callable[[Rows], Verdict]
-
-
-def decide_quickly(X: Any, values: str, offset: bool, codes: Array, search: Decide) -> Verdict | None:
-    """Return the verdict by way of the nearest doubles, None if that takes more: no copy of the data is made."""
-    rows = Rationals(X, values, offset)
-    if rows.rough:
-        return None
-    verdict = search(rows.near)
-    if verdict.kind == "unknown":
-        return replace(verdict, values=values)
-    return carried_over(verdict, rows, codes, values, quick=True)
 
 
 def decide(X: Any, values: str, offset: bool, codes: Array, search: Decide) -> Verdict:

@@ -1,17 +1,17 @@
 """A fast refutation for training runs; it limits its work by counting, not by time.
 
-In this order: equal rows of different classes, by hashing; then floats on a working set that begins with the rows on
-which most mistakes were made, for the run has already found the trouble; exact multipliers. One refuted pair of
-classes refutes them all, so pairs with the most mistakes come first; then all classes together, as long as one weight
-vector for each will do, the other pairs, and at last Kesler's construction. A pair that some plane separates is not
-asked about again. Rows that are too many to be held are asked in sweeps for those that a plane of some of them is wrong
-on.
+In this order: equal rows of different classes, by hashing, if all rows can be held; then floats on a working set that
+begins with the rows on which most mistakes were made, for the run has already found the trouble; exact multipliers.
+One refuted pair of classes refutes them all, so pairs with the most mistakes come first; then all classes together, as
+long as one weight vector for each will do, the other pairs, and at last Kesler's construction. A pair that some plane
+separates is not asked about again. Of rows that are too many to be held, a working set is searched (``working_set``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,27 +20,17 @@ from linsep.clock import Cancelled, Clock, OutOfTime
 from linsep.data.threads import quiet_algebra
 from linsep.problem import Array, Sparse
 from linsep.prove.check.fast_check import contradicts, separates
-from linsep.prove.claims import Data, Refutation, Separator
+from linsep.prove.claims import Data, Refutation
 from linsep.prove.core import newton
 from linsep.prove.core.block_newton import likely_work, of_a_size
 from linsep.prove.core.constraints import Constraints
 from linsep.prove.core.facial_reduction import solve_in_floats
 from linsep.prove.core.oracles import SEVERAL_UNKNOWNS
-from linsep.prove.core.presolve import Certificate, reduced
+from linsep.prove.core.presolve import Certificate, fingerprints, reduced
 from linsep.prove.core.scaled_view import WIDE
 from linsep.prove.verdicts.decide import VerdictSearch, certificate, worth_of_all
-from linsep.prove.verdicts.sweeps import (
-    Ask,
-    Doubt,
-    Made,
-    Size,
-    Wish,
-    equal_rows,
-    gathered,
-    lowest,
-    measure,
-    right,
-)
+from linsep.prove.verdicts.parts import Ask, Made, Parts, Size, Wish
+from linsep.prove.verdicts.working_set import settle
 
 CELL = 1e-9  # seconds that stand for a visit to one cell of a dense row
 SPARSE_CELL = 2e-9
@@ -126,7 +116,6 @@ class Question(NamedTuple):
 
 
 HELD_BYTES = 1 << 28  # values of the rows that are searched at a time, in bytes
-HELD_HASHES = 1 << 24
 
 
 def made_of(trace: Array, machines: int) -> Made:
@@ -142,7 +131,7 @@ class Search:
     Parameters
     ----------
     ask : callable
-        Has a function of ``sweeps`` answer for every part of the rows.
+        Has a function of ``parts`` answer for every part of the rows.
     asked : Asked
     made : Made
         The mistakes of the run, as far as they are known.
@@ -153,14 +142,13 @@ class Search:
     """
 
     def __init__(self, ask: Ask, asked: Asked, made: Made, settled: Iterable[int] = (), held: int = HELD_BYTES) -> None:
-        self.ask, self.asked, self.made, self.settled, self.held = ask, asked, made, set(settled), held
-        sizes = iter(ask(measure, (asked.classes, asked.machines, made)))
-        self.size: Size = next(sizes)
-        for size in sizes:
-            self.size = self.size.plus(size)
+        self.asked, self.made, self.settled = asked, made, set(settled)
+        self.parts = Parts(ask, asked.classes, asked.offset, asked.machines, made)
+        self.size: Size = self.parts.size
         amount = self.size.rows, self.size.cells, self.size.sparse
-        self.sweep, self.training = pass_work(*amount), pass_work(*amount, asked.machines)
+        self.parts.work, self.training = pass_work(*amount), pass_work(*amount, asked.machines)
         self.spent = 0.0
+        self.room = max(1000, held * self.size.rows // max(1, self.size.cells * self.size.itemsize))  # rows at a time
 
     def within(self, budget: float) -> Found | None:
         """Look for a proof with so much work; how much it has taken is in ``spent``."""
@@ -224,47 +212,36 @@ class Search:
         return sorted(pairs, key=lambda pair: -int(made[pair]))
 
     def _equal_rows(self) -> Found | None:
-        """Return two equal rows of different classes, if there are such."""
-        self.clock.check(self.sweep * -(-self.size.rows // HELD_HASHES))
-        pair = equal_rows(self.ask, self.size.rows, HELD_HASHES)
+        """Return two equal rows of different classes, if there are such and all rows can be held."""
+        self.clock.check(self.parts.work)
+        if self.size.rows > self.room:
+            return None
+        numbers, data = self.parts.rows(Wish(np.arange(self.asked.classes)))
+        pair = equal_rows(data)
         if pair is None:
             return None
-        numbers, (a, b) = np.array(pair[0]), pair[1]
+        numbers, (a, b) = numbers[pair], data.y[pair].tolist()
         question = Question((np.arange(self.asked.classes) == a).astype(np.intp), a)
         if not self.asked.several:
             question = self._pair(min(a, b), max(a, b))
-        numbers, data = self._gather(question, numbers)
+        numbers, data = self.parts.rows(Wish(question.codes, numbers))
         proof = Refutation(np.arange(2), (Fraction(1), Fraction(1)), 1 - data.y)
         return self._checked(question, numbers, data, proof)
-
-    def _gather(self, question: Question, numbers: Array | None = None, every: int = 0) -> tuple[Array, Data]:
-        return gathered(self.ask, Wish(question.codes, numbers, every), self.size.n_features, self.asked.offset)
 
     def _answer(self, question: Question) -> Found | None:
         """Search the rows of some classes: all at once, or, if they are too many, a working set that grows."""
         rows = int(self.size.members[question.codes >= 0].sum())
-        room = max(1000, self.held * self.size.rows // max(1, self.size.cells * self.size.itemsize))
-        if rows <= room:
-            numbers, data = self._gather(question)
-            found = self._searched(question, numbers, data)
-            return Found(found, question.machine) if isinstance(found, Separator) else found
-        chosen, every = self._hard_rows(question)[: room // 2], -(-rows * 4 // room)
-        while len(chosen) <= room // 2:
-            self.clock.check(self.sweep)
-            numbers, data = self._gather(question, np.sort(chosen), every)
-            found = self._searched(question, numbers, data)
-            if not isinstance(found, Separator):
-                return found
-            self.clock.check(2 * self.sweep)
-            doubt = Doubt(found, question.codes, self.asked.offset, room // 8)
-            wrong, worst = lowest(self.ask, doubt)
-            if wrong == 0:
-                return Found(found, question.machine) if all(self.ask(right, doubt)) else None
-            new = np.setdiff1d(worst, numbers)
-            if len(new) == 0:
-                return None
-            chosen = np.concatenate((chosen, new))
-        return None
+        room, first = self.room, None
+        if rows > room:
+            some = self.parts.sample(room // 4 * self.size.rows // rows)
+            first = np.union1d(self._hard_rows(question)[: room // 2], some)
+        how: dict[str, Any] = {"codes": question.codes, "limit": room, "any_refutation": True}
+        settled = settle(self.parts, partial(self._searched, question), self.clock, first, room // 8, **how)
+        if settled is None or settled.found is None:
+            return None
+        if settled.found.refutation is not None:
+            return self._checked(question, settled.numbers, settled.data, settled.found.refutation)
+        return Found(settled.found.separator, question.machine)
 
     def _hard_rows(self, question: Question) -> Array:
         """Return the rows with mistakes that the question is about, those with most first."""
@@ -293,18 +270,16 @@ class Search:
         np.add.at(counts, (place[fair], rivals[fair]), made.counts[here][fair])
         return counts
 
-    def _searched(self, question: Question, numbers: Array, data: Data) -> Found | Separator | None:
+    def _searched(self, question: Question, numbers: Array, data: Data) -> Certificate | None:
         """Search rows that are here: a refutation of them is one of all, a plane is checked for them alone."""
         if len(np.unique(data.y)) < data.classes and data.classes == 2:
             return None
         found = searched(data, self.clock, self._counts(question, numbers, data))
-        if found is None:
-            return None
-        if found.refutation is not None:
-            return self._checked(question, numbers, data, found.refutation)
+        if found is None or found.refutation is not None:
+            return found
         assert found.separator is not None
         self.clock.check(4 * pass_work(len(data.y), data.rows.data.size, isinstance(data.rows, Sparse)))
-        return found.separator if separates(found.separator, data, strictly=True) else None
+        return found if separates(found.separator, data, strictly=True) else None
 
     def _checked(self, question: Question, numbers: Array, data: Data, proof: Refutation) -> Found | None:
         """Return a refutation of some rows as one of all, if the exact check agrees."""
@@ -320,6 +295,15 @@ class Search:
 
 # ---------------------------------------------------------------------------------------------------------------
 # Rows that are here
+
+
+def equal_rows(data: Data) -> Array | None:
+    """Return the places of two rows of different classes that have one hash, if there are such."""
+    hashes = fingerprints(data.rows, data.n_features)
+    order = np.argsort(hashes, kind="stable")  # equal ones in their order
+    hashes, y = hashes[order], data.y[order]
+    apart = np.flatnonzero((hashes[1:] == hashes[:-1]) & (y[1:] != y[:-1]))
+    return order[(i := apart[np.argmin(order[apart])]) : i + 2] if len(apart) else None
 
 
 def searched(data: Data, clock: Clock, mistakes: Array) -> Certificate | None:

@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from flint import fmpz_mat
 
-from linsep.clock import Clock, OutOfTime, SearchTime
+from linsep.clock import Clock, OutOfTime
+from linsep.data.conversions import to_scipy
 from linsep.data.labels import at_least_two_classes, check_same_length, class_labels
 from linsep.data.matrices import as_matrix, refuse_not_finite, to_rows
 from linsep.data.scratch import IN_MEMORY
 from linsep.data.source import Source
+from linsep.data.sparse import is_sparse
 from linsep.data.threads import quiet_algebra
-from linsep.errors import ParameterError
-from linsep.problem import Rows
-from linsep.prove.check.fast_check import separates
+from linsep.errors import DataError, ParameterError
+from linsep.problem import Array, Dense, Rows
+from linsep.prove.check.fast_check import integer_matrix, separates
 from linsep.prove.claims import UNKNOWN, Data, Separator, Verdict
-from linsep.prove.exact.given_numbers import BINARY, DECIMAL, held, is_exact, unrounded
+from linsep.prove.exact.given_numbers import BINARY, DECIMAL, all_finite, held, is_exact, unrounded
 from linsep.prove.verdicts import rationals
 from linsep.prove.verdicts.decide import decide
+from linsep.prove.verdicts.parts import Part, Parts
+from linsep.prove.verdicts.working_set import first_rows, settle
 
-if TYPE_CHECKING:
-    from linsep.prove.verdicts.one_reading import Found
+PART_CELLS = 1 << 21  # stored values that are looked at together
 
 
 def separate(
@@ -43,8 +48,8 @@ def separate(
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n, d), or Source
-        Any real numbers; not copied. Rows of a source, which `read` returns, are parsed once. If they are many, those
-        near a plane decide, or all are kept in temporary files: the memory does not grow with them.
+        Any real numbers; not copied. Rows of a source, which `read` returns, are parsed once; if they are many, they
+        are kept in temporary files.
     y : array-like of shape (n,)
         Labels of any hashable type, at least two different ones; None for a source, which has its own. More than two
         classes are separable when one weight vector and offset per class give the true class of every row the strictly
@@ -52,9 +57,9 @@ def separate(
     fit_intercept : bool, default=True
         Whether planes may have an offset, or go through the origin.
     time_limit : float, default=None
-        Seconds of search after which to give up with the verdict "unknown". Its ``bracket`` then bounds the largest
-        margin. The search checks the time between steps, and starts no step that seems too long; compiling functions on
-        first use and reading a source are not limited.
+        Seconds after which to give up with the verdict "unknown", those for reading a source included. Its ``bracket``
+        then bounds the largest margin; if not even all rows were read, it has no classes. The search checks the time
+        between steps, and starts no step that seems too long; compiling functions on first use is not limited.
     values : {"binary", "decimal"}, default=None
         Whether a float is the number it stores, or the shortest decimal that reads back as it: 0.1 + 0.2 is 0.3 in
         decimals only. By default numbers in a text file are decimals, and all others binary.
@@ -81,67 +86,122 @@ def separate(
         raise ParameterError("time_limit", time_limit, "a number of seconds not below 0")
     if values not in (None, BINARY, DECIMAL):
         raise ParameterError("values", values, "'binary' or 'decimal'")
-    offset = bool(fit_intercept)
+    offset, clock = bool(fit_intercept), Clock(time_limit)
     if not isinstance(X, Source):
-        return _decided(X, y, values or BINARY, offset, Clock(time_limit))
+        return decide_arrays(X, y, values or BINARY, offset, clock)
     if y is not None:
         raise ValueError("a source has its own labels: do not pass y")
     from linsep.prove.exact.exact_text import default_values, exact_table  # which load pyarrow
 
     values = values or default_values(X)
-    searching = SearchTime(time_limit)
-    quick = in_one_reading(X, values, offset, searching)
-    verdict = quick[0].verdict if quick is not None else None
-    if verdict is None:
-        verdict = _decided(*exact_table(X, values), values, offset, Clock(searching.left))
-    return verdict.in_source(X.dropped)
+    try:
+        rows, labels = exact_table(X, values, clock)
+    except OutOfTime:
+        return undecided((), X.n_features, offset, values)
+    return decide_arrays(rows, labels, values, offset, clock, mapped=True).in_source(X.dropped)
 
 
-def in_one_reading(source: Source, values: str, offset: bool, searching: SearchTime) -> Found | None:
-    """Return the verdict on a large file and the rows near its plane, None if all rows must be kept."""
-    from linsep.prove.verdicts.one_reading import decide  # which loads pyarrow
-
-    def search(X: Any, y: Any) -> Verdict:
-        with searching.clock() as clock:
-            return _decided(X, y, values, offset, clock, many=0)
-
-    return decide(source, values, offset, search)
+def undecided(classes: tuple[Any, ...], n_features: int, offset: bool, values: str) -> Verdict:
+    """Return the verdict where the time was up before any search."""
+    return Verdict(UNKNOWN, None, None, classes, n_features, offset, (-math.inf, math.inf), values)
 
 
-def _decided(X: Any, y: Any, values: str, offset: bool, clock: Clock, many: int = IN_MEMORY) -> Verdict:
-    """Return the verdict on arrays; those of more than ``many`` bytes are best not copied."""
+def decide_arrays(X: Any, y: Any, values: str, offset: bool, clock: Clock, *, mapped: bool = False) -> Verdict:
+    """Return the verdict on arrays; of large ones that are ``mapped``, most rows are only looked at in passing."""
     X = unrounded(X)
-    exact = is_exact(X)
-    X = X if exact else as_matrix(X)
+    X = X if is_exact(X) else as_matrix(X)
     y = class_labels(y)
     check_same_length(X, y)
     classes, codes = at_least_two_classes(y)
-    names = tuple(classes.tolist())
     codes = codes.astype(np.intp, copy=False)
+    asked = _Asked(tuple(classes.tolist()), values, offset, clock)
+    cells = X.data if is_sparse(X) else X
+    large = cells.dtype != object and cells.nbytes > IN_MEMORY
+    if large and (mapped or asked.decimal(X)):
+        return _in_parts(X, codes, asked)
+    return asked.decide(X, codes)
 
-    def search(rows: Rows) -> Verdict:
-        data = Data(rows, codes, X.shape[1], len(names), offset)
+
+class _Asked(NamedTuple):
+    """What is to be decided, about whatever rows."""
+
+    classes: tuple[Any, ...]
+    values: str
+    offset: bool
+    clock: Clock
+
+    def decimal(self, X: Any) -> bool:
+        """Say whether the numbers are others than the doubles that they are stored in."""
+        return self.values == DECIMAL and X.dtype.kind == "f"
+
+    def decide(self, X: Any, codes: Array) -> Verdict:
+        """Return the verdict on rows that are held all at once."""
+        names, values, offset, clock = self
+
+        def search(rows: Rows) -> Verdict:
+            data = Data(rows, codes, X.shape[1], len(names), offset)
+            try:
+                with quiet_algebra():
+                    return decide(data, names, clock)
+            except FloatingPointError:
+                refuse_not_finite(X, np.zeros(0))
+
+        if not is_exact(X) and not self.decimal(X):
+            return replace(search(to_rows(X)), values=values)
         try:
-            with quiet_algebra():
-                return decide(data, names, clock)
-        except FloatingPointError:
-            refuse_not_finite(X, np.zeros(0))
+            found = held(X, values, offset=offset, clock=clock)
+        except OutOfTime:
+            return undecided(names, X.shape[1], offset, values)
+        if found is None:
+            return rationals.decide(X, values, offset, codes, search)
+        verdict = search(found.rows)
+        plane = None if verdict.separator is None else found.outside(verdict.separator)
+        return replace(verdict, separator=plane, values=values, bracket=(-math.inf, math.inf))
 
-    if not exact and (values == BINARY or X.dtype.kind != "f"):
-        return replace(search(to_rows(X)), values=values)
-    if not exact and (X.data if hasattr(X, "indptr") else X).nbytes > many:
-        quick = rationals.decide_quickly(X, values, offset, codes, search)
-        if quick is not None:
-            return quick
+
+def _in_parts(X: Any, codes: Array, asked: _Asked) -> Verdict:
+    """Return the verdict on many rows from a working set of them."""
+    decimal, (n, d) = asked.decimal(X), X.shape
+    if not all_finite(X.data if is_sparse(X) else X):
+        refuse_not_finite(X, np.zeros(0))
+    step = max(1, PART_CELLS * n // max(1, (X.data if is_sparse(X) else X).size))
+
+    def ask(function: Callable[..., Any], told: Any) -> Iterator[Any]:
+        for start in range(0, n, step):
+            asked.clock.check()
+            some, y = X[start : start + step], codes[start : start + step]
+            exact = rationals.Rationals(some, asked.values, asked.offset) if decimal else None
+            yield function(Part(start, to_rows(some) if exact is None else exact.near, y, d, exact=exact), told)
+
+    def search(_: Array, data: Data) -> Verdict:
+        return asked.decide(_matrix(data), data.y)
+
+    def integers(data: Data, which: list[int], columns: list[int]) -> Any:
+        if not decimal:
+            return integer_matrix(data, which, columns)
+        rows = rationals.Rationals(_matrix(data), asked.values, asked.offset)
+        return fmpz_mat([[row[j] for j in columns] for row in map(rows.with_one, which)])
+
     try:
-        found = held(X, values, offset=offset, clock=clock)
+        parts = Parts(ask, len(asked.classes), asked.offset)
+        first, most = first_rows(parts)
+        if first is None or most < 4 * (parts.classes - 1) * (d + asked.offset):  # too few would take many rounds
+            return asked.decide(X, codes)
+        found = settle(parts, search, asked.clock, first, most, integers=integers)
     except OutOfTime:
-        return Verdict(UNKNOWN, None, None, names, X.shape[1], offset, (-math.inf, math.inf), values)
-    if found is None:
-        return rationals.decide(X, values, offset, codes, search)
-    verdict = search(found.rows)
-    plane = None if verdict.separator is None else found.outside(verdict.separator)
-    return replace(verdict, separator=plane, values=values, bracket=(-math.inf, math.inf))
+        return undecided(asked.classes, d, asked.offset, asked.values)
+    except DataError:  # some rows may depend on digits beyond double precision where all do not
+        return asked.decide(X, codes)
+    assert found is not None
+    verdict: Verdict = found.found
+    if verdict.kind == UNKNOWN:
+        return replace(verdict, bracket=(-math.inf, verdict.bracket[1]))
+    return verdict if verdict.refutation is None else replace(verdict, refutation=found.refutation())
+
+
+def _matrix(data: Data) -> Any:
+    """Return rows as an array or CSR matrix."""
+    return data.rows.data if isinstance(data.rows, Dense) else to_scipy(data.rows, data.n_features)
 
 
 def separator(model: Any, X: Any, y: Any) -> Separator | None:

@@ -1,8 +1,7 @@
-"""Shortens proofs: rounds planes to few digits, and exchanges rows of refutations whose multipliers are long.
+"""Shortens proofs: rounds planes to few digits.
 
-A plane that separates with room to spare does so with its weights rounded. One digit is tried first, then more. Of the
-refutations with equally many rows, those whose rows have cells in common have shorter multipliers. Every candidate is
-checked exactly, and what does not hold is not used.
+A plane that separates with room to spare does so with its weights rounded. One digit is tried first, then more. Every
+candidate is checked exactly, and what does not hold is not used.
 """
 
 from __future__ import annotations
@@ -14,17 +13,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from linsep.problem import Array, Dense, Floats
-from linsep.prove.check.fast_check import combined
-from linsep.prove.claims import SEPARABLE, Data, Refutation, Separator, Verdict
-from linsep.prove.exact import algebra
+from linsep.problem import Array, Floats
+from linsep.prove.claims import SEPARABLE, Separator, Verdict
 from linsep.prove.exact.given_numbers import exact_array
 
 _DIGITS = (1, 2, 3, 4, 6, 8, 12)
 _SHORT = 10**15  # whole numbers up to here are rounded the short way
-_LONG = 64  # bits of a multiplier that is worth the search for others
-_POOL, _TRIED, _ROUNDS = 5000, 300, 3  # rows that are looked at, inequalities that are tried, and how often
-_WORK = 300_000  # of one round: inequalities that are tried times the third power of their length
 
 Heights = Callable[[Floats], Floats]  # weights -> w·x of every row, as far as floats tell
 
@@ -109,73 +103,3 @@ def _between(low: float, high: float) -> Fraction:
         if value <= c:
             return value
         step /= 10
-
-
-# ---------------------------------------------------------------------------------------------------------------
-# Refutations
-
-
-def with_short_multipliers(refutation: Refutation, data: Data) -> Refutation:
-    """Return a refutation with as many rows and, if some of its multipliers are long, perhaps shorter ones.
-
-    Each round brings in one row for another, as the simplex method does: the ratio test, in floats, says for which. The
-    multipliers of the rows are then solved for exactly.
-    """
-    for _ in range(_ROUNDS):
-        if max(map(_bits, refutation.multipliers)) < _LONG:
-            break
-        other = min(_neighbors(refutation, data), key=_size, default=refutation)
-        if _size(other) >= _size(refutation):
-            break
-        refutation = other
-    return refutation
-
-
-def _bits(value: Fraction) -> int:
-    return value.numerator.bit_length() + value.denominator.bit_length()
-
-
-def _size(refutation: Refutation) -> int:
-    return sum(map(_bits, refutation.multipliers))
-
-
-def _neighbors(refutation: Refutation, data: Data) -> Iterator[Refutation]:
-    """Yield refutations in which one row was exchanged for another."""
-    own, new = len(refutation.rows), _alike(refutation, data)
-    rows = np.append(refutation.rows, np.tile(new, data.classes - 1))
-    against = ((data.y[new] + step) % data.classes for step in range(1, data.classes))
-    rivals = np.concatenate([refutation.rivals, *against])
-    matrix, shifts = combined(Refutation(rows, (), rivals), data)
-    lengths = [max(abs(int(v)) for v in row) or 1 for row in matrix.tolist()]
-    table = np.array([[int(v) / size for v in row] for row, size in zip(matrix.tolist(), lengths, strict=True)])
-    sizes = [m * lengths[k] * Fraction(2) ** shifts[k] for k, m in enumerate(refutation.multipliers)]
-    scaled = np.array([float(size / max(sizes)) for size in sizes])
-    told = np.linalg.pinv(table[:own].T) @ table[own:].T  # (own, new): each new row as a sum of those of the refutation
-    spanned = np.abs(table[:own].T @ told - table[own:].T).max(axis=0, initial=0) < 1e-9
-    for k in np.flatnonzero(spanned).tolist():
-        with np.errstate(divide="ignore", invalid="ignore"):
-            leaves = int(np.argmax(told[:, k] / scaled))
-        which = [i for i in range(own) if i != leaves] + [own + k]
-        solved = algebra.dependency(algebra.select(matrix, which, list(range(matrix.ncols()))))
-        if solved is not None and len(solved.multipliers) == own:
-            exact = [m * Fraction(2) ** -shifts[i] for i, m in zip(which, solved.multipliers, strict=True)]
-            yield Refutation(rows[which], _without_divisor(exact), rivals[which])
-
-
-def _alike(refutation: Refutation, data: Data) -> Array:
-    """Return rows that have cells in common with those of a refutation, most first."""
-    if not isinstance(data.rows, Dense):
-        return np.empty(0, dtype=np.intp)
-    length = (data.n_features + data.offset) * (data.classes - 1)
-    most = min(_TRIED, _WORK // length**3) // (data.classes - 1)
-    pool = np.setdiff1d(np.linspace(0, len(data.y) - 1, _POOL).astype(np.intp), refutation.rows)
-    cells, own = data.rows.data[pool], data.rows.data[refutation.rows]
-    shared = np.array([np.isin(cells[:, j], own[:, j]) for j in range(data.n_features)]).sum(axis=0)
-    order = np.argsort(-shared, kind="stable")[:most]
-    return np.asarray(pool[order[shared[order] > 0]])
-
-
-def _without_divisor(values: list[Fraction]) -> tuple[Fraction, ...]:
-    """Return positive numbers times the factor that makes them whole, without a common divisor."""
-    (numbers,), _ = _whole([values], [])
-    return tuple(numbers)

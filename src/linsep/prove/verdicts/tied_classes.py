@@ -10,6 +10,7 @@ from linsep.clock import Clock
 from linsep.prove.check.exact_signs import difference, signs
 from linsep.prove.claims import QUASI, UNKNOWN, Verdict
 from linsep.prove.exact.given_numbers import held
+from linsep.prove.verdicts.separability import decide_arrays
 
 
 class Ties(NamedTuple):
@@ -53,7 +54,6 @@ def tied_classes(verdict: Verdict, X: Any, y: Any, clock: Clock) -> Ties | None:
     their own, as long as the clock allows.
     """
     from linsep.prove.checking import table_of  # which loads all checkers
-    from linsep.prove.verdicts.separability import separate
 
     if verdict.kind != QUASI or len(verdict.classes) <= 2 or verdict.separator is None:
         return None
@@ -74,10 +74,6 @@ def tied_classes(verdict: Verdict, X: Any, y: Any, clock: Clock) -> Ties | None:
     pairs = []
     for i, j in np.argwhere(np.triu(tie)).tolist():
         some = np.flatnonzero((found.codes == i) | (found.codes == j))
-        limit = None if clock.left == np.inf else max(0.0, clock.left)
-        alone = separate(
-            found.X[some], found.codes[some], fit_intercept=verdict.fit_intercept, time_limit=limit,
-            values=verdict.values,
-        )  # fmt: skip
+        alone = decide_arrays(found.X[some], found.codes[some], verdict.values, verdict.fit_intercept, clock)
         pairs.append((verdict.classes[i], verdict.classes[j], alone.kind))
     return Ties(int(rows.sum()), [verdict.classes[c] for c in range(classes) if not tie[c].any()], pairs)

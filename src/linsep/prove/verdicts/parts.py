@@ -1,0 +1,258 @@
+"""Rows that are not all in memory, in parts: what a search may ask of them, and the answers put together.
+
+A part is the one batch of an array, a block of a file, a stretch of a mapped table, or a shard on some worker. A
+function answers for one part; `Parts` asks all of them. No answer depends on where one part ends and the next begins.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable
+from copy import copy
+from functools import reduce
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
+from linsep.prove.check.exact_signs import difference, signs
+from linsep.prove.claims import Data, Separator
+from linsep.prove.core.scaled_view import ScaledView
+from linsep.prove.verdicts.rationals import Rationals
+
+Ask = Callable[[Callable[..., Any], Any], Iterable[Any]]  # a function of a part and what it is told: answers in order
+
+
+class Part(NamedTuple):
+    """Some consecutive rows."""
+
+    first_row: int  # its number among all
+    rows: Rows  # as the user has them, or the doubles nearest to them
+    y: Array  # (n,) class numbers
+    n_features: int
+    used: Array | None = None  # places of the rows that are trained on, None for all
+    exact: Rationals | None = None  # the numbers themselves, where doubles are only near them
+
+
+class Made(NamedTuple):
+    """Mistakes of a run, each pair of a row and the weight vector concerned once; empty if they are not known."""
+
+    rows: Array  # sorted
+    machines: Array
+    counts: Array
+
+
+NOT_KNOWN = Made(*(np.empty(0, np.int64) for _ in range(3)))
+
+
+class Size(NamedTuple):
+    """How much there is, and of which class."""
+
+    rows: int
+    cells: int  # stored values
+    itemsize: int
+    sparse: bool
+    n_features: int
+    members: Array  # (classes,) rows that are trained on
+    first: Array  # (classes,) number of the first of these
+    between: Array  # (classes, weight vectors) mistakes
+
+    def plus(self, other: Size) -> Size:
+        """Return the size of both together."""
+        return Size(
+            self.rows + other.rows,
+            self.cells + other.cells,
+            max(self.itemsize, other.itemsize),
+            self.sparse or other.sparse,
+            max(self.n_features, other.n_features),
+            self.members + other.members,
+            np.minimum(self.first, other.first),
+            self.between + other.between,
+        )
+
+
+class Wish(NamedTuple):
+    """Rows to return: all of the classes asked about, or some."""
+
+    codes: Array  # (classes,) class numbers in the question, -1 for a class that is no part of it
+    numbers: Array | None = None  # those of these numbers, which are sorted
+
+
+class Some(NamedTuple):
+    """Rows that were returned."""
+
+    numbers: Array
+    rows: Rows
+    y: Array  # as the question numbers the classes
+
+
+class Doubt(NamedTuple):
+    """A plane to be checked, and how to choose among the rows that it is wrong on."""
+
+    plane: Separator
+    strictly: bool
+    codes: Array
+    view: ScaledView  # how to see rows, without any of them
+    w: Floats  # the plane as the view shows it
+    below: float  # rows of such scores are returned, too
+    most: int
+
+
+class Span(NamedTuple):
+    """What some rows span."""
+
+    columns: Array  # (d,) whether they have values there
+    normals: list[Array]  # (d + 1,) each orthogonal to all of them
+    most: int  # rows to be returned that are outside
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Answers for a part
+
+
+def measure(part: Part, told: tuple[int, int, Made]) -> Size:
+    """Return the size of a part, and which classes its mistakes are between."""
+    classes, machines, made = told
+    y = part.y if part.used is None else part.y[part.used]
+    between = np.zeros((classes, machines), dtype=np.int64)
+    start, stop = np.searchsorted(made.rows, (part.first_row, part.first_row + len(part.y)))
+    own = part.y[made.rows[start:stop] - part.first_row]
+    np.add.at(between, (own, made.machines[start:stop]), made.counts[start:stop])
+    values, members = part.rows.data, np.bincount(y, minlength=classes)
+    first = np.full(classes, np.iinfo(np.int64).max)
+    for c in np.flatnonzero(members).tolist():
+        place = int(np.argmax(y == c))
+        first[c] = part.first_row + (place if part.used is None else part.used[place])
+    sparse = isinstance(part.rows, Sparse)
+    return Size(len(part.y), values.size, values.dtype.itemsize, sparse, part.n_features, members, first, between)
+
+
+def collect(part: Part, wish: Wish) -> Some:
+    """Return the rows of a wish."""
+    n, start = len(part.y), part.first_row
+    which = np.arange(n) if part.used is None else part.used
+    if wish.numbers is not None:
+        low, high = np.searchsorted(wish.numbers, (start, start + n))
+        named = wish.numbers[low:high] - start
+        which = named if part.used is None else np.intersect1d(named, which, assume_unique=True)
+    if wish.codes.min() < 0:
+        which = which[wish.codes[part.y[which]] >= 0]
+    if len(which) == n:
+        return Some(start + which, part.rows, wish.codes[part.y])
+    return Some(start + which, take(part.rows, which), wish.codes[part.y[which]])
+
+
+def worst(part: Part, doubt: Doubt) -> tuple[int, Array, Array, Floats]:
+    """Count the rows that a plane is wrong on, exactly; name the worst of them, then some next to the plane."""
+    some = collect(part, Wish(doubt.codes))
+    if len(some.y) == 0:
+        return 0, some.numbers, np.empty(0, bool), np.empty(0)
+    view = copy(doubt.view)
+    view.data = view.data._replace(rows=some.rows, y=some.y)
+    wrong = _sides(doubt.plane, some, view.data.classes, part.exact) < (1 if doubt.strictly else 0)
+    scores, _ = view.sweep(doubt.w)
+    which = np.flatnonzero(wrong | (scores <= doubt.below))
+    which = which[np.lexsort((scores[which], ~wrong[which]))[: doubt.most]]
+    return int(wrong.sum()), some.numbers[which], wrong[which], scores[which]
+
+
+def _sides(plane: Separator, some: Some, classes: int, exact: Rationals | None) -> Array:
+    """Return for every row the exact sign of its lowest inequality."""
+    W, b = plane.per_class()
+    full, sides = np.column_stack((W, b)), np.ones(len(some.y), dtype=np.int8)
+    for own, rival in ((1, 0),) if classes == 2 else itertools.permutations(range(classes), 2):
+        members = np.arange(len(some.y)) if classes == 2 else np.flatnonzero(some.y == own)
+        if len(members) == 0:
+            continue
+        normal = difference(full[own], full[rival])
+        side = signs(some.rows, members, normal) if exact is None else exact.signs(members, normal)
+        sides[members] = np.minimum(sides[members], side) if classes > 2 else np.where(some.y == 0, -side, side)
+    return sides
+
+
+def outside(part: Part, span: Span) -> Array:
+    """Return the numbers of rows that some others do not span: one for every new column, and others."""
+    rows, everyone = part.rows, np.arange(len(part.y))
+    off = np.zeros(len(everyone), dtype=bool)
+    if span.columns.all():
+        pass
+    elif isinstance(rows, Sparse):
+        ends = rows.indptr.astype(np.int64)
+        cells = slice(int(ends[0]), int(ends[-1]))
+        new = np.flatnonzero(~span.columns[rows.indices[cells]] & (rows.data[cells] != 0))
+        first = new[np.unique(rows.indices[cells][new], return_index=True)[1]]
+        off[np.searchsorted(ends, first + ends[0], side="right") - 1] = True
+    else:
+        cells = rows.data[:, ~span.columns] != 0
+        off[cells.argmax(axis=0)[cells.any(axis=0)]] = True
+    for normal in span.normals:
+        off |= (signs(rows, everyone, normal) if part.exact is None else part.exact.signs(everyone, normal)) != 0
+    return part.first_row + np.flatnonzero(off)[: span.most]
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Answers put together
+
+
+class Parts:
+    """All rows, wherever they are.
+
+    Parameters
+    ----------
+    ask : callable
+        Has a function answer for every part of the rows, in their order.
+    classes : int
+    offset : bool
+    machines : int
+        Weight vectors of the run that the mistakes are from.
+    made : Made
+    """
+
+    def __init__(self, ask: Ask, classes: int, offset: bool, machines: int = 1, made: Made = NOT_KNOWN) -> None:
+        self.ask, self.classes, self.offset = ask, classes, offset
+        self.size: Size = reduce(Size.plus, ask(measure, (classes, machines, made)))
+        self.work = 0.0  # of asking all parts, where it is counted
+
+    def sample(self, most: int) -> Array:
+        """Return the numbers of about ``most`` rows, and of one of every class."""
+        n, first = self.size.rows, self.size.first
+        some = np.random.default_rng(0).choice(n, most, replace=False, shuffle=False) if most < n else np.arange(n)
+        return np.union1d(some, first[self.size.members > 0])
+
+    def rows(self, wish: Wish) -> tuple[Array, Data]:
+        """Return the numbers of the rows of a wish, and the rows as data."""
+        parts: list[Some] = [some for some in self.ask(collect, wish) if len(some.numbers)]
+        classes, d = int(wish.codes.max()) + 1, self.size.n_features
+        if not parts:
+            return np.empty(0, np.intp), Data(Dense(np.empty((0, d))), np.empty(0, np.intp), d, classes, self.offset)
+        y = np.concatenate([some.y for some in parts]).astype(np.intp)
+        data = Data(joined([some.rows for some in parts]), y, d, classes, self.offset)
+        return np.concatenate([some.numbers for some in parts]), data
+
+    def worst(self, doubt: Doubt) -> tuple[int, Array]:
+        """Return how many rows a plane is wrong on, exactly, and the worst of them, with others next to the plane."""
+        counts, numbers, wrong, scores = zip(*self.ask(worst, doubt), strict=True)
+        order = np.lexsort((np.concatenate(scores), ~np.concatenate(wrong)))[: doubt.most]
+        return sum(counts), np.concatenate(numbers)[order]
+
+    def outside(self, span: Span) -> Array:
+        """Return the numbers of some rows that others do not span."""
+        return np.concatenate(list(self.ask(outside, span)))[: span.most]
+
+
+def joined(parts: list[Rows]) -> Rows:
+    """Put rows one below the other."""
+    if len(parts) == 1:
+        return parts[0]
+    if isinstance(parts[0], Dense):
+        data = np.concatenate([part.data for part in parts])
+        data.flags.writeable = False  # one compiled version serves all callers
+        return Dense(data)
+    sparse = [part for part in parts if isinstance(part, Sparse)]
+    lengths = np.concatenate([np.diff(part.indptr.astype(np.int64)) for part in sparse])
+    ends = np.concatenate(([0], np.cumsum(lengths)))
+    places = [slice(int(part.indptr[0]), int(part.indptr[-1])) for part in sparse]
+    values = np.concatenate([part.data[place] for part, place in zip(sparse, places, strict=True)])
+    indices = np.concatenate([part.indices[place] for part, place in zip(sparse, places, strict=True)])
+    values.flags.writeable = False
+    return Sparse(values, indices, ends.astype(sparse[0].indptr.dtype))
