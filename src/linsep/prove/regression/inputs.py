@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ from linsep.errors import DataError, ParameterError
 from linsep.problem import Array
 from linsep.prove.check.plain_document import label_text
 from linsep.prove.check.plain_regression import MOST_EMPTY
-from linsep.prove.exact.exact_values import BINARY, DECIMAL
+from linsep.prove.exact.exact_values import BINARY, DECIMAL, fraction
 from linsep.prove.regression.contrasts import unknown
 from linsep.prove.regression.families import FAMILIES, INTERCEPT, WITHOUT_INTERCEPT, labels, numbers
 from linsep.prove.regression.reading import joined, unrounded
@@ -36,7 +36,7 @@ _REFUSED = {
     "probit": "say binomial",
 }
 ORDERED = ("multinomial", "ordinal")  # families whose classes have an order: the first is the reference, or the lowest
-_WIDE = 300  # columns of a formula from which on the design is sparse
+_WIDE = 300  # columns from which on a design with factors is sparse
 
 
 class Factor(NamedTuple):
@@ -268,6 +268,57 @@ def _factors(absorb: Any, X: Any) -> tuple[Factor, ...]:
         _, first, codes = np.unique(spelled, return_index=True, return_inverse=True)
         found.append(Factor(str(name), codes.ravel(), tuple(column[first].tolist())))
     return tuple(found)
+
+
+def with_factors(given: Given) -> Given:
+    """Return a model with a column for every level of its absorbed factors, after its own and without an intercept."""
+    if not given.absorb:
+        return given
+    if given.family == "multinomial":
+        raise ParameterError("absorb", [name for name, *_ in given.absorb], "None for the family multinomial")
+    rows = np.zeros(given.n, dtype=bool)
+    rows[given.which] = True
+    blocks, names = [], list(given.names)
+    for name, codes, levels in given.absorb:
+        there = np.unique(codes[rows])
+        blocks.append(_one_hot(codes, there))
+        names += [f"{name}={levels[code]}" for code in there.tolist()]
+    return replace(given, X=_beside(given.X, blocks, given), names=tuple(names), absorb=(), offset=False)
+
+
+def _one_hot(codes: Array, of: Array) -> Any:
+    """Return a sparse column for each of some sorted codes: 1 in the rows that have it."""
+    import scipy.sparse as sp
+
+    places = np.minimum(np.searchsorted(of, codes), len(of) - 1)
+    rows = np.flatnonzero(of[places] == codes) if len(of) else np.empty(0, dtype=np.intp)
+    ones = np.ones(len(rows), dtype=np.int64)
+    return sp.csr_array((ones, (rows, places[rows])), shape=(len(codes), len(of)))
+
+
+def _beside(X: Any, blocks: list[Any], given: Given) -> Any:
+    """Return a design with sparse columns of 0 and 1 beside it, sparse if it is or if it becomes wide."""
+    import scipy.sparse as sp
+
+    if not is_sparse(X) and X.shape[1] + sum(block.shape[1] for block in blocks) <= _WIDE:
+        kind = X.dtype if X.dtype.kind in "fO" else np.int64
+        return np.hstack([X.astype(kind), *(block.toarray().astype(kind) for block in blocks)])
+    left = X if is_sparse(X) else sp.csr_array(_machine_numbers(X, given.values, given.names))
+    kind = left.dtype if left.dtype.kind == "f" else np.int64
+    return sp.csr_array(sp.hstack([left.astype(kind), *(block.astype(kind) for block in blocks)]))
+
+
+def _machine_numbers(table: Array, values: str, names: Any) -> Array:
+    """Return exact numbers as the doubles that stand for them, or refuse those that are longer."""
+    if table.dtype != object:
+        return table
+    near = table.astype(np.float64)
+    for i, j in np.ndindex(table.shape):
+        exact, double = fraction(table[i, j], i, names[j], values), near[i, j]
+        if exact != (Fraction(float(double)) if values == BINARY else Fraction(repr(float(double)))):
+            what = f"{str(table[i, j])[:40]} is too long beside factors of more than {_WIDE} levels: round it"
+            raise DataError(f"row {i}, column {names[j]!r}", what)
+    return near
 
 
 # ---------------------------------------------------------------------------------------------------------------

@@ -29,7 +29,10 @@ def predicted(result: Any, X: Any) -> Array:
     X = new_design(given, X)
     matrix = X if is_sparse(X) else np.asarray(X, dtype=object if given.values != BINARY else None)
     if matrix.ndim != 2 or matrix.shape[1] != len(model.base):
-        raise DataError("", f"new rows must have the {len(model.base)} columns of the design, got shape {matrix.shape}")
+        why = f"new rows must have the {len(model.base)} columns of the design, got shape {matrix.shape}"
+        if result.listed < len(result.names):
+            why += "; a column for every level of the absorbed factors is among them: put the factors into the model"
+        raise DataError("", why)
     if not is_sparse(matrix) and matrix.dtype == object and given.values == BINARY:
         matrix = matrix.astype(np.float64)
     rows = exact_table(matrix, given.values, model.base)
@@ -156,7 +159,8 @@ def _columns(result: Any) -> tuple[list[str], dict[str, str]]:
     ids = model.system.ids
     left = ids[~face.separated[ids]]
     reasons = {each: f"it depends on {_sum(parts)}" for each, parts in result.aliased.items()}
-    system, shown = face.system, [result._position[u] for u in model.order if u in result._position]
+    first = [*model.order[result.listed :], *model.order[: result.listed]]  # columns may depend on absorbed factors
+    system, shown = face.system, [result._position[u] for u in first if u in result._position]
     name = {k: model.names[j] for j, u in enumerate(model.order) if (k := result._position.get(u)) is not None}
     tied = [
         k for k in result.empty if 0 < k < len(model.classes) - 1 and result.direction[k] == result.direction[k - 1]
@@ -165,10 +169,10 @@ def _columns(result: Any) -> tuple[list[str], dict[str, str]]:
         reasons[name[k]] = f"it equals {name[k - 1]}: no row has the category {model.classes[k]}"
     if tied:
         below = {k: next(j for j in range(k, -1, -1) if j not in tied) for k in tied}
-        kept = [k for k in shown if k not in tied]
-        cells = [int(j == below.get(k, k)) for k in range(system.unknowns) for j in kept]
-        system = system.through(fmpz_mat(system.unknowns, len(kept), cells))
-        name, shown = {at: name[k] for at, k in enumerate(kept)}, list(range(len(kept)))
+        open_ = [k for k in shown if k not in tied]
+        cells = [int(j == below.get(k, k)) for k in range(system.unknowns) for j in open_]
+        system = system.through(fmpz_mat(system.unknowns, len(open_), cells))
+        name, shown = {at: name[k] for at, k in enumerate(open_)}, list(range(len(open_)))
     _, columns, V = system.span(left, shown)
     how = _WHERE.get(given.family, "on the rows that are left it {}")
     for k in range(V.ncols()):
@@ -177,7 +181,8 @@ def _columns(result: Any) -> tuple[list[str], dict[str, str]]:
         used = [name[j] for j in shown if entries[j] and j != free]
         why = how.format(f"depends on {', '.join(used)}" if used else _NOTHING.get(given.family, "is zero"))
         reasons[name[free]] = why if len(left) else "no row is left"
-    return [name[j] for j in shown if j in columns], reasons
+    kept = {name[j] for j in columns}
+    return [each for each in model.names if each in kept], reasons
 
 
 _WHERE = dict.fromkeys(_LINEAR, "within the strata that are left it {}")

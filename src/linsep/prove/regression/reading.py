@@ -176,7 +176,7 @@ def reading_of(given: Any, table: Any, parts: list[str], source: Any, missing: s
 def given_parts(given: Any) -> list[Any]:
     """Return what a response has beside its first column."""
     second = [1] if np.asarray(given.y).ndim == 2 else []
-    return [*second, *(each for each in (given.strata, given.weights) if each is not None), *given.absorb]
+    return [*second, *(each for each in (given.strata, given.weights) if each is not None)]
 
 
 def read_back(content: dict[str, Any], frame: Any) -> tuple[Any, list[list[Any]]]:

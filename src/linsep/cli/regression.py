@@ -1,4 +1,4 @@
-"""``linsep separation``: decides which coefficients of a regression model are infinite."""
+"""``linsep regression``: decides which coefficients of a regression model are infinite."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class ModelOptions:
         list[str] | None,
         typer.Option(
             metavar="COLUMN",
-            help="Factor with many levels, included in the model but not listed; may be repeated.",
+            help="Factor included in the model, with a coefficient for every level, but not listed; may be repeated.",
             rich_help_panel=DECIDING,
         ),
     ] = None
@@ -167,7 +167,7 @@ class TableOptions:
 
 
 @grouped
-def separation(
+def regression(
     data: Annotated[
         str, typer.Argument(metavar="DATA", help="CSV, TSV, Parquet or Arrow; - is standard input.", show_default=False)
     ],
@@ -202,12 +202,12 @@ def separation(
     dropped = asked.table.dropped
     separated = dropped.in_source(found.separated)
     facts = {
-        "command": "separation",
+        "command": "regression",
         "data": data,
         "family": found.family,
         "rows": len(found.separated) + len(found.rest),
         "dropped": len(dropped),
-        "columns": len(found.names) + found.levels,
+        "columns": len(found.names),
         "rank": found.rank,
         "kind": found.kind,
         "dimension": found.dimension,
@@ -291,8 +291,7 @@ class Asked:
         """Return how others can make the rows of a proof from the file; None if a formula computes more."""
         from linsep.prove.regression.reading import reading_of
 
-        parts = [*self.parts, *(factor.name for factor in found._given.absorb)] if self.parts else []
-        return reading_of(found._given, self.table, parts, self.source, self.missing)
+        return reading_of(found._given, self.table, self.parts, self.source, self.missing)
 
 
 def _by_formula(frame: Any, model: ModelOptions, table: TableOptions, common: dict[str, Any]) -> tuple[Any, ...]:
@@ -505,7 +504,7 @@ def _outcome(content: dict[str, Any], data: str, plain: bool) -> Any:
         if content["data"]["reading"] is None and formula and not own:
             raise ValueError(
                 f"the formula {formula!r} computes columns that no checker can rebuild from {data}: check the proof "
-                "against the table of its design, the .design.csv file that linsep separation wrote beside it"
+                "against the table of its design, the .design.csv file that linsep regression wrote beside it"
             )
         X, columns = read_back(content, frame)
     except Fails as error:
