@@ -1,10 +1,14 @@
 """Absorbed factors: against double description on all columns, and scale in small."""
 
+import json
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import linsep
+from linsep.cli import main
+from linsep.prove.regression import categories
 from regression_oracle import answers
 
 
@@ -32,9 +36,12 @@ def rank(vectors):
 
 
 @pytest.mark.parametrize("family", ["binomial", "poisson"])
-def test_absorbed_factors_answer_as_columns_would(family):
+@pytest.mark.parametrize("fewest", [0, 300])
+def test_absorbed_factors_answer_as_columns_would(family, fewest, monkeypatch):
+    """With 0, columns of categories are eliminated, however few they are."""
+    monkeypatch.setattr(categories, "FEWEST", fewest)
     rng, seen, done = np.random.default_rng(len(family)), set(), 0
-    while done < 120:
+    while done < 80:
         n, k = int(rng.integers(4, 11)), int(rng.integers(0, 3))
         X = rng.integers(-1, 3, (n, k))
         factors = [rng.integers(0, 3, n) for _ in range(int(rng.integers(1, 4)))]
@@ -56,6 +63,35 @@ def test_absorbed_factors_answer_as_columns_would(family):
             assert found.check(design, y, absorb=factors)
         seen |= {kind, *statuses}
     assert seen >= {"overlap", "quasi", "finite", "+inf", "-inf", "aliased"}
+
+
+def test_eliminated_categories_answer_as_other_columns_do(monkeypatch):
+    """Dense columns are never eliminated; sparse ones are."""
+    monkeypatch.setattr(categories, "FEWEST", 0)
+    rng, seen = np.random.default_rng(3), set()
+    for trial in range(60):
+        n = int(rng.integers(8, 40))
+        factors = [rng.integers(0, int(rng.integers(2, 9)), n) for _ in range(2)]
+        X = np.column_stack([rng.integers(-3, 4, (n, 2)), *(f == v for f in factors for v in np.unique(f)[1:])])
+        y = rng.integers(0, 3, n) / 2 if trial % 3 == 0 else rng.integers(0, 2, n)
+        y = np.where(factors[0] == 1, factors[1] % 2, y)
+        options = {"alias": "keep" if trial % 5 == 0 else "drop", "fit_intercept": trial % 4 > 0}
+        if len(set(y.tolist())) < 2:
+            continue
+        dense, sparse = (linsep.separation(each, y, **options) for each in (X, sp.csr_array(X)))
+        for one in ("kind", "statuses", "rank", "dimension", "aliased"):
+            assert getattr(dense, one) == getattr(sparse, one)
+        assert dense.separated.tolist() == sparse.separated.tolist()
+        assert dense.predict_status(X).tolist() == sparse.predict_status(sp.csr_array(X)).tolist()
+        left, other = dense.refit(), sparse.refit()
+        assert (left.rows.tolist(), left.columns) == (other.rows.tolist(), other.columns)
+        assert np.array_equal(left.X, other.X.toarray() if sp.issparse(other.X) else other.X)
+        assert left.dropped_columns == other.dropped_columns
+        assert sparse.check()
+        assert sparse.check(plain=True)
+        assert linsep.verify(sparse.to_json(), sp.csr_array(X), y)
+        seen |= {dense.kind, *dense.statuses}
+    assert seen == {"overlap", "quasi", "complete", "finite", "+inf", "-inf", "undetermined", "aliased"}
 
 
 @pytest.mark.parametrize("family", ["binomial", "poisson"])
@@ -86,7 +122,7 @@ def test_the_limiting_model_keeps_all_that_its_rows_determine(family):
 def test_hundreds_of_levels():
     rng = np.random.default_rng(0)
     n = 3000
-    firm, year = rng.integers(0, 400, n), rng.integers(0, 10, n)
+    firm, year = rng.integers(0, 400, n), rng.integers(0, 10, n)  # their columns are eliminated
     X = rng.integers(-50, 50, size=(n, 2)) / 10
     y = rng.poisson(0.4, n)
     found = linsep.separation(X, y, family="poisson", absorb=[firm, year], names=["a", "b"])
@@ -107,3 +143,27 @@ def test_a_row_with_a_level_of_its_own_beside_equations():
     factors = [np.r_[0, 0, np.arange(500)], np.r_[0, 0, np.ones(500, dtype=int)]]
     found = linsep.separation(X, y, absorb=factors, time_limit=60)
     assert (found.kind, found.statuses[:1], found.separated.tolist()) == ("quasi", ["+inf"], [0])
+
+
+def test_words_of_a_table_by_the_thousand(tmp_path, capsys):
+    """A factor of 2,000 words: those of one response are infinite, all others finite."""
+    rng = np.random.default_rng(5)
+    word, x = np.repeat(np.arange(2000), 4), rng.integers(-99, 100, 8000) / 10
+    y = np.tile([0, 1, 0, 1], 2000)
+    y[word == 7] = 1
+    lines = [f"w{a},{b},{c}" for a, b, c in zip(word.tolist(), x.tolist(), y.tolist(), strict=True)]
+    (tmp_path / "t.csv").write_text("\n".join(["word,x,y", *lines]) + "\n")
+    with pytest.raises(SystemExit) as ended:
+        main(["regression", str(tmp_path / "t.csv"), "--target", "y", "--time-limit", "60", "--json"])
+    told = json.loads(capsys.readouterr().out)
+    assert (ended.value.code, told["kind"], told["columns"], told["rank"], told["notes"]) == (
+        1,
+        "quasi",
+        2001,
+        2001,
+        [],
+    )
+    statuses = {each["name"]: each["status"] for each in told["coefficients"]}
+    assert {name for name, status in statuses.items() if status != "finite"} == {"word=w7"}
+    assert statuses["word=w7"] == "+inf"
+    assert told["separated"] == np.flatnonzero(word == 7).tolist()

@@ -113,7 +113,7 @@ def test_three_answers_about_every_kind():
             columns = [{"column": f"c{j}", "kind": "percent"} for j in range(X.shape[1])]
             more = {"others": ["o"]} if content["kind"] == "separation" else {}
             content["data"]["reading"] = {**reading, "columns": columns, "gaps": ["NA"], "encoding": "utf-8", **more}
-        texts = [json.dumps(forged(content, rng)) for _ in range(70)]
+        texts = [json.dumps(forged(content, rng)) for _ in range(80)]
         for document, (found, why) in zip(texts, answered(texts, X, y), strict=True):
             for plain in (False, True):
                 assert told(document, X, y, plain=plain) is found, (why, plain, document)

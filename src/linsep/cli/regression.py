@@ -6,7 +6,7 @@ import csv
 import re
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, NoReturn
 
@@ -192,13 +192,15 @@ def regression(
     check_place(proof)
     check_place(_design_place(proof), data)
     started = time.perf_counter()
-    asked = Asked.of(data, model, table)
-    with limited(model.time_limit) as clock, lines_named(asked.table):
+    with limited(model.time_limit) as clock, ExitStack() as stack:
+        asked = Asked.of(data, model, table)
+        clock.check()
+        stack.enter_context(lines_named(asked.table))
         found = decide(asked.given, clock)
         seconds = time.perf_counter() - started
         design = None if proof is None else _write(proof, found, asked, model)
         told = sentences(found, asked.response)
-        coefficients = found.coefficients
+        coefficients = found.coefficients if screen.json else []  # evidence, which takes long if there are many
     dropped = asked.table.dropped
     separated = dropped.in_source(found.separated)
     facts = {

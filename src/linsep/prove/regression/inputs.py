@@ -391,7 +391,7 @@ def _column(frame: Any, name: str) -> Any:
 
 def _coded(frame: Any) -> tuple[Any, list[str]]:
     """Return the columns of a frame: numbers as they are; words and categories as a column per level but the first."""
-    columns: list[Array] = []
+    columns: list[Any] = []  # a column of numbers, or one for each of some levels, sparse
     names: list[str] = []
     for name in frame.columns:
         series = frame[name]
@@ -418,9 +418,26 @@ def _coded(frame: Any) -> tuple[Any, list[str]]:
             raise DataError(f"row {gap}, column {str(name)!r}", "the cell is empty; drop the row or fill in the value")
         there = set(cells)
         levels = sorted(there) if carried is None else [level for level in carried.labels if level in there]
-        columns += [values == level for level in levels[1:]]
+        place = {level: k for k, level in enumerate(levels)}
+        codes = np.fromiter((place[cell] for cell in cells), dtype=np.intp, count=len(cells))
+        columns.append(_one_hot(codes, np.arange(1, len(levels))))
         names += [f"{name}={level}" for level in levels[1:]]
-    return joined(columns, len(frame)), names
+    if len(names) <= _WIDE:
+        dense = [each.toarray().T if is_sparse(each) else [each] for each in columns]
+        return joined([column for part in dense for column in part], len(frame)), names
+    return _sparse(columns), names
+
+
+def _sparse(columns: list[Any]) -> Any:
+    """Return columns of numbers, and blocks of sparse ones, as one sparse matrix that rounds none."""
+    import scipy.sparse as sp
+
+    exact = [each if is_sparse(each) else joined([each], len(each)) for each in columns]
+    kinds = {each.dtype.kind for each in exact}
+    if "O" in kinds or ("f" in kinds and any(each.dtype.kind == "i" and abs(each).max() >= 1 << 53 for each in exact)):
+        what = "numbers of more than 15 digits do not go with factors of hundreds of levels"
+        raise DataError("", f"{what}: round them, or {{0}}", ("values", BINARY))
+    return sp.csr_array(sp.hstack([each if is_sparse(each) else sp.csr_array(each) for each in exact]))
 
 
 # ---------------------------------------------------------------------------------------------------------------

@@ -308,7 +308,7 @@ class Separation:
             found[k - 1] = found[k]
         return found
 
-    def _inner(self, c: list[Fraction]) -> list[int] | None:
+    def _inner(self, c: list[Fraction]) -> dict[int, int] | None:
         """Return a function in the unknowns of the face, times a positive number; None if it is not estimable."""
         model, face = self._model, self._face
         scaled = [Fraction(0)] * len(c)
@@ -322,13 +322,11 @@ class Separation:
                 if any(total[0, k] for k in range(face.aliases.ncols())):
                     return None
         kept = [scaled[unknown] for unknown in face.columns]
-        return whole(kept) if any(kept) else [0] * len(kept)
+        return {k: value for k, value in enumerate(whole(kept)) if value} if any(kept) else {}
 
-    def _unit(self, j: int) -> list[int]:
+    def _unit(self, j: int) -> dict[int, int]:
         """Return the unit vector of a coefficient that is kept, exactly as large as its column."""
-        c = [0] * self.rank
-        c[self._position[self._model.order[j]]] = self._model.scales[j]
-        return c
+        return {self._position[self._model.order[j]]: self._model.scales[j]}
 
     def _own(self, j: int) -> str:
         """Return the status of a coefficient."""
