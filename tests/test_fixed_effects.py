@@ -153,8 +153,10 @@ def test_words_of_a_table_by_the_thousand(tmp_path, capsys):
     y[word == 7] = 1
     lines = [f"w{a},{b},{c}" for a, b, c in zip(word.tolist(), x.tolist(), y.tolist(), strict=True)]
     (tmp_path / "t.csv").write_text("\n".join(["word,x,y", *lines]) + "\n")
+    proof = tmp_path / "p.json"
+    options = ["--target", "y", "--time-limit", "60", "--json", "--proof", str(proof)]
     with pytest.raises(SystemExit) as ended:
-        main(["regression", str(tmp_path / "t.csv"), "--target", "y", "--time-limit", "60", "--json"])
+        main(["regression", str(tmp_path / "t.csv"), *options])
     told = json.loads(capsys.readouterr().out)
     assert (ended.value.code, told["kind"], told["columns"], told["rank"], told["notes"]) == (
         1,
@@ -167,3 +169,5 @@ def test_words_of_a_table_by_the_thousand(tmp_path, capsys):
     assert {name for name, status in statuses.items() if status != "finite"} == {"word=w7"}
     assert statuses["word=w7"] == "+inf"
     assert told["separated"] == np.flatnonzero(word == 7).tolist()
+    columns = json.loads(proof.read_text())["data"]["reading"]["columns"]
+    assert {"column": "word", "level": "w7"} in columns

@@ -20,7 +20,7 @@ from linsep.prove.check.plain_regression import MOST_EMPTY
 from linsep.prove.exact.exact_values import BINARY, DECIMAL, fraction
 from linsep.prove.regression.contrasts import unknown
 from linsep.prove.regression.families import FAMILIES, INTERCEPT, WITHOUT_INTERCEPT, labels, numbers
-from linsep.prove.regression.reading import joined, unrounded
+from linsep.prove.regression.reading import WIDE, joined, unrounded
 
 _REFUSED = {
     "gaussian": "least squares always has a finite estimate",
@@ -36,7 +36,6 @@ _REFUSED = {
     "probit": "say binomial",
 }
 ORDERED = ("multinomial", "ordinal")  # families whose classes have an order: the first is the reference, or the lowest
-_WIDE = 300  # columns from which on a design with factors is sparse
 
 
 class Factor(NamedTuple):
@@ -300,7 +299,7 @@ def _beside(X: Any, blocks: list[Any], given: Given) -> Any:
     """Return a design with sparse columns of 0 and 1 beside it, sparse if it is or if it becomes wide."""
     import scipy.sparse as sp
 
-    if not is_sparse(X) and X.shape[1] + sum(block.shape[1] for block in blocks) <= _WIDE:
+    if not is_sparse(X) and X.shape[1] + sum(block.shape[1] for block in blocks) <= WIDE:
         kind = X.dtype if X.dtype.kind in "fO" else np.int64
         return np.hstack([X.astype(kind), *(block.toarray().astype(kind) for block in blocks)])
     left = X if is_sparse(X) else sp.csr_array(_machine_numbers(X, given.values, given.names))
@@ -316,7 +315,7 @@ def _machine_numbers(table: Array, values: str, names: Any) -> Array:
     for i, j in np.ndindex(table.shape):
         exact, double = fraction(table[i, j], i, names[j], values), near[i, j]
         if exact != (Fraction(float(double)) if values == BINARY else Fraction(repr(float(double)))):
-            what = f"{str(table[i, j])[:40]} is too long beside factors of more than {_WIDE} levels: round it"
+            what = f"{str(table[i, j])[:40]} is too long beside factors of more than {WIDE} levels: round it"
             raise DataError(f"row {i}, column {names[j]!r}", what)
     return near
 
@@ -422,7 +421,7 @@ def _coded(frame: Any) -> tuple[Any, list[str]]:
         codes = np.fromiter((place[cell] for cell in cells), dtype=np.intp, count=len(cells))
         columns.append(_one_hot(codes, np.arange(1, len(levels))))
         names += [f"{name}={level}" for level in levels[1:]]
-    if len(names) <= _WIDE:
+    if len(names) <= WIDE:
         dense = [each.toarray().T if is_sparse(each) else [each] for each in columns]
         return joined([column for part in dense for column in part], len(frame)), names
     return _sparse(columns), names
@@ -517,7 +516,7 @@ def _materialized(terms: Any, frame: Any, columns: list[str]) -> tuple[Any, list
         for name in sorted(map(str, parsed.required_variables)):
             _refuse_gap(np.asarray(frame[name].isna().map({True: None, False: 0}), dtype=object), f"column {name!r}")
         wide = sum(frame[str(name)].nunique() for name in parsed.required_variables if _is_words(frame[str(name)]))
-        output = "sparse" if wide > _WIDE else "numpy"
+        output = "sparse" if wide > WIDE else "numpy"
         with warnings.catch_warnings():
             warnings.simplefilter("error", DataMismatchWarning)  # a level that the model does not have
             matrix = model_matrix(parsed, frame, output=output, na_action="raise")
@@ -528,7 +527,7 @@ def _materialized(terms: Any, frame: Any, columns: list[str]) -> tuple[Any, list
         shown = repr(terms) if isinstance(terms, str) else "of the model"
         raise DataError("", f"the formula {shown} cannot be evaluated: {text}") from None
     names = [str(name) for name in matrix.model_spec.column_names]
-    if wide > _WIDE:
+    if wide > WIDE:
         import scipy.sparse as sp
 
         return sp.csr_array(matrix.__wrapped__), names, matrix.model_spec
