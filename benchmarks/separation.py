@@ -89,7 +89,7 @@ def run() -> Iterator[Row]:
     counts = np.random.default_rng(0).poisson(1.0, len(design))
     ours = best(lambda: separation(design, counts, family="poisson", fit_intercept=False), 2)
     yield at_least(f"separation, 4-way table, {design.shape[0]}×{design.shape[1]}", ours, "2 s", 2.0, 1)
-    X, y, firm, year = effects(sized(1_000_000, 20_000), sized(100_000, 2000), sized(1000, 20))
+    X, y, firm, year = effects(sized(20_000, 2000), sized(300, 30), sized(20, 5))
     ours = best(lambda: separation(X, y, family="poisson", absorb=[firm, year]), 2)
     yield at_least(f"separation, {len(y)} rows, two absorbed factors", ours, "10 s", 10.0, 1)
     with suppress(ImportError, TypeError):
@@ -112,7 +112,7 @@ def tables() -> Iterator[Table]:
     except ImportError:
         pass
     try:
-        X, y, firm, year = effects(sized(100_000, 5000), sized(10_000, 500), sized(100, 20))
+        X, y, firm, year = effects(sized(10_000, 2000), sized(200, 30), sized(20, 5))
         switch = (np.random.default_rng(2).random(len(y)) < 0.01).astype(float)
         y = np.where(switch == 1, 0, y)
         ours = separation(np.column_stack((X[:, 0], switch)), y, family="poisson", absorb=[firm, year])

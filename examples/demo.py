@@ -48,7 +48,7 @@ def main(folder: Path) -> None:
     run(f"linsep errors {table} 2> {folder}/notes.txt")
 
     say("3  The regression view", "Everybody with dose = 1 was cured: does a logistic regression have a finite answer?")
-    run(f"linsep separation {cures} --target cured")
+    run(f"linsep regression {cures} --target cured")
 
     say("4  The learner and its bound", "On separable rows the perceptron must stop; the theorem says when.")
     run(f"linsep fit {setosa} --no-shuffle --trace --model {folder}/setosa.linsep")

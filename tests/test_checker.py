@@ -446,7 +446,7 @@ def test_a_dropped_file_is_read_as_the_proof_of_a_model_says(page, tmp_path):
         (tmp_path / "t.csv").write_text(text)
         options = ["--formula", "y ~ a*b + a:w + C(c)", "--weights", "w", "--missing", "drop", "--values", values]
         with pytest.raises(SystemExit):
-            main(["separation", str(tmp_path / "t.csv"), *options, "--proof", str(tmp_path / "p.json"), "--quiet"])
+            main(["regression", str(tmp_path / "t.csv"), *options, "--proof", str(tmp_path / "p.json"), "--quiet"])
         document = (tmp_path / "p.json").read_text()
         inside = checker.script().replace("return { checkProof,", "return { csvTable, open, checkProof,")
         page.add_script_tag(content=inside.replace("const linsepChecker", "window.readsModels", 1))

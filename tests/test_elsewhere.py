@@ -248,7 +248,7 @@ def test_models_proofs_checkpoints_reports(bucket, run):
     model = Perceptron().fit(X, np.where(y == "c1", 1, -1))
     to_liblinear(model, f"{base}/m.txt")
     assert (from_liblinear(f"{base}/m.txt").coef_ == model.coef_).all()
-    code, _, err = run("separation", f"{base}/data.csv", "--target", "label")
+    code, _, err = run("regression", f"{base}/data.csv", "--target", "label")
     assert code == 1, err
 
 

@@ -37,7 +37,7 @@ def test_products_of_decimals_are_exact(formula, tmp_path):
     assert [status for _, status, _ in found.coefficients].count("aliased") == 1
     assert found.check()
     proof = tmp_path / "p.json"
-    code, text = command("separation", str(path), "--formula", formula, "--proof", str(proof))
+    code, text = command("regression", str(path), "--formula", formula, "--proof", str(proof))
     assert code in (0, 1), text
     assert "overlap" in text
     for plain in ([], ["--plain"]):
@@ -48,7 +48,7 @@ def test_products_of_decimals_are_exact(formula, tmp_path):
 def test_a_proof_about_products_passes_the_plain_check(tmp_path):
     path, proof = tmp_path / "t.csv", tmp_path / "p.json"
     path.write_text(INTERACTION)
-    code, text = command("separation", str(path), "--formula", "y ~ x*z", "--proof", str(proof))
+    code, text = command("regression", str(path), "--formula", "y ~ x*z", "--proof", str(proof))
     assert code in (0, 1), text
     for plain in ([], ["--plain"]):
         code, text = command("verify", str(proof), str(path), *plain)
@@ -72,11 +72,11 @@ def test_tiny_cells_are_not_zero(exponent, tmp_path):
     """1e-400 < 2e-400 < 3e-400 < 4e-400: a threshold between the second and the third separates completely."""
     path = tmp_path / "t.csv"
     path.write_text("x,y\n" + "".join(f"{k}e-{exponent},{int(k > 2)}\n" for k in (1, 2, 3, 4)))
-    code, text = command("separation", str(path), "--target", "y")
+    code, text = command("regression", str(path), "--target", "y")
     assert code in (0, 1), text
     assert "complete" in text
     proof = tmp_path / "p.json"
-    code, text = command("separation", str(path), "--target", "y", "--proof", str(proof))
+    code, text = command("regression", str(path), "--target", "y", "--proof", str(proof))
     assert code in (0, 1), text
     for plain in ([], ["--plain"]):
         code, text = command("verify", str(proof), str(path), *plain)
@@ -88,7 +88,7 @@ def test_numbers_beyond_what_the_format_allows_are_refused_in_one_line(tmp_path)
     for cell in ("1e-50000", "1e99999", "1" * 4001):
         path = tmp_path / "t.csv"
         path.write_text(f"x,y\n{cell},0\n2,1\n3,1\n4,0\n")
-        for name in ("separation", "separate"):
+        for name in ("regression", "separate"):
             code, text = command(name, str(path), "--target", "y")
             assert code == 2, (cell, name, text)
             assert len(text.strip().splitlines()) == 1, text
@@ -125,7 +125,7 @@ def test_moments_in_parquet_are_numbers(unit, tmp_path):
     frame = pd.DataFrame({"t": start + seconds.astype("timedelta64[s]"), "s": seconds, "y": [0, 1, 0, 1, 0, 1]})
     path = tmp_path / "t.parquet"
     frame.to_parquet(path)
-    code, text = command("separation", str(path), "--target", "y")
+    code, text = command("regression", str(path), "--target", "y")
     assert code in (0, 1), text
     assert "3 of rank 2" in text, text
 

@@ -1,26 +1,15 @@
-"""Absorbed factors: the graph of levels against double description on all columns, and scale in small."""
+"""Absorbed factors: against double description on all columns, and scale in small."""
 
 import json
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import linsep
-from javascript import judged
-from linsep.clock import Clock
-from linsep.prove.regression.absorbed import AbsorbedSeparation
-from linsep.prove.regression.fixed_effects import Effects, with_columns
-from linsep.prove.regression.inputs import gather
+from linsep.cli import main
+from linsep.prove.regression import categories
 from regression_oracle import answers
-from test_separation_proofs import CLAIMS, answer, forgeries
-
-
-def on_the_graph(X, y, factors, family):
-    """Decide on the graph of levels, however few they are."""
-    options = {"family": family, "fit_intercept": True, "absorb": [(f"f{k}", f) for k, f in enumerate(factors)]}
-    given = gather(X, y, options)
-    base = with_columns(given, given.absorb[2:])
-    return AbsorbedSeparation(given, Effects(base, list(given.absorb), X.shape[1], Clock()))
 
 
 def expected(X, y, factors, family):
@@ -47,9 +36,12 @@ def rank(vectors):
 
 
 @pytest.mark.parametrize("family", ["binomial", "poisson"])
-def test_the_graph_of_levels_answers_as_all_columns_would(family):
+@pytest.mark.parametrize("fewest", [0, 300])
+def test_absorbed_factors_answer_as_columns_would(family, fewest, monkeypatch):
+    """With 0, columns of categories are eliminated, however few they are."""
+    monkeypatch.setattr(categories, "FEWEST", fewest)
     rng, seen, done = np.random.default_rng(len(family)), set(), 0
-    while done < 120:
+    while done < 80:
         n, k = int(rng.integers(4, 11)), int(rng.integers(0, 3))
         X = rng.integers(-1, 3, (n, k))
         factors = [rng.integers(0, 3, n) for _ in range(int(rng.integers(1, 4)))]
@@ -60,16 +52,46 @@ def test_the_graph_of_levels_answers_as_all_columns_would(family):
             continue
         done += 1
         separated, statuses, columns = expected(X, y, factors, family)
-        for found in (on_the_graph(X, y, factors, family), linsep.separation(X, y, family=family, absorb=factors)):
+        kind = "overlap" if not any(separated) else "complete" if all(separated) else "quasi"
+        for design in (X, sp.csr_array(X)):
+            found = linsep.separation(design, y, family=family, absorb=factors)
             assert found.separated.tolist() == np.flatnonzero(separated).tolist()
             assert [status for _, status, _ in found.coefficients] == statuses
-            assert found.rank == columns
+            assert (found.rank, found.kind) == (columns, kind)
             assert found.check()
             assert found.check(plain=True)
-        kind = "overlap" if not any(separated) else "complete" if all(separated) else "quasi"
-        assert on_the_graph(X, y, factors, family).kind == kind
+            assert found.check(design, y, absorb=factors)
         seen |= {kind, *statuses}
     assert seen >= {"overlap", "quasi", "finite", "+inf", "-inf", "aliased"}
+
+
+def test_eliminated_categories_answer_as_other_columns_do(monkeypatch):
+    """Dense columns are never eliminated; sparse ones are."""
+    monkeypatch.setattr(categories, "FEWEST", 0)
+    rng, seen = np.random.default_rng(3), set()
+    for trial in range(60):
+        n = int(rng.integers(8, 40))
+        factors = [rng.integers(0, int(rng.integers(2, 9)), n) for _ in range(2)]
+        X = np.column_stack([rng.integers(-3, 4, (n, 2)), *(f == v for f in factors for v in np.unique(f)[1:])])
+        y = rng.integers(0, 3, n) / 2 if trial % 3 == 0 else rng.integers(0, 2, n)
+        y = np.where(factors[0] == 1, factors[1] % 2, y)
+        options = {"alias": "keep" if trial % 5 == 0 else "drop", "fit_intercept": trial % 4 > 0}
+        if len(set(y.tolist())) < 2:
+            continue
+        dense, sparse = (linsep.separation(each, y, **options) for each in (X, sp.csr_array(X)))
+        for one in ("kind", "statuses", "rank", "dimension", "aliased"):
+            assert getattr(dense, one) == getattr(sparse, one)
+        assert dense.separated.tolist() == sparse.separated.tolist()
+        assert dense.predict_status(X).tolist() == sparse.predict_status(sp.csr_array(X)).tolist()
+        left, other = dense.refit(), sparse.refit()
+        assert (left.rows.tolist(), left.columns) == (other.rows.tolist(), other.columns)
+        assert np.array_equal(left.X, other.X.toarray() if sp.issparse(other.X) else other.X)
+        assert left.dropped_columns == other.dropped_columns
+        assert sparse.check()
+        assert sparse.check(plain=True)
+        assert linsep.verify(sparse.to_json(), sp.csr_array(X), y)
+        seen |= {dense.kind, *dense.statuses}
+    assert seen == {"overlap", "quasi", "complete", "finite", "+inf", "-inf", "undetermined", "aliased"}
 
 
 @pytest.mark.parametrize("family", ["binomial", "poisson"])
@@ -82,100 +104,70 @@ def test_the_limiting_model_keeps_all_that_its_rows_determine(family):
         y = rng.integers(0, 2, n) if family == "binomial" else rng.integers(0, 2, n) * rng.integers(1, 3, n)
         if len(set(y.tolist())) < 2:
             continue
-        found = on_the_graph(X, y, factors, family)
+        found = linsep.separation(X, y, family=family, absorb=factors)
         left = found.refit()
         rows = left.rows
         levels = np.column_stack([factor[rows] == level for factor in factors for level in (0, 1)]).astype(int)
         whole = np.linalg.matrix_rank(np.hstack((levels, X[rows]))) if len(rows) else 0
         own = np.linalg.matrix_rank(levels) if len(rows) else 0
-        kept = [found.names.index(name) for name in left.columns]
-        assert np.array_equal(left.X, X[rows][:, kept])
+        kept = [int(name[1:]) for name in left.columns if name in ("x0", "x1", "x2")]
         assert len(kept) == whole - own
-        assert np.linalg.matrix_rank(np.hstack((levels, left.X))) == whole if len(rows) else not kept
-        assert set(left.columns) | set(left.dropped_columns) == set(found.names)
+        assert np.linalg.matrix_rank(np.hstack((levels, X[rows][:, kept]))) == whole if len(rows) else not kept
+        assert np.linalg.matrix_rank(left.X) == left.X.shape[1] == whole if len(rows) else not left.columns
+        assert set(left.columns) | set(left.dropped_columns) >= {"x0", "x1", "x2"}
         mixed += any(found.statuses[j] != "finite" for j in kept)
     assert mixed  # a sum of columns is finite though neither is
 
 
-def test_many_levels_in_no_time():
+def test_hundreds_of_levels():
     rng = np.random.default_rng(0)
-    n = 20_000
-    firm, year = rng.integers(0, 3000, n), rng.integers(0, 30, n)
-    X = rng.normal(size=(n, 2))
+    n = 3000
+    firm, year = rng.integers(0, 400, n), rng.integers(0, 10, n)  # their columns are eliminated
+    X = rng.integers(-50, 50, size=(n, 2)) / 10
     y = rng.poisson(0.4, n)
     found = linsep.separation(X, y, family="poisson", absorb=[firm, year], names=["a", "b"])
-    alone = {f for f in range(3000) if not y[firm == f].any()}
-    assert set(found.separated.tolist()) == set(np.flatnonzero(np.isin(firm, list(alone))).tolist())
-    assert (found.kind, found.statuses) == ("quasi", ["finite", "finite"])
-    assert found.check()
-    assert found.refit().X.shape == (len(found.rest), 2)
-    switch = (rng.random(n) < 0.01).astype(float)
-    y = np.where(switch == 1, 0, np.maximum(y, rng.integers(0, 2, n)))
-    found = linsep.separation(np.column_stack((X, switch)), y, family="poisson", absorb=[firm, year])
-    assert found.statuses == ["finite", "finite", "-inf"]
-    assert set(np.flatnonzero(switch)) <= set(found.separated.tolist())
-    assert found.check()
+    alone = [f for f in range(400) if not y[firm == f].any()]
+    assert set(found.separated.tolist()) == set(np.flatnonzero(np.isin(firm, alone)).tolist())
+    assert (found.kind, found.statuses[:2]) == ("quasi", ["finite", "finite"])
+    assert [each.name for each in found.coefficients] == ["a", "b"]
+    with pytest.raises(ValueError, match="a column for every level of the absorbed factors is among them"):
+        found.predict_status(X)
+    with pytest.raises(ValueError, match="the model has 15,001 coefficients, those of absorbed factors among them"):
+        linsep.separation(X[:, :1], y, family="poisson", absorb=[np.arange(n) * 5 + k for k in range(5)])
 
 
-def test_a_walk_that_says_nothing_is_not_asked_for_again():
-    """A row to a level of its own beside an equation: the first walk that moves it is zero on its column."""
+def test_a_row_with_a_level_of_its_own_beside_equations():
     X = np.zeros((502, 1))
     X[0] = 1
     y = np.r_[1.0, np.full(501, 0.5)]
     factors = [np.r_[0, 0, np.arange(500)], np.r_[0, 0, np.ones(500, dtype=int)]]
     found = linsep.separation(X, y, absorb=factors, time_limit=60)
-    assert (found.kind, found.statuses, found.separated.tolist()) == ("quasi", ["+inf"], [0])
+    assert (found.kind, found.statuses[:1], found.separated.tolist()) == ("quasi", ["+inf"], [0])
 
 
-def small_proofs(family, count):
-    """Documents of small models decided on the graph, with design and response."""
-    rng = np.random.default_rng([len(family), 5])
-    found, seen = [], set()
-    while len(found) < count or not seen >= {"finite", "+inf", "-inf", "undetermined", "aliased"}:
-        X = rng.integers(-1, 2, (7, 2)) * (0.1 if len(found) % 2 else 1)
-        factors = [rng.integers(0, 2, 7) for _ in range(int(rng.integers(1, 4)))]
-        y, weights = rng.integers(0, 3, 7), np.r_[0, np.ones(6)]
-        y = y / 2 if "binomial" in family else y
-        if len(set(y[1:].tolist())) < 2:
-            continue
-        options = {"family": family, "fit_intercept": True, "alias": "keep" if len(found) % 3 == 0 else "drop"}
-        options |= {"weights": weights, "absorb": factors}
-        given = gather(X, y, options)
-        result = AbsorbedSeparation(
-            given, Effects(with_columns(given, given.absorb[2:]), list(given.absorb), 2, Clock())
-        )
-        if set(result.statuses) <= seen:
-            continue
-        seen |= set(result.statuses)
-        found.append((result.to_json(), X, np.column_stack([y, weights, *factors])))
-    return found
-
-
-@pytest.mark.parametrize("family", ["binomial", "poisson"])
-def test_documents_hold_and_forged_ones_fail_all_checks(family):
-    held = 0
-    for text, X, y in small_proofs(family, 3):
-        assert all(linsep.verify(text, X, y, plain=plain) for plain in (False, True))
-        said, every = json.loads(text), list(forgeries(text))
-        assert said["kind"] == "separation-absorbed"
-        for (key, changed), (script, _) in zip(every, judged([changed for _, changed in every], X, y), strict=True):
-            fast, plain = (answer(changed, X, y, plain) for plain in (False, True))
-            assert (fast, script) == (plain, bool(plain)), (key, changed)
-            if plain:  # another proof of the same
-                other = json.loads(changed)
-                assert all(other[name] == said[name] for name in CLAIMS), key
-                assert [c["status"] for c in other["coefficients"]] == [c["status"] for c in said["coefficients"]]
-            held += bool(plain)
-        other = y.copy()
-        other[1, -1] += 1
-        assert not linsep.verify(text, X, other)
-    assert held
-
-
-def test_a_third_factor_of_too_many_levels_is_refused_in_one_line():
-    rows = np.arange(2000)
-    y = rows % 3
-    few = linsep.separation(np.zeros((2000, 0)), y, family="poisson", absorb=[rows % 500, rows % 7, rows % 61])
-    assert (few.kind, few.check()) == ("overlap", True)
-    with pytest.raises(ValueError, match="have 251 levels, more than the 250 that 2,000 rows allow: leave one out"):
-        linsep.separation(np.zeros((2000, 0)), y, family="poisson", absorb=[rows % 500, rows % 300, rows % 251])
+def test_words_of_a_table_by_the_thousand(tmp_path, capsys):
+    """A factor of 2,000 words: those of one response are infinite, all others finite."""
+    rng = np.random.default_rng(5)
+    word, x = np.repeat(np.arange(2000), 4), rng.integers(-99, 100, 8000) / 10
+    y = np.tile([0, 1, 0, 1], 2000)
+    y[word == 7] = 1
+    lines = [f"w{a},{b},{c}" for a, b, c in zip(word.tolist(), x.tolist(), y.tolist(), strict=True)]
+    (tmp_path / "t.csv").write_text("\n".join(["word,x,y", *lines]) + "\n")
+    proof = tmp_path / "p.json"
+    options = ["--target", "y", "--time-limit", "60", "--json", "--proof", str(proof)]
+    with pytest.raises(SystemExit) as ended:
+        main(["regression", str(tmp_path / "t.csv"), *options])
+    told = json.loads(capsys.readouterr().out)
+    assert (ended.value.code, told["kind"], told["columns"], told["rank"], told["notes"]) == (
+        1,
+        "quasi",
+        2001,
+        2001,
+        [],
+    )
+    statuses = {each["name"]: each["status"] for each in told["coefficients"]}
+    assert {name for name, status in statuses.items() if status != "finite"} == {"word=w7"}
+    assert statuses["word=w7"] == "+inf"
+    assert told["separated"] == np.flatnonzero(word == 7).tolist()
+    columns = json.loads(proof.read_text())["data"]["reading"]["columns"]
+    assert {"column": "word", "level": "w7"} in columns

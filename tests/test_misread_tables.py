@@ -99,7 +99,7 @@ def test_other_formats_are_refused_by_name_in_one_line(content: bytes, name: str
     for command in (
         ["separate", path],
         ["fit", path, "--model", "m.model"],
-        ["separation", path, "--target", "species"],
+        ["regression", path, "--target", "species"],
     ):
         code, out, err = run(*command)
         assert (code, out) == (2, ""), command
@@ -234,12 +234,12 @@ def test_the_index_decides_nothing(run: Any) -> None:
     frame = pd.DataFrame({"v": rng.integers(0, 3, 40), "y": y}, index=np.arange(40) + 100)
     frame.to_csv("rows.csv")
     assert run("separate", "rows.csv", "--json", "--no-margin")[0] == 1
-    code, out, _ = run("separation", "rows.csv", "--target", "y", "--json")
+    code, out, _ = run("regression", "rows.csv", "--target", "y", "--json")
     assert code == 0
     found = json.loads(out)
     assert [each["name"] for each in found["coefficients"]] == ["Intercept", "v"]
     assert any("leaves out column ''" in note and "--keep-index" in note for note in found["notes"])
-    code, out, _ = run("separation", "rows.csv", "--target", "y", "--json", "--keep-index")
+    code, out, _ = run("regression", "rows.csv", "--target", "y", "--json", "--keep-index")
     assert code == 1
     assert [each["name"] for each in json.loads(out)["coefficients"]] == ["Intercept", "", "v"]
 
@@ -250,12 +250,12 @@ def test_words_that_name_the_rows_are_no_factor(run: Any) -> None:
         {"who": [f"p{k}" for k in range(40)], "v": rng.integers(0, 3, 40), "y": rng.integers(0, 2, 40)}
     )
     frame.to_csv("rows.csv", index=False)
-    code, out, _ = run("separation", "rows.csv", "--target", "y", "--json")
+    code, out, _ = run("regression", "rows.csv", "--target", "y", "--json")
     found = json.loads(out)
     assert code == 0
     assert [each["name"] for each in found["coefficients"]] == ["Intercept", "v"]
     assert any("leaves out column 'who'" in note for note in found["notes"])
-    code, out, _ = run("separation", "rows.csv", "--target", "y", "--json", "--categorical", "who")
+    code, out, _ = run("regression", "rows.csv", "--target", "y", "--json", "--categorical", "who")
     assert code == 1
     assert len(json.loads(out)["coefficients"]) == 41
 
@@ -264,7 +264,7 @@ def test_a_proof_without_the_index_is_checked_from_the_same_file(run: Any) -> No
     rng = np.random.default_rng(7)
     pd.DataFrame({"v": rng.integers(0, 3, 30), "y": rng.integers(0, 2, 30)}, index=shuffled(30)).to_csv("rows.csv")
     run("separate", "rows.csv", "--proof", "p.json", "--quiet")
-    run("separation", "rows.csv", "--target", "y", "--proof", "q.json", "--quiet")
+    run("regression", "rows.csv", "--target", "y", "--proof", "q.json", "--quiet")
     for proof in ("p.json", "q.json"):
         for plain in ([], ["--plain"]):
             code, out, err = run("verify", proof, "rows.csv", *plain)
@@ -424,7 +424,7 @@ def test_proofs_about_times_of_day_are_checked_everywhere(form: str, run: Any) -
     text, start, y = time_table(form)
     Path("rows.csv").write_text(text)
     proofs = []
-    for command in (["separate", "rows.csv"], ["separation", "rows.csv", "--target", "y"]):
+    for command in (["separate", "rows.csv"], ["regression", "rows.csv", "--target", "y"]):
         code, out, err = run(*command, "--json", "--proof", "p.json")
         assert code in (0, 1), err
         for plain in ([], ["--plain"]):

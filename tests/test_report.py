@@ -204,7 +204,7 @@ def test_coefficients_without_a_finite_estimate_are_named(pages):
     assert re.search(r"dose\s+\+inf", said)
     assert "The response is yes against no." in said
     assert "the maximum likelihood estimate exists" in section(pages["exclusive or"][1], "regression")
-    assert "linsep separation says it of every coefficient" in section(pages["words"][1], "regression")
+    assert "linsep regression says it of every coefficient" in section(pages["words"][1], "regression")
     assert 'id="regression"' not in pages["three"][1]
 
 

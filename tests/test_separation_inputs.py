@@ -296,7 +296,7 @@ def run(arguments, capsys):
 def test_the_command_says_what_it_means_and_what_to_do(frame, tmp_path, capsys):
     data, proof = tmp_path / "cures.csv", tmp_path / "proof.json"
     frame.drop(columns="w").to_csv(data, index=False)
-    command = ["separation", data, "--formula", "cured ~ dose + age + place", "--proof", proof, "--rows"]
+    command = ["regression", data, "--formula", "cured ~ dose + age + place", "--proof", proof, "--rows"]
     code, out, _ = run(command, capsys)
     n = int(frame.dose.sum())
     assert code == 1
@@ -312,13 +312,13 @@ def test_the_command_says_what_it_means_and_what_to_do(frame, tmp_path, capsys):
     proof.write_text(text.replace('"quasi"', '"overlap"', 1))
     code, _, err = run(["verify", proof, data], capsys)
     assert (code, "altered" in err) == (2, True)
-    code, out, _ = run(["separation", data, "--target", "cured", "--json"], capsys)
+    code, out, _ = run(["regression", data, "--target", "cured", "--json"], capsys)
     facts = json.loads(out)
     assert (code, facts["kind"], facts["separated"]) == (1, "quasi", np.flatnonzero(frame.dose == 1).tolist())
     assert [each["name"] for each in facts["coefficients"]] == [
         "Intercept", "dose", "age", "place=south", "place=west",
     ]  # fmt: skip
-    code, out, _ = run(["separation", data, "--target", "cured", "--ignore", "dose", "--absorb", "place"], capsys)
+    code, out, _ = run(["regression", data, "--target", "cured", "--ignore", "dose", "--absorb", "place"], capsys)
     assert (code, "place" in out, "exists" in out) == (0, False, True)
 
 
@@ -329,33 +329,33 @@ def test_the_command_on_other_families_and_files(tmp_path, capsys):
     data = tmp_path / "times.parquet"
     table.to_parquet(data)
     code, out, _ = run(
-        ["separation", data, "--target", "t", "--event", "e", "--family", "cox", "--strata", "s"], capsys
+        ["regression", data, "--target", "t", "--event", "e", "--family", "cox", "--strata", "s"], capsys
     )
     assert (code, "x is +infinity" in out) == (1, True)
     gaps = tmp_path / "gaps.csv"
     gaps.write_text("y,x\n0,1\n1,\n1,0\n0,0\n1,1\n")
-    code, _, err = run(["separation", gaps, "--target", "y"], capsys)
+    code, _, err = run(["regression", gaps, "--target", "y"], capsys)
     assert (code, err) == (2, f"linsep: {gaps}:3, column 'x': the cell is empty (--missing drop allows it)\n")
-    assert run(["separation", gaps, "--target", "y", "--missing", "drop"], capsys)[0] == 0
-    code, _, err = run(["separation", gaps, "--target", "yy"], capsys)
+    assert run(["regression", gaps, "--target", "y", "--missing", "drop"], capsys)[0] == 0
+    code, _, err = run(["regression", gaps, "--target", "yy"], capsys)
     assert (code, "did you mean 'y'" in err, len(err.splitlines())) == (2, True, 1)
     (tmp_path / "inf.csv").write_text("y,x\n0,1\n1,inf\n1,0\n0,0\n")
     words = tmp_path / "words.csv"  # an empty line, and a cell of two lines
     words.write_text('y,x,z\n0,1,2\n\n0,2,1\n1,oops,"a\nb"\n0,3,1\n-1,4,2\n1,0,2\n')
     for command, text in (
-        (["separation", gaps], "either --formula or --target"),
-        (["separation", gaps, "--target", "y", "--event", "x"], "--event needs --family cox"),
-        (["separation", gaps, "--target", "y", "--family", "poisson", "--failures", "x"], "--failures needs"),
+        (["regression", gaps], "either --formula or --target"),
+        (["regression", gaps, "--target", "y", "--event", "x"], "--event needs --family cox"),
+        (["regression", gaps, "--target", "y", "--family", "poisson", "--failures", "x"], "--failures needs"),
         (
-            ["separation", tmp_path / "inf.csv", "--target", "y"],
+            ["regression", tmp_path / "inf.csv", "--target", "y"],
             "inf.csv:3, column 'x': the number is out of range; drop",
         ),
         (
-            ["separation", words, "--target", "y", "--numeric", "x"],
+            ["regression", words, "--target", "y", "--numeric", "x"],
             "words.csv:5, column 'x': 'oops' is not a number (--cat",
         ),
         (
-            ["separation", words, "--target", "y", "--family", "poisson", "--ignore", "x"],
+            ["regression", words, "--target", "y", "--family", "poisson", "--ignore", "x"],
             "words.csv:8: y is -1; it cannot",
         ),
     ):
@@ -363,7 +363,7 @@ def test_the_command_on_other_families_and_files(tmp_path, capsys):
         assert (code, text in err, err.count("\n")) == (2, True, 1), err
     long = tmp_path / "long.csv"
     long.write_text("y,a,b\n1,0.12345678901234567890,1\n0,0.12345678901234567891,2\n1,0.3,0\n0,0.1,1\n")
-    assert run(["separation", long, "--target", "y"], capsys)[0] == 1
+    assert run(["regression", long, "--target", "y"], capsys)[0] == 1
 
 
 def test_gaps_and_constants_are_named(frame):
@@ -398,7 +398,7 @@ def test_dates_are_days(frame, tmp_path, capsys):
     table.to_csv(tmp_path / "gap.csv", index=False)
     with pytest.raises(SystemExit):
         main(
-            ["separation", str(tmp_path / "t.csv"), "--target", "cured", "--proof", str(tmp_path / "p.json"), "--json"]
+            ["regression", str(tmp_path / "t.csv"), "--target", "cured", "--proof", str(tmp_path / "p.json"), "--json"]
         )
     told = json.loads(capsys.readouterr().out)
     assert [each["status"] for each in told["coefficients"]] == wanted.statuses
@@ -408,7 +408,7 @@ def test_dates_are_days(frame, tmp_path, capsys):
             main(["verify", str(tmp_path / "p.json"), str(tmp_path / "t.csv"), "--quiet", *options])
         assert stopped.value.code == 0
     with pytest.raises(SystemExit) as stopped:
-        main(["separation", str(tmp_path / "gap.csv"), "--target", "cured"])
+        main(["regression", str(tmp_path / "gap.csv"), "--target", "cured"])
     assert stopped.value.code == 2
     assert "gap.csv:7, column 'when'" in capsys.readouterr().err
 
@@ -428,23 +428,23 @@ def test_tables_are_read_as_by_other_commands(tmp_path, capsys):
     statuses = [
         [(each["name"], each["status"]) for each in json.loads(run(command, capsys)[1])["coefficients"]]
         for command in (
-            ["separation", tmp_path / "plain.csv", *common],
-            ["separation", tmp_path / "other.csv", *common, *reading, "--proof", proof],
+            ["regression", tmp_path / "plain.csv", *common],
+            ["regression", tmp_path / "other.csv", *common, *reading, "--proof", proof],
         )
     ]
     assert statuses[0] == statuses[1]
     for options in ([], ["--plain"]):
         assert run(["verify", proof, tmp_path / "other.csv", *options], capsys)[0] == 0
-    code, _, err = run(["separation", tmp_path / "other.csv", *common], capsys)
+    code, _, err = run(["regression", tmp_path / "other.csv", *common], capsys)
     assert (code, err.count("\n"), "--encoding" in err) == (2, 1, True)
-    code, _, err = run(["separation", tmp_path / "other.csv", *common, *reading[:2], "--numeric", "größe"], capsys)
+    code, _, err = run(["regression", tmp_path / "other.csv", *common, *reading[:2], "--numeric", "größe"], capsys)
     assert (code, err.count("\n"), "größe" in err) == (2, 1, True)
 
 
 def test_a_name_within_a_word_is_not_used(tmp_path, capsys):
     (tmp_path / "t.csv").write_text("y,a,place\n1,1,x\n0,,y\n1,2,x\n0,3,y\n")
     with pytest.raises(SystemExit) as stopped:
-        main(["separation", str(tmp_path / "t.csv"), "--formula", "y ~ plase"])
+        main(["regression", str(tmp_path / "t.csv"), "--formula", "y ~ plase"])
     assert stopped.value.code == 2
     assert "did you mean 'place'" in capsys.readouterr().err
 
@@ -462,7 +462,7 @@ def test_the_command_needs_no_pandas(tmp_path):
         "from linsep.cli import main\n"
         "main(sys.argv[1:])\n"
     )
-    arguments = ["separation", "a.csv", "--target", "y", "--json", "--proof", "p.json"]
+    arguments = ["regression", "a.csv", "--target", "y", "--json", "--proof", "p.json"]
     done = subprocess.run([sys.executable, "-c", code, *arguments], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 1, done.stderr
     assert {c["name"]: c["status"] for c in json.loads(done.stdout)["coefficients"]} == {
@@ -482,3 +482,17 @@ def test_a_cox_model_of_statsmodels_keeps_its_strata():
     assert linsep.separation(sm.PHReg(time, x, status=np.ones(4))).statuses == ["finite"]
     with pytest.raises(ValueError, match="entry times is not supported"):
         linsep.separation(sm.PHReg(time, x, status=np.ones(4), entry=time - 0.5))
+
+
+def test_the_former_name_of_the_command_still_works(tmp_path, capsys):
+    data = tmp_path / "t.csv"
+    data.write_text("y,x\n0,1\n1,2\n0,3\n1,4\n")
+    answers = [run([name, data, "--target", "y", "--json"], capsys) for name in ("regression", "separation")]
+    assert [code for code, *_ in answers] == [0, 0]
+    new, old = (json.loads(out) for _, out, _ in answers)
+    assert {**new, "seconds": 0} == {**old, "seconds": 0}
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    shown = capsys.readouterr().out
+    assert "regression" in shown
+    assert "separation" not in shown.split()

@@ -160,7 +160,7 @@ def test_the_command_takes_the_order_of_the_file_or_of_its_option(form, tmp_path
         data
     )
     for model in (["--target", "y"], ["--formula", "y ~ x"]):
-        command = ["separation", data, *model, "--family", "ordinal", "--proof", proof]
+        command = ["regression", data, *model, "--family", "ordinal", "--proof", proof]
         if form == "csv":
             code, _, err = run(command, capsys)
             assert (code, err.count("\n"), "--order" in err, "'low'" in err) == (2, 1, True, True)
@@ -182,7 +182,7 @@ def test_the_command_takes_the_order_of_the_file_or_of_its_option(form, tmp_path
 def test_a_polars_enum_in_parquet_keeps_its_order(tmp_path, capsys):
     data = tmp_path / "t.parquet"
     pl.DataFrame({"x": [row[0] for row in X], "y": CARRIED["Enum"]}).write_parquet(data)
-    code, out, _ = run(["separation", data, "--target", "y", "--family", "ordinal", "--json"], capsys)
+    code, out, _ = run(["regression", data, "--target", "y", "--family", "ordinal", "--json"], capsys)
     assert (code, json.loads(out)["kind"]) == (1, "complete")
 
 
@@ -208,7 +208,7 @@ def test_a_categorical_column_is_a_factor_whatever_its_categories(tmp_path, caps
     for name, levels in (("t.arrow", ("1", "2")), ("t.parquet", ("g1", "g2"))):
         for model, form in ((["--target", "y"], "grade={}"), (["--formula", "y ~ grade + size"], "grade[T.{}]")):
             proof = tmp_path / "p.json"
-            _, out, _ = run(["separation", tmp_path / name, *model, "--json", "--proof", proof], capsys)
+            _, out, _ = run(["regression", tmp_path / name, *model, "--json", "--proof", proof], capsys)
             told = [(each["name"], each["status"]) for each in json.loads(out)["coefficients"]]
             names = ["Intercept", *(form.format(level) for level in levels), "size"]
             assert told == list(zip(names, found.statuses, strict=True))

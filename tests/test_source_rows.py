@@ -320,7 +320,7 @@ def test_separation_names_rows_of_the_file(form: str, seed: int, tmp_path: Path,
         frame.to_feather(path)
     kept = [i for i, (a, y) in enumerate(zip(frame["a"], frame["y"], strict=True)) if not (pd.isna(a) or pd.isna(y))]
     expected = separation(frame.loc[kept, ["a"]].to_numpy(), (frame.loc[kept, "y"] == "yes").to_numpy())
-    code, out, _ = run("separation", path, "--target", "y", *DROP, "--json", "--proof", "p.json")
+    code, out, _ = run("regression", path, "--target", "y", *DROP, "--json", "--proof", "p.json")
     found = json.loads(out)
     assert code == (0 if expected.kind == "overlap" else 1)
     assert found["separated"] == [kept[i] for i in expected.separated]
@@ -331,7 +331,7 @@ def test_separation_names_rows_of_the_file(form: str, seed: int, tmp_path: Path,
         [kept[i] for i in each.rows] for each in expected.coefficients
     ]
     if found["separated"]:
-        shown = run("separation", path, "--target", "y", *DROP, "--rows")[1]
+        shown = run("regression", path, "--target", "y", *DROP, "--rows")[1]
         assert ", ".join(map(str, found["separated"])) in shown
     for plain in ([], ["--plain"]):
         assert run("verify", "p.json", path, *plain)[0] == 0

@@ -1,4 +1,4 @@
-"""The command line: ``linsep fit | predict | score | separate | separation | errors | verify | show | report | ...``.
+"""The command line: ``linsep fit | predict | score | separate | regression | errors | verify | show | report | ...``.
 
 Commands import heavy packages only when they need them, so ``linsep --help`` answers at once.
 """

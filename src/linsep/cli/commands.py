@@ -18,7 +18,7 @@ EXAMPLES = {
     "predict": "linsep predict species.linsep new.csv --score --out labels.csv",
     "score": "linsep score species.linsep test.csv --at-most 0.05",
     "separate": "linsep separate data.csv --target species --proof proof.json",
-    "separation": 'linsep separation data.csv --formula "HG ~ NV + PI + EH"',
+    "regression": 'linsep regression data.csv --formula "HG ~ NV + PI + EH"',
     "errors": "linsep errors data.csv --target species --time-limit 10 --out clean.csv",
     "verify": "linsep verify proof.json data.csv --target species",
     "show": "linsep show species.linsep train.csv --out figures",
@@ -28,6 +28,7 @@ EXAMPLES = {
     "explore": "linsep explore species.csv --target species",
     "compile": "linsep compile",
 }
+_FORMER = {"separation": "regression"}  # names that still work, and are not listed
 _BARE = ("explore", "compile")  # commands that do something without arguments
 _NUMBERS: dict[Any, str] = {int: r"\d+", float: r"\d+(\.\d+)?(e-?\d+)?"}
 _DOUBTFUL = object()
@@ -70,6 +71,7 @@ class _Commands(Mapping[str, TyperCommand]):
     """The commands by name; a command's module is imported when it is asked for."""
 
     def __getitem__(self, name: str) -> TyperCommand:
+        name = _FORMER.get(name, name)
         if name not in EXAMPLES:
             raise KeyError(name)
         app = typer.Typer(rich_markup_mode="markdown", add_completion=False)

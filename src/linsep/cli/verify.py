@@ -45,7 +45,7 @@ def verify(
     proof: Annotated[
         str,
         typer.Argument(
-            metavar="PROOF", help="Proof file, as separate, errors, separation or fit writes it.", show_default=False
+            metavar="PROOF", help="Proof file, as separate, errors, regression or fit writes it.", show_default=False
         ),
     ],
     data: Data,
@@ -67,7 +67,7 @@ def verify(
         text = text_of(proof)
         if (other := separation_opened(text)) is not None:
             _write_checker(check.checker, other["kind"])
-            from linsep.cli.separation import verify_separation
+            from linsep.cli.regression import verify_separation
 
             verify_separation(proof, other, data, check.plain, screen)
         verdict, content = opened(text)

@@ -80,7 +80,10 @@ class Frame:
             gap = self.gaps.get(name)
             some = (cells if gap is None else cells[~gap[:_LOOK]]).tolist()
             columns.append((name, self._columns[name].dtype.kind in "iuf" and name not in self.kinds, some))
-        return left_out([each for each in columns if each[1] or self._columns[each[0]].dtype == object], self.index)
+        found = left_out([each for each in columns if each[1] or self._columns[each[0]].dtype == object], self.index)
+        words = [name for name in found if self._columns[name].dtype == object and len(self) > _LOOK]
+        whole = left_out([(name, False, self._columns[name].tolist()) for name in words], self.index)
+        return {name: why for name, why in found.items() if name not in words or name in whole}
 
     def only(self, names: list[str], *, missing: str, others: bool = False) -> Frame:
         """Return some columns, or all, without the rows with gaps in some, or an error that names the first gap."""

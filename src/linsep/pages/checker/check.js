@@ -33,7 +33,7 @@ export async function checkProof(source, table, told = () => {}, seconds = 60) {
     const patience = new Patience(seconds);
     claim = open(source, seconds);
     tell("The document", `A proof of the kind “${claim.kind}”, about ${claim.rows} rows of ${claim.features} features${claim.classes.length ? ` and ${claim.classes.length} classes` : ""}. Its digest fits its content.`);
-    if (claim.kind.startsWith("separation")) {
+    if (claim.kind === "separation") {
       await checkSeparation(claim, table, tell, patience);
       return { holds: true, kind: claim.kind, meaning: claim.meaning, steps };
     }

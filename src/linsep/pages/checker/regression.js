@@ -14,33 +14,26 @@ const RESPONSES = Object.assign(Object.create(null), {
   binomial: ["label", "number", "number failures"], poisson: ["number"],
   "negative-binomial": ["number"], multinomial: ["label"], ordinal: ["label"], conditional: ["number stratum"], cox: ["number event", "number event stratum"],
 });
-const LEVELS = ["binomial", "poisson", "negative-binomial"]; // families with absorbed factors
 const EVIDENCE = Object.assign(Object.create(null), { finite: ["rows", "multipliers"], "+inf": ["rows", "multipliers"], "-inf": ["rows", "multipliers"], undetermined: ["up", "down"], aliased: [] });
 const SEPARATION = {
   format: text, kind: text, meaning: text, fit_intercept: flag, classes: list, n_features: count, values: text, family: text, response: texts, alias: text,
   names: texts, claim: text, columns: list, independent: list, aliased: list, direction: list, separated: list, rest: object, coefficients: list,
   data: object, made: object, digest: text,
 };
-const ABSORBED = Object.fromEntries(Object.entries(SEPARATION).filter(([name]) => name !== "columns" && name !== "independent"));
 const MOST_EMPTY = 1000; // classes without rows
 const demand = (condition, what) => { if (!condition) throw new Fails(what); };
 const shares = (family) => family === "binomial";
 
 // ------------------------------------------------------------------------------------------------------------ the document
 
-OTHERS.separation = (found, digest) => openModel(found, digest, false);
-OTHERS["separation-absorbed"] = (found, digest) => openModel(found, digest, true);
-function openModel(found, digest, absorbed) {
-  const claim = fields(found, absorbed ? ABSORBED : SEPARATION, "the proof"), about = formOfReading(claim.data, true);
+OTHERS.separation = (found, digest) => {
+  const claim = fields(found, SEPARATION, "the proof"), about = formOfReading(claim.data, true);
   fields(claim.made, FIELDS.made, "made");
   if (!(claim.claim in CLAIMS) || !(claim.family in RESPONSES)) throw new Malformed("the family or the claim is not known");
   if (claim.meaning !== CLAIMS[claim.claim]) throw new Malformed("its sentence does not match what it proves");
   if (claim.values !== "binary" && claim.values !== "decimal") throw new Malformed("values must be “binary” or “decimal”");
   if (claim.alias !== "drop" && claim.alias !== "keep") throw new Malformed("alias must be “drop” or “keep”");
-  const roles = claim.response, factors = absorbed ? roles.filter((role) => role.startsWith("factor ")) : [], first = roles.length - factors.length;
-  if (absorbed && (!factors.length || roles.slice(first).some((role, k) => role !== `factor ${k + 1}`))) throw new Malformed("the factors are not the last columns of the response");
-  if (absorbed && (claim.fit_intercept || !LEVELS.includes(claim.family))) throw new Malformed("absorbed this family or intercept does not allow factors");
-  const beside = roles.slice(0, first), own = beside.at(-1) === "weight" ? beside.slice(0, -1) : beside;
+  const roles = claim.response, own = roles.at(-1) === "weight" ? roles.slice(0, -1) : roles;
   if (!RESPONSES[claim.family].includes(own.join(" "))) throw new Malformed(`this is not a response of the family ${claim.family}`);
   const names = classNames(claim.classes), labeled = roles[0] === "label";
   if (labeled ? names.length < 2 || (names.length > 2 && shares(claim.family)) : names.length) throw new Malformed("a response of labels has two classes or more, one of numbers none");
@@ -48,9 +41,9 @@ function openModel(found, digest, absorbed) {
   const features = claim.n_features.value;
   if (about.n_features.value !== features || claim.names.length !== features) throw new Malformed("it names its numbers of features differ");
   const opened = {
-    digest, kind: claim.kind, factors, meaning: claim.meaning, offset: claim.fit_intercept, classes: names, features, values: claim.values, rows: about.n_rows.value,
+    digest, kind: claim.kind, meaning: claim.meaning, offset: claim.fit_intercept, classes: names, features, values: claim.values, rows: about.n_rows.value,
     sha256: about.sha256, reading: about.reading, family: claim.family, response: roles, keep: claim.alias === "keep", claim: claim.claim,
-    columns: absorbed ? null : counts(claim.columns, "columns"), independent: absorbed ? null : counts(claim.independent, "independent"), direction: numbers(claim.direction),
+    columns: counts(claim.columns, "columns"), independent: counts(claim.independent, "independent"), direction: numbers(claim.direction),
     separated: claim.separated.map((stretch) => {
       if (!list(stretch) || stretch.length !== 2) throw new Malformed("separated rows are stretches of a first and a last one");
       return counts(stretch, "separated");
@@ -64,14 +57,14 @@ function openModel(found, digest, absorbed) {
   opened.coefficients = claim.coefficients.map((each) => {
     const status = asObject(each).get("status");
     if (!text(status) || !(status in EVIDENCE)) throw new Malformed("a coefficient has no status that is known");
-    const parts = absorbed && status === "undetermined" ? ["rows", "multipliers", "up", "down"] : EVIDENCE[status];
+    const parts = EVIDENCE[status];
     const { name } = fields(each, { name: text, status: text, ...Object.fromEntries(parts.map((field) => [field, list])) }, "a coefficient");
     return { name, status, ...evidence(new Map([...each].filter(([field]) => parts.includes(field))), parts, "a coefficient") };
   });
   const expected = coefficientNames(opened, claim.names);
   if (opened.coefficients.length !== expected.length || opened.coefficients.some(({ name }, j) => name !== expected[j])) throw new Malformed("the coefficients are not named as those of the model");
   return opened;
-}
+};
 const asObject = (v) => { if (!object(v)) throw new Malformed("a part of the proof is not an object"); return v; };
 function evidence(given, names, what) {
   const found = fields(given, Object.fromEntries(names.map((name) => [name, list])), what);
@@ -95,7 +88,7 @@ function answersOf(claim, table) { // of every row, by role: the number of a cla
     demand(table.cells(i).length === claim.features, `row ${i} has ${table.cells(i).length} features, not ${claim.features}`);
     demand(said.length === claim.response.length, `the response has ${said.length} columns, not ${claim.response.length}`);
     return Object.fromEntries(claim.response.map((role, k) => {
-      if (role === "stratum" || claim.factors.includes(role)) return [role, labelText(said[k])];
+      if (role === "stratum") return [role, labelText(said[k])];
       if (role !== "label") return [role, numberOf(said[k])];
       const code = place.get(labelText(said[k]));
       demand(code !== undefined, `row ${i} has a label that is none of the classes`);
@@ -122,7 +115,7 @@ function constraintsOf(claim, table, answers) { // [{cells, scale, equal}]: cell
   const counted = [...answers.keys()].filter((i) => (answers[i].weight ?? 1) > 0);
   const exact = (i) => {
     const { cells, scale } = wholeRow(table.cells(i), claim.values);
-    return { cells: claim.offset ? [scale, ...cells] : claim.factors.length ? [...cells, scale] : cells, scale }; // the last entry is that of all levels
+    return { cells: claim.offset ? [scale, ...cells] : cells, scale };
   };
   const made = { multinomial: againstRivals, ordinal: betweenThresholds }[claim.family] ?? (claim.family === "conditional" || claim.family === "cox" ? differences : oneEach);
   const found = made(claim, exact, answers, counted);
@@ -140,7 +133,7 @@ function oneEach({ family }, exact, answers, counted) {
     if (share ? all : !low) ups++;
     if (low) downs++;
     const { cells, scale } = exact(i);
-    found.push({ cells: high ? cells : minus(cells), scale, equal: !(low || high), i });
+    found.push({ cells: high ? cells : minus(cells), scale, equal: !(low || high) });
   }
   demand(shares(family) ? ups < found.length && downs < found.length : ups > 0, "the response is constant");
   return found;
@@ -192,46 +185,29 @@ function atRisk(members, answers) { // latest times first; the first event of a 
 
 const signOf = ({ top }) => (top > 0n ? 1 : top < 0n ? -1 : 0);
 
-// Levels are numbered after the columns as they first occur, by rows and in these by factors; returns how many numbers there are.
-function numberLevels({ features, factors }, rows, answers) {
-  const places = new Map();
-  for (const row of rows) {
-    row.levels = factors.map((role) => {
-      const key = `${role}:${answers[row.i][role]}`;
-      if (!places.has(key)) places.set(key, features + places.size);
-      return places.get(key);
-    });
-  }
-  return features + places.size;
-}
-const on = (vector, { cells, levels }) => (levels ? dot(cells, [...vector.slice(0, cells.length - 1), levels.reduce((sum, level) => sum + vector[level], 0n)]) : dot(vector, cells));
 function total(rows, width, which, factors) { // of constraints, each taken so many times, by coefficient
   const sums = Array(width).fill(0n);
   which.forEach((i, k) => {
-    const { cells, levels } = rows[i], last = levels ? cells.length - 1 : cells.length;
-    for (let j = 0; j < last; j++) if (cells[j]) sums[j] += factors[k] * cells[j];
-    for (const level of levels ?? []) sums[level] += factors[k] * cells[last];
+    rows[i].cells.forEach((value, j) => { if (value) sums[j] += factors[k] * value; });
   });
   return sums;
 }
 
 export async function checkSeparation(claim, table, tell, patience) {
-  const answers = answersOf(claim, table), absorbed = claim.factors.length > 0;
+  const answers = answersOf(claim, table);
   tell("The data", await fingerprint(claim, table, patience) + (claim.family === "ordinal" ? ` The order of the labels: ${claim.classes.join(", ")}.` : ""));
-  const rows = constraintsOf(claim, table, answers), width = absorbed ? numberLevels(claim, rows, answers) : rows[0].cells.length;
-  const dropped = new Set(claim.aliased.map(({ column }) => column)), columns = claim.columns ?? Array.from({ length: width }, (_, j) => j).filter((j) => !dropped.has(j)), kept = new Set(columns);
+  const rows = constraintsOf(claim, table, answers), width = rows[0].cells.length, columns = claim.columns, kept = new Set(columns);
   await patience.ask();
   const inner = (i) => { demand(i < rows.length, `there is no constraint ${i}`); return columns.map((j) => rows[i].cells[j]); };
-  if (!absorbed) await checkIndependent(claim, width, kept, inner, patience);
+  await checkIndependent(claim, width, kept, inner, patience);
   const aliased = await checkColumns(claim, rows, width, kept, patience);
-  if (absorbed) tell("The columns", `${rows.length} constraints on ${claim.features} coefficients and ${width - claim.features} levels of absorbed factors.`);
-  else tell("The columns", `${rows.length} constraints on ${width} coefficients, of rank ${kept.size}${aliased.size ? `: ${aliased.size} columns depend on others` : ""}.`);
+  tell("The columns", `${rows.length} constraints on ${width} coefficients, of rank ${kept.size}${aliased.size ? `: ${aliased.size} columns depend on others` : ""}.`);
   const heights = async (g) => { // of a vector that must be in the cone
     demand(g.length === width && g.every(({ top }, j) => !top || kept.has(j)), "a direction has numbers in columns that are not kept");
     const vector = whole(g).cells, found = [];
     for (let i = 0; i < rows.length; i++) {
       if (i % 64 === 0) await patience.ask();
-      const height = on(vector, rows[i]);
+      const height = dot(vector, rows[i].cells);
       demand(height === 0n || (height > 0n && !rows[i].equal), `constraint ${i} does not hold on a direction`);
       found.push(height);
     }
@@ -248,10 +224,10 @@ export async function checkSeparation(claim, table, tell, patience) {
     const sums = total(rows, width, given.rows, factors);
     return columns.map((j) => (sums[j] ? fraction(sums[j], scale) : { top: 0n, bottom: 1n }));
   };
-  const rest = absorbed ? wholeRest(claim, rows.length, separated) : claim.rest;
+  const rest = claim.rest;
   demand(combined(rest, 1).every(({ top }) => !top), "the constraints of the rest do not cancel");
   demand(!rest.rows.some((i) => separated.has(i)), "a constraint of the rest is separated");
-  if (kept.size && !absorbed) {
+  if (kept.size) {
     const normals = rest.rows.length ? (await orthogonal(rest.rows.map(inner), patience)).normals : null;
     for (let i = 0; i < rows.length; i++) {
       if (i % 64 === 0) await patience.ask();
@@ -259,8 +235,7 @@ export async function checkSeparation(claim, table, tell, patience) {
       demand(!off, "the constraints of the rest do not span all that are not separated");
     }
   }
-  const spans = absorbed ? "" : `; and they span all ${rows.length - separated.size} that are not separated`;
-  tell("The rest", `${rest.rows.length} constraints cancel with positive multipliers, so no direction separates any of them${spans}.`);
+  tell("The rest", `${rest.rows.length} constraints cancel with positive multipliers, so no direction separates any of them; and they span all ${rows.length - separated.size} that are not separated.`);
   const lines = [["coefficient", "status", "direction"]];
   for (const [j, each] of claim.coefficients.entries()) {
     await patience.ask();
@@ -268,12 +243,6 @@ export async function checkSeparation(claim, table, tell, patience) {
     lines.push([each.name, each.status, show(claim.direction[j])]);
   }
   tell("The coefficients", `Each of ${claim.coefficients.length} has the status that it is said to have.${claim.coefficients.length > 40 ? " The first 40 are listed." : ""}`, lines.slice(0, 41));
-}
-function wholeRest({ rest }, count, separated) { // all that is not separated; the multiplier is 1 where the document names no other
-  demand(rest.rows.length === rest.multipliers.length && new Set(rest.rows).size === rest.rows.length, "the proof of the rest is incomplete");
-  demand(!rest.rows.some((i) => i >= count || separated.has(i)), "a constraint of the rest is separated");
-  const told = new Map(rest.rows.map((i, k) => [i, rest.multipliers[k]])), all = Array.from({ length: count }, (_, i) => i).filter((i) => !separated.has(i)), one = fraction(1n);
-  return { rows: all, multipliers: all.map((i) => told.get(i) ?? one) };
 }
 async function checkIndependent(claim, width, kept, inner, patience) {
   demand(kept.size === claim.columns.length && Math.max(-1, ...kept) < width, "a column stands twice");
@@ -294,7 +263,7 @@ async function checkColumns(claim, rows, width, kept, patience) {
     const vector = whole(v).cells;
     for (let i = 0; i < rows.length; i++) {
       if (i % 64 === 0) await patience.ask();
-      demand(!on(vector, rows[i]), `column ${column} does not depend on the others`);
+      demand(!dot(vector, rows[i].cells), `column ${column} does not depend on the others`);
     }
     aliased.set(column, v);
   }

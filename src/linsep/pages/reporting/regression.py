@@ -33,7 +33,7 @@ def regression(found: Study) -> str:
     )
     parts = [paragraph(words, "student")]
     if found.features > _COLUMNS or found.stored > _CELLS:
-        said = f"{MEANING[kind].capitalize()}. <code>linsep separation</code> says it of every coefficient."
+        said = f"{MEANING[kind].capitalize()}. <code>linsep regression</code> says it of every coefficient."
         return section("regression", "Logistic regression", *parts, paragraph(said))
     names = [found.name(j) for j in range(found.features)]
     with found.timed("separation"):

@@ -22,7 +22,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from linsep.prove.check import plain_absorbed, plain_fewest, plain_regression  # noqa: F401 (which add their kinds)
+from linsep.prove.check import plain_fewest, plain_regression  # noqa: F401 (which add their kinds)
 from linsep.prove.check.plain import VERDICTS
 from linsep.prove.check.plain_document import (
     COMMON,

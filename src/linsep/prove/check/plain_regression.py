@@ -85,7 +85,7 @@ Answer = dict[str, Any]  # by role: "label" a class spelled, "stratum" a text, a
 def form_of_separation(content: dict[str, Any]) -> None:
     """Refuse a document whose fields do not go together."""
     family, classes = content["family"], [label_text(each) for each in content["classes"]]
-    roles = [role for role in content["response"] if role not in factors_of(content)]
+    roles = content["response"]
     known = [[*own, *more] for own in FAMILIES[family] for more in ([], ["weight"])]
     well(roles in known, f"this is not a response of the family {family}")
     fits = len(classes) == 2 or (len(classes) > 2 and family != "binomial") if roles[0] == "label" else not classes
@@ -94,12 +94,6 @@ def form_of_separation(content: dict[str, Any]) -> None:
     well(len(content["names"]) == content["n_features"], "names must be texts, one for every feature")
     own = coefficient_names(family, content["names"], classes, content["fit_intercept"])
     well([each["name"] for each in content["coefficients"]] == own, "the coefficients are not named as in the model")
-
-
-def factors_of(content: dict[str, Any]) -> list[str]:
-    """Return the names of absorbed factors in a response, of which only one kind of document has any."""
-    count = sum(role.startswith("factor ") for role in content["response"])
-    return [f"factor {k + 1}" for k in range(count)] if content["kind"] != "separation" else []
 
 
 def coefficient_names(family: str, names: Sequence[str], classes: Sequence[str], offset: bool) -> list[str]:
@@ -126,8 +120,7 @@ def answers(content: dict[str, Any], labels: Sequence[Any]) -> list[Answer]:
         if role == "label":
             found.append(labels_in(column, content))
         else:
-            words = role == "stratum" or role in factors_of(content)
-            found.append([label_text(value) if words else response_number(value) for value in column])
+            found.append([label_text(value) if role == "stratum" else response_number(value) for value in column])
     return [dict(zip(roles, values, strict=True)) for values in zip(*found, strict=True)]
 
 

@@ -10,11 +10,10 @@ import ast
 import re
 from importlib import resources
 
-PARTS = ("plain_document", "plain_table", "plain", "plain_fewest", "plain_regression", "plain_absorbed", "linsep_check")
+PARTS = ("plain_document", "plain_table", "plain", "plain_fewest", "plain_regression", "linsep_check")
 OF_KINDS = {  # for these alone
     "plain_fewest": ("fewest-errors",),
-    "plain_regression": ("separation", "separation-absorbed"),
-    "plain_absorbed": ("separation-absorbed",),
+    "plain_regression": ("separation",),
 }
 _RULE = re.compile(r"^# -+\n# (.+)\n", re.MULTILINE)
 

@@ -24,6 +24,7 @@ from flint import fmpz_mat, nmod_mat
 
 from linsep.clock import Clock
 from linsep.data.conversions import to_floats
+from linsep.data.scratch import renumbered
 from linsep.learn.surveys import scores
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, mantissas, take
 from linsep.prove.check.exact_signs import difference, signs
@@ -115,6 +116,14 @@ class Constraints:
         """Return the same constraints with all unknowns but some set to zero."""
         if len(columns) == self.unknowns:
             return self
+        if self.basis is None and isinstance(self.data.rows, Sparse) and self.classes == 2:
+            features = np.array([j for j in columns if j < self.data.n_features], dtype=np.intp)
+            position = np.full(self.data.n_features, -1, dtype=np.int64)
+            position[features] = np.arange(len(features))
+            rows = renumbered(self.data.rows, self.data.rows.indices, position)
+            offset = len(features) < len(columns)
+            data = self.data._replace(rows=rows, n_features=len(features), offset=offset)
+            return Constraints(data, self.equal, None, self.clock, self.wide)
         identity = [int(i == j) for i in range(self.unknowns) for j in columns]
         return self.through(fmpz_mat(self.unknowns, len(columns), identity))
 

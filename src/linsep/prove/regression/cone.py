@@ -20,7 +20,7 @@ from flint import fmpz_mat
 from linsep.data.conversions import to_floats
 from linsep.data.scratch import some_rows
 from linsep.data.threads import quiet_algebra
-from linsep.problem import Array, Dense
+from linsep.problem import Array, Dense, Sparse
 from linsep.prove.claims import Data
 from linsep.prove.core import facial_reduction
 from linsep.prove.core.constraints import Constraints
@@ -28,6 +28,7 @@ from linsep.prove.core.exact_steps import Outcome
 from linsep.prove.core.presolve import peel
 from linsep.prove.exact import algebra
 from linsep.prove.exact.algebra import Solver, entries, first_independent, one_column, primitive
+from linsep.prove.regression.categories import Categories, EliminatedFace, categories_of, kept_columns
 
 _BITS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)  # of a direction that might do
 _CELLS = 1 << 26  # of rows that are multiplied out, at most
@@ -51,6 +52,7 @@ class Face:
     direction: list[int]  # generic
     separated: Array  # by number
     canceling: Combination  # rows of N that cancel and span it, independent equations first
+    eliminated: EliminatedFace | None = None  # how it was found, if columns of categories were eliminated
 
     @property
     def dimension(self) -> int:
@@ -60,12 +62,16 @@ class Face:
     @cached_property
     def span(self) -> Any:
         """The null space of N, the linear hull of C, as columns of a basis."""
+        if self.eliminated is not None:
+            return self.eliminated.span
         unknowns = len(self.columns)
         return algebra.echelon(self.rest[1], list(range(unknowns)), self.system.clock)[1]
 
     @cached_property
     def independent(self) -> Array:
         """As many rows as there are columns that are independent."""
+        if self.eliminated is not None:
+            return self.spanning
         found: Array = self.spanning[first_independent(self.system.rows(self.spanning)[0])]
         return found
 
@@ -79,6 +85,21 @@ class Face:
         """Expresses what is in the span of ``N`` by the rows of ``rest``."""
         return Solver(self.rest[1], self.system.clock)
 
+    def express(self, c: dict[int, Fraction]) -> dict[int, Fraction]:
+        """Return by number multipliers of rows of the contradiction, as given, whose sum is ``c``, in their span."""
+        if self.eliminated is not None:
+            return self.eliminated.express(c)
+        ids, _, shifts = self.rest
+        if not c:
+            return {}
+        numbers, scale = whole_with_scale([c.get(k, Fraction(0)) for k in range(len(self.columns))])
+        numerators, (q,) = self.solver.express(fmpz_mat(1, len(numbers), numbers))
+        return {
+            i: Fraction(int(numerators[0, k])) * scale / (int(q) * Fraction(2) ** shift)
+            for k, (i, shift) in enumerate(zip(ids.tolist(), shifts, strict=True))
+            if numerators[0, k]
+        }
+
     @cached_property
     def contradiction(self) -> Combination:
         """The rows of ``rest`` in the order of their numbers."""
@@ -89,6 +110,9 @@ class Face:
 def reduce(system: Constraints, order: list[int]) -> Face:
     """Find columns, separated rows, a generic direction and the contradiction that proves the rest to be the rest."""
     with quiet_algebra():
+        wide = categories_of(system)
+        if wide is not None:
+            return _eliminated(wide, order)
         spanning, columns, aliases = system.span(system.ids, order)
         outcome = _outcome(system)
         narrow = system.within(columns)
@@ -98,6 +122,47 @@ def reduce(system: Constraints, order: list[int]) -> Face:
             direction = _shortened(narrow, primitive([full[j] for j in columns]), outcome)
         canceling = Combination(outcome.ids.astype(np.intp), outcome.multipliers)
         return Face(narrow, columns, aliases, spanning, direction, outcome.strict, canceling)
+
+
+def _eliminated(wide: Categories, order: list[int]) -> Face:
+    """Find the same for a system with many columns of categories."""
+    columns, aliases = kept_columns(wide, order)
+    narrow = wide.system.within(columns)
+    if aliases.ncols():
+        again = categories_of(narrow, 0)
+        assert again is not None
+        wide = again
+    found = EliminatedFace(wide, _outcome)
+    separated = np.zeros(2 * narrow.n, dtype=bool)
+    separated[narrow.ids] = found.strict
+    direction = found.direction if found.strict.any() else [0] * len(columns)
+    return Face(narrow, columns, aliases, found.spanning, direction, separated, Combination(*found.canceling), found)
+
+
+def columns_of(system: Constraints, ids: Array, order: list[int]) -> tuple[list[int], Any]:
+    """Return the first columns in ``order`` that all others depend on in some rows, and a basis of their null space."""
+    data = system.data
+    if not isinstance(data.rows, Sparse) or system.basis is not None or data.classes > 2 or len(ids) == 0:
+        return system.span(ids, order)[1:]
+    which = ids // 2
+    rows: Any = some_rows(data.rows, which)
+    part = Constraints(data._replace(rows=rows, y=data.y[which]), system.equal[which], clock=system.clock)
+    counts = np.bincount(rows.indices[rows.data != 0].astype(np.intp), minlength=data.n_features)
+    used = np.append(np.flatnonzero(counts), [data.n_features] if data.offset else []).astype(int).tolist()
+    place = {u: k for k, u in enumerate(used)}
+    wide = categories_of(part.within(used))
+    if wide is None:
+        return system.span(ids, order)[1:]
+    columns, inner = kept_columns(wide, [place[u] for u in order if u in place])
+    empty = [u for u in range(system.unknowns) if u not in place]
+    V = fmpz_mat(system.unknowns, inner.ncols() + len(empty))
+    for k in range(inner.ncols()):
+        system.clock.check()
+        for i, u in enumerate(used):
+            V[u, k] = inner[i, k]
+    for k, u in enumerate(empty):
+        V[u, inner.ncols() + k] = 1
+    return [used[k] for k in columns], V
 
 
 def _outcome(system: Constraints) -> Outcome:
@@ -204,6 +269,12 @@ def whole(values: list[Fraction]) -> list[int]:
     """Return fractions times the least positive number that makes them integers without a common divisor."""
     common = math.lcm(*(value.denominator for value in values))
     return primitive([value.numerator * (common // value.denominator) for value in values])
+
+
+def whole_with_scale(values: list[Fraction]) -> tuple[list[int], Fraction]:
+    """Return integers and the factor by which fractions are multiples of them."""
+    numbers = whole(values)
+    return numbers, next(Fraction(value) / n for value, n in zip(values, numbers, strict=True) if n)
 
 
 def coordinates(V: Any, g: list[int]) -> list[Fraction]:

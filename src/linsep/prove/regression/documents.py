@@ -18,7 +18,7 @@ from linsep.errors import DataError
 from linsep.problem import Array
 from linsep.prove.check import linsep_check, schema
 from linsep.prove.check.plain_document import KINDS, LARGEST, Fails, label_text, meaning_of
-from linsep.prove.check.plain_regression import answers, coefficient_names, factors_of
+from linsep.prove.check.plain_regression import answers, coefficient_names
 from linsep.prove.check.plain_table import fingerprint as plain_fingerprint
 from linsep.prove.documents import check_reading, laid_out, number_written
 from linsep.prove.exact.decimals import decimal_doubles
@@ -26,7 +26,7 @@ from linsep.prove.exact.exact_values import BINARY, fraction
 from linsep.prove.exact.fingerprints import Fingerprint
 from linsep.prove.regression import fast_check as check_regression
 from linsep.prove.regression.families import as_rows, is_share, labels
-from linsep.prove.regression.inputs import ORDERED, Factor, Given
+from linsep.prove.regression.inputs import ORDERED, Given
 
 # ---------------------------------------------------------------------------------------------------------------
 # What is claimed
@@ -43,7 +43,7 @@ def certificate(result: Any) -> dict[str, Any]:
         aliased.append(
             {"column": result._alias_column(v), "columns": used, "multipliers": [number_written(v[j]) for j in used]}
         )
-    found = claimed(result, "separation")
+    found = _claimed(result)
     spelled = [label_text(label) for label in found["classes"]]
     return {
         **found,
@@ -65,7 +65,7 @@ def certificate(result: Any) -> dict[str, Any]:
     }
 
 
-def claimed(result: Any, kind: str) -> dict[str, Any]:
+def _claimed(result: Any) -> dict[str, Any]:
     """Return what a document says before its evidence."""
     given = result._given
     roles, _ = response_of(given)
@@ -74,9 +74,9 @@ def claimed(result: Any, kind: str) -> dict[str, Any]:
     if len(set(spelled)) < len(spelled):
         raise ValueError("two labels are spelled the same: a proof cannot tell them apart")
     claims = {
-        "kind": kind,
+        "kind": "separation",
         "meaning": "",
-        "fit_intercept": given.offset and not given.absorb,  # levels stand for it
+        "fit_intercept": given.offset,
         "classes": classes,
         "n_features": len(given.names),
         "values": given.values,
@@ -132,8 +132,6 @@ def response_of(given: Given) -> tuple[list[str], list[list[Any]]]:
         roles, columns = [*roles, "stratum"], [*columns, given.strata]
     if given.weights is not None:
         roles, columns = [*roles, "weight"], [*columns, np.asarray(given.weights)]
-    roles += [f"factor {k + 1}" for k in range(len(given.absorb))]
-    columns += [np.array(levels, dtype=object)[codes] for _, codes, levels in given.absorb]
     return roles, [[_label(value) for value in column.tolist()] for column in columns]
 
 
@@ -201,11 +199,11 @@ def _cell_text(value: Any) -> str:
 
 def separation_opened(text: str) -> dict[str, Any] | None:
     """Return the content of a document of kind ``separation``, None if it is something else."""
-    if '"separation' not in text:
+    if '"separation"' not in text:
         return None
     try:
         content = linsep_check.load(text)
-        if not content["kind"].startswith("separation"):
+        if content["kind"] != "separation":
             return None
         schema.validate(content)
     except ValueError as error:
@@ -256,25 +254,12 @@ def check_claims(content: dict[str, Any], X: Any, columns: list[list[Any]], *, p
             rows = exact_table(X, content["values"], content["names"])
             check = KINDS[content["kind"]][-1]
             return Outcome(True, "", tuple(check(content, rows, said)))
-        given = _given(content, X, said)
-        if content["kind"] != "separation":
-            return _absorbed_outcome(content, given)
-        model, _ = modeled(given, Clock())
+        model, _ = modeled(_given(content, X, said), Clock())
     except (Fails, ValueError) as error:
         return Outcome(False, str(error))
     if not check_regression.holds(model, content):
         return Outcome(False, "the proof does not prove its claims for these data")
     told = f"{len(model.system.ids)} constraints on {len(model.names)} coefficients"
-    return Outcome(True, "", (told, "every coefficient has the status that the proof states"))
-
-
-def _absorbed_outcome(content: dict[str, Any], given: Given) -> Any:
-    from linsep.prove.checking import Outcome
-    from linsep.prove.regression.absorbed_check import absorbed_holds
-
-    if not absorbed_holds(given, content):
-        return Outcome(False, "the proof does not prove its claims for these data")
-    told = f"{len(given.which)} constraints on {len(given.names)} coefficients and the levels of absorbed factors"
     return Outcome(True, "", (told, "every coefficient has the status that the proof states"))
 
 
@@ -294,12 +279,9 @@ def _given(content: dict[str, Any], X: Any, answers: list[dict[str, Any]]) -> Gi
         raise Fails("a proportion is not between 0 and 1")
     y = first if second is None else np.column_stack((first, second))
     order = tuple(range(len(content["classes"]))) if content["family"] in ORDERED else None
-    factors = tuple(
-        Factor(role, np.unique(columns[role], return_inverse=True)[1].ravel(), ()) for role in factors_of(content)
-    )
     return Given(
         content["family"], X, y, tuple(content["names"]), content["fit_intercept"], content["values"],
-        content["alias"], len(answers), which, columns.get("stratum"), factors, (), columns.get("weight"),
+        content["alias"], len(answers), which, columns.get("stratum"), (), (), columns.get("weight"),
         order,
     )  # fmt: skip
 

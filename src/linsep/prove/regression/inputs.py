@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -17,10 +17,10 @@ from linsep.errors import DataError, ParameterError
 from linsep.problem import Array
 from linsep.prove.check.plain_document import label_text
 from linsep.prove.check.plain_regression import MOST_EMPTY
-from linsep.prove.exact.exact_values import BINARY, DECIMAL
+from linsep.prove.exact.exact_values import BINARY, DECIMAL, fraction
 from linsep.prove.regression.contrasts import unknown
 from linsep.prove.regression.families import FAMILIES, INTERCEPT, WITHOUT_INTERCEPT, labels, numbers
-from linsep.prove.regression.reading import joined, unrounded
+from linsep.prove.regression.reading import WIDE, joined, unrounded
 
 _REFUSED = {
     "gaussian": "least squares always has a finite estimate",
@@ -36,7 +36,6 @@ _REFUSED = {
     "probit": "say binomial",
 }
 ORDERED = ("multinomial", "ordinal")  # families whose classes have an order: the first is the reference, or the lowest
-_WIDE = 300  # columns of a formula from which on the design is sparse
 
 
 class Factor(NamedTuple):
@@ -270,6 +269,57 @@ def _factors(absorb: Any, X: Any) -> tuple[Factor, ...]:
     return tuple(found)
 
 
+def with_factors(given: Given) -> Given:
+    """Return a model with a column for every level of its absorbed factors, after its own and without an intercept."""
+    if not given.absorb:
+        return given
+    if given.family == "multinomial":
+        raise ParameterError("absorb", [name for name, *_ in given.absorb], "None for the family multinomial")
+    rows = np.zeros(given.n, dtype=bool)
+    rows[given.which] = True
+    blocks, names = [], list(given.names)
+    for name, codes, levels in given.absorb:
+        there = np.unique(codes[rows])
+        blocks.append(_one_hot(codes, there))
+        names += [f"{name}={levels[code]}" for code in there.tolist()]
+    return replace(given, X=_beside(given.X, blocks, given), names=tuple(names), absorb=(), offset=False)
+
+
+def _one_hot(codes: Array, of: Array) -> Any:
+    """Return a sparse column for each of some sorted codes: 1 in the rows that have it."""
+    import scipy.sparse as sp
+
+    places = np.minimum(np.searchsorted(of, codes), len(of) - 1)
+    rows = np.flatnonzero(of[places] == codes) if len(of) else np.empty(0, dtype=np.intp)
+    ones = np.ones(len(rows), dtype=np.int64)
+    return sp.csr_array((ones, (rows, places[rows])), shape=(len(codes), len(of)))
+
+
+def _beside(X: Any, blocks: list[Any], given: Given) -> Any:
+    """Return a design with sparse columns of 0 and 1 beside it, sparse if it is or if it becomes wide."""
+    import scipy.sparse as sp
+
+    if not is_sparse(X) and X.shape[1] + sum(block.shape[1] for block in blocks) <= WIDE:
+        kind = X.dtype if X.dtype.kind in "fO" else np.int64
+        return np.hstack([X.astype(kind), *(block.toarray().astype(kind) for block in blocks)])
+    left = X if is_sparse(X) else sp.csr_array(_machine_numbers(X, given.values, given.names))
+    kind = left.dtype if left.dtype.kind == "f" else np.int64
+    return sp.csr_array(sp.hstack([left.astype(kind), *(block.astype(kind) for block in blocks)]))
+
+
+def _machine_numbers(table: Array, values: str, names: Any) -> Array:
+    """Return exact numbers as the doubles that stand for them, or refuse those that are longer."""
+    if table.dtype != object:
+        return table
+    near = table.astype(np.float64)
+    for i, j in np.ndindex(table.shape):
+        exact, double = fraction(table[i, j], i, names[j], values), near[i, j]
+        if exact != (Fraction(float(double)) if values == BINARY else Fraction(repr(float(double)))):
+            what = f"{str(table[i, j])[:40]} is too long beside factors of more than {WIDE} levels: round it"
+            raise DataError(f"row {i}, column {names[j]!r}", what)
+    return near
+
+
 # ---------------------------------------------------------------------------------------------------------------
 # Arrays and frames
 
@@ -340,7 +390,7 @@ def _column(frame: Any, name: str) -> Any:
 
 def _coded(frame: Any) -> tuple[Any, list[str]]:
     """Return the columns of a frame: numbers as they are; words and categories as a column per level but the first."""
-    columns: list[Array] = []
+    columns: list[Any] = []  # a column of numbers, or one for each of some levels, sparse
     names: list[str] = []
     for name in frame.columns:
         series = frame[name]
@@ -367,9 +417,26 @@ def _coded(frame: Any) -> tuple[Any, list[str]]:
             raise DataError(f"row {gap}, column {str(name)!r}", "the cell is empty; drop the row or fill in the value")
         there = set(cells)
         levels = sorted(there) if carried is None else [level for level in carried.labels if level in there]
-        columns += [values == level for level in levels[1:]]
+        place = {level: k for k, level in enumerate(levels)}
+        codes = np.fromiter((place[cell] for cell in cells), dtype=np.intp, count=len(cells))
+        columns.append(_one_hot(codes, np.arange(1, len(levels))))
         names += [f"{name}={level}" for level in levels[1:]]
-    return joined(columns, len(frame)), names
+    if len(names) <= WIDE:
+        dense = [each.toarray().T if is_sparse(each) else [each] for each in columns]
+        return joined([column for part in dense for column in part], len(frame)), names
+    return _sparse(columns), names
+
+
+def _sparse(columns: list[Any]) -> Any:
+    """Return columns of numbers, and blocks of sparse ones, as one sparse matrix that rounds none."""
+    import scipy.sparse as sp
+
+    exact = [each if is_sparse(each) else joined([each], len(each)) for each in columns]
+    kinds = {each.dtype.kind for each in exact}
+    if "O" in kinds or ("f" in kinds and any(each.dtype.kind == "i" and abs(each).max() >= 1 << 53 for each in exact)):
+        what = "numbers of more than 15 digits do not go with factors of hundreds of levels"
+        raise DataError("", f"{what}: round them, or {{0}}", ("values", BINARY))
+    return sp.csr_array(sp.hstack([each if is_sparse(each) else sp.csr_array(each) for each in exact]))
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -449,7 +516,7 @@ def _materialized(terms: Any, frame: Any, columns: list[str]) -> tuple[Any, list
         for name in sorted(map(str, parsed.required_variables)):
             _refuse_gap(np.asarray(frame[name].isna().map({True: None, False: 0}), dtype=object), f"column {name!r}")
         wide = sum(frame[str(name)].nunique() for name in parsed.required_variables if _is_words(frame[str(name)]))
-        output = "sparse" if wide > _WIDE else "numpy"
+        output = "sparse" if wide > WIDE else "numpy"
         with warnings.catch_warnings():
             warnings.simplefilter("error", DataMismatchWarning)  # a level that the model does not have
             matrix = model_matrix(parsed, frame, output=output, na_action="raise")
@@ -460,7 +527,7 @@ def _materialized(terms: Any, frame: Any, columns: list[str]) -> tuple[Any, list
         shown = repr(terms) if isinstance(terms, str) else "of the model"
         raise DataError("", f"the formula {shown} cannot be evaluated: {text}") from None
     names = [str(name) for name in matrix.model_spec.column_names]
-    if wide > _WIDE:
+    if wide > WIDE:
         import scipy.sparse as sp
 
         return sp.csr_array(matrix.__wrapped__), names, matrix.model_spec

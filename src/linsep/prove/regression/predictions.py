@@ -13,7 +13,8 @@ from linsep.data.sparse import is_sparse
 from linsep.errors import DataError
 from linsep.problem import Array
 from linsep.prove.exact.exact_values import BINARY
-from linsep.prove.regression.families import INTERCEPT, WITHOUT_INTERCEPT, labels, numbers
+from linsep.prove.regression.cone import columns_of
+from linsep.prove.regression.families import WITHOUT_INTERCEPT, labels, numbers
 from linsep.prove.regression.inputs import ORDERED, new_design
 from linsep.prove.regression.statuses import ALIASED, DOWN, FINITE, UNDETERMINED, UP
 
@@ -29,7 +30,10 @@ def predicted(result: Any, X: Any) -> Array:
     X = new_design(given, X)
     matrix = X if is_sparse(X) else np.asarray(X, dtype=object if given.values != BINARY else None)
     if matrix.ndim != 2 or matrix.shape[1] != len(model.base):
-        raise DataError("", f"new rows must have the {len(model.base)} columns of the design, got shape {matrix.shape}")
+        why = f"new rows must have the {len(model.base)} columns of the design, got shape {matrix.shape}"
+        if result.listed < len(result.names):
+            why += "; a column for every level of the absorbed factors is among them: put the factors into the model"
+        raise DataError("", why)
     if not is_sparse(matrix) and matrix.dtype == object and given.values == BINARY:
         matrix = matrix.astype(np.float64)
     rows = exact_table(matrix, given.values, model.base)
@@ -138,7 +142,8 @@ def limiting(result: Any) -> Any:
     kept, reasons = _columns(result)
     dropped = uncounted(given) | dict.fromkeys(given.which.tolist(), "it is held against no other row")
     dropped |= dict.fromkeys(result.separated.tolist(), "separated: fitted perfectly in the limit")
-    dropped = {i: why for i, why in dropped.items() if i not in set(rows.tolist())}
+    staying = set(rows.tolist())
+    dropped = {i: why for i, why in dropped.items() if i not in staying}
     y = np.asarray(given.y)[rows]
     return Refit(rows, kept, _design(given, rows, kept), y, dropped, reasons, _choices(result), strata)
 
@@ -156,7 +161,8 @@ def _columns(result: Any) -> tuple[list[str], dict[str, str]]:
     ids = model.system.ids
     left = ids[~face.separated[ids]]
     reasons = {each: f"it depends on {_sum(parts)}" for each, parts in result.aliased.items()}
-    system, shown = face.system, [result._position[u] for u in model.order if u in result._position]
+    first = [*model.order[result.listed :], *model.order[: result.listed]]  # columns may depend on absorbed factors
+    system, shown = face.system, [result._position[u] for u in first if u in result._position]
     name = {k: model.names[j] for j, u in enumerate(model.order) if (k := result._position.get(u)) is not None}
     tied = [
         k for k in result.empty if 0 < k < len(model.classes) - 1 and result.direction[k] == result.direction[k - 1]
@@ -165,19 +171,21 @@ def _columns(result: Any) -> tuple[list[str], dict[str, str]]:
         reasons[name[k]] = f"it equals {name[k - 1]}: no row has the category {model.classes[k]}"
     if tied:
         below = {k: next(j for j in range(k, -1, -1) if j not in tied) for k in tied}
-        kept = [k for k in shown if k not in tied]
-        cells = [int(j == below.get(k, k)) for k in range(system.unknowns) for j in kept]
-        system = system.through(fmpz_mat(system.unknowns, len(kept), cells))
-        name, shown = {at: name[k] for at, k in enumerate(kept)}, list(range(len(kept)))
-    _, columns, V = system.span(left, shown)
+        open_ = [k for k in shown if k not in tied]
+        cells = [int(j == below.get(k, k)) for k in range(system.unknowns) for j in open_]
+        system = system.through(fmpz_mat(system.unknowns, len(open_), cells))
+        name, shown = {at: name[k] for at, k in enumerate(open_)}, list(range(len(open_)))
+    columns, V = columns_of(system, left, shown)
     how = _WHERE.get(given.family, "on the rows that are left it {}")
+    determined = set(columns)
     for k in range(V.ncols()):
         entries = [int(V[j, k]) for j in range(V.nrows())]
-        free = next(j for j in shown if entries[j] and j not in columns)
+        free = next(j for j in shown if entries[j] and j not in determined)
         used = [name[j] for j in shown if entries[j] and j != free]
         why = how.format(f"depends on {', '.join(used)}" if used else _NOTHING.get(given.family, "is zero"))
         reasons[name[free]] = why if len(left) else "no row is left"
-    return [name[j] for j in shown if j in columns], reasons
+    kept = {name[j] for j in columns}
+    return [each for each in model.names if each in kept], reasons
 
 
 _WHERE = dict.fromkeys(_LINEAR, "within the strata that are left it {}")
@@ -207,19 +215,16 @@ def _design(given: Any, rows: Array, kept: list[str]) -> Any:
     X = given.X[rows]
     if given.family in ORDERED:
         return X
-    parts = []
-    for each in kept:
-        if each == INTERCEPT and each not in given.names:
-            parts.append(np.ones((len(rows), 1)))
-        else:
-            parts.append(X[:, [given.names.index(each)]])
-    if not parts:
-        return np.zeros((len(rows), 0))
-    if is_sparse(X):
+    place = {name: j for j, name in enumerate(given.names)}
+    found = X[:, [place[each] for each in kept if each in place]]
+    if not kept or kept[0] in place:
+        return found if kept else np.zeros((len(rows), 0))
+    ones = np.ones((len(rows), 1))  # the intercept, which is the first
+    if is_sparse(found):
         import scipy.sparse as sp
 
-        return sp.csr_array(sp.hstack(parts))
-    return np.hstack(parts)
+        return sp.csr_array(sp.hstack((sp.csr_array(ones), found)))
+    return np.hstack((ones, found))
 
 
 def _choices(result: Any) -> Array | None:

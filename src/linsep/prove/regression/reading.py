@@ -22,6 +22,7 @@ from linsep.prove.check.plain_table import used_columns
 from linsep.prove.exact.exact_values import BINARY, DECIMAL, fraction
 from linsep.prove.regression.contrasts import unknown
 
+WIDE = 300  # columns from which on a design with factors is sparse
 _MANY = 2000  # levels of a column of numbers that could be one of words
 
 Spec = dict[str, Any]  # {"column": name}, {"column": name, "level": word} or "equals": number, {"product": [specs]}
@@ -37,12 +38,13 @@ def specs_of(names: list[str], X: Any, table: Any, values: str) -> list[Spec] | 
             return None
         found.append(spec)
     try:
-        columns = design_of(found, table, values)
+        design = design_of(found, table, values)
     except DataError:
         return None
-    dense = X.toarray() if is_sparse(X) else X
-    same = all(bool((dense[:, j] == column).all()) for j, column in enumerate(columns))
-    return found if same else None
+    if is_sparse(X) and is_sparse(design):
+        return found if (design != X).nnz == 0 else None
+    design, dense = (each.toarray() if is_sparse(each) else each for each in (design, X))
+    return found if all(bool((dense[:, j] == design[:, j]).all()) for j in range(len(found))) else None
 
 
 def _known(table: Any, names: list[str]) -> dict[str, Spec]:
@@ -82,9 +84,37 @@ def _product(name: str, known: dict[str, Spec]) -> Spec | None:
     return {"product": factors} if len(factors) > 1 else None
 
 
-def design_of(specs: list[Spec], table: Any, values: str) -> list[Array]:
-    """Return the columns of a design."""
-    return [_column(spec, table, values) for spec in specs]
+def design_of(specs: list[Spec], table: Any, values: str) -> Any:
+    """Return a design, sparse if it is wide."""
+    if len(specs) <= WIDE:
+        return joined([_column(spec, table, values) for spec in specs], len(table))
+    import scipy.sparse as sp
+
+    known: dict[str, dict[str, Array]] = {}  # the rows of every level, by column
+    rows, cells = [], []
+    for spec in specs:
+        if "level" in spec and spec["column"] in table.columns:
+            if spec["column"] not in known:
+                known[spec["column"]] = _rows_by_level(np.asarray(table[spec["column"]]).tolist())
+            rows.append(known[spec["column"]].get(spec["level"], np.empty(0, dtype=np.intp)))
+            cells.append(np.ones(len(rows[-1]), dtype=np.int64))
+            continue
+        column = _column(spec, table, values)
+        rows.append(np.flatnonzero(column))
+        cells.append(column[rows[-1]])
+    if any(each.dtype == object for each in cells):
+        raise DataError("", f"a design of more than {WIDE} columns has numbers of more than 15 digits")
+    starts = np.concatenate(([0], np.cumsum([len(each) for each in rows])))
+    parts = (np.concatenate(cells), np.concatenate(rows), starts)
+    return sp.csc_array(parts, shape=(len(table), len(specs))).tocsr()
+
+
+def _rows_by_level(cells: list[Any]) -> dict[str, Array]:
+    """Return by level, as it is spelled, the rows that have it."""
+    places: dict[str, int] = {}
+    codes = np.fromiter((places.setdefault(str(cell), len(places)) for cell in cells), dtype=np.intp, count=len(cells))
+    order = np.argsort(codes, kind="stable")
+    return dict(zip(places, np.split(order, np.cumsum(np.bincount(codes))[:-1]), strict=True))
 
 
 def unrounded(names: list[str], X: Array, table: Any) -> Array:
@@ -176,7 +206,7 @@ def reading_of(given: Any, table: Any, parts: list[str], source: Any, missing: s
 def given_parts(given: Any) -> list[Any]:
     """Return what a response has beside its first column."""
     second = [1] if np.asarray(given.y).ndim == 2 else []
-    return [*second, *(each for each in (given.strata, given.weights) if each is not None), *given.absorb]
+    return [*second, *(each for each in (given.strata, given.weights) if each is not None)]
 
 
 def read_back(content: dict[str, Any], frame: Any) -> tuple[Any, list[list[Any]]]:
@@ -194,7 +224,7 @@ def read_back(content: dict[str, Any], frame: Any) -> tuple[Any, list[list[Any]]
             raise Malformed(f"there is no column {name[:40]!r}")
     kept = frame.only(used, missing=missing)
     try:
-        X = joined(design_of(columns, kept, content["values"]), len(kept))
+        X = design_of(columns, kept, content["values"])
     except DataError as error:
         raise Fails(str(error)) from None
     return X, [kept[name].tolist() for name in parts]

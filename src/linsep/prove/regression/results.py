@@ -16,7 +16,7 @@ from linsep.prove.regression.cone import Face, whole
 from linsep.prove.regression.contrasts import contrast
 from linsep.prove.regression.documents import certificate, check_claims, document, response_of
 from linsep.prove.regression.families import Model, labels
-from linsep.prove.regression.inputs import ORDERED, Given, gather
+from linsep.prove.regression.inputs import ORDERED, Given, gather, with_factors
 from linsep.prove.regression.statuses import ALIASED, DOWN, FINITE, UNDETERMINED, UP, Statuses
 from linsep.prove.regression.words import MEANING, summary
 from linsep.wording import digits
@@ -119,8 +119,6 @@ class Separation:
     ('+inf', 'finite')
     """
 
-    levels = 0  # of absorbed factors that are no columns
-
     def __init__(self, given: Given, model: Model, face: Face, notes: list[str], listed: int | None = None) -> None:
         self._given, self._model, self._face = given, model, face
         self.listed = len(model.names) if listed is None else listed  # coefficients that are shown, the first ones
@@ -174,16 +172,16 @@ class Separation:
     def coefficients(self) -> list[Coefficient]:
         """Name, status and rows of every coefficient."""
         return [
-            Coefficient(name, status, self._rows_of(proved))
-            for name, status, proved in list(zip(self.names, self.statuses, self.evidence, strict=True))[: self.listed]
+            Coefficient(self.names[j], self.statuses[j], self._rows_of(self._proved(j))) for j in range(self.listed)
         ]
 
     @cached_property
     def evidence(self) -> list[Any]:
         """The evidence for every coefficient, as ``statuses.Status``; None for aliased ones."""
-        return [
-            None if status == ALIASED else self._finder.proved(self._unit(j)) for j, status in enumerate(self.statuses)
-        ]
+        return [self._proved(j) for j in range(len(self.names))]
+
+    def _proved(self, j: int) -> Any:
+        return None if self.statuses[j] == ALIASED else self._finder.proved(self._unit(j))
 
     def _rows_of(self, proved: Any) -> tuple[int, ...]:
         if proved is None:
@@ -310,7 +308,7 @@ class Separation:
             found[k - 1] = found[k]
         return found
 
-    def _inner(self, c: list[Fraction]) -> list[int] | None:
+    def _inner(self, c: list[Fraction]) -> dict[int, int] | None:
         """Return a function in the unknowns of the face, times a positive number; None if it is not estimable."""
         model, face = self._model, self._face
         scaled = [Fraction(0)] * len(c)
@@ -324,13 +322,11 @@ class Separation:
                 if any(total[0, k] for k in range(face.aliases.ncols())):
                     return None
         kept = [scaled[unknown] for unknown in face.columns]
-        return whole(kept) if any(kept) else [0] * len(kept)
+        return {k: value for k, value in enumerate(whole(kept)) if value} if any(kept) else {}
 
-    def _unit(self, j: int) -> list[int]:
+    def _unit(self, j: int) -> dict[int, int]:
         """Return the unit vector of a coefficient that is kept, exactly as large as its column."""
-        c = [0] * self.rank
-        c[self._position[self._model.order[j]]] = self._model.scales[j]
-        return c
+        return {self._position[self._model.order[j]]: self._model.scales[j]}
 
     def _own(self, j: int) -> str:
         """Return the status of a coefficient."""
@@ -401,11 +397,7 @@ class Separation:
             if given.family in ORDERED:
                 options["order"] = self._model.classes
             try:
-                given = gather(X, y, options)
-                if given.absorb and not self._given.absorb:
-                    from linsep.prove.regression.fixed_effects import with_columns
-
-                    given = with_columns(given, given.absorb)
+                given = with_factors(gather(X, y, options))
             except ValueError:
                 return False
         roles, columns = response_of(given)

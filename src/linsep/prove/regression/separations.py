@@ -15,7 +15,7 @@ from linsep.prove.exact.decimals import as_decimals
 from linsep.prove.exact.exact_values import BINARY, DECIMAL, Cells, cells, is_binary
 from linsep.prove.regression.cone import Face, reduce
 from linsep.prove.regression.families import WITHOUT_INTERCEPT, Model, Response, build
-from linsep.prove.regression.inputs import Given, gather
+from linsep.prove.regression.inputs import Given, gather, with_factors
 from linsep.prove.regression.results import COMPLETE, OVERLAP, QUASI, Separation
 
 _WIDE = 12_000  # unknowns; an exact basis of more takes gigabytes
@@ -113,13 +113,11 @@ def decide(given: Given, clock: Clock) -> Any:
     Raises OutOfTime or Cancelled.
     """
     with quiet_algebra():
-        if given.absorb:
-            from linsep.prove.regression.fixed_effects import absorbed
-
-            return absorbed(given, clock)
-        model, exact = modeled(given, clock)
-        face = reduce(model.system, model.order)
-        return Separation(given, model, face, _notes(given, exact, face))
+        full = with_factors(given)
+        model, exact = modeled(full, clock)
+        listed = len(model.names) - (len(full.names) - len(given.names))
+        face = reduce(model.system, model.order[listed:] + model.order[:listed])  # columns may depend on factors
+        return Separation(full, model, face, _notes(full, exact, face), listed)
 
 
 def modeled(given: Given, clock: Clock) -> tuple[Model, Cells]:
@@ -132,8 +130,8 @@ def modeled(given: Given, clock: Clock) -> tuple[Model, Cells]:
     model.system.clock = clock
     if len(model.names) > _WIDE:
         raise DataError(
-            "", f"the model has {len(model.names):,} coefficients, more than {_WIDE:,}: absorb factors of many levels "
-            "({0})", ("absorb",),
+            "", f"the model has {len(model.names):,} coefficients, those of absorbed factors among them, more than "
+            f"{_WIDE:,}: leave out a factor, or merge its rare levels"
         )  # fmt: skip
     return model, exact
 

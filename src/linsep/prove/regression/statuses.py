@@ -18,7 +18,7 @@ from linsep.problem import Array
 from linsep.prove.core.constraints import Table
 from linsep.prove.core.facial_reduction import solve
 from linsep.prove.exact.algebra import entries, one_column, primitive
-from linsep.prove.regression.cone import Combination, Face, whole
+from linsep.prove.regression.cone import Combination, Face
 
 FINITE, UP, DOWN, UNDETERMINED, ALIASED = "finite", "+inf", "-inf", "undetermined", "aliased"
 _POOL = 2000  # different inequalities that are all kept in view
@@ -56,11 +56,11 @@ class Statuses:
     # -----------------------------------------------------------------------------------------------------------
     # The status
 
-    def status(self, c: list[int]) -> str:
-        """Return the status of a function of integer coefficients."""
+    def status(self, c: dict[int, int]) -> str:
+        """Return the status of a function of integer coefficients, by column."""
         return self._decided(c)[0]
 
-    def proved(self, c: list[int]) -> Status:
+    def proved(self, c: dict[int, int]) -> Status:
         """Return the status of a function of integer coefficients with its evidence."""
         status, target, answer = self._decided(c)
         face = self.face
@@ -69,7 +69,7 @@ class Statuses:
         if status == UNDETERMINED:
             return Status(status, None, self._both(c, target, answer))
         sign = 1 if status == UP else -1
-        goal = [sign * value for value in c]
+        goal = {k: sign * value for k, value in c.items()}
         if answer is None:  # one dimension: any separated row will do
             ids = np.flatnonzero(face.separated)[:1]
             A, _ = self.system.rows(ids)
@@ -79,12 +79,11 @@ class Statuses:
             ids, found = answer.rows, answer.multipliers
         return Status(status, self.combined(goal, ids, found))
 
-    def _decided(self, c: list[int]) -> tuple[str, list[int], _Answer | None]:
+    def _decided(self, c: dict[int, int]) -> tuple[str, list[int], _Answer | None]:
         self.system.clock.check()
         target = [0] * self.face.dimension
-        for value, row in zip(c, self._hull, strict=True) if self.face.dimension else ():
-            if value:
-                target = [a + value * b for a, b in zip(target, row, strict=True)]
+        for k, value in c.items():
+            target = [a + value * b for a, b in zip(target, self._hull[k], strict=True)]
         if not any(target):
             return FINITE, target, None
         height = _dot(c, self.face.direction)
@@ -98,7 +97,7 @@ class Statuses:
             return UNDETERMINED, target, answer
         return (UP if sign > 0 else DOWN), target, answer
 
-    def _both(self, c: list[int], target: list[int], answer: _Answer | None) -> tuple[list[int], list[int]]:
+    def _both(self, c: dict[int, int], target: list[int], answer: _Answer | None) -> tuple[list[int], list[int]]:
         """Return directions in ``C`` that are positive and negative on ``c``."""
         g = self.face.direction
         if answer is not None:
@@ -118,37 +117,28 @@ class Statuses:
     # -----------------------------------------------------------------------------------------------------------
     # Combinations of rows
 
-    def combined(self, c: list[int], ids: Array, multipliers: list[Fraction]) -> Combination:
+    def combined(self, c: dict[int, int], ids: Array, multipliers: list[Fraction]) -> Combination:
         """Return rows that combine to ``c``: some given with multipliers of their integer rows, and rows of N."""
         system, rest = self.system, self.face.contradiction
         A, shifts = system.rows(ids)
-        left = [Fraction(value) for value in c]
-        for k, m in enumerate(multipliers):
+        left = {k: Fraction(value) for k, value in c.items()}
+        for row, m in zip(A.tolist(), multipliers, strict=True):
             system.clock.check()
-            left = [value - m * int(A[k, j]) for j, value in enumerate(left)]
-        exact = [m / Fraction(2) ** shift for m, shift in zip(multipliers, shifts, strict=True)]
-        others = self._from_rest(left)
-        free = system.is_equation(rest.rows).tolist() if len(ids) else [True] * len(others)
-        short = [-m / weight for m, weight, f in zip(others, rest.multipliers, free, strict=True) if not f and m < 0]
-        if short:  # the contradiction adds nothing, as often as it takes
-            times = max(short)
-            others = [m + times * weight for m, weight in zip(others, rest.multipliers, strict=True)]
-        pairs = [(int(i), m) for i, m in zip([*ids, *rest.rows], [*exact, *others], strict=True) if m]
-        pairs.sort()
+            for j, value in enumerate(row):
+                if value:
+                    left[j] = left.get(j, Fraction(0)) - m * int(value)
+        found = self.face.express({j: value for j, value in left.items() if value})
+        if len(ids):
+            weights = dict(zip(rest.rows.tolist(), rest.multipliers, strict=True))
+            free = dict(zip(rest.rows.tolist(), system.is_equation(rest.rows).tolist(), strict=True))
+            short = [-m / weights[i] for i, m in found.items() if not free[i] and m < 0]
+            if short:  # the contradiction adds nothing, as often as it takes
+                times = max(short)
+                found = {i: found.get(i, Fraction(0)) + times * weight for i, weight in weights.items()}
+        pairs = list(found.items())
+        pairs += [(i, m / Fraction(2) ** shift) for i, m, shift in zip(ids.tolist(), multipliers, shifts, strict=True)]
+        pairs = sorted((i, m) for i, m in pairs if m)
         return Combination(np.array([i for i, _ in pairs], dtype=np.intp), [m for _, m in pairs])
-
-    def _from_rest(self, c: list[Fraction]) -> list[Fraction]:
-        """Return multipliers of the rows of the contradiction, as given, whose sum is ``c``, which is in their span."""
-        ids, _, shifts = self.face.rest
-        found = [Fraction(0)] * len(ids)
-        if any(c):
-            numbers, scale = whole_with_scale(c)
-            numerators, (q,) = self.face.solver.express(fmpz_mat(1, len(c), numbers))
-            for k, shift in enumerate(shifts):
-                if numerators[0, k]:
-                    found[k] = Fraction(int(numerators[0, k])) * scale / (int(q) * Fraction(2) ** shift)
-        order = np.argsort(ids, kind="stable")
-        return [found[k] for k in order.tolist()]
 
     # -----------------------------------------------------------------------------------------------------------
     # Is a target in the cone of the separated rows, in the unknowns of the subspace?
@@ -169,6 +159,7 @@ class Statuses:
             seen.setdefault(tuple(primitive([int(value) for value in row])), k)
         kept = sorted(seen.values())
         self.pool = self.pool[kept]
+        self._places = {row: place for place, row in enumerate(sorted(seen, key=seen.__getitem__))}
         table = A.tolist()
         self.table = Table(fmpz_mat([table[k] for k in kept]), clock=self.system.clock)
 
@@ -188,6 +179,8 @@ class Statuses:
 
         The separated rows cannot cancel among themselves, so that rows that cancel hold the target.
         """
+        if tuple(target) in self._places:
+            return _Answer(self.pool[[self._places[tuple(target)]]], [self._unit_of(target)], None)
         while True:
             found = solve(self.table.with_row([-value for value in target]), any_contradiction=True)
             last = len(self.pool)
@@ -205,17 +198,16 @@ class Statuses:
             self.pool = np.concatenate((self.pool, more))
             self._gather()
 
+    def _unit_of(self, target: list[int]) -> Fraction:
+        """Return by how much the row of the pool that is a multiple of a target has to be multiplied."""
+        row = self.table.lines[self._places[tuple(target)]]
+        return next(Fraction(value, int(other)) for value, other in zip(target, row, strict=True) if value)
+
     def _unmet(self, direction: list[int]) -> Array:
         """Return the separated rows that are not positive on a direction."""
         signs = self.system.signs(one_column(direction))
         return np.flatnonzero((signs <= 0) & self.face.separated)
 
 
-def whole_with_scale(values: list[Fraction]) -> tuple[list[int], Fraction]:
-    """Return integers and the factor by which fractions are multiples of them."""
-    numbers = whole(values)
-    return numbers, next(Fraction(value) / n for value, n in zip(values, numbers, strict=True) if n)
-
-
-def _dot(a: list[int], b: list[int]) -> int:
-    return sum(x * y for x, y in zip(a, b, strict=True) if x and y)
+def _dot(c: dict[int, int], g: list[int]) -> int:
+    return sum(value * g[k] for k, value in c.items())

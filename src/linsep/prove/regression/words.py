@@ -25,9 +25,8 @@ def counted(n: int, what: str) -> str:
 
 
 def columns_told(result: Any) -> str:
-    """Return how many columns there are, and levels that are not listed, and their rank."""
-    levels = f" and {result.levels:,} levels of absorbed factors, together" if result.levels else ""
-    return f"{len(result.names):,}{levels} of rank {result.rank:,}"
+    """Return how many columns there are, and their rank."""
+    return f"{len(result.names):,} of rank {result.rank:,}"
 
 
 def summary(result: Any) -> str:
@@ -49,8 +48,7 @@ def summary(result: Any) -> str:
         lines.append(f"{name:<{wide}}  {each:<{status}}  {value:>{far}}")
     if len(rows) > _SHOWN:
         lines.append(f"… and {len(rows) - _SHOWN} more")
-    for name, parts in list(result.aliased.items())[:_SHOWN]:
-        lines.append(f"{name} is aliased: it depends on {', '.join(parts) or 'nothing, it is zero'}")
+    lines += _aliases(result, _SHOWN)
     lines += ["", *(f"Note: {note}" for note in result.notes)]
     lines.append("Decided in exact arithmetic by linsep; you can check the proof of every status.")
     return "\n".join(lines)
@@ -118,11 +116,13 @@ def _shown(result: Any) -> list[tuple[str, str]]:
     return list(zip(result.names, result.statuses, strict=True))[: result.listed]
 
 
-def _aliases(result: Any) -> list[str]:
-    return [
-        f"{name} is aliased: it depends on {', '.join(parts) or 'nothing, it is zero'}"
-        for name, parts in list(result.aliased.items())[:6]
-    ]
+def _aliases(result: Any, most: int = 6) -> list[str]:
+    hidden, found = set(result.names[result.listed :]), []
+    for name, parts in list(result.aliased.items())[:most]:
+        shown = [each for each in parts if each not in hidden]
+        shown += ["the absorbed factors"] if len(shown) < len(parts) else []
+        found.append(f"{name} is aliased: it depends on {', '.join(shown) or 'nothing, it is zero'}")
+    return found
 
 
 def _because(result: Any, name: str, response: str) -> str:

@@ -1,4 +1,4 @@
-"""``linsep separation``: decides which coefficients of a regression model are infinite."""
+"""``linsep regression``: decides which coefficients of a regression model are infinite."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import csv
 import re
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, NoReturn
 
@@ -83,7 +83,7 @@ class ModelOptions:
         list[str] | None,
         typer.Option(
             metavar="COLUMN",
-            help="Factor with many levels, included in the model but not listed; may be repeated.",
+            help="Factor included in the model, with a coefficient for every level, but not listed; may be repeated.",
             rich_help_panel=DECIDING,
         ),
     ] = None
@@ -167,7 +167,7 @@ class TableOptions:
 
 
 @grouped
-def separation(
+def regression(
     data: Annotated[
         str, typer.Argument(metavar="DATA", help="CSV, TSV, Parquet or Arrow; - is standard input.", show_default=False)
     ],
@@ -192,22 +192,24 @@ def separation(
     check_place(proof)
     check_place(_design_place(proof), data)
     started = time.perf_counter()
-    asked = Asked.of(data, model, table)
-    with limited(model.time_limit) as clock, lines_named(asked.table):
+    with limited(model.time_limit) as clock, ExitStack() as stack:
+        asked = Asked.of(data, model, table)
+        clock.check()
+        stack.enter_context(lines_named(asked.table))
         found = decide(asked.given, clock)
         seconds = time.perf_counter() - started
         design = None if proof is None else _write(proof, found, asked, model)
         told = sentences(found, asked.response)
-        coefficients = found.coefficients
+        coefficients = found.coefficients if screen.json else []  # evidence, which takes long if there are many
     dropped = asked.table.dropped
     separated = dropped.in_source(found.separated)
     facts = {
-        "command": "separation",
+        "command": "regression",
         "data": data,
         "family": found.family,
         "rows": len(found.separated) + len(found.rest),
         "dropped": len(dropped),
-        "columns": len(found.names) + found.levels,
+        "columns": len(found.names),
         "rank": found.rank,
         "kind": found.kind,
         "dimension": found.dimension,
@@ -291,8 +293,7 @@ class Asked:
         """Return how others can make the rows of a proof from the file; None if a formula computes more."""
         from linsep.prove.regression.reading import reading_of
 
-        parts = [*self.parts, *(factor.name for factor in found._given.absorb)] if self.parts else []
-        return reading_of(found._given, self.table, parts, self.source, self.missing)
+        return reading_of(found._given, self.table, self.parts, self.source, self.missing)
 
 
 def _by_formula(frame: Any, model: ModelOptions, table: TableOptions, common: dict[str, Any]) -> tuple[Any, ...]:
@@ -505,7 +506,7 @@ def _outcome(content: dict[str, Any], data: str, plain: bool) -> Any:
         if content["data"]["reading"] is None and formula and not own:
             raise ValueError(
                 f"the formula {formula!r} computes columns that no checker can rebuild from {data}: check the proof "
-                "against the table of its design, the .design.csv file that linsep separation wrote beside it"
+                "against the table of its design, the .design.csv file that linsep regression wrote beside it"
             )
         X, columns = read_back(content, frame)
     except Fails as error:
