@@ -140,7 +140,7 @@ WAYS = [
     {"update_margin": 0.5},
     {"mistake": "prediction"},
     {"multi_class": "ovr"},
-    {"multi_class": "ovr", "order": "first"},
+    {"order": "first"},
     {"order": "worst"},
     {"class_weight": {0: 2.0, 1: 0.5}},
     {"keep": "average"},

@@ -84,7 +84,6 @@ class Learners(Planes):
     degree: Annotated[int | None, _own("kernel: degree of poly.")] = None
     gamma: Annotated[float | None, _own("kernel: scale of rbf and poly.")] = None
     coef0: Annotated[float | None, _own("kernel: constant term of poly.")] = None
-    budget: Annotated[int | None, _own("kernel: keep at most this many rows.", metavar="ROWS")] = None
     gap: Annotated[float | None, _own("max-margin: stop at this relative gap between the bounds.")] = None
     on_overlap: Annotated[
         Literal["raise", "drop"] | None,

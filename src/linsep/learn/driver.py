@@ -6,9 +6,7 @@ Arrays, files and shards differ only in how they build the problem and which pro
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from contextlib import closing
-from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +17,7 @@ from linsep.learn.passes import Hooks, Passes, Search, State
 from linsep.learn.rules import Prediction
 from linsep.learn.surveys import Survey
 from linsep.learn.touched import finite
-from linsep.problem import Array, Batch, Floats, Pass, Problem, Run, Stop, Weights
+from linsep.problem import Array, Floats, Problem, Run, Stop, Weights
 
 
 class Fitted(NamedTuple):
@@ -61,10 +59,7 @@ def fit(
     hooks = hooks or Hooks()
     passes = passes or Passes(problem, parameters, hooks)
     with closing(passes), np.errstate(over="ignore", invalid="ignore"):
-        if parameters.order in ("first", "worst") and parameters.separate(problem.machines):
-            run, proof = _run_each(problem, parameters, state, passes)
-        else:
-            run, proof = _run(parameters, state, passes)
+        run, proof = _run(parameters, state, passes)
         if not finite(state.weights, problem):
             raise FloatingPointError("the weights overflowed to infinity")
         survey = passes.survey(state, run.stop)
@@ -150,60 +145,3 @@ def _returned(problem: Problem, state: State) -> Weights | None:
     state.weights.W, state.weights.b = change(state.weights.W, state.weights.b)
     return first
 
-
-def _run_each(problem: Problem, parameters: Parameters, state: State, passes: Passes) -> tuple[Run, Search | None]:
-    """One-against-rest in an order that depends on the machine: one run after another, merged into one."""
-    W, b = state.weights.W, state.weights.b
-    runs: list[Run] = []
-    proofs: list[Search] = []
-    left = parameters.max_updates
-    for c in range(len(b)):
-        if left == 0:
-            runs.append(Run(Stop.MAX_UPDATES, (), np.empty(0, np.uint32)))
-            continue
-        signed = problem._replace(classes=problem.classes[:2], batches=_Against(problem, c))
-        own = _Machine(signed, parameters._replace(max_updates=left), passes, state)
-        run, proof = _run(own.parameters, State(Weights(W[c : c + 1], b[c : c + 1]), Keeper()), own)
-        runs.append(run)
-        proofs += [] if proof is None else [proof._replace(machine=c)]
-        left = None if left is None else left - runs[-1].mistakes
-    merged = [
-        Pass(
-            sum(p.mistakes for p in side),
-            sum(p.loss for p in side),
-            side[-1].validation_error,
-            sum(p.seconds for p in side),
-            sum(p.proof_work for p in side),
-        )
-        for side in zip_longest(*(run.passes for run in runs), fillvalue=Pass(0, 0.0, math.nan, 0.0))
-    ]
-    # the first machine that ended with mistakes, else one with rows on its plane
-    stop = min((run.stop for run in runs), key=lambda stop: (stop is Stop.SEPARATED, stop is Stop.NO_MISTAKES))
-    trace = [run.trace.astype(np.uint64) * np.uint64(len(b)) + np.uint64(c) for c, run in enumerate(runs)]
-    if proofs:
-        stop = Stop.NOT_SEPARABLE
-    return Run(stop, tuple(merged), np.concatenate(trace)), proofs[0] if proofs else None
-
-
-class _Against:
-    """The batches of a problem with one class against all others."""
-
-    def __init__(self, problem: Problem, c: int) -> None:
-        self.problem, self.c = problem, c
-
-    def __iter__(self) -> Iterator[Batch]:
-        for batch in self.problem.batches:
-            signs = np.where(batch.examples.y == self.c, 1, -1).astype(np.int8)
-            yield batch._replace(examples=batch.examples._replace(y=signs))
-
-
-class _Machine(Passes):
-    """Passes of one machine of several; held-out rows are judged by all of them."""
-
-    def __init__(self, problem: Problem, parameters: Parameters, whole: Passes, state: State) -> None:
-        super().__init__(problem._replace(held_out=None), parameters, whole.hooks._replace(checkpoint=None))
-        self.whole, self.state = whole, state
-
-    def validation_error(self, state: State) -> float:  # noqa: ARG002
-        """Return the error of all machines together."""
-        return self.whole.validation_error(self.state)

@@ -16,7 +16,6 @@ from linsep.learn.rules import AnyRule
 from linsep.problem import Array, Dense, Examples, Floats, Rows, Sparse, Weights, take, wide
 
 _BLOCK = 1 << 24  # bytes of inner products to vote on at a time: fewer make a slow product, more leave the cache
-_FEW = 8  # rows meet few mistakes if it is one of so many
 Sweep = Callable[[Any, Floats, Floats], None]  # inner products, scores of the first hypothesis, votes
 _LISTS = ("codes", "steps", "offsets", "trace", "looks")
 
@@ -98,20 +97,13 @@ class Vote(Keeper):
         n, d = X.shape
         M = _as_floats(self._erred(d))
         offsets, V = _join(self.offsets), np.zeros((n, self.machines))
-        columns = M.T.tocsr() if is_sparse(M) and is_sparse(X) else None
-        # inner products that may not be zero, before each row
-        met = [n] if columns is None else np.append(0, np.cumsum(np.diff(columns.indptr)[X.indices]))[X.indptr]
-        if columns is None or met[-1] * _FEW > n * self.rows_kept:
-            sweep, columns, size = self.sweep(on_plane), None, max(16, _BLOCK // (8 * max(1, self.rows_kept)))
-            ends = np.append(np.arange(size, n, size), n)
-        else:
-            sweep = self._sparse_sweep(on_plane)
-            ends = np.unique([*np.searchsorted(met, np.arange(_BLOCK // 16, met[-1], _BLOCK // 16)), n])
+        sweep, size = self.sweep(on_plane), max(16, _BLOCK // (8 * max(1, self.rows_kept)))
+        ends = np.append(np.arange(size, n, size), n)
 
         def vote(begin: int, end: int) -> None:
             block = _as_floats(X[begin:end])
-            K = _product(M, block) if columns is None else block @ columns
-            if columns is None and offsets.any():
+            K = _product(M, block)
+            if offsets.any():
                 K += offsets[:, None]
             sweep(K, self._first_scores(block), V[begin:end])
 
@@ -136,31 +128,6 @@ class Vote(Keeper):
         ]
         return _each(lambda K, c, S, column: dual_kernels.vote(K, *jobs[c], S, float(on_plane), column))
 
-    def _sparse_sweep(self, on_plane: int) -> Sweep:
-        """Return what does the same with a CSR matrix of inner products, a row for each row that is voted on."""
-        which, own, concerned, steps, looks = self._mistakes()
-        if self.machines > 1 and not self.alone:
-            voters = self._voters(which, steps, looks, np.column_stack((own, concerned)))
-
-            def compare(P: Any, S: Floats, V: Floats) -> None:
-                dual_kernels.sparse_vote(_parts(P), voters, np.ascontiguousarray(wide(S, (len(S) + 1, len(V))).T), V)
-
-            return compare
-        # of two classes the one that is predicted where scores are equal comes first; the other one's score is 0
-        positive = 1 if on_plane < 0 else 0
-        jobs = [
-            self._voters(which[mine], signs * steps[mine], looks[mine], np.tile((positive, 2), (len(signs), 1)))
-            for mine, signs in self._by_machine(own, concerned)
-        ]
-
-        def decide(P: Any, c: int, S: Floats, column: Floats) -> None:
-            scores, votes = np.zeros((len(S), 3)), np.zeros((len(S), 2))
-            scores[:, positive] = S
-            dual_kernels.sparse_vote(_parts(P), jobs[c], scores, votes)
-            column += votes[:, positive] - votes[:, 1 - positive]
-
-        return _each(decide)
-
     def _mistakes(self) -> tuple[Array, Array, Array, Floats, Array]:
         """Return of every mistake the row, its class, the weight vector concerned, the step, and the looks before."""
         m = np.uint64(self.machines)
@@ -174,13 +141,6 @@ class Vote(Keeper):
         for c in range(self.machines):
             mine = concerned == c
             yield mine, np.where(own[mine] == (1 if self.machines == 1 else c), 1.0, -1.0)
-
-    def _voters(self, which: Array, steps: Floats, looks: Array, moves: Array) -> dual_kernels.Voters:
-        """Return the hypotheses of a machine."""
-        starts = np.append(0, np.cumsum(np.bincount(which, minlength=self.rows_kept)))
-        past = np.concatenate(([0], looks, [self.visited])).astype(np.float64)
-        shifts = steps * _join(self.offsets)[which]
-        return dual_kernels.Voters(starts, np.argsort(which, kind="stable"), steps, shifts, moves, past)
 
     def _first_scores(self, X: Any) -> Floats:
         """Return the scores of the first hypothesis, shape (machines, n)."""
@@ -334,11 +294,6 @@ def _each(vote: Callable[[Any, int, Floats, Floats], None]) -> Sweep:
             V[:, c] += column
 
     return each
-
-
-def _parts(P: Any) -> tuple[Floats, Array, Array]:
-    """Return a CSR matrix as compiled code takes it."""
-    return P.data, P.indices.astype(np.int64), P.indptr.astype(np.int64)
 
 
 def _spans(looks: Array, visited: int) -> Floats:

@@ -29,7 +29,8 @@ class Perceptron(Online):
         Whether every pass visits the rows in a new random order, or in the order given.
     order : {None, "first", "worst"}, default=None
         None: passes in cyclic or shuffled order, by ``shuffle``. "first": after every update start again from the
-        first row. "worst": take the row with the smallest ``y s(x)`` each time. Both make at most one update a pass.
+        first row. "worst": take the row with the smallest ``y s(x)`` each time. Both make at most one update a pass,
+        and neither goes with ``multi_class="ovr"``.
     max_iter : int, default=1000
         Largest number of passes.
     max_updates : int, default=None
@@ -203,6 +204,9 @@ class Perceptron(Online):
         if self.keep != "last" and self.order is not None:
             what = "{0} needs passes over all rows, and {1} makes none"
             raise DataError("", what, ("keep", self.keep), ("order", self.order))
+        if self.order is not None and self.multi_class == "ovr":
+            what = "{0} picks one row for all classes together, and {1} has a machine of its own for each: leave out one"
+            raise DataError("", what, ("order", self.order), ("multi_class", "ovr"))
         need(self, number(margin) and margin >= 0, "update_margin", "a number that is not negative")
         one_of(self, "mistake", ("violation", "prediction"))
         if self.mistake == "prediction" and margin > 0:
