@@ -20,11 +20,12 @@ from sklearn.exceptions import ConvergenceWarning
 import oracle
 from linsep import Perceptron, fit_source, load, read, save, teacher
 from linsep.clock import Cancelled, Clock
+from linsep.learn.averaging import WeightTracker
 from linsep.learn.driver import fit
-from linsep.learn.hypotheses import Keeper
 from linsep.learn.passes import Hooks, Search, State
 from linsep.learn.problems import array_problem, source_problem, windows
-from linsep.problem import Stop, Weights
+from linsep.learn.weights import Weights
+from linsep.problem import Stop
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -250,7 +251,7 @@ def test_a_proof_ends_a_run():
         return Search(0.5, "a proof" if len(asked) == 4 else None) if len(asked) % 2 == 0 else None
 
     parameters = Perceptron(max_iter=50)._parameters(0)
-    found = fit(small_problem(parameters), parameters, State(Weights.zero(1, 3), Keeper()), Hooks(prover=prover))
+    found = fit(small_problem(parameters), parameters, State(Weights.zero(1, 3), WeightTracker()), Hooks(prover=prover))
     assert asked == [0, 1, 2, 3]
     assert (found.run.stop, found.proof, len(found.run.passes)) == (Stop.NOT_SEPARABLE, Search(0.5, "a proof"), 3)
     assert [entry.proof_work for entry in found.run.passes] == [0.5, 0.0, 0.5]
@@ -260,7 +261,7 @@ def test_a_clock_ends_a_run():
     clock = Clock()
     parameters = Perceptron(max_iter=50)._parameters(0)
     hooks = Hooks(watch=lambda number, *_: number == 3 and clock.cancel(), clock=clock)
-    state = State(Weights.zero(1, 3), Keeper())
+    state = State(Weights.zero(1, 3), WeightTracker())
     with pytest.raises(Cancelled):
         fit(small_problem(parameters), parameters, state, hooks)
     assert len(state.ledger.passes) == 3

@@ -34,12 +34,12 @@ from linsep import (
     verify,
 )
 from linsep.cli import app
+from linsep.learn.averaging import WeightTracker
 from linsep.learn.driver import fit
-from linsep.learn.hypotheses import Keeper
 from linsep.learn.passes import Hooks, State
 from linsep.learn.problems import array_problem
+from linsep.learn.weights import Weights
 from linsep.models.proving import Prover, due
-from linsep.problem import Weights
 from linsep.prove.verdicts.refuting import Asked, Search, Work, made_of
 from linsep.prove.verdicts.sweeps import Part
 from oracles import inequalities, kind
@@ -357,7 +357,7 @@ def test_once_separable_is_proved_the_run_tells_what_the_theorem_allows():
     problem = array_problem(X, codes, np.array([-1, 1]), np.ones(60), parameters, start)
     told = []
     prover = Prover(parameters, lambda allowed, margin: told.append((allowed, margin)))
-    run = fit(problem, parameters, State.begin(start, Keeper()), Hooks(prover=prover)).run
+    run = fit(problem, parameters, State.begin(start, WeightTracker()), Hooks(prover=prover)).run
     assert run.stop == "separated"
     assert [number for number, entry in enumerate(run.passes, 1) if entry.proof_work] == [10]  # and never again
     largest = largest_margin(X, y, form="augmented")

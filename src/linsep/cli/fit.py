@@ -410,12 +410,11 @@ def _no_bound(learner: Any, source: Source, learning: Learning) -> str:
 
 def _hold(learner: Any, source: Source, given: dict[str, Any]) -> int:
     """Train with all rows in memory, which learners and orders that go back to earlier rows need; return how many."""
-    from linsep.models.reading_memory import remember
-
     X, y = source.to_arrays()
     if "sample_weight" in given:
         given["sample_weight"] = weights_of(source, given["sample_weight"], X.shape[0])
-    remember(learner.fit(X, y, **given), source)
+    learner.fit(X, y, **given)
+    learner.remember(source)
     return int(X.shape[0])
 
 

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linsep.learn.hypotheses import Keeper
+from linsep.learn.averaging import WeightTracker
 from linsep.learn.parameters import Parameters
 from linsep.learn.passes import Hooks, Passes, Search, State
-from linsep.learn.rules import Prediction
+from linsep.learn.rules import MispredictionRule
 from linsep.learn.surveys import Survey
-from linsep.learn.touched import finite
-from linsep.problem import Array, Floats, Problem, Run, Stop, Weights
+from linsep.learn.weights import Weights
+from linsep.problem import Array, Problem, Run, Stop
 
 
 class Fitted(NamedTuple):
@@ -25,7 +25,7 @@ class Fitted(NamedTuple):
 
     classes: Array
     weights: Weights  # the last ones
-    keeper: Keeper  # of the hypothesis that is returned
+    tracker: WeightTracker  # of those that are returned
     run: Run
     survey: Survey  # of that hypothesis
     rows: int
@@ -33,7 +33,6 @@ class Fitted(NamedTuple):
     first: Weights | None = None  # the first weights, unless zero
     scaling: Any = None
     proof: Search | None = None  # that no plane separates the rows
-    levels: Any = None
 
 
 def fit(
@@ -60,13 +59,15 @@ def fit(
     passes = passes or Passes(problem, parameters, hooks)
     with closing(passes), np.errstate(over="ignore", invalid="ignore"):
         run, proof = _run(parameters, state, passes)
-        if not finite(state.weights, problem):
+        # one pass over some rows: if they overflow, so do the scores of these rows, which the survey visits
+        seen = parameters.once and hooks.evaluate and state.tracker.by_column
+        if not (seen or state.weights.finite):
             raise FloatingPointError("the weights overflowed to infinity")
         survey = passes.survey(state, run.stop)
-    state.keeper.done()
+    state.tracker.on_run_end()
     first = _returned(problem, state)
     return Fitted(
-        problem.classes, state.weights, state.keeper, run, survey, passes.rows, parameters.seed, first,
+        problem.classes, state.weights, state.tracker, run, survey, passes.rows, parameters.seed, first,
         problem.scaling, proof,
     )  # fmt: skip
 
@@ -75,7 +76,7 @@ def _run(parameters: Parameters, state: State, passes: Passes) -> tuple[Run, Sea
     """Make passes until a rule ends the run; return it, and the proof that ended it, if one did."""
     problem, hooks, found = passes.problem, passes.hooks, None
     if not parameters.once:
-        state.keeper.begin(passes.errors)
+        state.tracker.on_run_start(passes.errors)
     if parameters.separate(problem.machines) and problem.allowed < math.inf and state.ledger.spent is None:
         state.ledger.spent = np.zeros(problem.machines)
     while (stop := stopped(problem, parameters, state)) is None:
@@ -89,7 +90,11 @@ def _run(parameters: Parameters, state: State, passes: Passes) -> tuple[Run, Sea
             found = None
         passes.make(state)
         hooks.save(state)
-    if stop is Stop.SEPARATED and isinstance(parameters.rule, Prediction) and not passes.evaluate(state).smallest > 0:
+    if (
+        stop is Stop.SEPARATED
+        and isinstance(parameters.rule, MispredictionRule)
+        and not passes.evaluate(state).smallest > 0
+    ):
         stop = Stop.NO_MISTAKES  # a row on the plane may be predicted right
     hooks.save(state, ended=True)
     if found is None:
@@ -128,20 +133,18 @@ def _stalled(values: list[float], tol: float, patience: int) -> bool:
 
 def _returned(problem: Problem, state: State) -> Weights | None:
     """Bring all that was learned into the units of the user; return the first weights in these units."""
-    scaling, features = problem.scaling, problem.features
-    if scaling is None and features is None:
-        return state.first
-    columns = slice(None) if features is None else features()
-
-    def change(W: Any, b: Floats) -> tuple[Any, Floats]:
-        W, b = (W, b) if scaling is None else scaling.undo(W, b)
-        return W[:, columns] if not isinstance(W, np.ndarray) else np.ascontiguousarray(W[:, columns]), b
-
-    state.keeper.transform(change, state.weights.W.shape[1])
-    first = state.first
+    weights, tracker, first = state.weights, state.tracker, state.first
+    if problem.scaling is None and problem.features is None:
+        return first
     if first is not None:
-        first.widen(state.weights.W.shape[1])
-        first = Weights(*change(first.W, first.b))
-    state.weights.W, state.weights.b = change(state.weights.W, state.weights.b)
-    return first
-
+        first.widen(weights.n_features)
+    tracker.widen(weights.n_features)
+    if problem.scaling is not None:
+        for scaled in (weights, tracker) if first is None else (weights, tracker, first):
+            scaled.unscale(problem.scaling)
+    if problem.features is None:
+        return first
+    columns = problem.features()
+    tracker.restrict(columns)
+    state.weights = weights.restricted(columns)
+    return None if first is None else first.restricted(columns)

@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from linsep.data.threads import on_all_cores
 from linsep.learn import kernels
-from linsep.problem import Array, Dense, Examples, Floats, Rows, Sparse, Weights, all_finite, count, take
+from linsep.problem import Array, Dense, Examples, Floats, Rows, Sparse, all_finite, count, take
+
+if TYPE_CHECKING:  # weights need the norm
+    from linsep.learn.weights import Weights
 
 CHUNK = 1 << 25  # bytes of rows for one call into compiled code, which nothing can interrupt
 GATHER = 1 << 20  # bytes of rows to bring into C order at a time

@@ -28,7 +28,7 @@ class _Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _validated(self, X: Any, *, reset: bool) -> Any:
-        if not reset and "feature_names_in_" not in self.__dict__:
+        if not reset and not hasattr(self, "feature_names_in_"):
             plain = X.format == "csr" if is_sparse(X) else type(X) is np.ndarray and X.dtype.kind in "fiub"
             if plain and len(shape := X.shape) == 2 and shape[0] > 0 and shape[1] == self.n_features_in_:
                 return X  # scikit-learn finds the same, in several times the time that learning from a row takes

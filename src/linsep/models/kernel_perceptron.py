@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from linsep.data.labels import at_least_two_classes, class_codes, example_weights, labels_of
 from linsep.data.matrices import refuse_not_finite
 from linsep.learn.state_files import must
-from linsep.learn.votes import Vote
+from linsep.learn.voting import Vote
 from linsep.models.dual_passes import Kernel, Machines, Mistakes, Pool, Run
 from linsep.models.learner import Learner
 from linsep.models.parameter_checks import need, number, one_of, whole
@@ -87,7 +87,17 @@ class KernelPerceptron(Learner):
     """
 
     _needs = frozenset(
-        {"dual_coef_", "support_", "classes_", "n_features_in_", "trace_", "_support", "_codes", "_steps"}
+        {
+            "dual_coef_",
+            "support_",
+            "classes_",
+            "n_features_in_",
+            "stop_reason_",
+            "trace_",
+            "_support",
+            "_codes",
+            "_steps",
+        }
     )
     _needs |= {"_steps", "_place", "_machine", "_look", "_looked", "_rows_seen", "_seed", "_gamma", "_passes"}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from linsep.errors import DataError
-from linsep.learn.rules import AnyRule, Prediction, Rule
+from linsep.learn.rules import MarginRule, MispredictionRule, Rule
 from linsep.models.online import Online, advising
 from linsep.models.parameter_checks import need, number, one_of
 
@@ -188,11 +188,11 @@ class Perceptron(Online):
         self.verbose = verbose
         self.prove = prove
 
-    def _rule(self) -> AnyRule:
+    def _rule(self) -> Rule:
         """Return when an example changes the weights, and by how much."""
         if self.mistake == "prediction":
-            return Prediction(float(self.on_plane), float(self.fit_intercept))
-        return Rule(float(self.update_margin), float(self.fit_intercept))
+            return MispredictionRule(float(self.on_plane), float(self.fit_intercept))
+        return MarginRule(float(self.update_margin), float(self.fit_intercept))
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -205,7 +205,9 @@ class Perceptron(Online):
             what = "{0} needs passes over all rows, and {1} makes none"
             raise DataError("", what, ("keep", self.keep), ("order", self.order))
         if self.order is not None and self.multi_class == "ovr":
-            what = "{0} picks one row for all classes together, and {1} has a machine of its own for each: leave out one"
+            what = (
+                "{0} picks one row for all classes together, and {1} has a machine of its own for each: leave out one"
+            )
             raise DataError("", what, ("order", self.order), ("multi_class", "ovr"))
         need(self, number(margin) and margin >= 0, "update_margin", "a number that is not negative")
         one_of(self, "mistake", ("violation", "prediction"))

@@ -17,7 +17,7 @@ import numpy as np
 
 from linsep.learn.parameters import Parameters
 from linsep.learn.passes import Ledger, Search, State
-from linsep.learn.rules import Prediction
+from linsep.learn.rules import MispredictionRule
 from linsep.learn.state_files import must
 from linsep.learn.surveys import norm, survey, together
 from linsep.problem import Array, Problem
@@ -107,7 +107,7 @@ class Prover:
         if not (margin > 0 and math.isfinite(seen.radius)):
             return None
         target = parameters._replace(target_margin=margin)
-        start = 0.0 if state.first is None else norm(np.column_stack((state.first.W, state.first.b)))
+        start = 0.0 if state.first is None else state.first.norm
         return float(target.allowed_mistakes(seen.radius, (steps.min(), steps.max()), start, problem.machines))
 
     def _tell(self, problem: Problem, state: State) -> None:
@@ -116,8 +116,8 @@ class Prover:
         if self.outlook is None or bound is None or state.ledger.made == 0:
             return
         least = self.parameters.eta * float(problem.factors[problem.factors > 0].min())
-        size = norm(np.column_stack((state.weights.W, state.weights.b)))
-        first = 0.0 if state.first is None else norm(np.column_stack((state.first.W, state.first.b)))
+        size = state.weights.norm
+        first = 0.0 if state.first is None else state.first.norm
         self.outlook(bound, (size + first) / (least * state.ledger.made))
 
 
@@ -152,7 +152,7 @@ def _useless(found: Found, asked: Asked, parameters: Parameters) -> bool:
     those that contradict each other. With an offset there always is one: it cancels, too.
     """
     rule = parameters.rule
-    if not isinstance(rule, Prediction) or asked.offset:
+    if not isinstance(rule, MispredictionRule) or asked.offset:
         return True
     owns, rivals = found.owns, found.proof.rivals
     if asked.classes > 2 and not asked.separate:
