@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linsep.learn.surveys import norm
 from linsep.problem import Array, Floats, all_finite
 
 
@@ -222,6 +221,12 @@ def _units(scaling: Any, d: int) -> tuple[Floats, Floats]:
     shift = np.zeros(d)
     shift[: len(scaling.shift)] = scaling.shift[:d]
     return scale, shift
+
+
+def norm(W: Floats) -> float:
+    """Return the norm over all entries, without overflow."""
+    scale = float(np.abs(W).max(initial=0.0))
+    return scale * float(np.linalg.norm(W / scale)) if 0 < scale < math.inf else scale
 
 
 def start_from(W: Floats, b: Floats, coef_init: Any, intercept_init: Any, offset: bool) -> None:

@@ -24,7 +24,7 @@ from linsep.learn.rules import Rule
 from linsep.learn.state_files import must
 from linsep.learn.surveys import norm
 from linsep.learn.voting import TRACKERS, Vote, new_tracker
-from linsep.learn.weights import Weights
+from linsep.learn.weights import Companion, Weights
 from linsep.models.linear import Linear
 from linsep.models.parameter_checks import need, number, one_of, whole
 from linsep.models.proving import Outlook, Prover, check_kept, refutation_of, saved_proof
@@ -291,6 +291,11 @@ class Online(Linear, ABC):
         """Return a copy of the weights to go on from, whichever ones were returned."""
         self._recorded()
         return self._weights.plain().copy()
+
+    def beside(self, name: str) -> Companion:
+        """Return what a rule keeps beside the weights under this name."""
+        self._recorded()
+        return self._weights.companions[name]
 
     def first_weights(self) -> Weights:
         """Return the weights that the run began with, as far as they are of the present classes and columns."""
