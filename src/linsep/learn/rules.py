@@ -30,6 +30,13 @@ class Sums(NamedTuple):
     visited: float  # visits before this call
 
 
+class Beside(NamedTuple):
+    """A companion as rules take it; they must write to its fields: of unpacked parts Numba drops the last write."""
+
+    W: Any  # (C, d)
+    b: Any  # (C,)
+
+
 class Rule:
     """What most rules have in common: they move along the row, and keep nothing beside the weights."""
 
