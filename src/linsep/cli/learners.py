@@ -74,6 +74,7 @@ class Learners(Planes):
         Literal["pa", "pa1", "pa2"] | None, _own("passive-aggressive: update rule; pa1 and pa2 limit the step by C.")
     ] = None
     C: Annotated[float | None, _own("passive-aggressive: aggressiveness, the limit on the step.", "--C")] = None
+    r: Annotated[float | None, _own("arow: regularization; the larger, the smaller the steps.", "--r")] = None
     kernel: Annotated[Literal["rbf", "poly", "linear"] | None, _own("kernel: kernel function.")] = None
     degree: Annotated[int | None, _own("kernel: degree of poly.")] = None
     gamma: Annotated[float | None, _own("kernel: scale of rbf and poly.")] = None

@@ -11,15 +11,13 @@ In all of them ``v`` is ``y·s``, or by how much the true class leads its highes
 # ruff: noqa: ARG002 - all rules are called with the same arguments
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from numba import types
 from numba.extending import overload
 
-from linsep.learn.row_operations import add, square
-
-if TYPE_CHECKING:
-    from linsep.learn.weights import Kind, Weights
+from linsep.learn.row_operations import add, column, places, square, value
+from linsep.learn.weights import Kind, Weights
 
 
 class Sums(NamedTuple):
@@ -141,10 +139,58 @@ class PassiveAggressiveRule(_PassiveAggressive, Rule):
         return min(self.cap * weight, (self.margin - v) / (squared + self.soft / weight)) if squared > 0.0 else 0.0
 
 
+class _Arow(NamedTuple):
+    r: float  # the larger, the smaller the steps
+    offset: float
+    variance: Beside | None = None  # of the weights, once the rule is bound to some
+    sums: Sums | None = None
+    margin: float = 1.0
+
+
+class AROWRule(_Arow, Rule):
+    """Adaptive regularization of weights, Crammer, Kulesza & Dredze 2009, figure 1, with a diagonal matrix Σ.
+
+    With ``β = 1 / (x'Σx + r)`` and ``α = (1 - y·s) β`` the weights move by ``α y Σx``, and Σ shrinks by ``β (Σx)²``.
+    Where classes are compared, ``x'Σx`` is the sum of those of the class and its rival.
+    """
+
+    __slots__ = ()
+    companions = (Kind("variance", fill=1.0, signed=False),)
+
+    def bound(self, weights: Weights) -> AROWRule:
+        """Return the rule with the variances beside these weights."""
+        held = weights.companion(self.companions[0])
+        return self._replace(variance=Beside(held.W, held.b))
+
+    def step(self, rows, i, v, weight, own, rival):
+        """Return α; the weight of an example divides r."""
+        S, s = self.variance.W, self.variance.b
+        spread = self.offset * (s[own] if rival < 0 else s[own] + s[rival])
+        for p in places(rows, i):
+            j, x = column(rows, p), value(rows, i, p)
+            spread += (S[own, j] if rival < 0 else S[own, j] + S[rival, j]) * x * x
+        return (self.margin - v) / (spread + self.r / weight)
+
+    def update(self, rows, i, amount, W, b, c):
+        """Move the weights of class ``c`` along Σx."""
+        for p in places(rows, i):
+            W[c, column(rows, p)] += amount * self.variance.W[c, column(rows, p)] * value(rows, i, p)
+        b[c] += amount * self.variance.b[c] * self.offset
+
+    def accumulate(self, rows, i, v, change, c):
+        """Shrink the variances of class ``c``; none becomes negative by rounding."""
+        beta = change / (self.margin - v)
+        for p in places(rows, i):
+            moved = self.variance.W[c, column(rows, p)] * value(rows, i, p)
+            self.variance.W[c, column(rows, p)] = max(0.0, self.variance.W[c, column(rows, p)] - beta * moved * moved)
+        self.variance.b[c] = max(0.0, self.variance.b[c] - beta * self.variance.b[c] ** 2 * self.offset)
+
+
 RULES: dict[str, type[Any]] = {
     "violation": MarginRule,
     "prediction": MispredictionRule,
     "passive-aggressive": PassiveAggressiveRule,
+    "arow": AROWRule,
 }
 
 

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from linsep.data.labels import must_stay_objects
 from linsep.data.sparse import Csr, is_sparse
-from linsep.models import fewest_classifier, kernel_perceptron, max_margin, passive_aggressive, perceptron
+from linsep.models import arow, fewest_classifier, kernel_perceptron, max_margin, passive_aggressive, perceptron
 from linsep.problem import Array
 
 
@@ -55,6 +55,10 @@ class Perceptron(_Classifier, perceptron.Perceptron):  # noqa: D101
 
 class PassiveAggressive(_Classifier, passive_aggressive.PassiveAggressive):  # noqa: D101
     __doc__ = passive_aggressive.PassiveAggressive.__doc__
+
+
+class AROW(_Classifier, arow.AROW):  # noqa: D101
+    __doc__ = arow.AROW.__doc__
 
 
 class MaxMarginClassifier(_Classifier, max_margin.MaxMarginClassifier):  # noqa: D101

@@ -16,6 +16,7 @@ class Learner(NamedTuple):
 LEARNERS = {
     "Perceptron": Learner("perceptron", "linsep.models.perceptron", online=True),
     "PassiveAggressive": Learner("passive-aggressive", "linsep.models.passive_aggressive", online=True),
+    "AROW": Learner("arow", "linsep.models.arow", online=True),
     "KernelPerceptron": Learner("kernel", "linsep.models.kernel_perceptron"),
     "MaxMarginClassifier": Learner("max-margin", "linsep.models.max_margin"),
     "FewestErrorsClassifier": Learner("fewest-errors", "linsep.models.fewest_classifier"),
