@@ -124,11 +124,11 @@ def test_the_first_weights_are_remembered(tmp_path):
     model = Perceptron(max_iter=3, shuffle=False).fit(X, y, coef_init=[1, 2, 3, 4], intercept_init=[5])
     save(model, tmp_path / "model")
     for each in (model, load(tmp_path / "model")):
-        W, b = each._first
+        W, b = each.first_weights().W, each.first_weights().b
         assert (W.tolist(), b.tolist()) == ([[1, 2, 3, 4]], [5])
         signs = np.where(y == 1, 1, -1) * model.mistake_counts_
         assert np.array_equal(each.coef_, W + signs @ X)
-    assert not hasattr(model.fit(X, y), "_first")
+    assert model.fit(X, y).first_weights().zeros
 
 
 @pytest.mark.parametrize("scale", ["none", "unit", "standard"])
@@ -143,8 +143,8 @@ def test_a_warm_start_from_files_goes_on_from_the_weights(tmp_path, scale, form)
     W, b = model.coef_.copy(), model.intercept_.copy()
     again = Perceptron(shuffle=False, max_iter=2).fit(X, y, coef_init=W, intercept_init=b)
     fit_source(model, read(path, block_bytes=600), scale=scale)
-    np.testing.assert_allclose(model._first[0], W, rtol=1e-12)
-    np.testing.assert_allclose(model._first[1], b, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(model.first_weights().W, W, rtol=1e-12)
+    np.testing.assert_allclose(model.first_weights().b, b, rtol=1e-12, atol=1e-12)
     if scale == "none":
         assert np.array_equal(model.coef_, again.coef_)
         assert np.array_equal(model.trace_, again.trace_)
