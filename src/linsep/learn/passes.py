@@ -48,7 +48,6 @@ class Search(NamedTuple):
     machine: int | None = None  # of several that are separate, the one that it is about
     separable: bool = False  # whether it is proved that one does
     settled: tuple[int, ...] = ()  # questions about some of the classes to which the answer is that one does
-    bound: float | None = None  # mistakes that the theorem allows in all, if that was worked out
 
 
 @dataclass
@@ -66,7 +65,6 @@ class Ledger:
     seconds: float = 0.0  # spent on the present pass
     spent: Floats | None = None  # mistakes that count against a target margin, by machine, if not all of them do
     settled: tuple[int, ...] = ()  # questions of a search for a proof that need not be asked again
-    bound: float | None = None  # mistakes that the theorem allows in all, once a search has found out
 
     @property
     def separable(self) -> bool:
@@ -90,7 +88,7 @@ class Ledger:
     def searched(self, found: Search) -> None:
         """Note a search for a proof after the last pass."""
         self.passes[-1] = self.passes[-1]._replace(proof_work=found.work, separable=found.separable)
-        self.settled, self.bound = found.settled, found.bound
+        self.settled = found.settled
 
     @property
     def against_margin(self) -> float:
@@ -111,7 +109,7 @@ class Ledger:
         passes = np.array(self.passes, dtype=np.float64).reshape(-1, len(Pass._fields))
         numbers = np.array([self.made, self.begun, self.blocks, 0, self.rows, *self.settled])
         state = {"passes": passes, "trace": self._joined(), "numbers": numbers, "loss": self.loss}
-        return state | {"seconds": float(self.seconds), "spent": self.spent, "bound": self.bound}
+        return state | {"seconds": float(self.seconds), "spent": self.spent}
 
     @classmethod
     def from_state(cls, state: dict[str, Any], machines: int) -> Ledger:
@@ -123,8 +121,7 @@ class Ledger:
         right = right and loss.shape == (1,) and loss.dtype == np.float64 and type(state["seconds"]) is float
         if spent is not None:
             right = right and spent.shape == (machines,) and spent.dtype == np.float64 and bool((spent >= 0).all())
-        bound = state.get("bound")  # checkpoints of earlier versions have none
-        if not right or not (bound is None or (type(bound) is float and bound >= 0)):
+        if not right:
             raise ValueError("the record of its run")
         listed: list[int] = numbers.tolist()
         made, begun, blocks, _, rows, *settled = listed + [0] * (5 - len(listed))
@@ -132,7 +129,6 @@ class Ledger:
             raise ValueError("the mistakes of its run")
         ledger = cls(entries, [trace] if len(trace) else [], made=made, begun=begun, blocks=blocks, loss=loss)
         ledger.seconds, ledger.spent, ledger.settled, ledger.rows = state["seconds"], spent, tuple(settled), rows
-        ledger.bound = bound
         return ledger
 
 

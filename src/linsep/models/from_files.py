@@ -34,7 +34,6 @@ from linsep.learn.problems import (
 from linsep.learn.voting import new_tracker
 from linsep.learn.weights import Weights
 from linsep.models.online import Online
-from linsep.models.proving import Outlook
 from linsep.models.telling import advice_after
 from linsep.problem import Array, Problem
 
@@ -52,7 +51,6 @@ def fit_source(
     clock: Clock | None = None,
     cache: str | None = None,
     cache_mb: int | None = None,
-    outlook: Outlook | None = None,
 ) -> Online:
     r"""Train a perceptron, or another online classifier, from files of any size in bounded memory.
 
@@ -90,9 +88,6 @@ def fit_source(
         Where rows are kept for later passes, by default as `read` was told: ``"auto"``, ``"none"`` or a folder.
     cache_mb : int, optional
         How many megabytes of them stay in memory, by default as `read` was told.
-    outlook : callable, optional
-        Called before every pass, once some plane is proved to separate the rows, with the number of mistakes that the
-        theorem allows and an upper bound on the largest margin.
 
     Returns
     -------
@@ -125,7 +120,7 @@ def fit_source(
                 saved.keep(problem, parameters.seed, state)
 
         with overflow_explained():
-            hooks = Hooks(watch, clock, keep, model._prover(parameters, outlook), evaluate)
+            hooks = Hooks(watch, clock, keep, model._prover(parameters), evaluate)
             fitted = driver.fit(problem, parameters, state, hooks)
         return adopted(model, source, fitted)
 

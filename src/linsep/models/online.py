@@ -27,7 +27,7 @@ from linsep.learn.voting import TRACKERS, Vote, new_tracker
 from linsep.learn.weights import Companion, Weights
 from linsep.models.linear import Linear
 from linsep.models.parameter_checks import need, number, one_of, whole
-from linsep.models.proving import Outlook, Prover, check_kept, refutation_of, saved_proof
+from linsep.models.proving import Prover, check_kept, refutation_of, saved_proof
 from linsep.models.saved_state import Savable
 from linsep.models.telling import advice_after, progress
 from linsep.problem import Array, Floats, Pass, Run, Stop, all_finite
@@ -242,16 +242,16 @@ class Online(Linear, ABC):
         """Train from rows in memory."""
         W = state.weights.W
         try:
-            with progress(self.verbose, parameters.max_iter) as told:
+            with progress(self.verbose, parameters.max_iter) as watch:
                 problem = array_problem(X, codes, classes, weight, parameters, state.weights)
-                prover = None if parameters.once else self._prover(parameters, told.outlook)
-                return driver.fit(problem, parameters, state, Hooks(told.watch, prover=prover))
+                prover = None if parameters.once else self._prover(parameters)
+                return driver.fit(problem, parameters, state, Hooks(watch, prover=prover))
         except FloatingPointError:
             self._explain(X, W)
 
-    def _prover(self, parameters: Parameters, outlook: Outlook | None = None, **others: Any) -> Prover | None:
+    def _prover(self, parameters: Parameters, **others: Any) -> Prover | None:
         """Return who looks for a proof that no plane separates the rows, if anybody is to."""
-        return Prover(parameters, outlook, **others) if self.prove else None
+        return Prover(parameters, **others) if self.prove else None
 
     def _new_tracker(self) -> WeightTracker:
         """Return what tracks the weights that are asked for."""
