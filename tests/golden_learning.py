@@ -128,7 +128,7 @@ def add_runs(name, parameters):
         found = {}
         for classes, noise in ((2, 0.0), (2, 0.15), (4, 0.0), (4, 0.15)):
             X, y = whole(classes=classes, noise=noise, seed=10 + classes)
-            for form in ("argmax", "ovr") if classes > 2 else ("argmax",):
+            for form in ("argmax", "ovr") if classes > 2 and "order" not in parameters else ("argmax",):
                 model = perceptron(**{"max_iter": 9, **parameters}, multi_class=form)
                 found[f"{classes} {form} {'noisy' if noise else 'clean'}"] = run_of(fitted(model, X, y), X, y) | {
                     "mistake counts": model.mistake_counts_
@@ -208,22 +208,3 @@ def _():
             perceptron(**parameters).fit(X, y)
         found[name] = [f"{each.category.__name__}: {each.message}" for each in caught]
     return found
-
-
-# ---------------------------------------------------------------------------------------------------------------
-# Relatives
-
-
-KERNELS = {
-    "linear": {"kernel": "linear"},
-    "poly": {"kernel": "poly", "degree": 2, "gamma": 1.0},
-    "rbf": {"kernel": "rbf"},
-    "rbf gamma": {"kernel": "rbf", "gamma": 0.125},
-    "callable": {"kernel": lambda A, B: (A @ B.T) ** 3},
-    "average": {"kernel": "poly", "gamma": 1.0, "keep": "average"},
-    "vote": {"kernel": "poly", "gamma": 1.0, "keep": "vote"},
-    "ovr": {"kernel": "poly", "gamma": 1.0, "multi_class": "ovr"},
-    "cyclic": {"kernel": "poly", "gamma": 1.0, "shuffle": False},
-    "budget": {"kernel": "poly", "gamma": 1.0, "budget": 20},
-    "balanced": {"kernel": "poly", "gamma": 1.0, "class_weight": "balanced"},
-}

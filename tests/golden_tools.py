@@ -101,8 +101,8 @@ def run_of(model, X=None, y=None):
         "stop": model.stop_reason_,
         "passes": model.n_iter_,
         "mistakes": model.mistakes_,
-        "coef": model.coef_,
-        "intercept": model.intercept_,
+        "coef": model.coef_.copy(),  # partial_fit changes it in place
+        "intercept": model.intercept_.copy(),
         "passes' mistakes": model.history_["mistakes"],
         "passes' loss": model.history_["loss"],
         "radius": model.radius_,

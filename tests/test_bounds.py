@@ -26,6 +26,7 @@ from linsep import (
     teacher,
     to_liblinear,
 )
+from linsep.learn.weights import Weights
 from linsep.prove.bounds.audits import retrace, run_margin
 from linsep.prove.bounds.intervals import clopper_pearson, log_choices, upwards
 from oracle import argmax, dot, perceptron
@@ -218,7 +219,7 @@ def test_an_audit_begins_from_the_weights_that_the_model_remembers():
     X, y = [[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1]
     model = Perceptron(fit_intercept=False, shuffle=False).fit(X, y, coef_init=[[-3.0, 1.0]])
     assert not audit(model, X, y, coef_init=[[0.0, 0.0]]).holds
-    model._first = (np.array([[-3.0, 1.0]]), np.zeros(1))  # as a model remembers them
+    model._first = Weights(np.array([[-3.0, 1.0]]), np.zeros(1))  # as a model remembers them
     assert audit(model, X, y).holds
     assert audit(model, X, y, coef_init=[[-3.0, 1.0]]).holds
 

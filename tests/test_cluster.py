@@ -38,8 +38,8 @@ from linsep.cluster.shard_passes import learn as learn_from
 from linsep.cluster.workers import Farm
 from linsep.data.sparse import is_sparse
 from linsep.errors import DataNote, ReadError
-from linsep.learn.hypotheses import Average, Keeper
-from linsep.problem import Weights
+from linsep.learn.averaging import Average, WeightTracker
+from linsep.learn.weights import AVERAGE, Weights
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:the cluster is stalled"),  # as workers are killed
@@ -234,22 +234,24 @@ def test_mixing_is_that_of_the_paper(client, folder, keep, fit_intercept):
 def test_an_average_is_over_everything_looked_at(seed, shards, average):
     rng = np.random.default_rng(seed)
     W, b = rng.integers(-5, 6, (2, 3)).astype(float), rng.integers(-5, 6, 2).astype(float)
-    keeper = Average() if average else Keeper()
+    tracker, start = Average(7) if average else WeightTracker(), Weights(W, b)
     if average:
-        keeper.A, keeper.a, keeper.visited = rng.integers(-9, 10, (2, 3)) * 1.0, rng.integers(-9, 10, 2) * 1.0, 7
-    total = 7 * keeper.plane(Weights(W, b))[0] if average else None
-    mix = Mix(W, b)
+        sums = start.companion(AVERAGE)
+        sums.W[...], sums.b[...] = rng.integers(-9, 10, (2, 3)), rng.integers(-9, 10, 2)
+    total = 7 * tracker.plane(start).W if average else None
+    mix = Mix(start)
     looked, numerator, mistakes = 7, np.zeros((2, 3)), 0
     for _ in range(shards):
         V, A = rng.integers(-5, 6, (2, 3)).astype(float), rng.integers(-9, 10, (2, 3)).astype(float)
         T, k = int(rng.integers(1, 9)), int(rng.integers(1, 5))
-        mix.add(Answer(np.array([k, 0]), T, 0.0, slice(None), V, b, A if average else A[:, :0], b, np.empty(0)))
+        answer = Answer(np.array([k, 0]), T, 0.0, slice(None), V, b, A if average else A[:, :0], b, np.empty(0))
+        mix.add(answer)
         numerator, mistakes, looked = numerator + k * V, mistakes + k, looked + T
         total = total + T * V - A if average else None
-    weights, keeper = mix.mixed(keeper, looked - 7)
+    weights, tracker = mix.mixed(answer, tracker, looked - 7)
     np.testing.assert_allclose(weights.W, numerator / mistakes, rtol=1e-13, atol=1e-13)
     if average:
-        np.testing.assert_allclose(keeper.plane(weights)[0], total / looked, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(tracker.plane(weights).W, total / looked, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("classes", [2, 3])

@@ -54,3 +54,13 @@ def test_a_full_disk_costs_one_note(tmp_path):
     done = subprocess.run([sys.executable, path], env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "2 True\n"), done.stderr
     assert done.stderr.count("No space left on device") == 1
+
+
+def test_an_index_that_names_what_is_gone_is_written_anew(tmp_path):
+    run(tmp_path)
+    (index,) = (tmp_path / "__pycache__").glob("*.nbi")
+    content = index.read_bytes()
+    version = content[: content.index(b".", content.index(b"\x94")) + 1]  # a pickle of its own
+    index.write_bytes(version + b"cbuiltins\nno_such_name\n.")
+    run(tmp_path)
+    assert b"no_such_name" not in index.read_bytes()

@@ -20,11 +20,12 @@ from sklearn.exceptions import ConvergenceWarning
 import oracle
 from linsep import Perceptron, fit_source, load, read, save, teacher
 from linsep.clock import Cancelled, Clock
+from linsep.learn.averaging import WeightTracker
 from linsep.learn.driver import fit
-from linsep.learn.hypotheses import Keeper
 from linsep.learn.passes import Hooks, Search, State
 from linsep.learn.problems import array_problem, source_problem, windows
-from linsep.problem import Stop, Weights
+from linsep.learn.weights import Weights
+from linsep.problem import Stop
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -123,11 +124,11 @@ def test_the_first_weights_are_remembered(tmp_path):
     model = Perceptron(max_iter=3, shuffle=False).fit(X, y, coef_init=[1, 2, 3, 4], intercept_init=[5])
     save(model, tmp_path / "model")
     for each in (model, load(tmp_path / "model")):
-        W, b = each._first
+        W, b = each.first_weights().W, each.first_weights().b
         assert (W.tolist(), b.tolist()) == ([[1, 2, 3, 4]], [5])
         signs = np.where(y == 1, 1, -1) * model.mistake_counts_
         assert np.array_equal(each.coef_, W + signs @ X)
-    assert not hasattr(model.fit(X, y), "_first")
+    assert model.fit(X, y).first_weights().zeros
 
 
 @pytest.mark.parametrize("scale", ["none", "unit", "standard"])
@@ -142,8 +143,8 @@ def test_a_warm_start_from_files_goes_on_from_the_weights(tmp_path, scale, form)
     W, b = model.coef_.copy(), model.intercept_.copy()
     again = Perceptron(shuffle=False, max_iter=2).fit(X, y, coef_init=W, intercept_init=b)
     fit_source(model, read(path, block_bytes=600), scale=scale)
-    np.testing.assert_allclose(model._first[0], W, rtol=1e-12)
-    np.testing.assert_allclose(model._first[1], b, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(model.first_weights().W, W, rtol=1e-12)
+    np.testing.assert_allclose(model.first_weights().b, b, rtol=1e-12, atol=1e-12)
     if scale == "none":
         assert np.array_equal(model.coef_, again.coef_)
         assert np.array_equal(model.trace_, again.trace_)
@@ -250,7 +251,7 @@ def test_a_proof_ends_a_run():
         return Search(0.5, "a proof" if len(asked) == 4 else None) if len(asked) % 2 == 0 else None
 
     parameters = Perceptron(max_iter=50)._parameters(0)
-    found = fit(small_problem(parameters), parameters, State(Weights.zero(1, 3), Keeper()), Hooks(prover=prover))
+    found = fit(small_problem(parameters), parameters, State(Weights.zero(1, 3), WeightTracker()), Hooks(prover=prover))
     assert asked == [0, 1, 2, 3]
     assert (found.run.stop, found.proof, len(found.run.passes)) == (Stop.NOT_SEPARABLE, Search(0.5, "a proof"), 3)
     assert [entry.proof_work for entry in found.run.passes] == [0.5, 0.0, 0.5]
@@ -260,7 +261,7 @@ def test_a_clock_ends_a_run():
     clock = Clock()
     parameters = Perceptron(max_iter=50)._parameters(0)
     hooks = Hooks(watch=lambda number, *_: number == 3 and clock.cancel(), clock=clock)
-    state = State(Weights.zero(1, 3), Keeper())
+    state = State(Weights.zero(1, 3), WeightTracker())
     with pytest.raises(Cancelled):
         fit(small_problem(parameters), parameters, state, hooks)
     assert len(state.ledger.passes) == 3

@@ -43,7 +43,7 @@ def same(one, other, X):
         np.array_equal(one.coef_, other.coef_)
         and np.array_equal(one.intercept_, other.intercept_)
         and np.array_equal(one.decision_function(X), other.decision_function(X))
-        and all(np.array_equal(p, q) for p, q in zip(one._last_weights(), other._last_weights(), strict=True))
+        and one.last_weights() == other.last_weights()
     )
 
 
@@ -84,7 +84,7 @@ def test_two_classes(storage, seed, offset, margin, on_plane):
 
     for model in (average, vote, best):  # training itself is the same
         assert np.array_equal(model.trace_, last.trace_)
-        assert np.array_equal(model._last_weights()[0], last.coef_)
+        assert np.array_equal(model.last_weights().W, last.coef_)
 
 
 @settings(max_examples=25, deadline=None)
@@ -245,7 +245,7 @@ def test_vote_of_a_grown_machine_is_the_vote_of_its_hypotheses(seed):
     model = Perceptron(shuffle=False, keep="vote").partial_fit(X, y)
     W = [([[-p for p in w], w, [0] * 3], [-b, b, 0]) for _, w, b in oracle.looks(X.tolist(), (2 * y - 1).tolist())]
     model.partial_fit(np.zeros((1, 3)), [2])  # on every plane: the first two classes rival, the offsets move
-    last_W, last_b = model._last_weights()
+    last_W, last_b = model.last_weights().W, model.last_weights().b
     looks = [(None, *pair) for pair in W] + [(None, last_W.tolist(), last_b.tolist())]
     assert model.decision_function(X).tolist() == [oracle.vote_argmax(looks, x, 3) for x in X.tolist()]
 
@@ -344,7 +344,7 @@ def test_files_keep_it(tmp_path, keep, classes, storage):
 def test_damaged_votes_are_refused(tmp_path):
     X, y = integers(21)
     model = quiet(Perceptron(keep="vote", max_iter=2), X, y)
-    vote = model._keeper
+    vote = model._tracker
     for name, value in (
         ("trace", [vote.trace[0] + np.uint64(1000)]),
         ("codes", [vote.codes[0] + 5]),
@@ -382,7 +382,7 @@ def test_votes_do_not_depend_on_storage_or_pieces(monkeypatch, classes, multi_cl
     model = quiet(Perceptron(keep="vote", multi_class=multi_class, max_iter=3), X, y)
     whole = model.decision_function(X)
     assert np.array_equal(model.decision_function(sp.csr_array(X)), whole)
-    monkeypatch.setattr("linsep.learn.votes._BLOCK", 1)  # sixteen rows at a time, side by side
+    monkeypatch.setattr("linsep.learn.voting._BLOCK", 1)  # sixteen rows at a time, side by side
     assert len(X) > 16
     assert np.array_equal(model.decision_function(X), whole)
 
@@ -452,7 +452,7 @@ def test_another_keep_later_starts_from_the_last_weights():
 def test_warm_start_goes_on_from_the_last_weights():
     X, y = integers(3, n=40)
     model = quiet(Perceptron(keep="average", warm_start=True, shuffle=False, max_iter=2), X, y)
-    W, b = model._last_weights()
+    W, b = model.last_weights().W, model.last_weights().b
     again = quiet(Perceptron(keep="average", shuffle=False, max_iter=2), X, y, coef_init=W, intercept_init=b)
     assert same(quiet(model, X, y), again, X)
 

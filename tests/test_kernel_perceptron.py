@@ -214,35 +214,6 @@ def test_files_keep_every_kernel(tmp_path, kernel):
     assert np.array_equal(load(tmp_path / "model").decision_function(rows), model.decision_function(rows))
 
 
-def budgeted(X, y, budget, passes):
-    """Return the factors of a binary linear perceptron that forgets the row whose last mistake is longest ago."""
-    factors = {}
-    for _ in range(passes):
-        for i in range(len(X)):
-            if y[i] * sum(f * (X[r] @ X[i]) for r, f in factors.items()) <= 0:
-                factors[i] = factors.pop(i, 0) + y[i]  # now the youngest
-                if len(factors) > budget:
-                    del factors[next(iter(factors))]
-    return factors
-
-
-@settings(max_examples=15, deadline=None)
-@given(seed=st.integers(0, 10**6), budget=st.integers(1, 12))
-def test_budget(seed, budget):
-    X, y = integers(seed, n=40)
-    model = quiet(KernelPerceptron("linear", budget=budget, shuffle=False, max_iter=3), X, y)
-    if model.n_iter_ == 3:
-        factors = budgeted(X, 2 * y - 1, budget, 3)
-        assert dict(zip(model.support_.tolist(), model.dual_coef_[0].tolist(), strict=True)) == factors
-    assert len(model.support_) <= budget
-    many = quiet(KernelPerceptron(budget=budget, max_iter=3), X, integers(seed, n=40, classes=3)[1])
-    assert len(many.support_) <= budget
-    online = KernelPerceptron("linear", budget=budget, shuffle=False)
-    for i in [*range(40)] * 2:
-        online.partial_fit(X[i : i + 1], y[i : i + 1])
-        assert len(online.support_) <= budget
-
-
 def test_memory_for_kernel_values_is_limited():
     X, y = integers(7, n=3000)
     counted = []
@@ -317,13 +288,10 @@ def test_weights_and_bad_input():
         ("degree", 0, "degree must be"),
         ("gamma", -1.0, "gamma must be"),
         ("keep", "best", "keep must be 'last', 'average' or 'vote'"),
-        ("budget", 0, "budget must be"),
         ("cache_size", 0, "cache_size must be"),
     ):
         with pytest.raises(ValueError, match=words):
             KernelPerceptron(**{name: value}).fit(X, y)
-    with pytest.raises(ValueError, match="cannot be combined with a budget"):
-        KernelPerceptron(budget=3, keep="average").fit(X, y)
     assert not hasattr(KernelPerceptron("precomputed"), "partial_fit")  # it needs rows
     with pytest.raises(ValueError, match="sparse input is not supported"):
         KernelPerceptron("precomputed").fit(sp.csr_array(np.eye(40)), y)

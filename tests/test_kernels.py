@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 import oracle
 from linsep.data.matrices import to_rows
 from linsep.learn import kernels, row_operations, rules
+from linsep.learn.averaging import WeightTracker
 from linsep.learn.driver import fit
-from linsep.learn.hypotheses import Keeper
 from linsep.learn.parameters import Parameters
 from linsep.learn.passes import State
-from linsep.learn.rules import Rule
+from linsep.learn.rules import MarginRule
 from linsep.learn.surveys import scores
-from linsep.problem import Batch, Dense, Examples, Problem, Stop, Weights
+from linsep.learn.weights import Weights
+from linsep.problem import Batch, Dense, Examples, Problem, Stop
 
 
 def train(blocks, weights, kernel, rule, **others):
@@ -35,7 +36,7 @@ def train(blocks, weights, kernel, rule, **others):
 
         problem = Both(several, batches, np.ones(2))
     assert Parameters(rule).kernel(problem.machines) is kernel
-    return fit(problem, Parameters(rule, **others), State(weights, Keeper())).run
+    return fit(problem, Parameters(rule, **others), State(weights, WeightTracker())).run
 
 
 @given(seed=st.integers(0, 10**6), offset=st.booleans())
@@ -43,7 +44,7 @@ def test_argmax_on_two_classes_makes_the_mistakes_of_the_binary_perceptron(seed,
     rng = np.random.default_rng(seed)
     X, codes = rng.integers(-4, 5, (25, 3)), rng.integers(0, 2, 25)
     rows, step = to_rows(X), np.ones(25)
-    rule = Rule(0.0, float(offset))
+    rule = MarginRule(0.0, float(offset))
     W, b = np.zeros((1, 3)), np.zeros(1)
     signs = (2 * codes - 1).astype(np.int8)
     binary = train([(0, Examples(rows, signs, step))], Weights(W, b), kernels.two_classes, rule, max_iter=20)
@@ -72,7 +73,7 @@ def test_a_look_gives_the_same_bits_as_training_does(storage, d):
             mistakes = np.empty(1, np.uint64)
             data = Examples(rows, np.full(400, sign), np.ones(400))
             looked, k = kernels.two_classes(
-                data, np.array([i], np.uint32), Rule(limit, 1.0), W.copy(), b.copy(), mistakes, loss
+                data, np.array([i], np.uint32), MarginRule(limit, 1.0), W.copy(), b.copy(), mistakes, loss
             )
             assert (looked, k) == (1, expected)
     signs = np.where(np.arange(400) % 3, 1, -1).astype(np.int8)
@@ -94,7 +95,7 @@ def test_blocks_do_not_show():
             for a in range(0, 100, size)
         ]
         W, b = np.zeros((1, 5)), np.zeros(1)
-        kernel, rule = kernels.two_classes, Rule(0.0, 1.0)
+        kernel, rule = kernels.two_classes, MarginRule(0.0, 1.0)
         return train(blocks, Weights(W, b), kernel, rule, max_iter=7, max_updates=150), W, b
 
     whole, W, b = run(100)
@@ -131,15 +132,20 @@ def test_operations_on_rows_are_those_of_numpy_in_both_their_texts(storage, dtyp
             moved = W.copy()
             add(rows, i, 2.0, moved, 1)
             assert np.array_equal(moved, [W[0], W[1] + 2 * x])
-        rule = Rule(0.0, 0.5, sums)
-        for tally in (rules.tally, text(rules._tally, rule, rows, i, -1.0, 7, 1)):
+        for places in (row_operations.places, text(row_operations._places, rows, i)):
+            stored = np.zeros(5)
+            for p in places(rows, i):
+                stored[row_operations.column(rows, p)] = row_operations.value(rows, i, p)
+            assert np.array_equal(stored, x)
+        rule = MarginRule(0.0, 0.5, sums)
+        for average in (rules.average, text(rules._average, rule, rows, i, -1.0, 7, 1)):
             sums.A[:], sums.a[:] = 1.0, 1.0
-            tally(rule, rows, i, -1.0, 7, 1)  # look 17 of all
+            average(rule, rows, i, -1.0, 7, 1)  # look 17 of all
             assert np.array_equal(sums.A, [np.ones(5), 1 - 17 * x])
             assert np.array_equal(sums.a, [1, 1 - 17 * 0.5])
-        nothing = Rule(0.0, 0.5)
-        for tally in (rules.tally, text(rules._tally, nothing, rows, i, -1.0, 7, 1)):
-            assert tally(nothing, rows, i, -1.0, 7, 1) is None
+        nothing = MarginRule(0.0, 0.5)
+        for average in (rules.average, text(rules._average, nothing, rows, i, -1.0, 7, 1)):
+            assert average(nothing, rows, i, -1.0, 7, 1) is None
 
 
 def test_an_array_is_not_rows():
@@ -150,6 +156,9 @@ def test_an_array_is_not_rows():
     assert text(row_operations._square, W, 0) is None
     assert text(row_operations._dot_and_square, W, 0, W) is None
     assert text(row_operations._fetch, W, 0) is None
+    assert text(row_operations._places, W, 0) is None
+    assert text(row_operations._column, W, 0) is None
+    assert text(row_operations._value, W, 0, 0) is None
 
 
 @pytest.mark.parametrize(("lacking", "squared", "weight", "cap", "soft", "tau"), [
@@ -159,8 +168,8 @@ def test_an_array_is_not_rows():
     (3.0, 0.0, 1.0, np.inf, 0.0, 0.0),  # a row of zeros
 ])  # fmt: skip
 def test_how_far_a_passive_aggressive_machine_moves(lacking, squared, weight, cap, soft, tau):
-    rule, rows = rules.Aggression(1.0, 1.0, cap, soft), Dense(np.array([[np.sqrt(squared)]]))
-    assert rules.stride(rule, rows, 0, 1.0 - lacking, weight, 1.0) == pytest.approx(tau)
+    rule, rows = rules.PassiveAggressiveRule(1.0, 1.0, cap, soft), Dense(np.array([[np.sqrt(squared)]]))
+    assert rules.step(rule, rows, 0, 1.0 - lacking, weight, 0, -1) == pytest.approx(tau)
 
 
 def test_a_row_is_fetched_line_by_line_and_not_beyond_its_end(monkeypatch):

@@ -102,7 +102,7 @@ def test_argmax_equals_the_textbook(seed, offset, classes):
     assert model.trace_.tolist() == trace
 
 
-@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("order", ORDERS[:2])
 @given(seed=st.integers(0, 10**6))
 def test_one_against_rest_is_binary_perceptrons(order, seed):
     X, y = integers(seed, n=20, classes=3, low=-4, high=5)
@@ -397,7 +397,7 @@ def test_spent_updates_warn():
     assert model.mistakes_ == 5
     X, y = integers(1, classes=3)
     for order in ORDERS:
-        for multi_class in ("argmax", "ovr"):
+        for multi_class in ("argmax",) if "order" in order else ("argmax", "ovr"):
             model = quiet(Perceptron(max_updates=11, multi_class=multi_class, prove=False, **order), X, y)
             assert model.mistakes_ == 11
             assert model.stop_reason_ == "max_updates"
@@ -731,3 +731,10 @@ def test_library_calls_are_silent_and_verbose_shows_a_bar():
     assert out.getvalue() == ""
     assert "pass 2/9" in err.getvalue()
     assert "2 mistakes" in err.getvalue()
+
+
+@pytest.mark.parametrize("order", ["first", "worst"])
+def test_an_order_that_picks_rows_has_one_machine(order):
+    X, y = integers(1, classes=3)
+    with pytest.raises(ValueError, match=f"order='{order}' .*multi_class='ovr'"):
+        Perceptron(order=order, multi_class="ovr").fit(X, y)

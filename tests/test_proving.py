@@ -24,7 +24,6 @@ from linsep import (
     Perceptron,
     fit_source,
     from_json,
-    largest_margin,
     load,
     read,
     save,
@@ -34,12 +33,7 @@ from linsep import (
     verify,
 )
 from linsep.cli import app
-from linsep.learn.driver import fit
-from linsep.learn.hypotheses import Keeper
-from linsep.learn.passes import Hooks, State
-from linsep.learn.problems import array_problem
-from linsep.models.proving import Prover, due
-from linsep.problem import Weights
+from linsep.models.proving import due
 from linsep.prove.verdicts.parts import Part
 from linsep.prove.verdicts.refuting import Asked, Search, Work, made_of
 from oracles import inequalities, kind
@@ -140,7 +134,7 @@ WAYS = [
     {"update_margin": 0.5},
     {"mistake": "prediction"},
     {"multi_class": "ovr"},
-    {"multi_class": "ovr", "order": "first"},
+    {"order": "first"},
     {"order": "worst"},
     {"class_weight": {0: 2.0, 1: 0.5}},
     {"keep": "average"},
@@ -350,47 +344,26 @@ def test_prove_is_yes_or_no():
         Perceptron(prove="yes").fit(*XOR)
 
 
-def test_once_separable_is_proved_the_run_tells_what_the_theorem_allows():
-    X, y, _ = teacher(60, 3, margin=0.02, random_state=1)
-    parameters = Perceptron(order="worst", max_iter=100_000)._parameters(0)
-    start, codes = Weights.zero(1, 3), ((y + 1) // 2).astype(np.intp)
-    problem = array_problem(X, codes, np.array([-1, 1]), np.ones(60), parameters, start)
-    told = []
-    prover = Prover(parameters, lambda allowed, margin: told.append((allowed, margin)))
-    run = fit(problem, parameters, State.begin(start, Keeper()), Hooks(prover=prover)).run
-    assert run.stop == "separated"
-    assert [number for number, entry in enumerate(run.passes, 1) if entry.proof_work] == [10]  # and never again
-    largest = largest_margin(X, y, form="augmented")
-    radius = np.linalg.norm(X, axis=1).max()
-    assert len(told) == len(run.passes) - 11  # before every pass but the one that found it
-    assert all(allowed >= (radius**2 + 1) / largest.upper**2 >= run.mistakes for allowed, _ in told)
-    assert all(margin >= largest.lower for _, margin in told)
-
-
 @pytest.mark.parametrize("within", [False, True])
-def test_a_run_that_is_resumed_tells_it_again(within, tmp_path):
+def test_a_run_that_was_proved_separable_is_resumed(within, tmp_path):
     X, y, _ = teacher(60, 3, margin=0.02, random_state=1)
     np.save(tmp_path / "rows.npy", np.column_stack((X + 3, y)))
 
     def run(**how):
-        told = []
         source, model = read(tmp_path / "rows.npy", block_bytes=1000), Perceptron(shuffle=False, max_iter=16)
         with suppress(KeyboardInterrupt, ConvergenceWarning):
-            fit_source(model, source, outlook=lambda *one: told.append(one), **how)
-        return told, model
+            fit_source(model, source, **how)
+        return model
 
     def interrupt(number, visited, *_):
         if number == 12 and (visited > 40 or not within):
             raise KeyboardInterrupt
 
-    expected, whole = run()
-    before, _ = run(watch=interrupt, checkpoint=tmp_path / "state", every=0)
-    (again, *after), model = run(resume=True, checkpoint=tmp_path / "state")
-    assert len(before) == 2  # proved after pass 10, interrupted in pass 13
-    assert before + after == expected
-    assert (again == before[-1]) != within  # in the middle of a pass the bound on the margin is another one
-    assert again[0] == before[-1][0]
-    assert again[1] >= largest_margin(X + 3, y, form="augmented").lower
+    whole = run()
+    run(watch=interrupt, checkpoint=tmp_path / "state", every=0)
+    model = run(resume=True, checkpoint=tmp_path / "state")
+    assert np.array_equal(model.history_["proof_work"], whole.history_["proof_work"])
+    assert np.flatnonzero(model.history_["separable"]).tolist() == [9]  # proved after pass 10, interrupted in pass 13
     assert np.array_equal(model.trace_, whole.trace_)
     assert np.array_equal(model.coef_, whole.coef_)
 

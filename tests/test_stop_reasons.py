@@ -145,14 +145,6 @@ def test_a_model_that_is_not_fitted_says_so(kind):
         _ = kind().stop_reasons_
 
 
-def test_a_property_says_why_it_has_no_value():
-    X, y, _ = teacher(50, 2, margin=0.1)
-    model = Perceptron().fit(X, y)
-    del model._smallest, model.__dict__["coef_"]
-    with pytest.raises(AttributeError, match="_keeper"):  # the attribute that is really missing
-        _ = model.coef_
-
-
 @pytest.mark.parametrize("keep", ["last", "average", "vote", "best"])
 def test_what_is_computed_on_demand_survives_copies(keep, tmp_path):
     X, y, _ = teacher(60, 2, margin=0.1)

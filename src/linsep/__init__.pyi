@@ -13,6 +13,7 @@ from linsep.figures.runs import BracketDisplay as BracketDisplay
 from linsep.figures.runs import PassesDisplay as PassesDisplay
 from linsep.figures.runs import TheoremDisplay as TheoremDisplay
 from linsep.figures.style import theme as theme
+from linsep.models.estimators import AROW as AROW
 from linsep.models.estimators import FewestErrorsClassifier as FewestErrorsClassifier
 from linsep.models.estimators import KernelPerceptron as KernelPerceptron
 from linsep.models.estimators import MaxMarginClassifier as MaxMarginClassifier

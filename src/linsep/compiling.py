@@ -82,7 +82,11 @@ class _Cache(FunctionCache):
             return None
         except Exception:
             self._cache_file = plain
-            return super().load_overload(sig, target_context)
+            try:
+                return super().load_overload(sig, target_context)
+            except (AttributeError, ImportError):  # the index names a class of ours that is gone: begin a new one
+                plain.flush()
+                return None
         finally:
             self._cache_file = plain
 

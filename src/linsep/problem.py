@@ -1,4 +1,4 @@
-"""The shared vocabulary: rows, examples, problems, weights, planes, and how a run ended.
+"""The shared vocabulary: rows, examples, problems, planes, and how a run ended.
 
 Rows are NamedTuples of arrays so that compiled code can take them as they are and pick the storage by type.
 Everything here is plain data; nothing computes more than a property.
@@ -107,60 +107,10 @@ class Problem(NamedTuple):
         return 1 if len(self.classes) <= 2 else len(self.classes)
 
 
-class Weights:
-    """What is learned: ``W`` (C, d) and ``b`` (C,), trained in place."""
-
-    def __init__(self, W: Floats, b: Floats) -> None:
-        self.W, self.b = W, b
-
-    @classmethod
-    def zero(cls, machines: int, n_features: int = 0) -> Weights:
-        """Return the weights that a run starts from unless others are given."""
-        return cls(np.zeros((machines, n_features)), np.zeros(machines))
-
-    def copy(self) -> Weights:
-        """Return weights of their own."""
-        return Weights(self.W.copy(), self.b.copy())
-
-    @property
-    def finite(self) -> bool:
-        """Whether nothing has overflowed."""
-        return all_finite(self.W) and all_finite(self.b)
-
-    def widen(self, n_features: int) -> None:
-        """Make room for features that have not been seen before."""
-        self.W = wide(self.W, (len(self.b), max(n_features, self.W.shape[1])))
-
-    def state(self) -> dict[str, Any]:
-        """Return what is to be saved."""
-        return {"W": self.W, "b": self.b}
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any], machines: int) -> Weights:
-        """Return the weights that were saved; refuse those of another number of machines."""
-        W, b = state["W"], state["b"]
-        if not all(isinstance(array, np.ndarray) and array.dtype == np.float64 for array in (W, b)):
-            raise ValueError("weights that are not float64")
-        if W.ndim != 2 or len(W) != machines or b.shape != (machines,):
-            raise ValueError(f"shapes {W.shape} and {b.shape} of weights and offsets of {machines} machines")
-        if not (all_finite(W) and all_finite(b)):
-            raise ValueError("weights that are not finite")
-        return cls(W, b)
-
-
 def all_finite(array: Array) -> bool:
     """Say whether an array has neither NaN nor infinity."""
     found = np.isfinite(array)
     return found.size == 0 or bool(found.item(found.argmin()))  # sooner than ``all``, which takes a call in Python
-
-
-def wide(array: Floats, shape: tuple[int, ...]) -> Floats:
-    """Return an array with zeros appended up to a shape, itself if it has that shape."""
-    if array.shape == shape:
-        return array
-    larger = np.zeros(shape)
-    larger[tuple(slice(0, n) for n in array.shape)] = array
-    return larger
 
 
 class Plane(NamedTuple):

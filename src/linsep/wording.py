@@ -108,12 +108,6 @@ def refuted_words(rows: int, keep: str, machine: object = None) -> str:
     return proved if keep != "last" else f"{proved}; keep='average' usually predicts better on such data"
 
 
-def outlook_words(allowed: float, margin: float) -> str:
-    """Return what is known of a run on rows that some plane is proved to separate."""
-    most = f"{allowed:,.0f}" if allowed < 1e7 else f"{allowed:.2g}"
-    return f" of at most {most} (separable, γ <= {margin:.2g})"
-
-
 def digits(value: Fraction | int) -> str:
     """Return an exact number in decimal digits, also where it is too long for ``str``."""
     top, bottom = (format(Decimal(part), "f") for part in value.as_integer_ratio())

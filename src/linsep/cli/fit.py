@@ -13,7 +13,7 @@ from linsep.cli.learners import ONLINE, Learners, read_weights, start_from, trac
 from linsep.cli.options import OUTPUT, READING, Data, Reading, Screen, flag, grouped
 from linsep.cli.run_proofs import proof_facts, proof_line, said_of_proof, write_proof
 from linsep.cli.screen import Meter, count, facts_table, headline, meter, result
-from linsep.wording import STOPPED, largest_between, margin_found, outlook_words
+from linsep.wording import STOPPED, largest_between, margin_found
 
 if TYPE_CHECKING:
     from linsep.data.source import Source
@@ -348,14 +348,9 @@ def _stream(learner: Any, source: Source, watching: Meter, **how: Any) -> None:
         watching.rows = before[1] + visited
         position = source.position
         watching.bytes = number * (size or 0) + position
-        watching.show(position, size, f"pass {number + 1}/{learner.max_iter:,}  {mistakes:,} mistakes{said[0]}")
+        watching.show(position, size, f"pass {number + 1}/{learner.max_iter:,}  {mistakes:,} mistakes")
 
-    said = [""]  # what is known of a run once it is proved that some plane separates the rows
-
-    def outlook(allowed: float, margin: float) -> None:
-        said[0] = outlook_words(allowed, margin)
-
-    fit_source(learner, source, watch=watch, outlook=outlook, **how)
+    fit_source(learner, source, watch=watch, **how)
 
 
 def _bound(learner: Any, source: Source, learning: Learning) -> dict[str, Any]:
@@ -410,12 +405,11 @@ def _no_bound(learner: Any, source: Source, learning: Learning) -> str:
 
 def _hold(learner: Any, source: Source, given: dict[str, Any]) -> int:
     """Train with all rows in memory, which learners and orders that go back to earlier rows need; return how many."""
-    from linsep.models.reading_memory import remember
-
     X, y = source.to_arrays()
     if "sample_weight" in given:
         given["sample_weight"] = weights_of(source, given["sample_weight"], X.shape[0])
-    remember(learner.fit(X, y, **given), source)
+    learner.fit(X, y, **given)
+    learner.remember(source)
     if hasattr(learner, "missing_rows_"):
         learner.missing_rows_ = source.dropped.numbers
     return int(X.shape[0])

@@ -16,20 +16,15 @@ import typer
 from linsep.cli.inputs import open_model
 from linsep.cli.options import Planes, Reading
 from linsep.errors import DataError, DataNote
+from linsep.models.kinds import LEARNERS
 
 if TYPE_CHECKING:
     from linsep.data.source import Source
 
 LEARNING, OWN = "Learning", "Options of single learners"
 
-_KINDS = {
-    "perceptron": ("linsep.models.perceptron", "Perceptron"),
-    "passive-aggressive": ("linsep.models.passive_aggressive", "PassiveAggressive"),
-    "kernel": ("linsep.models.kernel_perceptron", "KernelPerceptron"),
-    "max-margin": ("linsep.models.max_margin", "MaxMarginClassifier"),
-    "fewest-errors": ("linsep.models.fewest_classifier", "FewestErrorsClassifier"),
-}
-ONLINE = ("perceptron", "passive-aggressive")  # which read files a block at a time
+_KINDS = {learner.command: (learner.module, name) for name, learner in LEARNERS.items()}
+ONLINE = tuple(learner.command for learner in LEARNERS.values() if learner.online)  # read files a block at a time
 _OURS = ("learner", "initial", "sample_weight", "offset", "scale")  # no parameters of a model
 _LARGEST = 1 << 24  # bytes of a file of first weights
 
@@ -44,11 +39,10 @@ class Learners(Planes):
     """Which learner, its first weights, and the parameters that only some learners have."""
 
     learner: Annotated[
-        Literal["perceptron", "passive-aggressive", "kernel", "max-margin", "fewest-errors"],
+        Literal[*_KINDS],  # type: ignore[valid-type]
         typer.Option(
             metavar="WHICH",
-            help="Learner: perceptron, passive-aggressive, kernel, max-margin or fewest-errors. The last three need "
-            "all rows in memory.",
+            help=f"Learner: {', '.join(_KINDS)}. Only {', '.join(ONLINE)} learn from files larger than memory.",
             rich_help_panel=LEARNING,
         ),
     ] = "perceptron"
@@ -80,11 +74,11 @@ class Learners(Planes):
         Literal["pa", "pa1", "pa2"] | None, _own("passive-aggressive: update rule; pa1 and pa2 limit the step by C.")
     ] = None
     C: Annotated[float | None, _own("passive-aggressive: aggressiveness, the limit on the step.", "--C")] = None
+    r: Annotated[float | None, _own("arow: regularization; the larger, the smaller the steps.", "--r")] = None
     kernel: Annotated[Literal["rbf", "poly", "linear"] | None, _own("kernel: kernel function.")] = None
     degree: Annotated[int | None, _own("kernel: degree of poly.")] = None
     gamma: Annotated[float | None, _own("kernel: scale of rbf and poly.")] = None
     coef0: Annotated[float | None, _own("kernel: constant term of poly.")] = None
-    budget: Annotated[int | None, _own("kernel: keep at most this many rows.", metavar="ROWS")] = None
     gap: Annotated[float | None, _own("max-margin: stop at this relative gap between the bounds.")] = None
     on_overlap: Annotated[
         Literal["raise", "drop"] | None,
@@ -119,16 +113,16 @@ class Learners(Planes):
 def start_from(learner: Any, path: str) -> dict[str, Any]:
     """Have a learner go on from a model; return weights that a JSON file has, as ``fit`` takes them."""
     if not hasattr(learner, "warm_start"):
-        raise typer.BadParameter("--initial needs --learner perceptron or passive-aggressive")
+        raise typer.BadParameter(f"--initial needs --learner {' or '.join(ONLINE)}")
     with open(path, "rb") as file:
         text = file.read(_LARGEST) if os.path.getsize(path) < _LARGEST else b""
     if text.lstrip()[:1] == b"{":
         return _weights(path, text)
     model = open_model(path)
-    if not hasattr(model, "_last_weights"):
+    if not hasattr(model, "last_weights"):
         raise ValueError(f"{path}: a {type(model).__name__} has no weights to start from; give a linear model")
-    learner.coef_, learner.intercept_ = model._last_weights()
-    learner.classes_, learner.n_features_in_, learner.warm_start = model.classes_, model.n_features_in_, True
+    learner.start_with(model.classes_, model.last_weights())
+    learner.warm_start = True
     if hasattr(model, "reading_"):
         learner.reading_ = model.reading_
     return {}

@@ -46,18 +46,19 @@ from linsep.data.scaling import Scaler, Sums
 from linsep.data.source import RereadError, Source
 from linsep.errors import DataError, ParameterError, ReadError
 from linsep.learn import driver
+from linsep.learn.averaging import Average, WeightTracker
 from linsep.learn.checkpoints import Checkpoint, Saved
 from linsep.learn.driver import Fitted
-from linsep.learn.hypotheses import Average, Keeper
 from linsep.learn.parameters import Parameters
 from linsep.learn.passes import LONGEST_TRACE, Hooks, Ledger, Passes, State, Watch
 from linsep.learn.problems import Recipe, centers, classes_among, counted, settled
 from linsep.learn.surveys import UNKNOWN, Evaluation, Survey, norm, together
-from linsep.learn.votes import new_keeper
+from linsep.learn.voting import new_tracker
+from linsep.learn.weights import AVERAGE, Weights
 from linsep.models.from_files import about, adopted, check_scale, overflow_explained
 from linsep.models.online import Online
 from linsep.models.telling import advice_after
-from linsep.problem import Array, Floats, Stop, Weights
+from linsep.problem import Array, Stop
 
 
 def fit(
@@ -145,6 +146,9 @@ def fit(
     check_scale(model, scale)
     if model.keep not in ("last", "average"):
         raise ParameterError("keep", model.keep, "'last' or 'average' on a cluster")
+    if kept := model._rule().companions:
+        what = f"{type(model).__name__} keeps a {kept[0].name} beside every weight, and a cluster mixes weights alone: "
+        raise DataError("", what + "train it in one process (linsep.fit_source)")
 
     def job() -> Online:
         farm = Farm(client, source, shard_bytes)
@@ -235,7 +239,7 @@ class Rounds(Passes):
         if resumed is None:
             ledger = Ledger(longest_trace=LONGEST_TRACE, spent=np.zeros(machines))
             weights = Weights.zero(machines, self.n_features)
-            return State(weights, new_keeper(self.parameters.keep, self.parameters.separate(machines)), ledger)
+            return State(weights, new_tracker(self.parameters.keep, self.parameters.separate(machines)), ledger)
         state, digests, by_shard = resumed.state, resumed.more["digests"], resumed.more["by_shard"]
         for shard, own, digest in zip(self.farm.shards, self.own, digests.tolist(), strict=True):
             if own.digest != digest:
@@ -264,9 +268,9 @@ class Rounds(Passes):
 
     def make(self, state: State) -> None:
         """Have every shard make a pass, and mix the results; nothing of the run changes unless all goes well."""
-        started, ledger, keeper = time.perf_counter(), state.ledger, state.keeper
+        started, ledger = time.perf_counter(), state.ledger
         alone = len(self.farm.shards) == 1
-        mix = Mix(state.weights.W, state.weights.b)
+        mix = Mix(state.weights)
         counts, losses, visited = [], [], 0
         for answer in self.ready.ask(learn, self._orders(state, alone)):
             mix.add(answer)
@@ -275,12 +279,12 @@ class Rounds(Passes):
             visited += answer.visited
             if self.hooks.watch is not None:
                 self.hooks.watch(len(ledger.passes), visited, ledger.made + mix.mistakes, math.fsum(losses))
-        weights, keeper = mix.alone(answer, keeper) if alone else mix.mixed(keeper, visited)
+        weights, tracker = (mix.alone if alone else mix.mixed)(answer, state.tracker, visited)
         if not weights.finite:
             raise FloatingPointError("the weights overflowed to infinity")
-        error = self._held_error(Judged(Weights(*keeper.plane(weights)), self.parameters.on_plane))
-        loss = math.fsum(losses) if self.parameters.tol is None else self.evaluate(State(weights, keeper)).loss
-        state.weights, state.keeper = weights, keeper
+        error = self._held_error(Judged(tracker.plane(weights), self.parameters.on_plane))
+        loss = math.fsum(losses) if self.parameters.tol is None else self.evaluate(State(weights, tracker)).loss
+        state.weights, state.tracker = weights, tracker
         self._count(np.array(counts), ledger)
         ledger.loss[0] = loss
         if alone:
@@ -308,12 +312,13 @@ class Rounds(Passes):
         if parameters.max_updates is not None:
             share = (parameters.max_updates - ledger.made) // len(self.farm.shards)
             parameters = parameters._replace(max_updates=max(1, share))
-        sums = None
-        if isinstance(state.keeper, Average):
-            zero = np.zeros(weights.W.shape), np.zeros(weights.b.shape), 0
-            sums = Average.of(*(_sums(state.keeper, weights.W, weights.b) if alone else zero))
+        visited = None
+        if isinstance(state.tracker, Average):
+            visited = state.tracker.visited if alone else 0
+            weights = weights if alone else weights.plain()  # a shard's own sums begin at 0
+            weights.companion(AVERAGE)
         allowed = self.problem.allowed - float(ledger.spent.max())
-        return Orders(parameters, allowed, weights, len(ledger.passes), alone, sums)
+        return Orders(parameters, allowed, weights, len(ledger.passes), alone, visited)
 
     def _held_error(self, plane: Judged) -> float:
         """Return the share of the held-out rows that a plane predicts wrong, NaN if none are held out."""
@@ -345,12 +350,11 @@ class Rounds(Passes):
         self.mixing = self._mixing(state)
         if not (self.hooks.evaluate or stop in (Stop.SEPARATED, Stop.NO_MISTAKES)):
             return UNKNOWN
-        W, b = state.keeper.plane(state.weights)
-        ready = self.ready
+        plane, ready = state.tracker.plane(state.weights), self.ready
         if self.recipe.scaling is not None:
-            W, b = self.recipe.scaling.undo(W, b)
+            plane.unscale(self.recipe.scaling)
             ready = self.farm.hold(encoded, self.own, self.recipe._replace(scaler=None))
-        return together(one for one in ready.ask(look, Judged(Weights(W, b), self.parameters.on_plane)) if one.rows)
+        return together(one for one in ready.ask(look, Judged(plane, self.parameters.on_plane)) if one.rows)
 
     def _mixing(self, state: State) -> dict[str, Any]:
         """Return what is to be said of the mixing."""
@@ -394,11 +398,11 @@ def _scaler(farm: Farm, found: list[Census], scale: str, numbers: int | None) ->
 class Mix:
     """The shared weights of a round, and what the shards have made of them so far, heard in the order of the shards."""
 
-    def __init__(self, W: Floats, b: Floats) -> None:
-        self.W, self.b = W, b
+    def __init__(self, weights: Weights) -> None:
+        self.before, self.W, self.b = weights, weights.W, weights.b
         self.mistakes = 0
-        self.D, self.d = np.zeros(W.shape), np.zeros(b.shape)  # Σ k_i (w_i - w)
-        self.E, self.e = np.zeros((len(b), 0)), np.zeros(b.shape)  # Σ (A_i - T_i (w_i - w)), for the average
+        self.D, self.d = np.zeros(self.W.shape), np.zeros(self.b.shape)  # Σ k_i (w_i - w)
+        self.E, self.e = np.zeros((len(self.b), 0)), np.zeros(self.b.shape)  # Σ (A_i - T_i (w_i - w)), for the average
 
     def add(self, answer: Answer) -> None:
         """Hear the answer of the next shard."""
@@ -415,23 +419,19 @@ class Mix:
             self.E[:, columns] += answer.A - answer.visited * moved
             self.e += answer.a - answer.visited * shifted
 
-    def alone(self, answer: Answer, keeper: Keeper) -> tuple[Weights, Keeper]:
+    def alone(self, answer: Answer, tracker: WeightTracker, visited: int) -> tuple[Weights, WeightTracker]:
         """Return the weights of the only shard, and its average, as they are."""
+        weights = self.before.copy()
         if answer.mistakes:
-            weights = Weights(self.W.copy(), answer.b)
-            weights.W[:, answer.columns] = answer.W
-        else:
-            weights = Weights(self.W, self.b)
-        if isinstance(keeper, Average):
-            after = Average()
-            after.A, after.a, after.visited = _sums(keeper, self.W, self.b)
-            after.visited += answer.visited
-            if answer.mistakes:
-                after.A[:, answer.columns], after.a = answer.A, answer.a
-            return weights, after
-        return weights, keeper
+            weights.W[:, answer.columns], weights.b = answer.W, answer.b
+        if not isinstance(tracker, Average):
+            return weights, tracker
+        sums = weights.companion(AVERAGE)
+        if answer.mistakes:
+            sums.W[:, answer.columns], sums.b = answer.A, answer.a
+        return weights, Average(tracker.visited + visited)
 
-    def mixed(self, keeper: Keeper, visited: int) -> tuple[Weights, Keeper]:
+    def mixed(self, _: Answer, tracker: WeightTracker, visited: int) -> tuple[Weights, WeightTracker]:
         """Return the mixed weights, and the average of all hypotheses that rows were visited with.
 
         The average ``w - A/T`` is kept by its A. T visits so far, T_i of shard i, and T' in the end: all hypotheses add
@@ -439,20 +439,12 @@ class Mix:
         """
         share = max(1, self.mistakes)
         moved, shifted = self.D / share, self.d / share
-        weights = Weights(self.W + moved, self.b + shifted)
-        if isinstance(keeper, Average):
-            after = Average()
-            after.A, after.a, after.visited = _sums(keeper, self.W, self.b)
-            after.visited += visited
-            if self.mistakes:
-                after.A += after.visited * moved + self.E
-                after.a += after.visited * shifted + self.e
-            return weights, after
-        return weights, keeper
-
-
-def _sums(keeper: Average, W: Floats, b: Floats) -> tuple[Floats, Floats, int]:
-    """Return a copy of the sums of an average, for these weights; before the first visit there are none."""
-    if keeper.A.shape != W.shape:
-        return np.zeros(W.shape), np.zeros(b.shape), keeper.visited
-    return keeper.A.copy(), keeper.a.copy(), keeper.visited
+        weights = self.before.copy()
+        weights.W, weights.b = self.W + moved, self.b + shifted
+        if not isinstance(tracker, Average):
+            return weights, tracker
+        after, sums = Average(tracker.visited + visited), weights.companion(AVERAGE)
+        if self.mistakes:
+            sums.W += after.visited * moved + self.E
+            sums.b += after.visited * shifted + self.e
+        return weights, after

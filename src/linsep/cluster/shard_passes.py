@@ -12,14 +12,15 @@ from linsep.cluster.workers import Raw
 from linsep.data.row_numbers import Dropped
 from linsep.data.scaling import Sums, column_squares, column_sums, largest_norm
 from linsep.learn import problems
+from linsep.learn.averaging import Average, WeightTracker
 from linsep.learn.driver import fit
-from linsep.learn.hypotheses import Average, Keeper
 from linsep.learn.parameters import Parameters
 from linsep.learn.passes import HeldOut, Hooks, Passes, State
 from linsep.learn.problems import Recipe, windows
 from linsep.learn.surveys import Evaluation, Survey, survey, together
+from linsep.learn.weights import AVERAGE, Weights
 from linsep.models.proving import part_of
-from linsep.problem import Array, Batch, Floats, Problem, Weights
+from linsep.problem import Array, Batch, Floats, Problem
 
 
 class Census(NamedTuple):
@@ -66,7 +67,7 @@ class Orders(NamedTuple):
     weights: Weights
     number: int  # of the round
     alone: bool  # there is one shard only: nothing is mixed
-    sums: Average | None = None  # to go on with
+    visited: int | None = None  # before, for the average, whose sums are beside the weights
 
 
 class Answer(NamedTuple):
@@ -112,8 +113,10 @@ def encoded(raw: Raw, own: Own, recipe: Recipe) -> Ready:
 
 def learn(ready: Ready, orders: Orders) -> Answer:
     """Make one pass over a shard from the shared weights."""
-    keeper = Keeper() if orders.sums is None else orders.sums.copy()
-    state = State(Weights(_aligned(orders.weights.W), orders.weights.b.copy()), keeper, first_pass=orders.number)
+    tracker = WeightTracker() if orders.visited is None else Average(orders.visited)
+    weights = orders.weights.copy()
+    weights.W = _aligned(weights.W)
+    state = State(weights, tracker, first_pass=orders.number)
     visited = 0
 
     def watch(_pass: int, rows: int, _mistakes: int, _loss: float) -> None:
@@ -128,9 +131,10 @@ def learn(ready: Ready, orders: Orders) -> Answer:
     A, a = np.zeros((machines, 0)), np.zeros(machines)
     if len(run.trace):
         changed = (weights.W != orders.weights.W).any(axis=0)
-        if orders.sums is not None:
-            A, a = keeper.A, keeper.a  # type: ignore[attr-defined]
-            changed |= (orders.sums.A != A).any(axis=0)
+        if orders.visited is not None:
+            sums = weights.companion(AVERAGE)
+            A, a = sums.W, sums.b
+            changed |= (orders.weights.companion(AVERAGE).W != A).any(axis=0)
         columns = np.flatnonzero(changed)
         if 2 * len(columns) > len(changed):  # then their numbers would take more than they save
             columns = slice(None)
@@ -141,7 +145,7 @@ def learn(ready: Ready, orders: Orders) -> Answer:
         columns,
         weights.W[:, columns],
         weights.b,
-        A[:, columns] if orders.sums is not None else A[:, :0],
+        A[:, columns] if orders.visited is not None else A[:, :0],
         a,
         run.trace if orders.alone else run.trace[:0],
     )
@@ -171,7 +175,7 @@ def evaluated(ready: Ready, told: tuple[Weights, Parameters]) -> Evaluation:
     """Return the loss of weights on a shard, and how near the plane its nearest row is."""
     weights, parameters = told
     passes = Passes(ready.problem._replace(held_out=None), parameters, Hooks())
-    return passes.evaluate(State(weights, Keeper()))
+    return passes.evaluate(State(weights, WeightTracker()))
 
 
 def held_wrong(ready: Ready, told: Judged) -> tuple[int, int]:
@@ -179,7 +183,7 @@ def held_wrong(ready: Ready, told: Judged) -> tuple[int, int]:
     held = HeldOut(ready.problem)
     for batch in ready.problem.batches:
         held.add(batch)
-    return held.wrong(State(told.weights, Keeper()), told.on_plane), held.rows
+    return held.wrong(State(told.weights, WeightTracker()), told.on_plane), held.rows
 
 
 def swept(ready: Ready, told: tuple[Callable[..., Any], Any]) -> list[Any]:

@@ -17,8 +17,9 @@ import numpy as np
 from linsep.data.places import exists, is_url, masked
 from linsep.learn.passes import LONGEST_TRACE, Ledger, State
 from linsep.learn.state_files import RefusedError, must, opened, write
-from linsep.learn.votes import KEEPERS
-from linsep.problem import Array, Floats, Problem, Weights
+from linsep.learn.voting import TRACKERS
+from linsep.learn.weights import Weights
+from linsep.problem import Array, Floats, Problem
 
 KIND = "checkpoint"
 
@@ -42,7 +43,7 @@ class Saved:
             "weights": state.weights.state(),
             "first": {} if first is None else {f"first_{key}": value for key, value in first.state().items()},
             "ledger": state.ledger.state(),
-            "kept": {"kind": state.keeper.kind, "kept": state.keeper.state()},
+            "kept": {"kind": state.tracker.kind, "kept": state.tracker.state()},
             "more": self.more,
         }
 
@@ -60,10 +61,10 @@ class Saved:
         weights = Weights.from_state(parts["weights"], machines)
         ledger = Ledger.from_state(parts["ledger"], machines)
         ledger.longest_trace = LONGEST_TRACE
-        must(kept["kind"] in KEEPERS and isinstance(kept["kept"], dict), "what it keeps")
+        must(kept["kind"] in TRACKERS and isinstance(kept["kept"], dict), "what it keeps")
         must(all(isinstance(array, np.ndarray) for array in kept["kept"].values()), "what it keeps")
-        keeper = KEEPERS[kept["kind"]].from_state(kept["kept"], weights)
-        state = State(weights, keeper, ledger)
+        tracker = TRACKERS[kept["kind"]].from_state(kept["kept"], weights)
+        state = State(weights, tracker, ledger)
         if first:
             state.first = Weights.from_state({key.removeprefix("first_"): first[key] for key in first}, machines)
         return cls(classes, factors, allowed, seed, state, parts["more"])

@@ -6,20 +6,18 @@ Arrays, files and shards differ only in how they build the problem and which pro
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from contextlib import closing
-from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from linsep.learn.hypotheses import Keeper
+from linsep.learn.averaging import WeightTracker
 from linsep.learn.parameters import Parameters
 from linsep.learn.passes import Hooks, Passes, Search, State
-from linsep.learn.rules import Prediction
+from linsep.learn.rules import MispredictionRule
 from linsep.learn.surveys import Survey
-from linsep.learn.touched import finite
-from linsep.problem import Array, Batch, Floats, Pass, Problem, Run, Stop, Weights
+from linsep.learn.weights import Weights
+from linsep.problem import Array, Problem, Run, Stop
 
 
 class Fitted(NamedTuple):
@@ -27,7 +25,7 @@ class Fitted(NamedTuple):
 
     classes: Array
     weights: Weights  # the last ones
-    keeper: Keeper  # of the hypothesis that is returned
+    tracker: WeightTracker  # of those that are returned
     run: Run
     survey: Survey  # of that hypothesis
     rows: int
@@ -35,7 +33,6 @@ class Fitted(NamedTuple):
     first: Weights | None = None  # the first weights, unless zero
     scaling: Any = None
     proof: Search | None = None  # that no plane separates the rows
-    levels: Any = None
 
 
 def fit(
@@ -61,17 +58,16 @@ def fit(
     hooks = hooks or Hooks()
     passes = passes or Passes(problem, parameters, hooks)
     with closing(passes), np.errstate(over="ignore", invalid="ignore"):
-        if parameters.order in ("first", "worst") and parameters.separate(problem.machines):
-            run, proof = _run_each(problem, parameters, state, passes)
-        else:
-            run, proof = _run(parameters, state, passes)
-        if not finite(state.weights, problem):
+        run, proof = _run(parameters, state, passes)
+        # one pass over some rows: if they overflow, so do the scores of these rows, which the survey visits
+        seen = parameters.once and hooks.evaluate and state.tracker.by_column
+        if not (seen or state.weights.finite):
             raise FloatingPointError("the weights overflowed to infinity")
         survey = passes.survey(state, run.stop)
-    state.keeper.done()
+    state.tracker.on_run_end()
     first = _returned(problem, state)
     return Fitted(
-        problem.classes, state.weights, state.keeper, run, survey, passes.rows, parameters.seed, first,
+        problem.classes, state.weights, state.tracker, run, survey, passes.rows, parameters.seed, first,
         problem.scaling, proof,
     )  # fmt: skip
 
@@ -80,7 +76,7 @@ def _run(parameters: Parameters, state: State, passes: Passes) -> tuple[Run, Sea
     """Make passes until a rule ends the run; return it, and the proof that ended it, if one did."""
     problem, hooks, found = passes.problem, passes.hooks, None
     if not parameters.once:
-        state.keeper.begin(passes.errors)
+        state.tracker.on_run_start(passes.errors)
     if parameters.separate(problem.machines) and problem.allowed < math.inf and state.ledger.spent is None:
         state.ledger.spent = np.zeros(problem.machines)
     while (stop := stopped(problem, parameters, state)) is None:
@@ -94,7 +90,11 @@ def _run(parameters: Parameters, state: State, passes: Passes) -> tuple[Run, Sea
             found = None
         passes.make(state)
         hooks.save(state)
-    if stop is Stop.SEPARATED and isinstance(parameters.rule, Prediction) and not passes.evaluate(state).smallest > 0:
+    if (
+        stop is Stop.SEPARATED
+        and isinstance(parameters.rule, MispredictionRule)
+        and not passes.evaluate(state).smallest > 0
+    ):
         stop = Stop.NO_MISTAKES  # a row on the plane may be predicted right
     hooks.save(state, ended=True)
     if found is None:
@@ -133,77 +133,18 @@ def _stalled(values: list[float], tol: float, patience: int) -> bool:
 
 def _returned(problem: Problem, state: State) -> Weights | None:
     """Bring all that was learned into the units of the user; return the first weights in these units."""
-    scaling, features = problem.scaling, problem.features
-    if scaling is None and features is None:
-        return state.first
-    columns = slice(None) if features is None else features()
-
-    def change(W: Any, b: Floats) -> tuple[Any, Floats]:
-        W, b = (W, b) if scaling is None else scaling.undo(W, b)
-        return W[:, columns] if not isinstance(W, np.ndarray) else np.ascontiguousarray(W[:, columns]), b
-
-    state.keeper.transform(change, state.weights.W.shape[1])
-    first = state.first
+    weights, tracker, first = state.weights, state.tracker, state.first
+    if problem.scaling is None and problem.features is None:
+        return first
     if first is not None:
-        first.widen(state.weights.W.shape[1])
-        first = Weights(*change(first.W, first.b))
-    state.weights.W, state.weights.b = change(state.weights.W, state.weights.b)
-    return first
-
-
-def _run_each(problem: Problem, parameters: Parameters, state: State, passes: Passes) -> tuple[Run, Search | None]:
-    """One-against-rest in an order that depends on the machine: one run after another, merged into one."""
-    W, b = state.weights.W, state.weights.b
-    runs: list[Run] = []
-    proofs: list[Search] = []
-    left = parameters.max_updates
-    for c in range(len(b)):
-        if left == 0:
-            runs.append(Run(Stop.MAX_UPDATES, (), np.empty(0, np.uint32)))
-            continue
-        signed = problem._replace(classes=problem.classes[:2], batches=_Against(problem, c))
-        own = _Machine(signed, parameters._replace(max_updates=left), passes, state)
-        run, proof = _run(own.parameters, State(Weights(W[c : c + 1], b[c : c + 1]), Keeper()), own)
-        runs.append(run)
-        proofs += [] if proof is None else [proof._replace(machine=c)]
-        left = None if left is None else left - runs[-1].mistakes
-    merged = [
-        Pass(
-            sum(p.mistakes for p in side),
-            sum(p.loss for p in side),
-            side[-1].validation_error,
-            sum(p.seconds for p in side),
-            sum(p.proof_work for p in side),
-        )
-        for side in zip_longest(*(run.passes for run in runs), fillvalue=Pass(0, 0.0, math.nan, 0.0))
-    ]
-    # the first machine that ended with mistakes, else one with rows on its plane
-    stop = min((run.stop for run in runs), key=lambda stop: (stop is Stop.SEPARATED, stop is Stop.NO_MISTAKES))
-    trace = [run.trace.astype(np.uint64) * np.uint64(len(b)) + np.uint64(c) for c, run in enumerate(runs)]
-    if proofs:
-        stop = Stop.NOT_SEPARABLE
-    return Run(stop, tuple(merged), np.concatenate(trace)), proofs[0] if proofs else None
-
-
-class _Against:
-    """The batches of a problem with one class against all others."""
-
-    def __init__(self, problem: Problem, c: int) -> None:
-        self.problem, self.c = problem, c
-
-    def __iter__(self) -> Iterator[Batch]:
-        for batch in self.problem.batches:
-            signs = np.where(batch.examples.y == self.c, 1, -1).astype(np.int8)
-            yield batch._replace(examples=batch.examples._replace(y=signs))
-
-
-class _Machine(Passes):
-    """Passes of one machine of several; held-out rows are judged by all of them."""
-
-    def __init__(self, problem: Problem, parameters: Parameters, whole: Passes, state: State) -> None:
-        super().__init__(problem._replace(held_out=None), parameters, whole.hooks._replace(checkpoint=None))
-        self.whole, self.state = whole, state
-
-    def validation_error(self, state: State) -> float:  # noqa: ARG002
-        """Return the error of all machines together."""
-        return self.whole.validation_error(self.state)
+        first.widen(weights.n_features)
+    tracker.widen(weights.n_features)
+    if problem.scaling is not None:
+        for scaled in (weights, tracker) if first is None else (weights, tracker, first):
+            scaled.unscale(problem.scaling)
+    if problem.features is None:
+        return first
+    columns = problem.features()
+    tracker.restrict(columns)
+    state.weights = weights.restricted(columns)
+    return None if first is None else first.restricted(columns)

@@ -1,7 +1,8 @@
 """All compiled training loops, one short loop per kind of machine; read this file first.
 
 Each loop is written once for dense and sparse rows and for every learner: ``row_operations`` picks the storage of the
-rows by its type, ``rules`` picks what to do by the type of the rule.
+rows by its type, ``rules`` what to do by that of the rule: the loops call only its ``loss``, ``is_mistake``, ``step``,
+``update`` and ``accumulate``.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import numpy as np
 from linsep import compiling
 from linsep.learn import row_operations, rules
 from linsep.learn.row_operations import add, dot, dot_and_square, fetch, square
-from linsep.learn.rules import erred, lacking, stride, tally
+from linsep.learn.rules import accumulate, average, is_mistake, loss, step, update
 
 # the machine code contains the inlined operations of these files
 _INLINED = (row_operations.__file__, rules.__file__)
@@ -19,7 +20,7 @@ compiled = compiling.compiled(*_INLINED, error_model="numpy", fastmath={"reassoc
 
 # ---------------------------------------------------------------------------------------------------------------
 # Training: each loop visits the examples in `order`, changes W and b in place, writes what it erred on to `mistakes`,
-# adds to loss[0], and returns (examples visited, mistakes made). It ends early when `mistakes` is full, or before an
+# adds to losses[0], and returns (examples visited, mistakes made). It ends early when `mistakes` is full, or before an
 # example whose score is not finite. A mistake is one number: row * (number of weight vectors) + the one concerned.
 #
 # Perceptron, Rosenblatt 1958: unless y s > 0, w <- w + eta y x and b <- b + eta y. Passive-aggressive, Crammer et al.
@@ -31,7 +32,7 @@ AHEAD = 8  # rows to fetch in advance: shuffled passes are 1.2 (dense) to 2.5 ti
 
 
 @compiled
-def two_classes(examples, order, rule, W, b, mistakes, loss):
+def two_classes(examples, order, rule, W, b, mistakes, losses):
     """One weight vector; ``y`` holds the signs -1 and +1."""
     rows, y, weight = examples
     k = 0
@@ -42,12 +43,12 @@ def two_classes(examples, order, rule, W, b, mistakes, loss):
         v = y[i] * (dot(rows, i, W, 0) + b[0])
         if not abs(v) <= LARGEST:
             return t, k
-        loss[0] += lacking(rule, v)
-        if erred(rule, v, y[i]):
-            step = y[i] * stride(rule, rows, i, v, weight[i], 1.0)
-            add(rows, i, step, W, 0)
-            b[0] += step * rule.offset
-            tally(rule, rows, i, step, t, 0)
+        losses[0] += loss(rule, v)
+        if is_mistake(rule, v, y[i]):
+            change = step(rule, rows, i, v, weight[i], 0, -1)
+            update(rule, rows, i, y[i] * change, W, b, 0)
+            average(rule, rows, i, y[i] * change, t, 0)
+            accumulate(rule, rows, i, v, change, 0)
             mistakes[k] = i
             k += 1
             if k == mistakes.size:
@@ -56,7 +57,7 @@ def two_classes(examples, order, rule, W, b, mistakes, loss):
 
 
 @compiled
-def argmax(examples, order, rule, W, b, mistakes, loss):
+def argmax(examples, order, rule, W, b, mistakes, losses):
     """Multiclass by comparison: Kesler's construction in Duda & Hart 1973, section 5.12; Crammer, section 8.
 
     Unless the true class ``y`` scores highest: ``W[y] <- W[y] + eta x`` and ``W[r] <- W[r] - eta x`` for its highest
@@ -78,13 +79,13 @@ def argmax(examples, order, rule, W, b, mistakes, loss):
         v = own - highest
         if not abs(v) <= LARGEST:
             return t, k
-        loss[0] += lacking(rule, v)
-        if erred(rule, v, -1.0 if rival < y[i] else 1.0):
-            step = stride(rule, rows, i, v, weight[i], 2.0)
+        losses[0] += loss(rule, v)
+        if is_mistake(rule, v, -1.0 if rival < y[i] else 1.0):
+            change = step(rule, rows, i, v, weight[i], y[i], rival)
             for c, sign in ((y[i], 1.0), (rival, -1.0)):
-                add(rows, i, sign * step, W, c)
-                b[c] += sign * step * rule.offset
-                tally(rule, rows, i, sign * step, t, c)
+                update(rule, rows, i, sign * change, W, b, c)
+                average(rule, rows, i, sign * change, t, c)
+                accumulate(rule, rows, i, v, change, c)
             mistakes[k] = np.uint64(i) * np.uint64(b.size) + np.uint64(rival)
             k += 1
             if k == mistakes.size:
@@ -93,7 +94,7 @@ def argmax(examples, order, rule, W, b, mistakes, loss):
 
 
 @compiled
-def one_vs_rest(examples, order, rule, W, b, mistakes, loss):
+def one_vs_rest(examples, order, rule, W, b, mistakes, losses):
     """Multiclass, one binary machine per class against all others, side by side over the same rows."""
     rows, y, weight = examples
     k = 0
@@ -106,12 +107,12 @@ def one_vs_rest(examples, order, rule, W, b, mistakes, loss):
             v = sign * (dot(rows, i, W, c) + b[c])
             if not abs(v) <= LARGEST:
                 return t, k
-            loss[0] += lacking(rule, v)
-            if erred(rule, v, sign):
-                step = sign * stride(rule, rows, i, v, weight[i], 1.0)
-                add(rows, i, step, W, c)
-                b[c] += step * rule.offset
-                tally(rule, rows, i, step, t, c)
+            losses[0] += loss(rule, v)
+            if is_mistake(rule, v, sign):
+                change = step(rule, rows, i, v, weight[i], c, -1)
+                update(rule, rows, i, sign * change, W, b, c)
+                average(rule, rows, i, sign * change, t, c)
+                accumulate(rule, rows, i, v, change, c)
                 mistakes[k] = np.uint64(i) * np.uint64(b.size) + np.uint64(c)
                 k += 1
                 if k == mistakes.size:
@@ -139,18 +140,18 @@ def replay(examples, trace, offset, W, b, leads):
 
     A lead is ``y s`` for two classes, and that of the true class over the rival of the trace for more.
     """
-    rows, y, step = examples
+    rows, y, steps = examples
     for t in range(trace.size):
         i = trace[t] // np.uint64(b.size)
         own, sign = (0, float(y[i])) if b.size == 1 else (y[i], 1.0)
         leads[t] = sign * (dot(rows, i, W, own) + b[own])
-        add(rows, i, sign * step[i], W, own)
-        b[own] += sign * step[i] * offset
+        add(rows, i, sign * steps[i], W, own)
+        b[own] += sign * steps[i] * offset
         if b.size > 1:
             rival = trace[t] % np.uint64(b.size)
             leads[t] -= dot(rows, i, W, rival) + b[rival]
-            add(rows, i, -step[i], W, rival)
-            b[rival] -= step[i] * offset
+            add(rows, i, -steps[i], W, rival)
+            b[rival] -= steps[i] * offset
 
 
 @compiled
@@ -167,8 +168,8 @@ def survey(examples, W, b, on_plane, alone):
     The lead is ``y s`` for two classes, for more that of the true class over its highest rival. ``alone`` says that
     each weight vector is a machine of its own, for the loss. Examples with step 0 are visited for their values only.
     """
-    rows, y, step = examples
-    largest, smallest, loss, wrong, broken = 0.0, np.inf, 0.0, 0, 0
+    rows, y, steps = examples
+    largest, smallest, total, wrong, broken = 0.0, np.inf, 0.0, 0, 0
     for i in range(y.size):
         if i + AHEAD < y.size:
             fetch(rows, i + AHEAD)
@@ -185,12 +186,12 @@ def survey(examples, W, b, on_plane, alone):
             if not abs(s) <= LARGEST:
                 broken += 1
             lacking += max(0.0, -s if c == y[i] else s)
-        if step[i] == 0.0:
+        if steps[i] == 0.0:
             continue
         v = own - highest
         largest = max(largest, squared)
         smallest = min(smallest, v)
-        loss += lacking if alone and b.size > 1 else max(0.0, -v)
+        total += lacking if alone and b.size > 1 else max(0.0, -v)
         if v < 0.0 or (v == 0.0 and (y[i] != on_plane if b.size == 1 else rival < y[i])):
             wrong += 1  # on the plane the rule decides; of classes that tie the lowest is predicted
-    return largest, smallest, loss, wrong, broken
+    return largest, smallest, total, wrong, broken

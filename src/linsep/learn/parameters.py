@@ -6,11 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from linsep.learn import kernels
-from linsep.learn.rules import Aggression, AnyRule, Prediction, Rule
-from linsep.problem import Floats
+from linsep.learn.rules import MispredictionRule
 
 Kernel = Callable[..., tuple[int, int]]
 
@@ -18,7 +15,7 @@ Kernel = Callable[..., tuple[int, int]]
 class Parameters(NamedTuple):
     """How to train and when to stop; what each of them means is said at `Perceptron`."""
 
-    rule: AnyRule  # when an example changes the weights, and by how much
+    rule: Any  # when an example changes the weights, and by how much
     multi_class: str = "argmax"  # or "ovr": of more than two classes, each is a machine of its own
     order: str = "cyclic"  # "cyclic", "shuffled", "first" or "worst"
     eta: float = 1.0
@@ -43,20 +40,15 @@ class Parameters(NamedTuple):
         """Say whether each weight vector is a machine of its own."""
         return machines > 1 and self.multi_class == "ovr"
 
-    def rule_for(self, machines: int) -> AnyRule:
+    def rule_for(self, machines: int) -> Any:
         """Return the rule for a number of weight vectors: where classes are compared, ties have a side of their own."""
         compared = machines > 1 and not self.separate(machines)
-        return self.rule._replace(on_plane=1.0) if compared and isinstance(self.rule, Prediction) else self.rule
-
-    @property
-    def target_lead(self) -> float:
-        """Return the ``y·s`` from which on an example has no loss: 0, or the margin of a passive-aggressive machine."""
-        return self.rule.margin if isinstance(self.rule, Aggression) else 0.0
+        return self.rule._replace(on_plane=1.0) if compared and isinstance(self.rule, MispredictionRule) else self.rule
 
     @property
     def textbook(self) -> bool:
-        """Whether the steps are those of the mistake bound; of a rule that is not listed, nothing is claimed."""
-        return isinstance(self.rule, Rule | Prediction)
+        """Whether the steps are those of the mistake bound."""
+        return bool(self.rule.textbook)
 
     def allowed_mistakes(self, radius: float, steps: tuple[float, float], start: float, machines: int) -> float:
         """Return how many mistakes are possible if some plane has the target margin: Novikoff's bound, generalized.
@@ -66,7 +58,7 @@ class Parameters(NamedTuple):
         progress is made toward the plane, the second that the weights cannot grow fast. Together they bound k. A
         mistake where classes are compared moves two weight vectors: 2R² for R².
         """
-        if self.target_margin is None or not self.textbook:
+        if self.target_margin is None or not self.rule.textbook:
             return math.inf
         low, high = steps
         squared = radius**2 + self.rule.offset
@@ -74,18 +66,4 @@ class Parameters(NamedTuple):
             squared *= 2
         gain = low * self.target_margin
         bound = (high**2 * squared + 2 * high * self.rule.margin + 2 * gain * start) / gain**2
-        return bound * (1 + 1e-12)  # rounding must not refute what is true
-
-
-def start_from(W: Floats, b: Floats, coef_init: Any, intercept_init: Any, offset: bool) -> None:
-    """Put the weights and offsets that a run is to start from into ``W`` and ``b``; None leaves them as they are."""
-    for name, given, target in (("coef_init", coef_init, W), ("intercept_init", intercept_init, b)):
-        if given is not None:
-            values = np.asarray(given, dtype=np.float64)
-            if values.size != target.size or (values.ndim > 1 and values.shape != target.shape):
-                raise ValueError(f"{name} has shape {values.shape}, expected {target.shape}")
-            if not np.isfinite(values).all():
-                raise ValueError(f"{name} contains NaN or infinity")
-            target[...] = values.reshape(target.shape)
-    if intercept_init is not None and not offset:
-        raise ValueError("intercept_init is given, but fit_intercept=False learns no offset")
+        return float(bound * (1 + 1e-12))  # rounding must not refute what is true

@@ -18,7 +18,7 @@ import numpy as np
 
 from linsep.clock import Clock
 from linsep.errors import DataError
-from linsep.learn.hypotheses import Keeper, Piece
+from linsep.learn.averaging import KernelCall, WeightTracker
 from linsep.learn.parameters import Parameters
 from linsep.learn.surveys import (
     UNKNOWN,
@@ -32,8 +32,8 @@ from linsep.learn.surveys import (
     together,
     total,
 )
-from linsep.learn.touched import renumbered, touched
-from linsep.problem import Array, Batch, Dense, Examples, Floats, Pass, Problem, Rows, Run, Sparse, Stop, Weights, take
+from linsep.learn.weights import Weights
+from linsep.problem import Array, Batch, Dense, Examples, Floats, Pass, Problem, Rows, Run, Sparse, Stop, take
 
 LONGEST_TRACE = 1 << 24  # mistakes of rows that are not all in memory; a longer trace is not kept, to bound memory
 
@@ -48,7 +48,6 @@ class Search(NamedTuple):
     machine: int | None = None  # of several that are separate, the one that it is about
     separable: bool = False  # whether it is proved that one does
     settled: tuple[int, ...] = ()  # questions about some of the classes to which the answer is that one does
-    bound: float | None = None  # mistakes that the theorem allows in all, if that was worked out
 
 
 @dataclass
@@ -66,7 +65,6 @@ class Ledger:
     seconds: float = 0.0  # spent on the present pass
     spent: Floats | None = None  # mistakes that count against a target margin, by machine, if not all of them do
     settled: tuple[int, ...] = ()  # questions of a search for a proof that need not be asked again
-    bound: float | None = None  # mistakes that the theorem allows in all, once a search has found out
 
     @property
     def separable(self) -> bool:
@@ -90,7 +88,7 @@ class Ledger:
     def searched(self, found: Search) -> None:
         """Note a search for a proof after the last pass."""
         self.passes[-1] = self.passes[-1]._replace(proof_work=found.work, separable=found.separable)
-        self.settled, self.bound = found.settled, found.bound
+        self.settled = found.settled
 
     @property
     def against_margin(self) -> float:
@@ -111,7 +109,7 @@ class Ledger:
         passes = np.array(self.passes, dtype=np.float64).reshape(-1, len(Pass._fields))
         numbers = np.array([self.made, self.begun, self.blocks, 0, self.rows, *self.settled])
         state = {"passes": passes, "trace": self._joined(), "numbers": numbers, "loss": self.loss}
-        return state | {"seconds": float(self.seconds), "spent": self.spent, "bound": self.bound}
+        return state | {"seconds": float(self.seconds), "spent": self.spent}
 
     @classmethod
     def from_state(cls, state: dict[str, Any], machines: int) -> Ledger:
@@ -123,8 +121,7 @@ class Ledger:
         right = right and loss.shape == (1,) and loss.dtype == np.float64 and type(state["seconds"]) is float
         if spent is not None:
             right = right and spent.shape == (machines,) and spent.dtype == np.float64 and bool((spent >= 0).all())
-        bound = state.get("bound")  # checkpoints of earlier versions have none
-        if not right or not (bound is None or (type(bound) is float and bound >= 0)):
+        if not right:
             raise ValueError("the record of its run")
         listed: list[int] = numbers.tolist()
         made, begun, blocks, _, rows, *settled = listed + [0] * (5 - len(listed))
@@ -132,7 +129,6 @@ class Ledger:
             raise ValueError("the mistakes of its run")
         ledger = cls(entries, [trace] if len(trace) else [], made=made, begun=begun, blocks=blocks, loss=loss)
         ledger.seconds, ledger.spent, ledger.settled, ledger.rows = state["seconds"], spent, tuple(settled), rows
-        ledger.bound = bound
         return ledger
 
 
@@ -141,20 +137,19 @@ class State:
     """All that changes in a run."""
 
     weights: Weights
-    keeper: Keeper
+    tracker: WeightTracker
     ledger: Ledger = field(default_factory=Ledger)
     first_pass: int = 0  # passes made before this run, for the seed of the shuffling
     first: Weights | None = None  # the first weights, unless zero
 
     @classmethod
-    def begin(cls, weights: Weights, keeper: Keeper, **others: Any) -> State:
+    def begin(cls, weights: Weights, tracker: WeightTracker, **others: Any) -> State:
         """Return the beginning of a run that starts from these weights."""
-        given = weights.W.any() or weights.b.any()
-        return cls(weights, keeper, first=weights.copy() if given else None, **others)
+        return cls(weights, tracker, first=None if weights.zeros else weights.plain().copy(), **others)
 
     def fit_to(self, batch: Batch) -> None:
         """Make room for features of a batch that were not there before; compiled code does not ask."""
-        d = self.weights.W.shape[1]
+        d = self.weights.n_features
         if isinstance(batch.examples.rows, Dense) and d not in (0, batch.n_features):
             raise ValueError(f"the weights have {d} features, the rows {batch.n_features}")
         self.weights.widen(batch.n_features)
@@ -206,7 +201,7 @@ class Passes:
         ledger = state.ledger
         started, spent = time.perf_counter(), ledger.seconds
         # in a clean pass the weights that are returned are there already: no other visit is needed
-        self._clean = [] if ledger.passes and ledger.blocks == 0 and state.keeper.is_last else None
+        self._clean = [] if ledger.passes and ledger.blocks == 0 and state.tracker.is_last else None
         limit, visited, rows = self._limit(ledger), 0, 0
         for number, batch in enumerate(self.problem.batches):
             rows = batch.first_row + len(batch.examples.y)
@@ -226,13 +221,13 @@ class Passes:
                 break
             self._clean = None if ledger.made > ledger.begun or self._clean is None else self._clean
             if self._clean is not None:
-                self._clean.append(self._survey(batch, batch.rows, *state.keeper.plane(state.weights)))
+                self._clean.append(self._survey(batch, batch.rows, state.tracker.plane(state.weights)))
             self.hooks.save(state)
         else:
             self.rows = rows
             if self.held is not None:
                 self.held.complete = True
-        state.keeper.close(state.weights, ledger.made == ledger.begun)
+        state.tracker.on_pass_end(state.weights, ledger.made == ledger.begun)
         if self.parameters.tol is not None:
             ledger.loss[0] = self.evaluate(state).loss
         error = self.validation_error(state)
@@ -254,9 +249,9 @@ class Passes:
             limit = min(limit, math.floor(self.problem.allowed) + 1)
         return min(limit, ledger.made + 1) if self.parameters.order in ("first", "worst") else limit
 
-    def _visit(self, batch: Batch, number: int, state: State, limit: float) -> Iterator[Piece]:
+    def _visit(self, batch: Batch, number: int, state: State, limit: float) -> Iterator[KernelCall]:
         """Run the kernel over a batch, yielding what it found piece by piece."""
-        ledger, weights, keeper = state.ledger, state.weights, state.keeper
+        ledger, weights, tracker = state.ledger, state.weights, state.tracker
         data, order, loss = batch.examples, self._order(batch, number, state), ledger.loss
         if self.parameters.order == "worst":
             v = separations(data, weights.W, weights.b)[order]
@@ -267,21 +262,21 @@ class Passes:
         length = piece(data.rows)
         for start in range(0, len(order), length):
             part = order[start : start + length]
-            mistakes = np.empty(int(min(limit - ledger.made, len(part) * len(weights.b))), dtype=np.uint64)
-            rule = keeper.before(self.rule, weights, data.rows)
+            mistakes = np.empty(int(min(limit - ledger.made, len(part) * weights.machines)), dtype=np.uint64)
+            rule = tracker.on_call_start(self.rule.bound(weights), weights)
             visited, k = self.kernel(data, part, rule, weights.W, weights.b, mistakes, loss)
             if visited < len(part) and k < len(mistakes):
                 raise FloatingPointError("a score overflowed to infinity")
-            found = Piece(self.kernel, self.rule, data, part, visited, mistakes[:k], batch.first_row)
-            keeper.after(found, weights)
+            found = KernelCall(self.kernel, self.rule, data, part, visited, mistakes[:k], batch.first_row)
+            tracker.on_call_end(found, weights)
             self._note(found, state)
             yield found
             if ledger.made >= limit:
                 return
 
-    def _note(self, found: Piece, state: State) -> None:
+    def _note(self, found: KernelCall, state: State) -> None:
         """Record the mistakes of a piece, with rows numbered as in the whole problem."""
-        mistakes, m = found.mistakes, len(state.weights.b)
+        mistakes, m = found.mistakes, state.weights.machines
         if state.ledger.spent is not None:
             state.ledger.spent += np.bincount((mistakes % np.uint64(m)).astype(np.intp), minlength=m)
         state.ledger.note(mistakes + np.uint64(found.first_row * m))
@@ -324,14 +319,14 @@ class Passes:
         apart = self.parameters.separate(self.problem.machines)
         for batch in self.problem.batches:
             state.fit_to(batch)
-            found = evaluate(batch.examples, state.weights, self.parameters.target_lead, apart, found)
+            found = evaluate(batch.examples, state.weights, self.parameters.rule.target, apart, found)
         return found
 
-    def errors(self, W: Floats, b: Floats) -> float:
+    def errors(self, plane: Weights) -> float:
         """Visit all rows and add up the weight of those that are predicted wrong."""
         counts: Counter[float] = Counter()
         for batch in self.problem.batches:
-            counts += errors(batch.examples, W, b, self.parameters.on_plane)
+            counts += errors(batch.examples, plane.W, plane.b, self.parameters.on_plane)
         return total(counts)
 
     def survey(self, state: State, stop: Stop) -> Survey:
@@ -340,24 +335,34 @@ class Passes:
             return together(self._clean)
         if not self.hooks.evaluate:
             return UNKNOWN
-        keeper, weights = state.keeper, state.weights
-        columns = None if keeper.is_last else touched(self.problem, weights.W.shape[1])
-        if columns is not None and self.problem.scaling is None:  # other weights need not be known
-            batch = next(iter(self.problem.batches))
+        if self.parameters.once and not state.tracker.is_last and state.tracker.by_column:
+            (batch,) = self.problem.batches
             self.rows = len(batch.examples.y)
-            return self._survey(batch, renumbered(batch.rows), *keeper.plane_at(columns, weights))
-        plane, parts = keeper.plane(weights), []
+            columns, rows = narrowed(
+                batch.rows, state.weights.n_features
+            )  # a row of few columns costs no more than these
+            return self._survey(batch, rows, state.tracker.plane(state.weights.restricted(columns)))
+        plane, parts = state.tracker.plane(state.weights), []
         for batch in self.problem.batches:
-            parts.append(self._survey(batch, batch.rows, *plane))
+            parts.append(self._survey(batch, batch.rows, plane))
             self.rows = batch.first_row + len(batch.examples.y)
         return together(parts)
 
-    def _survey(self, batch: Batch, rows: Rows, W: Floats, b: Floats) -> Survey:
+    def _survey(self, batch: Batch, rows: Rows, plane: Weights) -> Survey:
         """Return what a plane makes of the rows of a batch, which are in the units of the user."""
         if self.problem.scaling is not None:
-            W, b = self.problem.scaling.undo(W, b)
+            plane = plane.plain()
+            plane.unscale(self.problem.scaling)
         examples = Examples(rows, batch.examples.y, batch.examples.step)
-        return survey(examples, W, b, on_plane=self.parameters.on_plane)
+        return survey(examples, plane.W, plane.b, on_plane=self.parameters.on_plane)
+
+
+def narrowed(rows: Rows, n_features: int) -> tuple[Array | slice, Rows]:
+    """Return the columns that sparse rows use, if they are few, and the rows with these columns; else all of them."""
+    if not isinstance(rows, Sparse) or 4 * rows.indptr[-1] >= n_features:
+        return slice(None), rows
+    end = rows.indptr[-1]
+    return rows.indices[:end], Sparse(rows.data[:end], np.arange(end, dtype=rows.indices.dtype), rows.indptr)
 
 
 class HeldOut:
@@ -393,7 +398,7 @@ class HeldOut:
 
     def wrong(self, state: State, on_plane: int) -> int:
         """Return how many of the rows are predicted wrong."""
-        return sum(state.keeper.wrong(held, state.weights, on_plane) for held in self._again() if len(held.y))
+        return sum(state.tracker.wrong(held, state.weights, on_plane) for held in self._again() if len(held.y))
 
     def _again(self) -> Iterator[Examples]:
         yield from self.kept

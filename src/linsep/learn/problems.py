@@ -25,8 +25,9 @@ from linsep.data.source import Block, Source, join
 from linsep.data.sparse import Csr, is_sparse, stack
 from linsep.errors import DataError
 from linsep.learn.parameters import Parameters
-from linsep.learn.surveys import held_out, norm, survey
-from linsep.problem import Array, Batch, Examples, Floats, Problem, Weights
+from linsep.learn.surveys import held_out, survey
+from linsep.learn.weights import Weights
+from linsep.problem import Array, Batch, Examples, Floats, Problem
 
 WINDOW_ROWS = 1 << 16  # rows of a file that are shuffled among each other
 WINDOW_CELLS = 1 << 23  # stored numbers of a window, if it has these sooner
@@ -184,8 +185,7 @@ def array_problem(
         used = step[step > 0]
         with np.errstate(over="ignore", invalid="ignore"):
             radius = survey(batch.examples, start.W, start.b).radius
-        first = norm(np.column_stack((start.W, start.b)))
-        allowed = parameters.allowed_mistakes(radius, (used.min(), used.max()), first, len(start.b))
+        allowed = parameters.allowed_mistakes(radius, (used.min(), used.max()), start.norm, start.machines)
     return recipe.problem([batch], allowed=allowed)
 
 
@@ -257,14 +257,6 @@ def centers(source: Source, parameters: Parameters, scale: str) -> bool:
         what = "linsep does not center the columns: without an offset a plane cannot make up for their means"
         source.note(source.files[0].name, f"{what} ({{0}} centers them)", ("fit_intercept", True))
     return offset
-
-
-def scaled_weights(weights: Weights, scaling: Scaler) -> Weights:
-    """Return weights for scaled rows that give the scores of these: what ``Scaler.undo`` undoes."""
-    d = weights.W.shape[1]
-    scale = np.broadcast_to(scaling.scale, d) if scaling.kind == "unit" else scaling.scale[:d]
-    shift = scaling.shift[:d]
-    return Weights(weights.W * scale, weights.b + weights.W[:, : len(shift)] @ shift)
 
 
 def windows(blocks: Iterable[Block]) -> Iterator[Block]:

@@ -1,9 +1,10 @@
 """Compiled operations on one row: inner product, sum, norm, prefetch; one name for dense and sparse rows.
 
-``dot``, ``add``, ``square``, ``dot_and_square`` and ``fetch`` pick the storage of the rows by its type. They are
-inlined and take the arithmetic flags of the loop around them: sums may be reassociated (which lets them be vectorized)
-while NaN and infinity keep their meaning. Without a compiler (``NUMBA_DISABLE_JIT=1``) the loops run on the plain
-Python bodies of these functions.
+``dot``, ``add``, ``square``, ``dot_and_square`` and ``fetch`` pick the storage of the rows by its type; for anything
+else that a rule does with a row, ``places``, ``column`` and ``value`` visit its stored numbers. They are inlined and
+take the arithmetic flags of the loop around them: sums may be reassociated (which lets them be vectorized) while NaN
+and infinity keep their meaning. Without a compiler (``NUMBA_DISABLE_JIT=1``) the loops run on the plain Python bodies
+of these functions.
 """
 
 from __future__ import annotations
@@ -48,6 +49,23 @@ def square(rows: Any, i: int) -> float:
 def dot_and_square(rows: Any, i: int, W: Any) -> tuple[float, float]:
     """Inner product of row ``i`` with the weights ``W[0]``, and its squared norm, reading it once."""
     return dot(rows, i, W, 0), square(rows, i)
+
+
+def places(rows: Any, i: int) -> range:
+    """Where the stored numbers of row ``i`` are: what ``column`` and ``value`` take."""
+    if isinstance(rows, Dense):
+        return range(rows.data.shape[1])
+    return range(int(rows.indptr[i]), int(rows.indptr[i + 1]))
+
+
+def column(rows: Any, p: int) -> int:
+    """Column of the number at place ``p`` of a row."""
+    return p if isinstance(rows, Dense) else int(rows.indices[p])
+
+
+def value(rows: Any, i: int, p: int) -> float:
+    """Return the number at place ``p`` of row ``i``."""
+    return float(rows.data[i, p] if isinstance(rows, Dense) else rows.data[p])
 
 
 def fetch(rows: Any, i: int) -> None:
@@ -153,6 +171,33 @@ def _dot_and_square(rows, i, W):
             return s, q
 
         return sparse
+    return None
+
+
+@overload(places, inline="always")
+def _places(rows, i):
+    if _is(rows, Dense):
+        return lambda rows, i: range(rows.data.shape[1])
+    if _is(rows, Sparse):
+        return lambda rows, i: range(rows.indptr[i], rows.indptr[np.uint64(i) + np.uint64(1)])
+    return None
+
+
+@overload(column, inline="always")
+def _column(rows, p):
+    if _is(rows, Dense):
+        return lambda rows, p: p
+    if _is(rows, Sparse):
+        return lambda rows, p: rows.indices[p]
+    return None
+
+
+@overload(value, inline="always")
+def _value(rows, i, p):
+    if _is(rows, Dense):
+        return lambda rows, i, p: float(rows.data[i, p])
+    if _is(rows, Sparse):
+        return lambda rows, i, p: float(rows.data[p])
     return None
 
 

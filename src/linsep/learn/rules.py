@@ -1,47 +1,23 @@
-"""Update rules: when a machine updates, how far it moves, and what it notes for the average of its weights.
+"""Update rules: when a machine updates, how far it moves and in which direction, and what it accumulates.
 
-``lacking``, ``erred``, ``stride`` and ``tally`` pick what to do by the type of the rule. They are inlined into the
-loops of ``kernels``, so each loop is written once for every learner.
+A rule is one small class, a tuple of numbers with methods that compiled code takes as they are: ``loss``,
+``is_mistake``, ``step``, ``update`` and ``accumulate``. The functions of these names pick the method by the type of the
+rule and are inlined into the loops of ``kernels``, so each loop is written once for every rule. ``RULES`` lists them.
+
+In all of them ``v`` is ``y·s``, or by how much the true class leads its highest rival. Class ``own`` moves toward row
+``i``, and its ``rival`` away from it unless that is -1.
 """
 
+# ruff: noqa: ARG002 - all rules are called with the same arguments
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from numba import types
 from numba.extending import overload
 
-from linsep.learn.row_operations import add, square
-
-
-class Rule(NamedTuple):
-    """The perceptron: update if ``y·s <= margin`` (a violation); the offset moves ``offset`` times the step."""
-
-    margin: float
-    offset: float  # 1.0 with offset, 0.0 without
-    sums: Sums | None = None  # for the average of the weights, where it is asked for
-
-
-class Prediction(NamedTuple):
-    """The perceptron that updates only if the predicted label is wrong."""
-
-    on_plane: float  # the side predicted for a score of 0; 1.0 where classes are compared: ties have a side there
-    offset: float
-    sums: Sums | None = None
-    margin: float = 0.0
-
-
-class Aggression(NamedTuple):
-    """When and how far a passive-aggressive machine moves: ``tau = min(cap, (margin - y·s) / (‖x‖² + soft))``."""
-
-    margin: float
-    offset: float
-    cap: float  # C for PA-I, else infinity
-    soft: float  # 1/(2C) for PA-II, else 0
-    sums: Sums | None = None
-
-
-AnyRule = Rule | Prediction | Aggression
+from linsep.learn.row_operations import add, column, places, square, value
+from linsep.learn.weights import Kind, Weights
 
 
 class Sums(NamedTuple):
@@ -52,67 +28,205 @@ class Sums(NamedTuple):
     visited: float  # visits before this call
 
 
-# ``v`` is ``y·s``, or by how much the true class leads its highest rival; the ``side`` of an example is positive
-# if a score of 0, or a tie, is predicted right where the rule's ``on_plane`` is
+class Beside(NamedTuple):
+    """A companion as rules take it; they must write to its fields: of unpacked parts Numba drops the last write."""
+
+    W: Any  # (C, d)
+    b: Any  # (C,)
 
 
-def _by_rule(*ways: Any) -> Any:
-    """Return an operation that each kind of rule does its own way: violation, prediction, aggression."""
+class Rule:
+    """What most rules have in common: they move along the row, and keep nothing beside the weights."""
 
-    def way(rule: Any, *_: Any) -> Any:
-        return ways[(Rule, Prediction, Aggression).index(getattr(rule, "instance_class", type(rule)))]
+    __slots__ = ()
+    margin: float  # up to which ``v`` is a mistake
+    offset: float  # 1.0 with offset, 0.0 without
+    sums: Sums | None  # for the average of the weights, where it is asked for
+    companions: ClassVar[tuple[Kind, ...]] = ()  # arrays that it keeps beside the weights
+    textbook: ClassVar[bool] = False  # whether the steps are those of the mistake bound
 
-    def operation(rule: Any, *given: Any) -> Any:
-        return way(rule)(rule, *given)
+    @property
+    def target(self) -> float:
+        """The ``v`` from which on an example has no loss."""
+        return self.margin
 
-    overload(operation, inline="always", strict=False)(way)
-    return operation
+    def bound(self, weights: Weights) -> Any:
+        """Return the rule with the arrays that it keeps beside these weights."""
+        return self
 
+    def loss(self, v):
+        """Return the loss of an example: by how much it lacks the margin."""
+        return max(0.0, self.margin - v)
 
-lacking = _by_rule(  # loss of an example
-    lambda rule, v: max(0.0, -v),
-    lambda rule, v: max(0.0, -v),
-    lambda rule, v: max(0.0, rule.margin - v),
-)
-erred = _by_rule(  # whether to update
-    lambda rule, v, side: v <= rule.margin,
-    lambda rule, v, side: v < 0.0 or (v == 0.0 and side * rule.on_plane < 0.0),
-    lambda rule, v, side: v < rule.margin,
-)
+    def is_mistake(self, v, side):
+        """Say whether to update; ``side`` is positive where a score of 0, or a tie, is predicted right."""
+        return v < self.margin
 
+    def update(self, rows, i, amount, W, b, c):
+        """Move the weights of class ``c`` along row ``i``."""
+        add(rows, i, amount, W, c)
+        b[c] += amount * self.offset
 
-def _least(rule, rows, i, v, weight, vectors):
-    squared = vectors * square(rows, i)  # a row of zeros cannot be helped
-    return min(rule.cap * weight, (rule.margin - v) / (squared + rule.soft / weight)) if squared > 0.0 else 0.0
-
-
-stride = _by_rule(  # how far to move along row i, so many weight vectors at a time
-    lambda rule, rows, i, v, weight, vectors: weight,
-    lambda rule, rows, i, v, weight, vectors: weight,
-    _least,
-)
+    def accumulate(self, rows, i, v, change, c):
+        """Note beside the weights of class ``c`` that it moved by ``change``."""
 
 
-def tally(rule: Any, rows: Any, i: int, step: float, t: int, c: int) -> None:
-    """Note for the average that visit ``t`` of this call added ``step`` times row ``i`` to the weights ``W[c]``."""
+class _Margin(NamedTuple):
+    margin: float
+    offset: float
+    sums: Sums | None = None
+
+
+class MarginRule(_Margin, Rule):
+    """The perceptron: update if ``y·s <= margin`` (a violation)."""
+
+    __slots__ = ()
+    textbook = True
+
+    @property
+    def target(self) -> float:
+        """The ``v`` from which on an example has no loss."""
+        return 0.0
+
+    def loss(self, v):
+        """Return the loss of an example."""
+        return max(0.0, -v)
+
+    def is_mistake(self, v, side):
+        """Say whether the example is not right by more than the margin."""
+        return v <= self.margin
+
+    def step(self, rows, i, v, weight, own, rival):
+        """Return how far to move: the learning rate times the weight of the example."""
+        return weight
+
+
+class _Misprediction(NamedTuple):
+    on_plane: float  # the side predicted for a score of 0; 1.0 where classes are compared: ties have a side there
+    offset: float
+    sums: Sums | None = None
+    margin: float = 0.0
+
+
+class MispredictionRule(_Misprediction, Rule):
+    """The perceptron that updates only if the predicted label is wrong."""
+
+    __slots__ = ()
+    textbook = True
+    loss, step, target = MarginRule.loss, MarginRule.step, MarginRule.target
+
+    def is_mistake(self, v, side):
+        """Say whether the predicted label is wrong."""
+        return v < 0.0 or (v == 0.0 and side * self.on_plane < 0.0)
+
+
+class _PassiveAggressive(NamedTuple):
+    margin: float
+    offset: float
+    cap: float  # C for PA-I, else infinity
+    soft: float  # 1/(2C) for PA-II, else 0
+    sums: Sums | None = None
+
+
+class PassiveAggressiveRule(_PassiveAggressive, Rule):
+    """When and how far a passive-aggressive machine moves: ``tau = min(cap, (margin - y·s) / (‖x‖² + soft))``."""
+
+    __slots__ = ()
+
+    def step(self, rows, i, v, weight, own, rival):
+        """Return the least step that gives the example its margin, or a smaller one; none for a row of zeros."""
+        squared = (1.0 if rival < 0 else 2.0) * square(rows, i)
+        return min(self.cap * weight, (self.margin - v) / (squared + self.soft / weight)) if squared > 0.0 else 0.0
+
+
+class _Arow(NamedTuple):
+    r: float  # the larger, the smaller the steps
+    offset: float
+    variance: Beside | None = None  # of the weights, once the rule is bound to some
+    sums: Sums | None = None
+    margin: float = 1.0
+
+
+class AROWRule(_Arow, Rule):
+    """Adaptive regularization of weights, Crammer, Kulesza & Dredze 2009, figure 1, with a diagonal matrix Σ.
+
+    With ``β = 1 / (x'Σx + r)`` and ``α = (1 - y·s) β`` the weights move by ``α y Σx``, and Σ shrinks by ``β (Σx)²``.
+    Where classes are compared, ``x'Σx`` is the sum of those of the class and its rival.
+    """
+
+    __slots__ = ()
+    companions = (Kind("variance", fill=1.0, signed=False),)
+
+    def bound(self, weights: Weights) -> AROWRule:
+        """Return the rule with the variances beside these weights."""
+        held = weights.companion(self.companions[0])
+        return self._replace(variance=Beside(held.W, held.b))
+
+    def step(self, rows, i, v, weight, own, rival):
+        """Return α; the weight of an example divides r."""
+        S, s = self.variance.W, self.variance.b
+        spread = self.offset * (s[own] if rival < 0 else s[own] + s[rival])
+        for p in places(rows, i):
+            j, x = column(rows, p), value(rows, i, p)
+            spread += (S[own, j] if rival < 0 else S[own, j] + S[rival, j]) * x * x
+        return (self.margin - v) / (spread + self.r / weight)
+
+    def update(self, rows, i, amount, W, b, c):
+        """Move the weights of class ``c`` along Σx."""
+        for p in places(rows, i):
+            W[c, column(rows, p)] += amount * self.variance.W[c, column(rows, p)] * value(rows, i, p)
+        b[c] += amount * self.variance.b[c] * self.offset
+
+    def accumulate(self, rows, i, v, change, c):
+        """Shrink the variances of class ``c``; none becomes negative by rounding."""
+        beta = change / (self.margin - v)
+        for p in places(rows, i):
+            moved = self.variance.W[c, column(rows, p)] * value(rows, i, p)
+            self.variance.W[c, column(rows, p)] = max(0.0, self.variance.W[c, column(rows, p)] - beta * moved * moved)
+        self.variance.b[c] = max(0.0, self.variance.b[c] - beta * self.variance.b[c] ** 2 * self.offset)
+
+
+RULES: dict[str, type[Any]] = {
+    "violation": MarginRule,
+    "prediction": MispredictionRule,
+    "passive-aggressive": PassiveAggressiveRule,
+    "arow": AROWRule,
+}
+
+
+def _method(name: str) -> Any:
+    """Return the function that calls a method of a rule, whatever its type, in Python and in compiled code."""
+
+    def call(rule: Any, *given: Any) -> Any:
+        return getattr(type(rule), name)(rule, *given)
+
+    def typed(rule: Any, *_: Any) -> Any:
+        return getattr(rule.instance_class, name)
+
+    overload(call, inline="always", strict=False)(typed)
+    return call
+
+
+loss, is_mistake, step = _method("loss"), _method("is_mistake"), _method("step")
+update, accumulate = _method("update"), _method("accumulate")
+
+
+def average(rule: Any, rows: Any, i: int, amount: float, t: int, c: int) -> None:
+    """Note for the average that visit ``t`` of this call updated the weights of class ``c`` by an amount."""
     if rule.sums is not None:
-        late = step * (rule.sums.visited + t)
-        add(rows, i, late, rule.sums.A, c)
-        rule.sums.a[c] += late * rule.offset
+        update(rule, rows, i, amount * (rule.sums.visited + t), rule.sums.A, rule.sums.a, c)
 
 
-@overload(tally, inline="always")
-def _tally(rule, rows, i, step, t, c):
+@overload(average, inline="always")
+def _average(rule, rows, i, amount, t, c):
     if isinstance(rule.types[rule.fields.index("sums")], types.NoneType):
 
-        def nothing(rule, rows, i, step, t, c):
+        def nothing(rule, rows, i, amount, t, c):
             pass
 
         return nothing
 
-    def average(rule, rows, i, step, t, c):
-        late = step * (rule.sums.visited + t)
-        add(rows, i, late, rule.sums.A, c)
-        rule.sums.a[c] += late * rule.offset
+    def noted(rule, rows, i, amount, t, c):
+        update(rule, rows, i, amount * (rule.sums.visited + t), rule.sums.A, rule.sums.a, c)
 
-    return average
+    return noted

@@ -49,9 +49,9 @@ def must(right: bool, what: str) -> None:
         raise RefusedError(f"damaged: {what}")
 
 
-def write(path: Path, kind: str, parts: Mapping[str, Mapping[str, Any]], codecs: Codecs | None = None) -> None:
+def write(path: Path, kind: str, parts: Mapping[str, Mapping[str, Any]]) -> None:
     """Write values, in named parts, to a file; an older file of that name is replaced in one step, or left as it is."""
-    out = Writer(codecs or CODECS)
+    out = Writer()
     content: dict[str, Any] = {"format": FORMAT, "linsep": __version__, "kind": kind}
     for name, values in parts.items():
         content[name] = {key: out.value(key, value) for key, value in values.items()}
@@ -63,7 +63,7 @@ def write(path: Path, kind: str, parts: Mapping[str, Mapping[str, Any]], codecs:
 
 
 @contextmanager
-def opened(path: Path, noun: str, codecs: Codecs | None = None) -> Iterator[tuple[dict[str, Any], Reader]]:
+def opened(path: Path, noun: str) -> Iterator[tuple[dict[str, Any], Reader]]:
     """Open a file to read its content, with a reader for its values; errors are one line that begins with this noun."""
     _check_size(path, noun)
     name = masked(str(path))
@@ -72,7 +72,7 @@ def opened(path: Path, noun: str, codecs: Codecs | None = None) -> Iterator[tupl
             text = (file.metadata() or {}).get("linsep")
             if text is None:
                 raise RefusedError("a safetensors file, but not written by linsep")
-            yield _parse(text, noun), Reader(file, codecs or CODECS)
+            yield _parse(text, noun), Reader(file)
     except RecursionError:
         raise ValueError(f"{name}: damaged {noun} file: nested too deeply") from None
     except RefusedError as error:
@@ -140,21 +140,17 @@ class Codec(NamedTuple):
     read: Callable[[Reader, Any], Any]
 
 
-Codecs = Mapping[str, Codec]
-
-
 class Writer:
     """Values as JSON, and the tensors that their arrays become."""
 
-    def __init__(self, codecs: Codecs) -> None:
-        self.codecs = codecs
+    def __init__(self) -> None:
         self.tensors: dict[str, Array] = {}
 
     def value(self, name: str, value: Any) -> Any:
         """Return a value as JSON; its arrays become tensors under its name."""
         if value is None or type(value) in (bool, int, str) or (type(value) is float and math.isfinite(value)):
             return value
-        for tag, codec in self.codecs.items():  # the first that takes a value writes it
+        for tag, codec in CODECS.items():  # the first that takes a value writes it
             if codec.takes(value):
                 return {tag: codec.write(self, name, value)}
         raise ValueError(f"{name} holds {value!r} of type {type(value).__name__}, which a model file cannot hold")
@@ -163,8 +159,8 @@ class Writer:
 class Reader:
     """The tensors of an open file, each to be taken once: a file cannot ask for more memory than it has bytes."""
 
-    def __init__(self, file: Any, codecs: Codecs) -> None:
-        self.file, self.codecs = file, codecs
+    def __init__(self, file: Any) -> None:
+        self.file = file
         self.left = set(file.keys())
 
     def take(self, name: Any, kinds: str = "biuf", ndim: int | None = None) -> Array:
@@ -183,8 +179,8 @@ class Reader:
             return value
         must(len(value) == 1, "a value that is not a tag and its content")
         ((tag, content),) = value.items()
-        must(tag in self.codecs, f"a value with the unknown tag {tag!r}")
-        return self.codecs[tag].read(self, content)
+        must(tag in CODECS, f"a value with the unknown tag {tag!r}")
+        return CODECS[tag].read(self, content)
 
     def values(self, part: Any) -> dict[str, Any]:
         """Return the values of a part of the content."""
@@ -202,7 +198,10 @@ def _read_items(file: Reader, content: Any) -> list[Any]:
 
 
 def _write_dict(out: Writer, name: str, value: dict[Any, Any]) -> list[Any]:
-    return [_write_items(out, f"{name}.{i}", item) for i, item in enumerate(value.items())]
+    return [
+        [out.value(f"{name}.{i}", key), out.value(f"{name}.{key if isinstance(key, str) else i}", item)]
+        for i, (key, item) in enumerate(value.items())
+    ]
 
 
 def _read_dict(file: Reader, content: Any) -> dict[Any, Any]:
@@ -333,7 +332,7 @@ def _exactly(kind: type) -> Callable[[Any], bool]:
     return lambda value: type(value) is kind
 
 
-CODECS: Codecs = {
+CODECS: Mapping[str, Codec] = {
     "float": Codec(_exactly(float), lambda _t, _n, value: repr(value), lambda _t, text: float(text)),  # nan, inf, -inf
     "bytes": Codec(_exactly(bytes), lambda _t, _n, value: value.hex(), lambda _t, text: bytes.fromhex(text)),
     "tuple": Codec(_exactly(tuple), _write_items, lambda file, items: tuple(_read_items(file, items))),

@@ -11,7 +11,9 @@ import numpy as np
 
 from linsep.data.threads import on_all_cores
 from linsep.learn import kernels
-from linsep.problem import Array, Dense, Examples, Floats, Rows, Sparse, Weights, all_finite, count, take
+from linsep.learn.weights import Weights
+from linsep.learn.weights import norm as norm
+from linsep.problem import Array, Dense, Examples, Floats, Rows, Sparse, all_finite, count, take
 
 CHUNK = 1 << 25  # bytes of rows for one call into compiled code, which nothing can interrupt
 GATHER = 1 << 20  # bytes of rows to bring into C order at a time
@@ -173,12 +175,6 @@ def held_out(seed: int, first_row: int, n: int, share: float) -> Array:
         z = (z ^ (z >> np.uint64(shift))) * np.uint64(factor)
     held: Array = z < np.uint64(share * 2**64)
     return held
-
-
-def norm(W: Floats) -> float:
-    """Return the norm over all entries, without overflow."""
-    scale = float(np.abs(W).max(initial=0.0))
-    return scale * float(np.linalg.norm(W / scale)) if 0 < scale < math.inf else scale
 
 
 def piece(rows: Rows) -> int:

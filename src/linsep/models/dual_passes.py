@@ -114,48 +114,29 @@ class Mistakes:
     visit: list[int]  # visits before
     visited: int = 0  # visits in all, mistakes or not
 
-    def forget(self, row: int) -> None:
-        """Leave out those on one row."""
-        alive = [k for k, place in enumerate(self.place) if place != row]
-        for part in (self.place, self.machine, self.visit):
-            part[:] = [part[k] for k in alive]
-
 
 class Run:
     """Passes over the rows of a pool that are not support rows from the start.
 
-    Under a ``budget`` of support rows the one that was unchanged longest goes; the kernel values of ``capacity`` of
-    them with all rows are kept.
+    The kernel values of ``capacity`` support rows with all rows are kept.
     """
 
     def __init__(
-        self,
-        kernel: Kernel,
-        pool: Pool,
-        machines: Machines,
-        mistakes: Mistakes,
-        *,
-        budget: int | None = None,
-        capacity: int = 1,
+        self, kernel: Kernel, pool: Pool, machines: Machines, mistakes: Mistakes, *, capacity: int = 1
     ) -> None:
         rows, codes, steps, first = pool
         self.codes, self.steps, self.first = codes, steps, first
-        self.machines, self.mistakes, self.budget = machines, mistakes, budget
+        self.machines, self.mistakes = machines, mistakes
         self.trace: list[int] = []  # of this run
         self.passes: list[int] = []  # mistakes of each
         self.columns = _Columns(kernel, rows, capacity)
         n = rows.shape[0]
         self.S = np.zeros((machines.number, n))  # scores, all of them up to date but for what is pending:
         self.pending: dict[int, Floats] = {}  # changes of factors
-        self.held: OrderedDict[int, Floats] = OrderedDict()  # factors under a budget, the longest unchanged first
         if first:
             place = np.array(mistakes.place, np.int64)
             D = machines.factors(codes[place], steps[place], place, np.array(mistakes.machine, np.int64))
             self.S[:, first:] = D @ kernel.some(rows, np.arange(first), slice(first, n))
-            if budget is not None:
-                for row in mistakes.place:
-                    self.held[row] = D[:, row].copy()
-                    self.held.move_to_end(row)
 
     def train(self, max_iter: int, order: Callable[[int, Array], None]) -> Stop:
         """Make passes until one is clean; ``order`` brings the rows into that of a pass."""
@@ -186,17 +167,12 @@ class Run:
         if known:
             K[:known], place[likely] = near.values(rows[likely].tolist()), np.arange(known)
         examples, alone = (place, self.machines.own(codes), self.steps[rows]), self.machines.alone
-        found, most = np.empty((n * self.machines.number, 2), np.int64), n if self.budget is None else 1
+        found = np.empty((n * self.machines.number, 2), np.int64)
         x = 0
         while x < n:
-            x, k = dual_kernels.dual(S, K, examples, alone, x, most, found)
+            x, k = dual_kernels.dual(S, K, examples, alone, x, found)
             self._note(rows, found[:k])
-            if self.budget is not None and len(self.held) > self.budget:
-                oldest, factor = self.held.popitem(last=False)
-                self.mistakes.forget(oldest)
-                self.pending[oldest] = self.pending.get(oldest, 0.0) - factor
-                S[:, x:] -= factor[:, None] * near.values([oldest])[:, x:]
-            elif x < n and (k == 0 or self.budget is None):  # an unlikely mistake
+            if x < n:  # an unlikely mistake
                 K[known], place[x] = near.values([int(rows[x])])[0], known
                 known += 1
         if not np.isfinite(S).all():
@@ -213,10 +189,7 @@ class Run:
         self.trace += i.tolist()
         mistake, changed, change = self.machines.change(self.codes[i], self.steps[i], machine)
         for r, c, value in zip(i[mistake].tolist(), changed.tolist(), change.tolist(), strict=True):
-            for factors in (self.pending,) if self.budget is None else (self.pending, self.held):
-                factors.setdefault(r, np.zeros(self.machines.number))[c] += value
-            if self.budget is not None:
-                self.held.move_to_end(r)
+            self.pending.setdefault(r, np.zeros(self.machines.number))[c] += value
 
 
 class _Columns:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from linsep.data.labels import must_stay_objects
 from linsep.data.sparse import Csr, is_sparse
-from linsep.models import fewest_classifier, kernel_perceptron, max_margin, passive_aggressive, perceptron
+from linsep.models import arow, fewest_classifier, kernel_perceptron, max_margin, passive_aggressive, perceptron
 from linsep.problem import Array
 
 
@@ -28,7 +28,7 @@ class _Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _validated(self, X: Any, *, reset: bool) -> Any:
-        if not reset and "feature_names_in_" not in self.__dict__:
+        if not reset and not hasattr(self, "feature_names_in_"):
             plain = X.format == "csr" if is_sparse(X) else type(X) is np.ndarray and X.dtype.kind in "fiub"
             if plain and len(shape := X.shape) == 2 and shape[0] > 0 and shape[1] == self.n_features_in_:
                 return X  # scikit-learn finds the same, in several times the time that learning from a row takes
@@ -55,6 +55,10 @@ class Perceptron(_Classifier, perceptron.Perceptron):  # noqa: D101
 
 class PassiveAggressive(_Classifier, passive_aggressive.PassiveAggressive):  # noqa: D101
     __doc__ = passive_aggressive.PassiveAggressive.__doc__
+
+
+class AROW(_Classifier, arow.AROW):  # noqa: D101
+    __doc__ = arow.AROW.__doc__
 
 
 class MaxMarginClassifier(_Classifier, max_margin.MaxMarginClassifier):  # noqa: D101

@@ -15,6 +15,7 @@ from linsep.data.atomic import replacing
 from linsep.data.layout import Layout
 from linsep.data.places import masked, open_bytes, size
 from linsep.errors import DataError, DataNote, ParameterError
+from linsep.learn.weights import Weights
 from linsep.problem import Array, Floats
 
 if TYPE_CHECKING:
@@ -172,10 +173,7 @@ def read_liblinear(path: Path, kind: Any) -> Any:
         if labels[0] < labels[1]:  # our second label is the positive one, theirs the first
             W, b, model.on_plane = -W, -b, 1
         labels = np.sort(labels)
-    model.classes_, model.coef_, model.intercept_, model.n_features_in_ = labels, W, b, W.shape[1]
-    model.radius_, model.margin_ = 0.0, math.nan  # of the rows learned from, of which there are none yet
-    model._seed, model._stretches, model._rows_seen = 0, [], 0
-    model.missing_rows_ = np.empty(0, np.int64)
+    model.start_with(labels, Weights(W, b))
     return model
 
 

@@ -106,10 +106,6 @@ class FewestErrorsClassifier(Linear):
         self.fewest_: Fewest = found
         return self
 
-    def _state(self) -> dict[str, Any]:
-        """Return the fitted attributes; the certificate is a document of its own."""
-        return {key: value for key, value in super()._state().items() if key != "fewest_"}
-
     def _check_state(self) -> None:
         """Refuse, besides, bounds and rows that cannot be."""
         super()._check_state()

@@ -28,17 +28,14 @@ from linsep.learn.problems import (
     Recipe,
     block_labels,
     known_problem,
-    scaled_weights,
     scaler_of,
     source_problem,
 )
-from linsep.learn.surveys import norm
-from linsep.learn.votes import new_keeper
+from linsep.learn.voting import new_tracker
+from linsep.learn.weights import Weights
 from linsep.models.online import Online
-from linsep.models.proving import Outlook
-from linsep.models.reading_memory import remember
 from linsep.models.telling import advice_after
-from linsep.problem import Array, Problem, Weights
+from linsep.problem import Array, Problem
 
 
 def fit_source(
@@ -54,7 +51,6 @@ def fit_source(
     clock: Clock | None = None,
     cache: str | None = None,
     cache_mb: int | None = None,
-    outlook: Outlook | None = None,
 ) -> Online:
     r"""Train a perceptron, or another online classifier, from files of any size in bounded memory.
 
@@ -92,9 +88,6 @@ def fit_source(
         Where rows are kept for later passes, by default as `read` was told: ``"auto"``, ``"none"`` or a folder.
     cache_mb : int, optional
         How many megabytes of them stay in memory, by default as `read` was told.
-    outlook : callable, optional
-        Called before every pass, once some plane is proved to separate the rows, with the number of mistakes that the
-        theorem allows and an upper bound on the largest margin.
 
     Returns
     -------
@@ -127,7 +120,7 @@ def fit_source(
                 saved.keep(problem, parameters.seed, state)
 
         with overflow_explained():
-            hooks = Hooks(watch, clock, keep, model._prover(parameters, outlook), evaluate)
+            hooks = Hooks(watch, clock, keep, model._prover(parameters), evaluate)
             fitted = driver.fit(problem, parameters, state, hooks)
         return adopted(model, source, fitted)
 
@@ -141,7 +134,7 @@ def fit_source(
                 what = "damaged checkpoint file: the data have labels that are not among its classes"
                 raise DataError(str(checkpoint), what) from None
         parameters, start = model._parameters(model._draw_seed()), _warm_weights(model, source)
-        size = 0.0 if start is None else norm(np.column_stack((start.W, start.b)))
+        size = 0.0 if start is None else start.norm
         problem = source_problem(source, parameters, scale, _labels_of_first_block(source), size)
         try:
             return run(problem, parameters, _begin(model, problem, start))
@@ -183,10 +176,10 @@ def overflow_explained() -> Iterator[None]:
 
 def adopted(model: Online, source: Source, fitted: Fitted) -> Online:
     """Return the model with what a run over a source has learned."""
-    model.n_features_in_ = fitted.weights.W.shape[1]
-    model._adopt(fitted)
+    model.n_features_in_ = fitted.weights.n_features
+    model.adopt(fitted)
     model.missing_rows_ = np.asarray(source.dropped.numbers, dtype=np.int64)
-    remember(model, source)
+    model.remember(source)
     scaling, features = fitted.scaling, source.features
     if scaling is not None:
         d = features.stop
@@ -199,25 +192,26 @@ def adopted(model: Online, source: Source, fitted: Fitted) -> Online:
 
 def _begin(model: Online, problem: Problem, start: Weights | None) -> State:
     """Return the beginning of a run: from weights 0, or from those there are."""
-    keeper, ledger = new_keeper(model.keep, model.multi_class == "ovr"), Ledger(longest_trace=LONGEST_TRACE)
+    tracker, ledger = new_tracker(model.keep, model.multi_class == "ovr"), Ledger(longest_trace=LONGEST_TRACE)
     if start is None:
-        return State(Weights.zero(problem.machines), keeper, ledger)
+        return State(Weights.zero(problem.machines), tracker, ledger)
     if not np.array_equal(model.classes_, problem.classes):
         raise DataError("", "{0} needs the same classes and number of features as the previous fit", ("warm_start",))
     if problem.scaling is not None:
-        start = scaled_weights(start, problem.scaling)
-    return State.begin(start.copy(), keeper, ledger=ledger)
+        start = start.scaled(problem.scaling)
+    return State.begin(start.copy(), tracker, ledger=ledger)
 
 
 def _warm_weights(model: Online, source: Source) -> Weights | None:
     """Return the weights of a model that is to go on from them, one for each column of the source's blocks."""
     if not (model.warm_start and hasattr(model, "coef_")):
         return None
-    W, b = model._last_weights()
+    weights = model.last_weights()
     if source.options.format == "libsvm" and source.options.zero_based is None:
         zero_based = getattr(model, "reading_", {}).get("zero_based", False)
-        W = W if zero_based else np.column_stack((np.zeros(len(W)), W))  # columns have the numbers of the file
-    return Weights(W.copy(), b.copy())
+        if not zero_based:  # columns have the numbers of the file
+            return Weights(np.column_stack((np.zeros(weights.machines), weights.W)), weights.b)
+    return weights
 
 
 def _labels_of_first_block(source: Source) -> Array | None:

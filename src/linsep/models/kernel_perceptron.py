@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from linsep.data.labels import at_least_two_classes, class_codes, example_weights, labels_of
 from linsep.data.matrices import refuse_not_finite
 from linsep.learn.state_files import must
-from linsep.learn.votes import Vote
+from linsep.learn.voting import Vote
 from linsep.models.dual_passes import Kernel, Machines, Mistakes, Pool, Run
 from linsep.models.learner import Learner
 from linsep.models.parameter_checks import need, number, one_of, whole
@@ -46,9 +46,6 @@ class KernelPerceptron(Learner):
         The side to predict for a score of 0.
     class_weight : dict or "balanced", default=None
         Factors of the steps by class.
-    budget : int, default=None
-        Largest number of support rows. Beyond it, the row whose last mistake is longest ago is dropped. Only with
-        ``keep="last"``: the other two need all rows.
     cache_size : float, default=200
         Megabytes of kernel values to hold at a time.
     random_state : int, RandomState or None, default=0
@@ -76,8 +73,6 @@ class KernelPerceptron(Learner):
     -----
     The dual form is that of Aizerman, Braverman & Rozonoer (1964); average and vote are those of Freund & Schapire
     (1999), whose polynomial kernel is ``gamma=1, coef0=1``. The mistake bound (R/γ)² holds in the space of features.
-    The budget drops rows as the Forgetron does (Dekel, Shalev-Shwartz & Singer 2008), but without its shrinking, so its
-    mistake bound does not hold.
 
     The scores of all rows are updated for many mistakes at a time; kernel values are computed for rows with mistakes,
     and kept as far as ``cache_size`` allows.
@@ -92,7 +87,17 @@ class KernelPerceptron(Learner):
     """
 
     _needs = frozenset(
-        {"dual_coef_", "support_", "classes_", "n_features_in_", "trace_", "_support", "_codes", "_steps"}
+        {
+            "dual_coef_",
+            "support_",
+            "classes_",
+            "n_features_in_",
+            "stop_reason_",
+            "trace_",
+            "_support",
+            "_codes",
+            "_steps",
+        }
     )
     _needs |= {"_steps", "_place", "_machine", "_look", "_looked", "_rows_seen", "_seed", "_gamma", "_passes"}
 
@@ -109,7 +114,6 @@ class KernelPerceptron(Learner):
         multi_class: str = "argmax",
         on_plane: int = -1,
         class_weight: Any = None,
-        budget: int | None = None,
         cache_size: float = 200,
         random_state: Any = 0,
     ) -> None:
@@ -123,7 +127,6 @@ class KernelPerceptron(Learner):
         self.multi_class = multi_class
         self.on_plane = on_plane
         self.class_weight = class_weight
-        self.budget = budget
         self.cache_size = cache_size
         self.random_state = random_state
 
@@ -231,7 +234,6 @@ class KernelPerceptron(Learner):
             Pool(pool, np.append(self._codes, codes), np.append(self._steps, weight), first=old),
             self._machines(),
             Mistakes(self._place.tolist(), self._machine.tolist(), self._look.tolist(), self._looked),
-            budget=self.budget,
             capacity=self._capacity(pool.shape[0]),
         )
 
@@ -414,10 +416,6 @@ class KernelPerceptron(Learner):
         one_of(self, "multi_class", ("argmax", "ovr"))
         one_of(self, "on_plane", (-1, 1))
         need(self, number(self.cache_size) and self.cache_size > 0, "cache_size", "a positive number")
-        budget = self.budget
-        need(self, budget is None or (whole(budget) and budget >= 1), "budget", "None or a positive whole number")
-        if budget is not None and self.keep != "last":
-            raise ValueError(f"keep={self.keep!r} needs every row with a mistake: it cannot be combined with a budget")
 
 
 def _stack(A: Any, B: Any) -> Any:

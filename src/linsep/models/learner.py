@@ -7,13 +7,20 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
 
-from linsep.data.labels import check_same_length, class_codes, class_labels, classes_and_codes, measured
+from linsep.data.labels import (
+    check_same_length,
+    class_codes,
+    class_labels,
+    classes_and_codes,
+    measured,
+    object_array,
+)
 from linsep.data.matrices import check_cells, numeric
+from linsep.data.source import Source
 from linsep.data.sparse import is_sparse
 from linsep.errors import DataError
 from linsep.models.saved_state import Savable
@@ -38,7 +45,7 @@ class Learner(Savable):
         """Return ``X`` as a real 2-D array or CSR matrix; its features are noted, or compared with those noted."""
         check_cells(X)
         X = self._validated(X, reset=reset)
-        return numeric(X, self.__dict__.get("feature_names_in_"))
+        return numeric(X, getattr(self, "feature_names_in_", None))
 
     def _validated(self, X: Any, *, reset: bool) -> Any:
         if not is_sparse(X):
@@ -49,7 +56,7 @@ class Learner(Savable):
             raise DataError("", f"X must have two dimensions, rows and columns, got {X.ndim}")
         if reset:
             self.n_features_in_ = X.shape[1]
-            self.__dict__.pop("feature_names_in_", None)
+            self._forget_names()
         elif X.shape[1] != self.n_features_in_:
             raise DataError("", f"X has {X.shape[1]} features, but the model has {self.n_features_in_}")
         return X
@@ -59,9 +66,19 @@ class Learner(Savable):
 
         A model that knows the names of its columns, or the file that they are from, would not know those of new ones.
         """
-        known = self.__dict__
-        if is_sparse(X) and "feature_names_in_" not in known and "reading_" not in known:
+        if is_sparse(X) and not hasattr(self, "feature_names_in_") and not hasattr(self, "reading_"):
             self.n_features_in_ = max(self.n_features_in_, X.shape[1])
+
+    def remember(self, source: Source) -> None:
+        """Keep what it takes to read other data in the same way."""
+        self.reading_ = source.state()
+        self._forget_names()
+        if source.names is not None and len(source.names) == self.n_features_in_:
+            self.feature_names_in_ = object_array(list(source.names))
+
+    def _forget_names(self) -> None:
+        if hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
 
     def _labels(self, y: Any) -> Array:
         """Return ``y`` as a 1-D array of class labels."""
@@ -111,15 +128,4 @@ class Learner(Savable):
 
     def _draw_seed(self) -> int:
         """Return a seed for a run, the same for the same number as ``random_state``."""
-        state = getattr(self, "random_state", None)
-        return _first_seed(state) if type(state) is int else _seed(self._generator())
-
-
-def _seed(generator: np.random.RandomState) -> int:
-    return int(generator.randint(np.iinfo(np.int32).max))
-
-
-@cache
-def _first_seed(random_state: int) -> int:
-    """Return the first seed of a generator; to make one takes as long as to learn from a thousand rows."""
-    return _seed(np.random.RandomState(random_state))
+        return int(self._generator().randint(np.iinfo(np.int32).max))

@@ -11,8 +11,9 @@ from linsep.data.labels import as_examples, class_codes, labels_of
 from linsep.data.matrices import refuse_not_finite, to_rows
 from linsep.learn.state_files import must
 from linsep.learn.surveys import Survey, norm, scores, survey
+from linsep.learn.weights import Weights
 from linsep.models.learner import Learner
-from linsep.problem import Array, Floats, Weights, all_finite
+from linsep.problem import Array, Floats, all_finite
 
 
 class Linear(Learner):

@@ -80,6 +80,7 @@ class MaxMarginClassifier(Linear):
     on_plane = -1  # scikit-learn's rule
 
     _needs = Linear._needs | {"margin_lower_", "margin_upper_", "support_", "dual_coef_"}
+    _may_have = Linear._may_have | {"dropped_"}
 
     def __init__(
         self,

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from contextlib import nullcontext
-from functools import cached_property, wraps
+from functools import wraps
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, Self
 
 import numpy as np
@@ -17,21 +16,22 @@ from linsep.data.row_numbers import Dropped
 from linsep.data.sparse import is_sparse
 from linsep.errors import DataError
 from linsep.learn import driver
+from linsep.learn.averaging import WeightTracker
 from linsep.learn.driver import Fitted
-from linsep.learn.hypotheses import Keeper, grown
-from linsep.learn.parameters import Parameters, start_from
+from linsep.learn.parameters import Parameters
 from linsep.learn.passes import Hooks, State
 from linsep.learn.problems import array_problem
-from linsep.learn.rules import AnyRule
+from linsep.learn.rules import Rule
 from linsep.learn.state_files import must
 from linsep.learn.surveys import norm
-from linsep.learn.touched import AllOrNothing, few_columns
-from linsep.learn.votes import KEEPERS, Vote, new_keeper
+from linsep.learn.voting import TRACKERS, Vote, new_tracker
+from linsep.learn.weights import Companion, Weights
 from linsep.models.linear import Linear
 from linsep.models.parameter_checks import need, number, one_of, whole
-from linsep.models.proving import Outlook, Prover, check_kept, refutation_of, saved_proof
+from linsep.models.proving import Prover, check_kept, refutation_of, saved_proof
+from linsep.models.saved_state import Savable
 from linsep.models.telling import advice_after, progress
-from linsep.problem import Array, Floats, Pass, Run, Stop, Weights, wide
+from linsep.problem import Array, Floats, Pass, Run, Stop, all_finite
 
 if TYPE_CHECKING:
     from linsep.prove.verdicts.run_refutations import RunRefutation
@@ -47,40 +47,34 @@ class Stretch(NamedTuple):
     first_row: int
 
     @staticmethod
-    def tables(stretches: list[Stretch]) -> tuple[dict[str, Array], list[str]]:
-        """Return many stretches as three tables, and the names of the reasons to stop that one of them numbers."""
+    def tables(stretches: list[Stretch]) -> dict[str, Array]:
+        """Return many stretches as three tables."""
         stops = list(Stop)
         passes = [entry for stretch in stretches for entry in stretch.run.passes]
         table = [(stops.index(s.run.stop), len(s.run.passes), len(s.run.trace), *s[1:]) for s in stretches]
-        tables = {
-            "trace": np.concatenate([stretch.run.trace for stretch in stretches]),
+        return {
+            "trace": np.concatenate([np.empty(0, np.uint32), *(stretch.run.trace for stretch in stretches)]),
             "passes": np.array(passes, dtype=np.float64).reshape(-1, len(Pass._fields)),
-            "table": np.array(table, dtype=np.int64),
+            "table": np.array(table, dtype=np.int64).reshape(-1, 5),
         }
-        return tables, [str(stop) for stop in stops]
 
     @staticmethod
-    def from_tables(trace: Array, passes: Array, table: Array, stops: Any) -> list[Stretch]:
+    def from_tables(trace: Any, passes: Any, table: Any) -> list[Stretch]:
         """Return the stretches that were written as these tables; refuse anything else."""
-        must(table.shape[1:] == (5,) and trace.dtype in (np.uint32, np.uint64), "its run")
+        must(all(isinstance(part, np.ndarray) for part in (trace, passes, table)), "its run")
+        must(table.shape[1:] == (5,) and table.dtype == np.int64 and trace.ndim == 1, "its run")
+        must(trace.dtype in (np.uint32, np.uint64), "its run")
         must(bool((table >= 0).all()) and bool((table[:, 3] > 0).all()), "negative counts in its run")
         # as Python integers, which cannot overflow
         counted = sum(table[:, 1].tolist()) == len(passes) and sum(table[:, 2].tolist()) == len(trace)
         must(counted, "the counts of its run")
-        entries = Pass.from_table(passes)
+        stops, entries = list(Stop), Pass.from_table(passes)
         stretches, first_pass, first_mistake = [], 0, 0
         for stop, made, kept, machines, first_row in table.tolist():
             part = entries[first_pass : first_pass + made], trace[first_mistake : first_mistake + kept]
-            stretches.append(Stretch(Run(Stop(stops[stop]), tuple(part[0]), part[1]), machines, first_row))
+            stretches.append(Stretch(Run(stops[stop], tuple(part[0]), part[1]), machines, first_row))
             first_pass, first_mistake = first_pass + made, first_mistake + kept
         return stretches
-
-
-class SavedKeeper(NamedTuple):
-    """What a run kept beside its last weights, as it was read from a file."""
-
-    kind: Any
-    arrays: dict[str, Array]
 
 
 class Online(Linear, ABC):
@@ -103,14 +97,26 @@ class Online(Linear, ABC):
     missing_rows_: Array  # rows of the files that missing="drop" left out of training
     verbose: int
     prove: bool
-    _needs = Linear._needs | {"_seed", "_stretches", "_rows_seen", "missing_rows_", "radius_", "margin_"}
+    _weights: Weights  # the last ones, with what is kept beside them
+    _tracker: WeightTracker  # of those that are returned
+    _plane: Weights | None  # which they are, once they were asked for
+    _first: Weights | None  # the first ones, unless zero
+    radius_: float
+    _stretches: list[Stretch]
+    _passes_made: int
+    _seed: int
+    _rows_seen: int
+    _needs = frozenset(
+        {"classes_", "n_features_in_", "radius_", "_seed", "_rows_seen", "missing_rows_", "_smallest", "_proof"}
+    )
+    _may_have = Linear._may_have | {"training_errors_", "training_rows_", "scaling_", "mixing_"}
     # of the perceptron alone
     eta0: float = 1.0
     order: str | None = None
     target_margin: float | None = None
 
     @abstractmethod
-    def _rule(self) -> AnyRule:
+    def _rule(self) -> Rule:
         """Return when an example changes the weights, and by how much."""
 
     def _parameters(self, seed: int, once: bool = False) -> Parameters:
@@ -160,11 +166,11 @@ class Online(Linear, ABC):
             refuse_rounding(X)
         X, y = self._rows_and_labels(X, y, reset=True)
         classes, y = at_least_two_classes(y)
-        start = Weights(*self._first_weights(X.shape[1], classes, coef_init, intercept_init))
+        start = self._first_weights(X.shape[1], classes, coef_init, intercept_init)
         parameters = self._parameters(self._draw_seed())
         weight = None if sample_weight is None else example_weights(X, sample_weight, None, classes, y)
-        fitted = self._train(X, y, classes, weight, parameters, State.begin(start, self._new_keeper()))
-        self._adopt(fitted)
+        fitted = self._train(X, y, classes, weight, parameters, State.begin(start, self._new_tracker()))
+        self.adopt(fitted)
         self._advise(advice_after(self))
         return self
 
@@ -186,7 +192,7 @@ class Online(Linear, ABC):
 
         Notes
         -----
-        Where sparse rows have few of very many columns, ``coef_`` is changed in place, as a copy would take longer.
+        The weights are changed in place. Rows and labels are checked before: if they are refused, nothing changes.
         """
         self._check_parameters()
         for name in ("early_stopping", "target_margin", "max_updates", "tol"):
@@ -198,34 +204,41 @@ class Online(Linear, ABC):
                 "Give the weights as a dict."
             )
         fresh = not hasattr(self, "classes_")
-        if fresh:
-            return self._one_pass(X, y, classes, sample_weight, fresh)
-        known = self.n_features_in_
-        self._make_room(X)
+        known = 0 if fresh else self.n_features_in_
+        if not fresh:
+            self._make_room(X)
         try:
-            return self._one_pass(X, y, classes, sample_weight, fresh)
-        except BaseException:  # if nothing can be learned from the rows, nothing changes
-            self.n_features_in_ = known
+            X, y = self._rows_and_labels(X, y, reset=fresh)
+            if not all_finite(X.data if is_sparse(X) else X):
+                self._explain(X, np.zeros((1, 1)))
+            merged, codes = self._classes_and_codes(None if fresh else self.classes_, classes, y)
+            weight = None if sample_weight is None else example_weights(X, sample_weight, None, merged, codes)
+        except BaseException:
+            if not fresh:
+                self.n_features_in_ = known
             raise
-
-    def _one_pass(self, X: Any, y: Any, classes: Any, sample_weight: Any, fresh: bool) -> Self:
-        """Make a pass for ``partial_fit``."""
-        X, y = self._rows_and_labels(X, y, reset=fresh)
-        merged, codes = self._classes_and_codes(None if fresh else self.classes_, classes, y)
-        weight = None if sample_weight is None else example_weights(X, sample_weight, None, merged, codes)
-        columns = few_columns(X, X.shape[1])
-        shared: list[Weights] = []
         if fresh:
-            weights, keeper = Weights.zero(_machines(merged), X.shape[1]), self._new_keeper()
-            seed, state = self._draw_seed(), State.begin(weights, keeper)
+            start = Weights.zero(_machines(merged), X.shape[1])
+            seed, state = self._draw_seed(), State.begin(start, self._new_tracker())
         else:
-            weights, keeper, shared = self._grown(merged, columns)
-            seed, state = self._seed, State(weights, keeper, first_pass=self.n_iter_)
-        parameters = self._parameters(seed, once=True)
-        with nullcontext() if columns is None else AllOrNothing(shared, columns):
-            fitted = self._train(X, codes, merged, weight, parameters, state)
-        self._adopt(fitted, going_on=not fresh)
+            self._make_room_for(merged)
+            seed, state = self._seed, State(self._weights, self._tracker, first_pass=self.n_iter_)
+        fitted = self._train(X, codes, merged, weight, self._parameters(seed, once=True), state)
+        self.adopt(fitted, going_on=not fresh)
         return self
+
+    def _make_room_for(self, classes: Array) -> None:
+        """Give the weights, and what is kept beside them, room for classes and columns that were not there before."""
+        if self._tracker.kind != self.keep:
+            self._tracker = self._new_tracker()
+            self._weights.keep_only(self._rule().companions)
+        self._weights.widen(self.n_features_in_)
+        self._plane = None
+        if len(classes) > len(self.classes_):
+            places = class_codes(self.classes_, classes)
+            self._tracker.grow(places, len(classes))
+            self._weights.grow(places, len(classes))
+        self.classes_ = classes
 
     def _train(
         self, X: Any, codes: Array, classes: Array, weight: Floats | None, parameters: Parameters, state: State
@@ -233,88 +246,81 @@ class Online(Linear, ABC):
         """Train from rows in memory."""
         W = state.weights.W
         try:
-            with progress(self.verbose, parameters.max_iter) as told:
+            with progress(self.verbose, parameters.max_iter) as watch:
                 problem = array_problem(X, codes, classes, weight, parameters, state.weights)
-                prover = None if parameters.once else self._prover(parameters, told.outlook)
-                return driver.fit(problem, parameters, state, Hooks(told.watch, prover=prover))
+                prover = None if parameters.once else self._prover(parameters)
+                return driver.fit(problem, parameters, state, Hooks(watch, prover=prover))
         except FloatingPointError:
             self._explain(X, W)
 
-    def _prover(self, parameters: Parameters, outlook: Outlook | None = None, **others: Any) -> Prover | None:
+    def _prover(self, parameters: Parameters, **others: Any) -> Prover | None:
         """Return who looks for a proof that no plane separates the rows, if anybody is to."""
-        return Prover(parameters, outlook, **others) if self.prove else None
+        return Prover(parameters, **others) if self.prove else None
 
-    def _new_keeper(self) -> Keeper:
-        """Return what keeps the hypothesis that is asked for."""
-        return new_keeper(self.keep, self.multi_class == "ovr")
+    def _new_tracker(self) -> WeightTracker:
+        """Return what tracks the weights that are asked for."""
+        return new_tracker(self.keep, self.multi_class == "ovr")
 
-    def _adopt(self, fitted: Fitted, going_on: bool = False) -> None:
+    def adopt(self, fitted: Fitted, going_on: bool = False) -> None:
         """Take over what a run has learned, and note what it recorded."""
+        seen = fitted.survey
         if not going_on:
-            self._stretches: list[Stretch] = []
-            self._seed, self._rows_seen, self._passes_made, self.radius_ = fitted.seed, 0, 0, 0.0
-            self.missing_rows_ = np.empty(0, np.int64)
-            for name in ("scaling_", "mixing_", "reading_", "_first"):
-                self.__dict__.pop(name, None)
-        keeper, seen = fitted.keeper, fitted.survey
-        self.classes_ = fitted.classes
-        for name in ("_last", "_keeper", "_proof", "coef_", "intercept_", "margin_"):
-            self.__dict__.pop(name, None)
-        if keeper.is_last or not going_on:  # else it is worked out when it is asked for
-            self.coef_, self.intercept_ = keeper.plane(fitted.weights)
-        if fitted.proof is not None:
-            self._proof = saved_proof(fitted.proof)
-        if keeper.kind != "last":
-            self._last, self._keeper = (fitted.weights.W, fitted.weights.b), keeper
-        if fitted.first is not None:
-            self._first = (fitted.first.W, fitted.first.b)
-        elif "_first" in self.__dict__:
-            self._first = (wide(self._first[0], (len(self._first[0]), self.n_features_in_)), self._first[1])
-        self._stretches.append(Stretch(fitted.run, len(fitted.weights.b), self._rows_seen))
+            self._begin_record(fitted.seed)
+        self.classes_, self._weights, self._tracker = fitted.classes, fitted.weights, fitted.tracker
+        self._plane = None if going_on else self._tracker.plane(self._weights)  # else when it is asked for
+        self._proof = None if fitted.proof is None else saved_proof(fitted.proof)
+        self._first = self._first if fitted.first is None else fitted.first
+        self._stretches.append(Stretch(fitted.run, fitted.weights.machines, self._rows_seen))
         self._rows_seen += fitted.rows
         if not math.isnan(self.radius_):
             self.radius_ = max(seen.radius, self.radius_)  # NaN from now on, if the first of them is
         self._smallest, self._passes_made = seen.smallest, self._passes_made + len(fitted.run.passes)
         self.training_errors_, self.training_rows_ = seen.wrong, seen.rows
 
-    def _first_weights(self, d: int, classes: Array, coef_init: Any, intercept_init: Any) -> tuple[Floats, Floats]:
+    def _begin_record(self, seed: int) -> None:
+        """Begin a new record: no rows, no passes."""
+        self._seed, self._stretches, self._rows_seen, self._passes_made = seed, [], 0, 0
+        self.radius_, self._smallest, self._proof, self._first = 0.0, math.nan, None, None
+        self.missing_rows_ = np.empty(0, np.int64)
+        for name in ("scaling_", "mixing_", "reading_"):
+            if hasattr(self, name):
+                delattr(self, name)
+
+    def start_with(self, classes: Array, weights: Weights) -> None:
+        """Take over weights that were learned elsewhere, without a record of a run."""
+        self._begin_record(0)
+        self.classes_, self.n_features_in_ = classes, weights.n_features
+        self._weights, self._tracker, self._plane = weights, WeightTracker(), weights
+
+    def last_weights(self) -> Weights:
+        """Return a copy of the weights to go on from, whichever ones were returned."""
+        self._recorded()
+        return self._weights.plain().copy()
+
+    def beside(self, name: str) -> Companion:
+        """Return what a rule keeps beside the weights under this name."""
+        self._recorded()
+        return self._weights.companions[name]
+
+    def first_weights(self) -> Weights:
+        """Return the weights that the run began with, as far as they are of the present classes and columns."""
+        zero = Weights.zero(_machines(self.classes_), self.n_features_in_)
+        if self._first is None or self._first.machines != zero.machines:
+            return zero
+        first = self._first.copy()
+        first.widen(zero.n_features)
+        return first
+
+    def _first_weights(self, d: int, classes: Array, coef_init: Any, intercept_init: Any) -> Weights:
         """Return the weights and offsets to start from: given ones, those there are (warm start), or zero."""
-        W, b = np.zeros((_machines(classes), d)), np.zeros(_machines(classes))
+        start = Weights.zero(_machines(classes), d)
         if self.warm_start and hasattr(self, "coef_"):
-            if self.coef_.shape != W.shape or not np.array_equal(self.classes_, classes):
+            if self._weights.W.shape != start.W.shape or not np.array_equal(self.classes_, classes):
                 what = "{0} needs the same classes and number of features as the previous fit"
                 raise DataError("", what, ("warm_start",))
-            W, b = (part.copy() for part in self._last_weights())
-        start_from(W, b, coef_init, intercept_init, self.fit_intercept)
-        return W, b
-
-    def _last_weights(self) -> tuple[Floats, Floats]:
-        """Return the weights and offsets to go on from, whichever ones were returned."""
-        last: tuple[Floats, Floats] | None = self.__dict__.get("_last")
-        return (self.coef_, self.intercept_) if last is None else last
-
-    def _grown(self, classes: Array, columns: Array | None) -> tuple[Weights, Keeper, list[Weights]]:
-        """Return the weights, and a copy of what is kept, with room for classes and columns that were not there before.
-
-        The weights are a copy, too, unless only some columns of them are to change: then what is shared comes third.
-        """
-        keeper, shared = self.__dict__.get("_keeper"), []
-        old, (W, b) = self.classes_, self._last_weights()
-        W = wide(W, (len(W), self.n_features_in_))
-        same = len(classes) == len(old)
-        if keeper is None or keeper.kind != self.keep:
-            keeper = self._new_keeper()
-        elif same and columns is not None:
-            keeper, shared = keeper.share()
-        else:
-            keeper = keeper.copy()
-        if same and columns is not None and W.flags.writeable:
-            return Weights(W, b), keeper, [Weights(W, b), *shared]
-        if same:
-            return Weights(W.copy(), b.copy()), keeper, shared
-        places = class_codes(old, classes)
-        keeper.grow(lambda W, b: grown(W, b, places, len(classes)), places, len(classes))
-        return Weights(*grown(W, b, places, len(classes))), keeper, []
+            start = self.last_weights()
+        start.start_at(coef_init, intercept_init, self.fit_intercept)
+        return start
 
     # -----------------------------------------------------------------------------------------------------------
     # Prediction
@@ -333,56 +339,59 @@ class Online(Linear, ABC):
         -------
         scores : ndarray of shape (n,) or (n, classes)
         """
-        keeper = self.__dict__.get("_keeper")
-        if not isinstance(keeper, Vote):
-            return super().decision_function(X)
         self._check_fitted("coef_")
+        if not isinstance(self._tracker, Vote):
+            return super().decision_function(X)
         X = self._matrix(X, reset=False)
         if not np.isfinite(X.data if is_sparse(X) else X).all():
             self._explain(X, self.coef_)
-        V = keeper.votes(X, self.on_plane)
+        V = self._tracker.votes(X, self.on_plane)
         return V[:, 0] if V.shape[1] == 1 else V
 
     # -----------------------------------------------------------------------------------------------------------
     # What a run recorded
 
-    # what takes as long as the weights are wide is computed when it is asked for
-
-    @cached_property
-    def coef_(self) -> Floats:  # type: ignore[override]
+    @property
+    def coef_(self) -> Floats:
         """The weights that the run returns."""
-        W, self.intercept_ = self._plane()
-        return W
+        return self._returned().W
 
-    @cached_property
-    def intercept_(self) -> Floats:  # type: ignore[override]
+    @coef_.setter
+    def coef_(self, W: Floats) -> None:
+        self._replace(W, self._returned().b)
+
+    @property
+    def intercept_(self) -> Floats:
         """The offsets that the run returns."""
-        self.coef_, b = self._plane()
-        return b
+        return self._returned().b
 
-    @cached_property
+    @intercept_.setter
+    def intercept_(self, b: Floats) -> None:
+        self._replace(self._returned().W, b)
+
+    def _returned(self) -> Weights:
+        """Return the weights that the run returns; after ``partial_fit`` they are worked out on demand."""
+        self._recorded()
+        if self._plane is None:
+            self._plane = self._tracker.plane(self._weights)
+        return self._plane
+
+    def _replace(self, W: Floats, b: Floats) -> None:
+        """Take other weights, which a user gives."""
+        self._plane = Weights(W, b)
+        if self._tracker.is_last:
+            self._weights = self._plane
+
+    @property
     def margin_(self) -> float:
         """The smallest ``y s(x)/‖w‖`` of the training rows."""
         self._recorded()
         return self._smallest / (norm(self.coef_) or math.nan)
 
-    def _plane(self) -> tuple[Floats, Floats]:
-        """Return the weights and offsets that a run returns, of a partial fit that has not computed them yet."""
-        self._recorded()
-        return self._keeper.plane(Weights(*self._last))
-
-    def _state(self) -> dict[str, Any]:
-        """Return the fitted attributes, all of them worked out."""
-        if "_smallest" in self.__dict__:
-            _ = self.margin_, self.intercept_
-        return {key: value for key, value in super()._state().items() if key not in ("_smallest", "_passes_made")}
-
     @property
     def n_iter_(self) -> int:
         """Passes made."""
-        recorded = self._recorded()
-        if "_passes_made" not in self.__dict__:
-            self._passes_made = sum(len(stretch.run.passes) for stretch in recorded)
+        self._recorded()
         return self._passes_made
 
     @property
@@ -397,8 +406,7 @@ class Online(Linear, ABC):
     def refutation_(self) -> RunRefutation | None:
         """The proof that no plane separates the rows, None unless the run ended with it."""
         self._recorded()
-        proof = self.__dict__.get("_proof")
-        return None if proof is None else refutation_of(self, proof, self._dropped())
+        return None if self._proof is None else refutation_of(self, self._proof, self._dropped())
 
     @property
     def mistakes_(self) -> int:
@@ -431,41 +439,55 @@ class Online(Linear, ABC):
         return {name: np.array([getattr(entry, name) for entry in passes]) for name in Pass._fields}
 
     def _recorded(self) -> list[Stretch]:
-        if "_stretches" not in self.__dict__:
+        if not hasattr(self, "_stretches"):
             self._check_fitted("_stretches")
         return self._stretches
 
     # -----------------------------------------------------------------------------------------------------------
     # Checks
 
+    def saved_state(self) -> dict[str, Any]:
+        """Return the values to save: besides, the weights, what is kept beside them, and the run."""
+        state = super().saved_state()
+        state["weights"], state["first"] = self._weights.state(), None if self._first is None else self._first.state()
+        state["tracker"] = {"kind": self._tracker.kind, **self._tracker.state()}
+        state["run"] = Stretch.tables(self._stretches)
+        return state
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over values that were saved; refuse, besides, a run that does not belong to the weights."""
+        own = {name: state[name] for name in ("weights", "tracker", "first", "run")}
+        super().restore({name: value for name, value in state.items() if name not in own})
+        must(all(isinstance(own[name], dict) for name in ("weights", "tracker", "run")), "its weights or its run")
+        machines, shape = _machines(self.classes_), (_machines(self.classes_), self.n_features_in_)
+        self._weights = Weights.from_state(own["weights"], machines)
+        must(self._weights.W.shape == shape, "shapes of its weights")
+        self._first = None if own["first"] is None else Weights.from_state(own["first"], machines)
+        kept = {name: value for name, value in own["tracker"].items() if name != "kind"}
+        kind = own["tracker"]["kind"]
+        must(kind in TRACKERS and all(isinstance(array, np.ndarray) for array in kept.values()), "what it keeps")
+        self._tracker = TRACKERS[kind].from_state(kept, self._weights)
+        self._plane = self._tracker.plane(self._weights)
+        self._stretches = Stretch.from_tables(**own["run"])
+        self._passes_made = sum(len(stretch.run.passes) for stretch in self._stretches)
+        for stretch in self._stretches:
+            must(stretch.first_row <= self._rows_seen, "its run")
+            last = stretch.first_row + int(stretch.run.trace.max(initial=0)) // stretch.machines
+            seen = len(stretch.run.trace) == 0 or last < self._rows_seen
+            must(seen, "a mistake on a row that was not seen")
+
     def _check_state(self) -> None:
-        """Refuse, besides, a run that does not belong to the rows that were seen, or to the weights."""
-        super()._check_state()
-        rows, weights = self._rows_seen, Weights(self.coef_, self.intercept_)
+        """Refuse, besides, numbers that cannot be."""
+        Savable._check_state(self)
+        rows = self._rows_seen
         must(type(self._seed) is int and 0 <= self._seed < 2**32, "seed")
         must(type(rows) is int and 0 <= rows < 2**62, "number of rows")
-        must(isinstance(self.radius_, float) and isinstance(self.margin_, float), "radius and margin")
-        must(isinstance(self._stretches, list), "its run")
-        for stretch in self._stretches:
-            must(type(stretch) is Stretch and stretch.first_row <= rows, "its run")
-            last = int(stretch.run.trace.max(initial=0)) // stretch.machines
-            must(len(stretch.run.trace) == 0 or stretch.first_row + last < rows, "a mistake on a row that was not seen")
-        for name in ("_last", "_first"):
-            pair = self.__dict__.get(name)
-            must(pair is None or (type(pair) is tuple and len(pair) == 2), "weights that it keeps")
-            if pair is not None:
-                kept = Weights.from_state(dict(zip("Wb", pair, strict=True)), len(weights.b))
-                must(kept.W.shape == weights.W.shape, "weights that it keeps")
-        saved: Any = self.__dict__.get("_keeper")
-        must((saved is None) == ("_last" not in self.__dict__), "what it keeps")
-        if saved is not None:
-            must(type(saved) is SavedKeeper and saved.kind in KEEPERS, "what it keeps")
-            self._keeper = KEEPERS[saved.kind].from_state(saved.arrays, weights)
+        must(isinstance(self.radius_, float) and isinstance(self._smallest, float), "radius and margin")
         missing = self.missing_rows_
         right = isinstance(missing, np.ndarray) and missing.dtype == np.int64 and missing.ndim == 1
         must(right and bool((np.diff(missing, prepend=-1) > 0).all()), "rows that were left out")
         must(len(missing) == 0 or int(missing[-1]) < rows + len(missing), "rows that were left out")
-        if "_proof" in self.__dict__:
+        if self._proof is not None:
             check_kept(self._proof, rows, len(self.classes_))
 
     def _check_parameters(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from linsep.learn.rules import Aggression, AnyRule
+from linsep.learn.rules import PassiveAggressiveRule, Rule
 from linsep.models.online import Online, advising
 from linsep.models.parameter_checks import need, number, one_of
 from linsep.models.proving import Prover
@@ -137,9 +137,9 @@ class PassiveAggressive(Online):
         self.verbose = verbose
         self.prove = prove
 
-    def _rule(self) -> AnyRule:
+    def _rule(self) -> Rule:
         """Return when an example changes the weights, and by how much."""
-        return Aggression(
+        return PassiveAggressiveRule(
             margin=1.0,
             offset=float(self.fit_intercept),
             cap=float(self.C) if self.variant == "pa1" else math.inf,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from linsep.errors import DataError
-from linsep.learn.rules import AnyRule, Prediction, Rule
+from linsep.learn.rules import MarginRule, MispredictionRule, Rule
 from linsep.models.online import Online, advising
 from linsep.models.parameter_checks import need, number, one_of
 
@@ -29,7 +29,8 @@ class Perceptron(Online):
         Whether every pass visits the rows in a new random order, or in the order given.
     order : {None, "first", "worst"}, default=None
         None: passes in cyclic or shuffled order, by ``shuffle``. "first": after every update start again from the
-        first row. "worst": take the row with the smallest ``y s(x)`` each time. Both make at most one update a pass.
+        first row. "worst": take the row with the smallest ``y s(x)`` each time. Both make at most one update a pass,
+        and neither goes with ``multi_class="ovr"``.
     max_iter : int, default=1000
         Largest number of passes.
     max_updates : int, default=None
@@ -190,11 +191,11 @@ class Perceptron(Online):
         self.verbose = verbose
         self.prove = prove
 
-    def _rule(self) -> AnyRule:
+    def _rule(self) -> Rule:
         """Return when an example changes the weights, and by how much."""
         if self.mistake == "prediction":
-            return Prediction(float(self.on_plane), float(self.fit_intercept))
-        return Rule(float(self.update_margin), float(self.fit_intercept))
+            return MispredictionRule(float(self.on_plane), float(self.fit_intercept))
+        return MarginRule(float(self.update_margin), float(self.fit_intercept))
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -206,6 +207,11 @@ class Perceptron(Online):
         if self.keep != "last" and self.order is not None:
             what = "{0} needs passes over all rows, and {1} makes none"
             raise DataError("", what, ("keep", self.keep), ("order", self.order))
+        if self.order is not None and self.multi_class == "ovr":
+            what = (
+                "{0} picks one row for all classes together, and {1} has a machine of its own for each: leave out one"
+            )
+            raise DataError("", what, ("order", self.order), ("multi_class", "ovr"))
         need(self, number(margin) and margin >= 0, "update_margin", "a number that is not negative")
         one_of(self, "mistake", ("violation", "prediction"))
         if self.mistake == "prediction" and margin > 0:

@@ -8,7 +8,6 @@ So a run ends with the same bits wherever it is made.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -18,18 +17,14 @@ import numpy as np
 from linsep.data.row_numbers import Dropped
 from linsep.learn.parameters import Parameters
 from linsep.learn.passes import Ledger, Search, State
-from linsep.learn.rules import Prediction
+from linsep.learn.rules import MispredictionRule
 from linsep.learn.state_files import must
-from linsep.learn.surveys import norm, survey, together
 from linsep.problem import Array, Problem
 
 if TYPE_CHECKING:  # the search is loaded when there is something to search
-    from linsep.prove.claims import Separator
     from linsep.prove.verdicts.parts import Ask, Part
     from linsep.prove.verdicts.refuting import Asked, Found
     from linsep.prove.verdicts.run_refutations import RunRefutation
-
-Outlook = Callable[[float, float], None]  # mistakes that the theorem allows in all, and a bound on the largest margin
 
 FIRST_PASSES = 10
 FIRST_UNEVEN = 640  # where rows have different weights: those that count most come right before the others
@@ -55,8 +50,6 @@ class Prover:
     Parameters
     ----------
     parameters : Parameters
-    outlook : callable, optional
-        Told before every pass, once it is proved that some plane separates the rows.
     asking : callable, optional
         Returns, for a problem, who answers questions about its rows; by default its batches are looked at here.
     """
@@ -64,18 +57,16 @@ class Prover:
     def __init__(
         self,
         parameters: Parameters,
-        outlook: Outlook | None = None,
         asking: Callable[[Problem], Ask] | None = None,
     ) -> None:
-        self.parameters, self.outlook, self.asking = parameters, outlook, asking or asking_batches
+        self.parameters, self.asking = parameters, asking or asking_batches
 
     def __call__(self, problem: Problem, state: State) -> Search | None:
         """Look for a proof if it is time to."""
         ledger = state.ledger
-        if ledger.separable:
-            self._tell(problem, state)
-            return None
-        if ledger.blocks or not due(_mistakes(problem, ledger)):  # a run resumed within a pass searched before it
+        if (
+            ledger.separable or ledger.blocks or not due(_mistakes(problem, ledger))
+        ):  # a run resumed within a pass searched before it
             return None
         from linsep.prove.verdicts.refuting import Asked
         from linsep.prove.verdicts.refuting import Search as Searching
@@ -88,38 +79,7 @@ class Prover:
         if found is not None and found.refuted:
             useless = _useless(found, asked, self.parameters)
             return Search(search.spent, found.proof if useless else None, found.machine, settled=settled)
-        bound = None if found is None else self._bound(problem, state, found.proof)
-        return Search(search.spent, separable=found is not None, settled=settled, bound=bound)
-
-    # -----------------------------------------------------------------------------------------------------------
-    # What is left to do when some plane is known to separate the rows
-
-    def _bound(self, problem: Problem, state: State, plane: Separator) -> float | None:
-        """Return how many mistakes the theorem allows, given a plane that separates the rows, if somebody is told."""
-        parameters = self.parameters
-        plain = parameters.textbook and not parameters.separate(problem.machines) and not problem.scaling
-        if self.outlook is None or not plain:
-            return None
-        W, b = (np.atleast_2d(np.asarray(plane.w, np.float64)), np.atleast_1d(np.asarray(plane.b, np.float64)))
-        seen = together(survey(batch.examples, W[:, : batch.n_features], b) for batch in problem.batches)
-        steps = np.concatenate([np.unique(batch.examples.step) for batch in problem.batches])
-        steps = steps[steps > 0]
-        margin = seen.smallest / norm(np.column_stack((W, b)))
-        if not (margin > 0 and math.isfinite(seen.radius)):
-            return None
-        target = parameters._replace(target_margin=margin)
-        start = 0.0 if state.first is None else norm(np.column_stack((state.first.W, state.first.b)))
-        return float(target.allowed_mistakes(seen.radius, (steps.min(), steps.max()), start, problem.machines))
-
-    def _tell(self, problem: Problem, state: State) -> None:
-        """Tell how many mistakes there may be in all, and what the largest margin is at most."""
-        bound = state.ledger.bound
-        if self.outlook is None or bound is None or state.ledger.made == 0:
-            return
-        least = self.parameters.eta * float(problem.factors[problem.factors > 0].min())
-        size = norm(np.column_stack((state.weights.W, state.weights.b)))
-        first = 0.0 if state.first is None else norm(np.column_stack((state.first.W, state.first.b)))
-        self.outlook(bound, (size + first) / (least * state.ledger.made))
+        return Search(search.spent, separable=found is not None, settled=settled)
 
 
 def _mistakes(problem: Problem, ledger: Ledger) -> Sequence[float]:
@@ -153,7 +113,7 @@ def _useless(found: Found, asked: Asked, parameters: Parameters) -> bool:
     those that contradict each other. With an offset there always is one: it cancels, too.
     """
     rule = parameters.rule
-    if not isinstance(rule, Prediction) or asked.offset:
+    if not isinstance(rule, MispredictionRule) or asked.offset:
         return True
     owns, rivals = found.owns, found.proof.rivals
     if asked.classes > 2 and not asked.separate:

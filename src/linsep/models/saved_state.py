@@ -1,4 +1,4 @@
-"""Collects the state of a fitted model for saving, and validates it when it is loaded."""
+"""What a model file holds of a fitted model: a fixed list of values, checked when it is read."""
 
 from __future__ import annotations
 
@@ -6,34 +6,43 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from linsep.data.layout import Layout
 from linsep.learn.state_files import must
-from linsep.models.reading_memory import check_memory
+
+_READING: dict[str, tuple[type, ...]] = {
+    "format": (str,),
+    "missing": (str,),
+    "hash_bits": (int,),
+    "named": (bool,),
+    "target": (str, int, type(None)),
+    "zero_based": (bool,),
+    "decimal": (str,),
+    "thousands": (str,),
+    "encoding": (str,),
+}
 
 
 class Savable:
-    """An estimator whose state can be saved: all its attributes that are no parameters."""
+    """An estimator that says which of its attributes are saved."""
 
-    _needs: ClassVar[frozenset[str]]  # attributes that make it fitted
+    _needs: ClassVar[frozenset[str]]  # attributes that make it fitted, all saved
+    _may_have: ClassVar[frozenset[str]] = frozenset({"feature_names_in_", "reading_"})  # saved where they are there
 
-    def _state(self) -> dict[str, Any]:
-        """Return the fitted attributes."""
-        parameters = self.get_params(deep=False)  # type: ignore[attr-defined]
-        state = {key: value for key, value in vars(self).items() if key not in parameters}
-        missing = sorted(self._needs - set(state))
+    def saved_state(self) -> dict[str, Any]:
+        """Return the values to save, by name."""
+        missing = sorted(name for name in self._needs if not hasattr(self, name))
         if missing:
             raise ValueError(f"this {type(self).__name__} is not fitted yet: it has no {missing[0]}")
-        return state
+        return {name: getattr(self, name) for name in sorted(self._needs | self._may_have) if hasattr(self, name)}
 
-    def _restore(self, state: dict[str, Any]) -> None:
-        """Take over attributes that were saved; refuse what does not fit together."""
-        for key, value in state.items():
-            # only what a fit could have set: never a method, a property or a parameter
-            free = key.isidentifier() and not key.startswith("__")
-            own = key in self._needs or not hasattr(type(self), key)
-            must(free and own and key not in vars(self), f"attribute {key!r}")
-            setattr(self, key, value)
-        missing = sorted(self._needs - set(vars(self)))
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over values that were saved; refuse what does not fit together."""
+        for name in state:
+            must(name in self._needs | self._may_have, f"attribute {name!r}")
+        missing = sorted(self._needs - set(state))
         must(not missing, f"no {missing[0] if missing else ''}")
+        for name, value in state.items():
+            setattr(self, name, value)
         self._check_state()
 
     def _check_state(self) -> None:
@@ -47,6 +56,22 @@ class Savable:
             must(isinstance(names, np.ndarray) and names.shape == (d,), "names of features")
             must(all(type(name) is str for name in names.tolist()), "names of features that are no words")
         if hasattr(self, "reading_"):
-            check_memory(self.reading_)
+            _check_reading(self.reading_)
         if hasattr(self, "_check_parameters"):
             self._check_parameters()
+
+
+def _check_reading(memory: Any) -> None:
+    """Refuse what no source has said about how it was read."""
+    must(isinstance(memory, dict), "what it remembers of its files")
+    for name, kinds in _READING.items():
+        must(name not in memory or type(memory[name]) in kinds, f"what it remembers of its files: {name}")
+    if "names" in memory:
+        Layout.from_state(memory)
+    words = [memory[name] for name in ("names", "kinds", "level_words", "seen_names", "gaps") if name in memory]
+    right = all(isinstance(array, np.ndarray) and array.ndim == 1 for array in words)
+    must(right and all(type(word) is str for array in words for word in array.tolist()), "words that are none")
+    if "seen" in memory:
+        seen, names = memory["seen"], memory.get("seen_names")
+        must(isinstance(seen, np.ndarray) and seen.dtype.kind == "i" and names is not None, "names of hashed features")
+        must(seen.shape == names.shape, "names of hashed features")

@@ -4,48 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, NamedTuple
+from typing import Any
 
 from linsep.learn.passes import Watch
-from linsep.models.proving import Outlook
 from linsep.problem import Stop
-from linsep.wording import outlook_words, refuted_words
+from linsep.wording import refuted_words
 
 _UNDERFLOW = 2.0**-960  # scores below this are sums of products some of which doubles do not hold
 
 
-class Told(NamedTuple):
-    """Who is told of the progress of a run, if anybody."""
-
-    watch: Watch | None = None
-    outlook: Outlook | None = None
-
-
-_NOBODY = nullcontext(Told())
-
-
-def progress(verbose: int, passes: int) -> AbstractContextManager[Told]:
-    """Show a progress bar on standard error while training, if asked to."""
-    return _bar(passes) if verbose else _NOBODY
+def progress(verbose: int, passes: int) -> AbstractContextManager[Watch | None]:
+    """Show a progress bar on standard error while training, if asked to; return what is told of the progress."""
+    return _bar(passes) if verbose else nullcontext()
 
 
 @contextmanager
-def _bar(passes: int) -> Iterator[Told]:
+def _bar(passes: int) -> Iterator[Watch]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (
         TextColumn("pass {task.completed}/{task.total}"),
-        BarColumn(10),  # what is proved must fit on the line
-        TextColumn("{task.fields[made]} mistakes{task.fields[outlook]}, loss {task.fields[loss]:.3g}"),
+        BarColumn(10),
+        TextColumn("{task.fields[made]} mistakes, loss {task.fields[loss]:.3g}"),
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task("", total=passes, made=0, loss=0.0, outlook="")
-        yield Told(
-            lambda number, _, made, loss: bar.update(task, completed=number + 1, made=made, loss=loss),
-            lambda allowed, margin: bar.update(task, outlook=outlook_words(allowed, margin)),
-        )
+        task = bar.add_task("", total=passes, made=0, loss=0.0)
+        yield lambda number, _, made, loss: bar.update(task, completed=number + 1, made=made, loss=loss)
 
 
 def advice_after(model: Any) -> str:

@@ -21,7 +21,7 @@ from linsep.data.matrices import as_matrix, matrix_for, to_rows
 from linsep.data.scaling import Scaler
 from linsep.errors import NotSeparable
 from linsep.learn import kernels
-from linsep.learn.rules import Rule
+from linsep.learn.rules import MarginRule
 from linsep.learn.surveys import held_out, norm, scores, separations, squared_norms
 from linsep.problem import Array, Dense, Examples, Floats, Rows, Stop, take
 from linsep.prove.bounds import margin_bracket
@@ -104,7 +104,7 @@ class Trail(NamedTuple):
 
     examples: Examples  # the rows it looked at, each with the learning rate as its step
     trace: Array  # (k,) row * machines + the rival, or + 0 for two classes
-    rule: Rule
+    rule: MarginRule
     eta: float
     start: Floats  # (machines, d + 1) first weights, offsets last
     end: Floats  # (machines, d + 1) weights after the last mistake
@@ -156,10 +156,10 @@ def retrace(model: Any, X: Any, y: Any, *, coef_init: Any = None, intercept_init
     if machines > 1 and model.multi_class != "argmax":
         raise ValueError("one-against-rest trains one run per class: audit a two-class Perceptron for each")
     rows, labels, kept = _trained_on(model, X, y)
-    W, b = model._first_weights(d, model.classes_, coef_init, intercept_init)
-    if coef_init is None and intercept_init is None:  # those that the model remembers, if it began from any
-        W, b = (part.copy() for part in getattr(model, "_first", (np.zeros_like(W), np.zeros_like(b))))
-    return _replayed(model, rows, labels, _among(kept, codes, machines), np.column_stack((W, b)), kept)
+    start = model.first_weights()
+    if coef_init is not None or intercept_init is not None:
+        start = model._first_weights(d, model.classes_, coef_init, intercept_init)
+    return _replayed(model, rows, labels, _among(kept, codes, machines), np.column_stack((start.W, start.b)), kept)
 
 
 def retrace_each(model: Any, X: Any, y: Any) -> tuple[Array, list[Trail]]:
@@ -186,8 +186,8 @@ def as_trained(model: Any, X: Any) -> Any:
 
 def first_of(model: Any) -> tuple[Floats, Floats]:
     """Return the weights and offsets that a run began with, in the units in which it learned."""
-    zero = np.zeros_like(model.coef_), np.zeros_like(model.intercept_)
-    return _in_units_of_run(model, *getattr(model, "_first", zero))
+    first = model.first_weights()
+    return _in_units_of_run(model, first.W, first.b)
 
 
 def _end(model: Any) -> Floats:
@@ -231,7 +231,7 @@ def _among(kept: Array | None, codes: Array, machines: int) -> Array:
 def _replayed(model: Any, rows: Rows, labels: Array, codes: Array, start: Floats, kept: Array | None) -> Trail:
     """Make the updates of a trace again from some first weights."""
     machines = len(start)
-    rule = Rule(float(model.update_margin), float(model.fit_intercept))
+    rule = MarginRule(float(model.update_margin), float(model.fit_intercept))
     examples = as_examples(rows, labels, machines, np.full(len(labels), float(model.eta0)))
     W, b = start[:, :-1].copy(), start[:, -1].copy()
     trace, leads = codes.astype(np.uint64), np.empty(len(codes))

@@ -13,11 +13,12 @@ import numpy as np
 from linsep.data.labels import as_examples, check_same_length, class_codes, class_labels
 from linsep.data.matrices import matrix_for, to_rows
 from linsep.errors import ParameterError
+from linsep.learn.averaging import WeightTracker
 from linsep.learn.driver import fit
-from linsep.learn.hypotheses import Keeper
 from linsep.learn.passes import Hooks, State
 from linsep.learn.surveys import norm, separations
-from linsep.problem import Array, Batch, Dense, Examples, Problem, Stop, Weights, take
+from linsep.learn.weights import Weights
+from linsep.problem import Array, Batch, Dense, Examples, Problem, Stop, take
 from linsep.prove.bounds.audits import Trail, retrace
 from linsep.prove.bounds.intervals import clopper_pearson, log_choices, upwards
 from linsep.prove.bounds.margin_bracket import root
@@ -274,7 +275,7 @@ def _retraces(model: Any, trail: Trail, support: Array) -> bool:
     parameters = model._parameters(model._seed)._replace(
         max_updates=model.mistakes_ + 1, max_iter=model.n_iter_ + 1, keep="last"
     )
-    state = State(Weights.zero(len(trail.start), d), Keeper())
+    state = State(Weights.zero(len(trail.start), d), WeightTracker())
     run = fit(problem, parameters, state, Hooks(evaluate=False)).run
     if run.stop not in (Stop.SEPARATED, Stop.NO_MISTAKES):
         return False

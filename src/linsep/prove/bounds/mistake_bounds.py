@@ -17,8 +17,8 @@ import numpy as np
 from linsep.clock import Clock
 from linsep.data.matrices import as_matrix, to_rows
 from linsep.errors import NotSeparable
-from linsep.learn.parameters import start_from
 from linsep.learn.surveys import squared_norms
+from linsep.learn.weights import start_from
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
 from linsep.prove.bounds.margin_bracket import integers, root, rounded
 from linsep.prove.bounds.margins import Margin, largest_margin

@@ -11,17 +11,16 @@ import numpy as np
 
 from linsep.data.sparse import is_sparse, to_scipy
 from linsep.learn import dual_kernels
-from linsep.learn.hypotheses import Arrays, Average, Best, Change, Grow, Keeper, Piece, fitting, whole_numbers
-from linsep.learn.rules import AnyRule
-from linsep.problem import Array, Dense, Examples, Floats, Rows, Sparse, Weights, take, wide
+from linsep.learn.averaging import Arrays, Average, Best, KernelCall, WeightTracker, kept_beside, whole_numbers
+from linsep.learn.weights import Weights
+from linsep.problem import Array, Dense, Examples, Floats, Rows, Sparse, take
 
 _BLOCK = 1 << 24  # bytes of inner products to vote on at a time: fewer make a slow product, more leave the cache
-_FEW = 8  # rows meet few mistakes if it is one of so many
 Sweep = Callable[[Any, Floats, Floats], None]  # inner products, scores of the first hypothesis, votes
 _LISTS = ("codes", "steps", "offsets", "trace", "looks")
 
 
-class Vote(Keeper):
+class Vote(WeightTracker):
     """All hypotheses, each with one vote for every visit that left it behind (Freund & Schapire 1999).
 
     They are not stored: each is its predecessor and one mistake, so two numbers for every mistake are, and once every
@@ -32,6 +31,10 @@ class Vote(Keeper):
 
     def __init__(self, alone: bool = False) -> None:
         self.alone = alone  # whether every weight vector is a machine of its own
+        self._reset()
+
+    def _reset(self) -> None:
+        """Forget everything."""
         self.visited = 0
         self.start: Weights | None = None  # of the run, unless zero
         self.machines = 1
@@ -45,36 +48,36 @@ class Vote(Keeper):
         self.places = np.empty(0, np.int64)  # and where each is kept
         self.rows_kept = 0
 
-    def before(self, rule: AnyRule, weights: Weights, rows: Rows) -> AnyRule:  # noqa: ARG002
+    def on_call_start(self, rule: Any, weights: Weights) -> Any:
         """Remember the first weights, unless they are zero."""
-        if self.visited == 0 and self.start is None and (weights.W.any() or weights.b.any()):
-            self.start = weights.copy()
-        self.machines = len(weights.b)
+        if self.visited == 0 and self.start is None and not weights.zeros:
+            self.start = weights.plain().copy()
+        self.machines = weights.machines
         return rule
 
-    def after(self, piece: Piece, weights: Weights) -> None:
+    def on_call_end(self, call: KernelCall, weights: Weights) -> None:
         """Keep the mistakes, and the rows that had not erred before."""
-        if len(piece.mistakes):
-            m = np.uint64(len(weights.b))
-            local = (piece.mistakes // m).astype(np.intp)
-            looks = piece.visits(len(weights.b))
-            ids = piece.order[looks].astype(np.int64) + piece.first_row
+        if len(call.mistakes):
+            m = np.uint64(weights.machines)
+            local = (call.mistakes // m).astype(np.intp)
+            looks = call.visits(weights.machines)
+            ids = call.order[looks].astype(np.int64) + call.first_row
             erred, first = np.unique(ids, return_index=True)
             new = ~np.isin(erred, self.ids, assume_unique=True)
-            self._keep(piece, local[first[new]], erred[new])
+            self._keep(call, local[first[new]], erred[new])
             places = self.places[np.searchsorted(self.ids, ids)].astype(np.uint64)
-            self.trace.append(places * m + piece.mistakes % m)
+            self.trace.append(places * m + call.mistakes % m)
             self.looks.append(looks + self.visited)
-        self.visited += piece.visited
+        self.visited += call.visited
 
-    def _keep(self, piece: Piece, local: Array, ids: Array) -> None:
-        """Keep some rows of a piece under their numbers."""
-        examples = piece.examples
+    def _keep(self, call: KernelCall, local: Array, ids: Array) -> None:
+        """Keep some rows of a call under their numbers."""
+        examples = call.examples
         y = examples.y[local]
         self.rows.append(take(examples.rows, local))
         self.codes.append(((y + 1) // 2 if self.machines == 1 else y).astype(np.int64))
         self.steps.append(examples.step[local])
-        self.offsets.append(np.full(len(local), piece.rule.offset))
+        self.offsets.append(np.full(len(local), call.rule.offset))
         at = np.searchsorted(self.ids, ids)
         self.places = np.insert(self.places, at, np.arange(self.rows_kept, self.rows_kept + len(ids)))
         self.ids = np.insert(self.ids, at, ids)
@@ -82,7 +85,7 @@ class Vote(Keeper):
 
     def wrong(self, examples: Examples, weights: Weights, on_plane: int) -> int:
         """Return how many examples the vote predicts wrong."""
-        V = self.votes(to_scipy(examples.rows, weights.W.shape[1]), on_plane)
+        V = self.votes(to_scipy(examples.rows, weights.n_features), on_plane)
         if self.machines > 1:
             wrong = V.argmax(axis=1) != examples.y
         else:
@@ -98,20 +101,13 @@ class Vote(Keeper):
         n, d = X.shape
         M = _as_floats(self._erred(d))
         offsets, V = _join(self.offsets), np.zeros((n, self.machines))
-        columns = M.T.tocsr() if is_sparse(M) and is_sparse(X) else None
-        # inner products that may not be zero, before each row
-        met = [n] if columns is None else np.append(0, np.cumsum(np.diff(columns.indptr)[X.indices]))[X.indptr]
-        if columns is None or met[-1] * _FEW > n * self.rows_kept:
-            sweep, columns, size = self.sweep(on_plane), None, max(16, _BLOCK // (8 * max(1, self.rows_kept)))
-            ends = np.append(np.arange(size, n, size), n)
-        else:
-            sweep = self._sparse_sweep(on_plane)
-            ends = np.unique([*np.searchsorted(met, np.arange(_BLOCK // 16, met[-1], _BLOCK // 16)), n])
+        sweep, size = self.sweep(on_plane), max(16, _BLOCK // (8 * max(1, self.rows_kept)))
+        ends = np.append(np.arange(size, n, size), n)
 
         def vote(begin: int, end: int) -> None:
             block = _as_floats(X[begin:end])
-            K = _product(M, block) if columns is None else block @ columns
-            if columns is None and offsets.any():
+            K = _product(M, block)
+            if offsets.any():
                 K += offsets[:, None]
             sweep(K, self._first_scores(block), V[begin:end])
 
@@ -136,31 +132,6 @@ class Vote(Keeper):
         ]
         return _each(lambda K, c, S, column: dual_kernels.vote(K, *jobs[c], S, float(on_plane), column))
 
-    def _sparse_sweep(self, on_plane: int) -> Sweep:
-        """Return what does the same with a CSR matrix of inner products, a row for each row that is voted on."""
-        which, own, concerned, steps, looks = self._mistakes()
-        if self.machines > 1 and not self.alone:
-            voters = self._voters(which, steps, looks, np.column_stack((own, concerned)))
-
-            def compare(P: Any, S: Floats, V: Floats) -> None:
-                dual_kernels.sparse_vote(_parts(P), voters, np.ascontiguousarray(wide(S, (len(S) + 1, len(V))).T), V)
-
-            return compare
-        # of two classes the one that is predicted where scores are equal comes first; the other one's score is 0
-        positive = 1 if on_plane < 0 else 0
-        jobs = [
-            self._voters(which[mine], signs * steps[mine], looks[mine], np.tile((positive, 2), (len(signs), 1)))
-            for mine, signs in self._by_machine(own, concerned)
-        ]
-
-        def decide(P: Any, c: int, S: Floats, column: Floats) -> None:
-            scores, votes = np.zeros((len(S), 3)), np.zeros((len(S), 2))
-            scores[:, positive] = S
-            dual_kernels.sparse_vote(_parts(P), jobs[c], scores, votes)
-            column += votes[:, positive] - votes[:, 1 - positive]
-
-        return _each(decide)
-
     def _mistakes(self) -> tuple[Array, Array, Array, Floats, Array]:
         """Return of every mistake the row, its class, the weight vector concerned, the step, and the looks before."""
         m = np.uint64(self.machines)
@@ -175,18 +146,12 @@ class Vote(Keeper):
             mine = concerned == c
             yield mine, np.where(own[mine] == (1 if self.machines == 1 else c), 1.0, -1.0)
 
-    def _voters(self, which: Array, steps: Floats, looks: Array, moves: Array) -> dual_kernels.Voters:
-        """Return the hypotheses of a machine."""
-        starts = np.append(0, np.cumsum(np.bincount(which, minlength=self.rows_kept)))
-        past = np.concatenate(([0], looks, [self.visited])).astype(np.float64)
-        shifts = steps * _join(self.offsets)[which]
-        return dual_kernels.Voters(starts, np.argsort(which, kind="stable"), steps, shifts, moves, past)
-
     def _first_scores(self, X: Any) -> Floats:
         """Return the scores of the first hypothesis, shape (machines, n)."""
         if self.start is None:
             return np.zeros((self.machines, X.shape[0]))
-        S = X @ wide(self.start.W, (self.machines, X.shape[1])).T + self.start.b
+        self.start.widen(X.shape[1])
+        S = X @ self.start.W.T + self.start.b
         return np.ascontiguousarray(S.T)
 
     def _erred(self, d: int) -> Any:
@@ -201,27 +166,37 @@ class Vote(Keeper):
                 self.rows = [_rows(sp.vstack(parts, format="csr"))]
         return to_scipy(self.rows[0], d) if self.rows else np.zeros((0, d))
 
-    def done(self) -> None:
+    def on_run_end(self) -> None:
         """Forget the numbers of the rows: others will come under the same."""
         self.ids, self.places = np.empty(0, np.int64), np.empty(0, np.int64)
 
-    def transform(self, change: Change, d: int) -> None:
-        """Change the rows, and what they add to the offset: a hypothesis is a sum of them."""
-        X, offsets = change(self._erred(d), _join(self.offsets))
-        self.rows, self.offsets = [_rows(X)], [offsets]
-        if self.start is not None:
-            self.start = Weights(*change(wide(self.start.W, (self.machines, d)), self.start.b))
+    def held(self) -> list[Weights]:
+        """Return the first weights."""
+        return [] if self.start is None else [self.start]
 
-    def grow(self, grow: Grow, places: Array, classes: int) -> None:
+    def unscale(self, scaling: Any) -> None:
+        """Change the rows, and what they add to the offset: a hypothesis is a sum of them."""
+        super().unscale(scaling)
+        if self.rows:
+            X, offsets = scaling.undo(self._erred(_width(self.rows)), _join(self.offsets))
+            self.rows, self.offsets = [_rows(X)], [offsets]
+
+    def restrict(self, columns: slice) -> None:
+        """Keep some columns only."""
+        self.start = None if self.start is None else self.start.restricted(columns)
+        if self.rows:
+            X = self._erred(_width(self.rows))[:, columns]
+            self.rows = [_rows(X if is_sparse(X) else np.ascontiguousarray(X))]
+
+    def grow(self, places: Array, classes: int) -> None:
         """Make room for more classes: a mistake of a binary machine is one of two opposite ones."""
         if len(places) == 1 and classes > 2:  # while there was one class only, there was nothing to vote on
-            self.__init__(self.alone)  # type: ignore[misc]
+            self._reset()
             return
+        super().grow(places, classes)
         trace, looks, codes = _join(self.trace).astype(np.uint64), _join(self.looks), _join(self.codes)
         codes = np.full_like(codes, places[0]) if len(places) == 1 else places[codes.astype(np.intp)]
         self.codes = [codes]
-        if self.start is not None:
-            self.start = Weights(*grow(self.start.W, self.start.b))
         if classes > 2:
             m = np.uint64(self.machines)
             which, concerned = (trace // m).astype(np.intp), (trace % m).astype(np.intp)
@@ -235,15 +210,9 @@ class Vote(Keeper):
             self.trace = [which.astype(np.uint64) * np.uint64(classes) + concerned.astype(np.uint64)]
             self.looks, self.machines = [looks], classes
 
-    def copy(self) -> Vote:
-        """Return one that goes on from here with other rows."""
-        other = Vote()
-        other.__dict__ |= {key: list(value) if isinstance(value, list) else value for key, value in vars(self).items()}
-        return other
-
     def state(self) -> Arrays:
         """Return the rows that erred, the mistakes in order, and the first weights."""
-        self._erred(max([_width(part) for part in self.rows], default=0))
+        self._erred(_width(self.rows))
         arrays = {"numbers": np.array([self.alone, self.visited, self.machines, self.rows_kept])}
         arrays |= {"ids": self.ids, "places": self.places}
         arrays |= {name: _join(getattr(self, name)) for name in _LISTS}
@@ -255,7 +224,7 @@ class Vote(Keeper):
 
     @classmethod
     def from_state(cls, arrays: Arrays, like: Weights) -> Self:
-        """Return the keeper that was written as these arrays."""
+        """Return the tracker that was written as these arrays."""
         alone, visited, machines, rows_kept = whole_numbers(arrays["numbers"], 4)
         self = cls(bool(alone))
         self.visited, self.machines, self.rows_kept = visited, machines, rows_kept
@@ -266,8 +235,7 @@ class Vote(Keeper):
             self.rows = [Sparse(arrays["rows_data"], arrays["rows_indices"], arrays["rows_indptr"])]
         elif "rows_data" in arrays:
             self.rows = [Dense(arrays["rows_data"])]
-        if "start_W" in arrays:
-            self.start = fitting(arrays["start_W"], arrays["start_b"], like)
+        self.start = kept_beside(arrays, "start", like)
         if machines != len(like.b) and visited:
             raise ValueError("the number of machines of its vote")
         self._check_rows(like.W.shape[1])
@@ -309,12 +277,12 @@ class Vote(Keeper):
             raise ValueError("mistakes of its vote")
 
 
-KEEPERS: dict[str, type[Keeper]] = {kind.kind: kind for kind in (Keeper, Average, Best, Vote)}
+TRACKERS: dict[str, type[WeightTracker]] = {kind.kind: kind for kind in (WeightTracker, Average, Best, Vote)}
 
 
-def new_keeper(kind: str, alone: bool) -> Keeper:
-    """Return what keeps the hypothesis that is asked for; ``alone``: each weight vector is a machine of its own."""
-    return Vote(alone) if kind == Vote.kind else KEEPERS[kind]()
+def new_tracker(kind: str, alone: bool) -> WeightTracker:
+    """Return what tracks the weights that are asked for; ``alone``: each weight vector is a machine of its own."""
+    return Vote(alone) if kind == Vote.kind else TRACKERS[kind]()
 
 
 def _join(parts: list[Array]) -> Array:
@@ -336,19 +304,15 @@ def _each(vote: Callable[[Any, int, Floats, Floats], None]) -> Sweep:
     return each
 
 
-def _parts(P: Any) -> tuple[Floats, Array, Array]:
-    """Return a CSR matrix as compiled code takes it."""
-    return P.data, P.indices.astype(np.int64), P.indptr.astype(np.int64)
-
-
 def _spans(looks: Array, visited: int) -> Floats:
     """Return how many visits left behind each hypothesis, the first and the last included."""
     return np.diff(np.concatenate(([0], looks, [visited]))).astype(np.float64)
 
 
-def _width(rows: Rows) -> int:
+def _width(parts: list[Rows]) -> int:
     """Return how many columns the rows need."""
-    return rows.data.shape[1] if isinstance(rows, Dense) else int(rows.indices.max(initial=0)) + 1
+    needed = [rows.data.shape[1] if isinstance(rows, Dense) else int(rows.indices.max(initial=0)) + 1 for rows in parts]
+    return max(needed, default=0)
 
 
 def _rows(X: Any) -> Rows:
