@@ -18,6 +18,7 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from typer.testing import CliRunner
 
+import linsep
 from javascript import judged
 from linsep import (
     PassiveAggressive,
@@ -537,3 +538,24 @@ def test_standard_input_and_sparse_text():
     model = fit_source(Perceptron(), read(io.BytesIO(text.encode()), format="libsvm"))
     assert model.stop_reason_ == "not_separable"
     assert model.refutation_.check([[1, 1], [2, 2], [3, 3]], [1, -1, 1])
+
+
+def test_a_run_on_wide_sparse_rows_ends_when_all_margins_are_proved_tiny(tmp_path):
+    rng = np.random.default_rng(0)
+    X = sp.random(9000, 2200, density=0.01, format="csr", random_state=1)
+    X.data = np.ceil(3 * X.data)
+    y = (X @ rng.normal(size=2200) > 0).astype(int)
+    flipped = rng.choice(9000, 1800, replace=False)
+    y[flipped] = 1 - y[flipped]
+    with pytest.warns(ConvergenceWarning, match="no plane has a margin above"):
+        model = Perceptron().fit(X, y)
+    bound, radius = model.history_["margin_bound"][-1], np.sqrt(X.multiply(X).sum(axis=1).max() + 1)
+    assert model.stop_reason_ == "margin_refuted"
+    assert model.refutation_ is None
+    assert model.n_iter_ < 1000
+    assert 0 < bound < 1e-6 * radius
+    assert np.isnan(model.history_["margin_bound"][:-1]).all()
+    linsep.save(model, tmp_path / "m.linsep")
+    assert linsep.load(tmp_path / "m.linsep").history_["margin_bound"][-1] == bound
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        assert Perceptron(prove=False, max_iter=5).fit(X, y).stop_reason_ == "max_iter"

@@ -6,6 +6,7 @@ Everything here is plain data; nothing computes more than a property.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -138,7 +139,7 @@ class Stop(StrEnum):
     LOSS_PLATEAU = "loss_plateau"  # the loss at the end of a pass has not gone down by more than tol for some passes
     VALIDATION = "validation"  # the error on held-out rows has not improved for some passes
     NOT_SEPARABLE = "not_separable"  # it is proved that no plane separates the rows
-    MARGIN_REFUTED = "margin_refuted"  # more mistakes than any plane of the asked margin allows
+    MARGIN_REFUTED = "margin_refuted"  # no plane has the asked margin, by the mistakes made, or any but a tiny one
 
 
 class Pass(NamedTuple):
@@ -150,13 +151,16 @@ class Pass(NamedTuple):
     seconds: float
     proof_work: float = 0.0  # of a search for a proof after it, in the seconds that stand for such work everywhere
     separable: bool = False  # whether that search proved that some plane separates the rows
+    margin_bound: float = math.nan  # or that no plane has a margin above this, which is tiny
 
     @staticmethod
     def from_table(table: Array) -> list[Pass]:
-        """Return the passes of a saved table; before there were proofs it had fewer columns."""
-        if table.dtype != np.float64 or table.ndim != 2 or not 4 <= table.shape[1] <= len(Pass._fields):
+        """Return the passes of a saved table."""
+        if table.dtype != np.float64 or table.ndim != 2 or table.shape[1] != len(Pass._fields):
             raise ValueError("the passes of its run")
-        return [Pass(int(made), *rest[:4], *map(bool, rest[4:])) for made, *rest in table.tolist()]
+        return [
+            Pass(int(made), a, b, c, work, bool(known), bound) for made, a, b, c, work, known, bound in table.tolist()
+        ]
 
 
 class Run(NamedTuple):

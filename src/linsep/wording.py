@@ -14,8 +14,18 @@ STOPPED = {
     "loss_plateau": "the loss no longer improves",
     "validation": "the error on held-out rows no longer improves",
     "not_separable": "linsep proved that no plane separates the rows",
-    "margin_refuted": "the number of mistakes proves that no plane has the target margin",
+    "margin_refuted": "linsep proved that no plane has a margin so large",
 }
+
+
+def tiny_margin_words(bound: float, radius: float, keep: str) -> str:
+    """Return what is proved of a run that ended because all margins are tiny, and the next step to take."""
+    better = "" if keep == "average" else ", such as keep='average'"
+    return (
+        f"it is proved that no plane has a margin above {bound:.2g}, {bound / radius:.0e} of the radius: the rows are "
+        f"not separable, or so narrowly that no run will show it. For such rows use weights that need no end{better}; "
+        "prove=False goes on."
+    )
 
 
 def verdict_meaning(kind: str, fit_intercept: bool, multiclass: bool = False) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -13,7 +14,7 @@ from linsep.cli.learners import ONLINE, Learners, read_weights, start_from, trac
 from linsep.cli.options import OUTPUT, READING, Data, Reading, Screen, flag, grouped
 from linsep.cli.run_proofs import proof_facts, proof_line, said_of_proof, write_proof
 from linsep.cli.screen import Meter, count, facts_table, headline, meter, result
-from linsep.wording import STOPPED, largest_between, margin_found
+from linsep.wording import STOPPED, largest_between, margin_found, tiny_margin_words
 
 if TYPE_CHECKING:
     from linsep.data.source import Source
@@ -434,6 +435,11 @@ def _advice(reason: str, wrong: int | None, scale: str, learner: Any) -> list[st
         return [f"No row is on the wrong side now; {larger} lets the run end with a pass without a mistake."]
     if reason == "separated" or (wrong == 0 and reason != "margin_refuted"):
         return []
+    bound = learner.history_["margin_bound"][-1] if reason == "margin_refuted" else math.nan
+    if not math.isnan(bound):
+        said = tiny_margin_words(bound, math.hypot(learner.radius_, float(learner.fit_intercept)), learner.keep)
+        said = said.replace("keep='average'", "--keep average").replace("prove=False goes on", "--no-prove goes on")
+        return [said[0].upper() + said[1:]]
     if reason == "margin_refuted":
         margin = "an augmented margin" if learner.fit_intercept else "a margin"
         return [f"The number of mistakes proves that no plane has {margin} of {learner.target_margin:g} on these rows."]

@@ -85,6 +85,9 @@ def _run(parameters: Parameters, state: State, passes: Passes) -> tuple[Run, Sea
         if found is not None and found.refutation is not None:
             stop = Stop.NOT_SEPARABLE
             break
+        if found is not None and not math.isnan(found.margin_bound):
+            stop = Stop.MARGIN_REFUTED
+            break
         if found is not None:
             state.ledger.searched(found)
             found = None
@@ -100,7 +103,7 @@ def _run(parameters: Parameters, state: State, passes: Passes) -> tuple[Run, Sea
     if found is None:
         return state.ledger.run(stop), None
     state.ledger.searched(found)  # after the state was saved: a run that is resumed there finds the proof again
-    return state.ledger.run(stop), found
+    return state.ledger.run(stop), None if found.refutation is None else found
 
 
 def stopped(problem: Problem, parameters: Parameters, state: State) -> Stop | None:

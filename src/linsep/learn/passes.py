@@ -48,6 +48,7 @@ class Search(NamedTuple):
     machine: int | None = None  # of several that are separate, the one that it is about
     separable: bool = False  # whether it is proved that one does
     settled: tuple[int, ...] = ()  # questions about some of the classes to which the answer is that one does
+    margin_bound: float = math.nan  # proved: no plane has a larger margin; NaN if that was not shown to be tiny
 
 
 @dataclass
@@ -87,7 +88,8 @@ class Ledger:
 
     def searched(self, found: Search) -> None:
         """Note a search for a proof after the last pass."""
-        self.passes[-1] = self.passes[-1]._replace(proof_work=found.work, separable=found.separable)
+        last = self.passes[-1]._replace(proof_work=found.work, separable=found.separable)
+        self.passes[-1] = last._replace(margin_bound=found.margin_bound)
         self.settled = found.settled
 
     @property

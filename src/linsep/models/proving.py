@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # the search is loaded when there is something to search
     from linsep.prove.verdicts.refuting import Asked, Found
     from linsep.prove.verdicts.run_refutations import RunRefutation
 
+TINY = 1e-6  # a margin that is smaller than this share of the radius counts as none
 FIRST_PASSES = 10
 FIRST_UNEVEN = 640  # where rows have different weights: those that count most come right before the others
 NEW_LOW = 0.85  # a pass with fewer mistakes than this share of the fewest before is a new low; less may be chance
@@ -79,6 +80,8 @@ class Prover:
         if found is not None and found.refuted:
             useless = _useless(found, asked, self.parameters)
             return Search(search.spent, found.proof if useless else None, found.machine, settled=settled)
+        if found is None and search.margin_bound < TINY * search.radius:
+            return Search(search.spent, settled=settled, margin_bound=search.margin_bound)
         return Search(search.spent, separable=found is not None, settled=settled)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from linsep.learn.passes import Watch
 from linsep.problem import Stop
-from linsep.wording import refuted_words
+from linsep.wording import refuted_words, tiny_margin_words
 
 _UNDERFLOW = 2.0**-960  # scores below this are sums of products some of which doubles do not hold
 
@@ -39,6 +40,9 @@ def advice_after(model: Any) -> str:
     proof, run = model.refutation_, model._stretches[-1].run
     if proof is not None:
         return refuted_words(len(proof.rows), model.keep, proof.machine)
+    bound = run.passes[-1].margin_bound if run.passes else math.nan
+    if run.stop is Stop.MARGIN_REFUTED and not math.isnan(bound):
+        return tiny_margin_words(bound, math.hypot(model.radius_, float(model.fit_intercept)), model.keep)
     wrong, rows = model.training_errors_, model.training_rows_
     known = wrong > 0 or (wrong == 0 and hasattr(model, "update_margin"))
     if run.stop not in (Stop.MAX_ITER, Stop.MAX_UPDATES) or not known:

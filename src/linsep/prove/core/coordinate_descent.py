@@ -24,6 +24,8 @@ from linsep.prove.exact import algebra
 from linsep.prove.exact.modular import vanishing
 
 _PASSES = 60  # over all rows, at most, to find a plane that is weakly right
+_TURNED = 3e-10  # seconds that stand for turning rows, for every row, row again, and column
+_CELL = 3e-9  # seconds that stand for a visit to a cell
 _INNER = 3  # over rows with a multiplier, after each
 
 
@@ -43,16 +45,19 @@ class Descent:
     def go_on(self, passes: int, clock: Clock) -> bool:
         """Make some passes over all rows; return whether all are above the plane as far as floats tell."""
         for _ in range(passes):
-            clock.check(3e-9 * len(self.view.data.rows.data))
-            if self._pass(np.arange(len(self.multipliers))) == 0 and self.view.sweep(self.weights())[0].min() > 0:
+            if (
+                self._pass(np.arange(len(self.multipliers)), clock) == 0
+                and self.view.sweep(self.weights())[0].min() > 0
+            ):
                 return True
             for _ in range(_INNER):
-                if self._pass(np.flatnonzero(self.multipliers)) == 0:
+                if self._pass(np.flatnonzero(self.multipliers), clock) == 0:
                     break
         return False
 
-    def _pass(self, order: Array) -> int:
+    def _pass(self, order: Array, clock: Clock) -> int:
         data = self.view.data
+        clock.check(_CELL * len(data.rows.data) * len(order) / len(data.y))
         order = self.rng.permutation(order)
         return int(_pass(data.rows, data.y, order, self.squares, self.sizes, self.multipliers, (self.w, self.b)))
 
@@ -62,14 +67,14 @@ class Descent:
         return np.append(scaled, self.b[0] / self.view.constant) if self.view.data.offset else scaled
 
 
-def contradiction(descent: Descent, most: int, clock: Clock) -> tuple[Array, Floats] | None:
-    """Look for a contradiction among the rows of the largest multipliers."""
-    view, data = descent.view, descent.view.data
-    pull = descent.multipliers * np.sqrt(descent.sizes)
-    which = np.sort(np.argsort(-pull, kind="stable")[: min(most, np.count_nonzero(descent.multipliers))])
+def contradiction(view: ScaledView, weights: Floats, most: int, clock: Clock) -> tuple[Array, Floats] | None:
+    """Look for a contradiction among the rows of the largest weights."""
+    data = view.data
+    which = np.sort(np.argsort(-weights, kind="stable")[: min(most, np.count_nonzero(weights))])
     some = take(data.rows, which)
     assert isinstance(some, Sparse)
     used, columns = np.unique(some.indices, return_inverse=True)
+    clock.check(_TURNED * len(which) ** 2 * len(used))
     Z = np.zeros((len(which), len(used) + 1))
     lines = np.repeat(np.arange(len(which)), np.diff(some.indptr).astype(np.intp))
     Z[lines, columns] = some.data * view.unit[some.indices]

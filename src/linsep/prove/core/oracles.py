@@ -18,15 +18,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from linsep.clock import OutOfTime
 from linsep.data.conversions import to_floats, to_scipy
 from linsep.data.threads import scipy_linalg
 from linsep.problem import Array, Floats
-from linsep.prove.core import newton
+from linsep.prove.core import newton, newton_cg
 from linsep.prove.core.block_newton import block_newton
 from linsep.prove.core.constraints import Constraints
-from linsep.prove.core.coordinate_descent import Descent, contradiction
+from linsep.prove.core.coordinate_descent import contradiction
 from linsep.prove.core.nearest_point import nearest_plane
-from linsep.prove.core.newton_cg import widest
 from linsep.prove.core.scaled_view import lowest
 
 NEWTON_UNKNOWNS = 3000  # beyond that no Hessian is written out
@@ -62,13 +62,13 @@ def oracle(
     k = c.unknowns if Q is None else Q.shape[1]
     whole = Q is None and among is None
     if whole and c.n <= c.block:
-        found = least_squares(c)
-        if found is not None:
-            return found
+        plane = least_squares(c)
+        if plane is not None:
+            return plane
     if whole and c.wide_sparse and c.classes == 2:
-        descent = long_descent(c)
-        if descent is not None or k > NEWTON_UNKNOWNS:
-            return descent
+        found = wide_rows(c)
+        if found is not None or k > NEWTON_UNKNOWNS:
+            return found
     if whole and c.classes > 2 and k > SEVERAL_UNKNOWNS:
         blocks = block_newton(c)
         if blocks is not None:
@@ -109,46 +109,36 @@ def _by_gram_matrix(X: Floats, goal: Floats, rcond: None) -> tuple[Floats]:  # n
     return (W + X.T @ linalg.cho_solve(factor, goal - X @ W, check_finite=False),)
 
 
-_PASSES = 10
-_BEFORE_BOUNDS = 200  # more rows take longer than bounds on all margins
-_ROWS_TO_CONTRADICT = (20, 50, 100, 200, 400, 800, 800, 800)  # that pull most, after ten more passes each time
+_ROWS_TO_CONTRADICT = (20, 50, 100, 200, 400, 800)  # that pull most
 
 
-def long_descent(constraints: Constraints) -> Plane | Cancel | None:
-    """Coordinate descent, with a look for a contradiction among the rows that pull most."""
-    run = Descent(constraints.view, constraints.rng)
-    for most in _ROWS_TO_CONTRADICT:
-        if most > _BEFORE_BOUNDS and constraints.cancel is None:
-            found = newton_cg(constraints, run.weights())
-            if found is not None:
-                return found
-        if run.go_on(_PASSES, constraints.clock):
-            return Plane(run.weights())
-        rows = contradiction(run, most, constraints.clock)
-        if rows is not None:
-            return Cancel(*rows)
-    return None
+def wide_rows(constraints: Constraints) -> Plane | Cancel | None:
+    """Newton's method in very many sparse columns, with a look for a contradiction among the rows that pull most.
 
-
-def newton_cg(constraints: Constraints, w: Floats) -> Plane | None:
-    """Look for the plane of largest margin; where none is, note rows that about cancel: they bound all margins.
-
-    ``w`` are weights of some plane, for bounds from below.
+    Where that finds none, the rows that about cancel are noted: they bound the margins of all planes.
     """
     import scipy.sparse as sp
 
-    data, view = constraints.data, constraints.view
+    data, view, clock = constraints.data, constraints.view, constraints.clock
+    if clock.left < newton_cg.likely_work(data.rows.data.size):  # what would end without a result is not begun
+        raise OutOfTime
+    clock.check()
     Z = to_scipy(data.rows, data.n_features).multiply(view.unit)
     if data.offset:
         Z = sp.hstack((Z, np.full((constraints.n, 1), view.constant)))
     Z = Z.tocsr().multiply(np.where(data.y == 1, 1.0, -1.0)[:, None]).tocsr()
-    found = widest(Z, 0, constraints.clock)
-    if found.v.any() and (Z @ found.v).min() > 0:
+    found = newton_cg.least_slacks(Z, clock)
+    if (Z @ found.v).min() > 0:
         return Plane(found.v)
-    rows = np.flatnonzero(found.multipliers)
-    if len(rows):
-        constraints.cancel = rows * 2 + 1 - data.y[rows], found.multipliers[rows]
-        constraints.best = (w, *constraints.cancel) if w.any() else constraints.best
+    slack, pairs = found.multipliers, np.arange(constraints.n) * 2 + 1 - data.y
+    rows = np.flatnonzero(slack)
+    constraints.cancel = pairs[rows], slack[rows]
+    if found.v.any():
+        constraints.best = (found.v, *constraints.cancel)
+    for most in _ROWS_TO_CONTRADICT:
+        some = contradiction(view, slack, most, clock)
+        if some is not None:
+            return Cancel(*some)
     return None
 
 

@@ -88,7 +88,7 @@ class VerdictSearch:
         """Decide on what presolve left."""
         data, pairs = self.known.data, self.known.contradicting
         self.clock.check()
-        if isinstance(data.rows, Sparse) and data.classes == 2 and not len(pairs):
+        if isinstance(data.rows, Sparse) and data.classes == 2 and not len(pairs) and self.exact:
             quick = self._quick_descent(data)
             if quick is not None:
                 return quick
@@ -231,6 +231,22 @@ class VerdictSearch:
 
     # -----------------------------------------------------------------------------------------------------------
     # Out of time
+
+    def margin_bound(self) -> tuple[float, float]:
+        """Return a bound on the margins of all planes, of the points (x, 1) with an offset, and the radius of these.
+
+        It is infinite unless rows were found that about cancel.
+        """
+        data, known = self.data, self.known
+        if self.last.cancel is None or self.last.data is not known.data:
+            return math.inf, 0.0
+        ids, weights = self.last.cancel
+        i = ids // 2 if known.rows is None else known.rows[ids // 2]
+        x = to_scipy(take(data.rows, i), data.n_features)
+        signed = weights / weights.sum() * (2.0 * data.y[i] - 1)
+        point = np.append(np.asarray(x.T @ signed).ravel(), signed.sum() * data.offset)
+        radius = math.sqrt(float(squared_norms(data.rows).max()) + data.offset)
+        return float(np.linalg.norm(point)) * (1 + 1e-9) + (len(i) + 10) * 2.0**-52 * radius * (1 + 1e-6), radius
 
     def bracket(self) -> tuple[float, float]:
         """Return bounds on the largest margin from the last plane tried and the points it was found from.

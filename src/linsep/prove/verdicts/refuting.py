@@ -9,6 +9,7 @@ separates is not asked about again. Of rows that are too many to be held, a work
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from functools import partial
@@ -148,6 +149,7 @@ class Search:
         amount = self.size.rows, self.size.cells, self.size.sparse
         self.parts.work, self.training = pass_work(*amount), pass_work(*amount, asked.machines)
         self.spent = 0.0
+        self.margin_bound, self.radius = math.inf, 0.0  # proved: no plane has a larger margin; and of the rows searched
         self.room = max(1000, held * self.size.rows // max(1, self.size.cells * self.size.itemsize))  # rows at a time
 
     def within(self, budget: float) -> Found | None:
@@ -274,12 +276,23 @@ class Search:
         """Search rows that are here: a refutation of them is one of all, a plane is checked for them alone."""
         if len(np.unique(data.y)) < data.classes and data.classes == 2:
             return None
-        found = searched(data, self.clock, self._counts(question, numbers, data))
+        found = self._decided(question, numbers, data)
         if found is None or found.refutation is not None:
             return found
         assert found.separator is not None
         self.clock.check(4 * pass_work(len(data.y), data.rows.data.size, isinstance(data.rows, Sparse)))
         return found if separates(found.separator, data, strictly=True) else None
+
+    def _decided(self, question: Question, numbers: Array, data: Data) -> Certificate | None:
+        """Look for a plane or a refutation; of very many sparse columns also for a bound on all margins."""
+        counts = self._counts(question, numbers, data)
+        if not (question.all and data.classes == 2 and isinstance(data.rows, Sparse) and data.n_features > WIDE):
+            return searched(data, self.clock, counts)
+        search = VerdictSearch(data, self.clock, any_contradiction=True, exact=False, mistakes=counts)
+        try:
+            return search.certificate()
+        finally:
+            self.margin_bound, self.radius = search.margin_bound()
 
     def _checked(self, question: Question, numbers: Array, data: Data, proof: Refutation) -> Found | None:
         """Return a refutation of some rows as one of all, if the exact check agrees."""
@@ -309,11 +322,9 @@ def equal_rows(data: Data) -> Array | None:
 def searched(data: Data, clock: Clock, mistakes: Array) -> Certificate | None:
     """Look for a plane or any rows that cancel, by floats only; unless the work allowed will clearly not suffice."""
     unknowns, n = (data.classes - 1) * (data.n_features + data.offset), len(data.y)
-    sparse = isinstance(data.rows, Sparse)
     if data.classes == 2:
-        wide = sparse and data.n_features > WIDE
         rows = min(n, max(2000, 35 * unknowns))
-        if not wide and clock.left < EXPECTED_STEPS * newton.PACE * rows * unknowns**2:
+        if clock.left < EXPECTED_STEPS * newton.PACE * rows * unknowns**2:
             raise OutOfTime
         return VerdictSearch(data, clock, any_contradiction=True, exact=False, mistakes=mistakes).certificate()
     if of_a_size(n, data.classes, data.n_features + data.offset) and unknowns > SEVERAL_UNKNOWNS:
