@@ -84,9 +84,12 @@ def _equal(data: Data, a: Array, b: Array) -> Array:
     assert isinstance(right, Sparse)
     starts, others = left.indptr.astype(np.int64), right.indptr.astype(np.int64)
     equal: Array = np.asarray(np.diff(starts) == np.diff(others))
-    for k in np.flatnonzero(equal).tolist():
-        p, q = slice(starts[k], starts[k + 1]), slice(others[k], others[k + 1])
-        equal[k] = np.array_equal(left.indices[p], right.indices[q]) and np.array_equal(left.data[p], right.data[q])
+    which = np.flatnonzero(equal)
+    lengths = np.diff(starts)[which]
+    within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    p, q = np.repeat(starts[which], lengths) + within, np.repeat(others[which], lengths) + within
+    differ = (left.indices[p] != right.indices[q]) | (left.data[p] != right.data[q])
+    equal[np.repeat(which, lengths)[differ]] = False
     return equal
 
 
