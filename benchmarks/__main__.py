@@ -30,6 +30,7 @@ ORDER = (
     "files",
     "from_files",
     "wide",
+    "cliffs",
     "family",
     "kernel",
     "cluster",

@@ -71,7 +71,7 @@ def widest(Z: Any, free: int, clock: Clock, *, start: Plane | None = None, tol: 
 
 
 def likely_work(cells: int) -> float:
-    """Return about how much work ``least_slacks`` takes on rows of so many cells."""
+    """Return about how much work ``least_slacks`` takes on rows with this number of cells."""
     return _LIKELY * _CELL * cells
 
 
