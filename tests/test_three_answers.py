@@ -7,7 +7,9 @@ import copy
 import json
 import random
 from contextlib import suppress
+from pathlib import Path
 
+import jsonschema
 import numpy as np
 import pytest
 
@@ -20,6 +22,8 @@ from linsep.prove.check.plain_table import table
 from test_separation_proofs import FAMILIES
 from test_separation_proofs import proofs as separation_proofs
 
+PAGE = Path(__file__).parent.parent / "docs" / "proof-format.md"
+SCHEMA = jsonschema.Draft202012Validator(json.loads(PAGE.with_name("proof-schema.json").read_text(encoding="utf-8")))
 WHOLE = [0, 1, 2, 3, -1, 9, 2**53 - 1, 2**53, 10**19, 10**20, 0.0, -0.0, 1.0, 0.5, 1e300, True, False, None]
 WORDS = [
     "", " ", "0", "1", "-1", "2", "1/2", "-0", "+1", "1.50", "01", "0/5", "1/0", "1e3", "0x1", "0X1", "0x1.8p+0",
@@ -108,6 +112,7 @@ def test_three_answers_about_every_kind():
     tried = held = 0
     for k, (text, X, y) in enumerate(genuine):
         content = json.loads(text)
+        SCHEMA.validate(content)
         if k % 3 == 0:  # it does not matter for rows that are given, but it has a form
             columns = [{"column": f"c{j}", "kind": "percent"} for j in range(X.shape[1])]
             more = {"others": ["o"]} if content["kind"] == "separation" else {}
@@ -116,6 +121,7 @@ def test_three_answers_about_every_kind():
         for document, (found, why) in zip(texts, answered(texts, X, y), strict=True):
             for plain in (False, True):
                 assert told(document, X, y, plain=plain) is found, (why, plain, document)
+            assert found is None or SCHEMA.is_valid(json.loads(document)), document
             tried, held = tried + 1, held + (found is True)
     assert tried > 1200
     assert 0.05 * tried < held < 0.3 * tried  # some changes leave a proof

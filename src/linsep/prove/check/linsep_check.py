@@ -38,9 +38,9 @@ from linsep.prove.check.plain_fewest import ERRORS, check_errors, form_of_errors
 from linsep.prove.check.plain_regression import SEPARATION, answers, check_separation, form_of_separation
 from linsep.prove.check.plain_table import fingerprint, table
 
-PLAIN = (VERDICT, form_of_verdict, check_verdict)
+VERDICTS = ("separable", "quasi", "overlap", "not-separable")
 KINDS: dict[str, tuple[Any, ...]] = {  # by kind: its own fields, whether all go together, the check
-    **dict.fromkeys(("separable", "quasi", "overlap", "not-separable"), PLAIN),
+    **dict.fromkeys(VERDICTS, (VERDICT, form_of_verdict, check_verdict)),
     "fewest-errors": (ERRORS, form_of_errors, check_errors),
     "separation": (SEPARATION, form_of_separation, check_separation),
 }
@@ -51,9 +51,8 @@ def load(text: str) -> dict[str, Any]:
     well(len(text) <= LARGEST, f"it is longer than {LARGEST} characters")
     try:
         real = partial(numeral, kind=float, most=40)
-        found: Any = json.loads(
-            text, object_pairs_hook=unique, parse_int=numeral, parse_float=real, parse_constant=real
-        )
+        hooks: dict[str, Any] = {"parse_int": numeral, "parse_float": real, "parse_constant": real}
+        found: Any = json.loads(text, object_pairs_hook=unique, **hooks)
         sealed = type(found) is dict and found.get("digest") == digest_of(found)
     except RecursionError:
         raise Malformed("it is nested too deeply") from None
@@ -61,8 +60,8 @@ def load(text: str) -> dict[str, Any]:
         raise Malformed(f"it is not JSON: {error}") from None
     well(sealed, "it has no digest, or was altered: its digest does not fit its content")
     content: dict[str, Any] = found
-    kind: Any = content.get("kind")
-    well(type(kind) is str and kind in KINDS, f"the kind {str(kind)[:40]!r} is not one that this program checks")
+    kind = str(content.get("kind"))
+    well(kind in KINDS, f"the kind {kind[:40]!r} is not one that this program checks")
     fields, form_of_kind, _ = KINDS[kind]
     form(content, COMMON | fields)
     well(len(set(map(label_text, content["classes"]))) == len(content["classes"]), "two classes have the same name")

@@ -6,14 +6,11 @@ one vector and one number per class, for one *inequality* against each other cla
     (W[y] - W[r])·x + b[y] - b[r] > 0        (b = 0 for planes through the origin)
 
 For two classes W = (0, w): a row of class 1 asks for w·x + b > 0, one of class 0 for w·x + b < 0.
-- separable: weights under which all inequalities hold.
-- quasi: weights under which all hold with >= and some with >; and a *refutation* of "separable": inequalities with
-  positive multipliers whose left sides add up to 0 for all weights. Numbers that add up to 0 are not all positive.
+- separable: weights under which all inequalities hold (signs).
+- quasi: weights under which all hold with >= and some with > (signs); and a *refutation* of "separable": inequalities
+  with positive multipliers whose left sides add up to 0 for all weights (sum). They are not all positive.
 - overlap: a refutation whose inequalities span all others. Where no left side is negative, those of the refutation are
-  0, as they add up to 0, and hence all are 0: no weights are right about any row without being wrong about another.
-
-As linear functions of the weights, the left sides of all inequalities together have rank (classes - 1) q, where q is
-the rank of the rows with a 1 appended for the offset.
+  0, and hence all are. All together have rank (classes - 1) q, where q is the rank of the rows with the offset's 1.
 """
 
 from __future__ import annotations
@@ -21,10 +18,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from operator import sub
-from typing import Any
+from typing import Any, TypeAlias
 
 from linsep.prove.check.plain_document import PLANE, REFUTATION, Fails, Row, form, numbers, require, well, whole
 from linsep.prove.check.plain_facts import Exact, independent, normals, signs, total
+
+Codes: TypeAlias = Sequence[int]
+Rows: TypeAlias = Sequence[Exact]
 
 VERDICT = {"separator": (None, PLANE), "refutation": (None, REFUTATION)}  # the fields of its own
 
@@ -102,9 +102,7 @@ def form_of_refutation(refutation: Any) -> None:
     well(fits, "a refutation must name a row and a rival for each of its multipliers, at least one")
 
 
-def check_refutation(
-    refutation: Any, classes: int, exact: Sequence[Exact], codes: Sequence[int], *, spanning: bool
-) -> list[str]:
+def check_refutation(refutation: Any, classes: int, exact: Rows, codes: Codes, *, spanning: bool) -> list[str]:
     """Check that inequalities with positive multipliers add up to 0 > 0 and, if asked, that they span all others."""
     form_of_refutation(refutation)
     which, rivals, multipliers = (refutation[name] for name in REFUTATION)
@@ -129,9 +127,7 @@ def check_refutation(
     return lines
 
 
-def inequalities(
-    which: Sequence[int], rivals: Sequence[int], exact: Sequence[Exact], codes: Sequence[int], classes: int
-) -> list[Exact]:
+def inequalities(which: Codes, rivals: Codes, exact: Rows, codes: Codes, classes: int) -> list[Exact]:
     """Return the left sides of inequalities, each of a row against a rival class."""
     chosen = [(exact[i], codes[i], rival) for i, rival in zip(which, rivals, strict=True)]
     return [(inequality(x, own, rival, classes), bottom) for (x, bottom), own, rival in chosen]

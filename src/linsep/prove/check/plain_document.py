@@ -9,20 +9,17 @@ from contextlib import suppress
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-NONE = ("no plane{} has every row strictly on its side", "no {} score the true class of every row strictly highest")
+STRICTLY = ("plane{} has every row strictly on its side", "{} score the true class of every row strictly highest")
+NONE = (f"no {STRICTLY[0]}", f"no {STRICTLY[1]}")
 MEANING = {  # by kind: of planes for two classes, of weight vectors for several
-    "separable": ("a plane{} has every row strictly on its side", NONE[1].replace("no", "some", 1)),
-    "quasi": (
-        f"{NONE[0]}, but one has none on the wrong side",
-        f"{NONE[1]}, but some never score another class higher",
-    ),
-    "overlap": (
-        "every plane{} has rows on the wrong side, or all rows on it",
-        "whatever the {}, another class scores higher on some row, or all scores are equal",
-    ),
+    "separable": (f"a {STRICTLY[0]}", f"some {STRICTLY[1]}"),
+    "quasi": (f"{NONE[0]}, but one has none on the wrong side",
+              f"{NONE[1]}, but some never score another class higher"),
+    "overlap": ("every plane{} has rows on the wrong side, or all rows on it",
+                "whatever the {}, another class scores higher on some row, or all scores are equal"),
     "not-separable": NONE,
     "fewest-errors": ("of all planes{} the best has {bounds}", "of all {} the best have {bounds}"),
-}
+}  # fmt: skip
 SEPARATED = {  # by claim
     "complete": "complete separation: the maximum likelihood estimate does not exist",
     "quasi": "quasi-complete separation: the maximum likelihood estimate does not exist",
@@ -199,6 +196,6 @@ def class_numbers(labels: Sequence[Any], classes: Sequence[Any], empty: int = 0)
     """Return the number of each label among the classes, of which ``empty`` may have no row."""
     index = {label_text(label): code for code, label in enumerate(classes)}
     known = {(type(label), label): index.get(label_text(label), -1) for label in labels}  # True is not 1
-    found = set(known.values())
-    require(-1 not in found and len(index) - len(found) <= empty, "the labels of the data are not exactly the classes")
+    fits = -1 not in known.values() and len(index) - len(set(known.values())) <= empty
+    require(fits, "the labels of the data are not exactly the classes")
     return [known[type(label), label] for label in labels]

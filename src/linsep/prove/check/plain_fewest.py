@@ -1,9 +1,9 @@
 """The plain check, part 5: bounds on the fewest errors of any plane.
 
 A row is wrong unless all its inequalities hold. A plane with the rows that it has wrong bounds the fewest errors from
-above; from below, a tree of cases does, in each of which *conditional refutations* leave enough rows wrong: left sides
-that add up to 0, so that if the rows N with negative multipliers are wrong, some row of P, those with positive ones, is
-wrong. Rows that are equal are right or wrong together: a *group*, named by its first row.
+above (signs); from below a tree of cases does, in each of which *conditional refutations*, sums that are 0, leave
+enough rows wrong: if the rows N with negative multipliers are wrong, some row of P, those with positive ones, is wrong.
+Rows that are equal are right or wrong together: a *group*, named by its first row.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from linsep.prove.check.plain import exact_rows, form_of_plane, inequalities, normals_of, sides
+from linsep.prove.check.plain import Codes, Rows, exact_rows, form_of_plane, inequalities, normals_of, sides
 from linsep.prove.check.plain_document import (
     PLANE,
     Row,
@@ -24,9 +24,10 @@ from linsep.prove.check.plain_document import (
     well,
     whole_number,
 )  # fmt: skip
-from linsep.prove.check.plain_facts import Exact, total
+from linsep.prove.check.plain_facts import total
 
 Groups: TypeAlias = frozenset[int]
+Refutation: TypeAlias = tuple[Groups, Groups]  # P and N
 
 DEEPEST = 1000  # splits above a case
 HEAVIEST = 2**53  # all weights together are less
@@ -82,7 +83,7 @@ def check_errors(content: dict[str, Any], rows: Sequence[Row], codes: Sequence[i
     ]
 
 
-def check_upper(content: dict[str, Any], exact: list[Exact], codes: Sequence[int], counted: list[int]) -> None:
+def check_upper(content: dict[str, Any], exact: Rows, codes: Codes, counted: list[int]) -> None:
     """Check that the plane has all rows strictly right but those listed, and that these weigh ``upper``."""
     wrong = set(content["wrong"])
     fits = len(wrong) == len(content["wrong"]) and max(wrong, default=0) < len(exact)
@@ -93,9 +94,7 @@ def check_upper(content: dict[str, Any], exact: list[Exact], codes: Sequence[int
     require(sum(counted[i] for i in wrong) == content["upper"], "the wrong rows do not weigh upper")
 
 
-def conditional(
-    each: dict[str, Any], exact: list[Exact], codes: Sequence[int], group: list[int], classes: int
-) -> tuple[Groups, Groups]:
+def conditional(each: dict[str, Any], exact: Rows, codes: Codes, group: Codes, classes: int) -> Refutation:
     """Return P and N, the groups with positive and with negative multipliers, of a refutation that cancels."""
     which, multipliers = each["rows"], numbers(each["multipliers"])
     require(max(which) < len(exact), "a refutation names a row that does not exist")
@@ -103,17 +102,14 @@ def conditional(
     for i, rival, value in zip(which, rivals, multipliers, strict=True):
         fits = codes[i] != rival < classes and (value > 0 or (value < 0 and classes == 2))
         require(fits, "a multiplier is 0, or of no rival, or negative with more than two classes")
-    P = frozenset(group[i] for i, value in zip(which, multipliers, strict=True) if value > 0)
-    N = frozenset(group[i] for i, value in zip(which, multipliers, strict=True) if value < 0)
+    P, N = (frozenset(group[i] for i, m in zip(which, multipliers, strict=True) if sign * m > 0) for sign in (1, -1))
     require(P and not P & N, "a refutation has no positive row, or a row of both signs")
     parts = inequalities(which, rivals, exact, codes, classes)
     require(not any(total(multipliers, parts)), "the rows of a refutation do not add up to zero")
     return P, N
 
 
-def check_cases(
-    content: dict[str, Any], table: list[tuple[Groups, Groups]], group: list[int], capacity: dict[int, int]
-) -> int:
+def check_cases(content: dict[str, Any], table: list[Refutation], group: Codes, capacity: dict[int, int]) -> int:
     """Check every case of the tree, in which the groups K are held right and R wrong; return how many there are."""
     stack: list[tuple[Groups, Groups]] = [(frozenset(), frozenset())]
     named = [k for each in content["tree"] for k, _ in each.get("packing", [])] + [k for k, _ in content["common"]]
@@ -136,7 +132,7 @@ def check_cases(
     return sum("row" not in each for each in content["tree"])
 
 
-def usable(refutation: tuple[Groups, Groups], K: Groups, R: Groups) -> bool:
+def usable(refutation: Refutation, K: Groups, R: Groups) -> bool:
     """Say whether a refutation shows that a group outside K and R is wrong."""
     P, N = refutation
     return N <= R and not P & R and not P <= K

@@ -70,6 +70,7 @@ SEPARATION = {
 }  # fmt: skip
 
 MOST_EMPTY = 1000  # classes without rows
+Found = list[tuple[list[Any], bool]]  # constraints, and whether each is an equation
 Answer = dict[str, Any]  # by role: "label" a class number, "stratum" a text, all others numbers
 
 
@@ -116,9 +117,7 @@ def response_number(value: Any) -> float:
     return float(value)
 
 
-def constraints(
-    family: str, X: Sequence[Row], answers: Sequence[Answer], classes: int, offset: bool
-) -> list[tuple[list[Any], bool]]:
+def constraints(family: str, X: Sequence[Row], answers: Sequence[Answer], classes: int, offset: bool) -> Found:
     """Return the constraints of a model, and whether each is an equation; raise Fails where a family has none."""
     require(all(answer.get("weight", 0) >= 0 for answer in answers), "a weight is negative")
     counted = [i for i, answer in enumerate(answers) if answer.get("weight", 1) > 0]
@@ -143,7 +142,7 @@ def constraints(
     return found
 
 
-def one_each(family: str, observed: list[tuple[list[Any], Answer]]) -> list[tuple[list[Any], bool]]:
+def one_each(family: str, observed: list[tuple[list[Any], Answer]]) -> Found:
     """Return x for all successes, -x for none, an equation for some of both; for counts above 0 an equation."""
     found, ups, downs, shares = [], 0, 0, family == "binomial"
     for x, answer in observed:
@@ -175,22 +174,16 @@ def chosen(members: list[int], answers: Sequence[Answer]) -> list[tuple[int, int
 
 
 def at_risk(members: list[int], answers: Sequence[Answer]) -> list[tuple[int, int]]:
-    """Return differences within risk sets that all others are sums of, latest times first.
-
-    The first event of a time is held against the rows that leave between it and the next later event, against the
-    first event then, and both ways against other events of its time.
-    """
+    """Return differences within risk sets that all others are sums of, latest times first."""
     require(all(answers[i]["event"] in (0, 1) for i in members), "an event is 1, or 0 if censored")
     pairs: list[tuple[int, int]] = []
-    waiting: list[int] = []
-    later: list[int] = []
-    by_time: dict[float, list[int]] = {}
+    waiting, later, by_time = list[int](), list[int](), dict[float, list[int]]()
     for i in members:
         by_time.setdefault(answers[i]["number"], []).append(i)
     for time in sorted(by_time, reverse=True):
         events = [i for i in by_time[time] if answers[i]["event"] == 1]
         waiting += [i for i in by_time[time] if answers[i]["event"] == 0]
-        if events:
+        if events:  # the first against all that leave up to the next later event, and against the first one then
             pairs += [(events[0], j) for j in (*waiting, *later)]
             for other in events[1:]:
                 pairs += [(events[0], other), (other, events[0])]
@@ -219,7 +212,7 @@ def check_separation(content: dict[str, Any], rows: Sequence[Row], answers: Sequ
 class Claims:
     """The constraints of a model, which of them are equations, and a document about them."""
 
-    def __init__(self, content: dict[str, Any], found: list[tuple[list[Any], bool]]) -> None:
+    def __init__(self, content: dict[str, Any], found: Found) -> None:
         self.content, self.columns = content, content["columns"]
         self.rows, self.equal = [whole(row) for row, _ in found], [is_equal for _, is_equal in found]
         self.width = len(found[0][0])
@@ -239,10 +232,7 @@ class Claims:
         return heights
 
     def combined(self, evidence: dict[str, Any], least: int | None) -> list[Fraction]:
-        """Return the sum of constraints in the columns that are kept; of inequalities with multipliers of a sign.
-
-        ``least`` is 1 for positive multipliers, 0 for those not negative, None for any.
-        """
+        """Return a sum in the columns kept; multipliers of inequalities above 0 (1), not below (0) or any (None)."""
         which, multipliers = evidence["rows"], numbers(evidence["multipliers"])
         require(len(which) == len(multipliers) == len(set(which)), "there are not as many multipliers as constraints")
         some = self.inner(which)

@@ -82,7 +82,7 @@ def table(content: dict[str, Any], files: Sequence[Any]) -> tuple[list[Row], lis
         first: list[str] = next(lines, [])
         well(first, "a file is empty")
         how = reading_of(content, first)
-        names, response = names_in(first, how["header"]), [how["target"], *how["others"]]
+        names, response = how["names"], [how["target"], *how["others"]]
         for name in [*used_columns(how["columns"]), *response]:
             well(names.count(name) == 1, f"there is no column {name[:40]!r}, or more than one")
         for line in lines if how["header"] else itertools.chain([first], lines):
@@ -121,31 +121,23 @@ def marked(lines: Iterable[str], delimiter: str) -> Iterator[str]:
 
 
 def reading_of(content: dict[str, Any], first: list[str]) -> dict[str, Any]:
-    """Return how a table is to be read: as the document says or, if it does not, all but the last columns as numbers.
-
-    ``first`` is the first line of the table, ``needed`` the columns of features in which a gap is none of its values.
-    """
+    """Return how a table is read: as the document says or, if it does not, all but the last columns as numbers."""
     how, model = dict(content["data"]["reading"] or {}), content.get("kind", "").startswith("separation")
     parts = len(content["response"]) if model else 1
+    header = how["header"] if how else not any(CELL.fullmatch(cell.strip()) for cell in first)
+    names = [cell.strip() for cell in first] if header else [str(j) for j in range(len(first))]
     if not how:
-        header = not any(CELL.fullmatch(cell.strip()) for cell in first)
-        names = names_in(first, header)
         last = max(0, len(names) - parts)
         how = {"columns": [{"column": name} for name in names[:last]], "header": header, "missing": "error"}
         how |= {"target": names[last], "others": names[last + 1 :], "point": ".", "gaps": GAPS}
     well(len(how.get("others", [])) == parts - 1, "it does not say where the response is")
-    strict = how["missing"] in ("error", "drop")
+    strict = how["missing"] in ("error", "drop")  # a gap has no value in the columns that are needed
     needed = [column for column in how["columns"] if model or (strict and "level" not in column)]
     factors = [each for column in how["columns"] for each in column.get("product", [column])]
     odd = any("hashed" in each or each.get("kind") in ("category", "text") for each in factors)
     well(not odd, "some columns are hashed: linsep verify can read them")
     how |= {"gaps": frozenset(how["gaps"]), "others": how.get("others", [])}
-    return {**how, "needed": used_columns(needed), "model": model, "values": content["values"]}
-
-
-def names_in(first: list[str], header: bool) -> list[str]:
-    """Return the names of the columns of a table."""
-    return [cell.strip() for cell in first] if header else [str(j) for j in range(len(first))]
+    return {**how, "names": names, "needed": used_columns(needed), "model": model, "values": content["values"]}
 
 
 def used_columns(columns: Sequence[dict[str, Any]]) -> list[str]:
@@ -195,11 +187,8 @@ def fingerprint(rows: Sequence[Row], labels: Sequence[Any]) -> str:
             cells.update(b"".join(struct.pack("<qd", j, near[j]) for j in used))
         for j in used:
             ratio, double = row[j].as_integer_ratio(), near[j]
-            known = math.isfinite(double) and ratio in (
-                double.as_integer_ratio(),
-                Decimal(repr(double)).as_integer_ratio(),
-            )
-            if not known:
+            near_by: list[Any] = [double, Decimal(repr(double))] if math.isfinite(double) else []
+            if ratio not in [each.as_integer_ratio() for each in near_by]:
                 top, bottom = (format(Decimal(part), "f") for part in ratio)  # str refuses more than 4300 digits
                 rest.update(f"{i},{j},{top}/{bottom}\n".encode())
     return hashlib.sha256(b"".join(part.digest() for part in (names, counts, cells, rest))).hexdigest()

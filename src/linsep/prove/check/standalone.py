@@ -17,15 +17,17 @@ def program() -> str:
     >>> "import linsep" in program() or "from linsep" in program()
     False
     """
-    imports: set[str] = set()
+    imports: dict[str, set[str]] = {}
     bodies, said = [], ""
     for name in PARTS:
         text = resources.files("linsep.prove.check").joinpath(f"{name}.py").read_text(encoding="utf-8")
         said, rest = text.split("from __future__ import annotations\n")
         head, body = re.split(r"^(?=[A-Z]\w* ?[:=]|def )", rest, maxsplit=1, flags=re.MULTILINE)  # after all imports
-        imports |= set(re.findall("^(?:import|from) (?!linsep).*", head, re.MULTILINE))
+        for module, names in re.findall(r"^(import|from (?!linsep)\S+ import) (.+)$", head, re.MULTILINE):
+            imports.setdefault(module, set()).update(names.split(", "))
         if name != PARTS[-1]:  # whose text stands at the top
             bodies.append("\n".join(f"# {line}".rstrip() for line in said.strip().strip('"').splitlines()))
         bodies.append(body)
-    head = [f"{said}from __future__ import annotations", "\n".join(sorted(imports))]
-    return re.sub("\n{3,}", "\n\n", "\n\n".join([*head, *bodies]))
+    lines = "\n".join(f"{module} {', '.join(sorted(names))}" for module, names in sorted(imports.items(), reverse=True))
+    text = "\n\n".join([f"{said}from __future__ import annotations", lines, *bodies])
+    return re.sub("\n{3,}", "\n\n", text)
