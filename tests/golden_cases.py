@@ -2,8 +2,7 @@
 
 import golden_files
 import golden_learning
-import golden_old_files
 import golden_proving
 from golden_tools import CASES
 
-__all__ = ["CASES", "golden_files", "golden_learning", "golden_old_files", "golden_proving"]
+__all__ = ["CASES", "golden_files", "golden_learning", "golden_proving"]

@@ -20,7 +20,6 @@ import linsep
 from linsep.cli import main
 
 RECORD = Path(__file__).with_name("golden.json")
-FIXTURES = Path(__file__).with_name("golden")  # files that 0.1.0 wrote: never written again
 
 CASES = {}  # name: function without arguments, called in an empty folder
 LATER = {"prove", "mistake"}  # parameters that came after 0.1.0

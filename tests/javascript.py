@@ -18,7 +18,7 @@ const { cases, tables } = JSON.parse(require("fs").readFileSync(0, "utf8"));
   for (const { document, table, file } of cases) {
     try {
       const bytes = file !== undefined && Buffer.from(file, "base64");
-      const data = bytes ? csvTable(open(document), [bytes]) : tableOf(tables[table]);
+      const data = bytes ? csvTable(await open(document), [bytes]) : tableOf(tables[table]);
       const { holds, malformed, reason } = await checkProof(document, data);
       found.push([holds ? true : malformed ? null : false, reason ?? ""]);
     } catch (error) {

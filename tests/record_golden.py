@@ -1,8 +1,7 @@
 """Record golden runs: ``python -m tests.record_golden [--missing] [PATTERN ...]``.
 
 Without patterns all cases are recorded, else those whose names match one (``files/shuffled/*``); ``--missing`` adds
-the cases that have no record. The models and proofs in ``golden/`` are those of 0.1.0 and stay as they are:
-``--fixtures`` wrote them, once.
+the cases that have no record.
 """
 
 import contextlib
@@ -19,16 +18,12 @@ import matplotlib
 sys.path.insert(0, os.path.dirname(__file__))
 
 from golden_cases import CASES
-from golden_old_files import write_fixtures
 from golden_tools import RECORD, plain
 
 
 def main(arguments):
     matplotlib.use("Agg")
     warnings.simplefilter("ignore")
-    if "--fixtures" in arguments:
-        write_fixtures()
-        return
     patterns = [each for each in arguments if not each.startswith("--")]
     before = json.loads(RECORD.read_text()) if RECORD.exists() else {"cases": {}}
     record = {}

@@ -4,6 +4,7 @@ import json
 import random
 from fractions import Fraction
 from functools import cache
+from pathlib import Path
 
 import jsonschema
 import numpy as np
@@ -14,10 +15,10 @@ from javascript import judged
 from linsep import fewest_errors, to_json
 from linsep.prove.check.linsep_check import digest_of
 from linsep.prove.check.plain_table import fingerprint
-from linsep.prove.check.schema import proof_schema
 from linsep.prove.checking import check_document
 from test_forged_proofs import OTHERS, ROWS, changed, made_is_told, value
 
+SCHEMA = json.loads((Path(__file__).parent.parent / "docs" / "proof-schema.json").read_text(encoding="utf-8"))
 PROBLEMS = {
     "xor": ([[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1], True, {}),
     "line": ([[0], [1], [2], [3], [4], [5]], [0, 1, 0, 1, 0, 1], True, {}),
@@ -48,6 +49,16 @@ def whole_number(value):
     return value
 
 
+def sentence(content):
+    """Return what a document says, of planes or, for several classes, of weight vectors."""
+    offset, classes = content.get("fit_intercept"), content.get("classes")
+    counted = "" if content.get("sample_weight") is None else ", rows counted by their weights"
+    bounds = f"at least {content.get('lower')} and at most {content.get('upper')} errors{counted}"
+    if isinstance(classes, list) and len(classes) > 2:
+        return f"of all weight vectors{'' if offset else ' without offsets'} the best have {bounds}"
+    return f"of all planes{'' if offset else ' through the origin'} the best has {bounds}"
+
+
 def _holds(content, X, y):
     assert set(content) == {
         "format", "kind", "meaning", "fit_intercept", "classes", "n_features", "values", "lower", "upper",
@@ -55,15 +66,10 @@ def _holds(content, X, y):
     }  # fmt: skip
     offset, classes, d = content["fit_intercept"], content["classes"], content["n_features"]
     lower, upper = whole_number(content["lower"]), whole_number(content["upper"])
-    assert content["format"] == "linsep proof 2"
+    assert content["format"] == "linsep proof 1"
     assert content["kind"] == "fewest-errors"
     assert offset is True or offset is False
-    through = "" if offset else " through the origin"
-    counted = "" if content["sample_weight"] is None else ", rows counted by their weights"
-    assert (
-        content["meaning"]
-        == f"of all planes{through} the best has at least {lower} and at most {upper} errors{counted}"
-    )
+    assert content["meaning"] == sentence(content)
     made_is_told(content["made"])
     about = content["data"]
     assert set(about) == {"n_rows", "n_features", "sha256", "reading"}
@@ -209,10 +215,7 @@ def forged(content, rng):
             else:
                 content[name] = json.loads(json.dumps(rng.choice(FIELDS[name])))
     if rng.random() < 0.9:
-        through = "" if content.get("fit_intercept") else " through the origin"
-        counted = "" if content.get("sample_weight") is None else ", rows counted by their weights"
-        bounds = f"at least {content.get('lower')} and at most {content.get('upper')}"
-        content["meaning"] = f"of all planes{through} the best has {bounds} errors{counted}"
+        content["meaning"] = sentence(content)
     return content
 
 
@@ -287,7 +290,7 @@ def test_all_checks_agree_and_none_is_fooled(name):
     rng = random.Random(name)
     found = fewest_errors(X, y, fit_intercept=offset, **options)
     genuine = json.loads(to_json(found, X, y))
-    jsonschema.Draft202012Validator(proof_schema()).validate(genuine)
+    jsonschema.Draft202012Validator(SCHEMA).validate(genuine)
     contents, accepted = [genuine], 0
     while len(contents) < 600:
         content = forged(genuine, rng)

@@ -57,10 +57,25 @@ def made_is_told(made):
     assert made["note"] is None or isinstance(made["note"], str)
 
 
+def sentence(kind, offset, classes):
+    """Return what a verdict says, of planes or, for several classes, of weight vectors."""
+    planes = "plane" if offset else "plane through the origin"
+    vectors = "weight vectors" if offset else "weight vectors without offsets"
+    return {
+        ("separable", False): f"a {planes} has every row strictly on its side",
+        ("quasi", False): f"no {planes} has every row strictly on its side, but one has none on the wrong side",
+        ("overlap", False): f"every {planes} has rows on the wrong side, or all rows on it",
+        ("separable", True): f"some {vectors} score the true class of every row strictly highest",
+        ("quasi", True): f"no {vectors} score the true class of every row strictly highest, but some never score "
+        "another class higher",
+        ("overlap", True): f"whatever the {vectors}, another class scores higher on some row, or all scores are equal",
+    }[kind, len(classes) > 2]
+
+
 def _holds(content, X, y):
     kind, offset, classes = content["kind"], content["fit_intercept"], content["classes"]
     d, plane, refutation = content["n_features"], content["separator"], content["refutation"]
-    assert content["format"] == "linsep proof 2"
+    assert content["format"] == "linsep proof 1"
     assert offset is True or offset is False
     assert type(d) is int
     assert type(classes) is list
@@ -71,15 +86,7 @@ def _holds(content, X, y):
         "format", "kind", "meaning", "fit_intercept", "classes", "n_features", "values", "separator", "refutation",
         "data", "made", "digest",
     }  # fmt: skip
-    sides = "" if offset else " through the origin"
-    assert (
-        content["meaning"]
-        == {
-            "separable": f"a plane{sides} has every row strictly on its side",
-            "quasi": f"no plane{sides} has every row strictly on its side, but one has none on the wrong side",
-            "overlap": f"every plane{sides} has rows on the wrong side, or all rows on it",
-        }[kind]
-    )
+    assert content["meaning"] == sentence(kind, offset, classes)
     about = content["data"]
     assert set(about) == {"n_rows", "n_features", "sha256", "reading"}
     assert about["reading"] is None

@@ -34,7 +34,7 @@ class Check:
         str | None,
         typer.Option(
             metavar="OUT",
-            help="Write a Python program that checks proofs of this kind without linsep.",
+            help="Write a Python program that checks proofs without linsep.",
             rich_help_panel=OUTPUT,
         ),
     ] = None
@@ -66,7 +66,7 @@ def verify(
     try:
         text = text_of(proof)
         if (other := separation_opened(text)) is not None:
-            _write_checker(check.checker, other["kind"])
+            _write_checker(check.checker)
             from linsep.cli.regression import verify_separation
 
             verify_separation(proof, other, data, check.plain, screen)
@@ -76,7 +76,7 @@ def verify(
     source = open_data(data, reading, screen, **_as_written(content["data"].get("reading"), reading))
     outcome, shape = _outcome(text, content, source, check.plain)
     outcome = outcome._replace(why=with_rows_named(outcome.why, source))
-    _write_checker(check.checker, verdict.kind)
+    _write_checker(check.checker)
     facts = {
         "command": "verify",
         "proof": proof,
@@ -112,13 +112,13 @@ def _why_not(about: dict[str, Any], outcome: Outcome, shape: tuple[int, int]) ->
     )
 
 
-def _write_checker(path: str | None, kind: str) -> None:
-    """Write the plain check of proofs of a kind as one program."""
+def _write_checker(path: str | None) -> None:
+    """Write the plain check as one program."""
     from linsep.prove.check.standalone import program
 
     if path is not None:
         with replacing(path) as file:
-            file.write(program(kind).encode())
+            file.write(program().encode())
 
 
 def _as_written(how: dict[str, Any] | None, reading: Reading) -> dict[str, Any]:

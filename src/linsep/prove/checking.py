@@ -19,12 +19,12 @@ from linsep.problem import Array, Floats
 from linsep.prove.check import check_fewest, linsep_check
 from linsep.prove.check.fast_check import holds
 from linsep.prove.check.plain import check_verdict
-from linsep.prove.check.plain_document import KINDS, LARGEST, Fails, Malformed, class_numbers
+from linsep.prove.check.plain_document import LARGEST, Fails, Malformed, class_numbers
 from linsep.prove.check.plain_fewest import check_errors
 from linsep.prove.check.plain_table import fingerprint
 from linsep.prove.claims import OVERLAP, SEPARABLE, Data, Verdict
 from linsep.prove.documents import claim_of, opened
-from linsep.prove.exact.fingerprints import Fingerprint, first_fingerprints
+from linsep.prove.exact.fingerprints import Fingerprint
 from linsep.prove.exact.given_numbers import BINARY, DECIMAL, Held, held, is_exact, rational_rows, unrounded
 from linsep.prove.verdicts.rationals import Rationals, holds_rationally
 from linsep.prove.verdicts.shorter import shorter
@@ -142,7 +142,7 @@ def text_of(proof: Any) -> str:
 def check_claim(verdict: Verdict, X: Any, y: Any, *, plain: bool) -> Outcome:
     """Check a verdict that is not bound to a fingerprint."""
     verdict = verdict.among_kept()
-    if type(verdict.fit_intercept) is not bool or verdict.kind not in KINDS:
+    if type(verdict.fit_intercept) is not bool or verdict.kind not in linsep_check.KINDS:
         return Outcome(False, "this verdict has no proof")
     found = table_of(X, y, verdict.classes)
     if found is None or found.X.shape[1] != verdict.n_features:
@@ -167,19 +167,10 @@ def check_document(text: str, X: Any, y: Any, *, plain: bool) -> Outcome:
     if (n, d) != (about["n_rows"], about["n_features"]):
         return Outcome(False, f"it was written for {about['n_rows']} rows of {about['n_features']} features")
     check = _fast if isinstance(verdict, Verdict) else _fewest
-    same, outcome = together(lambda: _is_about(content, found), lambda: check(verdict, found))
-    if not same:
+    name, outcome = together(lambda: found.fingerprint(verdict.values), lambda: check(verdict, found))
+    if name["sha256"] != about["sha256"]:
         return OTHER_DATA
     return outcome._replace(checked=("the fingerprint is that of these data", *outcome.checked))
-
-
-def _is_about(content: dict[str, Any], found: Table) -> bool:
-    """Say whether a document names these data."""
-    name = content["data"]["sha256"]
-    if content["format"] == "linsep proof 1":
-        rows = found.stored()
-        return rows is not None and name in first_fingerprints(rows.rows, found.codes, found.X.shape[1])
-    return bool(name == found.fingerprint(content["values"])["sha256"])
 
 
 def _fast(verdict: Verdict, found: Table) -> Outcome:

@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from linsep.prove.check import linsep_check, schema
-from linsep.prove.check.plain_document import ENCODINGS, KIND, KINDS, label_text, meaning_of, numbers
+from linsep.prove.check import linsep_check
+from linsep.prove.check.plain_document import ENCODINGS, KIND, label_text, meaning_of, numbers
 from linsep.prove.claims import Refutation, Separator, Verdict
 from linsep.prove.exact.given_numbers import exact_array, is_float
 from linsep.prove.fewest.document import fewest_from_json, fewest_to_json
 
-_SECOND = "linsep proof 2"
+FORMAT = "linsep proof 1"
 _LONG = 128  # binary digits, from which on hexadecimal ones are shorter, and nobody reads them anyway
 _CUT = "lower bound"  # an option of a document: where the proof of a lower bound was cut short
 
@@ -78,7 +78,7 @@ def written(
     """Return a verdict with its proof as a JSON document about data with this fingerprint."""
     from linsep import __version__
 
-    if verdict.kind not in KINDS:
+    if verdict.kind not in linsep_check.KINDS:
         raise ValueError(f"the verdict {verdict.kind!r} has no proof to write")
     made = {
         "by": f"linsep {__version__}",
@@ -87,7 +87,7 @@ def written(
         "note": note,
     }
     check_reading(about.get("reading"))
-    content = {"format": _SECOND, **claim_of(verdict), "data": {"reading": None, **about}, "made": made}
+    content = {"format": FORMAT, **claim_of(verdict), "data": {"reading": None, **about}, "made": made}
     if len({label_text(label) for label in verdict.classes}) < len(verdict.classes):
         raise ValueError("two classes are spelled the same: a proof file cannot tell them apart")
     content["digest"] = linsep_check.digest_of(content)
@@ -179,17 +179,16 @@ def from_json(text: str) -> tuple[Any, dict[str, Any]]:
 
 
 def opened(text: str) -> tuple[Any, dict[str, Any]]:
-    """Return the verdict in a document, and all of its content in the words of format 2."""
+    """Return the verdict in a document, and all of its content."""
     try:
         content = linsep_check.load(text)
-        schema.validate(content)
         if content["kind"] == "fewest-errors":
             return fewest_from_json(content, content["made"]["options"].get(_CUT, "")), content
         classes = content["classes"]
         plane, refutation = content["separator"], content["refutation"]
         verdict = Verdict(
             content["kind"],
-            None if plane is None else _plane(plane, len(classes), content["n_features"]),
+            None if plane is None else _plane(plane, len(classes)),
             None if refutation is None else _refutation(refutation),
             tuple(classes),
             content["n_features"],
@@ -202,19 +201,14 @@ def opened(text: str) -> tuple[Any, dict[str, Any]]:
     return verdict, content
 
 
-def _plane(plane: dict[str, Any], classes: int, n_features: int) -> Separator:
+def _plane(plane: dict[str, Any], classes: int) -> Separator:
     W, b = plane["w"], plane["b"]
-    given = 1 if classes == 2 else classes
-    if len(W) != given or len(b) != given or any(len(w) != n_features for w in W):
-        raise ValueError("a separator must have one weight per feature and one offset, for each class (once for two)")
     table = exact_array([value for texts in (*W, b) for value in numbers(texts)])
     w, c = table[: -len(b)].reshape(len(W), -1), table[-len(b) :]
     return Separator(w[0], c.tolist()[0]) if classes == 2 else Separator(w, c)
 
 
 def _refutation(parts: dict[str, Any]) -> Refutation:
-    if not 0 < len(parts["rows"]) == len(parts["rivals"]) == len(parts["multipliers"]):
-        raise ValueError("a refutation must name a row and a rival for each of its multipliers, at least one")
     return Refutation(
         np.array(parts["rows"], dtype=np.intp),
         tuple(numbers(parts["multipliers"])),

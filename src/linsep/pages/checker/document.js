@@ -1,6 +1,6 @@
 // The document: strict JSON, its digest, its fields. What it claims is checked elsewhere.
 
-import { DECIMAL, Malformed, Sha256, WIDEST, hex, lcm, limit, number, quote, utf8 } from "./exact.js";
+import { DECIMAL, Malformed, WIDEST, hex, lcm, limit, number, quote, sha256, utf8 } from "./exact.js";
 
 const LARGEST = 1 << 26; // characters of a document
 const DEEPEST = 20;
@@ -99,7 +99,6 @@ function canonical(value) { // sorted keys, no blanks, nothing but ASCII
   if (value instanceof Numeral) return value.isWhole ? BigInt(value.text).toString() : pythonFloat(value.value);
   return typeof value === "string" ? escaped(value) : String(value);
 }
-export const sha256 = (text) => hex(new Sha256().update(utf8(text)).digest());
 
 // The one spelling of a label: a text that reads as a number is that number, 1.0 is 1.
 export function labelText(label) {
@@ -134,12 +133,19 @@ export const FIELDS = {
   separator: { w: list, b: list },
   refutation: { rows: list, rivals: list, multipliers: list },
 };
-export const MEANINGS = Object.assign(Object.create(null), { // nothing else has a place in it, such as "toString"
-  separable: (through) => `a plane${through} has every row strictly on its side`,
-  quasi: (through) => `no plane${through} has every row strictly on its side, but one has none on the wrong side`,
-  overlap: (through) => `every plane${through} has rows on the wrong side, or all rows on it`,
-  "not-separable": (through) => `no plane${through} has every row strictly on its side`,
+// What a verdict says, of two classes and of several; nothing else has a place in it, such as "toString".
+const planes = (claim) => `plane${claim.fit_intercept ? "" : " through the origin"}`, vectors = (claim) => `weight vectors${claim.fit_intercept ? "" : " without offsets"}`;
+const highest = "score the true class of every row strictly highest", strictly = "has every row strictly on its side";
+const MEANINGS = Object.assign(Object.create(null), {
+  separable: [(claim) => `a ${planes(claim)} ${strictly}`, (claim) => `some ${vectors(claim)} ${highest}`],
+  quasi: [(claim) => `no ${planes(claim)} ${strictly}, but one has none on the wrong side`, (claim) => `no ${vectors(claim)} ${highest}, but some never score another class higher`],
+  overlap: [
+    (claim) => `every ${planes(claim)} has rows on the wrong side, or all rows on it`,
+    (claim) => `whatever the ${vectors(claim)}, another class scores higher on some row, or all scores are equal`,
+  ],
+  "not-separable": [(claim) => `no ${planes(claim)} ${strictly}`, (claim) => `no ${vectors(claim)} ${highest}`],
 });
+export const meant = (claim, [two, several]) => (claim.classes.length > 2 ? several : two)(claim);
 
 const ENCODINGS = ["utf-8", "utf-16", "latin-1", "cp1252"];
 const DAYS = "%[Yy][-/.]%m[-/.]%d|%[Yy][-/.]%d[-/.]%m|%m[-/.]%d[-/.]%[Yy]|%d[-/.]%m[-/.]%[Yy]";
@@ -176,29 +182,20 @@ export function fields(of, kinds, what, optional = []) {
 }
 export const counts = (values, what) => values.map((v) => { if (!count(v)) throw new Malformed(`${what} must be whole numbers from 0`); return v.value; });
 
-// A document of format 1 in the words of format 2; it has no sentence and says nothing about its making.
-function renewed(old) {
-  const found = new Map([...old].filter(([name]) => name !== "verdict" && name !== "bracket")), through = old.get("fit_intercept") === false ? " through the origin" : "";
-  if (object(old.get("refutation"))) found.set("refutation", new Map([...old.get("refutation")].map(([name, v]) => [name === "weights" ? "multipliers" : name, v])));
-  found.set("kind", old.get("verdict")).set("values", "binary").set("meaning", MEANINGS[old.get("verdict")]?.(through) ?? "");
-  if (object(old.get("data"))) found.set("data", new Map([...old.get("data"), ["reading", null]]));
-  return found.set("made", new Map([["by", ""], ["time", ""], ["options", new Map()], ["note", null]]));
-}
-
 // The content of a document whose digest and fields are right: numbers as fractions, the rest as plain values.
-export function open(source, seconds = 60) {
+export async function open(source, seconds = 60) {
   limit.end = performance.now() + 1000 * seconds;
-  let found = parse(source);
-  const format = object(found) && found.get("format");
-  if (format !== "linsep proof 2" && format !== "linsep proof 1") throw new Malformed("it does not say “format”: “linsep proof 2”");
-  const rest = new Map([...found].filter(([name]) => name !== "digest")), digest = sha256(canonical(rest));
-  if (found.get("digest") !== digest) throw new Malformed("it was altered: its digest does not fit its content");
-  if (format === "linsep proof 1") found = renewed(found);
-  if (format === "linsep proof 2" && found.get("kind") in OTHERS) return OTHERS[found.get("kind")](found, digest);
+  const found = parse(source);
+  if (!object(found) || found.get("format") !== "linsep proof 1") throw new Malformed("it does not say “format”: “linsep proof 1”");
+  const rest = new Map([...found].filter(([name]) => name !== "digest")), hash = await sha256([utf8(canonical(rest))]);
+  if (!text(found.get("digest")) || (hash && found.get("digest") !== hex(hash))) throw new Malformed("it was altered: its digest does not fit its content");
+  return { sealed: hash !== null, ...(found.get("kind") in OTHERS ? OTHERS[found.get("kind")](found) : openVerdict(found)) };
+}
+function openVerdict(found) {
   if (!Object.hasOwn(MEANINGS, found.get("kind"))) throw new Malformed(`this page does not check proofs of the kind ${quote(found.get("kind"))}`);
   const claim = fields(found, FIELDS.document, "the proof"), about = formOfReading(claim.data), names = classes(claim);
   fields(claim.made, FIELDS.made, "made");
-  if (claim.meaning !== MEANINGS[claim.kind](claim.fit_intercept ? "" : " through the origin")) throw new Malformed("its sentence does not match what it proves");
+  if (claim.meaning !== meant(claim, MEANINGS[claim.kind])) throw new Malformed("its sentence does not match what it proves");
   if (claim.values !== "binary" && claim.values !== "decimal") throw new Malformed("values must be “binary” or “decimal”");
   if ((claim.separator === null) !== (claim.kind === "overlap" || claim.kind === "not-separable") || (claim.refutation === null) !== (claim.kind === "separable")) {
     throw new Malformed(`the proof of ${quote(claim.kind)} does not have the required parts`);
@@ -206,7 +203,7 @@ export function open(source, seconds = 60) {
   const features = claim.n_features.value;
   if (about.n_features.value !== features) throw new Malformed("it names its numbers of features differ");
   return {
-    digest, first: format === "linsep proof 1", kind: claim.kind, meaning: claim.meaning, offset: claim.fit_intercept, classes: names, features, values: claim.values,
+    kind: claim.kind, meaning: claim.meaning, offset: claim.fit_intercept, classes: names, features, values: claim.values,
     plane: claim.separator && plane(claim.separator, names.length, features), refutation: claim.refutation && refutation(claim.refutation),
     rows: about.n_rows.value, sha256: about.sha256, reading: about.reading,
   };

@@ -1,7 +1,7 @@
 // The check of a proof about the fewest errors of any plane: the plane with few rows wrong, and cases none of which has fewer.
 
 import { Fails, Malformed, fraction, gcd, quote, show, whole } from "./exact.js";
-import { FIELDS, Numeral, OTHERS, classes, count, counts, fields, flag, formOfReading, list, maybe, numbers, object, plane, text } from "./document.js";
+import { FIELDS, Numeral, OTHERS, classes, count, counts, fields, flag, formOfReading, list, maybe, meant, numbers, object, plane, text } from "./document.js";
 
 const DEEPEST_CASE = 1000; // splits above a case
 const HEAVIEST = 2n ** 53n; // all weights together are less
@@ -12,19 +12,20 @@ const ERRORS = {
   sample_weight: maybe(list), separator: object, wrong: list, bits: count, refutations: list, common: list, tree: list, data: object, made: object, digest: text,
 };
 
-OTHERS["fewest-errors"] = (found, digest) => {
+OTHERS["fewest-errors"] = (found) => {
   const claim = fields(found, ERRORS, "the proof"), about = formOfReading(claim.data), names = classes(claim);
   const lower = claim.lower.value, upper = claim.upper.value, features = claim.n_features.value, bits = claim.bits.value;
   fields(claim.made, FIELDS.made, "made");
-  const through = claim.fit_intercept ? "" : " through the origin", counted = claim.sample_weight ? ", rows counted by their weights" : "";
-  if (claim.meaning !== `of all planes${through} the best has at least ${lower} and at most ${upper} errors${counted}`) throw new Malformed("its sentence does not match what it proves");
+  const bounds = `at least ${lower} and at most ${upper} errors${claim.sample_weight ? ", rows counted by their weights" : ""}`;
+  const through = claim.fit_intercept ? "" : " through the origin", without = claim.fit_intercept ? "" : " without offsets";
+  if (claim.meaning !== meant(claim, [() => `of all planes${through} the best has ${bounds}`, () => `of all weight vectors${without} the best have ${bounds}`])) throw new Malformed("its sentence does not match what it proves");
   if (claim.values !== "binary" && claim.values !== "decimal") throw new Malformed("values must be “binary” or “decimal”");
   if (about.n_features.value !== features) throw new Malformed("it names its numbers of features differ");
   if (lower > upper || bits > 4095) throw new Malformed("its bounds are not in order");
   const common = openPairs(claim.common), weights = claim.sample_weight && counts(claim.sample_weight, "sample_weight");
   if (weights && weights.reduce((sum, weight) => sum + BigInt(weight), 0n) >= HEAVIEST) throw new Malformed("its weights add up to 2^53 or more");
   return {
-    digest, first: false, kind: claim.kind, meaning: claim.meaning, offset: claim.fit_intercept, classes: names, features, values: claim.values,
+    kind: claim.kind, meaning: claim.meaning, offset: claim.fit_intercept, classes: names, features, values: claim.values,
     plane: plane(claim.separator, names.length, features), lower, upper, bits: BigInt(bits), common,
     weights, wrong: counts(claim.wrong, "wrong"),
     refutations: claim.refutations.map((each) => openConditional(each, names.length)), tree: openTree(claim.tree, common.length),

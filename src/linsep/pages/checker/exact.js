@@ -1,4 +1,4 @@
-// Exact numbers: fractions of BigInts, cells of a table, SHA-256. Nothing here rounds.
+// Exact numbers: fractions of BigInts, cells of a table, hashes. Nothing here rounds.
 
 export class Malformed extends Error {} // the document or the table does not have the required value
 export class Fails extends Error {} // the proof does not prove what it claims about these data
@@ -111,65 +111,13 @@ export function show({ top, bottom }, most = 26) { // a fraction as people read 
   return `${top < 0n ? "−" : ""}${head.slice(0, -12)}.${head.slice(-12).slice(0, 8)}…`;
 }
 
-// ------------------------------------------------------------------------------------------ SHA-256 (FIPS 180-4), in parts
-
-const ROUNDS = (() => { // the first bits of the roots of the first primes
-  const primes = [];
-  for (let n = 2; primes.length < 64; n++) if (primes.every((p) => n % p)) primes.push(n);
-  const root = (p, k) => { // floor(p^(1/k) · 2^32) modulo 2^32, by bisection
-    let [low, high] = [0n, BigInt(p) << 32n];
-    while (low < high) {
-      const middle = (low + high + 1n) >> 1n;
-      if (middle ** BigInt(k) <= BigInt(p) << BigInt(32 * k)) low = middle;
-      else high = middle - 1n;
-    }
-    return Number(low & 0xffffffffn) | 0;
-  };
-  return { constants: Int32Array.from(primes, (p) => root(p, 3)), start: primes.slice(0, 8).map((p) => root(p, 2)) };
-})();
-export class Sha256 {
-  constructor() {
-    this.state = Int32Array.from(ROUNDS.start);
-    this.block = new Uint8Array(64);
-    this.filled = 0;
-    this.length = 0;
-    this.words = new Int32Array(64);
-  }
-  update(bytes) {
-    this.length += bytes.length;
-    for (let at = 0; at < bytes.length;) {
-      const taken = Math.min(64 - this.filled, bytes.length - at);
-      this.block.set(bytes.subarray(at, at + taken), this.filled);
-      this.filled += taken;
-      at += taken;
-      if (this.filled === 64) { this.mix(); this.filled = 0; }
-    }
-    return this;
-  }
-  mix() {
-    const { words: w, block, state } = this, turn = (x, n) => (x >>> n) | (x << (32 - n));
-    for (let t = 0; t < 16; t++) w[t] = (block[4 * t] << 24) | (block[4 * t + 1] << 16) | (block[4 * t + 2] << 8) | block[4 * t + 3];
-    for (let t = 16; t < 64; t++) {
-      const p = w[t - 15], q = w[t - 2];
-      w[t] = (w[t - 16] + (turn(p, 7) ^ turn(p, 18) ^ (p >>> 3)) + w[t - 7] + (turn(q, 17) ^ turn(q, 19) ^ (q >>> 10))) | 0;
-    }
-    let [a, b, c, d, e, f, g, h] = state;
-    for (let t = 0; t < 64; t++) {
-      const one = (h + (turn(e, 6) ^ turn(e, 11) ^ turn(e, 25)) + ((e & f) ^ (~e & g)) + ROUNDS.constants[t] + w[t]) | 0;
-      const two = ((turn(a, 2) ^ turn(a, 13) ^ turn(a, 22)) + ((a & b) ^ (a & c) ^ (b & c))) | 0;
-      [h, g, f, e, d, c, b, a] = [g, f, e, (d + one) | 0, c, b, a, (one + two) | 0];
-    }
-    [a, b, c, d, e, f, g, h].forEach((v, i) => { state[i] = (state[i] + v) | 0; });
-  }
-  digest() { // as bytes; nothing can be added afterwards
-    const end = new Uint8Array(((119 - (this.length % 64)) % 64) + 9), size = new DataView(end.buffer);
-    end[0] = 128;
-    size.setBigUint64(end.length - 8, BigInt(this.length) * 8n);
-    this.update(end);
-    const out = new DataView(new ArrayBuffer(32));
-    this.state.forEach((v, i) => out.setInt32(4 * i, v));
-    return new Uint8Array(out.buffer);
-  }
+// SHA-256 of pieces of bytes, by the browser; null where it offers none, as on a page that came over an open connection.
+export async function sha256(pieces) {
+  if (!globalThis.crypto?.subtle) return null;
+  const all = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const piece of pieces) { all.set(piece, at); at += piece.length; }
+  return new Uint8Array(await crypto.subtle.digest("SHA-256", all));
 }
 export const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 export const utf8 = (text) => new TextEncoder().encode(text);

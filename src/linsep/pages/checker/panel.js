@@ -47,7 +47,7 @@ export function mountChecker(host, { proof, data }) {
     } finally { button.disabled = false; }
   };
   const fromFiles = (files) => run(async (source) => {
-    return csvTable(open(source), await Promise.all([...files].map(async (file) => new Uint8Array(await file.arrayBuffer()))));
+    return csvTable(await open(source), await Promise.all([...files].map(async (file) => new Uint8Array(await file.arrayBuffer()))));
   });
   host.append(button);
   if (data()) button.addEventListener("click", () => run(async () => data()));

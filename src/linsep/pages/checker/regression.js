@@ -26,7 +26,7 @@ const shares = (family) => family === "binomial";
 
 // ------------------------------------------------------------------------------------------------------------ the document
 
-OTHERS.separation = (found, digest) => {
+OTHERS.separation = (found) => {
   const claim = fields(found, SEPARATION, "the proof"), about = formOfReading(claim.data, true);
   fields(claim.made, FIELDS.made, "made");
   if (!(claim.claim in CLAIMS) || !(claim.family in RESPONSES)) throw new Malformed("the family or the claim is not known");
@@ -41,7 +41,7 @@ OTHERS.separation = (found, digest) => {
   const features = claim.n_features.value;
   if (about.n_features.value !== features || claim.names.length !== features) throw new Malformed("it names its numbers of features differ");
   const opened = {
-    digest, kind: claim.kind, meaning: claim.meaning, offset: claim.fit_intercept, classes: names, features, values: claim.values, rows: about.n_rows.value,
+    kind: claim.kind, meaning: claim.meaning, offset: claim.fit_intercept, classes: names, features, values: claim.values, rows: about.n_rows.value,
     sha256: about.sha256, reading: about.reading, family: claim.family, response: roles, keep: claim.alias === "keep", claim: claim.claim,
     columns: counts(claim.columns, "columns"), independent: counts(claim.independent, "independent"), direction: numbers(claim.direction),
     separated: claim.separated.map((stretch) => {

@@ -1,7 +1,7 @@
 // Tables: the one that comes with the page, and CSV files that a visitor drops onto it. Nothing leaves the page.
 
-import { DECIMAL, Malformed, decimal, quote } from "./exact.js";
-import { fields, flag, list, object, strip, text, texts } from "./document.js";
+import { DECIMAL, Malformed, quote } from "./exact.js";
+import { fields, flag, list, strip, text, texts } from "./document.js";
 
 // The table of the page: a line a row, cells apart by blanks; "7:0.5" is a cell in column 7, and what is left out is 0.
 export function ownTable({ labels, lines, features }) {
@@ -47,8 +47,8 @@ const READING = { columns: list, target: text, others: texts, delimiter: text, h
 const MOST_CELLS = 2e7;
 const PLAIN_GAPS = ["", "?", "NA", "N/A", "n/a", "na", "#N/A", "NaN", "nan", "-nan", "-NaN", "NULL", "null", "None"];
 
-// How a file becomes rows: as the document says; if it does not, every column but the last is a number. A proof about a
-// model (`parts` columns are its response) may have products of columns, and a gap in any column that it uses is one.
+// How a file becomes rows: as the document says; if it does not, every column but the last is a number. Numbers and words
+// are read here; for dates, products and the like there is linsep_check.py. `parts` columns are the response of a model.
 export function readingOf(reading, parts = 0) {
   if (!reading) return null;
   const how = fields(reading, READING, "reading", parts ? [] : ["others"]), signs = how.delimiter.length === 1 && how.delimiter !== '"';
@@ -57,39 +57,14 @@ export function readingOf(reading, parts = 0) {
   }
   const others = how.others ?? [];
   if (parts ? others.length + 1 !== parts : others.length) throw new Malformed("reading: it does not say where the response is");
-  const plain = (column) => {
-    if (!object(column)) throw new Malformed("reading: a column does not have the required value");
-    const { column: name, kind = "number", level, equals, hashed } = Object.fromEntries(column), known = ["column", "kind", "level", "hashed", ...(parts ? ["equals"] : [])];
-    if (!text(name) || !text(kind) || hashed !== undefined || ![...column.keys()].every((key) => known.includes(key))) throw new Malformed("some columns of this proof are hashed: linsep verify can read them");
-    if (kind !== "number" && kind !== "boolean" && kind !== "percent" && !kind.startsWith("grouped:") && !kind.startsWith("date:")) {
-      throw new Malformed(`this page cannot read the column ${quote(name)} of the kind ${quote(kind)}: python linsep_check.py can`);
-    }
-    if (equals !== undefined && !text(equals)) throw new Malformed("reading: a number to compare with does not have the required value");
-    return { names: [name], name, kind, level, isLevel: column.has("level"), equals };
-  };
   const columns = how.columns.map((column) => {
-    if (!parts || !object(column) || !column.has("product")) return plain(column);
-    const factors = fields(column, { product: list }, "a product").product.map(plain);
-    return { names: factors.map(({ name }) => name), factors };
+    const { column: name, kind = "number", level } = Object.fromEntries(column), known = ["column", "kind", "level"];
+    if (kind !== "number" || ![...column.keys()].every((key) => known.includes(key))) {
+      throw new Malformed(`this page cannot read the column ${quote(name ?? "of a product")}, which is neither numbers nor words: python linsep_check.py can`);
+    }
+    return { name, level, isLevel: column.has("level") };
   });
   return { ...how, columns, others };
-}
-
-// Days since 1970-01-01, or seconds since midnight of a time of day, as a double: dates are written as ISO 8601 has them, or in one of these parts.
-const PARTS = { Y: "(?<Y>\\d{4})", y: "(?<y>\\d{2})", m: "(?<m>\\d{1,2})", d: "(?<d>\\d{1,2})", H: "(?<H>\\d{1,2})", M: "(?<M>\\d{2})", S: "(?<S>\\d{2})", f: "(?<f>\\d{1,6})" };
-const ISO = /^(?<Y>\d{4})-(?<m>\d{2})-(?<d>\d{2})(?:[T ](?<H>\d{2}):(?<M>\d{2})(?::(?<S>\d{2})(?:\.(?<f>\d{1,6}))?)?(?<zone>Z|[+-]\d{2}:?\d{2})?)?$/;
-function daysOf(word, form) {
-  const pattern = form === "iso" ? ISO : new RegExp(`^${form.replaceAll(".", "\\.").replace(/%(.)/g, (_, part) => PARTS[part])}$`), parts = pattern.exec(word)?.groups;
-  const wrong = () => new Malformed(`${quote(word)} is not a date`);
-  if (!parts) throw wrong();
-  const { Y, y, m = 1, d = 1, H = 0, M = 0, S = 0, f = "", zone = "Z" } = parts, short = Number(y) + (Number(y) < 69 ? 2000 : 1900);
-  const moment = new Date(0), year = Y !== undefined ? Number(Y) : y !== undefined ? short : 1970;
-  moment.setUTCFullYear(year, Number(m) - 1, Number(d));
-  if (year < 1 || moment.getUTCMonth() !== Number(m) - 1 || moment.getUTCDate() !== Number(d) || Number(H) > 23 || Number(M) > 59 || Number(S) > 59) throw wrong();
-  const [, sign, hours, minutes] = /^([+-])(\d{2}):?(\d{2})$/.exec(zone) ?? ["", "+", 0, 0];
-  if (Number(hours) > 23 || Number(minutes) > 59) throw wrong();
-  const offset = (sign === "-" ? -1 : 1) * (60 * Number(hours) + Number(minutes));
-  return (moment.getTime() * 1000 + (3600 * Number(H) + 60 * (Number(M) - offset) + Number(S)) * 1e6 + Number(f.padEnd(6, "0"))) / (form === "iso" || form.includes("%d") ? 8.64e10 : 1e6);
 }
 
 // Bytes 128 to 159 of cp1252; 0 where there is none. Some versions of TextDecoder take them for Latin-1.
@@ -114,11 +89,11 @@ export function csvTable({ reading, response, values }, files) {
     const header = how?.header ?? !first.some((cell) => DECIMAL.test(strip(cell)));
     const names = header ? first.map(strip) : first.map((_, j) => String(j)), place = new Map(names.map((name, j) => [name, j])), last = names.length - (model || 1);
     const plain = {
-      columns: names.slice(0, Math.max(0, last)).map((name) => ({ names: [name], name, kind: "number" })), target: names.at(last), others: names.slice(last + 1),
+      columns: names.slice(0, Math.max(0, last)).map((name) => ({ name })), target: names.at(last), others: names.slice(last + 1),
       missing: "error", point: ".", gaps: PLAIN_GAPS,
     };
     const used = { ...(how ?? plain), model, values, gaps: new Set((how ?? plain).gaps) }, said = [used.target, ...used.others];
-    for (const name of [...used.columns.flatMap((column) => column.names), ...said]) if (names.filter((each) => each === name).length !== 1) throw new Malformed(`there is no column ${quote(name)}, or more than one`);
+    for (const name of [...used.columns.map(({ name }) => name), ...said]) if (names.filter((each) => each === name).length !== 1) throw new Malformed(`there is no column ${quote(name)}, or more than one`);
     const take = (cells) => {
       if (cells.length !== names.length) throw new Malformed(`line ${labels.length + 1} of the data has ${cells.length} cells where ${names.length} are expected`);
       if (rows.length * used.columns.length > MOST_CELLS) throw new Malformed("the table is too large for this page: python linsep_check.py can read it");
@@ -136,38 +111,15 @@ function responseText(word, point) { // a number of a model is written with a de
 }
 function rowOf(cells, how, place, said) { // null for a row that is left out
   const absent = (name) => how.gaps.has(strip(cells[place.get(name)])), strict = how.missing === "error" || how.missing === "drop";
-  const gap = said.some(absent) || how.columns.some(({ names, isLevel }) => (how.model || (!isLevel && strict)) && names.some(absent));
+  const gap = said.some(absent) || how.columns.some(({ name, isLevel }) => (how.model || (!isLevel && strict)) && absent(name));
   if (gap && how.missing !== "drop") throw new Malformed("a cell has no value");
-  return gap ? null : how.columns.map((column) => (column.factors ? product(column.factors.map((factor) => cellOfColumn(cells, factor, how, place)), how.values) : cellOfColumn(cells, column, how, place)));
+  return gap ? null : how.columns.map((column) => cellOfColumn(cells[place.get(column.name)], column, how));
 }
-function cellOfColumn(cells, { name, kind, level, isLevel, equals }, how, place) { // as a text
-  const cell = cells[place.get(name)], word = strip(cell), absent = how.gaps.has(word);
+function cellOfColumn(cell, { name, level, isLevel }, how) { // as a text
+  const word = strip(cell), absent = how.gaps.has(word);
   if (isLevel) return level === (absent ? null : how.model ? word : cell) ? "1" : "0";
   if (absent) return "0";
-  if (kind === "boolean" && /^(true|false)$/i.test(word)) return word.toLowerCase() === "true" ? "1" : "0";
-  if (kind === "boolean" || (kind === "percent" && !word.endsWith("%"))) throw new Malformed(`${quote(word)} in column ${quote(name)} is no ${kind}`);
-  if (kind.startsWith("date:")) return String(daysOf(word, kind.slice(5)));
-  let digits = kind === "percent" ? strip(word.replace(/%+$/, "")) : kind === "number" ? cell.replace(/^[ \t]+|[ \t]+$/g, "") : word;
-  if (kind.startsWith("grouped:")) {
-    const sign = kind.slice(8), plain = (text) => text.replace(/[^\w]/gu, "\\$&");
-    if (!new RegExp(`^[+-]?\\d{1,3}(${plain(sign)}\\d{3})*(${plain(how.point)}\\d*)?$`).test(digits)) throw new Malformed(`${quote(word)} in column ${quote(name)} is not a number`);
-    digits = digits.replaceAll(sign, "");
-  }
-  digits = digits.replaceAll(how.point, ".");
+  const digits = cell.replace(/^[ \t]+|[ \t]+$/g, "").replaceAll(how.point, ".");
   if (!DECIMAL.test(digits) || !Number.isFinite(Number(digits))) throw new Malformed(`${quote(word)} in column ${quote(name)} is not a number`);
-  return equals === undefined ? digits : sameNumber(digits, equals, how.values) ? "1" : "0";
-}
-function sameNumber(one, other, values) {
-  if (values === "binary") return Number(one) === Number(decimal(other) && other);
-  const a = decimal(one), b = decimal(other), lowest = Math.min(a.power, b.power);
-  return a.digits * 10n ** BigInt(a.power - lowest) === b.digits * 10n ** BigInt(b.power - lowest);
-}
-function product(factors, values) { // of decimals exactly, of doubles from left to right
-  if (values === "binary") {
-    const found = factors.map(Number).reduce((a, b) => a * b, 1);
-    if (!Number.isFinite(found)) throw new Malformed("a product is out of range");
-    return String(found);
-  }
-  const parts = factors.map(decimal), power = parts.reduce((sum, part) => sum + part.power, 0);
-  return `${parts.reduce((found, { digits }) => found * digits, 1n)}e${power}`;
+  return digits;
 }

@@ -6,13 +6,14 @@ turned into integers once for all refutations that use them.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from flint import fmpz_mat
 
-from linsep.problem import Array
+from linsep.problem import Array, Dense
 from linsep.prove.check.exact_signs import Row, difference, exact_rows, signs
+from linsep.prove.check.fast_facts import inequalities, total
 from linsep.prove.claims import Data, Separator
 
 HEAVIEST = 2**53  # all weights together are less
@@ -77,17 +78,9 @@ class _Tables:
         used = {i for each in proof.refutations for i in each.rows} | set(_split_rows(proof.tree))
         if used and not (min(used) >= 0 and max(used) < len(data.y)):
             raise _Malformed
-        self.rows = (
-            dict(
-                zip(
-                    sorted(used),
-                    exact_rows(data.rows, np.array(sorted(used), dtype=np.intp), data.offset_column),
-                    strict=True,
-                )
-            )
-            if used
-            else {}
-        )
+        which = np.array(sorted(used), dtype=np.intp)
+        found = exact_rows(data.rows, which, data.offset_column) if used else []
+        self.rows = dict(zip(which.tolist(), found, strict=True))
         self._groups()
         self.sides = [self._sides(each) for each in proof.refutations]
 
@@ -147,19 +140,9 @@ class _Tables:
         return all(self._cancels(each) for each in self.proof.refutations)
 
     def _cancels(self, each: Any) -> bool:
-        data = self.data
-        block = data.n_features + data.offset
-        lowest = min(self.rows[i].shift for i in each.rows)
-        for c in range(1, data.classes):
-            members, factors = [], []
-            for i, rival, value in zip(each.rows, self._rivals(each), each.multipliers, strict=True):
-                sign = int(data.y[i] == c) - int(rival == c)
-                if sign:
-                    members.append(self.rows[i])
-                    factors.append(sign * value << (self.rows[i].shift - lowest))
-            if members and any(_combined(members, factors, block)):
-                return False
-        return True
+        rows, owns = [self.rows[i] for i in each.rows], self.data.y[list(each.rows)].tolist()
+        matrix, shifts = inequalities(rows, owns, self._rivals(each), self.data.classes)
+        return not any(total([Fraction(value) for value in each.multipliers], matrix, shifts))
 
     def leaves(self, tree: Any, K: frozenset[int]) -> Any:
         """Yield every leaf with the groups held right and wrong on the way to it."""
@@ -203,18 +186,6 @@ class _Tables:
         return N <= R and not P & R and bool(P - K)
 
 
-def _combined(rows: list[Row], factors: list[int], block: int) -> list[Any]:
-    """Return the sums of integer rows times factors."""
-    if all(len(row.columns) == block for row in rows):
-        total = fmpz_mat(1, len(rows), factors) * fmpz_mat([row.values for row in rows])
-        return list(total.entries())
-    sums: dict[int, int] = {}
-    for row, factor in zip(rows, factors, strict=True):
-        for j, value in zip(row.columns, row.values, strict=True):
-            sums[j] = sums.get(j, 0) + factor * value
-    return list(sums.values())
-
-
 def _key(row: Row, label: int) -> Any:
     """Return the same for equal rows of one class, however zeros are stored."""
     while_zero = [(j, value) for j, value in zip(row.columns, row.values, strict=True) if value]
@@ -228,8 +199,6 @@ def _key(row: Row, label: int) -> Any:
 
 def _heights(data: Data, probe: Array) -> Array:
     """Return a number for every row that is the same for equal rows."""
-    from linsep.problem import Dense
-
     if isinstance(data.rows, Dense):
         heights = np.zeros(len(data.y))
         for j in range(data.n_features):  # column by column: the same order of operations for every row

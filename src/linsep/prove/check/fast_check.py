@@ -1,13 +1,12 @@
-"""The fast check of a verdict: compiled filters, exact integers where they leave a doubt, modular ranks.
+"""The fast check of a verdict, which decides exactly as the plain check does, on 100,000 rows in milliseconds.
 
-It decides exactly as the plain check (``plain``) does, on a hundred thousand rows in milliseconds. Who believes its
-answer trusts this file, ``exact_signs``, and python-flint; who does not runs the plain check.
+Who believes its answer trusts this file, ``fast_facts``, ``exact_signs``, and python-flint; who does not runs the plain
+check.
 """
 
 from __future__ import annotations
 
 import itertools
-import math
 from fractions import Fraction
 from typing import Any
 
@@ -16,9 +15,8 @@ import numpy as np
 
 from linsep.problem import Array, Dense, Sparse
 from linsep.prove.check.exact_signs import difference, exact_rows, signs
+from linsep.prove.check.fast_facts import inequalities, normals, rank, total
 from linsep.prove.claims import NOT_SEPARABLE, OVERLAP, QUASI, SEPARABLE, Data, Refutation, Separator, Verdict
-
-PRIME = 2**63 - 25
 
 
 def holds(verdict: Verdict, data: Data, *, certain: bool = False) -> bool:
@@ -90,8 +88,11 @@ def contradicts(refutation: Refutation | None, data: Data, *, spanning: bool = F
     """Return whether the multipliers are positive, the sum vanishes and, if asked, the inequalities span all."""
     if refutation is None or not _well_formed(refutation, data):
         return False
-    matrix, shifts = combined(refutation, data)
-    return _cancels(refutation, matrix, shifts) and (not spanning or _spans(refutation, data, matrix, certain))
+    rows = exact_rows(data.rows, refutation.rows, data.offset_column)
+    matrix, shifts = inequalities(rows, data.y[refutation.rows].tolist(), refutation.rivals.tolist(), data.classes)
+    if any(total(refutation.multipliers, matrix, shifts)):
+        return False
+    return not spanning or _spans(refutation, data, matrix, certain)
 
 
 def _well_formed(refutation: Refutation, data: Data) -> bool:
@@ -105,52 +106,17 @@ def _well_formed(refutation: Refutation, data: Data) -> bool:
     return bool(fair) and all(isinstance(value, Fraction) and value > 0 for value in multipliers)
 
 
-def combined(refutation: Refutation, data: Data) -> tuple[Any, list[int]]:
-    """Return the inequalities of a refutation as integer rows, and the exponent of the power of two left out of each.
-
-    The columns are the weights and offsets that occur, for each class but 0: adding one vector to the weights of all
-    classes has no effect, so that without loss of generality those of class 0 are zero.
-    """
-    rows = exact_rows(data.rows, refutation.rows, data.offset_column)
-    dense, owns = isinstance(data.rows, Dense), data.y[refutation.rows].tolist()
-    used = range(data.n_features + data.offset) if dense else sorted({j for row in rows for j in row.columns})
-    place = {column: position for position, column in enumerate(used)}
-    table, zeros = [], [0] * len(used)
-    for own, rival, row in zip(owns, refutation.rivals.tolist(), rows, strict=True):
-        values = row.values if dense else [0] * len(used)
-        for j, value in () if dense else zip(row.columns, row.values, strict=True):
-            values[place[j]] = value
-        blocks = [zeros] * data.classes
-        blocks[own] = values
-        if rival:
-            blocks[rival] = [-value for value in values]
-        table.append([*itertools.chain.from_iterable(blocks[1:])])
-    return flint.fmpz_mat(table), [row.shift for row in rows]
-
-
-def _cancels(refutation: Refutation, matrix: Any, shifts: list[int]) -> bool:
-    """Return whether the weighted sum of the combined inequalities vanishes."""
-    common = math.lcm(*(value.denominator for value in refutation.multipliers))
-    lowest = min(shifts)
-    factors = [
-        value.numerator * (common // value.denominator) << (shift - lowest)
-        for value, shift in zip(refutation.multipliers, shifts, strict=True)
-    ]
-    total = flint.fmpz_mat(1, len(factors), factors) * matrix
-    return bool(total == flint.fmpz_mat(1, matrix.ncols()))
-
-
 def _spans(refutation: Refutation, data: Data, matrix: Any, certain: bool) -> bool:
     """Return whether the combined inequalities span all others.
 
-    All together have rank ``(classes - 1) q`` where ``q`` is the rank of the rows. That of the combined ones is at
-    least the rank of their residues modulo a prime; powers of two left out do not matter to it.
+    All together have rank ``(classes - 1) q`` where ``q`` is the rank of the rows, those that are combined no more.
     """
-    rivals, columns = data.classes - 1, data.n_features + data.offset
-    rank, some = flint.nmod_mat(matrix, PRIME).rank(), sorted(set(refutation.rows.tolist()))
-    if rank == rivals * columns or (rank % rivals == 0 and _rank_at_most(rank // rivals, some, data)):
+    rivals, some = data.classes - 1, sorted(set(refutation.rows.tolist()))
+    enough = rivals * (data.n_features + data.offset)
+    found = rank(matrix, enough, certain=False)
+    if found == enough or (found % rivals == 0 and _rank_at_most(found // rivals, some, data)):
         return True
-    if not certain or (exact := matrix.rank()) == rank:
+    if not certain or (exact := rank(matrix, enough)) == found:
         return False
     return exact % rivals == 0 and _rank_at_most(exact // rivals, some, data)
 
@@ -163,21 +129,17 @@ def _rank_at_most(q: int, some: list[int], data: Data) -> bool:
     """
     used = _used_columns(data)
     probe = np.unique(np.linspace(0, len(data.y) - 1, 2 * q + 10).astype(np.intp)).tolist()
-    if flint.nmod_mat(integer_matrix(data, probe, used), PRIME).rank() > q:
+    if rank(integer_matrix(data, probe, used), 0, certain=False) > q:
         return False  # without a look at all of them
     if len(data.y) <= len(used):
-        return bool(integer_matrix(data, list(range(len(data.y))), used).rank() <= q)
-    basis, nullity = integer_matrix(data, some, used).nullspace()  # its first `nullity` columns
-    if nullity < len(used) - q:
-        return False
-    everyone = np.arange(len(data.y))
-    for k in range(nullity):
+        return rank(integer_matrix(data, list(range(len(data.y))), used), len(used)) <= q
+    outside = normals(integer_matrix(data, some, used))
+    for vector in outside:
         normal = np.full(data.n_features + 1, Fraction(0), dtype=object)
-        divisor = math.gcd(*(int(basis[j, k]) for j in range(len(used))))
-        normal[used] = [Fraction(int(basis[j, k]) // divisor) for j in range(len(used))]
-        if signs(data.rows, everyone, normal).any():
+        normal[used] = [Fraction(value) for value in vector]
+        if signs(data.rows, np.arange(len(data.y)), normal).any():
             return False
-    return True
+    return len(outside) >= len(used) - q
 
 
 def _used_columns(data: Data) -> list[int]:

@@ -4,11 +4,9 @@ Several files are one table. It needs Python 3.11 and nothing else, reads CSV te
 docs/proof-format.md section by section. The exit code is 0 if the proof holds, 1 if it does not hold for these data,
 2 if the document or the data cannot be used.
 
-To see why a verdict ("separable", "quasi", "overlap") is to be believed, read the section "What has to be checked, and
-why that suffices": it defines the claims and checks them. "The fewest errors" and "Separation in regression models" are
-about two other kinds of proofs, each section about its own; they are left out of a program that was written for another
-kind. All other sections turn the document and the table into numbers, and refuse what is not of the form that the page
-lays down; ``check`` at the end calls them all.
+To see why a proof is to be believed, read part 3, the four facts, then the part of its kind: 4 for verdicts, 5 for the
+fewest errors, 6 for separation in regression models. They define the claims and say which facts each needs. The other
+parts turn the document and the table into numbers, and refuse what is not of the form that the page lays down.
 """
 
 from __future__ import annotations
@@ -17,82 +15,54 @@ import csv
 import hashlib
 import json
 import math
-import struct
 import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
-from linsep.prove.check import plain_fewest, plain_regression  # noqa: F401 (which add their kinds)
-from linsep.prove.check.plain import VERDICTS
+from linsep.prove.check.plain import VERDICT, check_verdict, form_of_verdict
 from linsep.prove.check.plain_document import (
     COMMON,
-    KINDS,
     LARGEST,
     Fails,
     Malformed,
     Row,
+    class_numbers,
     form,
     label_text,
     meaning_of,
     require,
     well,
-)
-from linsep.prove.check.plain_table import fingerprint, nearest, table
+)  # fmt: skip
+from linsep.prove.check.plain_fewest import ERRORS, check_errors, form_of_errors
+from linsep.prove.check.plain_regression import SEPARATION, answers, check_separation, form_of_separation
+from linsep.prove.check.plain_table import fingerprint, table
 
-# ---------------------------------------------------------------------------------------------------------------
-# Versions
-
-
-def renewed(old: dict[str, Any]) -> dict[str, Any]:
-    """Return a document of format 1 in the words of format 2."""
-    content = {name: value for name, value in old.items() if name not in ("verdict", "bracket")}
-    kind = old.get("verdict") if old.get("verdict") in VERDICTS else None
-    content |= {"kind": kind, "values": "binary", "meaning": ""}
-    content |= {"made": {"by": "", "time": "", "options": {}, "note": None}}
-    if type(refutation := old.get("refutation")) is dict:
-        content["refutation"] = {"multipliers" if name == "weights" else name: v for name, v in refutation.items()}
-    if type(old.get("data")) is dict:
-        content["data"] = {**old["data"], "reading": None}
-    return content | ({"meaning": meaning_of(content)} if kind and "fit_intercept" in content else {})
-
-
-def first_fingerprints(rows: Sequence[Row], codes: Sequence[int], d: int) -> list[str]:
-    """Return the hashes of format 1, which took some rows together; large whole numbers were integers or not."""
-    hashes = []
-    for step, long in ((step, long) for step in (max(1, (1 << 20) // max(1, d)), 4096) for long in (False, True)):
-        found = hashlib.sha256(struct.pack(f"<{len(codes)}q", *codes))
-        for start in range(0, len(rows), step):
-            some = [(i, j, v) for i in range(start, min(len(rows), start + step)) for j, v in enumerate(rows[i]) if v]
-            for column in (0, 1):
-                found.update(struct.pack(f"<{len(some)}q", *(cell[column] for cell in some)))
-            if long and any(abs(nearest(v)) >= 2**53 for _, _, v in some):
-                found.update(repr([v.as_integer_ratio() for _, _, v in some]).encode())
-            else:
-                found.update(struct.pack(f"<{len(some)}d", *(nearest(v) for _, _, v in some)))
-        hashes.append(found.hexdigest())
-    return hashes
-
-
-# ---------------------------------------------------------------------------------------------------------------
-# The program
+VERDICTS = ("separable", "quasi", "overlap", "not-separable")
+KINDS: dict[str, tuple[Any, ...]] = {  # by kind: its own fields, whether all go together, the check
+    **dict.fromkeys(VERDICTS, (VERDICT, form_of_verdict, check_verdict)),
+    "fewest-errors": (ERRORS, form_of_errors, check_errors),
+    "separation": (SEPARATION, form_of_separation, check_separation),
+}
 
 
 def load(text: str) -> dict[str, Any]:
-    """Return the content of a document, in the words of format 2; raise Malformed if it is not a proof."""
+    """Return the content of a document; raise Malformed if it is not a proof."""
     well(len(text) <= LARGEST, f"it is longer than {LARGEST} characters")
     try:
-        reads: dict[str, Any] = {"parse_int": short, "parse_float": finite, "parse_constant": finite}
-        found: Any = json.loads(text, object_pairs_hook=unique, **reads)
+        real = partial(numeral, kind=float, most=40)
+        hooks: dict[str, Any] = {"parse_int": numeral, "parse_float": real, "parse_constant": real}
+        found: Any = json.loads(text, object_pairs_hook=unique, **hooks)
         sealed = type(found) is dict and found.get("digest") == digest_of(found)
     except RecursionError:
         raise Malformed("it is nested too deeply") from None
     except json.JSONDecodeError as error:
         raise Malformed(f"it is not JSON: {error}") from None
     well(sealed, "it has no digest, or was altered: its digest does not fit its content")
-    content: dict[str, Any] = renewed(found) if found.get("format") == "linsep proof 1" else found
-    kind: Any = content.get("kind")
-    well(type(kind) is str and kind in KINDS, f"the kind {str(kind)[:40]!r} is not one that this program checks")
-    fields, form_of_kind, *_ = KINDS[kind]
+    content: dict[str, Any] = found
+    kind = str(content.get("kind"))
+    well(kind in KINDS, f"the kind {kind[:40]!r} is not one that this program checks")
+    fields, form_of_kind, _ = KINDS[kind]
     form(content, COMMON | fields)
     well(len(set(map(label_text, content["classes"]))) == len(content["classes"]), "two classes have the same name")
     well(content["data"]["n_features"] == content["n_features"], "its numbers of features differ")
@@ -108,16 +78,10 @@ def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def short(text: str) -> int:
-    """Return a whole number of at most 20 digits."""
-    well(len(text) <= 20, "a whole number is too long")
-    return int(text)
-
-
-def finite(text: str) -> float:
-    """Return a float that is a number."""
-    well(len(text) <= 40 and math.isfinite(float(text)), f"{text[:40]} is not a number")
-    return float(text)
+def numeral(text: str, kind: type = int, most: int = 20) -> Any:
+    """Return a number of the document that is none of the proof: whole ones have at most 20 digits, none is NaN."""
+    well(len(text) <= most and math.isfinite(value := kind(text)), f"{text[:40]} is too long, or not a number")
+    return value
 
 
 def digest_of(content: dict[str, Any]) -> str:
@@ -129,15 +93,13 @@ def digest_of(content: dict[str, Any]) -> str:
 def check(content: dict[str, Any], rows: Sequence[Row], labels: Sequence[Any]) -> list[str]:
     """Return what has been checked, line by line; raise Fails or Malformed if the proof does not hold."""
     about, d = content["data"], content["n_features"]
-    *_, meant, check_kind = KINDS[content["kind"]]
     fits = about["n_rows"] == len(rows) and all(len(row) == d for row in rows)
     require(fits, f"it was written for {about['n_rows']} rows of {d} features, these are {len(rows)}")
-    codes: Sequence[Any] = meant(content, labels)
-    first = content["format"] == "linsep proof 1"
-    known = first_fingerprints(rows, codes, d) if first else [fingerprint(rows, labels)]
+    model = content["kind"] == "separation"
+    said: Sequence[Any] = answers(content, labels) if model else class_numbers(labels, content["classes"])
     what = "these are not the data it was written for: a value or label differs, or the order of the rows"
-    require(about["sha256"] in known, what)
-    return ["the fingerprint is that of these data", *check_kind(content, rows, codes)]
+    require(about["sha256"] == fingerprint(rows, labels), what)
+    return ["the fingerprint is that of these data", *KINDS[content["kind"]][-1](content, rows, said)]
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -9,32 +9,34 @@ from contextlib import suppress
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-# ---------------------------------------------------------------------------------------------------------------
-# The claim
-
-MEANING = {  # by kind, for both kinds of separation by claim
-    "separable": "a plane{through} has every row strictly on its side",
-    "quasi": "no plane{through} has every row strictly on its side, but one has none on the wrong side",
-    "overlap": "every plane{through} has rows on the wrong side, or all rows on it",
-    "not-separable": "no plane{through} has every row strictly on its side",
-    "fewest-errors": "of all planes{through} the best has at least {lower} and at most {upper} errors{counted}",
-    "separation complete": "complete separation: the maximum likelihood estimate does not exist",
-    "separation quasi": "quasi-complete separation: the maximum likelihood estimate does not exist",
-    "separation overlap": "overlap: the maximum likelihood estimate exists",
+STRICTLY = ("plane{} has every row strictly on its side", "{} score the true class of every row strictly highest")
+NONE = (f"no {STRICTLY[0]}", f"no {STRICTLY[1]}")
+MEANING = {  # by kind: of planes for two classes, of weight vectors for several
+    "separable": (f"a {STRICTLY[0]}", f"some {STRICTLY[1]}"),
+    "quasi": (f"{NONE[0]}, but one has none on the wrong side",
+              f"{NONE[1]}, but some never score another class higher"),
+    "overlap": ("every plane{} has rows on the wrong side, or all rows on it",
+                "whatever the {}, another class scores higher on some row, or all scores are equal"),
+    "not-separable": NONE,
+    "fewest-errors": ("of all planes{} the best has {bounds}", "of all {} the best have {bounds}"),
+}  # fmt: skip
+SEPARATED = {  # by claim
+    "complete": "complete separation: the maximum likelihood estimate does not exist",
+    "quasi": "quasi-complete separation: the maximum likelihood estimate does not exist",
+    "overlap": "overlap: the maximum likelihood estimate exists",
 }
 
 
 def meaning_of(content: dict[str, Any]) -> str:
     """Return the sentence of a document."""
-    through = "" if content["fit_intercept"] else " through the origin"
+    if content["kind"] == "separation":
+        return SEPARATED[content["claim"]]
+    several, offset = len(content["classes"]) > 2, content["fit_intercept"]
+    planes, vectors = ("", "weight vectors") if offset else (" through the origin", "weight vectors without offsets")
     counted = "" if content.get("sample_weight") is None else ", rows counted by their weights"
-    kind = f"separation {content['claim']}" if content["kind"].startswith("separation") else content["kind"]
-    bounds = {"lower": content.get("lower"), "upper": content.get("upper")}
-    return MEANING[kind].format(through=through, counted=counted, **bounds)
+    bounds = f"at least {content.get('lower')} and at most {content.get('upper')} errors{counted}"
+    return MEANING[content["kind"]][several].format(vectors if several else planes, bounds=bounds)
 
-
-# ---------------------------------------------------------------------------------------------------------------
-# The fields
 
 Row: TypeAlias = Sequence[int | Fraction]
 
@@ -78,8 +80,7 @@ def form(value: Any, shape: Any, name: str = "the document") -> None:
         if str in shape:
             return form(list(value.values()), [shape[str]], name)
         fields = {field.rstrip("?"): own for field, own in shape.items()}
-        needed = {field for field in shape if not field.endswith("?")}
-        odd = needed - set(value) | set(value) - set(fields)
+        odd = {field for field in shape if not field.endswith("?")} - set(value) | set(value) - set(fields)
         well(not odd, f"{name} has a field that is not known, or lacks one: {min(odd, default='')[:40]!r}")
         for field, item in value.items():
             form(item, fields[field], f"the field {field!r}")
@@ -108,6 +109,11 @@ def natural(value: Any) -> None:
     well(value < 2**53, f"{value} is too large")
 
 
+NUMBER = re.compile(
+    r"-?([0-9]{1,4000}([/.][0-9]{1,4000})?|0x[0-9a-f]+(/0x[0-9a-f]+)?|0x[01]\.[0-9a-f]{1,13}p[+-][0-9]{1,4})"
+)
+
+
 def spelled(text: Any) -> None:
     """Refuse what does not spell a number: 7, -3/7, 0.25; 0xff/0x3 for long ones; 0x1.8p-1 for 3/4, as %a of C does."""
     fits = type(text) is str and len(text) <= LONGEST and NUMBER.fullmatch(text)
@@ -119,21 +125,14 @@ def spelled(text: Any) -> None:
         well(abs(exact) < 2**1024 and exact == Fraction(float.fromhex(text)), f"{text} is not a double")
 
 
-NUMBER = re.compile(
-    r"-?([0-9]{1,4000}([/.][0-9]{1,4000})?|0x[0-9a-f]+(/0x[0-9a-f]+)?|0x[01]\.[0-9a-f]{1,13}p[+-][0-9]{1,4})"
-)
-
-
 ENCODINGS = {"utf-8", "utf-16", "latin-1", "cp1252"}
 KIND = re.compile(  # how the cells of a column are written
     "number|boolean|percent|category|text|grouped:[,.'_ \u00a0\u2019\u202f]|date:(iso|%H:%M(:%S([.]%f)?)?|"
     "(%[Yy][-/.]%m[-/.]%d|%[Yy][-/.]%d[-/.]%m|%m[-/.]%d[-/.]%[Yy]|%d[-/.]%m[-/.]%[Yy])( %H:%M(:%S)?)?)"
 )
 PLANE = {"w": [[spelled]], "b": [spelled]}
-COLUMN = {
-    "column": str, "level?": (None, str), "hashed?": natural,
-    "kind?": KIND,
-}  # fmt: skip
+REFUTATION = {"rows": [natural], "rivals": [natural], "multipliers": [spelled]}
+COLUMN = {"column": str, "level?": (None, str), "hashed?": natural, "kind?": KIND}
 READING = {
     "columns": [COLUMN], "target": str, "delimiter": re.compile("[\t -!#-~]"), "encoding": ENCODINGS,
     "header": bool, "point": {".", ","}, "gaps": [str], "missing": {"error", "zero", "drop", "indicator"},
@@ -143,49 +142,40 @@ DATA = {
     "files?": [str],
 }  # fmt: skip
 COMMON: dict[str, Any] = {  # fields of every document; each kind has others beside them
-    "format": {"linsep proof 1", "linsep proof 2"}, "kind": str, "meaning": str, "fit_intercept": bool,
+    "format": {"linsep proof 1"}, "kind": str, "meaning": str, "fit_intercept": bool,
     "classes": [(str, bool, int, float)], "n_features": natural, "values": {"binary", "decimal"}, "data": DATA,
     "made": {"by": str, "time": str, "options": {str: str}, "note": (None, str)}, "digest": str,
 }  # fmt: skip
 
 
-KINDS: dict[str, tuple[Any, ...]] = {}  # its own fields, whether all go together, what labels mean, the check
-
-
-# ---------------------------------------------------------------------------------------------------------------
-# Numbers of the document
-
-
-def number(text: str) -> Fraction:
-    """Return the number that a string of a document stands for."""
-    spelled(text)
-    if "p" in text:
-        return Fraction(float.fromhex(text))
-    return Fraction(*(int(part, 16) for part in text.split("/"))) if "x" in text else Fraction(text)
-
-
 def numbers(texts: Sequence[str]) -> list[Fraction]:
-    """Return a list of numbers of a document, whose common denominator must not be too long."""
-    found, common = [], 1
+    """Return the numbers of a list of a document, whose common denominator must not be too long."""
+    found: list[Fraction] = []
     for text in texts:
-        found.append(number(text))
-        common = math.lcm(common, found[-1].denominator)
-        well(common.bit_length() <= WIDEST, "the common denominator of these numbers is too long")
+        spelled(text)
+        if "p" in text:
+            found.append(Fraction(float.fromhex(text)))
+        else:
+            parts = (int(part, 16) for part in text.split("/"))
+            found.append(Fraction(*parts) if "x" in text else Fraction(text))
+    denominator(found)
     return found
+
+
+def denominator(values: Row) -> int:
+    """Return the least common denominator of numbers, which must not be too long."""
+    common = 1
+    for value in values:
+        common = math.lcm(common, value.denominator)
+        well(common.bit_length() <= WIDEST, "the common denominator of these numbers is too long")
+    return common
 
 
 def whole(values: Row) -> tuple[list[int], int]:
     """Return numbers times their least common denominator, and that denominator: no sign changes by it."""
-    common = 1
-    for value in values:
-        common = math.lcm(common, value.denominator)
-        if common.bit_length() > WIDEST:
-            raise Malformed("the common denominator of these numbers is too long")
+    common = denominator(values)
     return [value.numerator * (common // value.denominator) for value in values], common
 
-
-# ---------------------------------------------------------------------------------------------------------------
-# Labels
 
 CELL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?0*[0-9]{1,4})?")  # a number in a text
 
@@ -202,14 +192,10 @@ def label_text(label: Any) -> str:
     return str(int(label)) if label == int(label) else repr(float(label))
 
 
-def class_numbers(labels: Sequence[Any], classes: Sequence[Any]) -> list[int]:
-    """Return the number of each label among the classes, every one of which some row must have."""
+def class_numbers(labels: Sequence[Any], classes: Sequence[Any], empty: int = 0) -> list[int]:
+    """Return the number of each label among the classes, of which ``empty`` may have no row."""
     index = {label_text(label): code for code, label in enumerate(classes)}
     known = {(type(label), label): index.get(label_text(label), -1) for label in labels}  # True is not 1
-    require(set(known.values()) == set(index.values()), "the labels of the data are not exactly the classes")
+    fits = -1 not in known.values() and len(index) - len(set(known.values())) <= empty
+    require(fits, "the labels of the data are not exactly the classes")
     return [known[type(label), label] for label in labels]
-
-
-def codes_of(content: dict[str, Any], labels: Sequence[Any]) -> list[int]:
-    """Return the class number of every row of the data of a document."""
-    return class_numbers(labels, content["classes"])

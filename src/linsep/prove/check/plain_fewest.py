@@ -1,23 +1,21 @@
-"""The plain check, part 4: bounds on the fewest errors of any plane.
+"""The plain check, part 5: bounds on the fewest errors of any plane.
 
 A row is wrong unless all its inequalities hold. A plane with the rows that it has wrong bounds the fewest errors from
-above; from below, a tree of cases does, in each of which *conditional refutations* leave enough rows wrong: left sides
-that add up to 0, so that if the rows N with negative multipliers are wrong, some row of P, those with positive ones, is
-wrong. Rows that are equal are right or wrong together: a *group*, named by its first row.
+above (signs); from below a tree of cases does, in each of which *conditional refutations*, sums that are 0, leave
+enough rows wrong: if the rows N with negative multipliers are wrong, some row of P, those with positive ones, is wrong.
+Rows that are equal are right or wrong together: a *group*, named by its first row.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from linsep.prove.check.plain import Exact, cancels, dot, exact_rows, form_of_plane, normals_of
+from linsep.prove.check.plain import Codes, Rows, exact_rows, form_of_plane, inequalities, normals_of, sides
 from linsep.prove.check.plain_document import (
-    KINDS,
     PLANE,
-    Fails,
     Row,
-    codes_of,
     form,
     natural,
     numbers,
@@ -25,12 +23,11 @@ from linsep.prove.check.plain_document import (
     spelled,
     well,
     whole_number,
-)
-
-# ---------------------------------------------------------------------------------------------------------------
-# The fewest errors
+)  # fmt: skip
+from linsep.prove.check.plain_facts import total
 
 Groups: TypeAlias = frozenset[int]
+Refutation: TypeAlias = tuple[Groups, Groups]  # P and N
 
 DEEPEST = 1000  # splits above a case
 HEAVIEST = 2**53  # all weights together are less
@@ -47,10 +44,8 @@ def form_of_errors(content: dict[str, Any]) -> None:
     """Refuse a document whose fields do not go together."""
     classes, nodes = len(content["classes"]), content["tree"]
     well(classes > 1, "it must name two classes")
-    well(
-        content["lower"] <= content["upper"] and content["bits"] < 4096,
-        "its lower bound is above the upper, or its bits are too many",
-    )
+    fits = content["lower"] <= content["upper"] and content["bits"] < 4096
+    well(fits, "its lower bound is above the upper, or its bits are too many")
     well(sum(content["sample_weight"] or [0]) < HEAVIEST, "its weights add up to 2^53 or more")
     form_of_plane(content["separator"], classes, content["n_features"])
     for each in content["refutations"]:
@@ -88,37 +83,33 @@ def check_errors(content: dict[str, Any], rows: Sequence[Row], codes: Sequence[i
     ]
 
 
-def check_upper(content: dict[str, Any], exact: list[Exact], codes: Sequence[int], counted: list[int]) -> None:
+def check_upper(content: dict[str, Any], exact: Rows, codes: Codes, counted: list[int]) -> None:
     """Check that the plane has all rows strictly right but those listed, and that these weigh ``upper``."""
-    normals, wrong = normals_of(content["separator"], content), set(content["wrong"])
+    wrong = set(content["wrong"])
     fits = len(wrong) == len(content["wrong"]) and max(wrong, default=0) < len(exact)
     require(fits, "a wrong row is listed twice or does not exist")
-    for i, ((x, _), code) in enumerate(zip(exact, codes, strict=True)):
-        if i not in wrong and counted[i] and not all(dot(normal, x) > 0 for normal in normals[code]):
-            raise Fails(f"row {i} is not strictly right, and not listed as wrong")
+    for i, sign in sides(normals_of(content["separator"], content), exact, codes):
+        fits = sign > 0 or i in wrong or not counted[i]
+        require(fits, f"row {i} is not strictly right, and not listed as wrong")
     require(sum(counted[i] for i in wrong) == content["upper"], "the wrong rows do not weigh upper")
 
 
-def conditional(
-    each: dict[str, Any], exact: list[Exact], codes: Sequence[int], group: list[int], classes: int
-) -> tuple[Groups, Groups]:
+def conditional(each: dict[str, Any], exact: Rows, codes: Codes, group: Codes, classes: int) -> Refutation:
     """Return P and N, the groups with positive and with negative multipliers, of a refutation that cancels."""
-    require(max(each["rows"]) < len(exact), "a refutation names a row that does not exist")
-    rivals = each["rivals"] if classes > 2 else [1 - codes[i] for i in each["rows"]]
-    parts = list(zip(each["rows"], rivals, numbers(each["multipliers"]), strict=True))
-    for i, rival, value in parts:
+    which, multipliers = each["rows"], numbers(each["multipliers"])
+    require(max(which) < len(exact), "a refutation names a row that does not exist")
+    rivals = each["rivals"] if classes > 2 else [1 - codes[i] for i in which]
+    for i, rival, value in zip(which, rivals, multipliers, strict=True):
         fits = codes[i] != rival < classes and (value > 0 or (value < 0 and classes == 2))
         require(fits, "a multiplier is 0, or of no rival, or negative with more than two classes")
-    P = frozenset(group[i] for i, _, value in parts if value > 0)
-    N = frozenset(group[i] for i, _, value in parts if value < 0)
+    P, N = (frozenset(group[i] for i, m in zip(which, multipliers, strict=True) if sign * m > 0) for sign in (1, -1))
     require(P and not P & N, "a refutation has no positive row, or a row of both signs")
-    require(cancels(parts, exact, codes, classes), "the rows of a refutation do not add up to zero")
+    parts = inequalities(which, rivals, exact, codes, classes)
+    require(not any(total(multipliers, parts)), "the rows of a refutation do not add up to zero")
     return P, N
 
 
-def check_cases(
-    content: dict[str, Any], table: list[tuple[Groups, Groups]], group: list[int], capacity: dict[int, int]
-) -> int:
+def check_cases(content: dict[str, Any], table: list[Refutation], group: Codes, capacity: dict[int, int]) -> int:
     """Check every case of the tree, in which the groups K are held right and R wrong; return how many there are."""
     stack: list[tuple[Groups, Groups]] = [(frozenset(), frozenset())]
     named = [k for each in content["tree"] for k, _ in each.get("packing", [])] + [k for k, _ in content["common"]]
@@ -141,7 +132,7 @@ def check_cases(
     return sum("row" not in each for each in content["tree"])
 
 
-def usable(refutation: tuple[Groups, Groups], K: Groups, R: Groups) -> bool:
+def usable(refutation: Refutation, K: Groups, R: Groups) -> bool:
     """Say whether a refutation shows that a group outside K and R is wrong."""
     P, N = refutation
     return N <= R and not P & R and not P <= K
@@ -149,15 +140,11 @@ def usable(refutation: tuple[Groups, Groups], K: Groups, R: Groups) -> bool:
 
 def check_packing(used: list[Any], content: dict[str, Any], capacity: dict[int, int], R: Groups) -> None:
     """Check that no group carries more than its weight, and that the weights reach the bound; (groups, units) each."""
-    load: dict[int, int] = {}
-    for groups, units in used:
-        for g in groups:
-            load[g] = load.get(g, 0) + units
+    load: Counter[int] = Counter()
     bits = content["bits"]
+    for groups, units in used:
+        load.update(dict.fromkeys(groups, units))
     for g, units in load.items():
         require(units <= capacity[g] << bits, f"row {g} carries more than its copies")
     reached = (sum(capacity[g] for g in R) << bits) + sum(units for _, units in used)
     require(reached > (content["lower"] - 1) << bits, "a case is not shown to reach the lower bound")
-
-
-KINDS["fewest-errors"] = (ERRORS, form_of_errors, codes_of, check_errors)

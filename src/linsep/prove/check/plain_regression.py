@@ -1,20 +1,14 @@
-"""The plain check, part 5: separation in regression models.
+"""The plain check, part 6: separation in regression models.
 
 A family of models turns observations into *constraints* on a direction ``g`` of the coefficients, ``z·g >= 0`` or
-``z·g = 0`` (equations): exactly the directions along which the likelihood never falls. A document claims of them:
+``z·g = 0`` (equations): exactly the directions along which the likelihood never falls. Vectors have an entry for every
+coefficient; those outside ``columns`` are 0 in directions, and not summed up. A document claims four things:
 
-- ``columns`` are coefficients that all others depend on, ``independent`` as many constraints that are independent in
-  them; for each other column ``aliased`` has a vector v, not 0 there and else 0 outside ``columns``, with z·v = 0 for
-  all constraints.
-- ``direction`` is a vector g in the cone: z·g >= 0 for inequalities, = 0 for equations. ``separated`` are the
-  constraints with z·g > 0, as stretches: all ("complete"), some ("quasi") or none ("overlap").
-- ``rest`` are others with multipliers, positive for inequalities, that cancel and span all that are not separated.
-- Each coefficient c, the unit vector of its column, has a status. *finite*: a sum of constraints, none separated, is
-  c. *+inf*, *-inf*: a sum with multipliers not negative for inequalities is c or -c, and g·c has that sign.
-  *undetermined*: ``up`` and ``down`` are in the cone, up·c > 0 > down·c. *aliased*: c is outside ``columns`` or, if
-  ``alias`` is "keep", some v of ``aliased`` has v·c ≠ 0.
-
-Vectors have an entry for every coefficient; those outside ``columns`` are 0 in directions, and not summed up.
+- Columns: ``independent`` constraints have the rank of ``columns``; on the vector of each other column all are 0.
+- Split: ``direction`` is in the cone, z·g >= 0 or = 0; ``separated`` are the constraints with z·g > 0.
+- Rest: others, with multipliers that are positive for inequalities, cancel and span all that are not separated.
+- Coefficients: *finite* is a sum of constraints that are not separated; *+inf*, *-inf* a sum with multipliers not
+  negative for inequalities, and ``direction`` has that sign; *undetermined* goes up and down in the cone.
 """
 
 from __future__ import annotations
@@ -26,12 +20,11 @@ from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
-from linsep.prove.check.plain import dot, inequality, orthogonal, rank
+from linsep.prove.check.plain import inequality
 from linsep.prove.check.plain_document import (
     CELL,
     COLUMN,
     DATA,
-    KINDS,
     READING,
     Row,
     class_numbers,
@@ -43,10 +36,8 @@ from linsep.prove.check.plain_document import (
     spelled,
     well,
     whole,
-)
-
-# ---------------------------------------------------------------------------------------------------------------
-# Separation in regression models
+)  # fmt: skip
+from linsep.prove.check.plain_facts import Exact, independent, normals, signs, total
 
 FAMILIES = {  # what the response of each may be
     "binomial": (["label"], ["number"], ["number", "failures"]),
@@ -79,13 +70,13 @@ SEPARATION = {
 }  # fmt: skip
 
 MOST_EMPTY = 1000  # classes without rows
-Answer = dict[str, Any]  # by role: "label" a class spelled, "stratum" a text, all others numbers
+Found = list[tuple[list[Any], bool]]  # constraints, and whether each is an equation
+Answer = dict[str, Any]  # by role: "label" a class number, "stratum" a text, all others numbers
 
 
 def form_of_separation(content: dict[str, Any]) -> None:
     """Refuse a document whose fields do not go together."""
-    family, classes = content["family"], [label_text(each) for each in content["classes"]]
-    roles = content["response"]
+    family, roles, classes = content["family"], content["response"], [*map(label_text, content["classes"])]
     known = [[*own, *more] for own in FAMILIES[family] for more in ([], ["weight"])]
     well(roles in known, f"this is not a response of the family {family}")
     fits = len(classes) == 2 or (len(classes) > 2 and family != "binomial") if roles[0] == "label" else not classes
@@ -101,13 +92,7 @@ def coefficient_names(family: str, names: Sequence[str], classes: Sequence[str],
     own = ["Intercept", *names] if offset else list(names)
     if family == "multinomial":
         return [f"{label}:{name}" for label in classes[1:] for name in own]
-    if family == "ordinal":
-        return [*(f"{low}|{high}" for low, high in itertools.pairwise(classes)), *own]
-    return own
-
-
-# ---------------------------------------------------------------------------------------------------------------
-# The response
+    return [*(f"{low}|{high}" for low, high in itertools.pairwise(classes)), *own] if family == "ordinal" else own
 
 
 def answers(content: dict[str, Any], labels: Sequence[Any]) -> list[Answer]:
@@ -115,25 +100,14 @@ def answers(content: dict[str, Any], labels: Sequence[Any]) -> list[Answer]:
     roles = content["response"]
     columns = list(zip(*(label if isinstance(label, tuple) else (label,) for label in labels), strict=True))
     require(len(columns) == len(roles), f"the response has {len(columns)} columns, not {len(roles)}")
+    empty = 0 if content["family"] == "binomial" else MOST_EMPTY
     found: list[Sequence[Any]] = []
     for role, column in zip(roles, columns, strict=True):
         if role == "label":
-            found.append(labels_in(column, content))
+            found.append(class_numbers(column, content["classes"], empty))
         else:
             found.append([label_text(value) if role == "stratum" else response_number(value) for value in column])
     return [dict(zip(roles, values, strict=True)) for values in zip(*found, strict=True)]
-
-
-def labels_in(column: Sequence[Any], content: dict[str, Any]) -> list[int]:
-    """Return the number of each label among the classes; a class of more than a binomial model may have no row."""
-    if content["family"] == "binomial":
-        return class_numbers(column, content["classes"])
-    index = {label_text(label): code for code, label in enumerate(content["classes"])}
-    spelled_so = [label_text(label) for label in column]
-    there = set(spelled_so)
-    require(there <= set(index), "a label of the data is none of the classes")
-    require(len(index) - len(there) <= MOST_EMPTY, "more than 1000 classes have no row")
-    return [index[label] for label in spelled_so]
 
 
 def response_number(value: Any) -> float:
@@ -143,22 +117,18 @@ def response_number(value: Any) -> float:
     return float(value)
 
 
-# ---------------------------------------------------------------------------------------------------------------
-# Constraints
-
-
-def constraints(
-    family: str, X: Sequence[Row], answers: Sequence[Answer], classes: int, offset: bool
-) -> list[tuple[list[Any], bool]]:
+def constraints(family: str, X: Sequence[Row], answers: Sequence[Answer], classes: int, offset: bool) -> Found:
     """Return the constraints of a model, and whether each is an equation; raise Fails where a family has none."""
     require(all(answer.get("weight", 0) >= 0 for answer in answers), "a weight is negative")
     counted = [i for i, answer in enumerate(answers) if answer.get("weight", 1) > 0]
     full = [([1, *X[i]] if offset else list(X[i]), answers[i]) for i in counted]
-    if family in ("multinomial", "ordinal"):
-        several = against_rivals if family == "multinomial" else between_thresholds
-        found = [(row, False) for x, answer in full for row in several(x, answer["label"], classes)]
-        if family == "ordinal" and found:
-            found += [(row, False) for row in thresholds_in_order(classes, len(found[0][0]))]
+    if family == "multinomial":  # x·(g_y - g_k) >= 0 for every other class k, with g = 0 for class 0
+        rivals = [(x, answer["label"], k) for x, answer in full for k in range(classes) if k != answer["label"]]
+        found = [(inequality(*each, classes), False) for each in rivals]
+    elif family == "ordinal":
+        found = [(row, False) for x, answer in full for row in between_thresholds(x, answer["label"], classes)]
+        width = len(found[0][0]) if found else 0  # t_k - t_(k-1) >= 0, whether or not class k has rows
+        found += [([(j == k) - (j == k - 1) for j in range(width)], False) for k in range(1, classes - 1) if found]
     elif family in ("conditional", "cox"):
         groups: dict[Any, list[int]] = {}
         for i in counted:
@@ -172,7 +142,7 @@ def constraints(
     return found
 
 
-def one_each(family: str, observed: list[tuple[list[Any], Answer]]) -> list[tuple[list[Any], bool]]:
+def one_each(family: str, observed: list[tuple[list[Any], Answer]]) -> Found:
     """Return x for all successes, -x for none, an equation for some of both; for counts above 0 an equation."""
     found, ups, downs, shares = [], 0, 0, family == "binomial"
     for x, answer in observed:
@@ -189,22 +159,11 @@ def one_each(family: str, observed: list[tuple[list[Any], Answer]]) -> list[tupl
     return found
 
 
-def against_rivals(x: list[Any], own: int, classes: int) -> Iterator[list[Any]]:
-    """Yield x·(g_y - g_k) >= 0 for every other class k, with g = 0 for class 0."""
-    return (inequality(x, own, rival, classes) for rival in range(classes) if rival != own)
-
-
 def between_thresholds(x: list[Any], own: int, classes: int) -> Iterator[list[Any]]:
     """Yield t_y - x·g >= 0 and x·g - t_(y-1) >= 0, where there are such thresholds."""
     for k, sign in ((own, 1), (own - 1, -1)):
         if 0 <= k < classes - 1:
             yield [*(sign * (j == k) for j in range(classes - 1)), *(-sign * value for value in x)]
-
-
-def thresholds_in_order(classes: int, width: int) -> Iterator[list[Any]]:
-    """Yield t_k - t_(k-1) >= 0 for every class between two thresholds, whether or not it has rows."""
-    for k in range(1, classes - 1):
-        yield [(j == k) - (j == k - 1) for j in range(width)]
 
 
 def chosen(members: list[int], answers: Sequence[Answer]) -> list[tuple[int, int]]:
@@ -215,22 +174,16 @@ def chosen(members: list[int], answers: Sequence[Answer]) -> list[tuple[int, int
 
 
 def at_risk(members: list[int], answers: Sequence[Answer]) -> list[tuple[int, int]]:
-    """Return differences within risk sets that all others are sums of, latest times first.
-
-    The first event of a time is held against the rows that leave between it and the next later event, against the
-    first event then, and both ways against other events of its time.
-    """
+    """Return differences within risk sets that all others are sums of, latest times first."""
     require(all(answers[i]["event"] in (0, 1) for i in members), "an event is 1, or 0 if censored")
     pairs: list[tuple[int, int]] = []
-    waiting: list[int] = []
-    later: list[int] = []
-    by_time: dict[float, list[int]] = {}
+    waiting, later, by_time = list[int](), list[int](), dict[float, list[int]]()
     for i in members:
         by_time.setdefault(answers[i]["number"], []).append(i)
     for time in sorted(by_time, reverse=True):
         events = [i for i in by_time[time] if answers[i]["event"] == 1]
         waiting += [i for i in by_time[time] if answers[i]["event"] == 0]
-        if events:
+        if events:  # the first against all that leave up to the next later event, and against the first one then
             pairs += [(events[0], j) for j in (*waiting, *later)]
             for other in events[1:]:
                 pairs += [(events[0], other), (other, events[0])]
@@ -238,144 +191,114 @@ def at_risk(members: list[int], answers: Sequence[Answer]) -> list[tuple[int, in
     return pairs
 
 
-# ---------------------------------------------------------------------------------------------------------------
-# The claims
-
-
 def check_separation(content: dict[str, Any], rows: Sequence[Row], answers: Sequence[Answer]) -> list[str]:
     """Return what has been checked, line by line; raise Fails or Malformed if a claim is not proved."""
     model = (content["family"], rows, answers, len(content["classes"]), content["fit_intercept"])
     claims = Claims(content, constraints(*model))
-    lines = claims.check()
-    rank_of = f"{claims.width} coefficients of rank {len(claims.columns)}"
-    return [f"{len(claims.rows)} constraints on {rank_of}", *lines]
+    aliased = claims.check_columns()
+    separated = claims.check_split()
+    rest = claims.check_rest(separated)
+    claims.check_coefficients(aliased, separated)
+    statuses = [each["status"] for each in content["coefficients"]]
+    told = ", ".join(f"{statuses.count(status)} {status}" for status in STATUSES if status in statuses)
+    return [
+        f"{len(claims.rows)} constraints on {claims.width} coefficients of rank {len(claims.columns)}",
+        f"a direction separates {len(separated)} of them and leaves the others at 0",
+        f"{rest} of the others cancel with positive multipliers and span them",
+        f"every coefficient has the status that the proof states: {told}",
+    ]
 
 
 class Claims:
-    """Constraints times their denominators, which of them are equations, and a document about them."""
+    """The constraints of a model, which of them are equations, and a document about them."""
 
-    def __init__(self, content: dict[str, Any], found: list[tuple[list[Any], bool]]) -> None:
-        exact = [whole(row) for row, _ in found]
-        self.content, self.equal, self.width = content, [is_equal for _, is_equal in found], len(found[0][0])
-        self.rows, self.scales = [row for row, _ in exact], [scale for _, scale in exact]
-        self.columns, self.direction = content["columns"], numbers(content["direction"])
-        self.aliased: dict[int, list[Fraction]] = {}
-        self.separated: set[int] = set()
-        self.listed = len(content["coefficients"])
+    def __init__(self, content: dict[str, Any], found: Found) -> None:
+        self.content, self.columns = content, content["columns"]
+        self.rows, self.equal = [whole(row) for row, _ in found], [is_equal for _, is_equal in found]
+        self.width = len(found[0][0])
 
-    def check(self) -> list[str]:
-        """Check every claim; return what has been checked."""
-        self.check_columns()
-        self.check_split()
-        rest = self.check_rest()
-        self.check_coefficients()
-        statuses = [each["status"] for each in self.content["coefficients"]]
-        told = ", ".join(f"{statuses.count(status)} {status}" for status in STATUSES if status in statuses)
-        return [
-            f"a direction separates {len(self.separated)} of them and leaves the others at 0",
-            rest,
-            f"every coefficient has the status that the proof states: {told}",
-        ]
-
-    def inner(self, which: Sequence[int]) -> list[list[int]]:
-        """Return constraints that a document names, in the columns that are kept, as whole numbers."""
+    def inner(self, which: Sequence[int]) -> list[Exact]:
+        """Return constraints that a document names, in the columns that are kept."""
         require(max(which, default=-1) < len(self.rows), "it names a constraint that does not exist")
-        return [[self.rows[i][j] for j in self.columns] for i in which]
+        return [([self.rows[i][0][j] for j in self.columns], self.rows[i][1]) for i in which]
 
     def in_cone(self, g: list[Fraction]) -> list[int]:
-        """Return the height of every constraint on a vector that must be in the cone, times positive numbers."""
+        """Return the sign of every constraint on a vector that must be in the cone."""
         fits = len(g) == self.width and not any(g[j] for j in set(range(self.width)) - set(self.columns))
         require(fits, "a direction has numbers in columns that are not kept, or too few")
-        heights = self.heights(g)
+        heights = list(signs(g, self.rows))
         for i, (height, is_equal) in enumerate(zip(heights, self.equal, strict=True)):
             require(height == 0 or (height > 0 and not is_equal), f"constraint {i} does not hold on a direction")
         return heights
 
-    def heights(self, g: list[Fraction]) -> list[int]:
-        """Return z·g of every constraint, times positive numbers."""
-        vector = whole(g)[0]
-        return [dot(row, vector) for row in self.rows]
-
-    def combined(self, evidence: dict[str, Any], least: int | None) -> tuple[list[int], list[Fraction]]:
-        """Return constraints and their sum in the columns that are kept; inequalities with multipliers of a sign.
-
-        ``least`` is 1 for positive multipliers, 0 for those not negative, None for any.
-        """
+    def combined(self, evidence: dict[str, Any], least: int | None) -> list[Fraction]:
+        """Return a sum in the columns kept; multipliers of inequalities above 0 (1), not below (0) or any (None)."""
         which, multipliers = evidence["rows"], numbers(evidence["multipliers"])
         require(len(which) == len(multipliers) == len(set(which)), "there are not as many multipliers as constraints")
         some = self.inner(which)
         for i, m in zip(which, multipliers, strict=True):
             fits = least is None or self.equal[i] or m > 0 or (m == 0 and least == 0)
             require(fits, f"the multiplier of constraint {i} has the wrong sign")
-        factors, common = whole([m / self.scales[i] for i, m in zip(which, multipliers, strict=True)])
-        sums = [sum(f * row[k] for f, row in zip(factors, some, strict=True)) for k in range(len(self.columns))]
-        return which, [Fraction(value, common) for value in sums]
+        return total(multipliers, some) or [Fraction(0)] * len(self.columns)
 
-    def check_columns(self) -> None:
-        """Step 1: all constraints are 0 on aliased vectors, and some are independent in the columns that are left."""
-        kept, independent = set(self.columns), self.content["independent"]
+    def check_columns(self) -> dict[int, list[Fraction]]:
+        """Step 1: some constraints are independent in the columns kept, all are 0 on a vector of each other column."""
+        kept, chosen = set(self.columns), self.content["independent"]
         require(len(kept) == len(self.columns) and max(kept, default=-1) < self.width, "a column stands twice")
-        require(len(independent) == len(kept), "there are not as many independent constraints as columns")
-        fits = not kept or rank(self.inner(independent), len(kept)) == len(kept)
-        require(fits, "some constraints are not independent")
-        self.check_aliased(kept)
-        require(self.listed == self.width, "not every coefficient has a status")
-
-    def check_aliased(self, kept: set[int]) -> None:
-        """Check that all constraints are 0 on the vectors of the columns that are not kept."""
+        require(len(chosen) == len(kept), "there are not as many independent constraints as columns")
+        require(independent(self.inner(chosen), len(kept)), "some constraints are not independent")
+        aliased: dict[int, list[Fraction]] = {}
         for each in self.content["aliased"]:
             own, places, values = each["column"], each["columns"], numbers(each["multipliers"])
-            fits = own < self.width and own not in kept | set(self.aliased) and set(places) <= kept | {own}
-            require(
-                fits and len(places) == len(values) == len(set(places)), "the proof of an aliased column is incomplete"
-            )
-            v = [Fraction(0)] * self.width
+            fits = own < self.width and own not in kept | set(aliased) and set(places) <= kept | {own}
+            fits = fits and len(places) == len(values) == len(set(places))
+            require(fits, "the proof of an aliased column is incomplete")
+            v = aliased[own] = [Fraction(0)] * self.width
             for j, value in zip(places, values, strict=True):
                 v[j] = value
-            require(v[own] and not any(self.heights(v)), f"column {own} does not depend on the others")
-            self.aliased[own] = v
-        require(len(self.aliased) + len(kept) == self.width, "some column is neither kept nor aliased")
+            require(v[own] and not any(signs(v, self.rows)), f"column {own} does not depend on the others")
+        require(len(aliased) + len(kept) == self.width, "some column is neither kept nor aliased")
+        require(len(self.content["coefficients"]) == self.width, "not every coefficient has a status")
+        return aliased
 
-    def check_split(self) -> None:
+    def check_split(self) -> set[int]:
         """Step 2: the direction is in the cone, and separates what it is said to."""
-        self.separated = {i for i, height in enumerate(self.in_cone(self.direction)) if height > 0}
+        separated = [i for i, sign in enumerate(self.in_cone(numbers(self.content["direction"]))) if sign]
         said: list[int] = []
         for first, last in self.content["separated"]:
             require((not said or first > said[-1]) and first <= last < len(self.rows), "the stretches are not in order")
             said += range(first, last + 1)
-        require(said == sorted(self.separated), "the direction does not separate these constraints")
+        require(said == separated, "the direction does not separate these constraints")
         kind = "overlap" if not said else "complete" if len(said) == len(self.rows) else "quasi"
         require(self.content["claim"] == kind, f"the claim is not {kind}")
+        return set(separated)
 
-    def check_rest(self) -> str:
+    def check_rest(self, separated: set[int]) -> int:
         """Step 3: constraints that are not separated cancel with positive multipliers, and span all such."""
-        which, total = self.combined(self.content["rest"], 1)
-        require(not any(total), "the constraints of the rest do not cancel")
-        require(not self.separated & set(which), "a constraint of the rest is separated")
-        if self.columns:
-            normals = orthogonal(self.inner(which) or [[0] * len(self.columns)])
-            others = self.inner([i for i in range(len(self.rows)) if i not in self.separated])
-            spanned = not any(dot(row, normal) for row in others for normal in normals)
+        which = self.content["rest"]["rows"]
+        require(not any(self.combined(self.content["rest"], 1)), "the constraints of the rest do not cancel")
+        require(separated.isdisjoint(which), "a constraint of the rest is separated")
+        others = [row for i, row in enumerate(self.rows) if i not in separated]
+        for normal in normals(self.inner(which), len(self.columns)):
+            place = dict(zip(self.columns, normal, strict=True))
+            spanned = not any(signs([place.get(j, 0) for j in range(self.width)], others))
             require(spanned, "the constraints of the rest do not span all that are not separated")
-        return f"{len(which)} of the others cancel with positive multipliers and span them"
+        return len(which)
 
-    def check_coefficients(self) -> None:
+    def check_coefficients(self, aliased: dict[int, list[Fraction]], separated: set[int]) -> None:
         """Step 4: the evidence of every coefficient."""
-        keep = self.content["alias"] == "keep"
+        keep, direction = self.content["alias"] == "keep", numbers(self.content["direction"])
         for j, each in enumerate(self.content["coefficients"]):
-            shared = j in self.aliased or (keep and any(v[j] for v in self.aliased.values()))
+            shared = j in aliased or (keep and any(v[j] for v in aliased.values()))
             require((each["status"] == "aliased") == shared, f"coefficient {j} is {'' if shared else 'not '}aliased")
             if each["status"] == "undetermined":
                 up, down = numbers(each["up"]), numbers(each["down"])
                 require(self.in_cone(up) and self.in_cone(down) and up[j] > 0 > down[j], f"{j} does not go both ways")
             if "rows" in each:
                 sign = {"+inf": 1, "-inf": -1}.get(each["status"], 0)
-                which, total = self.combined(each, 0 if sign else None)
                 unit = [(sign or 1) * (column == j) for column in self.columns]
-                require(total == unit, f"the constraints do not add up to coefficient {j}")
-                require(sign == 0 or sign * self.direction[j] > 0, f"the direction leaves coefficient {j} at 0")
-                fits = each["status"] != "finite" or not self.separated & set(which)
+                found = self.combined(each, 0 if sign else None)
+                require(found == unit, f"the constraints do not add up to coefficient {j}")
+                require(sign == 0 or sign * direction[j] > 0, f"the direction leaves coefficient {j} at 0")
+                fits = each["status"] != "finite" or separated.isdisjoint(each["rows"])
                 require(fits, f"coefficient {j} is proved with separated constraints")
-
-
-KINDS["separation"] = (SEPARATION, form_of_separation, answers, check_separation)

@@ -18,45 +18,40 @@ from typing import Any
 
 from linsep.prove.check.plain_document import CELL, ENCODINGS, Malformed, Row, label_text, well
 
-# ---------------------------------------------------------------------------------------------------------------
-# Numbers of the data
-
-
+MOST_CELLS = 10**8
+GAPS = ("", "?", "NA", "N/A", "n/a", "na", "#N/A", "NaN", "nan", "-nan", "-NaN", "NULL", "null", "None")
 ISO = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:?[0-9]{2})?)?"
 )
-TIME = re.compile("(%[HMSf]|[-/.: ])+")  # the parts of a time of day
 ONE_DIGIT = re.compile(":[0-9](?![0-9])")  # minutes and seconds have two
 
 
 def cell_value(text: str, kind: str, point: str, values: str) -> Fraction:
     """Return a cell of text as an exact number: the decimal that it shows, or the double that is nearest to it."""
     name, _, detail = kind.partition(":")
-    if name == "number":
-        text = text.strip(" \t")
+    shown = text[:40]
     if name == "boolean":
-        well(text.lower() in ("true", "false"), f"{text[:40]!r} is neither true nor false")
+        well(text.lower() in ("true", "false"), f"{shown!r} is neither true nor false")
         return Fraction(text.lower() == "true")
     if name == "date":
         moment = days_or_seconds(text, detail)
         return Fraction(repr(moment)) if values == "decimal" else Fraction(moment)
     if name == "percent":
-        well(text.endswith("%"), f"{text[:40]!r} has no sign %")
+        well(text.endswith("%"), f"{shown!r} has no sign %")
         text = text.rstrip("%").strip()
     elif name == "grouped":
         grouped = rf"[+-]?[0-9]{{1,3}}({re.escape(detail)}[0-9]{{3}})*({re.escape(point)}[0-9]*)?"
-        well(re.fullmatch(grouped, text), f"{text[:40]!r} is not a number with {detail!r} between thousands")
+        well(re.fullmatch(grouped, text), f"{shown!r} is not a number with {detail!r} between thousands")
         text = text.replace(detail, "")
     text = text.replace(point, ".")
-    well(CELL.fullmatch(text) and len(text) <= 4000, f"{text[:40]!r} is not a number")
-    well(math.isfinite(float(text)), f"{text[:40]} is out of range")
+    well(CELL.fullmatch(text) and len(text) <= 4000, f"{shown!r} is not a number")
+    well(math.isfinite(float(text)), f"{shown} is out of range")
     return Fraction(*Decimal(text).as_integer_ratio()) if values == "decimal" else Fraction(float(text))
 
 
 def days_or_seconds(text: str, pattern: str) -> float:
     """Return the days from 1970 to a date, or the seconds from midnight to a time of day, as the nearest double."""
     is_date, blanks = "%d" in pattern or pattern == "iso", pattern.count(" ")
-    well(is_date or TIME.fullmatch(pattern), f"{pattern[:40]!r} is neither a date nor a time of day")
     tidy = ISO.fullmatch(text) if pattern == "iso" else text.count(" ") == blanks and not ONE_DIGIT.search(text)
     well(tidy and text.isascii(), f"{text[:40]!r} is not a date of this form")
     try:
@@ -78,26 +73,19 @@ def nearest(value: Any) -> float:
         return math.inf if value > 0 else -math.inf
 
 
-# ---------------------------------------------------------------------------------------------------------------
-# Reading a text
-
-MOST_CELLS = 10**8
-GAPS = ("", "?", "NA", "N/A", "n/a", "na", "#N/A", "NaN", "nan", "-nan", "-NaN", "NULL", "null", "None")
-
-
 def table(content: dict[str, Any], files: Sequence[Any]) -> tuple[list[Row], list[Any]]:
     """Return the rows of CSV files, given as paths or binary streams, and their labels as texts."""
     rows: list[Row] = []
     labels: list[Any] = []
     for file in files:
         lines = csv_lines(file, content["data"]["reading"])
-        first = next(lines, None)
-        well(first is not None, "a file is empty")
-        how = reading_of(content, first or [])
-        names, response = names_in(first or [], how["header"]), [how["target"], *how["others"]]
+        first: list[str] = next(lines, [])
+        well(first, "a file is empty")
+        how = reading_of(content, first)
+        names, response = how["names"], [how["target"], *how["others"]]
         for name in [*used_columns(how["columns"]), *response]:
             well(names.count(name) == 1, f"there is no column {name[:40]!r}, or more than one")
-        for line in lines if how["header"] else itertools.chain([first or []], lines):
+        for line in lines if how["header"] else itertools.chain([first], lines):
             well(len(line) == len(names), f"a row has {len(line)} cells where {len(names)} are expected")
             cells = dict(zip(names, line, strict=True))
             if any(cells[name].strip() in how["gaps"] for name in [*how["needed"], *response]):
@@ -133,31 +121,23 @@ def marked(lines: Iterable[str], delimiter: str) -> Iterator[str]:
 
 
 def reading_of(content: dict[str, Any], first: list[str]) -> dict[str, Any]:
-    """Return how a table is to be read: as the document says or, if it does not, all but the last columns as numbers.
-
-    ``first`` is the first line of the table, ``needed`` the columns of features in which a gap is none of its values.
-    """
+    """Return how a table is read: as the document says or, if it does not, all but the last columns as numbers."""
     how, model = dict(content["data"]["reading"] or {}), content.get("kind", "").startswith("separation")
     parts = len(content["response"]) if model else 1
+    header = how["header"] if how else not any(CELL.fullmatch(cell.strip()) for cell in first)
+    names = [cell.strip() for cell in first] if header else [str(j) for j in range(len(first))]
     if not how:
-        header = not any(CELL.fullmatch(cell.strip()) for cell in first)
-        names = names_in(first, header)
         last = max(0, len(names) - parts)
         how = {"columns": [{"column": name} for name in names[:last]], "header": header, "missing": "error"}
         how |= {"target": names[last], "others": names[last + 1 :], "point": ".", "gaps": GAPS}
     well(len(how.get("others", [])) == parts - 1, "it does not say where the response is")
-    strict = how["missing"] in ("error", "drop")
+    strict = how["missing"] in ("error", "drop")  # a gap has no value in the columns that are needed
     needed = [column for column in how["columns"] if model or (strict and "level" not in column)]
     factors = [each for column in how["columns"] for each in column.get("product", [column])]
     odd = any("hashed" in each or each.get("kind") in ("category", "text") for each in factors)
     well(not odd, "some columns are hashed: linsep verify can read them")
     how |= {"gaps": frozenset(how["gaps"]), "others": how.get("others", [])}
-    return {**how, "needed": used_columns(needed), "model": model, "values": content["values"]}
-
-
-def names_in(first: list[str], header: bool) -> list[str]:
-    """Return the names of the columns of a table."""
-    return [cell.strip() for cell in first] if header else [str(j) for j in range(len(first))]
+    return {**how, "names": names, "needed": used_columns(needed), "model": model, "values": content["values"]}
 
 
 def used_columns(columns: Sequence[dict[str, Any]]) -> list[str]:
@@ -175,14 +155,13 @@ def number_in(cells: dict[str, str], column: dict[str, Any], how: dict[str, Any]
                 well(math.isfinite(nearest(found)), "a product is out of range")
                 found = Fraction(nearest(found))
         return found
-    cell = cells[column["column"]]
+    cell, kind = cells[column["column"]], column.get("kind", "number")
     word = cell.strip()
     if "level" in column:
         return int(column["level"] == (None if word in how["gaps"] else word if how["model"] else cell))
     if word in how["gaps"]:
         return 0
-    kind = column.get("kind", "number")
-    found = cell_value(cell if kind == "number" else word, kind, how["point"], how["values"])
+    found = cell_value(cell.strip(" \t") if kind == "number" else word, kind, how["point"], how["values"])
     return int(found == cell_value(column["equals"], "number", ".", how["values"])) if "equals" in column else found
 
 
@@ -190,10 +169,6 @@ def response_text(text: str, how: dict[str, Any]) -> str:
     """Return a cell of the response; a number of a model gets a decimal point whatever the file has."""
     number = text.replace(how["point"], ".")
     return number if how["model"] and CELL.fullmatch(number) else text
-
-
-# ---------------------------------------------------------------------------------------------------------------
-# The fingerprint
 
 
 def fingerprint(rows: Sequence[Row], labels: Sequence[Any]) -> str:
@@ -211,11 +186,9 @@ def fingerprint(rows: Sequence[Row], labels: Sequence[Any]) -> str:
         else:
             cells.update(b"".join(struct.pack("<qd", j, near[j]) for j in used))
         for j in used:
-            ratio = row[j].as_integer_ratio()
-            if math.isinf(near[j]) or ratio not in (
-                near[j].as_integer_ratio(),
-                Decimal(repr(near[j])).as_integer_ratio(),
-            ):
+            ratio, double = row[j].as_integer_ratio(), near[j]
+            near_by: list[Any] = [double, Decimal(repr(double))] if math.isfinite(double) else []
+            if ratio not in [each.as_integer_ratio() for each in near_by]:
                 top, bottom = (format(Decimal(part), "f") for part in ratio)  # str refuses more than 4300 digits
                 rest.update(f"{i},{j},{top}/{bottom}\n".encode())
     return hashlib.sha256(b"".join(part.digest() for part in (names, counts, cells, rest))).hexdigest()

@@ -14,7 +14,7 @@ import numpy as np
 
 from linsep.compiling import compiled
 from linsep.data.sparse import to_scipy
-from linsep.problem import Array, Dense, Rows, Sparse, count, take
+from linsep.problem import Array, Dense, Rows, Sparse, count
 from linsep.prove.check.plain_document import label_text
 
 _CELLS = 1 << 17  # that are hashed together: they stay in the cache of a processor
@@ -81,17 +81,6 @@ def _spelled(label: Any) -> bytes:
     """Return a label, or all parts of one, with lengths before them."""
     texts = [label_text(each).encode() for each in (label if isinstance(label, tuple) else (label,))]
     return b"".join(struct.pack("<q", len(text)) + text for text in texts)
-
-
-def _nonzero(rows: Rows) -> tuple[Array, Array, Array]:
-    """Return row, column and value of what is not zero, in order."""
-    if isinstance(rows, Dense):
-        i, j = np.nonzero(rows.data)
-        return i, j, rows.data[i, j]
-    i = np.repeat(np.arange(count(rows)), np.diff(rows.indptr).astype(np.intp))
-    order = np.lexsort((rows.indices, i))
-    order = order[rows.data[order] != 0]
-    return i[order], rows.indices[order].astype(np.int64), rows.data[order]
 
 
 def _room(words: Array, most: int) -> Array:
@@ -165,22 +154,3 @@ def _sparse_words(data, indices, indptr, start, n_features, counts, words):
         if full:
             k += n_features
     return k
-
-
-def first_fingerprints(rows: Rows, y: Array, n_features: int) -> list[str]:
-    """Return the hashes that format 1 may have for these data, which depended on their storage."""
-    found = []
-    for step in (max(1, (1 << 20) // max(1, n_features)), 4096):
-        for long in (False, True):
-            digest = hashlib.sha256(y.astype("<i8").tobytes())
-            for start in range(0, count(rows), step):
-                i, j, values = _nonzero(take(rows, slice(start, start + step)))
-                digest.update((i + start).astype("<i8").tobytes())
-                digest.update(j.astype("<i8").tobytes())
-                near = values.astype("<f8")
-                if long and len(near) and float(np.abs(near).max()) >= 2.0**53:
-                    digest.update(repr([value.as_integer_ratio() for value in values.tolist()]).encode())
-                else:
-                    digest.update(near.tobytes())
-            found.append(digest.hexdigest())
-    return found

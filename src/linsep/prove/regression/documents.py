@@ -16,11 +16,11 @@ from linsep.data.sparse import is_sparse
 from linsep.data.threads import together
 from linsep.errors import DataError
 from linsep.problem import Array
-from linsep.prove.check import linsep_check, schema
-from linsep.prove.check.plain_document import KINDS, LARGEST, Fails, label_text, meaning_of
-from linsep.prove.check.plain_regression import answers, coefficient_names
+from linsep.prove.check import linsep_check
+from linsep.prove.check.plain_document import LARGEST, Fails, label_text, meaning_of
+from linsep.prove.check.plain_regression import answers, check_separation, coefficient_names
 from linsep.prove.check.plain_table import fingerprint as plain_fingerprint
-from linsep.prove.documents import check_reading, laid_out, number_written
+from linsep.prove.documents import FORMAT, check_reading, laid_out, number_written
 from linsep.prove.exact.decimals import decimal_doubles
 from linsep.prove.exact.exact_values import BINARY, fraction
 from linsep.prove.exact.fingerprints import Fingerprint
@@ -164,7 +164,7 @@ def document(result: Any, reading: dict[str, Any] | None, options: dict[str, str
     }
     check_reading(reading)
     about = {"reading": reading, **fingerprint(given.X, response_of(given)[1], given.values)}
-    content = {"format": "linsep proof 2", **result.certificate(), "data": about, "made": made}
+    content = {"format": FORMAT, **result.certificate(), "data": about, "made": made}
     content["digest"] = linsep_check.digest_of(content)
     text = laid_out(content)
     if len(text) > LARGEST:
@@ -205,7 +205,6 @@ def separation_opened(text: str) -> dict[str, Any] | None:
         content = linsep_check.load(text)
         if content["kind"] != "separation":
             return None
-        schema.validate(content)
     except ValueError as error:
         raise ValueError(f"this is not a valid proof: {error}") from None
     return content
@@ -252,8 +251,7 @@ def check_claims(content: dict[str, Any], X: Any, columns: list[list[Any]], *, p
         said = answers(content, list(zip(*columns, strict=True)))
         if plain:
             rows = exact_table(X, content["values"], content["names"])
-            check = KINDS[content["kind"]][-1]
-            return Outcome(True, "", tuple(check(content, rows, said)))
+            return Outcome(True, "", tuple(check_separation(content, rows, said)))
         model, _ = modeled(_given(content, X, said), Clock())
     except (Fails, ValueError) as error:
         return Outcome(False, str(error))

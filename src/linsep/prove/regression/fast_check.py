@@ -10,13 +10,12 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from flint import fmpz_mat, nmod_mat
+from flint import fmpz_mat
 
 from linsep.problem import Array
-from linsep.prove.check.plain_document import number, numbers
+from linsep.prove.check.fast_facts import normals, rank, total
+from linsep.prove.check.plain_document import numbers
 from linsep.prove.regression.families import Model
-
-_PRIME = 2**63 - 25
 
 
 def holds(model: Model, certificate: dict[str, Any]) -> bool:
@@ -49,15 +48,14 @@ class _Check:
         signs: Array = self.system.signs(fmpz_mat(self.coefficients, 1, _whole(inner)))[self.ids]
         return signs
 
-    def _inner(self, which: list[int]) -> tuple[Any, list[Fraction]]:
-        """Return some rows in the columns that are kept, as integers, and what each was multiplied by, columns too."""
+    def _inner(self, which: list[int]) -> tuple[Any, list[int]]:
+        """Return some rows in the columns that are kept, as integers, and the powers of two left out of each."""
         if any(not isinstance(i, int) or isinstance(i, bool) or i < 0 for i in which):
             raise ValueError("a row number is an integer from 0")
         A, shifts = self.system.rows(self.ids[np.array(which, dtype=np.intp)])
         unknowns = [self.model.order[j] for j in self.columns]
-        table = A.tolist()
-        flat = [row[k] for row in table for k in unknowns]
-        return fmpz_mat(len(which), len(unknowns), flat), [1 / Fraction(2) ** shift for shift in shifts]
+        flat = [row[k] for row in A.tolist() for k in unknowns]
+        return fmpz_mat(len(which), len(unknowns), flat), shifts
 
     def _columns(self) -> bool:
         parts, kept = self.parts, set(self.columns)
@@ -68,7 +66,7 @@ class _Check:
         ):
             return False
         chosen = parts["independent"]
-        if len(chosen) != len(kept) or (chosen and _rank(self._inner(chosen)[0], len(kept)) != len(kept)):
+        if len(chosen) != len(kept) or (chosen and rank(self._inner(chosen)[0], len(kept)) != len(kept)):
             return False
         others, self.aliased = [], []
         for each in parts["aliased"]:
@@ -77,7 +75,7 @@ class _Check:
             if len(columns) != len(values) or len(set(columns)) != len(columns) or own in kept:
                 return False
             for j, value in zip(columns, values, strict=True):
-                v[j] = number(value)
+                v[j] = numbers([value])[0]
             others.append(own)
             if v[own] == 0 or any(v[j] for j in range(self.coefficients) if j not in kept and j != own):
                 return False
@@ -110,15 +108,11 @@ class _Check:
         which, total, fair = self._combined(self.parts["rest"], strictly=True)
         if not fair or any(total) or self.separated[which].any():
             return False
-        A, _ = self._inner(which)
         left = np.flatnonzero(~self.separated)
-        if which and _rank(A, len(self.columns)) == len(self.columns):
-            return True  # all rows are in the span of as many independent ones as there are columns
-        basis, nullity = A.nullspace() if which else (_identity(len(self.columns)), len(self.columns))
-        for k in range(nullity):
+        for normal in normals(self._inner(which)[0]):
             v = [Fraction(0)] * self.coefficients
-            for place, j in enumerate(self.columns):
-                v[j] = Fraction(int(basis[place, k])) * self.model.scales[j]
+            for j, value in zip(self.columns, normal, strict=True):
+                v[j] = Fraction(value) * self.model.scales[j]
             if self._heights(v)[left].any():
                 return False
         return True
@@ -128,15 +122,11 @@ class _Check:
         which, multipliers = list(part["rows"]), numbers(part["multipliers"])
         if len(which) != len(multipliers) or len(set(which)) != len(which):
             raise ValueError("as many multipliers as rows")
-        A, factors = self._inner(which)
-        exact = [m / factor for m, factor in zip(multipliers, factors, strict=True)]
-        common = math.lcm(*(value.denominator for value in exact)) if exact else 1
-        row = fmpz_mat(1, len(exact), [int(value * common) for value in exact])
-        sums = (row * A).tolist()[0] if which else [0] * len(self.columns)
-        total = [Fraction(int(v), common * self.model.scales[j]) for v, j in zip(sums, self.columns, strict=True)]
+        sums = total(multipliers, *self._inner(which))
+        found = [value / self.model.scales[j] for value, j in zip(sums, self.columns, strict=True)]
         equal = self.equal[which].tolist() if which else []
         fair = all(e or m > 0 or (m == 0 and not strictly) for e, m in zip(equal, multipliers, strict=True))
-        return which, total, fair
+        return which, found, fair
 
     def _coefficients(self) -> bool:
         listed = self.parts["coefficients"]
@@ -166,13 +156,3 @@ class _Check:
 def _whole(values: list[Fraction]) -> list[int]:
     common = math.lcm(*(value.denominator for value in values)) if values else 1
     return [value.numerator * (common // value.denominator) for value in values]
-
-
-def _rank(A: Any, enough: int) -> int:
-    """Return the rank, quickly if it is ``enough``: the rank modulo a prime is never larger."""
-    quick = int(nmod_mat(A, _PRIME).rank())
-    return quick if quick >= enough else int(A.rank())
-
-
-def _identity(size: int) -> Any:
-    return fmpz_mat(size, size, [int(i == j) for i in range(size) for j in range(size)])

@@ -24,7 +24,8 @@ import numpy as np
 
 from linsep.clock import Clock
 from linsep.problem import Array, Floats, Sparse, take
-from linsep.prove.check.fast_check import PRIME, integer_matrix
+from linsep.prove.check.fast_check import integer_matrix
+from linsep.prove.check.fast_facts import PRIME
 from linsep.prove.claims import OVERLAP, SEPARABLE, UNKNOWN, Data, Refutation, Separator
 from linsep.prove.core.scaled_view import ScaledView
 from linsep.prove.verdicts.parts import Doubt, Parts, Span, Wish

@@ -1,0 +1,73 @@
+"""The four facts that every proof consists of, fast: floats with error bounds, integers of python-flint, modular ranks.
+
+The same facts as in ``plain_facts``, with no code in common. Some rows are a matrix of integers and, for each, the
+exponent of the power of two that was left out of it. Signs of g·z, the second fact, are in ``exact_signs``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import flint
+
+from linsep.prove.check.exact_signs import Row
+
+PRIME = 2**63 - 25
+
+
+def inequalities(
+    rows: Sequence[Row], owns: Sequence[int], rivals: Sequence[int], classes: int
+) -> tuple[Any, list[int]]:
+    """Return the left sides of inequalities, each of a row against a rival class, as integers.
+
+    The columns are the weights and offsets that occur, for each class but 0: adding one vector to the weights of all
+    classes has no effect, so that without loss of generality those of class 0 are zero.
+    """
+    alike = all(row.columns is rows[0].columns for row in rows)
+    used = rows[0].columns if alike else sorted({j for row in rows for j in row.columns})
+    place = {column: position for position, column in enumerate(used)}
+    matrix = []
+    for own, rival, row in zip(owns, rivals, rows, strict=True):
+        values = row.values if alike else [0] * len(used)
+        for j, value in () if alike else zip(row.columns, row.values, strict=True):
+            values[place[j]] = value
+        blocks = {own: values, rival: [-value for value in values]}
+        matrix.append([value for c in range(1, classes) for value in blocks.get(c) or [0] * len(used)])
+    return flint.fmpz_mat(matrix), [row.shift for row in rows]
+
+
+def total(multipliers: Sequence[Fraction], matrix: Any, shifts: Sequence[int]) -> list[Fraction]:
+    """Fact 1: return Σ λ z."""
+    if not multipliers:
+        return [Fraction(0)] * matrix.ncols()
+    common, lowest = math.lcm(*(value.denominator for value in multipliers)), min(shifts)
+    factors = [
+        value.numerator * (common // value.denominator) << (shift - lowest)
+        for value, shift in zip(multipliers, shifts, strict=True)
+    ]
+    sums, unit = flint.fmpz_mat(1, len(factors), factors) * matrix, Fraction(2) ** lowest / common
+    return [int(value) * unit for value in sums.entries()]
+
+
+def rank(matrix: Any, enough: int, *, certain: bool = True) -> int:
+    """Fact 3: return the rank, quickly if it is ``enough``: the rank modulo a prime is never larger.
+
+    Unless ``certain``, that rank will do, which is too small with one chance in 2**60.
+    """
+    quick = int(flint.nmod_mat(matrix, PRIME).rank())
+    return quick if quick >= enough or not certain else int(matrix.rank())
+
+
+def normals(matrix: Any) -> list[list[int]]:
+    """Fact 4: return vectors that span all that is orthogonal to some rows."""
+    width = matrix.ncols()
+    if matrix.nrows() == 0:
+        return [[int(j == k) for j in range(width)] for k in range(width)]
+    if rank(matrix, width, certain=False) == width:
+        return []
+    basis, nullity = matrix.nullspace()  # its first `nullity` columns
+    found = [[int(basis[j, k]) for j in range(width)] for k in range(nullity)]
+    return [[value // math.gcd(*vector) for value in vector] for vector in found]
