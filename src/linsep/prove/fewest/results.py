@@ -22,6 +22,7 @@ from linsep.prove.check import check_fewest
 from linsep.prove.checking import check_errors_claim, table_from, table_of
 from linsep.prove.claims import Data, Separator
 from linsep.prove.exact.given_numbers import BINARY, DECIMAL, Held, as_rows, held, is_exact, unrounded
+from linsep.prove.numbers.long_decimals import LongDecimals
 from linsep.prove.fewest.certificates import Proof, Unproved, Writer
 from linsep.prove.fewest.document import fewest_size
 from linsep.prove.fewest.items import make_items
@@ -242,6 +243,9 @@ def fewest_errors(
         X, y = table_from(source, y, values)
         dropped = source.dropped
     values = values or BINARY
+    if isinstance(X, LongDecimals):
+        _in_64_bits(X[:64], values, bool(fit_intercept))  # before all digits are read
+        X = X.whole()
     X = unrounded(X)
     X = X if is_exact(X) else as_matrix(X)
     y = class_labels(y)
@@ -280,11 +284,17 @@ def _held(
     """Return the rows to search with, and how they hold the numbers of X."""
     if values == DECIMAL and X.dtype.kind == "f" and not np.isfinite(X.data if hasattr(X, "indptr") else X).all():
         refuse_not_finite(X, np.zeros(0))
+    inside = _in_64_bits(X, values, offset, clock)
+    return Data(inside.rows, codes.astype(np.intp), X.shape[1], classes, offset), inside
+
+
+def _in_64_bits(X: Any, values: str, offset: bool, clock: Clock | None = None) -> Held:
+    """Return how 64 bits hold the numbers of X, or an error."""
     inside = held(X, values, offset=offset, clock=clock)
     if inside is None:
         what = "X has numbers of more digits than 64 bits hold, too many to search for the fewest errors: round them"
         raise DataError("", what, ("values", BINARY))
-    return Data(inside.rows, codes.astype(np.intp), X.shape[1], classes, offset), inside
+    return inside
 
 
 def whole_weights(given: Any, n: int) -> Array:

@@ -23,9 +23,10 @@ from linsep.problem import Array, Rows
 from linsep.prove.check.exact_signs import difference, signs
 from linsep.prove.check.plain import check_refutation, inequality
 from linsep.prove.check.plain_document import Fails, Malformed, whole
-from linsep.prove.claims import NOT_SEPARABLE, OVERLAP, QUASI, SEPARABLE, Refutation, Separator, Verdict
+from linsep.prove.claims import NOT_SEPARABLE, OVERLAP, SEPARABLE, Refutation, Separator, Verdict
 from linsep.prove.exact import algebra
 from linsep.prove.exact.given_numbers import BINARY, all_finite, as_rows, held, in_doubles, rational_rows
+from linsep.prove.numbers.long_decimals import LongDecimals
 
 _SMALLEST = 2.0**-900  # below, the nearest double may be off by more than a share of itself
 
@@ -36,7 +37,9 @@ class Rationals(Sequence[tuple[list[int], int]]):
     def __init__(self, X: Any, values: str, offset: bool) -> None:
         self.X, self.values, self.offset = X, values, offset
         self.rough = False  # the doubles are not near enough
-        if not is_sparse(X) and X.dtype == object:
+        if isinstance(X, LongDecimals):
+            X = X.near
+        elif not is_sparse(X) and X.dtype == object:
             X = np.array([[_nearest(value) for value in row] for row in X.tolist()])
         X = in_doubles(X, values) if X.dtype != object else X
         self.near: Rows = as_rows(X)
@@ -128,8 +131,6 @@ def _separates(verdict: Verdict, rows: Rationals, codes: Array) -> bool:
 
 def carried_over(verdict: Verdict, rows: Rationals, codes: Array, values: str) -> Verdict | None:
     """Return a verdict on the nearest doubles as one on the numbers themselves, None if that fails."""
-    if verdict.kind == QUASI:
-        return None
     if verdict.refutation is not None:
         found = verdict.refutation
         pairs = list(zip(found.rows.tolist(), found.rivals.tolist(), strict=True))
