@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from linsep import fewest_errors, read, separate
-from linsep.prove.exact import exact_text
+from linsep import fewest_errors, read, separate, separation
+from linsep.prove.exact import exact_text, exact_values
 from linsep.prove.numbers import long_decimals
 from oracles import inequalities, kind
 
@@ -28,7 +28,7 @@ def some_text(rng: np.random.Generator, value: float) -> str:
 
 
 @pytest.mark.filterwarnings("ignore::linsep.errors.DataNote")
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("seed", range(60))
 @pytest.mark.usefixtures("lazily")
 def test_the_decimals_decide(seed: int, tmp_path: Path) -> None:
     """Sums and thirds that tie as decimals or as doubles, on lines of all kinds, against an exact program."""
@@ -75,3 +75,32 @@ def test_the_fewest_errors_of_long_decimals(tmp_path: Path) -> None:
     found = fewest_errors(read(path, target="y"))
     assert found.values == "decimal"
     assert found.lower == found.upper == 2
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Regression models
+
+
+@pytest.mark.parametrize("family", ["binomial", "poisson", "multinomial"])
+@pytest.mark.parametrize("seed", range(12))
+def test_regression_models_of_long_decimals(seed: int, family: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Floats near the decimals and integers in pieces find the same: which rows and coefficients are separated."""
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(5, 40)), int(rng.integers(1, 4))
+    whole = rng.integers(-3, 4, (n, d))
+    X = [whole / 3, whole * 0.1 + 0.2, whole / 7 * 10.0 ** rng.integers(-3, 4, d), rng.normal(size=(n, d))][seed % 4]
+    if d > 1 and seed % 3 == 0:
+        X[:, 1] = X[:, 0]
+    y = ((X @ rng.integers(-2, 3, d) + rng.integers(-1, 2) / 3) > 0).astype(int) + (family == "multinomial")
+    y[:2] = 0, 1
+    exact = X.astype(object)
+    exact[:] = [[Decimal(some_text(rng, value)) for value in row] for row in X.tolist()]
+    for cells in (X, exact):
+        answers = []
+        for few in (0, 1 << 30):
+            monkeypatch.setattr(exact_values, "FEW_CELLS", few)
+            found = separation(cells, y, family=family, values="decimal")
+            assert found.check()
+            statuses = [(name, status) for name, status, *_ in found.coefficients]
+            answers.append((found.kind, statuses, found.separated.tolist(), found.notes))
+        assert answers[0] == answers[1]

@@ -42,9 +42,7 @@ def default_values(source: Source) -> str:
     return DECIMAL if source.options.format in _TEXT or decimals else BINARY
 
 
-def exact_table(
-    source: Source, values: str, clock: Clock | None = None, *, lazily: bool = False
-) -> tuple[Any, Array]:
+def exact_table(source: Source, values: str, clock: Clock | None = None, *, lazily: bool = False) -> tuple[Any, Array]:
     """Return all rows and labels of a source, the numbers as they are meant; refuse what would be rounded.
 
     Decimals that doubles round are fractions; ``lazily``, they may be `LongDecimals`, which read the text again for

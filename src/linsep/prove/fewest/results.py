@@ -22,12 +22,12 @@ from linsep.prove.check import check_fewest
 from linsep.prove.checking import check_errors_claim, table_from, table_of
 from linsep.prove.claims import Data, Separator
 from linsep.prove.exact.given_numbers import BINARY, DECIMAL, Held, as_rows, held, is_exact, unrounded
-from linsep.prove.numbers.long_decimals import LongDecimals
 from linsep.prove.fewest.certificates import Proof, Unproved, Writer
 from linsep.prove.fewest.document import fewest_size
 from linsep.prove.fewest.items import make_items
 from linsep.prove.fewest.search import CLOSING, Budget, Search, wrong_rows
 from linsep.prove.notebook_tables import notebook_html
+from linsep.prove.numbers.long_decimals import LongDecimals
 
 
 @dataclass(frozen=True, eq=False)

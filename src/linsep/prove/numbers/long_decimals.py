@@ -37,7 +37,8 @@ class LongDecimals:
         self.near, self._read, self._read_all = near, read, read_all
         self.shape, self.ndim = near.shape, 2
         self._known: dict[int, Any] = {}
-        self._readings, self._all = 0, None
+        self._readings = 0
+        self._all: Any = None
 
     def __len__(self) -> int:
         return int(self.shape[0])

@@ -170,7 +170,7 @@ class _Asked(NamedTuple):
         except OutOfTime:
             return undecided(names, X.shape[1], offset, values)
         if found is None:
-            return rationals.decide(X, values, offset, codes, search)
+            return rationals.decide(X, values, offset, codes, search, clock)
         verdict = search(found.rows)
         plane = None if verdict.separator is None else found.outside(verdict.separator)
         return replace(verdict, separator=plane, values=values, bracket=(-math.inf, math.inf))
