@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 
 from linsep.clock import Clock
-from linsep.data.arrow_arrays import words
 from linsep.data.csv_head import encoding_name
 from linsep.data.delimited import DelimitedSource
 from linsep.data.labels import class_codes
@@ -122,12 +121,18 @@ def _has_long_numbers(source: Source, clock: Clock) -> bool:
 
 def _whole_table(source: Source, X: Any, clock: Clock) -> Any:
     """Return the decimals of a text: doubles if each is the shortest decimal of its double, else fractions."""
-    if any(map(_some_rounded, _long_numbers(source, clock))):
-        return _from_text(source, X, clock)
+    texts: Iterator[Any] = (pa.array(found, pa.string()) for found in _long_numbers(source, clock))
+    if isinstance(source, DelimitedSource) and source.layout is not None and source.spelling.point == ".":
+        kinds = {kind for _, kind in source.layout.columns if is_numeric(kind)}
+        texts = source.written_numbers() if kinds == {NUMBER} else texts
+    for some in texts:
+        clock.check()
+        if _some_rounded(some):
+            return _from_text(source, X, clock)
     return X
 
 
-def _some_rounded(found: list[bytes]) -> bool:
+def _some_rounded(texts: Any) -> bool:
     """Say whether a double rounds some of these numbers.
 
     Arrow writes a double as its shortest decimal, ten times as fast as Python does: only numbers that are written in
@@ -135,17 +140,17 @@ def _some_rounded(found: list[bytes]) -> bool:
     """
     import pyarrow.compute as pc  # slow to load
 
-    texts = words([number.decode() for number in found])
     try:
         odd = pc.not_equal(texts.cast(pa.float64()).cast(pa.string()), texts)
+        texts = texts.filter(odd)
     except pa.ArrowInvalid:  # dates and addresses among them
-        return any(map(_is_rounded, found))
-    return any(_is_rounded(word.encode()) for word in texts.filter(odd).to_pylist())
+        pass
+    return any(_is_rounded(text) for text in texts.to_pylist() if text is not None and _LONG.search(text.encode()))
 
 
-def _is_rounded(word: bytes) -> bool:
+def _is_rounded(text: str) -> bool:
     """Say whether a number is another than the shortest decimal of its double."""
-    text = word.decode()
+    text = text.strip()
     if text.count(".") > 1:
         return False  # a date or an address
     near = repr(float(text))
