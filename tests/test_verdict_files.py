@@ -388,9 +388,9 @@ def test_reading_and_search_are_timed_apart(
     path = table(tmp_path / "t.csv", np.arange(40.0)[:, None], np.arange(40) >= 20)
     reading, search = exact_text.exact_table, separability.decide
 
-    def slow_reading(*given: object) -> object:
+    def slow_reading(*given: object, **options: object) -> object:
         time.sleep(0.5)
-        return reading(*given)
+        return reading(*given, **options)
 
     def slow_search(*given: object) -> object:
         time.sleep(0.25)

@@ -32,9 +32,10 @@ class Document:
         from linsep.data.atomic import replacing
         from linsep.prove.documents import about_data, written
         from linsep.prove.exact.exact_text import reading_of
+        from linsep.prove.numbers.long_decimals import whole
 
         if about is None:
-            verdict, about = about_data(verdict, X, y)
+            verdict, about = about_data(verdict, whole(X), y)
         files = [os.path.basename(file.name) for file in source.files]
         options = {**options, "fit_intercept": str(verdict.fit_intercept), "values": verdict.values}
         about = {**about, "files": files, "reading": reading_of(source)}

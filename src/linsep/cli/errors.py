@@ -93,7 +93,7 @@ def errors(
     source = open_data(data, reading, screen)
     meant = effort.values or default_values(source)
     with while_reading(source, screen):
-        X, y = exact_table(source, meant)
+        X, y = exact_table(source, meant, lazily=True)
     started = time.perf_counter()
     with meter("searching", screen) as watching:
 

@@ -132,7 +132,7 @@ def _decided(source: Any, offset: bool, deciding: Deciding, clock: Clock, screen
     values, started = deciding.values or default_values(source), time.perf_counter()
     try:
         with while_reading(source, screen):
-            X, y = exact_table(source, values, clock)
+            X, y = exact_table(source, values, clock, lazily=True)
     except OutOfTime:
         verdict, nothing = undecided((), source.n_features, offset, values), Picked({}, (0, source.n_features))
         return _Found(nothing, {}, verdict, 0.0, time.perf_counter() - started)

@@ -312,6 +312,48 @@ class DelimitedSource(TableSource):
 
         return locate(self.files, rows, find)
 
+    def written_numbers(self) -> Iterator[pa.ChunkedArray]:
+        """Yield the columns of plain numbers as they are written, block after block."""
+        columns = [name for name, kind in self._layout.columns if kind == NUMBER]
+        options = pa.csv.ConvertOptions(
+            column_types=dict.fromkeys(columns, pa.string()),
+            include_columns=columns,
+            null_values=list(self._spelling.gaps),
+            strings_can_be_null=True,
+        )
+        for file in self.files:
+            shape = self._shape(file)
+            for piece in self._texts(file, shape.lines):
+                text = bytes(piece)
+                if not text.isspace():
+                    yield from pa.csv.read_csv(
+                        pa.BufferReader(pa.py_buffer(text)),
+                        read_options=pa.csv.ReadOptions(column_names=shape.names),
+                        parse_options=pa.csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=b'"' in text),
+                        convert_options=options,
+                    ).columns
+
+    def excerpts(self, rows: Sequence[int]) -> Iterator[bytes]:
+        """Yield for every file that has some of these rows of the source, in order, its header and their text."""
+        row = place = 0
+        for file in self.files:
+            shape = self._shape(file)
+            written = io.StringIO(newline="")
+            writer = csv.writer(written, delimiter=self._delimiter)
+            if self._header:
+                writer.writerow(shape.names)
+            some = [written.getvalue().encode()]
+            for piece in self._texts(file, shape.lines):
+                if place == len(rows):
+                    break
+                lines = _records(piece, self._delimiter)
+                while place < len(rows) and rows[place] < row + len(lines):
+                    some.append(lines[rows[place] - row])
+                    place += 1
+                row += len(lines)
+            if len(some) > 1:
+                yield b"".join(some)
+
     def _texts(self, file: File, skip: int) -> Iterator[memoryview]:
         """Yield whole rows without the lines of the header; buffers are used again, see `pieces`."""
         delimiter = ord(self._delimiter)
@@ -456,3 +498,30 @@ def _check_quotes(text: bytes, delimiter: int) -> None:
         end = int(last_record(np.frombuffer(text, dtype=np.uint8), delimiter))
         if end < len(text):
             raise LineError(end, "a quote opens but never closes")
+
+
+class _Lines(Sequence[bytes]):
+    """The lines of a text, none of which is empty."""
+
+    def __init__(self, text: memoryview) -> None:
+        self.text = text
+        self.ends = np.flatnonzero(np.frombuffer(text, dtype=np.uint8) == ord("\n")) + 1
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    def __getitem__(self, k: Any) -> Any:
+        return bytes(self.text[int(self.ends[k - 1]) if k else 0 : int(self.ends[k])])
+
+
+def _records(piece: memoryview, delimiter: str) -> Sequence[bytes]:
+    """Return whole rows of text one by one."""
+    text = bytes(piece)
+    if b'"' not in text and not has_blank_lines(text):
+        return _Lines(memoryview(text))
+    found = []
+    for line in numbered(text.decode(), 1, delimiter):
+        written = io.StringIO(newline="")
+        csv.writer(written, delimiter=delimiter).writerow(line.cells)
+        found.append(written.getvalue().encode())
+    return found

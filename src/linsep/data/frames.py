@@ -24,6 +24,7 @@ from linsep.data.layout import BOOLEAN, DATE, NUMBER, WORD, find
 from linsep.data.places import is_url, local_copy, masked
 from linsep.data.row_numbers import Dropped
 from linsep.data.source import Options
+from linsep.data.text_lines import has_blank_lines
 from linsep.errors import DataError
 from linsep.problem import Array
 
@@ -182,8 +183,10 @@ def _from_text(path: str, options: Options, kinds: dict[str, str]) -> Frame:
     frame.where = lambda row: f"{file.name}:{_lines(data, form, np.array([row]))[0]}"
     frame.lines = lambda rows: _lines(data, form, rows)
     asked, numeric = ({find(each, form.names) for each in some} for some in (options.categorical, options.numeric))
+    texts = found.columns[::-1]
+    del found
     for j, name in enumerate(form.names):
-        column = pc.utf8_trim_whitespace(found[name].combine_chunks())
+        column = pc.utf8_trim_whitespace(texts.pop().combine_chunks())  # the memory of each is free again
         gap = pc.is_in(column, value_set=words(options.gaps))
         kind = kinds.get(name) or cells.kind_of(columns_of(form.body, [j], options.gaps)[0], form.spelling)
         if j in asked or (kind == BOOLEAN and name not in kinds and j not in numeric):
@@ -211,6 +214,8 @@ def _from_text(path: str, options: Options, kinds: dict[str, str]) -> Frame:
 
 def _lines(data: bytes, form: Any, rows: Array) -> list[int]:
     """Return the numbers of the lines in which rows of a text begin."""
+    if b'"' not in data and not has_blank_lines(data):
+        return (rows + 1 + int(form.header)).tolist()  # type: ignore[no-any-return]
     lines = islice(numbered(data.decode(errors="replace"), 1, form.delimiter), int(form.header), None)
     wanted = set(rows.tolist())
     found = {row: line.number for row, line in enumerate(lines) if row in wanted}
@@ -255,9 +260,17 @@ def _numbers(column: Any, gap: Any, kind: str, point: str) -> Array | None:
                         pc.greater(pc.utf8_length(filled), MOST_CHARACTERS), pc.match_substring_regex(filled, _BEYOND)
                     )
                     raise FloatingPointError(beyond.to_pylist().index(True))
-                return np.array([Decimal(cell) for cell in filled.to_pylist()], dtype=object)
+                if not _are_shortest(filled, numbers):
+                    return np.array([Decimal(cell) for cell in filled.to_pylist()], dtype=object)
         return numbers
     return None
+
+
+def _are_shortest(texts: Any, numbers: Array) -> bool:
+    """Say whether every text is the shortest decimal of its double, perhaps spelled in another way."""
+    odd = pc.not_equal(pa.array(numbers).cast(pa.string()), texts)
+    pairs = zip(texts.filter(odd).to_pylist(), numbers[numpy_view(odd)].tolist(), strict=True)
+    return all(Decimal(text) == Decimal(repr(number)) for text, number in pairs)
 
 
 def _moments(column: Any, gap: Any) -> Array:

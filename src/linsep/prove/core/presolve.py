@@ -304,7 +304,10 @@ CLASSES_TRIED = 40
 
 
 def _ranges(data: Data) -> tuple[Floats, Floats]:
-    """Return the least and largest value of every column in each class, (classes, columns) both; NaN spoils its own."""
+    """Return the least and largest value of every column in each class, (classes, columns) both.
+
+    NaN spoils its own column, and so do integers that floats round.
+    """
     tables: list[tuple[Floats, Floats]] = []
     shape = (data.classes, data.n_features)
 
@@ -321,7 +324,11 @@ def _ranges(data: Data) -> tuple[Floats, Floats]:
         work(data.rows, 0, len(data.y))
     else:
         in_chunks(data.rows, len(data.y), data.n_features, work)
-    return np.min([low for low, _ in tables], axis=0), np.max([high for _, high in tables], axis=0)
+    low, high = np.min([low for low, _ in tables], axis=0), np.max([high for _, high in tables], axis=0)
+    if data.rows.data.dtype.kind in "iu" and data.rows.data.dtype.itemsize == 8:
+        large = ((np.abs(low) >= 2.0**53) & np.isfinite(low)) | ((np.abs(high) >= 2.0**53) & np.isfinite(high))
+        low[:, large.any(axis=0)] = high[:, large.any(axis=0)] = np.nan
+    return low, high
 
 
 # ---------------------------------------------------------------------------------------------------------------

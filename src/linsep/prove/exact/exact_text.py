@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Iterator
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from linsep.clock import Clock
-from linsep.data.arrow_arrays import words
 from linsep.data.csv_head import encoding_name
 from linsep.data.delimited import DelimitedSource
 from linsep.data.labels import class_codes
@@ -25,11 +26,13 @@ from linsep.prove.check.plain_table import table
 from linsep.prove.claims import Verdict
 from linsep.prove.exact.fingerprints import Fingerprint
 from linsep.prove.exact.given_numbers import BINARY, DECIMAL
+from linsep.prove.numbers.long_decimals import LongDecimals
 
 _TEXT = ("csv", "libsvm")
 # 15 digits always come back from a double, unless they are those of a tiny number
 _LONG = re.compile(rb"[0-9][0-9.]{15,}(?:[eE][+-]?[0-9]+)?|[0-9.]+[eE]-[0-9]{3,}")
 _PIECE = 1 << 22
+FEW_CELLS = 1 << 16  # that are fractions at once
 
 
 def default_values(source: Source) -> str:
@@ -38,10 +41,11 @@ def default_values(source: Source) -> str:
     return DECIMAL if source.options.format in _TEXT or decimals else BINARY
 
 
-def exact_table(source: Source, values: str, clock: Clock | None = None) -> tuple[Any, Array]:
+def exact_table(source: Source, values: str, clock: Clock | None = None, *, lazily: bool = False) -> tuple[Any, Array]:
     """Return all rows and labels of a source, the numbers as they are meant; refuse what would be rounded.
 
-    Raises OutOfTime if the clock says so.
+    Decimals that doubles round are fractions; ``lazily``, they may be `LongDecimals`, which read the text again for
+    the rows that are asked for. Raises OutOfTime if the clock says so.
     """
     clock = clock or Clock()
     X, y = source.to_arrays(clock=clock)
@@ -50,7 +54,11 @@ def exact_table(source: Source, values: str, clock: Clock | None = None) -> tupl
     name = source.files[0].name
     if source.options.format in _TEXT:
         if values == DECIMAL and source.long_numbers and _has_long_numbers(source, clock):
-            X = _from_text(source, X, clock)
+            content = _as_decimals(source) if lazily and not hasattr(X, "indptr") else None
+            if content is not None and X.size > FEW_CELLS:
+                whole = partial(_whole_table, source, X, clock)
+                return LongDecimals(X, partial(_some_rows, source, content), whole), y
+            X = _whole_table(source, X, clock)
         return X, y
     columns = _typed_columns(source)
     for column, kind in columns:
@@ -92,8 +100,8 @@ def _typed_columns(source: Source) -> list[tuple[str, Any]]:
     return list(found)
 
 
-def _has_long_numbers(source: Source, clock: Clock) -> bool:
-    """Say whether some number of a text is not the shortest decimal of the double nearest to it."""
+def _long_numbers(source: Source, clock: Clock) -> Iterator[list[bytes]]:
+    """Yield the numbers of a text that a double may round, some at a time."""
     for file in source.files:
         with file.open() as stream:
             rest = b""
@@ -101,15 +109,30 @@ def _has_long_numbers(source: Source, clock: Clock) -> bool:
                 clock.check()
                 text = rest + piece
                 cut = max(text.rfind(b"\n"), len(text) - 4096) + 1
-                if _some_rounded(_LONG.findall(text, 0, cut)):
-                    return True
+                yield _LONG.findall(text, 0, cut)
                 rest = text[cut:]
-            if _some_rounded(_LONG.findall(rest)):
-                return True
-    return False
+            yield _LONG.findall(rest)
 
 
-def _some_rounded(found: list[bytes]) -> bool:
+def _has_long_numbers(source: Source, clock: Clock) -> bool:
+    """Say whether a double may round some number of a text."""
+    return any(_long_numbers(source, clock))
+
+
+def _whole_table(source: Source, X: Any, clock: Clock) -> Any:
+    """Return the decimals of a text: doubles if each is the shortest decimal of its double, else fractions."""
+    texts: Iterator[Any] = (pa.array(found, pa.string()) for found in _long_numbers(source, clock))
+    if isinstance(source, DelimitedSource) and source.layout is not None and source.spelling.point == ".":
+        kinds = {kind for _, kind in source.layout.columns if is_numeric(kind)}
+        texts = source.written_numbers() if kinds == {NUMBER} else texts
+    for some in texts:
+        clock.check()
+        if _some_rounded(some):
+            return _from_text(source, X, clock)
+    return X
+
+
+def _some_rounded(texts: Any) -> bool:
     """Say whether a double rounds some of these numbers.
 
     Arrow writes a double as its shortest decimal, ten times as fast as Python does: only numbers that are written in
@@ -117,30 +140,42 @@ def _some_rounded(found: list[bytes]) -> bool:
     """
     import pyarrow.compute as pc  # slow to load
 
-    texts = words([number.decode() for number in found])
     try:
         odd = pc.not_equal(texts.cast(pa.float64()).cast(pa.string()), texts)
+        texts = texts.filter(odd)
     except pa.ArrowInvalid:  # dates and addresses among them
-        return any(map(_is_rounded, found))
-    return any(_is_rounded(word.encode()) for word in texts.filter(odd).to_pylist())
+        pass
+    return any(_is_rounded(text) for text in texts.to_pylist() if text is not None and _LONG.search(text.encode()))
 
 
-def _is_rounded(word: bytes) -> bool:
+def _is_rounded(text: str) -> bool:
     """Say whether a number is another than the shortest decimal of its double."""
-    text = word.decode()
+    text = text.strip()
     if text.count(".") > 1:
         return False  # a date or an address
     near = repr(float(text))
     return near != text and Decimal(near) != Decimal(text)
 
 
+def _as_decimals(source: Source) -> dict[str, Any] | None:
+    """Return how the plain check reads the text of a source; None if it cannot."""
+    reading = reading_of(source)
+    if source.options.format != "csv" or reading is None or any("hashed" in column for column in reading["columns"]):
+        return None
+    return {"data": {"reading": {**reading, "encoding": "utf-8"}}, "values": DECIMAL}  # as a file opens it
+
+
+def _some_rows(source: Any, content: dict[str, Any], which: list[int]) -> list[Any]:
+    """Return the decimals of some rows of the arrays of a source, in their order."""
+    texts = source.excerpts(source.dropped.in_source(which).tolist())
+    return table(content, list(map(io.BytesIO, texts)))[0]
+
+
 def _from_text(source: Source, X: Any, clock: Clock) -> Array:
     """Return the decimals of a CSV text, cell by cell."""
-    reading = reading_of(source)
-    name = source.files[0].name
-    if source.options.format != "csv" or reading is None or any("hashed" in column for column in reading["columns"]):
-        raise DataError(name, "has numbers of more digits than a double holds", ("values", BINARY))
-    content = {"data": {"reading": {**reading, "encoding": "utf-8"}}, "values": DECIMAL}  # as a file opens it
+    content = _as_decimals(source)
+    if content is None:
+        raise DataError(source.files[0].name, "has numbers of more digits than a double holds", ("values", BINARY))
     rows: list[Any] = []
     for file in source.files:
         clock.check()

@@ -18,11 +18,13 @@ from linsep.data.sparse import csr_array, is_sparse
 from linsep.errors import DataError
 from linsep.problem import Array
 from linsep.prove.exact.decimals import as_decimals, decimal_doubles
+from linsep.prove.numbers.exact_rows import ExactRows, exact_rows
 
 DECIMAL, BINARY = "decimal", "binary"
 _DIGITS = 10.0**15  # two decimals of at most 15 digits never have the same nearest float
 _PLACES = 16  # after the point
 _PIECE = 62  # bits
+FEW_CELLS = 1 << 12  # that are integers at once
 _DENSE = 10_000_000  # cells of a sparse matrix that may be written out
 
 
@@ -32,6 +34,7 @@ class Cells(NamedTuple):
     matrix: Any  # ndarray or CSR
     scales: list[int]
     basis: Any  # how the columns of the matrix make up those of the data; None if they are the same
+    exact: ExactRows | None = None  # the integers, where the matrix is only near them
 
     @property
     def n_features(self) -> int:
@@ -39,8 +42,11 @@ class Cells(NamedTuple):
         return len(self.scales)
 
 
-def cells(X: Any, values: str, names: list[str]) -> Cells:
-    """Return a matrix as exact numbers; ``names`` are for errors."""
+def cells(X: Any, values: str, names: list[str], *, near: bool = False) -> Cells:
+    """Return a matrix as exact numbers; ``names`` are for errors.
+
+    With ``near``, floats near to numbers that are too long for 64 bits may stand for them.
+    """
     _refuse_gaps(X, names)
     n_features = X.shape[1]
     if values == BINARY and X.dtype != object:
@@ -53,6 +59,10 @@ def cells(X: Any, values: str, names: list[str]) -> Cells:
         X = decimal_doubles(X)
     if X.dtype == np.float64 and (decimals := as_decimals(X, None, n_features)) is not None:
         return Cells(decimals[0].astype(np.int64), [10 ** int(k) for k in decimals[1]], None)
+    if near and X.size > FEW_CELLS and X.dtype.kind in "fO" and not (values == BINARY and X.dtype == object):
+        rows = exact_rows(X)
+        if rows is not None:
+            return Cells(rows.near, rows.scales, None, rows)
     columns, scales = [], []
     for j in range(n_features):
         found = short_decimals(X[:, j]) if X.dtype == np.float64 else None
@@ -77,7 +87,7 @@ def short_decimals(x: Array) -> tuple[Array, int] | None:
 
 def is_binary(found: Cells, X: Any) -> bool:
     """Return whether the exact decimals are the binary numbers that the floats are."""
-    if X.dtype == object or found.basis is not None:
+    if X.dtype == object or found.basis is not None or found.exact is not None:
         return False
     if all(scale == 1 for scale in found.scales):
         return True

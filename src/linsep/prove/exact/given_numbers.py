@@ -25,6 +25,7 @@ from linsep.data.sparse import csr_array, is_sparse
 from linsep.problem import Array, Dense, Rows, Sparse
 from linsep.prove.claims import Separator
 from linsep.prove.exact.decimals import as_decimals, decimal_doubles
+from linsep.prove.numbers.long_decimals import LongDecimals
 
 BINARY, DECIMAL = "binary", "decimal"
 _EXACT = 2**53  # floats hold integers up to here
@@ -83,7 +84,7 @@ def is_exact(X: Any) -> bool:
 
 def nearest_doubles(X: Any) -> Any:
     """Return ``X`` with the doubles nearest to its fractions, for what is trained, measured or drawn, not proved."""
-    return X.astype(np.float64) if is_exact(X) else X
+    return X.astype(np.float64) if is_exact(X) or isinstance(X, LongDecimals) else X
 
 
 def is_float(value: Any) -> bool:

@@ -27,6 +27,7 @@ from linsep.prove.fewest.document import fewest_size
 from linsep.prove.fewest.items import make_items
 from linsep.prove.fewest.search import CLOSING, Budget, Search, wrong_rows
 from linsep.prove.notebook_tables import notebook_html
+from linsep.prove.numbers.long_decimals import LongDecimals
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,6 +243,9 @@ def fewest_errors(
         X, y = table_from(source, y, values)
         dropped = source.dropped
     values = values or BINARY
+    if isinstance(X, LongDecimals):
+        _in_64_bits(X[:64], values, bool(fit_intercept))  # before all digits are read
+        X = X.whole()
     X = unrounded(X)
     X = X if is_exact(X) else as_matrix(X)
     y = class_labels(y)
@@ -280,11 +284,17 @@ def _held(
     """Return the rows to search with, and how they hold the numbers of X."""
     if values == DECIMAL and X.dtype.kind == "f" and not np.isfinite(X.data if hasattr(X, "indptr") else X).all():
         refuse_not_finite(X, np.zeros(0))
+    inside = _in_64_bits(X, values, offset, clock)
+    return Data(inside.rows, codes.astype(np.intp), X.shape[1], classes, offset), inside
+
+
+def _in_64_bits(X: Any, values: str, offset: bool, clock: Clock | None = None) -> Held:
+    """Return how 64 bits hold the numbers of X, or an error."""
     inside = held(X, values, offset=offset, clock=clock)
     if inside is None:
         what = "X has numbers of more digits than 64 bits hold, too many to search for the fewest errors: round them"
         raise DataError("", what, ("values", BINARY))
-    return Data(inside.rows, codes.astype(np.intp), X.shape[1], classes, offset), inside
+    return inside
 
 
 def whole_weights(given: Any, n: int) -> Array:

@@ -25,6 +25,7 @@ from linsep.prove.claims import Data
 from linsep.prove.core import facial_reduction
 from linsep.prove.core.constraints import Constraints
 from linsep.prove.core.exact_steps import Outcome
+from linsep.prove.core.long_constraints import LongConstraints
 from linsep.prove.core.presolve import peel
 from linsep.prove.exact import algebra
 from linsep.prove.exact.algebra import Solver, entries, first_independent, one_column, primitive
@@ -173,7 +174,7 @@ def _outcome(system: Constraints) -> Outcome:
             return facial_reduction.solve(system, all_multipliers=True)
         system = plain
     data = system.data
-    if data.classes > 2:
+    if data.classes > 2 or isinstance(system, LongConstraints):
         return facial_reduction.solve(system, all_multipliers=True)
     peeled = peel(data, system.clock, equal=system.equal)
     if not peeled.planes:

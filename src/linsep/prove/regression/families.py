@@ -20,6 +20,7 @@ from linsep.problem import Array, Dense, Rows, Sparse
 from linsep.prove.check.plain_document import label_text
 from linsep.prove.claims import Data
 from linsep.prove.core.constraints import Constraints
+from linsep.prove.core.long_constraints import LongConstraints
 from linsep.prove.exact.exact_values import Cells
 
 INTERCEPT = "Intercept"
@@ -186,7 +187,10 @@ def _single(design: Cells, names: list[str], offset: bool, code: Array, equal: A
     if basis is not None and offset:  # the offset is an unknown of its own
         rows = [[*row, 0] for row in basis.tolist()] + [[0] * n_features + [1]]
         basis = fmpz_mat(rows)
-    system = Constraints(Data(as_rows(matrix), code.astype(np.intp), matrix.shape[1], 2, offset), equal, basis)
+    if design.exact is not None:
+        system: Constraints = LongConstraints.of(design.exact.take(which), code, 2, offset, equal)
+    else:
+        system = Constraints(Data(as_rows(matrix), code.astype(np.intp), matrix.shape[1], 2, offset), equal, basis)
     order = [n_features, *range(n_features)] if offset else list(range(n_features))
     shown = [INTERCEPT, *names] if offset else names
     scales = [1, *design.scales] if offset else design.scales
@@ -246,7 +250,10 @@ def _multinomial(design: Cells, names: list[str], offset: bool, response: Respon
                 whole[c * pieces + pieces - 1, c * block + block - 1] = 1
         basis = whole
     data = Data(as_rows(matrix), codes[which].astype(np.intp), matrix.shape[1], C, offset)
-    system = Constraints(data, np.zeros(len(which), dtype=bool), basis)
+    if design.exact is not None:
+        system: Constraints = LongConstraints.of(design.exact.take(which), codes[which], C, offset)
+    else:
+        system = Constraints(data, np.zeros(len(which), dtype=bool), basis)
     block = n_features + offset
     inner = [n_features, *range(n_features)] if offset else list(range(n_features))
     own = [INTERCEPT, *names] if offset else names

@@ -18,6 +18,7 @@ from linsep.prove.regression.families import WITHOUT_INTERCEPT, Model, Response,
 from linsep.prove.regression.inputs import Given, gather, with_factors
 from linsep.prove.regression.results import COMPLETE, OVERLAP, QUASI, Separation
 
+_OWN_ROWS = ("binomial", "poisson", "negative-binomial", "multinomial")  # whose rows are those of the design
 _WIDE = 12_000  # unknowns; an exact basis of more takes gigabytes
 _LOOK = 64  # rows that show whether floats are short decimals
 _BLOCK = 4096  # rows that are looked at together
@@ -122,7 +123,7 @@ def decide(given: Given, clock: Clock) -> Any:
 
 def modeled(given: Given, clock: Clock) -> tuple[Model, Cells]:
     """Return the rows of the model that is given, and its design in exact cells."""
-    exact = cells(given.X, given.values, list(given.names))
+    exact = cells(given.X, given.values, list(given.names), near=given.family in _OWN_ROWS)
     offset = given.offset and given.family not in WITHOUT_INTERCEPT
     clock.check()
     response = Response(given.y, given.strata, given.which, given.order)

@@ -1,12 +1,13 @@
 """Verdicts on rows with numbers too long for 64 bits, such as decimals of 17 digits.
 
 The search uses the nearest doubles. A plane found there is used as it is; for a refutation, the multipliers are solved
-again on the exact rows. Nothing is accepted that the exact check does not confirm.
+again on the exact rows. Where the exact check does not confirm the outcome, the core decides on the exact rows.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -16,17 +17,24 @@ from typing import Any
 import numpy as np
 from flint import fmpz_mat
 
+from linsep.clock import Clock, OutOfTime
 from linsep.data.sparse import is_sparse
-from linsep.data.threads import in_parallel
+from linsep.data.threads import in_parallel, quiet_algebra
 from linsep.errors import DataError
 from linsep.problem import Array, Rows
 from linsep.prove.check.exact_signs import difference, signs
 from linsep.prove.check.plain import check_refutation, inequality
 from linsep.prove.check.plain_document import Fails, Malformed, whole
-from linsep.prove.claims import NOT_SEPARABLE, OVERLAP, QUASI, SEPARABLE, Refutation, Separator, Verdict
+from linsep.prove.claims import NOT_SEPARABLE, OVERLAP, SEPARABLE, UNKNOWN, Refutation, Separator, Verdict
+from linsep.prove.core.facial_reduction import solve
+from linsep.prove.core.long_constraints import LongConstraints
 from linsep.prove.exact import algebra
-from linsep.prove.exact.given_numbers import BINARY, all_finite, as_rows, held, in_doubles, rational_rows
+from linsep.prove.exact.given_numbers import BINARY, Held, all_finite, as_rows, held, in_doubles, rational_rows
+from linsep.prove.numbers.exact_rows import exact_rows
+from linsep.prove.numbers.long_decimals import LongDecimals
+from linsep.prove.verdicts.decide import certificate
 
+_WRITTEN_OUT = 1 << 22  # cells of sparse rows that are
 _SMALLEST = 2.0**-900  # below, the nearest double may be off by more than a share of itself
 
 
@@ -36,7 +44,9 @@ class Rationals(Sequence[tuple[list[int], int]]):
     def __init__(self, X: Any, values: str, offset: bool) -> None:
         self.X, self.values, self.offset = X, values, offset
         self.rough = False  # the doubles are not near enough
-        if not is_sparse(X) and X.dtype == object:
+        if isinstance(X, LongDecimals):
+            X = X.near
+        elif not is_sparse(X) and X.dtype == object:
             X = np.array([[_nearest(value) for value in row] for row in X.tolist()])
         X = in_doubles(X, values) if X.dtype != object else X
         self.near: Rows = as_rows(X)
@@ -128,8 +138,6 @@ def _separates(verdict: Verdict, rows: Rationals, codes: Array) -> bool:
 
 def carried_over(verdict: Verdict, rows: Rationals, codes: Array, values: str) -> Verdict | None:
     """Return a verdict on the nearest doubles as one on the numbers themselves, None if that fails."""
-    if verdict.kind == QUASI:
-        return None
     if verdict.refutation is not None:
         found = verdict.refutation
         pairs = list(zip(found.rows.tolist(), found.rivals.tolist(), strict=True))
@@ -151,16 +159,38 @@ def carried_over(verdict: Verdict, rows: Rationals, codes: Array, values: str) -
 Decide = Callable[[Rows], Verdict]
 
 
-def decide(X: Any, values: str, offset: bool, codes: Array, search: Decide) -> Verdict:
+def decide(X: Any, values: str, offset: bool, codes: Array, search: Decide, clock: Clock) -> Verdict:
     """Return the verdict on numbers that no 64 bits hold, by way of the nearest doubles."""
     rows = Rationals(X, values, offset)
     if not all_finite(rows.near.data):
         raise ValueError("X has numbers beyond the range of double precision: scale its columns")
     verdict = search(rows.near)
-    if verdict.kind == "unknown":
+    if verdict.kind == UNKNOWN:
         return replace(verdict, values=values)
-    found = carried_over(verdict, rows, codes, values)
-    if found is None:
+    return carried_over(verdict, rows, codes, values) or _exactly(verdict, rows, codes, clock)
+
+
+def _exactly(verdict: Verdict, rows: Rationals, codes: Array, clock: Clock) -> Verdict:
+    """Return the verdict where that on the nearest doubles is another: doubles search, but the exact rows decide."""
+    X, (n, d) = rows.X, rows.X.shape
+    table = None
+    if not is_sparse(X) or n * d <= _WRITTEN_OUT:
+        table = exact_rows(in_doubles(X.toarray() if is_sparse(X) else X, rows.values))
+    if table is None:
         what = "the verdict on these rows depends on digits beyond double precision"
         raise DataError("", what + "; {0} decides for the nearest doubles", ("values", BINARY))
-    return found
+    system = LongConstraints.of(table, codes, len(verdict.classes), rows.offset)
+    system.clock = clock
+    try:
+        with quiet_algebra():
+            found = certificate(system, solve(system))
+    except OutOfTime:
+        return replace(
+            verdict, kind=UNKNOWN, separator=None, refutation=None, values=rows.values, bracket=(-math.inf, math.inf)
+        )
+    inside = Held(rows.near, X.shape, tuple(map(Fraction, table.scales)), (Fraction(0),) * d)
+    plane = None if found.separator is None else inside.outside(found.separator)
+    verdict = replace(verdict, kind=found.kind, separator=plane, refutation=found.refutation, values=rows.values)
+    if not holds_rationally(verdict, rows, codes):
+        raise ArithmeticError(f"a proof of {verdict.kind!r} does not hold: please report these data")
+    return verdict

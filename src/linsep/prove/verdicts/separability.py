@@ -23,6 +23,7 @@ from linsep.problem import Array, Dense, Rows
 from linsep.prove.check.fast_check import integer_matrix, separates
 from linsep.prove.claims import UNKNOWN, Data, Separator, Verdict
 from linsep.prove.exact.given_numbers import BINARY, DECIMAL, all_finite, held, is_exact, unrounded
+from linsep.prove.numbers.long_decimals import LongDecimals
 from linsep.prove.verdicts import rationals
 from linsep.prove.verdicts.decide import decide
 from linsep.prove.verdicts.parts import Part, Parts
@@ -95,7 +96,7 @@ def separate(
 
     values = values or default_values(X)
     try:
-        rows, labels = exact_table(X, values, clock)
+        rows, labels = exact_table(X, values, clock, lazily=True)
     except OutOfTime:
         return undecided((), X.n_features, offset, values)
     return decide_arrays(rows, labels, values, offset, clock, mapped=True).in_source(X.dropped)
@@ -108,6 +109,11 @@ def undecided(classes: tuple[Any, ...], n_features: int, offset: bool, values: s
 
 def decide_arrays(X: Any, y: Any, values: str, offset: bool, clock: Clock, *, mapped: bool = False) -> Verdict:
     """Return the verdict on arrays; of large ones that are ``mapped``, most rows are only looked at in passing."""
+    if isinstance(X, LongDecimals):
+        found = _near(X, y, values, offset, clock)
+        if found is not None:
+            return found
+        X = X.whole()
     X = unrounded(X)
     X = X if is_exact(X) else as_matrix(X)
     y = class_labels(y)
@@ -120,6 +126,17 @@ def decide_arrays(X: Any, y: Any, values: str, offset: bool, clock: Clock, *, ma
     if large and (mapped or asked.decimal(X)):
         return _in_parts(X, codes, asked)
     return asked.decide(X, codes)
+
+
+def _near(X: LongDecimals, y: Any, values: str, offset: bool, clock: Clock) -> Verdict | None:
+    """Return the verdict on the nearest doubles if it is one on the decimals, None if only all digits tell."""
+    verdict = decide_arrays(X.near, y, BINARY, offset, clock, mapped=True)
+    if verdict.kind == UNKNOWN:
+        return replace(verdict, values=values, bracket=(-math.inf, math.inf))
+    _, codes = at_least_two_classes(class_labels(y))
+    if verdict.refutation is not None:
+        X[np.union1d(verdict.refutation.rows, 0)]  # reads together what the check asks for
+    return rationals.carried_over(verdict, rationals.Rationals(X, values, offset), codes.astype(np.intp), values)
 
 
 class _Asked(NamedTuple):
@@ -153,7 +170,7 @@ class _Asked(NamedTuple):
         except OutOfTime:
             return undecided(names, X.shape[1], offset, values)
         if found is None:
-            return rationals.decide(X, values, offset, codes, search)
+            return rationals.decide(X, values, offset, codes, search, clock)
         verdict = search(found.rows)
         plane = None if verdict.separator is None else found.outside(verdict.separator)
         return replace(verdict, separator=plane, values=values, bracket=(-math.inf, math.inf))

@@ -10,6 +10,7 @@ from linsep.clock import Clock
 from linsep.prove.check.exact_signs import difference, signs
 from linsep.prove.claims import QUASI, UNKNOWN, Verdict
 from linsep.prove.exact.given_numbers import held
+from linsep.prove.numbers.long_decimals import whole
 from linsep.prove.verdicts.separability import decide_arrays
 
 
@@ -57,7 +58,7 @@ def tied_classes(verdict: Verdict, X: Any, y: Any, clock: Clock) -> Ties | None:
 
     if verdict.kind != QUASI or len(verdict.classes) <= 2 or verdict.separator is None:
         return None
-    found = table_of(X, y, verdict.classes)
+    found = table_of(whole(X), y, verdict.classes)
     stored = None if found is None else held(found.X, verdict.values, offset=verdict.fit_intercept)
     if found is None or stored is None:  # 64 bits do not hold the numbers
         return None
