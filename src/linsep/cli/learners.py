@@ -11,10 +11,11 @@ from dataclasses import dataclass, fields
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
+import click
 
 from linsep.cli.inputs import open_model
 from linsep.cli.options import Planes, Reading
+from linsep.declared import Parameter
 from linsep.errors import DataError, DataNote
 from linsep.models.kinds import LEARNERS
 
@@ -29,9 +30,9 @@ _OURS = ("learner", "initial", "sample_weight", "offset", "scale")  # no paramet
 _LARGEST = 1 << 24  # bytes of a file of first weights
 
 
-def _own(meaning: str, name: str | None = None, metavar: str | None = None) -> Any:
+def _own(meaning: str, metavar: str | None = None) -> Parameter:
     """Return an option of some learners only."""
-    return typer.Option(*([name] if name else []), metavar=metavar, help=meaning, rich_help_panel=OWN)
+    return Parameter(meaning, panel=OWN, metavar=metavar)
 
 
 @dataclass(frozen=True)
@@ -40,27 +41,27 @@ class Learners(Planes):
 
     learner: Annotated[
         Literal[*_KINDS],  # type: ignore[valid-type]
-        typer.Option(
+        Parameter(
+            f"Learner: {', '.join(_KINDS)}. Only {', '.join(ONLINE)} learn from files larger than memory.",
+            panel=LEARNING,
             metavar="WHICH",
-            help=f"Learner: {', '.join(_KINDS)}. Only {', '.join(ONLINE)} learn from files larger than memory.",
-            rich_help_panel=LEARNING,
         ),
     ] = "perceptron"
     initial: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE",
-            help='File with the first weights: a model of the same features and classes, or JSON such as {"coef": '
+        Parameter(
+            'File with the first weights: a model of the same features and classes, or JSON such as {"coef": '
             '[...], "intercept": [...]}.',
-            rich_help_panel=LEARNING,
+            panel=LEARNING,
+            metavar="FILE",
         ),
     ] = None
     sample_weight: Annotated[
         str | None,
-        typer.Option(
+        Parameter(
+            "Column of row weights; linsep does not use it as a feature. Needs all rows in memory.",
+            panel=LEARNING,
             metavar="COLUMN",
-            help="Column of row weights; linsep does not use it as a feature. Needs all rows in memory.",
-            rich_help_panel=LEARNING,
         ),
     ] = None
     mistake: Annotated[
@@ -73,8 +74,8 @@ class Learners(Planes):
     variant: Annotated[
         Literal["pa", "pa1", "pa2"] | None, _own("passive-aggressive: update rule; pa1 and pa2 limit the step by C.")
     ] = None
-    C: Annotated[float | None, _own("passive-aggressive: aggressiveness, the limit on the step.", "--C")] = None
-    r: Annotated[float | None, _own("arow: regularization; the larger, the smaller the steps.", "--r")] = None
+    C: Annotated[float | None, _own("passive-aggressive: aggressiveness, the limit on the step.")] = None
+    r: Annotated[float | None, _own("arow: regularization; the larger, the smaller the steps.")] = None
     kernel: Annotated[Literal["rbf", "poly", "linear"] | None, _own("kernel: kernel function.")] = None
     degree: Annotated[int | None, _own("kernel: degree of poly.")] = None
     gamma: Annotated[float | None, _own("kernel: scale of rbf and poly.")] = None
@@ -106,14 +107,14 @@ class Learners(Planes):
             else:
                 option = field.name.replace("_", "-")
                 option = f"--no-{option}" if value is False else f"--{option}"
-                raise typer.BadParameter(f"{option} does not apply to --learner {self.learner}")
+                raise click.BadParameter(f"{option} does not apply to --learner {self.learner}")
         return kind(**given)
 
 
 def start_from(learner: Any, path: str) -> dict[str, Any]:
     """Have a learner go on from a model; return weights that a JSON file has, as ``fit`` takes them."""
     if not hasattr(learner, "warm_start"):
-        raise typer.BadParameter(f"--initial needs --learner {' or '.join(ONLINE)}")
+        raise click.BadParameter(f"--initial needs --learner {' or '.join(ONLINE)}")
     with open(path, "rb") as file:
         text = file.read(_LARGEST) if os.path.getsize(path) < _LARGEST else b""
     if text.lstrip()[:1] == b"{":
