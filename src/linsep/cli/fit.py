@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
 from linsep.cli.cluster_options import Place, mixing_facts, mixing_lines
 from linsep.cli.inputs import check_place, dropped_fact, kinds, kinds_line, open_data
-from linsep.cli.learners import ONLINE, Learners, read_weights, start_from, trace_facts, trace_lines, weights_of
+from linsep.cli.learners import Chosen, Learning, read_weights, start_from, trace_facts, trace_lines, weights_of
 from linsep.cli.options import OUTPUT, READING, Data, Reading, Screen, command
 from linsep.cli.run_proofs import proof_facts, proof_line, said_of_proof, write_proof
 from linsep.cli.screen import Meter, count, facts_table, headline, meter, result
@@ -29,101 +29,7 @@ _RUN = (
     "margin_",
     "radius_",
 )
-_LEARNING, _STOPPING, _CHECKPOINTS = "Learning", "Stopping", "Checkpoints"
-
-
-@dataclass(frozen=True)
-class Learning(Learners):
-    """How to learn and when to stop: the parameters of the perceptron."""
-
-    fit_intercept: Annotated[bool, Parameter("Learn an offset, or a plane through the origin.", panel=_LEARNING)] = True
-    eta0: Annotated[float, Parameter("Learning rate.", panel=_LEARNING)] = 1.0
-    shuffle: Annotated[bool, Parameter("Visit the rows in a new random order in every pass.", panel=_LEARNING)] = True
-    order: Annotated[
-        Literal["first", "worst"] | None,
-        Parameter("Make no passes: always update on the first row that is wrong, or on the worst.", panel=_LEARNING),
-    ] = None
-    keep: Annotated[
-        Literal["last", "best", "average", "vote"],
-        Parameter(
-            "Weights to keep in the model: last, best (pocket), average or vote.", panel=_LEARNING, metavar="WHICH"
-        ),
-    ] = "last"
-    update_margin: Annotated[
-        float,
-        Parameter(
-            "Update on every row with y·(w·x + b) <= M, even if its prediction is right.", panel=_LEARNING, metavar="M"
-        ),
-    ] = 0.0
-    multi_class: Annotated[
-        Literal["argmax", "ovr"],
-        Parameter(
-            "With more than two classes: learn all of them together (argmax), or each against the rest (ovr).",
-            panel=_LEARNING,
-        ),
-    ] = "argmax"
-    on_plane: Annotated[int, Parameter("Prediction for a score of exactly 0.", panel=_LEARNING, metavar="-1|1")] = -1
-    class_weight: Annotated[
-        list[str] | None,
-        Parameter(
-            "Factor on the learning rate for one class; may be repeated. balanced makes rare classes count more.",
-            panel=_LEARNING,
-            metavar="LABEL=WEIGHT",
-        ),
-    ] = None
-    random_state: Annotated[int, Parameter("Random seed.", panel=_LEARNING, metavar="SEED", min=0)] = 0
-    max_iter: Annotated[int, Parameter("Largest number of passes.", panel=_STOPPING, metavar="PASSES")] = 1000
-    max_updates: Annotated[int | None, Parameter("Largest number of updates.", panel=_STOPPING, metavar="UPDATES")] = (
-        None
-    )
-    tol: Annotated[
-        float | None,
-        Parameter("Stop when the loss at the end of a pass improves by no more than this.", panel=_STOPPING),
-    ] = None
-    n_iter_no_change: Annotated[
-        int,
-        Parameter("End the run after this many passes without improvement.", panel=_STOPPING, metavar="PASSES"),
-    ] = 5
-    early_stopping: Annotated[
-        bool, Parameter("Stop when the error on held-out rows stops improving.", panel=_STOPPING)
-    ] = False
-    validation_fraction: Annotated[
-        float,
-        Parameter("Share of rows to hold out for --early-stopping.", panel=_STOPPING, metavar="SHARE"),
-    ] = 0.1
-    target_margin: Annotated[
-        float | None,
-        Parameter(
-            "Stop when the mistakes prove that no plane has this margin (with an offset, the augmented one).",
-            panel=_STOPPING,
-            metavar="MARGIN",
-        ),
-    ] = None
-    prove: Annotated[
-        bool,
-        Parameter("Search for a proof that no plane separates the rows, and stop when it is found.", panel=_STOPPING),
-    ] = True
-
-    scale: Annotated[
-        Literal["none", "unit", "standard"],
-        Parameter(
-            "Scale rows before learning: none, unit (divide by R, the longest row) or standard (columns of mean 0 "
-            "and deviation 1; columns of words keep their mean). The model's weights are in the units of the file.",
-            panel=_LEARNING,
-            metavar="HOW",
-        ),
-    ] = "none"
-
-    @property
-    def in_memory(self) -> str:
-        """Name the option that needs all rows in memory."""
-        if self.learner not in ONLINE:
-            return f"--learner {self.learner}"
-        return f"--order {self.order}" if self.order else "--sample-weight" if self.sample_weight else "--initial"
-
-    def model(self) -> Any:
-        """Return the learner with these parameters."""
-        return self.made(fit_intercept=self.has_offset, class_weight=_class_weight(self.class_weight))
+_CHECKPOINTS = "Checkpoints"
 
 
 @dataclass(frozen=True)
@@ -177,6 +83,7 @@ class Saving:
 @command("linsep fit train.csv --target species --max-iter 100 --model species.linsep")
 def fit(
     data: Data,
+    chosen: Chosen,
     learning: Learning,
     learned: Learned,
     *,
@@ -193,24 +100,24 @@ def fit(
     """
     from linsep.models.files import save
 
-    learner, scale, positive = learning.model(), learning.scale, learned.positive
-    if learning.sample_weight is not None:
-        reading = replace(reading, ignore=[*(reading.ignore or ()), learning.sample_weight])
+    learner, scale, positive = chosen.made(learning), chosen.scale, learned.positive
+    if chosen.sample_weight is not None:
+        reading = replace(reading, ignore=[*(reading.ignore or ()), chosen.sample_weight])
     source = open_data(data, reading, screen, positive=positive, invert=learned.invert)
     for path in (learned.model, saving.checkpoint, learned.proof):
         check_place(path, *data)
-    given = {} if learning.initial is None else start_from(learner, learning.initial)
-    if learning.sample_weight is not None:
-        given["sample_weight"] = read_weights(data, reading, learning.sample_weight)
+    given = {} if chosen.initial is None else start_from(learner, chosen.initial)
+    if chosen.sample_weight is not None:
+        given["sample_weight"] = read_weights(data, reading, chosen.sample_weight)
     about: dict[str, Any] = {"data": data, "model": learned.model, "scale": scale}
     with meter("learning", screen) as watching:
-        if learning.order is None and learning.learner in ONLINE and not given:
+        if not (needs_all := chosen.in_memory(learner)):
             how = {"scale": scale, "checkpoint": saving.checkpoint, "every": _seconds(saving.every)}
             how["evaluate"] = learned.evaluate
             (place.fit if place else _stream)(learner, source, watching, resume=saving.resume, **how)
         elif place or positive is not None or scale != "none" or saving.checkpoint is not None or not learned.evaluate:
             beside = "--positive, --scale, --checkpoint, --no-evaluate, --cluster or --workers"
-            raise click.BadParameter(f"{learning.in_memory} cannot be combined with {beside}")
+            raise click.BadParameter(f"{needs_all} cannot be combined with {beside}")
         else:
             about["rows"] = _hold(learner, source, given)
         about["seconds"] = watching.seconds
@@ -221,7 +128,7 @@ def fit(
     about["proof"] = learned.proof
     facts = _facts(learner, source, about) | trace_facts(learner, source, learned.coef, learned.trace)
     if learned.trace:
-        facts |= _bound(learner, source, learning)
+        facts |= _bound(learner, source, chosen)
     result(facts, screen, lambda console: _display(console, learner, source, facts, learned.proof))
 
 
@@ -322,11 +229,11 @@ def _stream(learner: Any, source: Source, watching: Meter, **how: Any) -> None:
     fit_source(learner, source, watch=watch, **how)
 
 
-def _bound(learner: Any, source: Source, learning: Learning) -> dict[str, Any]:
+def _bound(learner: Any, source: Source, chosen: Chosen) -> dict[str, Any]:
     """Return how many mistakes the theorem allows, and how, or why that is not told."""
     from linsep.errors import NotSeparable
 
-    missing = _no_bound(learner, source, learning)
+    missing = _no_bound(learner, source, chosen)
     if missing:
         return {"bound": None, "bound_formula": None, "bound_missing": missing}
     from linsep.prove.bounds.audits import as_trained, first_of
@@ -355,13 +262,13 @@ def _bound(learner: Any, source: Source, learning: Learning) -> dict[str, Any]:
     return {"bound": found.mistakes, "bound_formula": formula, "bound_missing": None}
 
 
-def _no_bound(learner: Any, source: Source, learning: Learning) -> str:
+def _no_bound(learner: Any, source: Source, chosen: Chosen) -> str:
     """Say why there is no mistake bound to tell, if there is none."""
-    if learning.learner != "perceptron":
+    if chosen.learner != "perceptron":
         return "the theorem is about the perceptron"
-    if learning.sample_weight is not None or learner.class_weight is not None:
+    if chosen.sample_weight is not None or learner.class_weight is not None:
         return "rows of different weight take steps of different length, and the theorem is about equal ones"
-    if len(learner.classes_) > 2 and learning.multi_class != "argmax":
+    if len(learner.classes_) > 2 and learner.multi_class != "argmax":
         return "one-against-rest makes a run for each class, each with a bound of its own"
     if learner.stop_reason_ == "not_separable":
         return "no plane separates the rows, so mistakes never end"
@@ -428,23 +335,3 @@ def _advice(reason: str, wrong: int | None, scale: str, learner: Any) -> list[st
 
 
 _ENDED_BY = {"loss_plateau": "tol", "validation": "early-stopping"}
-
-
-def _class_weight(given: list[str] | None) -> Any:
-    """Return the class weights: None, "balanced", or a dict."""
-    if not given:
-        return None
-    if given == ["balanced"]:
-        return "balanced"
-    from linsep.data.labels import label
-
-    weights: dict[Any, float] = {}
-    for item in given:
-        name, equals, number = item.rpartition("=")
-        try:
-            if not equals:
-                raise ValueError
-            weights[label(name)] = float(number)
-        except ValueError:
-            raise click.BadParameter(f"--class-weight takes balanced or LABEL=WEIGHT, got {item!r}") from None
-    return weights

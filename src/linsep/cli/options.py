@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import shlex
 from collections.abc import Callable
-from dataclasses import MISSING, asdict, dataclass, is_dataclass
+from dataclasses import MISSING, asdict, dataclass
 from functools import wraps
 from typing import Annotated, Any, Literal, get_type_hints
 
@@ -43,27 +43,28 @@ class Text(click.ParamType):  # type: ignore[type-arg]
 
 
 class Number(click.ParamType):  # type: ignore[type-arg]
-    """A number, which messages and help do not call by its name in Python."""
+    """A number, or one of a few words; it is checked as the library checks it."""
 
-    def __init__(self, kind: type) -> None:
-        self.kind, self.name = kind, "N" if kind is int else "NUMBER"
+    def __init__(self, kind: type, given: Declared) -> None:
+        self.kind, self.given, self.name = kind, given, "N" if kind is int else "NUMBER"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         """Return the number that a text shows."""
         try:
-            return self.kind(value)
+            value = value if value in self.given.choices else self.kind(value)
         except ValueError:
             self.fail(f"{value!r} is not a {'whole ' * (self.kind is int)}number", param, ctx)
+        self.given.check(value)
+        return value
 
 
 def command(example: str) -> Callable[[Callable[..., None]], RichCommand]:
-    """Make a function a command; each of its parameters is declared, or a dataclass of declared ones."""
+    """Make a function a command; each of its parameters is declared, or a class of declared ones."""
 
     def made(function: Callable[..., None]) -> RichCommand:
         own = {each.name: each for each in declared(function)}
-        hints: dict[str, Any] = get_type_hints(function, include_extras=True)
-        groups = {name: declared(hints[name]) for name in hints if is_dataclass(hints[name])}
-        names = inspect.signature(function).parameters
+        names, hints = inspect.signature(function).parameters, get_type_hints(function)
+        groups = {name: declared(hints[name]) for name in names if name not in own}
         params = [parameter(each) for name in names for each in groups.get(name) or (own[name],)]
 
         @wraps(function)
@@ -92,7 +93,10 @@ def command(example: str) -> Callable[[Callable[..., None]], RichCommand]:
 
 def parameter(given: Declared) -> click.Parameter:
     """Return an option or argument as it is declared."""
-    kind, about = given.members[0], given.about
+    about = given.about
+    if getattr(about, "typed", ...) is not ...:
+        given = given._replace(kind=about.typed)
+    kind, numbers = given.members[0], [each for each in given.members if each in (int, float)]
     typed: dict[str, Any] = {"type": Text(), "required": given.default is MISSING}
     if not typed["required"]:
         typed["default"] = given.default
@@ -104,10 +108,10 @@ def parameter(given: Declared) -> click.Parameter:
         typed |= {"type": bool, "is_flag": True}
         if not about.name and given.default is not False:
             name += f"/--no-{dashed}"
+    elif numbers:
+        typed["type"] = Number(numbers[0], given)
     elif given.choices:
         typed["type"] = click.Choice([str(choice) for choice in given.choices])
-    elif kind in (int, float):
-        typed["type"] = _Range[kind](min=about.min, max=about.max) if about.min is not None else Number(kind)
     return RichOption(
         [given.name, name, *([about.short] if about.short else [])],
         help=about.help,
@@ -118,9 +122,6 @@ def parameter(given: Declared) -> click.Parameter:
         show_default=not (given.default is None or given.default is False),
         **typed,
     )
-
-
-_Range: dict[Any, Any] = {int: click.IntRange, float: click.FloatRange}
 
 
 def as_option(setting: Setting) -> str:
