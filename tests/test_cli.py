@@ -16,11 +16,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import scipy.stats
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import linsep
 from linsep import Perceptron, load, save, teacher
-from linsep.cli import app, fit
+from linsep.cli.app import app
+from linsep.cli.fit import fit
 from linsep.prove.bounds.intervals import clopper_pearson
 
 COMMANDS = ["fit", "predict", "score", "show", "report", "convert", "generate"]
@@ -80,7 +81,7 @@ def test_help_lists_the_commands_and_each_has_an_example():
 
 
 def test_the_options_of_fit_are_the_parameters_of_the_perceptron():
-    options = inspect.signature(fit.fit).parameters
+    options = {option.name: option for option in fit.params}
     for name, parameter in inspect.signature(Perceptron).parameters.items():
         if name not in ("warm_start", "verbose"):
             assert options[name].default == parameter.default, name
@@ -102,13 +103,13 @@ def test_usage_errors_are_one_line(run):
 
 
 def test_completion_works():
-    environment = {**os.environ, "_LINSEP_COMPLETE": "complete_bash", "COMP_WORDS": "linsep pre", "COMP_CWORD": "1"}
+    environment = {**os.environ, "_LINSEP_COMPLETE": "bash_complete", "COMP_WORDS": "linsep pre", "COMP_CWORD": "1"}
     done = subprocess.run([sys.executable, "-m", "linsep"], env=environment, capture_output=True, text=True)
-    assert done.stdout.split() == ["predict"]
+    assert done.stdout.split() == ["plain,predict"]
     environment |= {"COMP_WORDS": "linsep fit --max", "COMP_CWORD": "2"}
     done = subprocess.run([sys.executable, "-m", "linsep"], env=environment, capture_output=True, text=True)
-    assert {"--max-iter", "--max-updates"} <= set(done.stdout.split())
-    environment = {**os.environ, "_LINSEP_COMPLETE": "source_zsh"}
+    assert {"plain,--max-iter", "plain,--max-updates"} <= set(done.stdout.split())
+    environment = {**os.environ, "_LINSEP_COMPLETE": "zsh_source"}
     done = subprocess.run([sys.executable, "-m", "linsep"], env=environment, capture_output=True, text=True)
     assert "#compdef linsep" in done.stdout
 
@@ -194,14 +195,14 @@ def test_fit_passes_every_option_on(run):
         "fit", "data.csv", "--model", "m.linsep", "--no-fit-intercept", "--eta0", 2, "--order", "worst",
         "--max-iter", 9, "--max-updates", 8, "--tol", 0.5, "--n-iter-no-change", 3, "--early-stopping",
         "--validation-fraction", 0.2,
-        "--target-margin", 1e-9, "--update-margin", 0.25, "--multi-class", "ovr", "--on-plane", 1,
+        "--target-margin", 1e-9, "--update-margin", 0.25, "--on-plane", 1,
         "--class-weight", "yes=2", "--class-weight", "no=0.5", "--random-state", 5, "--keep", "last",
     )  # fmt: skip
     assert code == 0
     changed = {
         "fit_intercept": False, "eta0": 2.0, "order": "worst", "max_iter": 9, "max_updates": 8, "tol": 0.5,
         "n_iter_no_change": 3, "early_stopping": True, "validation_fraction": 0.2, "target_margin": 1e-9,
-        "update_margin": 0.25, "multi_class": "ovr", "on_plane": 1, "class_weight": {"yes": 2.0, "no": 0.5},
+        "update_margin": 0.25, "on_plane": 1, "class_weight": {"yes": 2.0, "no": 0.5},
         "random_state": 5,
     }  # fmt: skip
     assert load("m.linsep").get_params() == Perceptron(**changed).get_params()

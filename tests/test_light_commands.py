@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from linsep.cli.commands import EXAMPLES
+from linsep.cli.app import COMMANDS as NAMES
 
 IRIS = Path(__file__).parents[1] / "examples" / "iris.csv"
 COMPILER = "numba.np.arrayobj"  # which Numba loads to compile, and not to read what it has compiled
@@ -26,7 +26,7 @@ COMMANDS = {
     "separate rows.csv --no-margin": SPARSE | {"scipy.linalg", "highspy"},
     "verify proof.json iris.csv": SPARSE | {"scipy.linalg", "highspy"},
     "errors iris.csv --time-limit 5": SPARSE,
-    "separation rows.csv --target y": {"highspy"},
+    "regression rows.csv --target y": {"highspy"},
 }
 LISTED = """
 import atexit, sys
@@ -69,7 +69,7 @@ def test_a_command_loads_only_what_it_uses(folder, command):
     if COMPILER in loaded:  # for the first time in this environment
         loaded = run(folder, command)
     assert loaded & (NEVER | COMMANDS[command]) == set()
-    assert [name for name in EXAMPLES if f"linsep.cli.{name}" in loaded] == [command.split()[0]]
+    assert [name for name in NAMES if f"linsep.cli.{name}" in loaded] == [command.split()[0]]
 
 
 def test_the_library_without_its_estimators_needs_no_scikit_learn():

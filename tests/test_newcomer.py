@@ -12,7 +12,7 @@ from sklearn.linear_model import Perceptron as ScikitPerceptron
 
 import linsep
 from linsep import KernelPerceptron, MaxMarginClassifier, PassiveAggressive, Perceptron, save, teacher
-from linsep.cli.failures import interrupt
+from linsep.cli.app import interrupt
 
 ROOT = Path(__file__).parent.parent
 

@@ -12,11 +12,11 @@ from contextlib import suppress
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
-from typer.testing import CliRunner
 
 import linsep
 from javascript import judged
@@ -33,7 +33,7 @@ from linsep import (
     to_json,
     verify,
 )
-from linsep.cli import app
+from linsep.cli.app import app
 from linsep.models.proving import due
 from linsep.prove.verdicts.parts import Part
 from linsep.prove.verdicts.refuting import Asked, Search, Work, made_of

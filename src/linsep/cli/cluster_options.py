@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+import click
 
 from linsep.cli.screen import Meter, count
+from linsep.declared import Parameter
 
 if TYPE_CHECKING:
     from linsep.clock import Clock
@@ -27,28 +28,24 @@ class Place:
 
     cluster: Annotated[
         str | None,
-        typer.Option(
+        Parameter(
+            "Dask cluster to run on, such as tcp://host:8786; local starts processes on this machine.",
+            panel=_PANEL,
             metavar="ADDRESS",
-            help="Dask cluster to run on, such as tcp://host:8786; local starts processes on this machine.",
-            rich_help_panel=_PANEL,
         ),
     ] = None
     workers: Annotated[
         int | None,
-        typer.Option(
-            metavar="N", min=1, help="Number of local processes. [default: one per core]", rich_help_panel=_PANEL
-        ),
+        Parameter("Number of local processes. [default: one per core]", panel=_PANEL, metavar="N", min=1),
     ] = None
     shard_mb: Annotated[
         float,
-        typer.Option(
-            metavar="MB", min=1e-6, help="Size of the shards that files are split into.", rich_help_panel=_PANEL
-        ),
+        Parameter("Size of the shards that files are split into.", panel=_PANEL, metavar="MB", min=1e-6),
     ] = 64
 
     def __post_init__(self) -> None:
         if self.workers is not None and self.cluster not in (None, "local"):
-            raise typer.BadParameter(
+            raise click.BadParameter(
                 "--workers needs --cluster local: an existing cluster sets its own number of workers"
             )
 

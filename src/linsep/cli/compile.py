@@ -8,11 +8,11 @@ import time
 import warnings
 from typing import Any
 
-from linsep.cli.options import Screen, grouped
+from linsep.cli.options import Screen, command
 from linsep.cli.screen import count, headline, meter, result
 
 
-@grouped
+@command("linsep compile")
 def compile(*, screen: Screen) -> None:  # noqa: A001 - the command's name
     """Compile all functions now, so that other commands start without delay.
 

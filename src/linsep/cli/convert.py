@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from typing import Annotated, Any, Literal
 
-import typer
+import click
 
 from linsep.cli.inputs import check_place, open_model
-from linsep.cli.options import Screen, flag, grouped
+from linsep.cli.options import Argument, Screen, command
 from linsep.cli.screen import count, headline, result
 from linsep.data.places import masked
+from linsep.declared import Parameter
 
 _ENDINGS = {
     ".linsep": "linsep",
@@ -22,17 +23,15 @@ _ENDINGS = {
 }
 
 
-@grouped
+@command("linsep convert species.linsep species.onnx")
 def convert(
-    model: Annotated[
-        str, typer.Argument(metavar="IN", help="Model to read: linsep's own or LIBLINEAR's; detected from the content.")
-    ],
-    out: Annotated[str, typer.Argument(metavar="OUT", help="File to write: .linsep, .onnx, or .txt (LIBLINEAR).")],
+    model: Annotated[str, Argument("Model to read: linsep's own or LIBLINEAR's; detected from the content.")],
+    out: Annotated[str, Argument("File to write: .linsep, .onnx, or .txt (LIBLINEAR).")],
     to: Annotated[
         Literal["linsep", "liblinear", "onnx"] | None,
-        typer.Option(help="Output format. [default: by the ending of OUT]"),
+        Parameter("Output format. [default: by the ending of OUT]"),
     ] = None,
-    float32: Annotated[bool, flag("--float32", "Make an ONNX graph whose input is float32, not float64.")] = False,
+    float32: Annotated[bool, Parameter("Make an ONNX graph whose input is float32, not float64.")] = False,
     *,
     screen: Screen,
 ) -> None:
@@ -44,7 +43,7 @@ def convert(
 
     kind = to or _ENDINGS.get(os.path.splitext(masked(out))[1].lower())
     if kind is None:
-        raise typer.BadParameter(f"cannot tell the format from the name {out}: give --to linsep, liblinear or onnx")
+        raise click.BadParameter(f"cannot tell the format from the name {out}: give --to linsep, liblinear or onnx")
     check_place(out, model)
     fitted = open_model(model)
     if kind == "onnx":

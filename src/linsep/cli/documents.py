@@ -6,9 +6,8 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from linsep.cli.options import OUTPUT
+from linsep.declared import Parameter
 
 if TYPE_CHECKING:
     from linsep.data.source import Source
@@ -20,11 +19,11 @@ class Document:
 
     proof: Annotated[
         str | None,
-        typer.Option(metavar="OUT", help="Write the proof to this JSON file.", rich_help_panel=OUTPUT),
+        Parameter("Write the proof to this JSON file.", panel=OUTPUT, metavar="OUT"),
     ] = None
     note: Annotated[
         str | None,
-        typer.Option(metavar="TEXT", help="Your own remark, kept in the proof file.", rich_help_panel=OUTPUT),
+        Parameter("Your own remark, kept in the proof file.", panel=OUTPUT, metavar="TEXT"),
     ] = None
 
     def write(self, verdict: Any, X: Any, y: Any, source: Source, about: Any, options: dict[str, str]) -> None:

@@ -10,22 +10,21 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, Literal
 
-import typer
-
 from linsep.cli.inputs import blocks, open_like
-from linsep.cli.options import ReadingAgain, Screen, flag
+from linsep.cli.options import ReadingAgain, Screen
 from linsep.cli.screen import count, facts_table, headline, result
 from linsep.data.places import is_url
+from linsep.declared import Parameter
 
 
 @dataclass(frozen=True)
 class Pictures:
     """Which figures to write, and where."""
 
-    out: Annotated[str, typer.Option("--out", "-o", metavar="DIR", help="Folder to write the figures to.")] = "figures"
-    image: Annotated[Literal["png", "svg", "pdf"], typer.Option(help="Image format of the figures.")] = "png"
-    style: Annotated[Literal["light", "dark"], typer.Option(help="Color theme of the figures.")] = "light"
-    animate: Annotated[bool, flag("--animate", "Also write the run as an animation, run.gif.")] = False
+    out: Annotated[str, Parameter("Folder to write the figures to.", short="-o", metavar="DIR")] = "figures"
+    image: Annotated[Literal["png", "svg", "pdf"], Parameter("Image format of the figures.")] = "png"
+    style: Annotated[Literal["light", "dark"], Parameter("Color theme of the figures.")] = "light"
+    animate: Annotated[bool, Parameter("Also write the run as an animation, run.gif.")] = False
 
 
 def draw(model: Any, data: list[str], reading: ReadingAgain, screen: Screen, pictures: Pictures) -> None:

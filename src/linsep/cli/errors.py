@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
 
-import typer
+import click
 
 from linsep.cli.documents import Document
 from linsep.cli.inputs import RowName, check_place, dropped_fact, named_rows, open_data, row_columns
-from linsep.cli.options import DECIDING, OUTPUT, Data, Planes, Reading, Screen, Values, grouped
+from linsep.cli.options import DECIDING, OUTPUT, Data, Planes, Reading, Screen, Values, command
 from linsep.cli.screen import count, facts_table, headline, meter, plain_text, result, while_reading
+from linsep.declared import Parameter
 from linsep.errors import DataError
 
 _SHOWN = 20  # rows of the table on the screen
@@ -27,16 +28,16 @@ class Effort:
 
     time_limit: Annotated[
         float,
-        typer.Option(
+        Parameter(
+            "Stop the search after this time and print the bounds known by then.",
+            panel=DECIDING,
             metavar="SECONDS",
             min=0,
-            help="Stop the search after this time and print the bounds known by then.",
-            rich_help_panel=DECIDING,
         ),
     ] = 10.0
     max_nodes: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, help="Largest number of nodes in the search tree.", rich_help_panel=DECIDING),
+        Parameter("Largest number of nodes in the search tree.", panel=DECIDING, metavar="N", min=1),
     ] = None
     values: Values = None
 
@@ -47,34 +48,26 @@ class Files:
 
     out: Annotated[
         str | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="OUT",
-            help="Write the data without the rows that the plane gets wrong.",
-            rich_help_panel=OUTPUT,
+        Parameter(
+            "Write the data without the rows that the plane gets wrong.", panel=OUTPUT, short="-o", metavar="OUT"
         ),
     ] = None
     relabel: Annotated[
         str | None,
-        typer.Option(
-            metavar="OUT",
-            help="Write the data with those rows relabeled as the plane predicts.",
-            rich_help_panel=OUTPUT,
-        ),
+        Parameter("Write the data with those rows relabeled as the plane predicts.", panel=OUTPUT, metavar="OUT"),
     ] = None
     max_proof_mb: Annotated[
         float | None,
-        typer.Option(
+        Parameter(
+            "Largest size of the proof file; if the proof would be larger, linsep proves a weaker bound.",
+            panel=OUTPUT,
             metavar="MB",
             min=0,
-            help="Largest size of the proof file; if the proof would be larger, linsep proves a weaker bound.",
-            rich_help_panel=OUTPUT,
         ),
     ] = None
 
 
-@grouped
+@command("linsep errors data.csv --target species --time-limit 10 --out clean.csv")
 def errors(
     data: Data, planes: Planes, effort: Effort, files: Files, *, document: Document, screen: Screen, reading: Reading
 ) -> None:
@@ -138,7 +131,7 @@ def errors(
             console.print(_table(found, X, y, labels, names, source.names))
 
     result(facts, screen, show)
-    raise typer.Exit(0 if found.proved else 1)
+    raise click.exceptions.Exit(0 if found.proved else 1)
 
 
 def _sentence(found: Any, n: int) -> str:

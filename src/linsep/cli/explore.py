@@ -5,20 +5,15 @@ from __future__ import annotations
 import signal
 from typing import Annotated
 
-import typer
+from linsep.cli.options import Argument, Reading, command
+from linsep.declared import Parameter
 
-from linsep.cli.options import Reading, flag, grouped
 
-
-@grouped
+@command("linsep explore species.csv --target species")
 def explore(
-    data: Annotated[
-        str | None, typer.Argument(metavar="DATA", help="File with the points to start from.", show_default=False)
-    ] = None,
-    port: Annotated[
-        int, typer.Option(metavar="PORT", min=0, max=65535, help="Port to listen on; 0 picks a free one.")
-    ] = 0,
-    browser: Annotated[bool, flag("--browser/--no-browser", "Open the page in a browser.")] = True,
+    data: Annotated[str | None, Argument("File with the points to start from.")] = None,
+    port: Annotated[int, Parameter("Port to listen on; 0 picks a free one.", metavar="PORT", min=0, max=65535)] = 0,
+    browser: Annotated[bool, Parameter("Open the page in a browser.")] = True,
     *,
     reading: Reading,
 ) -> None:

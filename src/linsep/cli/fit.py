@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+import click
 
 from linsep.cli.cluster_options import Place, mixing_facts, mixing_lines
 from linsep.cli.inputs import check_place, dropped_fact, kinds, kinds_line, open_data
-from linsep.cli.learners import ONLINE, Learners, read_weights, start_from, trace_facts, trace_lines, weights_of
-from linsep.cli.options import OUTPUT, READING, Data, Reading, Screen, flag, grouped
+from linsep.cli.learners import Chosen, Learning, read_weights, start_from, trace_facts, trace_lines, weights_of
+from linsep.cli.options import OUTPUT, READING, Data, Reading, Screen, command
 from linsep.cli.run_proofs import proof_facts, proof_line, said_of_proof, write_proof
 from linsep.cli.screen import Meter, count, facts_table, headline, meter, result
+from linsep.declared import Parameter
 from linsep.wording import STOPPED, largest_between, margin_found, tiny_margin_words
 
 if TYPE_CHECKING:
@@ -29,160 +30,34 @@ _RUN = (
     "margin_",
     "radius_",
 )
-_LEARNING, _STOPPING, _CHECKPOINTS = "Learning", "Stopping", "Checkpoints"
-
-
-@dataclass(frozen=True)
-class Learning(Learners):
-    """How to learn and when to stop: the parameters of the perceptron."""
-
-    fit_intercept: Annotated[
-        bool, flag("--fit-intercept/--no-fit-intercept", "Learn an offset, or a plane through the origin.", _LEARNING)
-    ] = True
-    eta0: Annotated[float, typer.Option(help="Learning rate.", rich_help_panel=_LEARNING)] = 1.0
-    shuffle: Annotated[
-        bool, flag("--shuffle/--no-shuffle", "Visit the rows in a new random order in every pass.", _LEARNING)
-    ] = True
-    order: Annotated[
-        Literal["first", "worst"] | None,
-        typer.Option(
-            help="Make no passes: always update on the first row that is wrong, or on the worst.",
-            rich_help_panel=_LEARNING,
-        ),
-    ] = None
-    keep: Annotated[
-        Literal["last", "best", "average", "vote"],
-        typer.Option(
-            metavar="WHICH",
-            help="Weights to keep in the model: last, best (pocket), average or vote.",
-            rich_help_panel=_LEARNING,
-        ),
-    ] = "last"
-    update_margin: Annotated[
-        float,
-        typer.Option(
-            metavar="M",
-            help="Update on every row with y·(w·x + b) <= M, even if its prediction is right.",
-            rich_help_panel=_LEARNING,
-        ),
-    ] = 0.0
-    multi_class: Annotated[
-        Literal["argmax", "ovr"],
-        typer.Option(
-            help="With more than two classes: learn all of them together (argmax), or each against the rest (ovr).",
-            rich_help_panel=_LEARNING,
-        ),
-    ] = "argmax"
-    on_plane: Annotated[
-        int, typer.Option(metavar="-1|1", help="Prediction for a score of exactly 0.", rich_help_panel=_LEARNING)
-    ] = -1
-    class_weight: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="LABEL=WEIGHT",
-            help="Factor on the learning rate for one class; may be repeated. balanced makes rare classes count more.",
-            rich_help_panel=_LEARNING,
-        ),
-    ] = None
-    random_state: Annotated[
-        int, typer.Option(metavar="SEED", min=0, help="Random seed.", rich_help_panel=_LEARNING)
-    ] = 0
-    max_iter: Annotated[
-        int, typer.Option(metavar="PASSES", help="Largest number of passes.", rich_help_panel=_STOPPING)
-    ] = 1000
-    max_updates: Annotated[
-        int | None, typer.Option(metavar="UPDATES", help="Largest number of updates.", rich_help_panel=_STOPPING)
-    ] = None
-    tol: Annotated[
-        float | None,
-        typer.Option(
-            help="Stop when the loss at the end of a pass improves by no more than this.", rich_help_panel=_STOPPING
-        ),
-    ] = None
-    n_iter_no_change: Annotated[
-        int,
-        typer.Option(
-            metavar="PASSES", help="End the run after this many passes without improvement.", rich_help_panel=_STOPPING
-        ),
-    ] = 5
-    early_stopping: Annotated[
-        bool, flag("--early-stopping", "Stop when the error on held-out rows stops improving.", _STOPPING)
-    ] = False
-    validation_fraction: Annotated[
-        float,
-        typer.Option(
-            metavar="SHARE", help="Share of rows to hold out for --early-stopping.", rich_help_panel=_STOPPING
-        ),
-    ] = 0.1
-    target_margin: Annotated[
-        float | None,
-        typer.Option(
-            metavar="MARGIN",
-            help="Stop when the mistakes prove that no plane has this margin (with an offset, the augmented one).",
-            rich_help_panel=_STOPPING,
-        ),
-    ] = None
-    prove: Annotated[
-        bool,
-        flag(
-            "--prove/--no-prove",
-            "Search for a proof that no plane separates the rows, and stop when it is found.",
-            _STOPPING,
-        ),
-    ] = True
-
-    scale: Annotated[
-        Literal["none", "unit", "standard"],
-        typer.Option(
-            metavar="HOW",
-            help="Scale rows before learning: none, unit (divide by R, the longest row) or standard (columns of mean 0 "
-            "and deviation 1; columns of words keep their mean). The model's weights are in the units of the file.",
-            rich_help_panel=_LEARNING,
-        ),
-    ] = "none"
-
-    @property
-    def in_memory(self) -> str:
-        """Name the option that needs all rows in memory."""
-        if self.learner not in ONLINE:
-            return f"--learner {self.learner}"
-        return f"--order {self.order}" if self.order else "--sample-weight" if self.sample_weight else "--initial"
-
-    def model(self) -> Any:
-        """Return the learner with these parameters."""
-        return self.made(fit_intercept=self.has_offset, class_weight=_class_weight(self.class_weight))
+_CHECKPOINTS = "Checkpoints"
 
 
 @dataclass(frozen=True)
 class Learned:
     """The model to write, and which label is its +1."""
 
-    model: Annotated[
-        str, typer.Option("--model", "-m", metavar="OUT", help="File to write the model to.", rich_help_panel=OUTPUT)
-    ] = "model.linsep"
-    invert: Annotated[bool, flag("--invert", "Store the names of hashed features in the model.", OUTPUT)] = False
+    model: Annotated[str, Parameter("File to write the model to.", panel=OUTPUT, short="-m", metavar="OUT")] = (
+        "model.linsep"
+    )
+    invert: Annotated[bool, Parameter("Store the names of hashed features in the model.", panel=OUTPUT)] = False
     proof: Annotated[
         str | None,
-        typer.Option(metavar="OUT", help="Write the proof that no plane separates the rows.", rich_help_panel=OUTPUT),
+        Parameter("Write the proof that no plane separates the rows.", panel=OUTPUT, metavar="OUT"),
     ] = None
-    positive: Annotated[
-        str | None, typer.Option(metavar="LABEL", help="Label to treat as +1.", rich_help_panel=READING)
-    ] = None
+    positive: Annotated[str | None, Parameter("Label to treat as +1.", panel=READING, metavar="LABEL")] = None
     evaluate: Annotated[
         bool,
-        flag(
-            "--evaluate/--no-evaluate",
-            "After the last pass, read the rows once more for the training errors, the margin and R.",
-            OUTPUT,
+        Parameter(
+            "After the last pass, read the rows once more for the training errors, the margin and R.", panel=OUTPUT
         ),
     ] = True
-    coef: Annotated[bool, flag("--coef", "Print the weights w and offsets b.", OUTPUT)] = False
+    coef: Annotated[bool, Parameter("Print the weights w and offsets b.", panel=OUTPUT)] = False
     trace: Annotated[
         bool,
-        flag(
-            "--trace",
+        Parameter(
             "Print the row of each mistake in order, the mistakes of each row (α), and the theorem's bound.",
-            OUTPUT,
+            panel=OUTPUT,
         ),
     ] = False
 
@@ -193,22 +68,23 @@ class Saving:
 
     checkpoint: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="File to save progress to, for --resume.", rich_help_panel=_CHECKPOINTS),
+        Parameter("File to save progress to, for --resume.", panel=_CHECKPOINTS, metavar="FILE"),
     ] = None
     every: Annotated[
         str,
-        typer.Option(metavar="TIME", help="Time between checkpoints, such as 30s or 5m.", rich_help_panel=_CHECKPOINTS),
+        Parameter("Time between checkpoints, such as 30s or 5m.", panel=_CHECKPOINTS, metavar="TIME"),
     ] = "30s"
-    resume: Annotated[bool, flag("--resume", "Continue from the checkpoint, if there is one.", _CHECKPOINTS)] = False
+    resume: Annotated[bool, Parameter("Continue from the checkpoint, if there is one.", panel=_CHECKPOINTS)] = False
 
     def __post_init__(self) -> None:
         if self.resume and self.checkpoint is None:
-            raise typer.BadParameter("--resume needs --checkpoint FILE, the checkpoint to continue from")
+            raise click.BadParameter("--resume needs --checkpoint FILE, the checkpoint to continue from")
 
 
-@grouped
+@command("linsep fit train.csv --target species --max-iter 100 --model species.linsep")
 def fit(
     data: Data,
+    chosen: Chosen,
     learning: Learning,
     learned: Learned,
     *,
@@ -225,24 +101,24 @@ def fit(
     """
     from linsep.models.files import save
 
-    learner, scale, positive = learning.model(), learning.scale, learned.positive
-    if learning.sample_weight is not None:
-        reading = replace(reading, ignore=[*(reading.ignore or ()), learning.sample_weight])
+    learner, scale, positive = chosen.made(learning), chosen.scale, learned.positive
+    if chosen.sample_weight is not None:
+        reading = replace(reading, ignore=[*(reading.ignore or ()), chosen.sample_weight])
     source = open_data(data, reading, screen, positive=positive, invert=learned.invert)
     for path in (learned.model, saving.checkpoint, learned.proof):
         check_place(path, *data)
-    given = {} if learning.initial is None else start_from(learner, learning.initial)
-    if learning.sample_weight is not None:
-        given["sample_weight"] = read_weights(data, reading, learning.sample_weight)
+    given = {} if chosen.initial is None else start_from(learner, chosen.initial)
+    if chosen.sample_weight is not None:
+        given["sample_weight"] = read_weights(data, reading, chosen.sample_weight)
     about: dict[str, Any] = {"data": data, "model": learned.model, "scale": scale}
     with meter("learning", screen) as watching:
-        if learning.order is None and learning.learner in ONLINE and not given:
+        if not (needs_all := chosen.in_memory(learner)):
             how = {"scale": scale, "checkpoint": saving.checkpoint, "every": _seconds(saving.every)}
             how["evaluate"] = learned.evaluate
             (place.fit if place else _stream)(learner, source, watching, resume=saving.resume, **how)
         elif place or positive is not None or scale != "none" or saving.checkpoint is not None or not learned.evaluate:
             beside = "--positive, --scale, --checkpoint, --no-evaluate, --cluster or --workers"
-            raise typer.BadParameter(f"{learning.in_memory} cannot be combined with {beside}")
+            raise click.BadParameter(f"{needs_all} cannot be combined with {beside}")
         else:
             about["rows"] = _hold(learner, source, given)
         about["seconds"] = watching.seconds
@@ -253,7 +129,7 @@ def fit(
     about["proof"] = learned.proof
     facts = _facts(learner, source, about) | trace_facts(learner, source, learned.coef, learned.trace)
     if learned.trace:
-        facts |= _bound(learner, source, learning)
+        facts |= _bound(learner, source, chosen)
     result(facts, screen, lambda console: _display(console, learner, source, facts, learned.proof))
 
 
@@ -354,11 +230,11 @@ def _stream(learner: Any, source: Source, watching: Meter, **how: Any) -> None:
     fit_source(learner, source, watch=watch, **how)
 
 
-def _bound(learner: Any, source: Source, learning: Learning) -> dict[str, Any]:
+def _bound(learner: Any, source: Source, chosen: Chosen) -> dict[str, Any]:
     """Return how many mistakes the theorem allows, and how, or why that is not told."""
     from linsep.errors import NotSeparable
 
-    missing = _no_bound(learner, source, learning)
+    missing = _no_bound(learner, source, chosen)
     if missing:
         return {"bound": None, "bound_formula": None, "bound_missing": missing}
     from linsep.prove.bounds.audits import as_trained, first_of
@@ -387,13 +263,13 @@ def _bound(learner: Any, source: Source, learning: Learning) -> dict[str, Any]:
     return {"bound": found.mistakes, "bound_formula": formula, "bound_missing": None}
 
 
-def _no_bound(learner: Any, source: Source, learning: Learning) -> str:
+def _no_bound(learner: Any, source: Source, chosen: Chosen) -> str:
     """Say why there is no mistake bound to tell, if there is none."""
-    if learning.learner != "perceptron":
+    if chosen.learner != "perceptron":
         return "the theorem is about the perceptron"
-    if learning.sample_weight is not None or learner.class_weight is not None:
+    if chosen.sample_weight is not None or learner.class_weight is not None:
         return "rows of different weight take steps of different length, and the theorem is about equal ones"
-    if len(learner.classes_) > 2 and learning.multi_class != "argmax":
+    if len(learner.classes_) > 2 and learner.multi_class != "argmax":
         return "one-against-rest makes a run for each class, each with a bound of its own"
     if learner.stop_reason_ == "not_separable":
         return "no plane separates the rows, so mistakes never end"
@@ -424,7 +300,7 @@ def _seconds(text: str) -> float:
         if not 0 <= seconds < 1e9:
             raise ValueError
     except ValueError:
-        raise typer.BadParameter(f"--every takes a time such as 30s or 5m, got {text!r}") from None
+        raise click.BadParameter(f"--every takes a time such as 30s or 5m, got {text!r}") from None
     return seconds
 
 
@@ -465,23 +341,3 @@ def _advice(reason: str, wrong: int | None, scale: str, learner: Any) -> list[st
 
 
 _ENDED_BY = {"loss_plateau": "tol", "validation": "early-stopping"}
-
-
-def _class_weight(given: list[str] | None) -> Any:
-    """Return the class weights: None, "balanced", or a dict."""
-    if not given:
-        return None
-    if given == ["balanced"]:
-        return "balanced"
-    from linsep.data.labels import label
-
-    weights: dict[Any, float] = {}
-    for item in given:
-        name, equals, number = item.rpartition("=")
-        try:
-            if not equals:
-                raise ValueError
-            weights[label(name)] = float(number)
-        except ValueError:
-            raise typer.BadParameter(f"--class-weight takes balanced or LABEL=WEIGHT, got {item!r}") from None
-    return weights

@@ -5,42 +5,41 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any, Literal
 
-import typer
+import click
 
 from linsep.cli.inputs import check_place
-from linsep.cli.options import Screen, grouped
+from linsep.cli.options import Argument, Screen, command
 from linsep.cli.screen import count, facts_table, headline, meter, result
+from linsep.declared import Parameter
 
 
 @dataclass(frozen=True)
 class Size:
     """How many points in how many dimensions."""
 
-    n: Annotated[int, typer.Option("--n", "-n", metavar="N", min=2, help="Number of rows.")] = 1000
-    d: Annotated[int, typer.Option("--d", "-d", metavar="D", min=1, help="Number of features.")] = 10
+    n: Annotated[int, Parameter("Number of rows.", short="-n", metavar="N", min=2)] = 1000
+    d: Annotated[int, Parameter("Number of features.", short="-d", metavar="D", min=1)] = 10
 
 
 @dataclass(frozen=True)
 class Hidden:
     """The plane that labels the points, and how the points lie around it."""
 
-    margin: Annotated[float, typer.Option(help="Smallest distance of any point from the plane.")] = 0.1
-    radius: Annotated[float, typer.Option(help="Largest distance of any point from the origin.")] = 1.0
-    offset: Annotated[str | None, typer.Option(metavar="NUMBER|random", help="Offset of the plane. [default: 0]")] = (
-        None
-    )
-    flip: Annotated[float, typer.Option(help="Share of the labels to flip.")] = 0.0
-    random_state: Annotated[int, typer.Option(metavar="SEED", min=0, help="Random seed.")] = 0
+    margin: Annotated[float, Parameter("Smallest distance of any point from the plane.")] = 0.1
+    radius: Annotated[float, Parameter("Largest distance of any point from the origin.")] = 1.0
+    offset: Annotated[str | None, Parameter("Offset of the plane. [default: 0]", metavar="NUMBER|random")] = None
+    flip: Annotated[float, Parameter("Share of the labels to flip.")] = 0.0
+    random_state: Annotated[int, Parameter("Random seed.", metavar="SEED", min=0)] = 0
 
 
-@grouped
+@command("linsep generate data.csv --n 10000 --d 20 --margin 0.05")
 def generate(
-    out: Annotated[str, typer.Argument(metavar="OUT", help="File to write; - is standard output (CSV).")],
+    out: Annotated[str, Argument("File to write; - is standard output (CSV).")],
     size: Size,
     hidden: Hidden,
     format: Annotated[  # noqa: A002 - the word that users know
         Literal["csv", "tsv", "parquet", "arrow", "libsvm", "npy", "npz"] | None,
-        typer.Option(help="Output format. [default: by the ending of OUT]"),
+        Parameter("Output format. [default: by the ending of OUT]"),
     ] = None,
     *,
     screen: Screen,
@@ -55,7 +54,7 @@ def generate(
 
     shape = writing.format_of(out, format)
     if out == "-" and screen.json:
-        raise typer.BadParameter("--json prints to standard output: write the rows to a file")
+        raise click.BadParameter("--json prints to standard output: write the rows to a file")
     check_place(out)
     with meter("writing", screen) as watching:
         drawn = lessons(size.n, size.d, **asdict(hidden) | {"offset": _offset(hidden.offset)})
@@ -112,7 +111,7 @@ def _offset(text: str | None) -> float | bool:
     try:
         return float(text)
     except ValueError:
-        raise typer.BadParameter(f"--offset takes a number or random, got {text!r}") from None
+        raise click.BadParameter(f"--offset takes a number or random, got {text!r}") from None
 
 
 def _vector(w: Any) -> str:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import typer
+import click
 
 from linsep.cli.options import Reading, ReadingAgain, Screen
 from linsep.cli.screen import count, plain_text, result
@@ -51,7 +51,7 @@ def open_data(paths: list[str], reading: Reading, screen: Screen, **others: Any)
     source = read(paths if len(paths) > 1 else paths[0], **reading.given(), **others)
     if reading.explain:
         explain(source, screen)
-        raise typer.Exit
+        raise click.exceptions.Exit
     return source
 
 

@@ -2,118 +2,124 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
+import click
+from click.core import ParameterSource
 
 from linsep.cli.inputs import open_model
-from linsep.cli.options import Planes, Reading
-from linsep.errors import DataError, DataNote
+from linsep.cli.options import Reading, as_option
+from linsep.declared import Declared, Parameter, declared
+from linsep.errors import DataError, DataNote, Setting
+from linsep.models.constructors import LEARNING, OWN
 from linsep.models.kinds import LEARNERS
 
 if TYPE_CHECKING:
     from linsep.data.source import Source
 
-LEARNING, OWN = "Learning", "Options of single learners"
-
-_KINDS = {learner.command: (learner.module, name) for name, learner in LEARNERS.items()}
+_KINDS = {learner.command: (learner, name) for name, learner in LEARNERS.items()}
 ONLINE = tuple(learner.command for learner in LEARNERS.values() if learner.online)  # read files a block at a time
-_OURS = ("learner", "initial", "sample_weight", "offset", "scale")  # no parameters of a model
 _LARGEST = 1 << 24  # bytes of a file of first weights
 
 
-def _own(meaning: str, name: str | None = None, metavar: str | None = None) -> Any:
-    """Return an option of some learners only."""
-    return typer.Option(*([name] if name else []), metavar=metavar, help=meaning, rich_help_panel=OWN)
-
-
 @dataclass(frozen=True)
-class Learners(Planes):
-    """Which learner, its first weights, and the parameters that only some learners have."""
+class Chosen:
+    """Which learner, what it starts from, and how its rows are weighted and scaled."""
 
     learner: Annotated[
         Literal[*_KINDS],  # type: ignore[valid-type]
-        typer.Option(
+        Parameter(
+            f"Learner: {', '.join(_KINDS)}. Only {', '.join(ONLINE)} learn from files larger than memory.",
+            panel=LEARNING,
             metavar="WHICH",
-            help=f"Learner: {', '.join(_KINDS)}. Only {', '.join(ONLINE)} learn from files larger than memory.",
-            rich_help_panel=LEARNING,
         ),
     ] = "perceptron"
     initial: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE",
-            help='File with the first weights: a model of the same features and classes, or JSON such as {"coef": '
+        Parameter(
+            'File with the first weights: a model of the same features and classes, or JSON such as {"coef": '
             '[...], "intercept": [...]}.',
-            rich_help_panel=LEARNING,
+            panel=LEARNING,
+            metavar="FILE",
         ),
     ] = None
     sample_weight: Annotated[
         str | None,
-        typer.Option(
+        Parameter(
+            "Column of row weights; linsep does not use it as a feature. Needs all rows in memory.",
+            panel=LEARNING,
             metavar="COLUMN",
-            help="Column of row weights; linsep does not use it as a feature. Needs all rows in memory.",
-            rich_help_panel=LEARNING,
         ),
     ] = None
-    mistake: Annotated[
-        Literal["violation", "prediction"],
-        _own(
-            "perceptron: update on every row that is not strictly on its side (violation), or only if the predicted "
-            "label is wrong (prediction)."
+    scale: Annotated[
+        Literal["none", "unit", "standard"],
+        Parameter(
+            "Scale rows before learning: none, unit (divide by R, the longest row) or standard (columns of mean 0 "
+            "and deviation 1; columns of words keep their mean). The model's weights are in the units of the file.",
+            panel=LEARNING,
+            metavar="HOW",
         ),
-    ] = "violation"
-    variant: Annotated[
-        Literal["pa", "pa1", "pa2"] | None, _own("passive-aggressive: update rule; pa1 and pa2 limit the step by C.")
-    ] = None
-    C: Annotated[float | None, _own("passive-aggressive: aggressiveness, the limit on the step.", "--C")] = None
-    r: Annotated[float | None, _own("arow: regularization; the larger, the smaller the steps.", "--r")] = None
-    kernel: Annotated[Literal["rbf", "poly", "linear"] | None, _own("kernel: kernel function.")] = None
-    degree: Annotated[int | None, _own("kernel: degree of poly.")] = None
-    gamma: Annotated[float | None, _own("kernel: scale of rbf and poly.")] = None
-    coef0: Annotated[float | None, _own("kernel: constant term of poly.")] = None
-    gap: Annotated[float | None, _own("max-margin: stop at this relative gap between the bounds.")] = None
-    on_overlap: Annotated[
-        Literal["raise", "drop"] | None,
-        _own("max-margin: if no plane separates the rows, raise an error or drop the fewest rows."),
-    ] = None
-    time_limit: Annotated[
-        float | None, _own("max-margin, fewest-errors: time limit of the search.", metavar="SECONDS")
-    ] = None
-    max_nodes: Annotated[
-        int | None, _own("fewest-errors: largest number of nodes in the search tree.", metavar="N")
-    ] = None
+    ] = "none"
+    offset: Annotated[bool | None, Parameter("", hidden=True)] = None  # --no-offset, in fewer keys
 
-    def made(self, **changed: Any) -> Any:
-        """Return the model that is asked for; refuse options that it does not have."""
-        module, name = _KINDS[self.learner]
-        kind = getattr(import_module(module), name)
-        known = inspect.signature(kind.__init__).parameters
-        given: dict[str, Any] = {}
-        for field in fields(self):
-            value = changed.get(field.name, getattr(self, field.name))
-            if field.name in _OURS or value == field.default:  # a learner has its own defaults
-                continue
-            if field.name in known:
-                given[field.name] = value
-            else:
-                option = field.name.replace("_", "-")
-                option = f"--no-{option}" if value is False else f"--{option}"
-                raise typer.BadParameter(f"{option} does not apply to --learner {self.learner}")
-        return kind(**given)
+    def made(self, parameters: Learning) -> Any:
+        """Return the model that is asked for; refuse parameters that it does not have."""
+        kind, name = _KINDS[self.learner]
+        given = parameters.given if self.offset is None else {**parameters.given, "fit_intercept": self.offset}
+        known = {each.name for each in declared(kind.parameters)}
+        for each, value in given.items():
+            if each not in known:
+                option = as_option(Setting(each, False if value is False else ...))
+                raise click.BadParameter(f"{option} does not apply to --learner {self.learner}")
+        if "class_weight" in given:
+            given = {**given, "class_weight": _class_weight(given["class_weight"])}
+        return getattr(import_module(kind.module), name)(**given)
+
+    def in_memory(self, model: Any) -> str:
+        """Name the option that needs all rows in memory, if one does."""
+        if self.learner not in ONLINE:
+            return f"--learner {self.learner}"
+        if getattr(model, "order", None) is not None:
+            return f"--order {model.order}"
+        return "--sample-weight" if self.sample_weight else "--initial" if self.initial else ""
+
+
+def _of_all_learners() -> list[Declared]:
+    """Return the parameters of all learners; of those that only some have, the help says which."""
+    found: dict[str, Declared] = {}
+    owners: dict[str, list[str]] = {}
+    for learner in LEARNERS.values():
+        for each in declared(learner.parameters):
+            if each.about.typed is not None:
+                found.setdefault(each.name, each)
+                owners.setdefault(each.name, []).append(learner.command)
+    for name, each in found.items():
+        if each.about.panel == OWN:
+            meaning = each.about.help[0].lower() + each.about.help[1:]
+            found[name] = each._replace(about=replace(each.about, help=f"{', '.join(owners[name])}: {meaning}"))
+    return list(found.values())
+
+
+class Learning:
+    """The parameters of the learner, as far as they are given."""
+
+    parameters_declared = _of_all_learners()
+
+    def __init__(self, **values: Any) -> None:
+        source = click.get_current_context().get_parameter_source
+        self.given = {name: values[name] for name in values if source(name) is ParameterSource.COMMANDLINE}
 
 
 def start_from(learner: Any, path: str) -> dict[str, Any]:
     """Have a learner go on from a model; return weights that a JSON file has, as ``fit`` takes them."""
     if not hasattr(learner, "warm_start"):
-        raise typer.BadParameter(f"--initial needs --learner {' or '.join(ONLINE)}")
+        raise click.BadParameter(f"--initial needs --learner {' or '.join(ONLINE)}")
     with open(path, "rb") as file:
         text = file.read(_LARGEST) if os.path.getsize(path) < _LARGEST else b""
     if text.lstrip()[:1] == b"{":
@@ -218,3 +224,21 @@ def trace_lines(facts: dict[str, Any]) -> dict[str, str]:
     elif facts.get("bound_missing"):
         lines["bound"] = f"none: {facts['bound_missing']}"
     return lines
+
+
+def _class_weight(given: list[str]) -> Any:
+    """Return the class weights: "balanced", or a dict."""
+    if given == ["balanced"]:
+        return "balanced"
+    from linsep.data.labels import label
+
+    weights: dict[Any, float] = {}
+    for item in given:
+        name, equals, number = item.rpartition("=")
+        try:
+            if not equals:
+                raise ValueError
+            weights[label(name)] = float(number)
+        except ValueError:
+            raise click.BadParameter(f"--class-weight takes balanced or LABEL=WEIGHT, got {item!r}") from None
+    return weights

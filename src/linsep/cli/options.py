@@ -1,120 +1,199 @@
-"""Options that several commands share, defined once as dataclasses."""
+"""Makes commands and their options from declared parameters; options that several commands share."""
 
 from __future__ import annotations
 
 import inspect
+import shlex
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields, is_dataclass
+from dataclasses import MISSING, asdict, dataclass
 from functools import wraps
 from typing import Annotated, Any, Literal, get_type_hints
 
-import typer
+import click
+from rich_click import RichArgument, RichCommand, RichOption, RichOptionPanel
+
+from linsep.declared import Declared, Parameter, declared
+from linsep.errors import Setting
 
 DECIDING, READING, OUTPUT = "Deciding", "Reading", "Output"  # panels of the help
 
-Data = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="DATA",
-        help="One or more files, or a glob: CSV, TSV, LIBSVM, Parquet, Arrow, NPY or NPZ; text also as .gz or .zst; "
-        "- is standard input.",
-        show_default=False,
-    ),
-]
-Values = Annotated[
-    Literal["decimal", "binary"] | None,
-    typer.Option(
-        help="Read 0.1 as the decimal one tenth (default for text) or as the nearest double (binary).",
-        rich_help_panel=DECIDING,
-    ),
-]
-Model = Annotated[
-    str, typer.Argument(metavar="MODEL", help="Model file, as fit or convert writes it.", show_default=False)
-]
+
+def shown(paragraphs: bool = False) -> dict[str, Any]:
+    """Return how help is shown; of several paragraphs, a line is left free after the first."""
+    first = (0, 0, int(paragraphs), 0)
+    how = {"max_width": 110, "padding_helptext_first_line": first}
+    return {"help_option_names": ["-h", "--help"], "rich_help_config": how}
+
+
+@dataclass(frozen=True)
+class Argument:
+    """A value that is given by its place."""
+
+    help: str
 
 
 class ClosedPipe(BaseException):
     """Whoever reads the output has closed it."""
 
 
-def flag(name: str, meaning: str, panel: str | None = None, **others: Any) -> Any:
-    """Return an option that is there or not, without a value."""
-    return typer.Option(name, metavar="", help=meaning, rich_help_panel=panel, **others)
+class Text(click.ParamType):  # type: ignore[type-arg]
+    """A text; help does not say so."""
+
+    name = ""
+
+
+class Number(click.ParamType):  # type: ignore[type-arg]
+    """A number, or one of a few words; it is checked as the library checks it."""
+
+    def __init__(self, kind: type, given: Declared) -> None:
+        self.kind, self.given, self.name = kind, given, "N" if kind is int else "NUMBER"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Return the number that a text shows."""
+        try:
+            value = value if value in self.given.choices else self.kind(value)
+        except ValueError:
+            self.fail(f"{value!r} is not a {'whole ' * (self.kind is int)}number", param, ctx)
+        self.given.check(value)
+        return value
+
+
+def command(example: str) -> Callable[[Callable[..., None]], RichCommand]:
+    """Make a function a command; each of its parameters is declared, or a class of declared ones."""
+
+    def made(function: Callable[..., None]) -> RichCommand:
+        own = {each.name: each for each in declared(function)}
+        names, hints = inspect.signature(function).parameters, get_type_hints(function)
+        groups = {name: declared(hints[name]) for name in names if name not in own}
+        params = [parameter(each) for name in names for each in groups.get(name) or (own[name],)]
+
+        @wraps(function)
+        def called(**given: Any) -> None:
+            given = {name: list(value) or None if isinstance(value, tuple) else value for name, value in given.items()}
+            for name, group in groups.items():
+                given[name] = hints[name](**{each.name: given.pop(each.name) for each in group})
+            try:
+                function(**given)
+            except BrokenPipeError:  # rich_click would exit with 1
+                raise ClosedPipe from None
+
+        return RichCommand(
+            name=function.__name__,
+            params=params,
+            panels=[RichOptionPanel(each) for each in ("Arguments", "Options")],  # before all others
+            callback=called,
+            help=inspect.getdoc(function),
+            epilog=f"Example: {example}",
+            no_args_is_help=any(each.required for each in params),
+            context_settings=shown(paragraphs="\n\n" in (function.__doc__ or "")),
+        )
+
+    return made
+
+
+def parameter(given: Declared) -> click.Parameter:
+    """Return an option or argument as it is declared."""
+    about = given.about
+    if getattr(about, "typed", ...) is not ...:
+        given = given._replace(kind=about.typed)
+    kind, numbers = given.members[0], [each for each in given.members if each in (int, float)]
+    typed: dict[str, Any] = {"type": Text(), "required": given.default is MISSING}
+    if not typed["required"]:
+        typed["default"] = given.default
+    if isinstance(about, Argument):
+        return RichArgument([given.name], help=about.help, nargs=-1 if kind == list[str] else 1, **typed)
+    dashed = given.name.replace("_", "-")
+    name = about.name or f"--{dashed}"
+    if kind is bool:
+        typed |= {"type": bool, "is_flag": True}
+        if not about.name and given.default is not False:
+            name += f"/--no-{dashed}"
+    elif numbers:
+        typed["type"] = Number(numbers[0], given)
+    elif given.choices:
+        typed["type"] = click.Choice([str(choice) for choice in given.choices])
+    return RichOption(
+        [given.name, name, *([about.short] if about.short else [])],
+        help=about.help,
+        panel=about.panel,
+        metavar=about.metavar,
+        hidden=about.hidden,
+        multiple=kind == list[str],
+        show_default=not (given.default is None or given.default is False),
+        **typed,
+    )
+
+
+def as_option(setting: Setting) -> str:
+    """Spell a parameter of the library as it is typed here: ``missing='zero'`` is ``--missing zero``."""
+    name, value = setting.name.replace("_", "-"), setting.value
+    if value is ... or value is True:
+        return f"--{name}"
+    return f"--no-{name}" if value is False else f"--{name} {shlex.quote(str(value))}"
+
+
+Data = Annotated[
+    list[str],
+    Argument(
+        "One or more files, or a glob: CSV, TSV, LIBSVM, Parquet, Arrow, NPY or NPZ; text also as .gz or .zst; "
+        "- is standard input.",
+    ),
+]
+Values = Annotated[
+    Literal["decimal", "binary"] | None,
+    Parameter(
+        "Read 0.1 as the decimal one tenth (default for text) or as the nearest double (binary).", panel=DECIDING
+    ),
+]
+Model = Annotated[str, Argument("Model file, as fit or convert writes it.")]
 
 
 # how tables are read: options of all commands that do
 Delimiter = Annotated[
     str | None,
-    typer.Option(
-        metavar="CHARACTER",
-        help="CSV delimiter; write 'tab' for a tab. [default: detected]",
-        rich_help_panel=READING,
-    ),
+    Parameter("CSV delimiter; write 'tab' for a tab. [default: detected]", panel=READING, metavar="CHARACTER"),
 ]
 Header = Annotated[
     bool | None,
-    flag("--header/--no-header", "Whether the first line of a CSV names the columns. [default: detected]", READING),
+    Parameter("Whether the first line of a CSV names the columns. [default: detected]", panel=READING),
 ]
 Gaps = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="TEXT",
-        help="Text that marks a missing value in CSV, such as -; may be repeated.",
-        rich_help_panel=READING,
-    ),
+    Parameter("Text that marks a missing value in CSV, such as -; may be repeated.", panel=READING, metavar="TEXT"),
 ]
-Encoding = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Text encoding of CSV. [default: UTF-8]", rich_help_panel=READING)
-]
+Encoding = Annotated[str | None, Parameter("Text encoding of CSV. [default: UTF-8]", panel=READING, metavar="NAME")]
 DecimalSign = Annotated[
     Literal[".", ","] | None,
-    typer.Option(
-        metavar="SIGN", help="Decimal mark in CSV, . or a comma. [default: detected]", rich_help_panel=READING
-    ),
+    Parameter("Decimal mark in CSV, . or a comma. [default: detected]", panel=READING, metavar="SIGN"),
 ]
 Thousands = Annotated[
     str | None,
-    typer.Option(
-        metavar="SIGN", help="Thousands separator in CSV; '' for none. [default: detected]", rich_help_panel=READING
-    ),
+    Parameter("Thousands separator in CSV; '' for none. [default: detected]", panel=READING, metavar="SIGN"),
 ]
 Ignored = Annotated[
     list[str] | None,
-    typer.Option(metavar="COLUMN", help="Leave this column out; may be repeated.", rich_help_panel=READING),
+    Parameter("Leave this column out; may be repeated.", panel=READING, metavar="COLUMN"),
 ]
 Categorical = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="COLUMN",
-        help="Read this column as words, even if it holds numbers; may be repeated.",
-        rich_help_panel=READING,
-    ),
+    Parameter("Read this column as words, even if it holds numbers; may be repeated.", panel=READING, metavar="COLUMN"),
 ]
 Numeric = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="COLUMN",
-        help="Read this column as numbers, and stop at a word; may be repeated.",
-        rich_help_panel=READING,
-    ),
+    Parameter("Read this column as numbers, and stop at a word; may be repeated.", panel=READING, metavar="COLUMN"),
 ]
 Dates = Annotated[
     bool | None,
-    flag(
-        "--dates/--no-dates",
+    Parameter(
         "Read dates as days since 1970-01-01 and times of day as seconds, or both as words. [default: dates]",
-        READING,
+        panel=READING,
     ),
 ]
 
 
 KeepIndex = Annotated[
     bool | None,
-    flag(
-        "--keep-index/--no-keep-index",
-        "Keep columns that only name the rows: an index, an ID, a key. [default: no-keep-index]",
-        READING,
-    ),
+    Parameter("Keep columns that only name the rows: an index, an ID, a key. [default: no-keep-index]", panel=READING),
 ]
 
 
@@ -126,51 +205,15 @@ def said(options: Any) -> dict[str, Any]:
     return found
 
 
-def grouped(command: Callable[..., None]) -> Callable[..., None]:
-    """Let a command be called with the options of its dataclasses one by one, as typer does.
-
-    A parameter of the command whose type is a dataclass stands for one option per field.
-    """
-    hints = get_type_hints(command, include_extras=True)
-    groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
-    options: list[inspect.Parameter] = []
-    for parameter in inspect.signature(command).parameters.values():
-        if parameter.name not in groups:
-            options.append(parameter.replace(annotation=hints[parameter.name], kind=inspect.Parameter.KEYWORD_ONLY))
-            continue
-        kind = groups[parameter.name]
-        types = get_type_hints(kind, include_extras=True)
-        options += [
-            inspect.Parameter(
-                field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=types[field.name]
-            )
-            for field in fields(kind)
-        ]
-
-    @wraps(command)
-    def spelled_out(**given: Any) -> None:
-        made = {
-            name: kind(**{field.name: given.pop(field.name) for field in fields(kind)}) for name, kind in groups.items()
-        }
-        try:
-            command(**given, **made)
-        except BrokenPipeError:  # typer would exit with 1
-            raise ClosedPipe from None
-
-    spelled_out.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
-    spelled_out.__annotations__ = {option.name: option.annotation for option in options}
-    return spelled_out
-
-
 @dataclass(frozen=True)
 class Screen:
     """What a command prints."""
 
     quiet: Annotated[
         bool,
-        typer.Option("--quiet", "-q", metavar="", help="Print no progress bar and no report.", rich_help_panel=OUTPUT),
+        Parameter("Print no progress bar and no report.", panel=OUTPUT, short="-q"),
     ] = False
-    json: Annotated[bool, flag("--json", "Print the result as one JSON object.", OUTPUT)] = False
+    json: Annotated[bool, Parameter("Print the result as one JSON object.", panel=OUTPUT)] = False
 
 
 @dataclass(frozen=True)
@@ -179,29 +222,29 @@ class ReadingAgain:
 
     target: Annotated[
         str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Label column, by name or number. [default: the last]",
-            rich_help_panel=READING,
-        ),
+        Parameter("Label column, by name or number. [default: the last]", panel=READING, metavar="COLUMN"),
     ] = None
     format: Annotated[
         Literal["csv", "libsvm", "parquet", "arrow", "npy", "npz"] | None,
-        typer.Option(help="File format. [default: by name, then by content]", rich_help_panel=READING),
+        Parameter("File format. [default: by name, then by content]", panel=READING),
     ] = None
     delimiter: Delimiter = None
     header: Header = None
     zero_based: Annotated[
         bool | None,
-        flag("--zero-based/--one-based", "Whether LIBSVM indices start at 0 or 1. [default: detected]", READING),
+        Parameter(
+            "Whether LIBSVM indices start at 0 or 1. [default: detected]",
+            panel=READING,
+            name="--zero-based/--one-based",
+        ),
     ] = None
     missing: Annotated[
         Literal["error", "zero", "drop", "indicator"] | None,
-        typer.Option(
-            metavar="HOW",
-            help="How to treat missing numbers: error, zero, drop (the row), or indicator (zero plus a 0/1 column "
+        Parameter(
+            "How to treat missing numbers: error, zero, drop (the row), or indicator (zero plus a 0/1 column "
             "that marks them). [default: error]",
-            rich_help_panel=READING,
+            panel=READING,
+            metavar="HOW",
         ),
     ] = None
     gaps: Gaps = None
@@ -222,46 +265,33 @@ class Reading(ReadingAgain):
     categorical: Categorical = None
     text: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="COLUMN", help="Split this column into a bag of words; may be repeated.", rich_help_panel=READING
-        ),
+        Parameter("Split this column into a bag of words; may be repeated.", panel=READING, metavar="COLUMN"),
     ] = None
     numeric: Numeric = None
     dates: Dates = None
     keep_index: KeepIndex = None
     hash_bits: Annotated[
         int | None,
-        typer.Option(
-            metavar="BITS",
-            help="Hash words into 2^BITS features instead of one feature per word.",
-            rich_help_panel=READING,
-        ),
+        Parameter("Hash words into 2^BITS features instead of one feature per word.", panel=READING, metavar="BITS"),
     ] = None
     max_features: Annotated[
         int | None,
-        typer.Option(
-            metavar="N", help="Refuse files with more features than this. [default: 2^24]", rich_help_panel=READING
-        ),
+        Parameter("Refuse files with more features than this. [default: 2^24]", panel=READING, metavar="N"),
     ] = None
     cache: Annotated[
         str | None,
-        typer.Option(
-            metavar="WHERE",
-            help="Where to cache rows between passes: auto (memory, then temporary files), none, or a folder. "
+        Parameter(
+            "Where to cache rows between passes: auto (memory, then temporary files), none, or a folder. "
             "[default: auto]",
-            rich_help_panel=READING,
+            panel=READING,
+            metavar="WHERE",
         ),
     ] = None
     cache_mb: Annotated[
         int | None,
-        typer.Option(
-            metavar="MB",
-            min=0,
-            help="Megabytes of the cache to keep in memory. [default: 256]",
-            rich_help_panel=READING,
-        ),
+        Parameter("Megabytes of the cache to keep in memory. [default: 256]", panel=READING, metavar="MB", min=0),
     ] = None
-    explain: Annotated[bool, flag("--explain", "Show how linsep reads each column, then exit.", READING)] = False
+    explain: Annotated[bool, Parameter("Show how linsep reads each column, then exit.", panel=READING)] = False
 
     def given(self) -> dict[str, Any]:
         """Return the arguments for `linsep.read`."""
@@ -274,9 +304,9 @@ class Planes:
 
     fit_intercept: Annotated[
         bool,
-        flag("--fit-intercept/--no-fit-intercept", "Allow an offset, or only planes through the origin.", DECIDING),
+        Parameter("Allow an offset, or only planes through the origin.", panel=DECIDING),
     ] = True
-    offset: Annotated[bool | None, typer.Option("--offset/--no-offset", hidden=True)] = None  # the same, in fewer keys
+    offset: Annotated[bool | None, Parameter("", hidden=True)] = None  # the same, in fewer keys
 
     @property
     def has_offset(self) -> bool:

@@ -7,12 +7,13 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+import click
 
 from linsep.cli.cluster_options import Place
 from linsep.cli.inputs import blocks, check_place, open_like, open_model
-from linsep.cli.options import OUTPUT, Data, Model, ReadingAgain, Screen, flag, grouped
+from linsep.cli.options import OUTPUT, Data, Model, ReadingAgain, Screen, command
 from linsep.cli.screen import count, facts_table, headline, meter, result
+from linsep.declared import Parameter
 
 if TYPE_CHECKING:
     from linsep.problem import Array
@@ -24,16 +25,15 @@ class Table:
 
     out: Annotated[
         str,
-        typer.Option(
-            "--out",
-            "-o",
+        Parameter(
+            "File to write: CSV, TSV, Parquet or Arrow; - is standard output (CSV).",
+            panel=OUTPUT,
+            short="-o",
             metavar="OUT",
-            help="File to write: CSV, TSV, Parquet or Arrow; - is standard output (CSV).",
-            rich_help_panel=OUTPUT,
         ),
     ] = "-"
-    score: Annotated[bool, flag("--score", "Add the score w·x + b.", OUTPUT)] = False
-    distance: Annotated[bool, flag("--distance", "Add the signed distance to the plane.", OUTPUT)] = False
+    score: Annotated[bool, Parameter("Add the score w·x + b.", panel=OUTPUT)] = False
+    distance: Annotated[bool, Parameter("Add the signed distance to the plane.", panel=OUTPUT)] = False
 
     def methods(self) -> dict[str, str]:
         """Return the columns, and the method of the model that each comes from."""
@@ -42,7 +42,7 @@ class Table:
         return asked | ({"distance": "distance"} if self.distance else {})
 
 
-@grouped
+@command("linsep predict species.linsep new.csv --score --out labels.csv")
 def predict(model: Model, data: Data, table: Table, *, screen: Screen, reading: ReadingAgain, place: Place) -> None:
     """Predict the label of every row, in the order of the rows.
 
@@ -55,9 +55,9 @@ def predict(model: Model, data: Data, table: Table, *, screen: Screen, reading: 
     check_place(out, model, *data)
     shape = writing.format_of(out, None, writing.TABLES)
     if reading.missing == "drop":
-        raise typer.BadParameter("--missing drop would leave rows without a label: --missing zero keeps them")
+        raise click.BadParameter("--missing drop would leave rows without a label: --missing zero keeps them")
     if out == "-" and screen.json:
-        raise typer.BadParameter("--json prints to standard output: write the labels to a file with --out")
+        raise click.BadParameter("--json prints to standard output: write the labels to a file with --out")
     fitted = open_model(model)
     if table.distance and not hasattr(fitted, "distance"):
         raise ValueError(f"--distance needs a linear model; {type(fitted).__name__} has no plane")

@@ -10,14 +10,14 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, NoReturn
 
-import typer
+import click
 
-from linsep.cli.failures import as_option
 from linsep.cli.inputs import check_place
 from linsep.cli.options import (
     DECIDING,
     OUTPUT,
     READING,
+    Argument,
     Categorical,
     Dates,
     DecimalSign,
@@ -30,11 +30,12 @@ from linsep.cli.options import (
     Numeric,
     Screen,
     Thousands,
-    flag,
-    grouped,
+    as_option,
+    command,
     said,
 )
 from linsep.cli.screen import count, facts_table, headline, result
+from linsep.declared import Parameter
 from linsep.errors import Setting
 from linsep.wording import digits, shown_number
 
@@ -47,88 +48,79 @@ class ModelOptions:
 
     formula: Annotated[
         str | None,
-        typer.Option(
-            metavar="FORMULA", help='Model formula, such as "HG ~ NV + PI + C(EH)".', rich_help_panel=DECIDING
-        ),
+        Parameter('Model formula, such as "HG ~ NV + PI + C(EH)".', panel=DECIDING, metavar="FORMULA"),
     ] = None
     target: Annotated[
         str | None,
-        typer.Option(
+        Parameter(
+            "Response column; the model uses all other columns, with dummy columns for words.",
+            panel=DECIDING,
             metavar="COLUMN",
-            help="Response column; the model uses all other columns, with dummy columns for words.",
-            rich_help_panel=DECIDING,
         ),
     ] = None
     family: Annotated[
         str,
-        typer.Option(
+        Parameter(
+            "Model family: binomial, poisson, negative-binomial, multinomial, ordinal, conditional or cox.",
+            panel=DECIDING,
             metavar="FAMILY",
-            help="Model family: binomial, poisson, negative-binomial, multinomial, ordinal, conditional or cox.",
-            rich_help_panel=DECIDING,
         ),
     ] = "binomial"
-    fit_intercept: Annotated[
-        bool, flag("--fit-intercept/--no-fit-intercept", "Whether the model has an intercept.", DECIDING)
-    ] = True
+    fit_intercept: Annotated[bool, Parameter("Whether the model has an intercept.", panel=DECIDING)] = True
     order: Annotated[
         str | None,
-        typer.Option(
-            metavar="LABELS",
-            help="Labels of an ordinal model from the lowest to the highest, such as low,mid,high; of a multinomial "
+        Parameter(
+            "Labels of an ordinal model from the lowest to the highest, such as low,mid,high; of a multinomial "
             "model the first is the reference. [default: of numbers or ordered categories, their own]",
-            rich_help_panel=DECIDING,
+            panel=DECIDING,
+            metavar="LABELS",
         ),
     ] = None
     absorb: Annotated[
         list[str] | None,
-        typer.Option(
+        Parameter(
+            "Factor included in the model, with a coefficient for every level, but not listed; may be repeated.",
+            panel=DECIDING,
             metavar="COLUMN",
-            help="Factor included in the model, with a coefficient for every level, but not listed; may be repeated.",
-            rich_help_panel=DECIDING,
         ),
     ] = None
     strata: Annotated[
         str | None,
-        typer.Option(
-            metavar="COLUMN", help="Column with the groups of a conditional or cox model.", rich_help_panel=DECIDING
-        ),
+        Parameter("Column with the groups of a conditional or cox model.", panel=DECIDING, metavar="COLUMN"),
     ] = None
     weights: Annotated[
         str | None,
-        typer.Option(
-            metavar="COLUMN", help="Column with row weights; rows of weight 0 do not count.", rich_help_panel=DECIDING
-        ),
+        Parameter("Column with row weights; rows of weight 0 do not count.", panel=DECIDING, metavar="COLUMN"),
     ] = None
     event: Annotated[
         str | None,
-        typer.Option(
+        Parameter(
+            "With cox: column that is 1 for an event and 0 for a censored time; the response is the time.",
+            panel=DECIDING,
             metavar="COLUMN",
-            help="With cox: column that is 1 for an event and 0 for a censored time; the response is the time.",
-            rich_help_panel=DECIDING,
         ),
     ] = None
     failures: Annotated[
         str | None,
-        typer.Option(
+        Parameter(
+            "With binomial: column with the number of failures; the response is the number of successes.",
+            panel=DECIDING,
             metavar="COLUMN",
-            help="With binomial: column with the number of failures; the response is the number of successes.",
-            rich_help_panel=DECIDING,
         ),
     ] = None
     values: Annotated[
         Literal["decimal", "binary"] | None,
-        typer.Option(
-            help="Read 0.1 as the decimal one tenth (default for text) or as the nearest double (binary).",
-            rich_help_panel=DECIDING,
+        Parameter(
+            "Read 0.1 as the decimal one tenth (default for text) or as the nearest double (binary).", panel=DECIDING
         ),
     ] = None
     alias: Annotated[
         Literal["drop", "keep"],
-        typer.Option(help="Drop or keep columns that depend linearly on earlier ones.", rich_help_panel=DECIDING),
+        Parameter("Drop or keep columns that depend linearly on earlier ones.", panel=DECIDING),
     ] = "drop"
     time_limit: Annotated[
         float | None,
-        typer.Option(metavar="SECONDS", min=0, help="Stop the search after this time.", rich_help_panel=DECIDING),
+        Parameter("Stop the search after this time.", panel=DECIDING, metavar="SECONDS", min=0),
     ] = None
 
 
@@ -138,13 +130,13 @@ class TableOptions:
 
     format: Annotated[
         Literal["csv", "parquet", "arrow"] | None,
-        typer.Option(help="File format. [default: by name]", rich_help_panel=READING),
+        Parameter("File format. [default: by name]", panel=READING),
     ] = None
     delimiter: Delimiter = None
     header: Header = None
     missing: Annotated[
         Literal["error", "drop"],
-        typer.Option(help="For empty cells: raise an error, or drop their rows.", rich_help_panel=READING),
+        Parameter("For empty cells: raise an error, or drop their rows.", panel=READING),
     ] = "error"
     gaps: Gaps = None
     encoding: Encoding = None
@@ -166,16 +158,12 @@ class TableOptions:
         return Options(**given)
 
 
-@grouped
+@command('linsep regression data.csv --formula "HG ~ NV + PI + EH"')
 def regression(
-    data: Annotated[
-        str, typer.Argument(metavar="DATA", help="CSV, TSV, Parquet or Arrow; - is standard input.", show_default=False)
-    ],
+    data: Annotated[str, Argument("CSV, TSV, Parquet or Arrow; - is standard input.")],
     model: ModelOptions,
-    rows: Annotated[bool, flag("--rows", "List the separated rows, counted from 0.", OUTPUT)] = False,
-    proof: Annotated[
-        str | None, typer.Option(metavar="OUT", help="Write the proof to this JSON file.", rich_help_panel=OUTPUT)
-    ] = None,
+    rows: Annotated[bool, Parameter("List the separated rows, counted from 0.", panel=OUTPUT)] = False,
+    proof: Annotated[str | None, Parameter("Write the proof to this JSON file.", panel=OUTPUT, metavar="OUT")] = None,
     *,
     table: TableOptions,
     screen: Screen,
@@ -234,7 +222,7 @@ def regression(
             console.print(f"{sentence}.", markup=False)
 
     result(facts, screen, show)
-    raise typer.Exit(0 if found.kind == "overlap" else 1)
+    raise click.exceptions.Exit(0 if found.kind == "overlap" else 1)
 
 
 @dataclass(frozen=True)
@@ -480,7 +468,7 @@ def verify_separation(proof: str, content: dict[str, Any], data: list[str], plai
             console.print(f"It fails because {outcome.why}.", markup=False)
 
     result(facts, screen, show)
-    raise typer.Exit(0 if outcome.holds else 1)
+    raise click.exceptions.Exit(0 if outcome.holds else 1)
 
 
 def _outcome(content: dict[str, Any], data: str, plain: bool) -> Any:

@@ -7,49 +7,39 @@ import time
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 
-import typer
-
 from linsep.cli.inputs import check_place, dropped_fact, kinds, kinds_line, open_data
-from linsep.cli.options import DECIDING, OUTPUT, Data, Planes, Reading, Screen, grouped
+from linsep.cli.options import DECIDING, OUTPUT, Data, Planes, Reading, Screen, command
 from linsep.cli.screen import count, facts_table, headline, result, while_reading
+from linsep.declared import Parameter
 
 
 @dataclass(frozen=True)
 class Study:
     """What to report about the data, and how long it may take."""
 
-    delta: Annotated[
-        float, typer.Option(help="Probability that a bound on the error fails.", rich_help_panel=DECIDING)
-    ] = 0.05
-    test_size: Annotated[
-        float, typer.Option(help="Share of the rows to hold out for measuring the error.", rich_help_panel=DECIDING)
-    ] = 0.2
+    delta: Annotated[float, Parameter("Probability that a bound on the error fails.", panel=DECIDING)] = 0.05
+    test_size: Annotated[float, Parameter("Share of the rows to hold out for measuring the error.", panel=DECIDING)] = (
+        0.2
+    )
     time_limit: Annotated[
         float,
-        typer.Option(
-            metavar="SECONDS",
-            min=0,
-            help="Time limit for the page: passes, searches and figures.",
-            rich_help_panel=DECIDING,
-        ),
+        Parameter("Time limit for the page: passes, searches and figures.", panel=DECIDING, metavar="SECONDS", min=0),
     ] = 60.0
-    random_state: Annotated[int, typer.Option(metavar="SEED", min=0, help="Random seed.", rich_help_panel=DECIDING)] = 0
+    random_state: Annotated[int, Parameter("Random seed.", panel=DECIDING, metavar="SEED", min=0)] = 0
 
 
 @dataclass(frozen=True)
 class Html:
     """The page to write."""
 
-    out: Annotated[
-        str, typer.Option("--out", "-o", metavar="OUT", help="HTML file to write.", rich_help_panel=OUTPUT)
-    ] = "report.html"
+    out: Annotated[str, Parameter("HTML file to write.", panel=OUTPUT, short="-o", metavar="OUT")] = "report.html"
     title: Annotated[
         str | None,
-        typer.Option(metavar="TEXT", help="Title of the page. [default: the name of the file]", rich_help_panel=OUTPUT),
+        Parameter("Title of the page. [default: the name of the file]", panel=OUTPUT, metavar="TEXT"),
     ] = None
 
 
-@grouped
+@command("linsep report data.csv --target species --out report.html")
 def report(data: Data, planes: Planes, about: Study, html: Html, *, screen: Screen, reading: Reading) -> None:
     """Write a report on the data as one HTML page: verdict, proof, run, bound, margins, expected error, figures.
 

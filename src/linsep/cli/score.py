@@ -6,28 +6,27 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-import typer
+import click
 
 from linsep.cli.cluster_options import Place
 from linsep.cli.inputs import blocks, dropped_fact, open_like, open_model
-from linsep.cli.options import OUTPUT, Data, Model, ReadingAgain, Screen, grouped
+from linsep.cli.options import OUTPUT, Data, Model, ReadingAgain, Screen, command
 from linsep.cli.screen import facts_table, meter, plain_text, result
+from linsep.declared import Parameter
 
 
 @dataclass(frozen=True)
 class Judging:
     """How sure the interval is to be, and which error is too large."""
 
-    confidence: Annotated[
-        float, typer.Option(help="Confidence level of the interval for the error.", rich_help_panel=OUTPUT)
-    ] = 0.95
+    confidence: Annotated[float, Parameter("Confidence level of the interval for the error.", panel=OUTPUT)] = 0.95
     at_most: Annotated[
         float | None,
-        typer.Option(metavar="ERROR", help="Exit with code 1 if the error is larger.", rich_help_panel=OUTPUT),
+        Parameter("Exit with code 1 if the error is larger.", panel=OUTPUT, metavar="ERROR"),
     ] = None
 
 
-@grouped
+@command("linsep score species.linsep test.csv --at-most 0.05")
 def score(model: Model, data: Data, judging: Judging, *, screen: Screen, reading: ReadingAgain, place: Place) -> None:
     """Compare predicted with true labels: the error, a confidence interval for it, the confusion matrix.
 
@@ -39,7 +38,7 @@ def score(model: Model, data: Data, judging: Judging, *, screen: Screen, reading
 
     confidence = judging.confidence
     if not 0 < confidence < 1:
-        raise typer.BadParameter(f"--confidence must be between 0 and 1, got {confidence:g}")
+        raise click.BadParameter(f"--confidence must be between 0 and 1, got {confidence:g}")
     fitted = open_model(model)
     source = open_like(fitted, data, reading)
     pairs: Counter[tuple[Any, Any]] = Counter()
@@ -85,7 +84,7 @@ def score(model: Model, data: Data, judging: Judging, *, screen: Screen, reading
 
     result(facts, screen, show)
     if judging.at_most is not None and wrong / rows > judging.at_most:
-        raise typer.Exit(1)
+        raise click.exceptions.Exit(1)
 
 
 def _as_spelled(pairs: Counter[tuple[Any, Any]], known: list[Any]) -> Counter[tuple[Any, Any]]:

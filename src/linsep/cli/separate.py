@@ -7,14 +7,15 @@ import warnings
 from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
 
-import typer
+import click
 
 from linsep.cli.cluster_options import Picked, Place
 from linsep.cli.documents import Document
 from linsep.cli.inputs import RowName, check_place, dropped_fact, kinds, kinds_line, named_rows, open_data, row_columns
-from linsep.cli.options import DECIDING, Data, Planes, Reading, Screen, Values, flag, grouped
+from linsep.cli.options import DECIDING, Data, Planes, Reading, Screen, Values, command
 from linsep.cli.screen import count, facts_table, headline, meter, plain_text, result, while_reading
 from linsep.clock import Clock, OutOfTime
+from linsep.declared import Parameter
 from linsep.wording import largest_between, margin_form, verdict_meaning
 
 _SHOWN = 12  # rows and columns of a table on the screen
@@ -29,19 +30,19 @@ _CANCEL = "With these multipliers, the rows of each class and its rivals cancel,
 class Deciding:
     """How to decide, and for which numbers."""
 
-    margin: Annotated[bool, flag("--margin/--no-margin", "Also find the largest margin.", DECIDING)] = True
+    margin: Annotated[bool, Parameter("Also find the largest margin.", panel=DECIDING)] = True
     gap: Annotated[
         float,
-        typer.Option(help="Stop at this relative gap between the bounds on the margin.", rich_help_panel=DECIDING),
+        Parameter("Stop at this relative gap between the bounds on the margin.", panel=DECIDING),
     ] = 1e-6
     time_limit: Annotated[
         float | None,
-        typer.Option(metavar="SECONDS", min=0, help="Stop the search after this time.", rich_help_panel=DECIDING),
+        Parameter("Stop the search after this time.", panel=DECIDING, metavar="SECONDS", min=0),
     ] = None
     values: Values = None
 
 
-@grouped
+@command("linsep separate data.csv --target species --proof proof.json")
 def separate(
     data: Data,
     planes: Planes,
@@ -111,7 +112,7 @@ def separate(
             console.print(f"How far from separable, and which rows stand in the way: {command}")
 
     result(facts, screen, show)
-    raise typer.Exit(0 if verdict.kind == "separable" else 1)
+    raise click.exceptions.Exit(0 if verdict.kind == "separable" else 1)
 
 
 class _Found(NamedTuple):

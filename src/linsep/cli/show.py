@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import typer
-
 from linsep.cli.drawing import Pictures, draw
 from linsep.cli.inputs import feature_names, open_model
-from linsep.cli.options import Model, ReadingAgain, Screen, grouped
+from linsep.cli.options import Argument, Model, ReadingAgain, Screen, command
 from linsep.cli.screen import count, facts_table, plain_text, result
+from linsep.declared import Parameter
 from linsep.wording import largest_between, margin_found
 
 
-@grouped
+@command("linsep show species.linsep train.csv --out figures")
 def show(
     model: Model,
     data: Annotated[
         list[str] | None,
-        typer.Argument(metavar="DATA", help="Rows to draw together with the model; figures go to --out."),
+        Argument("Rows to draw together with the model; figures go to --out."),
     ] = None,
     *,
     pictures: Pictures,
-    top: Annotated[int, typer.Option(metavar="N", min=1, help="Number of weights to show, largest first.")] = 20,
+    top: Annotated[int, Parameter("Number of weights to show, largest first.", metavar="N", min=1)] = 20,
     screen: Screen,
     reading: ReadingAgain,
 ) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+import click
 
 from linsep.cli.inputs import check_place, open_data, with_rows_named
-from linsep.cli.options import OUTPUT, Data, Reading, Screen, flag, grouped
+from linsep.cli.options import OUTPUT, Argument, Data, Reading, Screen, command
 from linsep.cli.screen import count, facts_table, headline, result
 from linsep.data.atomic import replacing
 from linsep.data.places import is_url
+from linsep.declared import Parameter
 
 if TYPE_CHECKING:
     from linsep.data.source import Source
@@ -28,25 +29,19 @@ class Check:
     """Which code is to be trusted."""
 
     plain: Annotated[
-        bool, flag("--plain", "Use only the short integer checker: slower, but you need to trust nothing else.")
+        bool, Parameter("Use only the short integer checker: slower, but you need to trust nothing else.")
     ] = False
     checker: Annotated[
         str | None,
-        typer.Option(
-            metavar="OUT",
-            help="Write a Python program that checks proofs without linsep.",
-            rich_help_panel=OUTPUT,
-        ),
+        Parameter("Write a Python program that checks proofs without linsep.", panel=OUTPUT, metavar="OUT"),
     ] = None
 
 
-@grouped
+@command("linsep verify proof.json data.csv --target species")
 def verify(
     proof: Annotated[
         str,
-        typer.Argument(
-            metavar="PROOF", help="Proof file, as separate, errors, regression or fit writes it.", show_default=False
-        ),
+        Argument("Proof file, as separate, errors, regression or fit writes it."),
     ],
     data: Data,
     check: Check,
@@ -101,7 +96,7 @@ def verify(
             console.print(_why_not(content["data"], outcome, shape))
 
     result(facts, screen, show)
-    raise typer.Exit(0 if outcome.holds else 1)
+    raise click.exceptions.Exit(0 if outcome.holds else 1)
 
 
 def _why_not(about: dict[str, Any], outcome: Outcome, shape: tuple[int, int]) -> str:

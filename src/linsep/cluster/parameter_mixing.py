@@ -322,7 +322,7 @@ class Rounds(Passes):
 
     def _held_error(self, plane: Judged) -> float:
         """Return the share of the held-out rows that a plane predicts wrong, NaN if none are held out."""
-        if self.parameters.validation_fraction is None:
+        if not self.parameters.early_stopping:
             return math.nan
         wrong, held = map(sum, zip(*self.ready.ask(held_wrong, plane), strict=True))
         if held == 0:
@@ -369,7 +369,7 @@ class Rounds(Passes):
         if self.parameters.separate(len(b)):
             machine = int(state.ledger.spent.argmax())
             W, b = W[machine : machine + 1], b[machine : machine + 1]
-        upper = math.inf if lacks else norm(np.column_stack((W, b))) / (self.parameters.eta * spent) * (1 + 1e-9)
+        upper = math.inf if lacks else norm(np.column_stack((W, b))) / (self.parameters.eta0 * spent) * (1 + 1e-9)
         holds = lacks or "from weights 0, with equal steps, and shares of each round that add up to 1"
         return {"mistakes": np.array(self.by_shard), "weighted": spent, "margin_upper": upper, "holds": holds}
 

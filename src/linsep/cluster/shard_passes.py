@@ -106,7 +106,7 @@ def encoded(raw: Raw, own: Own, recipe: Recipe) -> Ready:
     """Return a shard as a problem."""
     raw.check(own.digest)
     numbered = (block._replace(first_row=own.first_row + block.first_row) for block in raw.blocks)
-    blocks = windows(numbered) if recipe.parameters.order == "shuffled" else numbered
+    blocks = windows(numbered) if recipe.parameters.shuffled else numbered
     batches = [batch._replace(rows=batch.examples.rows) for batch in map(recipe.block, blocks)]
     return Ready(recipe.problem(batches), own.seed)
 

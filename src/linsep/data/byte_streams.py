@@ -89,11 +89,11 @@ class File:
                 return
             path = open(path, "rb")  # noqa: SIM115 - a named pipe is a stream
             weakref.finalize(self, path.close)
-        self._stream: IO[bytes] = sys.stdin.buffer if isinstance(path, str | os.PathLike) else path
+        self._stream: IO[bytes] = _standard_input() if isinstance(path, str | os.PathLike) else path
         if not hasattr(self._stream, "read") or isinstance(self._stream, io.TextIOBase):
             raise TypeError(f"expected a path, a list of paths or a binary stream, got {type(path).__name__}")
         name = getattr(self._stream, "name", None)
-        self.name = "standard input" if name in ("<stdin>", "-") else name if isinstance(name, str) else "input"
+        self.name = "standard input" if name in ("<stdin>", "-", 0) else name if isinstance(name, str) else "input"
         self._kept: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed with this object
         weakref.finalize(self, self._kept.close)
         self._length = 0  # bytes kept
@@ -202,6 +202,15 @@ class File:
                     raw.seek(start)
                     digest.update(raw.read(_SAMPLE))
         return digest.hexdigest()
+
+
+def _standard_input() -> IO[bytes]:
+    """Return standard input with a buffer of its own.
+
+    The interpreter closes that of ``sys.stdin`` when it ends, which fails while a thread still waits for more input.
+    """
+    raw = getattr(sys.stdin.buffer, "raw", None)
+    return sys.stdin.buffer if raw is None else io.BufferedReader(io.FileIO(raw.fileno(), closefd=False))
 
 
 class _Span(io.RawIOBase):

@@ -118,9 +118,9 @@ def stopped(problem: Problem, parameters: Parameters, state: State) -> Stop | No
     if parameters.max_updates is not None and ledger.made >= parameters.max_updates:
         return Stop.MAX_UPDATES
     if not math.isnan(passes[-1].validation_error):
-        if _stalled([p.validation_error for p in passes], parameters.tol or 0.0, parameters.patience):
+        if _stalled([p.validation_error for p in passes], parameters.tol or 0.0, parameters.n_iter_no_change):
             return Stop.VALIDATION
-    elif parameters.tol is not None and _stalled([p.loss for p in passes], parameters.tol, parameters.patience):
+    elif parameters.tol is not None and _stalled([p.loss for p in passes], parameters.tol, parameters.n_iter_no_change):
         return Stop.LOSS_PLATEAU
     return Stop.MAX_ITER if len(passes) >= parameters.max_iter else None
 

@@ -13,23 +13,30 @@ Kernel = Callable[..., tuple[int, int]]
 
 
 class Parameters(NamedTuple):
-    """How to train and when to stop; what each of them means is said at `Perceptron`."""
+    """How to train and when to stop, by the names that the classifiers' parameters have."""
 
     rule: Any  # when an example changes the weights, and by how much
     multi_class: str = "argmax"  # or "ovr": of more than two classes, each is a machine of its own
-    order: str = "cyclic"  # "cyclic", "shuffled", "first" or "worst"
-    eta: float = 1.0
+    shuffle: bool = False
+    order: str | None = None  # or "first", "worst"
+    eta0: float = 1.0
     max_iter: int = 1000
     max_updates: int | None = None
     tol: float | None = None
-    patience: int = 5  # passes without improvement
-    validation_fraction: float | None = None  # None: no early stopping
+    n_iter_no_change: int = 5
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
     target_margin: float | None = None
     keep: str = "last"  # or "best", "average", "vote"
     on_plane: int = -1
     class_weight: Any = None
     seed: int = 0
     once: bool = False  # whether the rows are gone after a pass, so that nothing can be evaluated on them
+
+    @property
+    def shuffled(self) -> bool:
+        """Whether every pass visits the rows in a random order of its own."""
+        return self.order is None and self.shuffle
 
     def kernel(self, machines: int) -> Kernel:
         """Return the compiled loop for this number of weight vectors."""

@@ -238,7 +238,7 @@ class Passes:
 
     def _rest(self, batch: Batch, done: int) -> Batch:
         """Return a batch without the rows that an interrupted run has visited: kept rows come in larger batches."""
-        if self.parameters.order == "shuffled":
+        if self.parameters.shuffled:
             raise DataError("", "the checkpoint is of a version that read other blocks: start the run again")
         rest, (rows, y, step) = slice(done, None), batch.examples
         examples = Examples(take(rows, rest), y[rest], step[rest])
@@ -249,7 +249,7 @@ class Passes:
         limit = math.inf if self.parameters.max_updates is None else self.parameters.max_updates
         if ledger.spent is None and self.problem.allowed < 2**62:  # all mistakes are one machine's
             limit = min(limit, math.floor(self.problem.allowed) + 1)
-        return min(limit, ledger.made + 1) if self.parameters.order in ("first", "worst") else limit
+        return min(limit, ledger.made + 1) if self.parameters.order is not None else limit
 
     def _visit(self, batch: Batch, number: int, state: State, limit: float) -> Iterator[KernelCall]:
         """Run the kernel over a batch, yielding what it found piece by piece."""
@@ -289,7 +289,7 @@ class Passes:
         index = np.uint32 if len(step) < 2**32 else np.uint64
         everyone = len(step) > 0 and step[step.argmin()] > 0
         order: Array = np.arange(len(step), dtype=index) if everyone else np.flatnonzero(step > 0).astype(index)
-        if self.parameters.order == "shuffled" and len(order) > 1:
+        if self.parameters.shuffled and len(order) > 1:
             seed = (self.parameters.seed, number, state.first_pass + len(state.ledger.passes))
             np.random.default_rng(seed).shuffle(order)
         return order

@@ -116,7 +116,6 @@ class Recipe(NamedTuple):
 
     def held_out(self, first_row: int, end: int) -> Array:
         """Say of rows which are held out."""
-        assert self.parameters.validation_fraction is not None
         return held_out(self.parameters.seed, first_row, end - first_row, self.parameters.validation_fraction)
 
     def block(self, block: Block) -> Batch:
@@ -130,14 +129,14 @@ class Recipe(NamedTuple):
 
     def batch(self, X: Any, codes: Array, first_row: int, weight: Floats | None = None) -> Batch:
         """Return rows with their class numbers, and weights of their own if they have any."""
-        eta, factors = self.parameters.eta, self.factors
+        eta, factors = self.parameters.eta0, self.factors
         if weight is not None:
             step = eta * (weight * factors[codes])
         elif len(codes) > MANY and (factors == factors[0]).all():
             step = np.full(len(codes), eta * factors[0])
         else:
             step = (eta * factors)[codes]
-        if self.parameters.validation_fraction is not None:
+        if self.parameters.early_stopping:
             step[self.held_out(first_row, first_row + len(codes))] = 0.0
         if len(self.classes) == 1:
             codes = np.ones_like(codes)  # a class without a rival is the positive one until a second class is seen
@@ -152,12 +151,12 @@ class Recipe(NamedTuple):
         if parameters.target_margin is not None and self.scaling is not None:
             what = "{0} is a distance between unscaled rows: it cannot be combined with {1}"
             raise DataError("", what, ("target_margin",), ("scale",))
-        steps = (parameters.eta * float(factors.min()), parameters.eta * float(factors.max()))
+        steps = (parameters.eta0 * float(factors.min()), parameters.eta0 * float(factors.max()))
         return parameters.allowed_mistakes(radius, steps, start, self.machines)
 
     def problem(self, batches: Iterable[Batch], **others: Any) -> Problem:
         """Return the problem that these batches are of."""
-        held = None if self.parameters.validation_fraction is None else self.held_out
+        held = self.held_out if self.parameters.early_stopping else None
         return Problem(self.classes, batches, self.factors, self.scaling, held, **others)
 
 
@@ -169,7 +168,7 @@ def array_problem(
     counts = np.bincount(codes, minlength=len(classes)) if balanced else np.empty(0, np.intp)
     factors = class_factors(parameters.class_weight, classes, counts)
     recipe = Recipe(classes, factors, parameters)
-    if parameters.validation_fraction is not None:
+    if parameters.early_stopping:
         held = int(np.count_nonzero(recipe.held_out(0, len(codes))))
         if not 0 < held < len(codes):
             share = parameters.validation_fraction
@@ -207,7 +206,7 @@ class SourceBatches:
         if self._whole is not None:
             yield self._whole
             return
-        shuffled = self.recipe.parameters.order == "shuffled"
+        shuffled = self.recipe.parameters.shuffled
         blocks = self.source.stretches((16 if shuffled else 2) * WINDOW_ROWS)  # windows are cut from them, mostly
         made = map(self.recipe.block, windows(blocks) if shuffled else blocks)
         batches = ahead(made, depth=1 if shuffled else 2, owner=self.source)

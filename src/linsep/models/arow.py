@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from linsep.learn.rules import AROWRule, Rule
-from linsep.models.online import Online, advising
-from linsep.models.parameter_checks import need, number, one_of
+from linsep.models.constructors import AROWParameters
+from linsep.models.online import Online
 
 
-class AROW(Online):
+class AROW(AROWParameters, Online):
     """Adaptive regularization of weights: features that were seen often move less than rare ones.
 
     Every example with ``m = y (w·x + b) < 1`` changes the weights to ``w + α y Σx`` and the variances Σ, one for each
@@ -49,39 +49,6 @@ class AROW(Online):
 
     prove = False  # it is meant for data that no plane separates
 
-    @advising
-    def __init__(
-        self,
-        *,
-        r: float = 1.0,
-        fit_intercept: bool = True,
-        shuffle: bool = True,
-        max_iter: int = 1000,
-        max_updates: int | None = None,
-        tol: float | None = None,
-        n_iter_no_change: int = 5,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        keep: str = "last",
-        multi_class: str = "argmax",
-        on_plane: int = -1,
-        class_weight: Any = None,
-        warm_start: bool = False,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ) -> None:
-        self.r, self.fit_intercept, self.shuffle, self.keep, self.multi_class = (
-            r,
-            fit_intercept,
-            shuffle,
-            keep,
-            multi_class,
-        )
-        self.max_iter, self.max_updates, self.tol, self.n_iter_no_change = max_iter, max_updates, tol, n_iter_no_change
-        self.early_stopping, self.validation_fraction, self.on_plane = early_stopping, validation_fraction, on_plane
-        self.class_weight, self.warm_start = class_weight, warm_start
-        self.random_state, self.verbose = random_state, verbose
-
     def _rule(self) -> Rule:
         """Return when an example changes the weights, and by how much."""
         return AROWRule(float(self.r), float(self.fit_intercept))
@@ -90,8 +57,3 @@ class AROW(Online):
     def variance_(self) -> Any:
         """The variance of each weight."""
         return self.beside("variance").W
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        need(self, number(self.r) and self.r > 0, "r", "a positive number")
-        one_of(self, "keep", ("last", "best", "average"))

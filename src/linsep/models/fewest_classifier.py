@@ -9,6 +9,7 @@ import numpy as np
 from linsep.data.labels import at_least_two_classes
 from linsep.data.matrices import refuse_rounding
 from linsep.learn.state_files import must
+from linsep.models.constructors import FewestErrorsParameters
 from linsep.models.linear import Linear
 from linsep.problem import Array
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from linsep.prove.fewest.results import Fewest
 
 
-class FewestErrorsClassifier(Linear):
+class FewestErrorsClassifier(FewestErrorsParameters, Linear):
     """The plane with the fewest errors on the training rows, between proved bounds.
 
     It works on any data. If no plane separates the classes, it finds a plane with as few errors as the time allows, and
@@ -66,11 +67,6 @@ class FewestErrorsClassifier(Linear):
 
     _needs = Linear._needs | {"errors_lower_", "errors_upper_", "wrong_"}
 
-    def __init__(self, *, fit_intercept: bool = True, time_limit: float | None = 10.0, max_nodes: int | None = None):
-        self.fit_intercept = fit_intercept
-        self.time_limit = time_limit
-        self.max_nodes = max_nodes
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Find the plane.
 
@@ -85,6 +81,7 @@ class FewestErrorsClassifier(Linear):
         -------
         self : FewestErrorsClassifier
         """
+        self._check_parameters()
         refuse_rounding(X)
         X, y = self._rows_and_labels(X, y, reset=True)
         classes, _ = at_least_two_classes(y)

@@ -11,13 +11,13 @@ from linsep.data.labels import at_least_two_classes, class_codes, example_weight
 from linsep.data.matrices import refuse_not_finite
 from linsep.learn.state_files import must
 from linsep.learn.voting import Vote
+from linsep.models.constructors import KernelPerceptronParameters
 from linsep.models.dual_passes import Kernel, Machines, Mistakes, Pool, Run
 from linsep.models.learner import Learner
-from linsep.models.parameter_checks import need, number, one_of, whole
 from linsep.problem import Array, Floats, Stop
 
 
-class KernelPerceptron(Learner):
+class KernelPerceptron(KernelPerceptronParameters, Learner):
     """The perceptron with a kernel: planes in a space of features that are never computed.
 
     The weights are a sum of rows with mistakes, so a score is a sum of kernel values ``Σ alpha_i y_i k(x_i, x)``, and
@@ -100,35 +100,6 @@ class KernelPerceptron(Learner):
         }
     )
     _needs |= {"_steps", "_place", "_machine", "_look", "_looked", "_rows_seen", "_seed", "_gamma", "_passes"}
-
-    def __init__(
-        self,
-        kernel: Any = "rbf",
-        *,
-        degree: int = 2,
-        gamma: Any = "scale",
-        coef0: float = 1.0,
-        shuffle: bool = True,
-        max_iter: int = 1000,
-        keep: str = "last",
-        multi_class: str = "argmax",
-        on_plane: int = -1,
-        class_weight: Any = None,
-        cache_size: float = 200,
-        random_state: Any = 0,
-    ) -> None:
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shuffle = shuffle
-        self.max_iter = max_iter
-        self.keep = keep
-        self.multi_class = multi_class
-        self.on_plane = on_plane
-        self.class_weight = class_weight
-        self.cache_size = cache_size
-        self.random_state = random_state
 
     # -----------------------------------------------------------------------------------------------------------
     # Training
@@ -403,19 +374,6 @@ class KernelPerceptron(Learner):
         must(type(kept) in (np.ndarray, sp.csr_array) and kept.dtype == np.float64, "support rows")
         must(kept.shape == (0 if self.kernel == "precomputed" else len(support), d), "number of support rows")
         must(bool(np.isfinite(kept if isinstance(kept, np.ndarray) else kept.data).all()), "support rows")
-
-    def _check_parameters(self) -> None:
-        known = callable(self.kernel) or self.kernel in ("rbf", "poly", "linear", "precomputed")
-        need(self, known, "kernel", "'rbf', 'poly', 'linear', 'precomputed' or a callable")
-        need(self, whole(self.degree) and self.degree >= 1, "degree", "a positive whole number")
-        gamma = self.gamma
-        need(self, gamma in ("scale", "auto") or (number(gamma) and gamma > 0), "gamma", "'scale', 'auto' or positive")
-        need(self, number(self.coef0), "coef0", "a number")
-        need(self, whole(self.max_iter) and self.max_iter >= 1, "max_iter", "a positive whole number")
-        one_of(self, "keep", ("last", "average", "vote"))
-        one_of(self, "multi_class", ("argmax", "ovr"))
-        one_of(self, "on_plane", (-1, 1))
-        need(self, number(self.cache_size) and self.cache_size > 0, "cache_size", "a positive number")
 
 
 def _stack(A: Any, B: Any) -> Any:

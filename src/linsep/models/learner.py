@@ -22,6 +22,7 @@ from linsep.data.labels import (
 from linsep.data.matrices import check_cells, numeric
 from linsep.data.source import Source
 from linsep.data.sparse import is_sparse
+from linsep.declared import check
 from linsep.errors import DataError
 from linsep.models.saved_state import Savable
 from linsep.problem import Array
@@ -116,6 +117,10 @@ class Learner(Savable):
         """Warn the caller of a fit that ended without success of what to do next, if there is anything to say."""
         if next_step and self._warning is not None:
             warnings.warn(next_step, self._warning, stacklevel=3)
+
+    def _check_parameters(self) -> None:
+        """Refuse parameters that are not what they are declared to be; subclasses add what they must be together."""
+        check(self)
 
     def _check_fitted(self, attribute: str) -> None:
         """Refuse to go on without what only a fit gives."""

@@ -22,7 +22,7 @@ class Linear(Learner):
     coef_: Floats
     intercept_: Floats
     classes_: Array
-    on_plane: int
+    on_plane: Any
     _needs: ClassVar[frozenset[str]] = frozenset({"coef_", "intercept_", "classes_", "n_features_in_"})
 
     def decision_function(self, X: Any) -> Floats:

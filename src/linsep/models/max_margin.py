@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from linsep.data.labels import at_least_two_classes
 from linsep.data.matrices import refuse_rounding, to_rows
-from linsep.errors import NotSeparable, ParameterError
+from linsep.errors import NotSeparable
 from linsep.learn.state_files import must
+from linsep.models.constructors import MaxMarginParameters
 from linsep.models.linear import Linear
 from linsep.problem import Array, Floats
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from linsep.prove.bounds import margins
 
 
-class MaxMarginClassifier(Linear):
+class MaxMarginClassifier(MaxMarginParameters, Linear):
     """The plane with the largest distance to all training rows: the hard-margin support vector machine, certified.
 
     Its margin comes with bounds that hold in exact arithmetic. If no plane separates the data, ``fit`` raises
@@ -82,19 +82,6 @@ class MaxMarginClassifier(Linear):
     _needs = Linear._needs | {"margin_lower_", "margin_upper_", "support_", "dual_coef_"}
     _may_have = Linear._may_have | {"dropped_"}
 
-    def __init__(
-        self,
-        *,
-        fit_intercept: bool = True,
-        gap: float = 1e-6,
-        on_overlap: str = "raise",
-        time_limit: float | None = 10.0,
-    ):
-        self.fit_intercept = fit_intercept
-        self.gap = gap
-        self.on_overlap = on_overlap
-        self.time_limit = time_limit
-
     def fit(self, X: Any, y: Any) -> Self:
         """Find the plane of largest margin.
 
@@ -112,11 +99,7 @@ class MaxMarginClassifier(Linear):
         NotSeparable
             If no plane separates the classes; its ``refutation`` proves it.
         """
-        gap: Any = self.gap
-        if not (isinstance(gap, Real) and 0 < float(gap) < 1):
-            raise ParameterError("gap", gap, "between 0 and 1")
-        if self.on_overlap not in ("raise", "drop"):
-            raise ParameterError("on_overlap", self.on_overlap, "'raise' or 'drop'")
+        self._check_parameters()
         refuse_rounding(X)
         X, y = self._rows_and_labels(X, y, reset=True)
         classes, codes = at_least_two_classes(y)
@@ -145,7 +128,7 @@ class MaxMarginClassifier(Linear):
             )
         from linsep.prove.bounds import margins  # slow to import, and not needed by other models
 
-        margins.warn_if_wide(found, float(gap))
+        margins.warn_if_wide(found, float(self.gap))
         self.classes_ = classes
         self.margin_lower_, self.margin_upper_ = found.lower, found.upper
         self.coef_, self.intercept_ = _scored(found)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from functools import wraps
-from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -27,7 +25,6 @@ from linsep.learn.surveys import norm
 from linsep.learn.voting import TRACKERS, Vote, new_tracker
 from linsep.learn.weights import Companion, Weights
 from linsep.models.linear import Linear
-from linsep.models.parameter_checks import need, number, one_of, whole
 from linsep.models.proving import Prover, check_kept, refutation_of, saved_proof
 from linsep.models.saved_state import Savable
 from linsep.models.telling import advice_after, progress
@@ -36,7 +33,7 @@ from linsep.problem import Array, Floats, Pass, Run, Stop, all_finite
 if TYPE_CHECKING:
     from linsep.prove.verdicts.run_refutations import RunRefutation
 
-P = ParamSpec("P")
+_OF_A_RUN = tuple(name for name in Parameters._fields if name not in ("rule", "seed", "once"))
 
 
 class Stretch(NamedTuple):
@@ -88,8 +85,8 @@ class Online(Linear, ABC):
     n_iter_no_change: int
     early_stopping: bool
     validation_fraction: float
-    keep: str
-    multi_class: str
+    keep: Any
+    multi_class: Any
     class_weight: Any
     warm_start: bool
     scaling_: dict[str, Any]  # how rows were scaled in training, if they were
@@ -112,7 +109,7 @@ class Online(Linear, ABC):
     _may_have = Linear._may_have | {"training_errors_", "training_rows_", "scaling_", "mixing_"}
     # of the perceptron alone
     eta0: float = 1.0
-    order: str | None = None
+    order: Any = None
     target_margin: float | None = None
 
     @abstractmethod
@@ -121,23 +118,8 @@ class Online(Linear, ABC):
 
     def _parameters(self, seed: int, once: bool = False) -> Parameters:
         """Return all that is asked of a run, or of a pass over rows that are then gone."""
-        return Parameters(
-            rule=self._rule(),
-            multi_class=self.multi_class,
-            order=self.order or ("shuffled" if self.shuffle else "cyclic"),
-            eta=self.eta0,
-            max_iter=1 if once else self.max_iter,
-            max_updates=self.max_updates,
-            tol=self.tol,
-            patience=self.n_iter_no_change,
-            validation_fraction=self.validation_fraction if self.early_stopping else None,
-            target_margin=self.target_margin,
-            keep=self.keep,
-            on_plane=self.on_plane,
-            class_weight=self.class_weight,
-            seed=seed,
-            once=once,
-        )
+        own = {name: getattr(self, name) for name in _OF_A_RUN} | ({"max_iter": 1} if once else {})
+        return Parameters(rule=self._rule(), seed=seed, once=once, **own)
 
     # -----------------------------------------------------------------------------------------------------------
     # Training
@@ -489,47 +471,6 @@ class Online(Linear, ABC):
         must(len(missing) == 0 or int(missing[-1]) < rows + len(missing), "rows that were left out")
         if self._proof is not None:
             check_kept(self._proof, rows, len(self.classes_))
-
-    def _check_parameters(self) -> None:
-        need(self, whole(self.max_iter) and self.max_iter >= 1, "max_iter", "a positive whole number")
-        most = self.max_updates
-        need(self, most is None or (whole(most) and most >= 1), "max_updates", "None or a positive whole number")
-        tol = self.tol
-        need(self, tol is None or (number(tol) and tol >= 0), "tol", "None or a number that is not negative")
-        patience = self.n_iter_no_change
-        need(self, whole(patience) and patience >= 1, "n_iter_no_change", "a positive whole number")
-        share = self.validation_fraction
-        need(self, number(share) and 0 < share < 1, "validation_fraction", "between 0 and 1")
-        one_of(self, "multi_class", ("argmax", "ovr"))
-        one_of(self, "prove", (True, False))
-        one_of(self, "on_plane", (-1, 1))
-
-
-_NO_PENALTY = (
-    'linsep has no penalty; where classes overlap use keep="average" or PassiveAggressive(C=...), or '
-    "scikit-learn's SGDClassifier for a penalty"
-)
-_ELSEWHERE = {
-    "penalty": _NO_PENALTY,
-    "alpha": _NO_PENALTY,
-    "l1_ratio": _NO_PENALTY,
-    "n_jobs": "leave it out: a run visits one row at a time",
-    "average": 'say keep="average"',
-    "loss": 'use PassiveAggressive(variant="pa1") for the hinge loss, "pa2" for its square',
-}
-
-
-def advising(init: Callable[P, None]) -> Callable[P, None]:
-    """Have a constructor say what to do about a parameter that scikit-learn's namesake has and ours has not."""
-
-    @wraps(init)
-    def checked(*given: P.args, **named: P.kwargs) -> None:
-        for name in named:
-            if name in _ELSEWHERE:
-                raise TypeError(f"{type(given[0]).__name__} has no parameter {name}: {_ELSEWHERE[name]}")
-        init(*given, **named)
-
-    return checked
 
 
 def _machines(classes: Array) -> int:

@@ -6,14 +6,12 @@ import math
 from typing import Any
 
 from linsep.learn.rules import PassiveAggressiveRule, Rule
-from linsep.models.online import Online, advising
-from linsep.models.parameter_checks import need, number, one_of
+from linsep.models.constructors import PassiveAggressiveParameters
+from linsep.models.online import Online
 from linsep.models.proving import Prover
 
-_KEEP = ("last", "best", "average")
 
-
-class PassiveAggressive(Online):
+class PassiveAggressive(PassiveAggressiveParameters, Online):
     """Passive-aggressive learning: no change if an example has margin 1, else the smallest change that gives it one.
 
     With the hinge loss ``l = max(0, 1 - y (w·x + b))`` every example of positive loss changes the weights to
@@ -95,48 +93,6 @@ class PassiveAggressive(Online):
     (array([[1., 1.]]), 'separated')
     """
 
-    @advising
-    def __init__(
-        self,
-        *,
-        variant: str = "pa1",
-        C: float = 1.0,
-        fit_intercept: bool = True,
-        shuffle: bool = True,
-        max_iter: int = 1000,
-        max_updates: int | None = None,
-        tol: float | None = None,
-        n_iter_no_change: int = 5,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        keep: str = "last",
-        multi_class: str = "argmax",
-        on_plane: int = -1,
-        class_weight: Any = None,
-        warm_start: bool = False,
-        random_state: Any = 0,
-        verbose: int = 0,
-        prove: bool = True,
-    ) -> None:
-        self.variant = variant
-        self.C = C
-        self.fit_intercept = fit_intercept
-        self.shuffle = shuffle
-        self.max_iter = max_iter
-        self.max_updates = max_updates
-        self.tol = tol
-        self.n_iter_no_change = n_iter_no_change
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.keep = keep
-        self.multi_class = multi_class
-        self.on_plane = on_plane
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
-        self.prove = prove
-
     def _rule(self) -> Rule:
         """Return when an example changes the weights, and by how much."""
         return PassiveAggressiveRule(
@@ -149,9 +105,3 @@ class PassiveAggressive(Online):
     def _prover(self, *given: Any, **others: Any) -> Prover | None:
         """Return who looks for a proof: "pa" alone has to have every row right."""
         return super()._prover(*given, **others) if self.variant == "pa" else None
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        one_of(self, "variant", ("pa", "pa1", "pa2"))
-        need(self, number(self.C) and self.C > 0, "C", "a positive number")
-        one_of(self, "keep", _KEEP)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from linsep.errors import DataError
 from linsep.learn.rules import MarginRule, MispredictionRule, Rule
-from linsep.models.online import Online, advising
-from linsep.models.parameter_checks import need, number, one_of
-
-_KEEP = ("last", "best", "average", "vote")
+from linsep.models.constructors import PerceptronParameters
+from linsep.models.online import Online
 
 
-class Perceptron(Online):
+class Perceptron(PerceptronParameters, Online):
     """The perceptron, to the letter.
 
     It visits one example at a time. If ``y (w·x + b) <= 0``, that is a mistake; then ``w <- w + eta0 y x`` and
@@ -143,54 +139,6 @@ class Perceptron(Online):
     (array([[1., 1.]]), 2, 'separated')
     """
 
-    @advising
-    def __init__(
-        self,
-        *,
-        fit_intercept: bool = True,
-        eta0: float = 1.0,
-        shuffle: bool = True,
-        order: str | None = None,
-        max_iter: int = 1000,
-        max_updates: int | None = None,
-        tol: float | None = None,
-        n_iter_no_change: int = 5,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        target_margin: float | None = None,
-        keep: str = "last",
-        update_margin: float = 0.0,
-        multi_class: str = "argmax",
-        mistake: str = "violation",
-        on_plane: int = -1,
-        class_weight: Any = None,
-        warm_start: bool = False,
-        random_state: Any = 0,
-        verbose: int = 0,
-        prove: bool = True,
-    ) -> None:
-        self.fit_intercept = fit_intercept
-        self.eta0 = eta0
-        self.shuffle = shuffle
-        self.order = order
-        self.max_iter = max_iter
-        self.max_updates = max_updates
-        self.tol = tol
-        self.n_iter_no_change = n_iter_no_change
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.target_margin = target_margin
-        self.keep = keep
-        self.update_margin = update_margin
-        self.multi_class = multi_class
-        self.mistake = mistake
-        self.on_plane = on_plane
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
-        self.prove = prove
-
     def _rule(self) -> Rule:
         """Return when an example changes the weights, and by how much."""
         if self.mistake == "prediction":
@@ -199,11 +147,6 @@ class Perceptron(Online):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        need(self, number(self.eta0) and self.eta0 > 0, "eta0", "a positive number")
-        one_of(self, "order", (None, "first", "worst"))
-        target, margin = self.target_margin, self.update_margin
-        need(self, target is None or (number(target) and target > 0), "target_margin", "None or a positive number")
-        one_of(self, "keep", _KEEP)
         if self.keep != "last" and self.order is not None:
             what = "{0} needs passes over all rows, and {1} makes none"
             raise DataError("", what, ("keep", self.keep), ("order", self.order))
@@ -212,8 +155,6 @@ class Perceptron(Online):
                 "{0} picks one row for all classes together, and {1} has a machine of its own for each: leave out one"
             )
             raise DataError("", what, ("order", self.order), ("multi_class", "ovr"))
-        need(self, number(margin) and margin >= 0, "update_margin", "a number that is not negative")
-        one_of(self, "mistake", ("violation", "prediction"))
-        if self.mistake == "prediction" and margin > 0:
+        if self.mistake == "prediction" and self.update_margin > 0:
             what = "{0} also updates on correctly predicted rows, which {1} excludes"
             raise DataError("", what, ("update_margin",), ("mistake", "prediction"))

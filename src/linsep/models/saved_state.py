@@ -57,8 +57,7 @@ class Savable:
             must(all(type(name) is str for name in names.tolist()), "names of features that are no words")
         if hasattr(self, "reading_"):
             _check_reading(self.reading_)
-        if hasattr(self, "_check_parameters"):
-            self._check_parameters()
+        self._check_parameters()  # type: ignore[attr-defined]
 
 
 def _check_reading(memory: Any) -> None:

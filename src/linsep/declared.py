@@ -1,0 +1,168 @@
+"""Parameters that are declared once: beside name, type and default stands what a parameter means and may be.
+
+A name with its type and default stands in a signature or among the fields of a dataclass; the `Parameter` stands in its
+annotation, ``n: Annotated[int, Parameter("Number of rows.", min=2)] = 1000``, or by name in ``about_parameters`` of the
+class. Checks, options of the command line and tables of the documentation are made from both.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import cache, partial
+from numbers import Integral, Real
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+
+from linsep.errors import ParameterError
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """What a parameter means, which values it may have, and what to type for it on the command line."""
+
+    help: str
+    panel: str | None = None  # of the help
+    metavar: str | None = None
+    min: float | None = None
+    max: float | None = None
+    above: float | None = None
+    below: float | None = None
+    typed: Any = ...  # its type on the command line, if that is another; None if it is no option
+    name: str = ""  # as it is typed, unless that follows from the name in Python
+    short: str = ""  # one letter
+    hidden: bool = False
+
+
+class Declared(NamedTuple):
+    """A parameter with its name, type and default."""
+
+    name: str
+    kind: Any
+    default: Any  # `MISSING` if it must be given
+    about: Any  # a `Parameter`
+
+    @property
+    def members(self) -> tuple[Any, ...]:
+        """The types that a value may have, without None."""
+        union = get_origin(self.kind) in (Union, UnionType)
+        return tuple(kind for kind in (get_args(self.kind) if union else (self.kind,)) if kind is not NoneType)
+
+    @property
+    def choices(self) -> tuple[Any, ...]:
+        """The values that are listed one by one."""
+        return tuple(value for kind in self.members if get_origin(kind) is Literal for value in get_args(kind))
+
+    def allows(self, value: Any) -> bool:
+        """Say whether this is one of the values that the parameter may have."""
+        return self.kind is Any or any(test(value) for test in _tests(self))
+
+    def check(self, value: Any) -> None:
+        """Refuse a value that the parameter must not have."""
+        if not self.allows(value):
+            raise ParameterError(self.name, value, self.words())
+
+    def words(self) -> str:
+        """Return what the parameter may be, to be read after "must be"."""
+        found = ["None"] if NoneType in get_args(self.kind) else []
+        found += [repr(choice) for choice in self.choices]
+        for kind in self.members:
+            if kind is bool:
+                found += ["True", "False"]
+            elif kind in (int, float):
+                found.append(self._number(kind))
+            elif get_origin(kind) is not Literal:
+                found.append("a callable")
+        *most, last = found
+        return f"{', '.join(most)} or {last}" if most else last
+
+    def _number(self, kind: type) -> str:
+        about, whole = self.about, "whole " if kind is int else ""
+        if about.above is not None and about.below is not None:
+            return f"between {about.above:g} and {about.below:g}"
+        if about.above == 0 or (kind is int and about.min == 1 and about.max is None):
+            return f"a positive {whole}number"
+        if about.min is not None and about.max is not None:
+            return f"a {whole}number from {about.min:g} to {about.max:g}"
+        if about.min == 0:
+            return f"a {whole}number that is not negative"
+        return f"a {whole}number" if about.min is None else f"a {whole}number of at least {about.min:g}"
+
+
+@cache
+def _tests(given: Declared) -> tuple[Callable[[Any], bool], ...]:
+    """Return tests, one of which every value must pass."""
+    about = given.about
+    tests: list[Any] = []
+
+    def within(value: Any) -> bool:
+        return bool(
+            (about.min is None or value >= about.min)
+            and (about.max is None or value <= about.max)
+            and (about.above is None or value > about.above)
+            and (about.below is None or value < about.below)
+        )
+
+    def number(value: Any) -> bool:
+        return (
+            isinstance(value, Real)
+            and value is not True
+            and value is not False
+            and math.isfinite(value)
+            and within(value)
+        )
+
+    def whole(value: Any) -> bool:
+        return isinstance(value, Integral) and value is not True and value is not False and within(value)
+
+    for kind in get_args(given.kind) if get_origin(given.kind) in (Union, UnionType) else (given.kind,):
+        if kind is NoneType:
+            tests.append(lambda value: value is None)
+        elif get_origin(kind) is Literal:
+            tests.append(partial(_among, get_args(kind)))
+        else:
+            known = {int: whole, float: number, bool: partial(_among, (True, False))}
+            tests.append(known.get(kind, callable))
+    return tuple(tests)
+
+
+def _among(choices: tuple[Any, ...], value: Any) -> bool:
+    return value in choices
+
+
+def check(model: Any) -> None:
+    """Refuse a value of a declared parameter that it must not have."""
+    kind: Any = type(model)
+    for each in declared(kind):
+        value = getattr(model, each.name)
+        if value is not each.default:
+            each.check(value)
+
+
+@cache
+def declared(thing: Any) -> tuple[Declared, ...]:
+    """Return the declared parameters of a function or class in order; a class may have gathered them itself."""
+    if hasattr(thing, "parameters_declared"):
+        return tuple(thing.parameters_declared)
+    if is_dataclass(thing):
+        hints, defaults = (
+            get_type_hints(thing, include_extras=True),
+            {each.name: each.default for each in fields(thing)},
+        )
+    else:
+        function = thing.__init__ if isinstance(thing, type) else thing  # type: ignore[misc]
+        hints, signature = get_type_hints(function, include_extras=True), inspect.signature(function)
+        defaults = {
+            name: MISSING if each.default is inspect.Parameter.empty else each.default
+            for name, each in signature.parameters.items()
+        }
+    found, about = [], getattr(thing, "about_parameters", {})
+    for name, default in defaults.items():
+        kind: Any = hints.get(name)
+        if get_origin(kind) is Annotated:
+            found.append(Declared(name, kind.__origin__, default, kind.__metadata__[0]))
+        elif name in about:
+            found.append(Declared(name, kind, default, about[name]))
+    return tuple(found)
