@@ -231,7 +231,7 @@ class Search:
             self.clock.check()
 
     def wander_after(self, programs: int) -> None:
-        """Wander as often as the work on a number of linear programs allows, so that planes get about a quarter of it."""
+        """Wander as often as the work on some linear programs allows: planes get about a quarter of it."""
         Z = self.items.Z
         self._allowed += programs * _PROGRAM * min(len(Z), 2048) * Z.shape[1]
         while self._allowed > _SHARE * _ROUND_WORK:
