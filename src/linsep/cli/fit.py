@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import click
@@ -11,9 +11,10 @@ import click
 from linsep.cli.cluster_options import Place, mixing_facts, mixing_lines
 from linsep.cli.inputs import check_place, dropped_fact, kinds, kinds_line, open_data
 from linsep.cli.learners import Chosen, Learning, read_weights, start_from, trace_facts, trace_lines, weights_of
-from linsep.cli.options import OUTPUT, READING, Data, Reading, Screen, command
+from linsep.cli.options import OUTPUT, Data, Reading, Screen, command
 from linsep.cli.run_proofs import proof_facts, proof_line, said_of_proof, write_proof
 from linsep.cli.screen import Meter, count, facts_table, headline, meter, result
+from linsep.data.options import READING
 from linsep.declared import Parameter
 from linsep.wording import STOPPED, largest_between, margin_found, tiny_margin_words
 
@@ -103,7 +104,7 @@ def fit(
 
     learner, scale, positive = chosen.made(learning), chosen.scale, learned.positive
     if chosen.sample_weight is not None:
-        reading = replace(reading, ignore=[*(reading.ignore or ()), chosen.sample_weight])
+        reading = reading.ignoring(chosen.sample_weight)
     source = open_data(data, reading, screen, positive=positive, invert=learned.invert)
     for path in (learned.model, saving.checkpoint, learned.proof):
         check_place(path, *data)

@@ -48,7 +48,7 @@ def open_data(paths: list[str], reading: Reading, screen: Screen, **others: Any)
     """Open data that no model knows yet; if only asked what becomes of the columns, say it and stop."""
     from linsep.data.opening import read
 
-    source = read(paths if len(paths) > 1 else paths[0], **reading.given(), **others)
+    source = read(paths if len(paths) > 1 else paths[0], **reading.given, **others)
     if reading.explain:
         explain(source, screen)
         raise click.exceptions.Exit
@@ -149,7 +149,7 @@ def open_like(model: Any, paths: list[str], reading: ReadingAgain, *, labels: bo
     names = getattr(model, "feature_names_in_", None)
     if "layout" not in known and names is not None:
         known["layout"] = Layout(tuple((str(name), NUMBER) for name in names))
-    return read(paths if len(paths) > 1 else paths[0], **known | reading.given())
+    return read(paths if len(paths) > 1 else paths[0], **known | reading.given)
 
 
 def open_model(path: str) -> Any:

@@ -90,7 +90,7 @@ class Chosen:
         return "--sample-weight" if self.sample_weight else "--initial" if self.initial else ""
 
 
-def _of_all_learners() -> list[Declared]:
+def _of_all_learners() -> tuple[Declared, ...]:
     """Return the parameters of all learners; of those that only some have, the help says which."""
     found: dict[str, Declared] = {}
     owners: dict[str, list[str]] = {}
@@ -103,7 +103,7 @@ def _of_all_learners() -> list[Declared]:
         if each.about.panel == OWN:
             meaning = each.about.help[0].lower() + each.about.help[1:]
             found[name] = each._replace(about=replace(each.about, help=f"{', '.join(owners[name])}: {meaning}"))
-    return list(found.values())
+    return tuple(found.values())
 
 
 class Learning:
@@ -151,7 +151,7 @@ def read_weights(paths: list[str], reading: Reading, column: str) -> Any:
 
     from linsep.data.opening import read
 
-    known = reading.given() | {"target": column}
+    known = reading.given | {"target": column}
     known["ignore"] = [name for name in known.get("ignore", ()) if name != column]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataNote)  # the reading of the rows tells the same

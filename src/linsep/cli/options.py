@@ -5,17 +5,18 @@ from __future__ import annotations
 import inspect
 import shlex
 from collections.abc import Callable
-from dataclasses import MISSING, asdict, dataclass
+from dataclasses import MISSING, dataclass
 from functools import wraps
 from typing import Annotated, Any, Literal, get_type_hints
 
 import click
 from rich_click import RichArgument, RichCommand, RichOption, RichOptionPanel
 
+from linsep.data.options import READING, Options
 from linsep.declared import Declared, Parameter, declared
 from linsep.errors import Setting
 
-DECIDING, READING, OUTPUT = "Deciding", "Reading", "Output"  # panels of the help
+DECIDING, OUTPUT = "Deciding", "Output"  # panels of the help
 
 
 def shown(paragraphs: bool = False) -> dict[str, Any]:
@@ -148,63 +149,6 @@ Values = Annotated[
 Model = Annotated[str, Argument("Model file, as fit or convert writes it.")]
 
 
-# how tables are read: options of all commands that do
-Delimiter = Annotated[
-    str | None,
-    Parameter("CSV delimiter; write 'tab' for a tab. [default: detected]", panel=READING, metavar="CHARACTER"),
-]
-Header = Annotated[
-    bool | None,
-    Parameter("Whether the first line of a CSV names the columns. [default: detected]", panel=READING),
-]
-Gaps = Annotated[
-    list[str] | None,
-    Parameter("Text that marks a missing value in CSV, such as -; may be repeated.", panel=READING, metavar="TEXT"),
-]
-Encoding = Annotated[str | None, Parameter("Text encoding of CSV. [default: UTF-8]", panel=READING, metavar="NAME")]
-DecimalSign = Annotated[
-    Literal[".", ","] | None,
-    Parameter("Decimal mark in CSV, . or a comma. [default: detected]", panel=READING, metavar="SIGN"),
-]
-Thousands = Annotated[
-    str | None,
-    Parameter("Thousands separator in CSV; '' for none. [default: detected]", panel=READING, metavar="SIGN"),
-]
-Ignored = Annotated[
-    list[str] | None,
-    Parameter("Leave this column out; may be repeated.", panel=READING, metavar="COLUMN"),
-]
-Categorical = Annotated[
-    list[str] | None,
-    Parameter("Read this column as words, even if it holds numbers; may be repeated.", panel=READING, metavar="COLUMN"),
-]
-Numeric = Annotated[
-    list[str] | None,
-    Parameter("Read this column as numbers, and stop at a word; may be repeated.", panel=READING, metavar="COLUMN"),
-]
-Dates = Annotated[
-    bool | None,
-    Parameter(
-        "Read dates as days since 1970-01-01 and times of day as seconds, or both as words. [default: dates]",
-        panel=READING,
-    ),
-]
-
-
-KeepIndex = Annotated[
-    bool | None,
-    Parameter("Keep columns that only name the rows: an index, an ID, a key. [default: no-keep-index]", panel=READING),
-]
-
-
-def said(options: Any) -> dict[str, Any]:
-    """Return the options of a group that have been given."""
-    found = {name: value for name, value in asdict(options).items() if value is not None}
-    if found.get("delimiter") in ("tab", "\\t"):
-        found["delimiter"] = "\t"
-    return found
-
-
 @dataclass(frozen=True)
 class Screen:
     """What a command prints."""
@@ -216,86 +160,43 @@ class Screen:
     json: Annotated[bool, Parameter("Print the result as one JSON object.", panel=OUTPUT)] = False
 
 
-@dataclass(frozen=True)
+def reading_options(*names: str) -> tuple[Declared, ...]:
+    """Return some of the options of `linsep.read` as options of a command: what is not given is left to it."""
+    known = {each.name: each for each in declared(Options)}
+    return tuple(known[name]._replace(default=None) for name in names)
+
+
+_TEXT = ("gaps", "encoding", "decimal", "thousands")
+_COLUMNS = ("numeric", "dates", "keep_index", "hash_bits", "max_features", "cache", "cache_mb")
+
+
 class ReadingAgain:
     """How to read data for a model: as those that it learned from, unless something else is said."""
 
-    target: Annotated[
-        str | None,
-        Parameter("Label column, by name or number. [default: the last]", panel=READING, metavar="COLUMN"),
-    ] = None
-    format: Annotated[
-        Literal["csv", "libsvm", "parquet", "arrow", "npy", "npz"] | None,
-        Parameter("File format. [default: by name, then by content]", panel=READING),
-    ] = None
-    delimiter: Delimiter = None
-    header: Header = None
-    zero_based: Annotated[
-        bool | None,
-        Parameter(
-            "Whether LIBSVM indices start at 0 or 1. [default: detected]",
-            panel=READING,
-            name="--zero-based/--one-based",
-        ),
-    ] = None
-    missing: Annotated[
-        Literal["error", "zero", "drop", "indicator"] | None,
-        Parameter(
-            "How to treat missing numbers: error, zero, drop (the row), or indicator (zero plus a 0/1 column "
-            "that marks them). [default: error]",
-            panel=READING,
-            metavar="HOW",
-        ),
-    ] = None
-    gaps: Gaps = None
-    encoding: Encoding = None
-    decimal: DecimalSign = None
-    thousands: Thousands = None
+    parameters_declared = reading_options("target", "format", "delimiter", "header", "zero_based", "missing", *_TEXT)
 
-    def given(self) -> dict[str, Any]:
-        """Return the arguments for `linsep.read`."""
-        return said(self)
+    def __init__(self, **values: Any) -> None:
+        self.given = {name: value for name, value in values.items() if value is not None}  # arguments of `linsep.read`
+        if self.given.get("delimiter") in ("tab", "\\t"):
+            self.given["delimiter"] = "\t"
 
 
-@dataclass(frozen=True)
 class Reading(ReadingAgain):
     """How to read data that no model knows yet."""
 
-    ignore: Ignored = None
-    categorical: Categorical = None
-    text: Annotated[
-        list[str] | None,
-        Parameter("Split this column into a bag of words; may be repeated.", panel=READING, metavar="COLUMN"),
-    ] = None
-    numeric: Numeric = None
-    dates: Dates = None
-    keep_index: KeepIndex = None
-    hash_bits: Annotated[
-        int | None,
-        Parameter("Hash words into 2^BITS features instead of one feature per word.", panel=READING, metavar="BITS"),
-    ] = None
-    max_features: Annotated[
-        int | None,
-        Parameter("Refuse files with more features than this. [default: 2^24]", panel=READING, metavar="N"),
-    ] = None
-    cache: Annotated[
-        str | None,
-        Parameter(
-            "Where to cache rows between passes: auto (memory, then temporary files), none, or a folder. "
-            "[default: auto]",
-            panel=READING,
-            metavar="WHERE",
-        ),
-    ] = None
-    cache_mb: Annotated[
-        int | None,
-        Parameter("Megabytes of the cache to keep in memory. [default: 256]", panel=READING, metavar="MB", min=0),
-    ] = None
-    explain: Annotated[bool, Parameter("Show how linsep reads each column, then exit.", panel=READING)] = False
+    parameters_declared = (
+        *ReadingAgain.parameters_declared,
+        *reading_options("ignore", "categorical", "text", *_COLUMNS),
+        Declared("explain", bool, False, Parameter("Show how linsep reads each column, then exit.", READING)),
+    )
 
-    def given(self) -> dict[str, Any]:
-        """Return the arguments for `linsep.read`."""
-        return {name: value for name, value in super().given().items() if name != "explain"}
+    def __init__(self, explain: bool = False, **values: Any) -> None:
+        super().__init__(**values)
+        self.explain = explain
+
+    def ignoring(self, column: str) -> Reading:
+        """Return the same without a column."""
+        return Reading(self.explain, **self.given | {"ignore": [*self.given.get("ignore", ()), column]})
 
 
 @dataclass(frozen=True)

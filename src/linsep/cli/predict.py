@@ -54,7 +54,7 @@ def predict(model: Model, data: Data, table: Table, *, screen: Screen, reading: 
     out, asked = table.out, table.methods()
     check_place(out, model, *data)
     shape = writing.format_of(out, None, writing.TABLES)
-    if reading.missing == "drop":
+    if reading.given.get("missing") == "drop":
         raise click.BadParameter("--missing drop would leave rows without a label: --missing zero keeps them")
     if out == "-" and screen.json:
         raise click.BadParameter("--json prints to standard output: write the labels to a file with --out")

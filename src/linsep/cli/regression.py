@@ -13,29 +13,10 @@ from typing import Annotated, Any, Literal, NoReturn
 import click
 
 from linsep.cli.inputs import check_place
-from linsep.cli.options import (
-    DECIDING,
-    OUTPUT,
-    READING,
-    Argument,
-    Categorical,
-    Dates,
-    DecimalSign,
-    Delimiter,
-    Encoding,
-    Gaps,
-    Header,
-    Ignored,
-    KeepIndex,
-    Numeric,
-    Screen,
-    Thousands,
-    as_option,
-    command,
-    said,
-)
+from linsep.cli.options import DECIDING, OUTPUT, Argument, ReadingAgain, Screen, as_option, command, reading_options
 from linsep.cli.screen import count, facts_table, headline, result
-from linsep.declared import Parameter
+from linsep.data.options import READING, Options
+from linsep.declared import Declared, Parameter
 from linsep.errors import Setting
 from linsep.wording import digits, shown_number
 
@@ -124,38 +105,40 @@ class ModelOptions:
     ] = None
 
 
-@dataclass(frozen=True)
-class TableOptions:
+def _table_options() -> tuple[Declared, ...]:
+    """Return how a table can be read: fewer formats, and fewer ways to treat missing cells."""
+    text = ("format", "delimiter", "header", "missing", "gaps", "encoding", "decimal", "thousands")
+    columns = ("ignore", "categorical", "numeric", "dates", "keep_index")
+    known = {each.name: each for each in reading_options(*text, *columns)}
+    formats = replace(
+        known["format"].about, help="File format. [default: by name]", typed=Literal["csv", "parquet", "arrow"]
+    )
+    about = Parameter("For empty cells: raise an error, or drop their rows.", READING)
+    known["format"] = known["format"]._replace(about=formats)
+    known["missing"] = Declared("missing", Literal["error", "drop"], "error", about)
+    return tuple(known.values())
+
+
+class TableOptions(ReadingAgain):
     """How to read the table."""
 
-    format: Annotated[
-        Literal["csv", "parquet", "arrow"] | None,
-        Parameter("File format. [default: by name]", panel=READING),
-    ] = None
-    delimiter: Delimiter = None
-    header: Header = None
-    missing: Annotated[
-        Literal["error", "drop"],
-        Parameter("For empty cells: raise an error, or drop their rows.", panel=READING),
-    ] = "error"
-    gaps: Gaps = None
-    encoding: Encoding = None
-    decimal: DecimalSign = None
-    thousands: Thousands = None
-    ignore: Ignored = None
-    categorical: Categorical = None
-    numeric: Numeric = None
-    dates: Dates = None
-    keep_index: KeepIndex = None
+    parameters_declared = _table_options()
+
+    def columns(self, name: str) -> list[str]:
+        """Return the columns that an option names."""
+        return list(self.given.get(name, ()))
+
+    @property
+    def missing(self) -> str:
+        """What to do about missing cells."""
+        return str(self.given["missing"])
 
     def options(self) -> Any:
         """Return the options for the reader of tables."""
-        from linsep.data.source import Options
-
-        given: dict[str, Any] = {"format": ""}
-        for name, value in said(self).items():
-            given[name] = tuple(value) if isinstance(value, list) else value
-        return Options(**given)
+        given: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in self.given.items()
+        }
+        return Options(**{"format": ""} | given)
 
 
 @command('linsep regression data.csv --formula "HG ~ NV + PI + EH"')
@@ -318,11 +301,11 @@ def _by_target(frame: Any, model: ModelOptions, table: TableOptions, common: dic
     second = [frame.named(each) for each in (model.event, model.failures) if each]
     beside = [frame.named(each) for each in (model.strata, model.weights) if each]
     absorb = [frame.named(each) for each in model.absorb or ()]
-    ignored = [frame.named(each) for each in table.ignore or ()]
+    ignored = [frame.named(each) for each in table.columns("ignore")]
     features = [name for name in frame.columns if name not in (target, *second, *beside, *absorb, *ignored)]
-    asked = {frame.named(each) for each in (*(table.categorical or ()), *(table.numeric or ()))}
-    naming = {} if table.keep_index else frame.naming_rows([name for name in features if name not in asked])
-    naming = naming if len(naming) < len(features) else {}
+    asked = {frame.named(each) for each in (*table.columns("categorical"), *table.columns("numeric"))}
+    naming = frame.naming_rows([name for name in features if name not in asked])
+    naming = {} if table.given.get("keep_index") or len(naming) == len(features) else naming
     features = [name for name in features if name not in naming]
     kept = frame.only([target, *second, *beside, *absorb, *features], missing=table.missing)
     y = kept[target] if not second else np.column_stack([kept[target], kept[second[0]]])
@@ -505,7 +488,6 @@ def _outcome(content: dict[str, Any], data: str, plain: bool) -> Any:
 def _as_told(how: dict[str, Any] | None, base: str) -> tuple[Any, dict[str, str]]:
     """Return how a document says that a text is read, and of which kinds its columns are."""
     from linsep.data.layout import NUMBER, WORD
-    from linsep.data.source import Options
 
     if how is None:
         return Options("", decimal=".", thousands="", dates=False), {}

@@ -120,7 +120,7 @@ def _as_written(how: dict[str, Any] | None, reading: Reading) -> dict[str, Any]:
     """Return how the proof says that its data are read, nothing if the user says how."""
     from linsep.prove.exact.exact_text import layout_of
 
-    if how is None or any((reading.target, reading.ignore, reading.categorical, reading.text)):
+    if how is None or {"target", "ignore", "categorical", "text"} & set(reading.given):
         return {}
     layout = layout_of(how)
     known: dict[str, Any] = {"layout": layout, "target": layout.target, "missing": how["missing"]}
@@ -131,7 +131,7 @@ def _as_written(how: dict[str, Any] | None, reading: Reading) -> dict[str, Any]:
         known["encoding"] = how["encoding"]
     if how.get("gaps"):
         known["gaps"] = tuple(how["gaps"])
-    return {name: known[name] for name in known if name not in reading.given()}
+    return {name: known[name] for name in known if name not in reading.given}
 
 
 def _outcome(text: str, content: dict[str, Any], source: Source, plain: bool) -> tuple[Outcome, tuple[int, int]]:

@@ -16,11 +16,11 @@ import numpy as np
 
 from linsep.data.arrow_arrays import numpy_view, word, words, zero
 from linsep.data.layout import BOOLEAN, DATE, GROUPED, NUMBER, PERCENT, WORD
+from linsep.data.options import GAPS as GAPS
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-GAPS = ("", "?", "NA", "N/A", "n/a", "na", "#N/A", "NaN", "nan", "-nan", "-NaN", "NULL", "null", "None")
 _SIGNS = (",", ".", "'", "\u2019", " ", "\u00a0", "\u202f")  # between thousands
 
 # how dates are written: what each looks like, and its format; where two fit, the first one counts

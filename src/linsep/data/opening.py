@@ -10,10 +10,10 @@ from typing import Any
 
 from linsep.data.byte_streams import File, files
 from linsep.data.cache import check_cache
-from linsep.data.cells import GAPS
 from linsep.data.csv_head import check_encoding, refuse_other_formats
 from linsep.data.layout import Layout
-from linsep.data.source import Options, Source
+from linsep.data.options import GAPS, Options
+from linsep.data.source import Source
 from linsep.errors import ParameterError, ReadError
 
 _FORMATS = {  # where each is read, loaded when the first file of its kind comes

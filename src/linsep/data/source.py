@@ -8,7 +8,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -17,9 +17,10 @@ from linsep.clock import Clock
 from linsep.data.byte_streams import File
 from linsep.data.cache import BlockCache
 from linsep.data.cache import join as join
-from linsep.data.cells import GAPS
 from linsep.data.labels import label, measured, object_array
 from linsep.data.layout import Column, Layout, listed
+from linsep.data.options import GAPS
+from linsep.data.options import Options as Options
 from linsep.data.row_numbers import Dropped
 from linsep.data.sparse import Csr
 from linsep.data.text_lines import Location
@@ -79,38 +80,6 @@ class Block(NamedTuple):
     X: Any  # (n, d) array in C order, or CSR array with sorted indices
     y: Array | None  # (n,) labels as the user wrote them, None when the source has no target
     first_row: int  # number of the block's first row among all rows that are not dropped, from 0
-
-
-@dataclass(frozen=True)
-class Options:
-    """How a source is to be read; what each of them means is said at `read`."""
-
-    format: str
-    target: str | int | None = None
-    positive: Any = None
-    delimiter: str | None = None
-    header: bool | None = None
-    zero_based: bool | None = None
-    hash_bits: int | None = None
-    text: tuple[str | int, ...] = ()
-    categorical: tuple[str | int, ...] = ()
-    ignore: tuple[str | int, ...] = ()
-    missing: str = "error"
-    n_features: int | None = None
-    block_bytes: int = 1 << 22
-    labels: bool = True
-    layout: Layout | None = None
-    new_levels: bool = False
-    numeric: tuple[str | int, ...] = ()
-    keep_index: bool = False
-    encoding: str | None = None
-    decimal: str | None = None
-    thousands: str | None = None
-    dates: str | bool = True
-    gaps: tuple[str, ...] = GAPS
-    max_features: int = 1 << 24
-    cache: str = "auto"
-    cache_mb: int = 256
 
 
 class Source(ABC):
