@@ -96,7 +96,8 @@ def is_binary(found: Cells, X: Any) -> bool:
         return False
     for j, scale in enumerate(found.scales):
         twos = scale & -scale  # a decimal that is a binary fraction has a numerator divisible by the odd part
-        if (found.matrix[:, j] % (scale // twos)).any():
+        odd = min(scale // twos, (1 << 63) - 1)  # no cell but 0 is a multiple of a larger one
+        if (found.matrix[:, j] % odd).any():
             return False
     return True
 

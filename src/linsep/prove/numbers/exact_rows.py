@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -48,7 +49,7 @@ def exact_rows(X: Array) -> ExactRows | None:
         scales = [_power(X[:, j]) for j in range(X.shape[1])]
         near = X.astype(np.float64)
     else:
-        scales = [math.lcm(*{Fraction(value).denominator for value in X[:, j].tolist()}) for j in range(X.shape[1])]
+        scales = [_common(X[:, j].tolist()) for j in range(X.shape[1])]
         try:
             near = X.astype(np.float64)
         except OverflowError:
@@ -66,6 +67,13 @@ def exact_rows(X: Array) -> ExactRows | None:
 def _some_tiny(X: Array, sizes: Floats) -> bool:
     """Say whether some cell that is not zero is too small."""
     return bool(((sizes < _SMALLEST) & (X != 0)).any())
+
+
+def _common(column: list[Any]) -> int:
+    """Return a common multiple of the denominators of exact numbers."""
+    if all(isinstance(value, Decimal) for value in column):
+        return int(10 ** max(0, *(-int(value.as_tuple().exponent) for value in column)))
+    return math.lcm(*{Fraction(value).denominator for value in column})
 
 
 def _power(column: Floats) -> int:
