@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from linsep.problem import Array, Dense
-from linsep.prove.check.exact_signs import Row, difference, exact_rows, signs
+from linsep.prove.check.exact_signs import difference, exact_rows, signs
 from linsep.prove.check.fast_facts import inequalities, total
 from linsep.prove.claims import Data, Separator
 
@@ -97,8 +97,9 @@ class _Tables:
         data = self.data
         first: dict[Any, int] = {}
         self.member: dict[int, int] = {}
-        for i, row in self.rows.items():
-            self.member[i] = first.setdefault(_key(row, int(data.y[i])), i)
+        used = np.array(list(self.rows), dtype=np.intp)
+        for i, key in zip(used.tolist(), _keys(data, used), strict=True):
+            self.member[i] = first.setdefault(key, i)
         self.capacity = dict.fromkeys(first.values(), 0)
         probe = np.random.default_rng(3).normal(size=data.n_features)
         heights = _heights(data, probe)
@@ -107,8 +108,8 @@ class _Tables:
         alike = np.flatnonzero(known[at] == heights) if len(known) else np.zeros(0, dtype=np.intp)
         for start in range(0, len(alike), 4096):
             which = alike[start : start + 4096]
-            for i, row in zip(which.tolist(), exact_rows(data.rows, which, data.offset_column), strict=True):
-                g = first.get(_key(row, int(data.y[i])))
+            for i, key in zip(which.tolist(), _keys(data, which), strict=True):
+                g = first.get(key)
                 if g is not None:
                     self.capacity[g] += int(self.weights[i])
 
@@ -186,15 +187,19 @@ class _Tables:
         return N <= R and not P & R and bool(P - K)
 
 
-def _key(row: Row, label: int) -> Any:
-    """Return the same for equal rows of one class, however zeros are stored."""
-    while_zero = [(j, value) for j, value in zip(row.columns, row.values, strict=True) if value]
-    shift = row.shift
-    if while_zero:
-        low = min((value & -value).bit_length() - 1 for _, value in while_zero)
-        while_zero = [(j, value >> low) for j, value in while_zero]
-        shift += low
-    return label, shift if while_zero else 0, tuple(while_zero)
+def _keys(data: Data, which: Array) -> list[Any]:
+    """Return for each of some rows what is the same for equal rows of one class, however zeros are stored."""
+    labels = data.y[which].tolist()
+    if isinstance(data.rows, Dense):
+        cells = data.rows.data[which] + 0  # no zero is negative then
+        return [(label, row.tobytes()) for label, row in zip(labels, cells, strict=True)]
+    indptr, found = data.rows.indptr, []
+    for label, i in zip(labels, which.tolist(), strict=True):
+        columns, values = (part[int(indptr[i]) : int(indptr[i + 1])] for part in (data.rows.indices, data.rows.data))
+        if not values.all():
+            columns, values = columns[values != 0], values[values != 0]
+        found.append((label, columns.tobytes(), values.tobytes()))
+    return found
 
 
 def _heights(data: Data, probe: Array) -> Array:
