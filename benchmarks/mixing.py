@@ -69,7 +69,7 @@ def fitted(model: Perceptron, X: Any, y: Any, shards: int) -> Perceptron:
     rounds = Rounds(Here(raw), source, parameters, "none")  # type: ignore[arg-type]
     rounds.hooks = Hooks(evaluate=False)
     model.n_features_in_ = d
-    model._adopt(fit(rounds.problem, parameters, rounds.start(None), rounds.hooks, rounds))
+    model.adopt(fit(rounds.problem, parameters, rounds.start(None), rounds.hooks, rounds))
     model.mixing_ = rounds.mixing
     return model
 
