@@ -14,8 +14,15 @@ STOPPED = {
     "loss_plateau": "the loss no longer improves",
     "validation": "the error on held-out rows no longer improves",
     "not_separable": "linsep proved that no plane separates the rows",
-    "margin_refuted": "linsep proved that no plane has a margin so large",
+    "margin_refuted": "the number of mistakes proves that no plane has the target margin",
 }
+
+
+def stopped_words(reason: str, margin_bound: float) -> str:
+    """Return why a run ended; ``margin_bound`` is what its last search proved of all margins, if anything."""
+    if reason == "margin_refuted" and not math.isnan(margin_bound):
+        return "linsep proved that no plane has a margin but a tiny one"
+    return STOPPED.get(reason, "")
 
 
 def tiny_margin_words(bound: float, radius: float, keep: str) -> str:

@@ -16,7 +16,7 @@ from linsep.cli.run_proofs import proof_facts, proof_line, said_of_proof, write_
 from linsep.cli.screen import Meter, count, facts_table, headline, meter, result
 from linsep.data.options import READING
 from linsep.declared import Parameter
-from linsep.wording import STOPPED, largest_between, margin_found, tiny_margin_words
+from linsep.wording import largest_between, margin_found, stopped_words, tiny_margin_words
 
 if TYPE_CHECKING:
     from linsep.data.source import Source
@@ -197,7 +197,7 @@ def _run_lines(learner: Any, facts: dict[str, Any]) -> dict[str, str]:
     """Return what is to be said of how the plane was found."""
     reason, wrong, lines = facts["stop_reason"], facts["training_errors"], {}
     if reason is not None:
-        lines["passes"] = f"{facts['passes']:,}, stopped: {reason}, {STOPPED.get(reason, '')}"
+        lines["passes"] = f"{facts['passes']:,}, stopped: {reason}, {stopped_words(reason, _margin_bound(learner))}"
         lines["mistakes"] = f"{facts['mistakes']:,} in training"
     if wrong is not None:
         trained = learner.training_rows_
@@ -305,6 +305,12 @@ def _seconds(text: str) -> float:
     return seconds
 
 
+def _margin_bound(learner: Any) -> float:
+    """Return what the last search of a run proved of all margins, NaN if nothing."""
+    bounds = getattr(learner, "history_", {}).get("margin_bound", ())
+    return float(bounds[-1]) if len(bounds) else math.nan
+
+
 def _advice(reason: str, wrong: int | None, scale: str, learner: Any) -> list[str]:
     """Say what to try next when the rows are not separated."""
     if wrong == 0 and reason in ("max_iter", "max_updates") and hasattr(learner, "update_margin"):
@@ -312,8 +318,8 @@ def _advice(reason: str, wrong: int | None, scale: str, learner: Any) -> list[st
         return [f"No row is on the wrong side now; {larger} lets the run end with a pass without a mistake."]
     if reason == "separated" or (wrong == 0 and reason != "margin_refuted"):
         return []
-    bound = learner.history_["margin_bound"][-1] if reason == "margin_refuted" else math.nan
-    if not math.isnan(bound):
+    bound = _margin_bound(learner)
+    if reason == "margin_refuted" and not math.isnan(bound):
         said = tiny_margin_words(bound, math.hypot(learner.radius_, float(learner.fit_intercept)), learner.keep)
         said = said.replace("keep='average'", "--keep average").replace("prove=False goes on", "--no-prove goes on")
         return [said[0].upper() + said[1:]]

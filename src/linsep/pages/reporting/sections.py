@@ -30,7 +30,7 @@ from linsep.pages.reporting.proofs import checkable
 from linsep.pages.reporting.study import Study
 from linsep.pages.reporting.words import SEVERAL, TERMS, VERDICTS
 from linsep.prove.claims import SEPARABLE, UNKNOWN
-from linsep.wording import INEXACT, STOPPED, bound_in_numbers, margin_form, verdict_meaning, verdict_title
+from linsep.wording import INEXACT, bound_in_numbers, margin_form, stopped_words, verdict_meaning, verdict_title
 
 _SMALL = 200_000  # cells up to which further runs, in other orders, cost nothing to speak of
 _CELLS = 6  # features up to which rows are written out
@@ -224,7 +224,10 @@ def run(found: Study) -> str:
     facts = [
         ("mistakes k", f"{model.mistakes_:,}, on {np.count_nonzero(model.mistake_counts_):,} different rows"),
         ("passes", f"{model.n_iter_:,}"),
-        ("stop reason", f"<b>{model.stop_reason_}</b>: {STOPPED[model.stop_reason_]}"),
+        (
+            "stop reason",
+            f"<b>{model.stop_reason_}</b>: {stopped_words(model.stop_reason_, model.history_['margin_bound'][-1])}",
+        ),
         ("training errors", f"{model.training_errors_:,} of {found.rows:,} rows on the wrong side at the end"),
     ]
     parts = [paragraph(words, "student"), facts_list(facts)]
