@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
-from linsep.data import cells
+from linsep.data import arrow_arrays, cells
 from linsep.data.arrow_arrays import numpy_view, word, words, zero
 from linsep.data.byte_streams import files
 from linsep.data.csv_head import check_encoding, columns_of, encoding_name, form_of, is_utf16, numbered, shown
@@ -268,7 +268,7 @@ def _numbers(column: Any, gap: Any, kind: str, point: str) -> Array | None:
 
 def _are_shortest(texts: Any, numbers: Array) -> bool:
     """Say whether every text is the shortest decimal of its double, perhaps spelled in another way."""
-    odd = pc.not_equal(pa.array(numbers).cast(pa.string()), texts)
+    odd = pc.not_equal(arrow_arrays.numbers(numbers).cast(pa.string()), texts)
     pairs = zip(texts.filter(odd).to_pylist(), numbers[numpy_view(odd)].tolist(), strict=True)
     return all(Decimal(text) == Decimal(repr(number)) for text, number in pairs)
 
