@@ -440,9 +440,11 @@ def test_proofs_about_times_of_day_are_checked_everywhere(form: str, run: Any) -
             assert total == [0, 0, 0]
         else:
             assert "seconds since midnight" in " ".join(json.loads(out)["notes"])
-    assert [holds for holds, _ in answered_of_files(proofs)] == [True, True]
+    assert [holds for holds, _ in answered_of_files(proofs)] == [None, None]  # pages read numbers and words only
     other = text.replace(start[5].strftime(form), start[6].strftime(form))
-    assert [holds for holds, _ in answered_of_files([(proofs[0][0], other.encode())])] == [False]
+    Path("other.csv").write_text(other)
+    Path("p.json").write_text(proofs[0][0])
+    assert run("verify", "p.json", "other.csv", "--plain")[0] == 1
 
 
 def test_a_model_reads_times_in_its_own_unit(run: Any) -> None:

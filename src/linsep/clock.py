@@ -23,6 +23,10 @@ class Cancelled(Exception):  # noqa: N818
     """Somebody has called ``Clock.cancel``."""
 
 
+class Interrupted(BaseException):
+    """The user has pressed Ctrl-C, as the commands tell it."""
+
+
 class Clock:
     """When a job must end, whether it was cancelled, and whom it tells how far it is.
 
@@ -84,9 +88,9 @@ class UntilStopped:
         pass
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> bool:
-        if isinstance(error, KeyboardInterrupt):
+        if isinstance(error, KeyboardInterrupt | Interrupted):
             self.clock.cancel()
-        return isinstance(error, OutOfTime | Cancelled | KeyboardInterrupt)
+        return isinstance(error, OutOfTime | Cancelled | KeyboardInterrupt | Interrupted)
 
 
 @contextmanager

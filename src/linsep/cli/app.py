@@ -21,6 +21,7 @@ from rich_click import RichGroup
 
 from linsep.cli.options import ClosedPipe, as_option, shown
 from linsep.cli.screen import clean
+from linsep.clock import Interrupted
 from linsep.errors import DataError, DataNote, ParameterError
 
 COMMANDS = (
@@ -120,13 +121,9 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     sys.exit(code if isinstance(code, int) else 0)
 
 
-class _Interrupted(BaseException):
-    """The user has pressed Ctrl-C."""
-
-
 def interrupt(*_: object) -> NoReturn:
     """Take a signal: end the command."""
-    raise _Interrupted
+    raise Interrupted
 
 
 def failure(error: BaseException, arguments: list[str]) -> tuple[int, str]:
@@ -134,7 +131,7 @@ def failure(error: BaseException, arguments: list[str]) -> tuple[int, str]:
     if isinstance(error, click.ClickException):
         context = getattr(error, "ctx", None)
         return BAD_INPUT, error.format_message() + (f" (see {context.command_path} --help)" if context else "")
-    if isinstance(error, _Interrupted | KeyboardInterrupt | click.Abort):
+    if isinstance(error, Interrupted | KeyboardInterrupt | click.Abort):
         saved = any(each.startswith("--checkpoint") for each in arguments)
         return INTERRUPTED, "interrupted" + ("; run the same command with --resume to continue" if saved else "")
     if isinstance(error, BrokenPipeError | ClosedPipe):
