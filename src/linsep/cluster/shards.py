@@ -17,7 +17,7 @@ from linsep.data.columnar import opened
 from linsep.data.numpy_files import mapped
 from linsep.data.places import exists, is_url, masked, open_bytes
 from linsep.data.row_numbers import Dropped
-from linsep.data.source import Block, RereadError, Source, left_out
+from linsep.data.source import Block, Source, left_out
 from linsep.errors import ParameterError
 
 Span = tuple[int, int] | None  # of a file: bytes of text, rows, row groups, batches; None for all of it
@@ -88,9 +88,7 @@ def _placed(error: ReadError, file: File) -> ReadError:
     if line is None or file.part is None:
         return error
     number = int(line[1]) + _count(str(file.path), (0, file.part[0]), b"\n")
-    placed = type(error)(f"{path}:{number}{error.where[line.end() :]}", error.what, *error.settings)
-    placed.__dict__.update({"column": error.column, "cell": error.cell} if isinstance(error, RereadError) else {})
-    return placed
+    return ReadError(f"{path}:{number}{error.where[line.end() :]}", error.what, *error.settings)
 
 
 def cut(

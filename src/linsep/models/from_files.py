@@ -34,7 +34,7 @@ from linsep.learn.problems import (
 from linsep.learn.voting import new_tracker
 from linsep.learn.weights import Weights
 from linsep.models.online import Online
-from linsep.models.telling import advice_after
+from linsep.models.progress import advice_after
 from linsep.problem import Array, Problem
 
 

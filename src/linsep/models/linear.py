@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
 from linsep.data.labels import as_examples, class_codes, labels_of
 from linsep.data.matrices import refuse_not_finite, to_rows
-from linsep.learn.state_files import must
+from linsep.learn.serialization import must
 from linsep.learn.surveys import Survey, norm, scores, survey
 from linsep.learn.weights import Weights
-from linsep.models.learner import Learner
-from linsep.problem import Array, Floats, all_finite
+from linsep.models.learner import Field, Learner
+from linsep.problem import Floats, all_finite
 
 
 class Linear(Learner):
@@ -21,9 +21,8 @@ class Linear(Learner):
 
     coef_: Floats
     intercept_: Floats
-    classes_: Array
     on_plane: Any
-    _needs: ClassVar[frozenset[str]] = frozenset({"coef_", "intercept_", "classes_", "n_features_in_"})
+    saved_fields = Learner.saved_fields | {"coef_": Field("f", 2), "intercept_": Field("f")}
 
     def decision_function(self, X: Any) -> Floats:
         """Return the score ``w·x + b`` of every row: shape (n,) for two classes, (n, classes) for more.
