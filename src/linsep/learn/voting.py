@@ -181,13 +181,6 @@ class Vote(WeightTracker):
             X, offsets = scaling.undo(self._erred(_width(self.rows)), _join(self.offsets))
             self.rows, self.offsets = [_rows(X)], [offsets]
 
-    def restrict(self, columns: slice) -> None:
-        """Keep some columns only."""
-        self.start = None if self.start is None else self.start.restricted(columns)
-        if self.rows:
-            X = self._erred(_width(self.rows))[:, columns]
-            self.rows = [_rows(X if is_sparse(X) else np.ascontiguousarray(X))]
-
     def grow(self, places: Array, classes: int) -> None:
         """Make room for more classes: a mistake of a binary machine is one of two opposite ones."""
         if len(places) == 1 and classes > 2:  # while there was one class only, there was nothing to vote on
