@@ -33,7 +33,7 @@ def test_rows_come_back_bit_for_bit(tmp_path, ending, packed):
         put(X[:0], Y[:0])
         put(X[2:], Y[2:])
     assert os.listdir(tmp_path) == [path.name]
-    rows, labels = read(path, zero_based=False if form == "libsvm" else None).to_arrays()
+    rows, labels = read(path).to_arrays()
     assert dense(rows).tobytes() == X.tobytes()
     assert labels.tolist() == Y.tolist()
 

@@ -211,13 +211,10 @@ def feature_names(model: Any) -> Any:
     names = getattr(model, "feature_names_in_", None)
     if names is None and "names" in memory and memory["named"]:
         names = Layout.from_state(memory).names
-    seen = dict(zip(memory["seen"].tolist(), memory["seen_names"].tolist(), strict=True)) if "seen" in memory else {}
     first = 1 if memory.get("format") == "libsvm" and not memory.get("zero_based") else 0
 
     def name(j: int) -> str:
-        if names is not None and j < len(names):
-            return str(names[j])
-        return str(seen.get(j, f"#{j + first}"))
+        return str(names[j]) if names is not None and j < len(names) else f"#{j + first}"
 
     return name
 

@@ -203,10 +203,10 @@ class Rounds(Passes):
         numbers = source.n_numbers if centers(source, parameters, scale) else None
         self.pool, self.recipe = pool, Recipe(classes, factors, parameters, _scaler(pool, found, scale, numbers))
         allowed = self.recipe.allowed(radius)
-        problem = self.recipe.problem((), allowed=allowed, features=lambda: source.features)
+        problem = self.recipe.problem((), allowed=allowed)
         super().__init__(problem._replace(held_out=None), parameters, Hooks())
         self.rows = sum(one.rows for one in found)
-        self.n_features = max(one.extent[0] for one in found)
+        self.n_features = max(one.n_features for one in found)
         self.numbers = [
             ShardNumbers(first_row, _seed(parameters.seed, number), found[number].digest)
             for number, first_row in enumerate(first_rows(found))

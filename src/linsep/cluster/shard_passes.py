@@ -37,12 +37,11 @@ class ShardSummary(NamedTuple):
     """What must be known of the rows of a shard beforehand."""
 
     labels: Counter[Any]
-    extent: tuple[int, bool]
+    n_features: int
     dtype: np.dtype[Any]
     radius: float  # for a target margin
     largest: float  # norm, for unit scaling
     sums: Sums | None  # for standard scaling
-    seen: dict[int, set[str]] | None
     digest: int
     notes: list[str]
     dropped: Dropped
@@ -59,23 +58,19 @@ def summarize(shard: LoadedShard, task: SummaryTask) -> ShardSummary:
     dtype = np.result_type(*(block.X.dtype for block in blocks)) if blocks else np.dtype(np.int8)
     largest = largest_norm(blocks) if task.scale == "unit" else 0.0
     sums = column_sums(blocks) if task.scale == "standard" else None
-    known = shard.seen, shard.digest, shard.notes, shard.dropped
-    return ShardSummary(found.labels, shard.extent, dtype, found.radius, largest, sums, *known)
+    known = shard.digest, shard.notes, shard.dropped
+    return ShardSummary(found.labels, shard.n_features, dtype, found.radius, largest, sums, *known)
 
 
 def summaries(pool: ShardPool, source: Source, task: SummaryTask) -> list[ShardSummary]:
-    """Return what must be known of each shard, and note in the source what was found out about it."""
+    """Return what must be known of each shard, and note its rows and width in the source."""
     found: list[ShardSummary] = list(pool.ask(summarize, task))
     source.take_dropped(one.dropped for one in found)
     if not any(one.rows for one in found):
         raise pool.no_rows()
     for note in dict.fromkeys(note for one in found for note in one.notes):
         warnings.warn(note, UserWarning, stacklevel=4)
-    source.take_note(max(one.extent[0] for one in found), any(one.extent[1] for one in found))
-    for one in found:
-        for place, names in (one.seen or {}).items():
-            assert source.seen is not None
-            source.seen.setdefault(place, set()).update(names)
+    source.take_width(max(one.n_features for one in found))
     return found
 
 

@@ -127,14 +127,14 @@ def cut(
     """
     if shard_bytes < 1:
         raise ParameterError("shard_bytes", shard_bytes, "positive")
+    if source.options.format == "csv":
+        source.first_block()  # decides what the columns are, for all shards
     source = copy(source)
     if any(file.path is None for file in source.files):
         raise ValueError("a cluster cannot read a stream: give files that all workers can open")
     source.files = [File(path if is_url(path) else os.path.abspath(path)) for path in map(_path, source.files)]
     for file in source.files:
         file.encoding = source.options.encoding
-    if source.seen is not None:
-        source.seen = {}
     pieces: list[Piece] = []
     for file in source.files:
         pieces += _pieces(file, source.options.format, shard_bytes)

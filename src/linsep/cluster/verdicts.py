@@ -30,7 +30,7 @@ class CommonForm(NamedTuple):
 
     classes: Array
     kind: np.dtype[Any]
-    features: slice
+    n_features: int
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -41,15 +41,13 @@ def as_part(shard: LoadedShard, numbers: tuple[int, int], form: CommonForm) -> P
     """Return a shard as a part of all rows; its numbers are that of its first row, and its digest."""
     first_row, digest = numbers
     shard.check(digest)
-    n_features = form.features.stop - form.features.start
     y = [class_codes(block.y, form.classes) for block in shard.blocks if block.y is not None]
     parts: list[Rows] = []
     for X, *_ in shard.blocks:
         if hasattr(X, "indptr"):
-            X.resize(X.shape[0], max(X.shape[1], form.features.stop))
-            X = X[:, form.features].astype(form.kind)
+            X.resize(X.shape[0], form.n_features)
         parts.append(to_rows(X.astype(form.kind, copy=False)))
-    return Part(first_row, joined(parts), np.concatenate(y).astype(np.intp), n_features)
+    return Part(first_row, joined(parts), np.concatenate(y).astype(np.intp), form.n_features)
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -117,7 +115,7 @@ def decide(
     kind = np.result_type(*(one.dtype for one in found if one.rows))
     pool.keep([one.rows > 0 for one in found])
     numbers = [(row, one.digest) for row, one in zip(first_rows(found), found, strict=True) if one.rows]
-    ready = pool.then(as_part, numbers, CommonForm(classes, kind, source.features))
+    ready = pool.then(as_part, numbers, CommonForm(classes, kind, source.n_features))
     parts, names = Parts(ready.ask, len(classes), fit_intercept), tuple(classes.tolist())
     settled = settle(parts, lambda _, data: search(data, names, clock), Clock(), *working_rows(parts), watch=watch)
     assert settled is not None

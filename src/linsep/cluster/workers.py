@@ -54,8 +54,7 @@ class LoadedShard(NamedTuple):
 
     name: str
     blocks: list[Block]
-    extent: tuple[int, bool]  # see `Source.extent`
-    seen: dict[int, set[str]] | None  # names that were hashed
+    n_features: int
     digest: int  # of rows and labels
     notes: list[str]  # what there was to warn of
     dropped: Dropped = Dropped()  # rows that are not here
@@ -326,11 +325,10 @@ def words_of(wanted: tuple[Source, Shard]) -> list[tuple[int, str | None]]:
 def load(shard: Shard, source: Source) -> LoadedShard:
     """Read a shard from its files."""
     source = copy(source)
-    source.seen = None if source.seen is None else {}
     with warnings.catch_warnings(record=True) as notes:
         blocks = list(shard.read(source))
     texts = [str(note.message) for note in notes]
-    return LoadedShard(str(shard), blocks, source.extent, source.seen, _digest(blocks), texts, source.dropped)
+    return LoadedShard(str(shard), blocks, source.n_features, _digest(blocks), texts, source.dropped)
 
 
 def _digest(blocks: list[Block]) -> int:

@@ -79,6 +79,7 @@ class File:
         self.path: str | None = None
         self.part = part
         self.encoding: str | None = None  # of a text that is not UTF-8
+        self.peeking = False  # whether a stream is read to be read again
         self.position = 0  # bytes taken from the disk since the file was opened last
         self._far: Elsewhere | None = None
         if isinstance(path, str | os.PathLike) and os.fspath(path) != "-":
@@ -150,7 +151,7 @@ class File:
         elif self._spent:
             raise ReadError(self.name, "this stream can be read only once: save it to a file first")
         else:
-            with io.BufferedReader(_Kept(self, keep=self._spool or not last), 1 << 16) as file:
+            with io.BufferedReader(_Kept(self, keep=self._spool or self.peeking or not last), 1 << 16) as file:
                 yield file  # type: ignore[misc]
 
     def _bytes(self) -> io.BufferedReader:

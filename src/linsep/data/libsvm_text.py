@@ -48,7 +48,6 @@ class Parsed(NamedTuple):
     X: Any  # (n, widest), indices sorted
     y: Array | None  # (n,) int64, float64, or objects where some label is a word
     starts: Array  # (n,) where the row begins in the text
-    zero: bool  # some index was 0
     qid: bool  # some line has a query number
     missing: bool  # some value is NaN
     lines: int  # how many lines there are, rows or not
@@ -106,10 +105,10 @@ def parse(
     # pages of an empty array cost nothing until they are written: few numbers come this way as a rule
     late, late_starts = np.empty(colons, np.int64), np.empty(colons, np.int64)
     largest = min(LARGEST, (max_features if n_features is None else n_features) - 1 + base)
-    code, place, (rows, stored, postponed, widest, longest), zero, qid, unsorted = walk_libsvm(
+    code, place, (rows, stored, postponed, widest, longest), _, qid, unsorted = walk_libsvm(
         view, base, labels, largest, numbers, kinds, starts, indptr, indices, values, late, late_starts
     )
-    bad = None if code == FINE else _complaint(code, view, place, base, n_features)
+    bad = None if code == FINE else _complaint(code, view, place, n_features)
     starts = starts[:rows]
     try:  # an earlier line may hold a number that turns out to be none
         values[late[:postponed]] = others = _numbers(view, late_starts[:postponed])
@@ -130,7 +129,7 @@ def parse(
             repeated = int(own[:-1][own[1:] == own[:-1]][0]) + base
             raise LineError(int(starts[row]), f"index {repeated} occurs twice")
         X.has_canonical_format = True
-    return Parsed(X, y, starts, zero, qid, bool(np.isnan(others).any()), lines, max(longest, rounded_length(others)))
+    return Parsed(X, y, starts, qid, bool(np.isnan(others).any()), lines, max(longest, rounded_length(others)))
 
 
 def _numbers(text: Array, starts: Array) -> Floats:
@@ -199,17 +198,18 @@ def _labels(text: Array, numbers: Floats, kinds: Array, starts: Array) -> Array:
     return tidy(y)
 
 
-def _complaint(code: int, text: Array, place: int, base: int, n_features: int | None) -> LineError:
+def _complaint(code: int, text: Array, place: int, n_features: int | None) -> LineError:
     """Say in words what the walk stumbled over."""
     written = token(text, place)
     word = _shown(written)
     if code == BEYOND and n_features is None:
         wanted = 1 << int(written.partition(b":")[0]).bit_length()
         return LineError(place, f"the index of {word} is above the limit on features", ("max_features", wanted))
+    if code == BELOW_BASE:
+        return LineError(place, f"{word} has index 0, but indices start at 1 unless {{0}}", ("zero_based", True))
     what = {
         NO_COLON: f"{word} is not index:value",
         HUGE: f"the index of {word} is above {LARGEST}, the largest allowed",
-        BELOW_BASE: f"{word} has index 0, but the indices start at {base}",
         NO_LABEL: f"no label before {word}",
         NO_VALUE: f"{word} has no value",
         BEYOND: f"the index of {word} is beyond the {n_features} features expected",

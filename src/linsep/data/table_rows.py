@@ -33,9 +33,7 @@ class Parts(NamedTuple):
     gaps: dict[str, int]  # cells without a value, by column
 
 
-def parts(
-    table: Any, layout: Layout, missing: str, *, point: str = ".", seen: dict[int, set[str]] | None = None
-) -> Parts:
+def parts(table: Any, layout: Layout, missing: str, *, point: str = ".") -> Parts:
     """Return the rows of a piece of a table, as far as they do not depend on the pieces before.
 
     Parameters
@@ -48,8 +46,6 @@ def parts(
         What becomes of a cell without a value in a column of numbers.
     point : str
         The sign before fractions in numbers that are strings.
-    seen : dict or None
-        Where to record the names that were hashed to each feature.
     """
     gaps: dict[str, Array] = {}
     X = _numbers(table, layout, point, gaps)
@@ -77,7 +73,7 @@ def parts(
     if layout.hashed:
         from linsep.data.hashing import hashed_rows
 
-        hashed = hashed_rows(table, layout, seen)
+        hashed = hashed_rows(table, layout)
     return Parts(X, coded, hashed, kept, counts)
 
 

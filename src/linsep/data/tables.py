@@ -182,7 +182,7 @@ class TableSource(Source):
 
     def _parts(self, table: Any, point: str = ".") -> Parts:
         """Return the rows of a piece of the table, in any thread; raises CellError."""
-        return parts(table, self._layout, self.options.missing, point=point, seen=self.seen)
+        return parts(table, self._layout, self.options.missing, point=point)
 
     def _labeled_parts(self, table: Any, target: str, kept: Array | None, point: str = ".") -> Parts:
         """Return the rows of a piece that have a label; a CellError names the row among all of them."""
@@ -232,9 +232,7 @@ class TableSource(Source):
         twin = copy(self)
         if self.options.missing == "error":
             twin.options = replace(self.options, missing="zero")
-        from linsep.data.source import until_settled
-
-        counts: Counter[Any] = until_settled(twin._surveyed)
+        counts: Counter[Any] = twin._surveyed()
         layout = twin.layout
         assert twin._ranges is not None
         ranges = dict(zip(layout.numbers, zip(*(side.tolist() for side in twin._ranges), strict=True), strict=True))

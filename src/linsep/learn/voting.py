@@ -269,13 +269,6 @@ class Vote(WeightTracker):
             X, offsets = scaling.undo(mistakes.matrix(_width(mistakes.rows)), mistakes.row_offsets())
             mistakes.rows, mistakes.offsets = [as_rows(X)], [offsets]
 
-    def restrict(self, columns: slice) -> None:
-        """Keep some columns only."""
-        self.start = None if self.start is None else self.start.restricted(columns)
-        if self.mistakes.rows:
-            X = self.mistakes.matrix(_width(self.mistakes.rows))[:, columns]
-            self.mistakes.rows = [as_rows(X if is_sparse(X) else np.ascontiguousarray(X))]
-
     def grow(self, places: Array, classes: int) -> None:
         """Make room for more classes; while there was one class only, there was nothing to vote on."""
         if len(places) == 1 and classes > 2:

@@ -127,7 +127,7 @@ class FittedRecord(TrainingRecord):
 
     @classmethod
     def from_fields(cls, state: dict[str, Any], classes: int, n_features: int) -> FittedRecord:
-        """Return the record that was saved, of a model of so many classes and features; refuse any other."""
+        """Return the record that was saved, of a model with these numbers of classes and features; refuse any other."""
         weights, first, tracker = (state[name] for name in ("weights", "first", "tracker"))
         must(isinstance(weights, dict) and isinstance(tracker, dict), "its weights")
         machines = 1 if classes <= 2 else classes

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from linsep.data.cache import IN_MEMORY
 from linsep.data.places import open_bytes
-from linsep.data.scratch import IN_MEMORY
 from linsep.data.source import Source
 from linsep.data.sparse import is_sparse, to_scipy
 from linsep.data.threads import together

@@ -230,7 +230,5 @@ def fingerprint_of(source: Source, verdict: Verdict) -> dict[str, Any]:
     for block in ahead(source):
         X = block.X
         assert block.y is not None
-        if hasattr(X, "indptr") and source.features.start:
-            X = X[:, source.features.start :]
         hashed.add(to_rows(X), class_codes(block.y, classes))
     return hashed.result()
