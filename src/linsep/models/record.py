@@ -189,7 +189,7 @@ class Recorded:
     @property
     def mistake_counts_(self) -> Array:
         """Mistakes made on each row; 0 on a row that was left out because of missing cells."""
-        return np.bincount(self.trace_, minlength=self.recorded().rows + len(self.missing_rows_))
+        return np.bincount(self.trace_, minlength=self.dropped_rows().rows)
 
     @property
     def history_(self) -> dict[str, Array]:
@@ -199,4 +199,5 @@ class Recorded:
 
     def dropped_rows(self) -> Dropped:
         """Return the rows of the files that are not among those that were learned."""
-        return Dropped(self.missing_rows_, self.recorded().rows + len(self.missing_rows_))
+        rows = self.recorded().rows
+        return Dropped(self.missing_rows_, rows + len(self.missing_rows_))
