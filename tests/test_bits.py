@@ -118,6 +118,9 @@ def test_every_kind_of_array_gives_the_same_bits(kind, classes):
         assert found[0] == found[1]
 
 
+CODECS = {"gz": "gzip", "zst": "zstd"}
+
+
 def write(form, X, y, folder):
     """Write rows with labels in the last column, in a format that the ending says; return the path."""
     path, names = folder / f"data.{form}", [*"abcd", "label"]
@@ -133,16 +136,18 @@ def write(form, X, y, folder):
         np.savez(path, X=X, y=y)
     else:
         mark = "\t" if form.startswith("tsv") else ","
-        text = "".join(mark.join(map(str, line)) + "\n" for line in [names, *(row.values() for row in table.to_pylist())])
+        text = "".join(
+            mark.join(map(str, line)) + "\n" for line in [names, *(row.values() for row in table.to_pylist())]
+        )
         if form.startswith("svm"):
             lines = ([f"{j + 1}:{v:.17g}" for j, v in enumerate(x) if v] for x in X)
             text = "".join(f"{code} {' '.join(cells)}\n" for cells, code in zip(lines, y, strict=True))
-        with pa.CompressedOutputStream(str(path), form[4:]) if "." in form else open(path, "wb") as file:
+        with pa.CompressedOutputStream(str(path), CODECS[form[4:]]) if "." in form else open(path, "wb") as file:
             file.write(text.encode())
     return path
 
 
-@pytest.mark.parametrize("form", ["csv", "tsv", "svm", "parquet", "arrow", "npy", "npz", "csv.gz", "svm.zst", "tsv.bz2"])
+@pytest.mark.parametrize("form", ["csv", "tsv", "svm", "parquet", "arrow", "npy", "npz", "csv.gz", "svm.zst", "tsv.gz"])
 def test_every_format_gives_the_bits_of_arrays(form, tmp_path):
     X, y = whole(n=300, classes=3, noise=0.1, seed=60)
     path = write(form, X, y, tmp_path)

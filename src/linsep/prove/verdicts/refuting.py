@@ -33,7 +33,7 @@ from linsep.prove.verdicts.decide import VerdictSearch, certificate, worth_of_al
 from linsep.prove.verdicts.parts import Ask, Made, Parts, Size, Wish
 from linsep.prove.verdicts.working_set import settle
 
-SPARSE_CELL = 2  # operations of a visit to a cell, of which a dense one takes 1
+SPARSE_CELL = 4  # operations of a visit to a cell, of which a dense one takes 1
 VECTOR, SPARSE_VECTOR = 0.1, 0.5  # of that, for every weight vector after the first
 VISIT = 20  # and to a row, besides its cells
 PASS = 50_000  # and for a pass, besides its rows
