@@ -1,5 +1,8 @@
 # make demo      install everything and show what linsep does
-# make test      install everything; run lint, types, import rules and all tests
+# make test      install everything; run lint, types, import rules and the tests
+# make quick     the tests of learning and verdicts: less than a minute
+# make slow      the tests that take long: killed processes, fuzzed files, the pages in a browser at every size
+# make lowest    the quick tests with the oldest versions of the libraries that linsep allows
 # make docs      build the pages into build/docs; a warning is an error
 # make pages     update the tables and outputs of the pages and notebooks from the code
 # make bench     compare speed with other programs (on a quiet machine); BENCH="passes files" runs a part
@@ -7,7 +10,7 @@
 # make coverage  run all tests, then those of compiled loops with the compiler off; at least 95% of the lines must run
 # make clean     remove all generated files
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint docs pages bench dist coverage clean
+.PHONY: help demo test quick slow lowest lint docs pages bench dist coverage clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -29,13 +32,14 @@ help:
 	@touch $@
 
 .venv/dev: pyproject.toml constraints.txt | .venv/bin/python
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
+	$(BIN)/python -m pip install --quiet 'pip>=25.1'  # the first that knows dependency groups
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e . --group dev
 	@$(BIN)/python -m pip install --quiet -c constraints.txt liblinear-official 2>/dev/null \
 		|| echo 'liblinear-official needs a C compiler: the tests beside it are skipped'
 	@touch $@
 
-.venv/bench: pyproject.toml constraints.txt | .venv/bin/python
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,bench]'
+.venv/bench: .venv/dev
+	$(BIN)/python -m pip install --quiet -c constraints.txt --group bench
 	@touch $@
 
 demo: .venv/run
@@ -50,7 +54,21 @@ lint: .venv/dev
 	$(BIN)/codespell *.md docs src examples benchmarks
 
 test: lint
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 -m 'not slow'
+
+quick: .venv/dev
+	$(BIN)/python -m pytest -n 2 -m 'not slow' $(QUICK)
+
+slow: .venv/dev
+	$(BIN)/python -m pytest -n 2 -m slow
+
+# direct dependencies as old as pyproject.toml allows, the tools of the tests as they are
+lowest:
+	$(PYTHON) -m venv .venv-lowest
+	.venv-lowest/bin/python -m pip install --quiet uv
+	.venv-lowest/bin/uv pip install --quiet --python .venv-lowest/bin/python --resolution lowest-direct -e .
+	.venv-lowest/bin/uv pip install --quiet --python .venv-lowest/bin/python hypothesis jsonschema pandas pytest pytest-xdist
+	.venv-lowest/bin/python -m pytest -n 2 -m 'not slow' $(QUICK)
 
 docs: .venv/dev
 	$(BIN)/python -m sphinx -W --keep-going -q -d build/doctrees -b html docs build/docs
@@ -76,6 +94,6 @@ coverage: .venv/dev
 		--cov --cov-append --cov-report=term-missing:skip-covered --cov-fail-under=95
 
 clean:
-	rm -rf .venv build dist demo docs/imports.svg
+	rm -rf .venv .venv-lowest build dist demo docs/imports.svg
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .grimp_cache .coverage*
 	find src tests benchmarks docs examples -name __pycache__ -prune -exec rm -rf {} +

@@ -215,9 +215,9 @@ def test_all_searches_take_at_most_the_work_of_training():
     X, y, _ = teacher(300, 40, margin=0.001, flip=0.02, random_state=3)
     model = quiet(Perceptron(max_iter=1000), X, y)
     work = model.history_["proof_work"]
-    pass_work = 5e-5 + 300 * 2e-8 + X.size * 1e-9
+    pass_work = 50_000 + 300 * 20 + X.size  # operations
     spent = np.cumsum(work)
-    assert (spent <= pass_work * np.arange(1, len(work) + 1) + 1e-12).all()
+    assert (spent <= pass_work * np.arange(1, len(work) + 1) + 1).all()
     assert checked(model, X, y) == "not_separable"
     assert set(np.flatnonzero(work) + 1) <= {10, 20, 40, 80, 160, 320, 640}
 
@@ -270,7 +270,7 @@ def test_more_rows_than_are_held_are_asked_in_parts():
                 made_of(np.array([5, 5, 77]), 1),
                 held=4000,
             )
-            found.append(search.run(Work(100.0)))
+            found.append(search.run(Work(1e11)))
             assert found[-1].refuted == refuted
         if refuted:
             one, other = found

@@ -14,7 +14,7 @@ from linsep.prove.verdicts.parts import Part
 from linsep.prove.verdicts.refuting import Asked, Search, Work, made_of, pass_work
 from oracles import inequalities, kind, proves
 
-PLENTY = 10.0
+PLENTY = 1e12
 
 
 def refute(data, clock, mistakes=None):

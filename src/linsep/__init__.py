@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # the public names stand once, in the stub: each line is ``from linsep.module import name as name, ...``
 _STUB = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")

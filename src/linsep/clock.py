@@ -1,7 +1,9 @@
 """The clock of every long job: its deadline, cancellation and progress.
 
-A loop that can take long calls ``clock.check()``; before a step that cannot be interrupted it says how long the step
-will take, and the clock refuses a step that would end too late.
+A loop that can take long calls ``clock.check()``; before a step that cannot be interrupted it says how many operations
+the step takes, and the clock refuses a step that would end too late. Operations are counted roughly, and one of them is
+a visit of a compiled loop to a number in memory: a count that is off by some factor moves the end of a search by the
+length of one step, and changes no answer.
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
 from typing import Any
+
+OPERATION = 1e-9  # seconds that a clock allows for one
 
 
 class OutOfTime(Exception):  # noqa: N818 (it ends a search, which is no error)
@@ -54,11 +58,15 @@ class Clock:
         """Seconds since the clock was started."""
         return time.perf_counter() - self.started
 
-    def check(self, seconds: float = 0.0) -> None:
-        """Raise unless there is time for a step of this length."""
+    def allows(self, operations: float) -> bool:
+        """Return whether there is time for this number of operations."""
+        return self.deadline == math.inf or self.left >= OPERATION * operations
+
+    def check(self, operations: float = 0.0) -> None:
+        """Raise unless there is time for a step of this number of operations."""
         if self._cancelled.is_set():
             raise Cancelled
-        if self.deadline < math.inf and self.left < seconds:
+        if not self.allows(operations):
             raise OutOfTime
 
     def sooner(self, seconds: float) -> Clock:

@@ -148,7 +148,7 @@ class Pass(NamedTuple):
     loss: float  # each example's loss at the moment it was visited, summed; with tol that of the weights at the end
     validation_error: float  # NaN when nothing is held out
     seconds: float
-    proof_work: float = 0.0  # of a search for a proof after it, in the seconds that stand for such work everywhere
+    proof_work: float = 0.0  # of a search for a proof after it, in operations, which are counted
     separable: bool = False  # whether that search proved that some plane separates the rows
     margin_bound: float = math.nan  # or that no plane has a margin above this, which is tiny
 

@@ -27,7 +27,7 @@ class Effort:
     time_limit: Annotated[
         float,
         Parameter(
-            "Stop the search after this time and print the bounds known by then.",
+            "Stop this long after the start, reading included, and print the bounds known by then.",
             panel=DECIDING,
             metavar="SECONDS",
             min=0,
@@ -81,11 +81,11 @@ def errors(
 
     for path in (files.out, files.relabel, document.proof):
         check_place(path, *data)
+    started = time.perf_counter()  # reading counts, too
     source = open_data(data, reading, screen)
     meant = effort.values or default_values(source)
     with while_reading(source, screen):
         X, y = exact_table(source, meant, lazily=True)
-    started = time.perf_counter()
     with meter("searching", screen) as watching:
 
         def progress(lower: int, upper: int) -> None:
@@ -99,15 +99,18 @@ def errors(
             max_proof_mb=files.max_proof_mb,
             progress=progress,
         )
+
+        def left() -> float:
+            return max(0.0, effort.time_limit - (time.perf_counter() - started))
+
         try:
-            found = search(X, values=meant, time_limit=effort.time_limit)
+            found = search(X, values=meant, time_limit=left())
         except DataError as error:
             if effort.values is not None or "values" not in {each.name for each in error.settings}:
                 raise
             warnings.warn(_ROUNDED, stacklevel=2)
             X = nearest_doubles(X)
-            left = max(0.0, effort.time_limit - (time.perf_counter() - started))
-            found = search(X, values=BINARY, time_limit=left)
+            found = search(X, values=BINARY, time_limit=left())
     seconds = time.perf_counter() - started
     labels = _other_labels(found, X)
     wrong = source.dropped.in_source(found.rows).tolist()
@@ -118,7 +121,7 @@ def errors(
     if files.relabel is not None:
         rewrite(files.relabel, source, dict(zip(wrong, _first_rows_of(labels, y, source), strict=True)), X, y)
     written = {"out": files.out, "relabel": files.relabel, "proof": document.proof}
-    names = named_rows(source, found.rows)
+    names = named_rows(source, found.rows if screen.json else found.rows[:_SHOWN])
     facts = {"command": "errors", "data": data, **_facts(found, X, y, labels, names, source), "seconds": seconds}
     facts |= written
 
@@ -144,7 +147,7 @@ def _sentence(found: Any, n: int) -> str:
 
 def _facts(found: Any, X: Any, y: Any, labels: list[Any], names: list[RowName], source: Any) -> dict[str, Any]:
     """Return everything known, for ``--json``."""
-    rows = zip(found.rows.tolist(), found.depths.tolist(), labels, names, strict=True)
+    rows = zip(found.rows.tolist(), found.depths.tolist(), labels, names, strict=False)  # those that have names
     return {
         "rows": X.shape[0],
         **dropped_fact(source),
@@ -206,6 +209,5 @@ def _table(found: Any, X: Any, y: Any, labels: list[Any], rows: list[RowName], n
     heads = {"label": fold, "plane says": fold, "depth": {"justify": "right", "no_wrap": True}}
     which = found.rows[:_SHOWN]
     cells = [[plain_text(y[i]), plain_text(labels[k]), f"{found.depths[k]:.4g}"] for k, i in enumerate(which.tolist())]
-    return rows_table(
-        "rows that stand in the way, the deepest on the wrong side first", rows, heads, cells, X[which], names
-    )
+    title = "rows that stand in the way, the deepest on the wrong side first"
+    return rows_table(title, rows, heads, cells, X[which], names, len(found.rows))

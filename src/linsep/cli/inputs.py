@@ -97,10 +97,11 @@ def rows_table(
     cells: list[list[Any]],
     X: Any,
     names: Any,
+    total: int,
 ) -> Any:
     """Return some rows as a table: their names, a cell under each head, and their features where these are few.
 
-    ``cells`` are those of the first rows; ``X`` has a row for each of them.
+    ``rows``, ``cells`` and ``X`` are about the rows to show, of ``total`` that there are.
     """
     from rich.table import Table
 
@@ -114,9 +115,9 @@ def rows_table(
     for k, own in enumerate(cells):
         values = (X[[k]].toarray()[0] if hasattr(X, "toarray") else X[k]).tolist()[:features]
         table.add_row(*rows[k].cells(), *own, *(f"{float(value):.6g}" for value in values))
-    if len(rows) > len(cells):
+    if total > len(cells):
         more = [""] * (len(rows[0].cells()) - 1)
-        table.add_row("…", *more, f"{len(rows) - len(cells)} more", *[""] * (len(table.columns) - 2 - len(more)))
+        table.add_row("…", *more, f"{total - len(cells)} more", *[""] * (len(table.columns) - 2 - len(more)))
     return table
 
 

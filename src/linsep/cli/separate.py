@@ -264,4 +264,5 @@ def _table(verdict: Any, X: Any, y: Any, rows: list[RowName], names: Any) -> Any
         cells.append([plain_text(y[int(found.rows[k])]), *against, share])
     which = found.rows[shown].tolist()
     picked = X[which] if not isinstance(X, Picked) else np.array([X[i] for i in which])
-    return rows_table("rows that contradict each other", [rows[k] for k in order], heads, cells, picked, names)
+    title, shown_rows = "rows that contradict each other", [rows[k] for k in shown]
+    return rows_table(title, shown_rows, heads, cells, picked, names, len(order))

@@ -104,7 +104,7 @@ class Perceptron(PerceptronParameters, Online):
     history_ : dict of ndarray
         For each pass its mistakes, loss (of each row at the moment of its visit; with ``tol`` that of the weights at
         the end of the pass), validation error, seconds, and
-        ``proof_work``: what a search for a proof after it took, in the seconds that stand for such work everywhere;
+        ``proof_work``: what a search for a proof after it took, in operations, which are counted;
         ``separable``: whether that search proved that some plane separates the rows.
     radius_ : float
         Largest norm of a training row.

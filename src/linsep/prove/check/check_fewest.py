@@ -6,14 +6,12 @@ turned into integers once for all refutations that use them.
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from linsep.problem import Array, Dense
+from linsep.problem import Array, Dense, Rows, Sparse
 from linsep.prove.check.exact_signs import difference, exact_rows, signs
-from linsep.prove.check.fast_facts import inequalities, total
 from linsep.prove.claims import Data, Separator
 
 HEAVIEST = 2**53  # all weights together are less
@@ -81,37 +79,33 @@ class _Tables:
         which = np.array(sorted(used), dtype=np.intp)
         found = exact_rows(data.rows, which, data.offset_column) if used else []
         self.rows = dict(zip(which.tolist(), found, strict=True))
-        self._groups()
+        self._find_groups(which)
         self.sides = [self._sides(each) for each in proof.refutations]
 
     def group(self, i: int) -> int:
-        """Return the group of equal rows of one class that a row is in."""
-        if i not in self.member:
-            (row,) = exact_rows(self.data.rows, np.array([i], dtype=np.intp), self.data.offset_column)
-            self.rows[i] = row
-            self._groups()
-        return self.member[i]
+        """Return the row that stands for all equal ones of its class."""
+        if i not in self.rows:
+            (self.rows[i],) = exact_rows(self.data.rows, np.array([i], dtype=np.intp), self.data.offset_column)
+            self._find_groups(np.array(sorted(self.rows), dtype=np.intp))
+        return int(self.groups[i])
 
-    def _groups(self) -> None:
+    def _find_groups(self, used: Array) -> None:
         """Find all rows equal to those in use, and what they weigh together."""
-        data = self.data
-        first: dict[Any, int] = {}
-        self.member: dict[int, int] = {}
-        used = np.array(list(self.rows), dtype=np.intp)
-        for i, key in zip(used.tolist(), _keys(data, used), strict=True):
-            self.member[i] = first.setdefault(key, i)
-        self.capacity = dict.fromkeys(first.values(), 0)
-        probe = np.random.default_rng(3).normal(size=data.n_features)
-        heights = _heights(data, probe)
-        known = np.sort(heights[list(self.rows)]) if self.rows else np.zeros(0)
-        at = np.minimum(np.searchsorted(known, heights), max(0, len(known) - 1))
-        alike = np.flatnonzero(known[at] == heights) if len(known) else np.zeros(0, dtype=np.intp)
-        for start in range(0, len(alike), 4096):
-            which = alike[start : start + 4096]
-            for i, key in zip(which.tolist(), _keys(data, which), strict=True):
-                g = first.get(key)
-                if g is not None:
-                    self.capacity[g] += int(self.weights[i])
+        data = _without_zeros(self.data)
+        self.groups, self.capacity = np.full(len(data.y), -1, dtype=np.intp), dict[int, int]()
+        heights = _heights(data, np.random.default_rng(3).normal(size=data.n_features))
+        for c in range(data.classes):
+            rest, left = np.flatnonzero(data.y == c), used[data.y[used] == c]
+            while len(left):  # once, unless rows that differ have one height
+                known, first = np.unique(heights[left], return_index=True)
+                at = np.minimum(np.searchsorted(known, heights[rest]), len(known) - 1)
+                same = np.flatnonzero(known[at] == heights[rest])
+                same = same[_equal(data.rows, rest[same], left[first[at[same]]])]
+                weights = np.zeros(len(known), dtype=np.int64)
+                np.add.at(weights, at[same], self.weights[rest[same]])
+                self.capacity |= zip(left[first].tolist(), weights.tolist(), strict=True)
+                self.groups[rest[same]] = left[first[at[same]]]
+                rest, left = np.delete(rest, same), left[self.groups[left] < 0]
 
     def _sides(self, each: Any) -> tuple[frozenset[int], frozenset[int]]:
         """Return the groups of positive and negative rows, having seen that a refutation is well formed."""
@@ -124,8 +118,8 @@ class _Tables:
             if value < 0 and data.classes > 2:
                 raise _Malformed
         pairs = list(zip(each.rows, each.multipliers, strict=True))
-        P = frozenset(self.member[i] for i, value in pairs if value > 0)
-        N = frozenset(self.member[i] for i, value in pairs if value < 0)
+        P = frozenset(int(self.groups[i]) for i, value in pairs if value > 0)
+        N = frozenset(int(self.groups[i]) for i, value in pairs if value < 0)
         if not P or P & N:
             raise _Malformed
         return P, N
@@ -141,9 +135,15 @@ class _Tables:
         return all(self._cancels(each) for each in self.proof.refutations)
 
     def _cancels(self, each: Any) -> bool:
-        rows, owns = [self.rows[i] for i in each.rows], self.data.y[list(each.rows)].tolist()
-        matrix, shifts = inequalities(rows, owns, self._rivals(each), self.data.classes)
-        return not any(total([Fraction(value) for value in each.multipliers], matrix, shifts))
+        """Return whether the sum of a refutation is zero in the weights of every class but 0, whose may be zero."""
+        lowest, sums = min(self.rows[i].shift for i in each.rows), dict[tuple[int, int], int]()
+        for i, rival, value in zip(each.rows, self._rivals(each), each.multipliers, strict=True):
+            row = self.rows[i]
+            factor = value << (row.shift - lowest)
+            for c, times in ((int(self.data.y[i]), factor), (rival, -factor)):
+                for j, cell in zip(row.columns, row.values, strict=True) if c else ():
+                    sums[c, j] = sums.get((c, j), 0) + times * cell
+        return not any(sums.values())
 
     def leaves(self, tree: Any, K: frozenset[int]) -> Any:
         """Yield every leaf with the groups held right and wrong on the way to it."""
@@ -187,32 +187,41 @@ class _Tables:
         return N <= R and not P & R and bool(P - K)
 
 
-def _keys(data: Data, which: Array) -> list[Any]:
-    """Return for each of some rows what is the same for equal rows of one class, however zeros are stored."""
-    labels = data.y[which].tolist()
-    if isinstance(data.rows, Dense):
-        cells = data.rows.data[which] + 0  # no zero is negative then
-        return [(label, row.tobytes()) for label, row in zip(labels, cells, strict=True)]
-    indptr, found = data.rows.indptr, []
-    for label, i in zip(labels, which.tolist(), strict=True):
-        columns, values = (part[int(indptr[i]) : int(indptr[i + 1])] for part in (data.rows.indices, data.rows.data))
-        if not values.all():
-            columns, values = columns[values != 0], values[values != 0]
-        found.append((label, columns.tobytes(), values.tobytes()))
-    return found
+def _without_zeros(data: Data) -> Data:
+    """Return the same data without zeros that are stored."""
+    rows = data.rows
+    if isinstance(rows, Dense) or rows.data.all():
+        return data
+    full = rows.data != 0
+    indptr = np.concatenate(([0], np.cumsum(full)))[rows.indptr.astype(np.int64)].astype(np.uint64)
+    return data._replace(rows=Sparse(rows.data[full], rows.indices[full], indptr))
 
 
+def _equal(rows: Rows, a: Array, b: Array) -> Array:
+    """Return which rows ``a`` equal those of ``b``."""
+    if isinstance(rows, Dense):
+        return np.logical_and.reduce([column[a] == column[b] for column in rows.data.T], axis=0, initial=True)
+    starts, lengths = rows.indptr[:-1].astype(np.int64), np.diff(rows.indptr.astype(np.int64))
+    equal: Array = np.asarray(lengths[a] == lengths[b])
+    which, some = np.flatnonzero(equal), lengths[a[equal]]
+    within = np.arange(some.sum()) - np.repeat(np.cumsum(some) - some, some)
+    p, q = np.repeat(starts[a[which]], some) + within, np.repeat(starts[b[which]], some) + within
+    differ = (rows.indices[p] != rows.indices[q]) | (rows.data[p] != rows.data[q])
+    equal[np.repeat(which, some)[differ]] = False
+    return equal
+
+
+@np.errstate(all="ignore")
 def _heights(data: Data, probe: Array) -> Array:
-    """Return a number for every row that is the same for equal rows."""
+    """Return a number for every row that is the same for equal rows: added up column by column, in one order."""
     if isinstance(data.rows, Dense):
         heights = np.zeros(len(data.y))
-        for j in range(data.n_features):  # column by column: the same order of operations for every row
+        for j in range(data.n_features):
             heights += data.rows.data[:, j] * probe[j]
-        return heights
-    total = np.zeros(len(data.y))
-    lengths: Array = np.diff(data.rows.indptr.astype(np.int64))
-    np.add.at(total, np.repeat(np.arange(len(data.y)), lengths), data.rows.data * probe[data.rows.indices])
-    return total
+    else:
+        lines = np.repeat(np.arange(len(data.y)), np.diff(data.rows.indptr.astype(np.int64)))
+        heights = np.bincount(lines, data.rows.data * probe[data.rows.indices], len(data.y))
+    return np.nan_to_num(heights)
 
 
 def _split_rows(tree: Any) -> list[int]:

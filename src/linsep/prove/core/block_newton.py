@@ -31,9 +31,9 @@ KEPT = 3  # steps of before
 SLOW, STEPS_TO_JUDGE = 0.9, 4  # what is left of the sum after so many steps where it will not come down to 0
 ENOUGH = 0.3  # height above which all rows are well above a plane
 LIKELY = 35  # times the time of the normal equations of all rows: what a search with success takes
-SHORT_PACE = 1.5e-11  # as newton.PACE, for floats of 32 bits
-FACTOR = 1e-11  # seconds that the factor of a block takes for every column three times
-SOLVED = 8e-9  # and conjugate gradients with all factors, for every column twice
+SHORT_PRODUCT = 1 / 64  # as newton.PRODUCT, for floats of 32 bits
+FACTOR = 1 / 100  # operations of the factor of a block for every column three times
+SOLVED = 8  # and of conjugate gradients with all factors, for every column twice
 
 
 def of_a_size(rows: int, classes: int, block: int) -> bool:
@@ -43,7 +43,7 @@ def of_a_size(rows: int, classes: int, block: int) -> bool:
 
 def likely_work(rows: int, block: int) -> float:
     """Return about how long a search takes that finds weights."""
-    return LIKELY * _pace(rows, block) * rows * block**2
+    return LIKELY * _product(rows, block) * rows * block**2
 
 
 def block_newton(constraints: Constraints) -> Floats | None:
@@ -129,7 +129,7 @@ class _Search:
         Z, C = self.rows, len(self.W)
         goal = np.zeros((len(Z), C), Z.dtype)
         goal[np.arange(len(Z)), self.y] = 1
-        self.clock.check(_pace(*Z.shape) * len(Z) * Z.shape[1] ** 2)
+        self.clock.check(_product(*Z.shape) * len(Z) * Z.shape[1] ** 2)
         factor = _factor(Z, FIRST_RIDGE * len(Z) / Z.shape[1])
         return np.ascontiguousarray(scipy_linalg().cho_solve((factor, True), Z.T @ goal).T)
 
@@ -160,7 +160,7 @@ class _Search:
             change[line, y] = -change.sum(axis=1)
             return change.T @ Z + np.asarray(ridge, Z.dtype) * V
 
-        self.clock.check((2.4e-9 * Z.size + SOLVED * Z.shape[1] ** 2) * C)
+        self.clock.check((2.4 * Z.size + SOLVED * Z.shape[1] ** 2) * C)
         share = self._take(_solved(curvature, factors, -(pull.T @ Z)))
         if share < 0.2:
             self.damping *= 3
@@ -171,7 +171,7 @@ class _Search:
         """Return the factors of the blocks of all classes."""
         C, block = self.W.shape
         factors = [np.empty(0)] * C
-        self.clock.check((_pace(*self.rows.shape) * np.count_nonzero(counts) + FACTOR * C * block) * block**2)
+        self.clock.check((_product(*self.rows.shape) * np.count_nonzero(counts) + FACTOR * C * block) * block**2)
 
         def work(start: int, stop: int) -> None:
             for c in range(start, stop):
@@ -193,7 +193,7 @@ class _Search:
         start = np.zeros(len(steps))
         if self.heights.any():
             start[1] = sizes[1]
-        self.clock.check(2e-8 * B.size)
+        self.clock.check(20 * B.size)
         found = newton.fit(B, start, enough=2.0, steps=30, clock=self.clock)
         shares = (found.w - start) / sizes
         change = _Step(
@@ -209,9 +209,9 @@ def _short(rows: int, block: int) -> bool:
     return rows * block > SHORT_FLOATS
 
 
-def _pace(rows: int, block: int) -> float:
+def _product(rows: int, block: int) -> float:
     """Return how long normal equations take for every row, column, and column again."""
-    return SHORT_PACE if _short(rows, block) else newton.PACE
+    return SHORT_PRODUCT if _short(rows, block) else newton.PRODUCT
 
 
 def _factor(Z: Floats, ridge: float) -> Floats:

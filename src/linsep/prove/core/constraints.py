@@ -300,7 +300,7 @@ class Constraints:
                 if cancels(A, [value * Fraction(2) ** shift for value, shift in zip(multipliers, shifts, strict=True)]):
                     return some, multipliers
         A, shifts, _ = packed_rows(self.data, ids)
-        self.clock.check(algebra.seconds(A))
+        self.clock.check(algebra.operations(A))
         rows = algebra.dependency(A)
         if rows is None:
             return None
@@ -432,7 +432,7 @@ class Table(Constraints):
     def dependency(self, ids: Array, _weights: Floats) -> tuple[Array, list[Fraction]] | None:
         """Return positive multipliers of rows that are independent but for one relation; those of multiplier 0 go."""
         A, _ = self.rows(ids)
-        self.clock.check(algebra.seconds(A))
+        self.clock.check(algebra.operations(A))
         rows = algebra.dependency(A)
         return None if rows is None else (ids[rows.rows], [Fraction(value) for value in rows.multipliers])
 
@@ -536,7 +536,7 @@ def independent_columns(data: Data, clock: Clock) -> Array:
         numbers, _ = _whole(data.rows, everyone, some[order], data.offset)
         back = np.argsort(order)
         matrix = algebra.matrix(numbers[:, np.append(len(back), back) if data.offset else back])
-        clock.check(algebra.modular_seconds(matrix))
+        clock.check(algebra.modular_operations(matrix))
         found = algebra.leading(*nmod_mat(matrix, algebra.PRIME).rref())
         kept = some[[k - data.offset for k in found if k >= data.offset]]
     return np.sort(kept)

@@ -24,8 +24,8 @@ from linsep.prove.exact import algebra
 from linsep.prove.exact.modular import vanishing
 
 _PASSES = 60  # over all rows, at most, to find a plane that is weakly right
-_TURNED = 3e-10  # seconds that stand for turning rows, for every row, row again, and column
-_CELL = 3e-9  # seconds that stand for a visit to a cell
+_TURNED = 0.3  # operations of turning rows, for every row, row again, and column
+_CELL = 3  # operations of a visit to a cell
 _INNER = 3  # over rows with a multiplier, after each
 
 
@@ -99,7 +99,7 @@ def weak_plane(data: Data, face: Array, rng: np.random.Generator, clock: Clock) 
     import scipy.sparse as sp
 
     A, _, used = packed_rows(data, face)
-    clock.check(algebra.seconds(A) * (1 + A.ncols() / (1 + A.nrows())))
+    clock.check(algebra.operations(A) * (1 + A.ncols() / (1 + A.nrows())))
     rows, pivots = algebra.pivots(A)
     others = sorted(set(range(len(used))) - set(pivots))
     columns, rest = used[pivots].tolist(), used[others].tolist()

@@ -27,7 +27,7 @@ from linsep.prove.exact.algebra import Dependency
 _ROUNDS = 40  # working sets tried before stronger means
 _VIEWS = 10  # exact coordinates tried before the search goes on without floats
 _FEW = 400_000  # numbers that are all written out
-_WRITTEN = 2e-6  # seconds for exact coordinates, for each pair of unknowns: no time limit can interrupt flint
+_WRITTEN = 2000  # operations of exact coordinates, for each pair of unknowns: no time limit can interrupt flint
 UNKNOWNS = 12_000  # an exact basis of more takes gigabytes
 
 
@@ -276,7 +276,7 @@ def _chase(view: ExactView, pairs: Array, rng: np.random.Generator) -> _Chase:
         if not near.w.any() or not near.lowest > 0:
             support = pairs[near.support]
             A = view.rows(support)
-            view.clock.check(algebra.seconds(A))
+            view.clock.check(algebra.operations(A))
             found = algebra.dependency(A)
             if found is not None:
                 return _Chase(True, support, found=found)

@@ -339,7 +339,7 @@ class Face:
         # the first possible become pivots, whose multipliers are solved for: equations, then large ones
         order = np.lexsort((-weights, ~free))
         A, shifts = c.rows(ids[order])
-        c.clock.check(algebra.seconds(A))
+        c.clock.check(algebra.operations(A))
         start = algebra.column(rounded(wanted[order], _MULTIPLIER_BITS), np.array(shifts))
         values = algebra.entries(algebra.null_vector(A.transpose(), start))
         if any(value <= 0 for value, k in zip(values, order.tolist(), strict=True) if not free[k]):
@@ -352,7 +352,7 @@ class Face:
         if start is None:
             return None
         A, _ = self.constraints.rows(self.ids)
-        self.constraints.clock.check(algebra.seconds(A))
+        self.constraints.clock.check(algebra.operations(A))
         return algebra.null_vector(A, start)
 
 
@@ -368,7 +368,7 @@ def spanned(constraints: Constraints, ids: Array, strict: Array, g: Any) -> bool
     if left == 0 or (left == 1 and g is not None):  # then g is the only null vector
         return True
     start = algebra.one_column(c.rng.integers(1, 2**10, c.unknowns).tolist())
-    c.clock.check(algebra.seconds(A))
+    c.clock.check(algebra.operations(A))
     flat = c.vanish(algebra.null_vector(A, start))
     rest = c.live & ~strict
     rest[c.ids[c.is_equation(c.ids)]] = True

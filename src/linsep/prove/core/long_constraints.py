@@ -95,7 +95,7 @@ class LongConstraints(Constraints):
     def dependency(self, ids: Array, _weights: Floats) -> tuple[Array, list[Fraction]] | None:
         """Return positive multipliers of rows that are independent but for one relation; those of multiplier 0 go."""
         A, _ = self.rows(ids)
-        self.clock.check(algebra.seconds(A))
+        self.clock.check(algebra.operations(A))
         found = algebra.dependency(A)
         return None if found is None else (ids[found.rows], [Fraction(value) for value in found.multipliers])
 

@@ -22,7 +22,7 @@ from linsep.problem import Array, Floats
 from linsep.prove.core.corrals import Search
 
 _ANY_PLANE = 0.7  # tolerance with which a plane that all rows are above by a good deal will do
-_PACE = 3e-10  # seconds that a round takes for every number in the rows
+_ROUND = 0.3  # operations of a round for every number in the rows
 _STRETCH = 500  # rounds between two looks at the clock
 
 
@@ -131,7 +131,7 @@ def nearest_plane(Z: Floats, start: Floats | None, clock: Clock) -> Nearest:
     rounds, shortest = _STRETCH if patient else _STRETCH // 25, math.inf
     while True:
         began = clock.elapsed
-        clock.check(0.0 if patient else _PACE * rounds * Z.size)
+        clock.check(0.0 if patient else _ROUND * rounds * Z.size)
         near = nearest_point(Z, start=start, tol=_ANY_PLANE, max_iter=rounds)
         distance = float(np.linalg.norm(near.point))
         if not near.w.any() or near.lowest > 0 or not distance < shortest * (1 - 1e-9):

@@ -21,7 +21,6 @@ from linsep.clock import Clock
 from linsep.problem import Floats
 
 _OUTER, _NEWTON, _GRADIENTS = 100, 60, 1000  # largest numbers of steps of each kind
-_CELL = 1e-9  # seconds that stand for a cell of a sparse product
 _LIKELY = 300  # visits to all rows in a search, about
 _FIRM, _FINE = 1e6, 1e-6  # penalty in rows' sizes with which slacks cancel up to about 1e-8 of them, and the accuracy
 _STEEP = 1e14  # penalty, in rows' sizes, at which Newton's systems say nothing any more
@@ -72,7 +71,7 @@ def widest(Z: Any, free: int, clock: Clock, *, start: Plane | None = None, tol: 
 
 def likely_work(cells: int) -> float:
     """Return about how much work ``least_slacks`` takes on rows with this number of cells."""
-    return _LIKELY * _CELL * cells
+    return _LIKELY * cells
 
 
 def least_slacks(Z: Any, clock: Clock) -> Plane:
@@ -92,7 +91,7 @@ def _minimize(problem: tuple[Any, Any, Floats, Floats, float], v: Floats, h: Flo
     """Minimize the augmented Lagrangian over ``v`` by Newton's method, in place together with ``h = Z v``."""
     Z, Z2, counted, multipliers, C = problem
     for _ in range(_NEWTON):
-        clock.check(4 * _CELL * Z.nnz)
+        clock.check(4 * Z.nnz)
         pull = np.maximum(0.0, multipliers + C * (1.0 - h))
         gradient = counted * v - Z.T @ pull
         active = np.flatnonzero(pull)
@@ -127,7 +126,7 @@ def _gradients(matrix: tuple[Any, Floats, float], diagonal: Floats, r: Floats, a
     for _ in range(_GRADIENTS):
         if rho <= goal or rho == 0.0:
             break
-        clock.check(2 * _CELL * A.nnz)
+        clock.check(2 * A.nnz)
         image = counted * direction + C * (A.T @ (A @ direction))
         length = rho / _inner(direction, image)
         p += length * direction

@@ -120,7 +120,7 @@ def wide_rows(constraints: Constraints) -> Plane | Cancel | None:
     import scipy.sparse as sp
 
     data, view, clock = constraints.data, constraints.view, constraints.clock
-    if clock.left < newton_cg.likely_work(data.rows.data.size):  # what would end without a result is not begun
+    if not clock.allows(newton_cg.likely_work(data.rows.data.size)):  # what would end without a result is not begun
         raise OutOfTime
     clock.check()
     Z = to_scipy(data.rows, data.n_features).multiply(view.unit)

@@ -17,9 +17,9 @@ from linsep.clock import Clock
 from linsep.problem import Array, Floats, mantissas
 
 PRIME = 2**63 - 25
-_PACE = 5e-10  # seconds that exact elimination takes for every row, column, column again, and bit: no call of it can be
+_EXACT = 0.5  # operations of exact elimination for every row, column, column again, and bit: no call of it can be
 # interrupted, so that a time limit is kept only by not beginning what would take too long
-_MODULAR_PACE = 3e-10  # the same modulo a prime, for every row, column, and column again
+_MODULAR = 0.3  # the same modulo a prime, for every row, column, and column again
 
 
 class Dependency(NamedTuple):
@@ -51,16 +51,16 @@ def column(values: Floats, exponents: Array | int = 0) -> Any:
     return fmpz_mat(len(entries), 1, entries)
 
 
-def seconds(A: Any) -> float:
-    """Return about how long it takes to solve exactly for one right side, with the rows of ``A``."""
+def operations(A: Any) -> float:
+    """Return about how many operations it takes to solve exactly for one right side, with the rows of ``A``."""
     ends = {0, A.nrows() - 1} if A.nrows() else ()
     bits = max((A[i, j].bit_length() for i in ends for j in range(A.ncols())), default=0)
-    return float(_PACE * min(A.nrows(), A.ncols()) ** 3 * (bits + 30))
+    return float(_EXACT * min(A.nrows(), A.ncols()) ** 3 * (bits + 30))
 
 
-def modular_seconds(A: Any) -> float:
-    """Return about how long elimination modulo a prime takes."""
-    return float(_MODULAR_PACE * A.nrows() * A.ncols() * min(A.nrows(), A.ncols()))
+def modular_operations(A: Any) -> float:
+    """Return about how many operations elimination modulo a prime takes."""
+    return float(_MODULAR * A.nrows() * A.ncols() * min(A.nrows(), A.ncols()))
 
 
 def pivots(A: Any) -> tuple[list[int], list[int]]:
@@ -232,7 +232,7 @@ def _corral(G: Any, S: list[int], multipliers: list[Any], clock: Clock) -> tuple
     """
     while True:
         part = fmpz_mat([[G[i, j] for j in S] for i in S])
-        clock.check(seconds(part))
+        clock.check(operations(part))
         try:
             solved = part.solve(fmpz_mat(len(S), 1, [1] * len(S)))
             mu = [solved[k, 0] for k in range(len(S))]
@@ -271,14 +271,14 @@ def echelon(A: Any, order: list[int], clock: Clock) -> tuple[list[int], Any]:
     if order != list(range(n)):
         table = A.tolist()
         A = fmpz_mat(A.nrows(), n, [row[j] for row in table for j in order])
-    clock.check(modular_seconds(A))
+    clock.check(modular_operations(A))
     reduced, rank = nmod_mat(A, PRIME).rref() if A.nrows() else (None, 0)
     lead = leading(reduced, rank)
     free = sorted(set(range(n)) - set(lead))
     clock.check()
     V = _reconstructed(reduced, lead, free, n, clock)
     if V is None or (A.nrows() and free and fmpz_mat(A.nrows(), len(free)) != A * V):
-        clock.check(seconds(A))
+        clock.check(operations(A))
         V = null_basis(A)
     if order != list(range(n)):
         table = V.tolist()
@@ -334,7 +334,7 @@ class Solver:
     """Rows that others are to be expressed by; what is needed for all of them is computed once."""
 
     def __init__(self, A: Any, clock: Clock) -> None:
-        clock.check(2 * modular_seconds(A))
+        clock.check(2 * modular_operations(A))
         self.A, self.clock = A, clock
         self.rows = first_independent(A)
         self.columns = leading(*nmod_mat(A, PRIME).rref()) if self.rows else []
@@ -362,7 +362,7 @@ class Solver:
         return (found, common) if found * self.A == total else self._exactly(right)
 
     def _exactly(self, right: Any) -> tuple[Any, list[Any]]:
-        self.clock.check(seconds(self.square))
+        self.clock.check(operations(self.square))
         m = right.ncols()
         found, common = fmpz_mat(m, self.A.nrows()), [fmpz(1)] * m
         solved = self.square.solve(right)

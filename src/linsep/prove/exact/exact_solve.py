@@ -23,7 +23,6 @@ from linsep.data.threads import scipy_linalg
 from linsep.problem import Array, Floats, mantissas
 from linsep.prove.exact.algebra import Dependency
 
-_PACE = 1e-9  # seconds that a round takes for every number in the matrix
 _PIECE = 5_000_000  # numbers looked at between two looks at the clock
 _SPARE = 64  # digits more than needed: a wrong solution passes for one with a chance of 2**-64
 _CLOSE = 4  # in units of the last spare digit
@@ -82,7 +81,7 @@ def solve(F: Floats, f: Floats, clock: Clock) -> tuple[list[fmpz], fmpz] | None:
     matrix, residual = (inverse, np.ascontiguousarray(M[:, :n]), low[:, :n].copy()), (M[:, n].copy(), low[:, n].copy())
     piece = max(1, _PIECE // n**2)
     for start in range(0, rounds + 1, piece):
-        clock.check(_PACE * n**2 * min(piece, rounds + 1 - start))
+        clock.check(n**2 * min(piece, rounds + 1 - start))
         if not _lift(matrix, residual, beta, found, start, min(start + piece, rounds + 1)):
             return None
     digits = np.empty((n, rounds), dtype=np.uint64)
@@ -120,7 +119,7 @@ def _rational(digits: Array, leading: Array, beta: int, clock: Clock) -> tuple[l
         cut = max(0, bits - q.bit_length() - 2 * _SPARE) // 8
         scale = bits - 8 * cut
         for number in parts[len(numerators) :, cut:]:
-            clock.check(0.0)
+            clock.check()
             near = (_integer(number) * q + (one << (scale - 1))) >> (scale - _SPARE)
             part = int(near & _FRACTION) - _HALF
             if abs(part) > _CLOSE:
@@ -134,7 +133,7 @@ def _rational(digits: Array, leading: Array, beta: int, clock: Clock) -> tuple[l
             # what is left of the denominator is so much shorter, and found from as many fewer digits
             length = min(bits, bits - 2 * (q.bit_length() - _SPARE))
             remainder = ((_integer(parts[len(numerators)]) * q) % (one << bits)) >> (bits - length)
-            clock.check(1e-11 * length**2)
+            clock.check(length**2 / 100)
             short = fmpz_mat([[remainder, 1], [one << length, 0]]).lll()
             factor = abs(short[0, 1] if short[0, 1] else short[1, 1])
         if factor <= 1:

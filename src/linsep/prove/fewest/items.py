@@ -19,7 +19,7 @@ from linsep.prove.claims import Data, Separator
 from linsep.prove.core.scaled_view import ScaledView, sums
 
 _PIECE = 1 << 16  # rows compared at a time
-_MANY, _PACE = 1_000_000, 1e-8  # cells from which on a step takes long, and seconds for each
+_MANY, _CELL = 1_000_000, 10  # cells from which on a step takes long, and operations for each
 _TINY = 1e-11  # a singular value that small, against the largest, stands for a dependent column
 
 
@@ -134,7 +134,7 @@ def make_items(data: Data, weights: Array, clock: Clock) -> Items:
 def _ask(clock: Clock, cells: int) -> None:
     """Ask the clock before a step that looks at many cells."""
     if cells > _MANY:
-        clock.check(_PACE * cells)
+        clock.check(_CELL * cells)
 
 
 def _zero(data: Data, rows: Array) -> Array:

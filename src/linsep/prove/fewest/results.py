@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from linsep.clock import Clock, UntilStopped
+from linsep.clock import OPERATION, Clock, UntilStopped
 from linsep.data.conversions import to_floats
 from linsep.data.labels import at_least_two_classes, check_same_length, class_labels
 from linsep.data.matrices import as_matrix, refuse_not_finite
@@ -322,7 +322,7 @@ def _solve(
 ) -> Fewest:
     """Search, write the proof, check it."""
     each = _weights(weights, len(data.y))
-    clock.reserve = CLOSING * data.rows.data.size
+    clock.reserve = OPERATION * CLOSING * data.rows.data.size
     items = None
     with UntilStopped(clock):
         items = make_items(data, each, clock)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from linsep import compiling
-from linsep.clock import Clock, OutOfTime, UntilStopped
+from linsep.clock import OPERATION, Clock, OutOfTime, UntilStopped
 from linsep.data.conversions import to_floats
 from linsep.problem import Array, Dense, Floats, take
 from linsep.prove.check.exact_signs import difference, signs
@@ -35,7 +35,8 @@ _ROUND_WORK, _WANDER_STEPS = 5e6, 400  # cells, and line searches, in each round
 _PROGRAM, _SHARE = 20, 3  # cells that a linear program looks at, in rows, about; of these to one of a line search
 _TURN = 0.1  # by how much a plane is turned, at most; 1 found fewer of the planes that 0.1 found
 _IDLE = 50  # rounds without gain after which the search begins elsewhere
-CLOSING = 2e-8  # seconds for each cell to write and check what is known, about
+CLOSING, FORCED = 50, 100_000  # operations for each cell, and for equal rows that contradict each other, to write and
+# check what is known, about
 _DEPTH = 400  # splits on the way to a node, at most
 
 
@@ -63,9 +64,9 @@ class Budget(Clock):
         """Seconds that the search may still take."""
         return self.left - self.reserve
 
-    def check(self, seconds: float = 0.0) -> None:
-        """Raise unless there is time for a step of this length, and for the proof after it."""
-        super().check(seconds + self.reserve)
+    def allows(self, operations: float) -> bool:
+        """Return whether there is time for this number of operations, and for the proof after them."""
+        return self.deadline == math.inf or self.spare >= OPERATION * operations
 
 
 @dataclass(eq=False)
@@ -103,7 +104,7 @@ class Search:
         self.open: list[tuple[float, int, Node]] = [(0.0, 0, self.root)]
         self.bases: dict[tuple[int, int], Array] = {}  # where the program through a row ended last
         self.pace = 1e-4 * items.Z.shape[1]  # seconds to make a refutation exact, about
-        self.closing = 0.02 + CLOSING * items.Z.size
+        self.closing = 0.02 + OPERATION * (CLOSING * items.Z.size + FORCED * len(items.forced))
         self._begun, self._allowed = False, 0.0
         self._wandering, self._cost, self._idle = np.zeros(items.Z.shape[1]), 0, 0
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from linsep.clock import Clock, OutOfTime
+from linsep.clock import OPERATION, Clock, OutOfTime
 from linsep.data.cache import some_rows
 from linsep.data.conversions import to_floats, to_scipy
 from linsep.learn.surveys import squared_norms
@@ -41,7 +41,9 @@ def decide(data: Data, classes: tuple[Any, ...], clock: Clock, wide: int = WIDE)
     """
     spare = 0.0
     if clock.deadline < math.inf:  # the bounds on the margin, at the end, take some passes
-        spare = 0.05 * clock.left + min(1e-9 * data.rows.data.size * (data.classes + 1), 0.5 * max(clock.left, 0.0))
+        spare = 0.05 * clock.left + min(
+            OPERATION * data.rows.data.size * (data.classes + 1), 0.5 * max(clock.left, 0.0)
+        )
     search = VerdictSearch(data, clock.sooner(spare), wide)
     try:
         found = search.certificate()

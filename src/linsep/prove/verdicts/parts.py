@@ -211,7 +211,7 @@ class Parts:
     def __init__(self, ask: Ask, classes: int, offset: bool, machines: int = 1, made: Made = NOT_KNOWN) -> None:
         self.ask, self.classes, self.offset = ask, classes, offset
         self.size: Size = reduce(Size.plus, ask(measure, (classes, machines, made)))
-        self.work = 0.0  # of asking all parts, where it is counted
+        self.work = 0.0  # operations of asking all parts, where they are counted
 
     def sample(self, most: int) -> Array:
         """Return the numbers of about ``most`` rows, and of one of every class."""

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linsep.clock import Cancelled, Clock, OutOfTime
+from linsep.clock import Clock, OutOfTime
 from linsep.data.threads import quiet_algebra
 from linsep.problem import Array, Sparse
 from linsep.prove.check.fast_check import contradicts, separates
@@ -33,21 +33,20 @@ from linsep.prove.verdicts.decide import VerdictSearch, certificate, worth_of_al
 from linsep.prove.verdicts.parts import Ask, Made, Parts, Size, Wish
 from linsep.prove.verdicts.working_set import settle
 
-CELL = 1e-9  # seconds that stand for a visit to one cell of a dense row
-SPARSE_CELL = 2e-9
+SPARSE_CELL = 4  # operations of a visit to a cell, of which a dense one takes 1
 VECTOR, SPARSE_VECTOR = 0.1, 0.5  # of that, for every weight vector after the first
-VISIT = 2e-8  # and to a row, besides its cells
-PASS = 5e-5  # and for a pass, besides its rows
+VISIT = 20  # and to a row, besides its cells
+PASS = 50_000  # and for a pass, besides its rows
 
 
 def pass_work(rows: int, cells: int, sparse: bool, vectors: int = 1) -> float:
-    """Return the work of one pass over some rows, in seconds that stand for it on every machine."""
-    each, more = (SPARSE_CELL, SPARSE_VECTOR) if sparse else (CELL, VECTOR)
+    """Return the operations of one pass over some rows."""
+    each, more = (SPARSE_CELL, SPARSE_VECTOR) if sparse else (1, VECTOR)
     return PASS + VISIT * rows + each * (1 + more * (vectors - 1)) * cells
 
 
 class Work(Clock):
-    """A clock that counts the work announced to it instead of looking at the time."""
+    """A clock that counts the operations announced to it instead of looking at the time: alike on every machine."""
 
     def __init__(self, budget: float) -> None:
         super().__init__()
@@ -55,21 +54,22 @@ class Work(Clock):
 
     @property
     def left(self) -> float:
-        """Work that may still be done."""
+        """Operations that may still be done."""
         return self.budget - self.spent
 
     @property
     def elapsed(self) -> float:
-        """Work done."""
+        """Operations done."""
         return self.spent
 
-    def check(self, seconds: float = 0.0) -> None:
-        """Count a step that takes so much work; raise if it is too much."""
-        if self._cancelled.is_set():
-            raise Cancelled
-        if self.spent + seconds > self.budget:
-            raise OutOfTime
-        self.spent += seconds
+    def allows(self, operations: float) -> bool:
+        """Return whether this number of operations may still be done."""
+        return self.spent + operations <= self.budget
+
+    def check(self, operations: float = 0.0) -> None:
+        """Count the operations of a step; raise if they are too many."""
+        super().check(operations)
+        self.spent += operations
 
 
 class Asked(NamedTuple):
@@ -296,7 +296,7 @@ class Search:
 
     def _checked(self, question: Question, numbers: Array, data: Data, proof: Refutation) -> Found | None:
         """Return a refutation of some rows as one of all, if the exact check agrees."""
-        self.clock.check(CELL * len(proof.rows) * 100 * self.size.cells / self.size.rows)
+        self.clock.check(len(proof.rows) * 100 * self.size.cells / self.size.rows)
         if not contradicts(proof, data):
             return None
         names = np.arange(2)  # of the classes, in all
@@ -324,13 +324,13 @@ def searched(data: Data, clock: Clock, mistakes: Array) -> Certificate | None:
     unknowns, n = (data.classes - 1) * (data.n_features + data.offset), len(data.y)
     if data.classes == 2:
         rows = min(n, max(2000, 35 * unknowns))
-        if clock.left < EXPECTED_STEPS * newton.PACE * rows * unknowns**2:
+        if not clock.allows(EXPECTED_STEPS * newton.PRODUCT * rows * unknowns**2):
             raise OutOfTime
         return VerdictSearch(data, clock, any_contradiction=True, exact=False, mistakes=mistakes).certificate()
     if of_a_size(n, data.classes, data.n_features + data.offset) and unknowns > SEVERAL_UNKNOWNS:
-        if clock.left < likely_work(n, data.n_features + data.offset):
+        if not clock.allows(likely_work(n, data.n_features + data.offset)):
             raise OutOfTime
-    elif clock.left < EXPECTED_STEPS * newton.PACE * min(n * (data.classes - 1), 35 * unknowns) * unknowns**2:
+    elif not clock.allows(EXPECTED_STEPS * newton.PRODUCT * min(n * (data.classes - 1), 35 * unknowns) * unknowns**2):
         raise OutOfTime
     known = reduced(data, clock)
     mistakes = mistakes if known.rows is None else mistakes[known.rows]

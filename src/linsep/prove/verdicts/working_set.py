@@ -103,7 +103,7 @@ def settle(
     codes = np.arange(parts.classes) if codes is None else codes
     everyone, numbers, rounds = int(parts.size.members[codes >= 0].sum()), first, 0
     while numbers is None or len(numbers) <= limit:
-        clock.check(0.0 if numbers is None else parts.work)
+        clock.check(0 if numbers is None else parts.work)
         numbers, data = parts.rows(Wish(codes, numbers))
         settled = Settled(search(numbers, data), numbers, data)
         if settled.found is None or settled.found.kind == UNKNOWN:
