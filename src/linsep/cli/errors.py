@@ -166,7 +166,7 @@ def _facts(found: Any, X: Any, y: Any, labels: list[Any], names: list[RowName], 
 
 
 def _lines(found: Any, facts: dict[str, Any], X: Any, source: Any) -> dict[str, str]:
-    """Return what is to be said, line by line."""
+    """Return the lines of the report, by name."""
     lines = {"rows": f"{X.shape[0]:,} of {count(X.shape[1], 'feature')}, {len(found.classes)} classes"}
     lines["time"] = f"{facts['seconds']:.2f} s for both bounds and their exact proof"
     if found.note:

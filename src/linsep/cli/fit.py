@@ -242,7 +242,7 @@ def fit(
 
 
 def _facts(learner: Any, source: Source, about: dict[str, Any]) -> dict[str, Any]:
-    """Return what is to be told of a run."""
+    """Return the facts about a run, for ``--json``."""
     known = {name: getattr(learner, name, None) for name in _RUN}  # not every learner has a run
     if known["training_errors_"] == -1:  # there was no look at the rows after the last pass
         known |= dict.fromkeys(("training_errors_", "training_rows_", "margin_", "radius_"))
@@ -277,7 +277,7 @@ def _facts(learner: Any, source: Source, about: dict[str, Any]) -> dict[str, Any
 
 
 def _display(console: Any, learner: Any, source: Source, facts: dict[str, Any], proof: str | None) -> None:
-    """Show what is to be told of a run, and what to try next."""
+    """Print the report on a run, and what to try next."""
     labels = [str(label) for label in learner.classes_.tolist()]
     listed = ", ".join(labels if len(labels) <= 8 else [*labels[:6], "…", labels[-1]])
     reason, wrong, speed = facts["stop_reason"], facts["training_errors"], facts["megabytes_per_second"]
@@ -306,7 +306,7 @@ def _display(console: Any, learner: Any, source: Source, facts: dict[str, Any], 
 
 
 def _run_lines(learner: Any, facts: dict[str, Any]) -> dict[str, str]:
-    """Return what is to be said of how the plane was found."""
+    """Return the lines of the report about the run, by name."""
     reason, wrong, lines = facts["stop_reason"], facts["training_errors"], {}
     if reason is not None:
         from linsep.models.progress import margin_bound
@@ -372,7 +372,7 @@ def _fit_on_cluster(place: Place, learner: Any, source: Source, watching: Meter,
 
 
 def _bound(learner: Any, source: Source, chosen: Chosen) -> dict[str, Any]:
-    """Return how many mistakes the theorem allows, and how, or why that is not told."""
+    """Return how many mistakes the theorem allows, with the formula, or why there is no bound."""
     from linsep.errors import NotSeparable
 
     missing = _no_bound(learner, source, chosen)
@@ -596,7 +596,7 @@ def _mixing_lines(learner: Any) -> dict[str, str]:
 
 
 def _proof_facts(learner: Any, source: Source, path: str | None) -> dict[str, Any]:
-    """Return what is to be told of the proof, if there is one."""
+    """Return the facts about the proof that a run found."""
     found = getattr(learner, "refutation_", None)
     work = float(sum(getattr(learner, "history_", {}).get("proof_work", ())))
     if found is None:

@@ -172,7 +172,7 @@ _COLUMNS = ("numeric", "dates", "keep_index", "hash_bits", "max_features", "cach
 
 
 class ReadingAgain:
-    """How to read data for a model: as those that it learned from, unless something else is said."""
+    """How to read data for a model: as those that it learned from, unless options differ."""
 
     parameters_declared = reading_options("target", "format", "delimiter", "header", "zero_based", "missing", *_TEXT)
 
@@ -232,7 +232,7 @@ class Document:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a command is to work: a cluster, unless nothing is said."""
+    """Where a command works: in this process, or on a cluster."""
 
     cluster: Annotated[
         str | None,

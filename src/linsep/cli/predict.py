@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Table:
+class PredictionTable:
     """The table to write: where, and what stands in it beside the label."""
 
     out: Annotated[
@@ -44,7 +44,9 @@ class Table:
 
 
 @command("linsep predict species.linsep new.csv --score --out labels.csv")
-def predict(model: Model, data: Data, table: Table, *, screen: Screen, reading: ReadingAgain, place: Place) -> None:
+def predict(
+    model: Model, data: Data, table: PredictionTable, *, screen: Screen, reading: ReadingAgain, place: Place
+) -> None:
     """Predict the label of every row, in the order of the rows.
 
     linsep reads DATA as it read the training data. It finds columns by name, so their order does not matter; a label

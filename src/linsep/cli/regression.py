@@ -164,13 +164,13 @@ def regression(
     check_place(_design_place(proof), data)
     started = time.perf_counter()
     with limited(model.time_limit) as clock, ExitStack() as stack:
-        asked = Asked.of(data, model, table)
+        asked = RegressionInput.of(data, model, table)
         clock.check()
         stack.enter_context(lines_named(asked.table))
         found = decide(asked.given, clock)
         seconds = time.perf_counter() - started
         design = None if proof is None else _write(proof, found, asked, model)
-        told = sentences(found, asked.response)
+        texts = sentences(found, asked.response)
         coefficients = found.coefficients if screen.json else []  # evidence, which takes long if there are many
     dropped = asked.table.dropped
     separated = dropped.in_source(found.separated)
@@ -190,7 +190,7 @@ def regression(
         ],
         "separated": separated,
         "separated_lines": asked.table.lines(separated),
-        "sentences": told,
+        "sentences": texts,
         "notes": found.notes,
         "seconds": seconds,
         "proof": proof,
@@ -201,7 +201,7 @@ def regression(
         console.print(headline(MEANING[found.kind]))
         console.print(_statuses(found))
         console.print(facts_table(_lines(found, facts, rows)))
-        for sentence in told:
+        for sentence in texts:
             console.print(f"{sentence}.", markup=False)
 
     result(facts, screen, show)
@@ -209,7 +209,7 @@ def regression(
 
 
 @dataclass(frozen=True)
-class Asked:
+class RegressionInput:
     """A model that a file and options give, with the table that it is about."""
 
     given: Any
@@ -220,7 +220,7 @@ class Asked:
     missing: str
 
     @classmethod
-    def of(cls, data: str, model: ModelOptions, table: TableOptions) -> Asked:
+    def of(cls, data: str, model: ModelOptions, table: TableOptions) -> RegressionInput:
         """Read a file as options say."""
         from linsep.data.cells import is_time
         from linsep.data.frames import read_frame
@@ -397,7 +397,7 @@ def _design_place(proof: str | None) -> str | None:
     return None if proof is None else f"{proof.removesuffix('.json')}.design.csv"
 
 
-def _write(path: str, found: Any, asked: Asked, model: ModelOptions) -> str | None:
+def _write(path: str, found: Any, asked: RegressionInput, model: ModelOptions) -> str | None:
     """Write the proof in one step, and the design that it is about if the file alone does not tell it."""
     from linsep.data.atomic import replacing
     from linsep.prove.regression.documents import design_text, document

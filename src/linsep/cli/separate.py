@@ -183,7 +183,7 @@ def _decided_there(place: Place, source: Any, offset: bool, deciding: Deciding, 
 def _lines(
     verdict: Any, facts: dict[str, Any], best: Any, lacks: str, ties: Any, margin_seconds: float
 ) -> dict[str, str]:
-    """Return what is to be said of a verdict, line by line."""
+    """Return the lines of the report, by name."""
     rows, features = facts["rows"], facts["features"]
     lines = {"rows": "not all were read in the time given"}
     if rows is not None:
@@ -201,9 +201,9 @@ def _lines(
     if verdict.refutation is not None:
         lines["refuted by"] = f"{count(len(verdict.refutation.rows), 'row')} that contradict each other"
     reading = facts["reading_seconds"]
-    told = "reading, the verdict and its exact proof" if reading is None else "the verdict and its exact proof"
+    done = "reading, the verdict and its exact proof" if reading is None else "the verdict and its exact proof"
     lines["time"] = "" if reading is None else f"{reading:.2f} s for reading, "
-    lines["time"] += f"{facts['seconds']:.2f} s for {told}"
+    lines["time"] += f"{facts['seconds']:.2f} s for {done}"
     lines["time"] += f", {margin_seconds:.2f} s for the margin" if "margin" in lines and margin_seconds else ""
     if facts["proof"] is not None and verdict.kind != "unknown":
         lines["proof"] = f"{facts['proof']}; check it with: linsep verify {facts['proof']} {' '.join(facts['data'])}"

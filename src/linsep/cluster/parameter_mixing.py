@@ -346,7 +346,7 @@ class Rounds(Passes):
         return together(one for one in shards.ask(surveyed, task) if one.rows)
 
     def _mixing(self, state: State) -> dict[str, Any]:
-        """Return what is to be said of the mixing."""
+        """Return the facts about the mixing: mistakes, the bound, and what it needs."""
         assert state.ledger.spent is not None
         rule, spent = self.parameters.rule, float(state.ledger.spent.max())
         lacks = (
@@ -378,10 +378,10 @@ def _scaler(pool: ShardPool, found: list[ShardSummary], scale: str, numbers: int
     for one in found:
         assert one.sums is not None
         sums = sums.plus(one.sums)
-    apart = np.zeros(len(sums.total))
+    deviations = np.zeros(len(sums.total))
     for part in pool.ask(squares, sums.mean()):
-        apart += part
-    return Scaler.of_sums(sums, apart, numbers)
+        deviations += part
+    return Scaler.of_sums(sums, deviations, numbers)
 
 
 class Mix:

@@ -163,7 +163,7 @@ def _check_versions(client: Client) -> None:
             raise ClusterError(f"{who} {has}: install linsep {own} there, as on this machine")
 
 
-class Step(NamedTuple):
+class ShardStep(NamedTuple):
     """How something is made of a shard: by a function of what there is, an argument for each shard, and one for all."""
 
     make: Callable[[Any, Any, Any], Any]
@@ -175,7 +175,7 @@ class ShardPool:
     """All shards of a source, each persisted on some worker: as it was read, or as some steps have made it."""
 
     def __init__(self, client: Client, source: Source, shard_bytes: int) -> None:
-        self.client, self.steps = client, tuple[Step, ...]()
+        self.client, self.steps = client, tuple[ShardStep, ...]()
         with self._faults("the data"):
             _check_versions(client)
             self.source, self.shards = cut(source, shard_bytes, lambda pieces: self._spread(quotes, pieces))
@@ -188,7 +188,7 @@ class ShardPool:
     def then(self, make: Callable[[Any, Any, Any], Any], each: Sequence[Any], common: Any) -> ShardPool:
         """Return a pool of what workers make of each shard, with an argument for each and one for all."""
         other = copy(self)
-        other.steps, other._futures = (*self.steps, Step(make, each, common)), None
+        other.steps, other._futures = (*self.steps, ShardStep(make, each, common)), None
         if self._futures is not None:
             other._futures = self._made(other.steps[-1:], self._futures, range(len(self.shards)))
         return other
@@ -274,7 +274,7 @@ class ShardPool:
                 loaded.update(zip(share, futures, strict=True))
         return self._made(self.steps, [loaded[i] for i in which], which)
 
-    def _made(self, steps: Sequence[Step], futures: list[Future], which: Sequence[int]) -> list[Future]:
+    def _made(self, steps: Sequence[ShardStep], futures: list[Future], which: Sequence[int]) -> list[Future]:
         """Have steps made of shards."""
         for make, each, common in steps:
             futures = self._map(make, futures, [each[i] for i in which], [self._sent(common)] * len(which))

@@ -50,7 +50,7 @@ def must(right: bool, what: str) -> None:
 
 def write(path: Path, kind: str, parts: Mapping[str, Mapping[str, Any]]) -> None:
     """Write values, in named parts, to a file; an older file of that name is replaced in one step, or left as it is."""
-    out = Writer()
+    out = TensorWriter()
     content: dict[str, Any] = {"format": FORMAT, "linsep": __version__, "kind": kind}
     for name, values in parts.items():
         content[name] = {key: out.value(key, value) for key, value in values.items()}
@@ -62,7 +62,7 @@ def write(path: Path, kind: str, parts: Mapping[str, Mapping[str, Any]]) -> None
 
 
 @contextmanager
-def opened(path: Path, noun: str) -> Iterator[tuple[dict[str, Any], Reader]]:
+def opened(path: Path, noun: str) -> Iterator[tuple[dict[str, Any], TensorReader]]:
     """Open a file to read its content, with a reader for its values; errors are one line that begins with this noun."""
     _check_size(path, noun)
     name = masked(str(path))
@@ -71,7 +71,7 @@ def opened(path: Path, noun: str) -> Iterator[tuple[dict[str, Any], Reader]]:
             text = (file.metadata() or {}).get("linsep")
             if text is None:
                 raise RefusedError("a safetensors file, but not written by linsep")
-            yield _parse(text, noun), Reader(file)
+            yield _parse(text, noun), TensorReader(file)
     except RecursionError:
         raise ValueError(f"{name}: damaged {noun} file: nested too deeply") from None
     except RefusedError as error:
@@ -134,11 +134,11 @@ def _parse(text: str, noun: str) -> dict[str, Any]:
 class Codec(NamedTuple):
     """How values of one type are written under a tag, and read again."""
 
-    write: Callable[[Writer, str, Any], Any]
-    read: Callable[[Reader, Any], Any]
+    write: Callable[[TensorWriter, str, Any], Any]
+    read: Callable[[TensorReader, Any], Any]
 
 
-class Writer:
+class TensorWriter:
     """Values as JSON, and the tensors that their arrays become."""
 
     def __init__(self) -> None:
@@ -156,7 +156,7 @@ class Writer:
         raise ValueError(f"{name} holds {value!r} of type {type(value).__name__}, which a model file cannot hold")
 
 
-class Reader:
+class TensorReader:
     """The tensors of an open file, each to be taken once: a file cannot ask for more memory than it has bytes."""
 
     def __init__(self, file: Any) -> None:
@@ -188,27 +188,27 @@ class Reader:
         return {key: self.value(value) for key, value in part.items()}
 
 
-def _write_items(out: Writer, name: str, values: Any) -> list[Any]:
+def _write_items(out: TensorWriter, name: str, values: Any) -> list[Any]:
     return [out.value(f"{name}.{i}", value) for i, value in enumerate(values)]
 
 
-def _read_items(file: Reader, content: Any) -> list[Any]:
+def _read_items(file: TensorReader, content: Any) -> list[Any]:
     must(isinstance(content, list), "a list that is none")
     return [file.value(value) for value in content]
 
 
-def _write_dict(out: Writer, name: str, value: dict[Any, Any]) -> list[Any]:
+def _write_dict(out: TensorWriter, name: str, value: dict[Any, Any]) -> list[Any]:
     return [
         [out.value(f"{name}.{i}", key), out.value(f"{name}.{key if isinstance(key, str) else i}", item)]
         for i, (key, item) in enumerate(value.items())
     ]
 
 
-def _read_dict(file: Reader, content: Any) -> dict[Any, Any]:
+def _read_dict(file: TensorReader, content: Any) -> dict[Any, Any]:
     return dict(_read_items(file, item) for item in content)
 
 
-def _write_array(out: Writer, name: str, array: Array) -> list[Any]:
+def _write_array(out: TensorWriter, name: str, array: Array) -> list[Any]:
     """Write an array by its kind: numbers as they are, strings as UTF-8, labels of several types one by one."""
     if array.dtype.char in _TENSOR_TYPES:
         out.tensors[name] = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
@@ -227,13 +227,13 @@ def _write_array(out: Writer, name: str, array: Array) -> list[Any]:
     raise ValueError(f"{name} is an array of {array.dtype}, which a model file cannot hold")
 
 
-def _read_array(file: Reader, content: Any) -> Array:
+def _read_array(file: TensorReader, content: Any) -> Array:
     storage, *details = content
     must(storage in _STORED, f"an array stored as {storage!r}")
     return _STORED[storage](file, *details)
 
 
-def _read_strings(file: Reader, name: Any, width: Any) -> Array:
+def _read_strings(file: TensorReader, name: Any, width: Any) -> Array:
     data, ends = file.take(name, "u", 1), file.take(f"{name}.ends", "i", 1)
     bounds = [0, *ends.tolist()]
     must(data.dtype == np.uint8 and all(a <= b for a, b in pairwise(bounds)), "strings that overlap")
@@ -255,7 +255,7 @@ _STORED: dict[str, Callable[..., Array]] = {
 }
 
 
-def _write_generator(out: Writer, name: str, value: np.random.RandomState) -> list[Any]:
+def _write_generator(out: TensorWriter, name: str, value: np.random.RandomState) -> list[Any]:
     state = value.get_state(legacy=False)
     if state["bit_generator"] != "MT19937":
         raise ValueError(f"{name} is a RandomState of {state['bit_generator']}, which a model file cannot hold")
@@ -263,7 +263,7 @@ def _write_generator(out: Writer, name: str, value: np.random.RandomState) -> li
     return [name, state["state"]["pos"], state["has_gauss"], float(state["gauss"])]
 
 
-def _read_generator(file: Reader, content: Any) -> np.random.RandomState:
+def _read_generator(file: TensorReader, content: Any) -> np.random.RandomState:
     name, position, has_gauss, gauss = content
     key = file.take(name, "u", 1)
     must(type(position) is int and 0 <= position <= 624 and has_gauss in (0, 1), "the state of a random generator")

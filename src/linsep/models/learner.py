@@ -203,7 +203,7 @@ class Learner:
 
 
 def _check_reading(memory: Any) -> None:
-    """Refuse what no source has said about how it was read."""
+    """Refuse a description of reading that no source has written."""
     for name, kinds in _READING.items():
         must(name not in memory or type(memory[name]) in kinds, f"what it remembers of its files: {name}")
     if "names" in memory:

@@ -77,8 +77,8 @@ class Linear(Learner):
         for c in range(S.shape[1]):
             for r in range(S.shape[1]):
                 if r != c:
-                    apart = norm(self.coef_[c] - self.coef_[r]) or math.nan
-                    distances[:, c] = np.minimum(distances[:, c], (S[:, c] - S[:, r]) / apart)
+                    length = norm(self.coef_[c] - self.coef_[r]) or math.nan
+                    distances[:, c] = np.minimum(distances[:, c], (S[:, c] - S[:, r]) / length)
         return distances
 
     def loss(self, X: Any, y: Any) -> float:
@@ -118,9 +118,9 @@ class Linear(Learner):
         X, y = self._rows_and_labels(X, y, reset=False)
         y = class_codes(y, self.classes_)
         data = as_examples(to_rows(X), y, len(self.coef_), np.ones(len(y)))
-        apart = getattr(self, "multi_class", None) == "ovr"
+        one_vs_rest = getattr(self, "multi_class", None) == "ovr"
         try:
-            return survey(data, self.coef_, self.intercept_, on_plane=self.on_plane, one_vs_rest=apart)
+            return survey(data, self.coef_, self.intercept_, on_plane=self.on_plane, one_vs_rest=one_vs_rest)
         except FloatingPointError:
             self._explain(X, self.coef_)
 
