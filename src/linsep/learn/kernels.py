@@ -162,10 +162,10 @@ def norms(rows, squares):
 
 
 @compiled
-def survey(examples, W, b, on_plane, one_vs_rest):
+def survey(examples, W, b, on_plane, alone):
     """Look at all examples once: largest squared norm, smallest lead, loss, wrong predictions, rows not finite.
 
-    The lead is ``y s`` for two classes, for more that of the true class over its highest rival. ``one_vs_rest`` says that
+    The lead is ``y s`` for two classes, for more that of the true class over its highest rival. ``alone`` says that
     each weight vector is a machine of its own, for the loss. Examples with step 0 are visited for their values only.
     """
     rows, y, steps = examples
@@ -191,7 +191,7 @@ def survey(examples, W, b, on_plane, one_vs_rest):
         v = own - highest
         largest = max(largest, squared)
         smallest = min(smallest, v)
-        total += lacking if one_vs_rest and b.size > 1 else max(0.0, -v)
+        total += lacking if alone and b.size > 1 else max(0.0, -v)
         if v < 0.0 or (v == 0.0 and (y[i] != on_plane if b.size == 1 else rival < y[i])):
             wrong += 1  # on the plane the rule decides; of classes that tie the lowest is predicted
     return largest, smallest, total, wrong, broken
