@@ -218,8 +218,7 @@ def fit(
     with meter("learning", screen) as watching:
         if not (needs_all := chosen.in_memory(learner)):
             how = {"scale": scale, "checkpoint": saving.checkpoint, "every": _seconds(saving.every)}
-            how["evaluate"] = learned.evaluate
-            how |= {"resume": saving.resume}
+            how |= {"evaluate": learned.evaluate, "resume": saving.resume}
             if place:
                 _fit_on_cluster(place, learner, source, watching, **how)
             else:

@@ -146,6 +146,7 @@ class Perceptron(PerceptronParameters, Online):
         return MarginRule(float(self.update_margin), float(self.fit_intercept))
 
     def _check_parameters(self) -> None:
+        """Refuse, besides, parameters that contradict each other."""
         super()._check_parameters()
         if self.keep != "last" and self.order is not None:
             what = "{0} needs passes over all rows, and {1} makes none"
