@@ -123,6 +123,17 @@ def plain_text(value: Any, style: str = "") -> Any:
     return Text(clean(str(value)), style=style)
 
 
+def alone_lines(sentences: list[str]) -> dict[str, str]:
+    """Return the line about columns that tell the classes apart alone, if there are such."""
+    if not sentences:
+        return {}
+    more = f"; and {count(len(sentences) - _ALONE, 'more column')}" if len(sentences) > _ALONE else ""
+    return {"one column": "; ".join(sentences[:_ALONE]) + more}
+
+
+_ALONE = 3  # columns that are named
+
+
 def facts_table(rows: Mapping[str, str]) -> Any:
     """Return names and values as two columns."""
     from rich.table import Table

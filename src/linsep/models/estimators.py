@@ -41,6 +41,14 @@ class _Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         found: Array = super()._labels(y if plain or must_stay_objects(y) else column_or_1d(y, warn=True))
         return found
 
+    @property
+    def predict_proba(self) -> Any:
+        """Not there: scores of these classifiers are no probabilities."""
+        raise AttributeError(
+            f"{type(self).__name__} has scores, but no probabilities: `from sklearn.calibration import "
+            "CalibratedClassifierCV`, then `CalibratedClassifierCV(model).fit(X, y).predict_proba(X)`"
+        )
+
     def _check_fitted(self, attribute: str) -> None:
         check_is_fitted(self, attribute)
 

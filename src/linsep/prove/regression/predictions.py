@@ -145,7 +145,12 @@ def limiting(result: Any) -> Any:
     staying = set(rows.tolist())
     dropped = {i: why for i, why in dropped.items() if i not in staying}
     y = np.asarray(given.y)[rows]
-    return Refit(rows, kept, _design(given, rows, kept), y, dropped, reasons, _choices(result), strata)
+    choices = _choices(result)
+    ordinary = choices is None or len(rows) == 0 or given.family != "multinomial"
+    if not ordinary:
+        codes = labels(given.y, given.order)[0][rows]
+        ordinary = bool(choices[:, np.unique(codes)].all())
+    return Refit(rows, kept, _design(given, rows, kept), y, dropped, reasons, choices, strata, given.family, ordinary)
 
 
 def uncounted(given: Any) -> dict[int, str]:
