@@ -36,7 +36,7 @@ from linsep.cluster.parameter_mixing import Mix
 from linsep.cluster.shard_passes import Answer
 from linsep.cluster.shard_passes import learn as learn_from
 from linsep.cluster.workers import Farm
-from linsep.data.sparse import is_sparse
+from linsep.data.arrays import is_sparse
 from linsep.errors import DataNote, ReadError
 from linsep.learn.averaging import Average, WeightTracker
 from linsep.learn.weights import AVERAGE, Weights

@@ -24,8 +24,8 @@ from numpy.lib import format as npy
 from sklearn.exceptions import ConvergenceWarning
 
 from linsep import Perceptron, fit_source, read, separate
-from linsep.data.layout import Layout
-from linsep.data.opening import options_like
+from linsep.data.read import options_like
+from linsep.data.schema import Layout
 from linsep.errors import DataNote, ParameterError, ReadError
 
 GAPS = ("", "NA", "NaN", "null", "?")

@@ -25,9 +25,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_svmlight_file
 
-from linsep.data.byte_streams import File, ReadError, cores, pieces, side_by_side
+from linsep.data.files import File, ReadError, pieces
 from linsep.data.hashing import hash_name
-from linsep.data.opening import read
+from linsep.data.parallel import cores, side_by_side
+from linsep.data.read import read
 from linsep.data.source import Source
 from linsep.errors import DataNote
 

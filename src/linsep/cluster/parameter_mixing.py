@@ -41,8 +41,8 @@ from linsep.cluster.shard_passes import (
 )
 from linsep.cluster.workers import ClusterError, Farm, repeat
 from linsep.data.labels import class_factors
-from linsep.data.layout import listed
 from linsep.data.scaling import Scaler, Sums
+from linsep.data.schema import listed
 from linsep.data.source import Source
 from linsep.errors import DataError, ParameterError, ReadError
 from linsep.learn import driver

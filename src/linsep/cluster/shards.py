@@ -12,10 +12,9 @@ from itertools import pairwise
 
 import pyarrow as pa
 
-from linsep.data.byte_streams import File, ReadError
 from linsep.data.columnar import opened
+from linsep.data.files import File, ReadError, exists, is_url, masked, open_bytes
 from linsep.data.numpy_files import mapped
-from linsep.data.places import exists, is_url, masked, open_bytes
 from linsep.data.row_numbers import Dropped
 from linsep.data.source import Block, Source, left_out
 from linsep.errors import ParameterError

@@ -12,9 +12,8 @@ from distributed import Client
 
 from linsep.clock import Clock
 from linsep.cluster.workers import Farm, Raw, repeat
-from linsep.data.conversions import to_floats
+from linsep.data.arrays import to_floats, to_rows
 from linsep.data.labels import class_codes, class_labels, one_class_only
-from linsep.data.matrices import to_rows
 from linsep.data.row_numbers import Dropped
 from linsep.data.source import Source
 from linsep.learn.problems import classes_among

@@ -26,7 +26,7 @@ from distributed.comm import CommClosedError
 from distributed.core import Status
 
 from linsep.cluster.shards import Shard, cut, quotes
-from linsep.data.byte_streams import ReadError
+from linsep.data.files import ReadError
 from linsep.data.row_numbers import Dropped
 from linsep.data.source import Block, Source
 

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from linsep.data.layout import Layout
+from linsep.data.schema import Layout
 from linsep.learn.state_files import must
 
 _READING: dict[str, tuple[type, ...]] = {
