@@ -98,22 +98,21 @@ def csv(path: Path, rows: int) -> Path:
 
 
 def passes(path: Path, told: str) -> Iterator[Row]:
-    """Yield how long a later pass takes over rows that are kept, in memory and mapped, beside rows of an array."""
+    """Yield how long a later pass takes over cached rows, beside rows of an array."""
     X, y = read(path, cache="none").to_arrays()
     for shuffle in (False, True):
         seconds = {}
-        for name, cache_mb in (("in memory", 1 << 20), ("mapped", 0), ("array", None)):
+        for name in ("mapped", "array"):
             model, shortest = Perceptron(shuffle=shuffle, max_iter=6, prove=False), []
             for _ in range(sized(3, 1)):
-                if cache_mb is None:
+                if name == "array":
                     model.fit(X, y)
                 else:
-                    fit_source(model, read(path), cache_mb=cache_mb, evaluate=False)
+                    fit_source(model, read(path), evaluate=False)
                 shortest.append(float(model.history_["seconds"][1:].min()))
             seconds[name] = min(shortest)
         order = "shuffled" if shuffle else "cyclic"
-        for name in ("in memory", "mapped"):
-            yield at_most(f"later pass, {told}, {order}, {name}", seconds[name], "array", seconds["array"], 1.5)
+        yield at_most(f"later pass, {told}, {order}", seconds["mapped"], "array", seconds["array"], 1.5)
 
 
 def run() -> Iterator[Row]:

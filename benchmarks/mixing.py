@@ -60,11 +60,11 @@ def fitted(model: Perceptron, X: Any, y: Any, shards: int) -> Perceptron:
     """Train as a cluster does with so many shards."""
     d = X.shape[1]
     raw = [
-        Raw(f"shard {k}", [Block(X[part], y[part], 0)], (d, False), None, 0, [])
+        Raw(f"shard {k}", [Block(X[part], y[part], 0)], d, 0, [])
         for k, part in enumerate(np.array_split(np.arange(X.shape[0]), shards))
     ]
-    ignored = dict.fromkeys(("take_note", "take_dropped"), lambda *_: None)
-    source = SimpleNamespace(positive=None, features=slice(0, d), names=None, n_numbers=d, **ignored)
+    ignored = dict.fromkeys(("take_width", "take_dropped"), lambda *_: None)
+    source = SimpleNamespace(positive=None, names=None, n_numbers=d, **ignored)
     parameters = model._parameters(model._draw_seed())
     rounds = Rounds(Here(raw), source, parameters, "none")  # type: ignore[arg-type]
     rounds.hooks = Hooks(evaluate=False)

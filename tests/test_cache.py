@@ -1,4 +1,4 @@
-"""Blocks that are kept for later passes: the same bits as without, in memory and in a file, and never a full disk."""
+"""Rows that are cached for later passes: the same bits as without, and never a full disk."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pickle
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,8 @@ import pytest
 import scipy.sparse as sp
 
 from linsep import Perceptron, fit_source, read
+from linsep.data.arrays import is_sparse
 from linsep.data.source import Source
-from linsep.data.sparse import is_sparse
 from linsep.errors import DataNote, ParameterError
 
 ROWS = 60
@@ -57,57 +58,47 @@ def seen(source: Source) -> list[tuple[Any, ...]]:
     return found
 
 
+def together(blocks: Iterable[Any]) -> tuple[list[Any], list[Any], list[int]]:
+    """Return the rows and labels of blocks, and where these begin."""
+    blocks = list(blocks)
+    width = max(block.X.shape[1] for block in blocks)
+    rows = [block.X.toarray() if is_sparse(block.X) else block.X for block in blocks]
+    X = np.vstack([np.pad(part, ((0, 0), (0, width - part.shape[1]))) for part in rows])
+    assert [block.first_row for block in blocks] == np.cumsum([0, *map(len, rows[:-1])]).tolist()
+    return X.tolist(), [label for block in blocks for label in block.y.tolist()], [len(part) for part in rows]
+
+
 @pytest.mark.parametrize("form", ["csv", "svm", "parquet", "npz"])
-@pytest.mark.parametrize("cache_mb", [0, 256])
-def test_kept_blocks_are_those_of_the_files(tmp_path: Path, form: str, cache_mb: int) -> None:
+def test_cached_rows_are_those_of_the_files(tmp_path: Path, form: str) -> None:
     path = write(tmp_path, form)
-    plain = read(path, block_bytes=300)
-    expected = [seen(plain), seen(plain)]
-    widths = [block.X.shape[1] for block in plain]
+    expected = together(read(path, block_bytes=300))[:2]
     source = read(path, block_bytes=300)
-    with source.caching(str(tmp_path), cache_mb):
-        for _ in range(2):
-            assert seen(source) == expected[0]
+    with source.caching(str(tmp_path)):
         os.rename(path, tmp_path / "gone")  # nobody reads it any more
-        assert seen(source) == expected[1]
-        assert [block.X.shape[1] for block in source] == widths
+        for _ in range(2):
+            assert together(source)[:2] == expected
+        for most in (1, 7, 40, ROWS):
+            *found, lengths = together(source.blocks(most))
+            assert tuple(found) == expected
+            assert max(lengths) <= most
+            for one, other in zip(source.blocks(most), source.blocks(most), strict=True):  # a pass copies no numbers
+                values = [X.data if is_sparse(X) else X for X in (one.X, other.X)]
+                assert np.shares_memory(*values)
+                assert not values[0].flags.writeable
         os.rename(tmp_path / "gone", path)
         assert source.position == source.size
         assert sorted(os.listdir(tmp_path)) == [path.name]  # the file has no name
-    assert seen(source) == expected[1]  # read again
-
-
-@pytest.mark.parametrize("form", ["csv", "svm", "parquet", "npz"])
-@pytest.mark.parametrize("cache_mb", [0, 256])
-def test_kept_blocks_together_are_the_same_rows(tmp_path: Path, form: str, cache_mb: int) -> None:
-    path = write(tmp_path, form)
-    source = read(path, block_bytes=300)
-    X, y = read(path, block_bytes=300, zero_based=True if form == "svm" else None).to_arrays()
-    expected = X.toarray() if sp.issparse(X) else X
-    with source.caching(str(tmp_path), cache_mb):
-        numbers = [len(block.y) for block in source]
-        for most in (1, 40, ROWS):
-            blocks = list(source.stretches(most))
-            assert len(blocks) < len(numbers) or most == 1 or len(numbers) == 1
-            assert all(len(block.y) <= max(most, *numbers, 0) for block in blocks)
-            rows = [part.X.toarray() if is_sparse(part.X) else part.X for part in blocks]
-            assert np.array_equal(np.vstack(rows), expected)
-            assert np.concatenate([part.y for part in blocks]).tolist() == y.tolist()
-            assert [part.first_row for part in blocks] == np.cumsum([0, *map(len, rows[:-1])]).tolist()
-            for one, other in zip(blocks, source.stretches(most), strict=True):  # a pass copies no numbers
-                values = [X.data if is_sparse(X) else X for X in (one.X, other.X)]
-                assert np.shares_memory(*values)
+    assert together(source)[:2] == expected  # read again
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("cache_mb", [0, 256])
 @pytest.mark.parametrize("form", ["csv", "svm"])
-def test_training_has_the_same_bits(tmp_path: Path, form: str, cache_mb: int) -> None:
+def test_training_has_the_same_bits(tmp_path: Path, form: str) -> None:
     path = write(tmp_path, form)
     for shuffle in (False, True):
-        plain = fit_source(Perceptron(shuffle=shuffle, max_iter=6), read(path, block_bytes=300))
+        plain = fit_source(Perceptron(shuffle=shuffle, max_iter=6), read(path, block_bytes=300, cache="none"))
         source = read(path, block_bytes=300)
-        with source.caching(cache_mb=cache_mb):
+        with source.caching():
             kept = fit_source(Perceptron(shuffle=shuffle, max_iter=6), source)
         assert np.array_equal(kept.coef_, plain.coef_)
         assert np.array_equal(kept.intercept_, plain.intercept_)
@@ -139,21 +130,12 @@ def test_a_run_resumes_where_blocks_are_larger(tmp_path: Path, scale: str, momen
     assert np.array_equal(resumed.trace_, whole.trace_)
 
 
-def test_an_iteration_that_is_given_up_keeps_nothing(tmp_path: Path) -> None:
-    source = read(write(tmp_path, "csv"), block_bytes=300)
-    with source.caching(str(tmp_path), 0):
-        next(iter(source))
-        first = seen(source)
-        assert len(first) > 2
-        assert seen(source) == first
-
-
 def test_a_column_that_turns_out_to_be_words() -> None:
     text = "c,class\n" + "4,a\n6,b\n" * 1000 + "rotary,b\n"
     source = read(io.BytesIO(text.encode()), format="csv", block_bytes=2000)
+    with pytest.warns(DataNote, match="rotary"):
+        X, _ = source.to_arrays()
     with source.caching():
-        with pytest.warns(DataNote, match="rotary"):
-            X, _ = source.to_arrays()
         assert X.shape == (2001, 3)
         assert np.array_equal(source.to_arrays()[0].toarray(), X.toarray())
 
@@ -162,17 +144,18 @@ def test_a_disk_without_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     source = read(write(tmp_path, "svm"), block_bytes=300)
     expected = seen(source)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: type("Usage", (), {"free": 1000}))
-    with source.caching(str(tmp_path), 0):
-        with pytest.warns(DataNote, match="has no space left for the rows"):
-            assert seen(source) == expected
-        assert seen(source) == expected  # one note is enough
+    caching = source.caching(str(tmp_path))
+    with pytest.warns(DataNote, match="has no space left for the rows"):
+        caching.__enter__()
+    assert seen(source) == expected
+    caching.__exit__(None, None, None)
 
 
 def test_a_copy_keeps_nothing(tmp_path: Path) -> None:
     source = read(write(tmp_path, "csv"))
     with source.caching():
         first = seen(source)
-        assert pickle.loads(pickle.dumps(source))._cache is None
+        assert not pickle.loads(pickle.dumps(source)).is_cached
         assert [column.name for column in source.describe()] == ["a", "b", "town", "class"]
         assert seen(source) == first
 
@@ -184,25 +167,21 @@ def test_no_cache(tmp_path: Path) -> None:
         first = seen(source)
         path.write_text(path.read_text() + "1,1,Ulm,yes\n")
         assert len(seen(source)[0][-2]) != len(first[0][-2]) or seen(source) != first
-    with pytest.raises(ParameterError, match="cache_mb must be 0 or more"), source.caching(cache_mb=-1):
-        pass
 
 
 @pytest.mark.parametrize("form", ["csv", "svm", "parquet", "npz"])
-@pytest.mark.parametrize(("cache", "cache_mb"), [("folder", 0), ("auto", 256), ("none", 0)])
-def test_all_rows_at_once(tmp_path: Path, form: str, cache: str, cache_mb: int) -> None:
+@pytest.mark.parametrize("cache", ["folder", "auto", "none"])
+def test_all_rows_at_once(tmp_path: Path, form: str, cache: str) -> None:
     """The blocks one after another, wherever they are kept; arrays outlive the files that they are maps of."""
     path, folder = write(tmp_path, form), tmp_path / "kept"
     folder.mkdir()
     parts = list(read(path, block_bytes=300))
-    source = read(path, block_bytes=300, cache=str(folder) if cache == "folder" else cache, cache_mb=cache_mb)
+    source = read(path, block_bytes=300, cache=str(folder) if cache == "folder" else cache)
     X, y = source.to_arrays()
     assert not os.listdir(folder)
     width = max(part.X.shape[1] for part in parts)
     rows = [part.X.toarray() if sp.issparse(part.X) else part.X for part in parts]
     expected = np.vstack([np.pad(part, ((0, 0), (0, width - part.shape[1]))) for part in rows])
-    if form == "svm":
-        expected = expected[:, 1:]  # indices start at 1
     assert np.array_equal(X.toarray() if sp.issparse(X) else X, expected)
     assert y is not None
     assert y.tolist() == [label for part in parts for label in part.y.tolist()]
@@ -214,7 +193,7 @@ def test_rows_of_several_types(tmp_path: Path) -> None:
     """Blocks that differ in type cannot lie side by side as they are, and become one array all the same."""
     for k, values in enumerate(([1, 2], [0.5, 1.5])):
         pq.write_table(pa.table({"a": values, "b": values, "class": ["x", "y"]}), tmp_path / f"{k}.parquet")
-    X, y = read(str(tmp_path / "*.parquet"), cache_mb=0).to_arrays()
+    X, y = read(str(tmp_path / "*.parquet")).to_arrays()
     assert X.tolist() == [[1, 1], [2, 2], [0.5, 0.5], [1.5, 1.5]]
     assert y.tolist() == ["x", "y"] * 2
 
@@ -222,9 +201,7 @@ def test_rows_of_several_types(tmp_path: Path) -> None:
 def test_where_rows_are_kept_is_no_part_of_the_data(tmp_path: Path) -> None:
     path, saved = write(tmp_path, "csv"), tmp_path / "half"
     whole = fit_source(Perceptron(max_iter=8, shuffle=False, prove=False), read(path, block_bytes=300, cache="none"))
-    fit_source(
-        Perceptron(max_iter=3, shuffle=False, prove=False), read(path, block_bytes=300, cache_mb=0), checkpoint=saved
-    )
+    fit_source(Perceptron(max_iter=3, shuffle=False, prove=False), read(path, block_bytes=300), checkpoint=saved)
     more = Perceptron(max_iter=8, shuffle=False, prove=False)
     fit_source(more, read(path, block_bytes=300, cache="none"), checkpoint=saved, resume=True)
     assert np.array_equal(more.coef_, whole.coef_)
@@ -232,7 +209,7 @@ def test_where_rows_are_kept_is_no_part_of_the_data(tmp_path: Path) -> None:
 
 
 def test_the_disk_has_no_room_for_all_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    source = read(write(tmp_path, "svm"), block_bytes=300, cache_mb=0)
+    source = read(write(tmp_path, "svm"), block_bytes=300)
     expected = source.to_arrays()[0].toarray()
     monkeypatch.setattr(shutil, "disk_usage", lambda _: type("Usage", (), {"free": 1000}))
     with pytest.warns(DataNote, match="all of them are held in memory"):
@@ -241,7 +218,7 @@ def test_the_disk_has_no_room_for_all_rows(tmp_path: Path, monkeypatch: pytest.M
 
 def test_commands_take_the_options(tmp_path: Path) -> None:
     path = write(tmp_path, "svm")
-    for options in (["--cache", "none"], ["--cache", str(tmp_path), "--cache-mb", "0"]):
+    for options in (["--cache", "none"], ["--cache", str(tmp_path)]):
         command = [sys.executable, "-m", "linsep", "fit", str(path), "-m", str(tmp_path / "m"), "--json", *options]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         assert json.loads(done.stdout)["rows"] == ROWS

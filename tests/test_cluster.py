@@ -36,7 +36,7 @@ from linsep.cluster.parameter_mixing import Mix
 from linsep.cluster.shard_passes import Answer
 from linsep.cluster.shard_passes import learn as learn_from
 from linsep.cluster.workers import Farm
-from linsep.data.sparse import is_sparse
+from linsep.data.arrays import is_sparse
 from linsep.errors import DataNote, ReadError
 from linsep.learn.averaging import Average, WeightTracker
 from linsep.learn.weights import AVERAGE, Weights
@@ -131,7 +131,7 @@ def test_shards_together_are_the_source(folder, form, parts):
         else:
             with pa.OSFile(path, "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
                 writer.write_table(table, max_chunksize=20)
-    whole = read(path, zero_based=False if form == "svm" else None)
+    whole = read(path)
     size = (
         sum(pq.ParquetFile(path).metadata.row_group(k).total_byte_size for k in range(10))
         if form == "parquet"
@@ -354,10 +354,9 @@ def test_libsvm_and_words_on_shards(client, folder):
     words = str(folder / "words.csv")
     with open(words, "w") as file:
         file.write("town,y\n" + "".join(f"{'Ulm' if c else 'Bonn'},{'yes' if c else 'no'}\n" for c in y))
-    source = read(words, hash_bits=6, invert=True, positive="no")
+    source = read(words, hash_bits=6, positive="no")
     there = cluster.fit(Perceptron(), source, client, shard_bytes=shard_bytes(words, 3))
     assert there.classes_.tolist() == ["yes", "no"]
-    assert set.union(*source.seen.values()) == {"town=Ulm", "town=Bonn"}
 
 
 def test_words_that_appear_in_one_shard_only_have_the_columns_of_one_machine(client, folder):
@@ -747,7 +746,7 @@ def test_a_line_is_that_of_the_whole_file(client, folder):
         for work in (cluster.fit, cluster.score):
             model = Perceptron().fit(np.eye(2), [0, 1])
             with pytest.raises(ReadError, match=f"lines.{name}:401: "):
-                work(model, read(path, zero_based=False if name == "svm" else None), client, shard_bytes=500)
+                work(model, read(path), client, shard_bytes=500)
 
 
 def test_no_rows(client, folder):

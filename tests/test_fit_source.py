@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
 from linsep import Perceptron, fit_source, load, read, teacher
-from linsep.data.read_ahead import ahead
+from linsep.data.parallel import ahead
 from oracle import alike
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -83,15 +83,15 @@ def test_separable_files_end_separated_without_another_look(tmp_path):
     reads = []
 
     class Counted(type(read(path))):
-        def blocks(self):
+        def blocks(self, most=None):
             reads.append(1)
-            return super().blocks()
+            return super().blocks(most)
 
     source = read(path, block_bytes=2000)
     source.__class__ = Counted
-    model = fit_source(Perceptron(shuffle=False), source, evaluate=False)
+    model = fit_source(Perceptron(shuffle=False), source, cache="none", evaluate=False)
     assert same(model, expected)
-    assert len(reads) == 1 + model.n_iter_  # the labels of the first block, and the passes
+    assert len(reads) == 1 + model.n_iter_  # the labels, and the passes
 
 
 def test_without_evaluation_unknown_is_unknown(tmp_path):
@@ -133,6 +133,17 @@ def test_a_third_label_that_turns_up_late(tmp_path):
     path = write(tmp_path, "svm", X, y)
     expected = Perceptron(shuffle=False, max_iter=3).fit(*read(path).to_arrays())
     assert same(fit_source(Perceptron(shuffle=False, max_iter=3), read(path, block_bytes=700)), expected)
+
+
+def test_a_single_pass_takes_the_labels_of_the_first_block(tmp_path):
+    X, y = numbers(3)
+    y = np.concatenate((y[y < 2], y[y == 2]))
+    path = write(tmp_path, "svm", X, y)
+    model = Perceptron(shuffle=False, max_iter=1)
+    with pytest.raises(ValueError, match=r"the label 2, which is not among .* reads all labels before it learns"):
+        fit_source(model, read(path, block_bytes=700), evaluate=False)
+    fit_source(model, read(path, block_bytes=700, cache=str(tmp_path)), evaluate=False)
+    assert model.classes_.tolist() == [0, 1, 2]
 
 
 def test_a_source_without_labels_teaches_nothing(tmp_path):

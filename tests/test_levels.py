@@ -124,7 +124,7 @@ def count(*_):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-learner, source = Perceptron(max_iter=6, shuffle=False), read(data, block_bytes=700)
+learner, source = Perceptron(max_iter=6, shuffle=False), read(data, block_bytes=700, cache="none")
 model = fit_source(learner, source, checkpoint=checkpoint, every=0, resume=True, watch=count)
 save(model, out)
 """

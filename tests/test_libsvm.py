@@ -14,10 +14,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from linsep.data.cache import Buffers
 from linsep.data.labels import label
-from linsep.data.libsvm_text import LineError, parse
-from linsep.data.plain_tables import LABEL, UNWANTED, parse_table
-from linsep.data.recycling import Recycler
+from linsep.data.libsvm import parse
+from linsep.data.text_parsers import LABEL, UNWANTED, LineError, parse_table
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 
@@ -139,8 +139,6 @@ def test_files_are_read_as_they_are_written(text: str, base: int) -> None:
 
 
 def test_notes_on_the_text() -> None:
-    assert parse(b"1 0:1\n").zero
-    assert not parse(b"1 1:1\n").zero
     assert parse(b"1 qid:7 1:1\n").qid
     assert not parse(b"1 1:1 # qid:7\n").qid
     missing = parse(b"1 1:NaN 2:3\n")
@@ -220,7 +218,7 @@ def test_the_first_of_several_errors_is_the_one_named() -> None:
 
 
 def test_limits_on_indices() -> None:
-    with pytest.raises(LineError, match="index 0, but the indices start at 1"):
+    with pytest.raises(LineError, match="index 0, but indices start at 1"):
         parse(b"1 0:1\n", base=1)
     with pytest.raises(LineError, match="beyond the 3 features"):
         parse(b"1 3:1\n", n_features=3)
@@ -293,7 +291,7 @@ def test_a_table_that_is_not_plain_is_left_to_others(text: str) -> None:
 def test_recycled_memory_never_belongs_to_two_blocks():
     """A block of which somebody holds a view stays as it is; the memory of the others is used again."""
     texts = [b"".join(b"%d 1:%d 7:%d.5\n" % (i % 2, i, k) for i in range(k, k + 50)) for k in range(30)]
-    memory, rng, held, places = Recycler(), np.random.default_rng(0), {}, set()
+    memory, rng, held, places = Buffers(), np.random.default_rng(0), {}, set()
 
     def views(X):
         return [X.data[3:], X.indices[::2], X.data.reshape(-1, 2)[:, 1], memoryview(X.data)]
@@ -313,7 +311,7 @@ def test_recycled_memory_never_belongs_to_two_blocks():
 
 def test_recycled_memory_for_many_threads():
     """Threads take and give back memory at once: every array is whole, and its thread's own until it is gone."""
-    memory = Recycler()
+    memory = Buffers()
 
     def work(number: int) -> bool:
         alone = True

@@ -24,9 +24,8 @@ from numpy.lib import format as npy
 from sklearn.exceptions import ConvergenceWarning
 
 from linsep import Perceptron, fit_source, read, separate
-from linsep.data.layout import Layout
-from linsep.data.opening import options_like
-from linsep.data.source import RereadError
+from linsep.data.read import options_like
+from linsep.data.schema import Layout
 from linsep.errors import DataNote, ParameterError, ReadError
 
 GAPS = ("", "NA", "NaN", "null", "?")
@@ -188,7 +187,7 @@ def test_a_word_among_numbers_makes_the_column_one_of_words() -> None:
 
 
 def test_a_word_that_turns_up_late() -> None:
-    """After the rows that decide what a column is: it is read again."""
+    """After the rows that are looked at first."""
     text = "cyl,z,class\n" + "4,1,a\n6,2,b\n" * 1000 + "rotary,1,b\n" + "4,1,a\n" * 1000
     for block_bytes in (4000, 1 << 22):
         source, notes = noted(text, block_bytes=block_bytes)
@@ -196,16 +195,30 @@ def test_a_word_that_turns_up_late() -> None:
         assert notes[0].startswith("input:2002: linsep reads column 'cyl' as words, because 'rotary' is not a number")
         assert source.names == ["z", "cyl=4", "cyl=6", "cyl=rotary"]
         assert rows(source)[0] == one_hot([row.split(",")[:2] for row in text.split()[1:]], "wn")[0]
-    source = open_text(text, block_bytes=4000)
-    with pytest.warns(DataNote), pytest.raises(RereadError, match="read the file again"):
-        list(source)  # whoever has rows already must begin again
-    assert len(list(source)) > 1
     with pytest.warns(DataNote):
         model = fit_source(Perceptron(shuffle=False, max_iter=3), open_text(text, block_bytes=4000))
     assert model.feature_names_in_.tolist() == ["z", "cyl=4", "cyl=6", "cyl=rotary"]
     measured = "z,class\n" + "".join(f"{i / 7},{i % 2}\n" for i in range(1500)) + "3.l4,1\n"
     said = refused(measured)
     assert said.startswith("input:1502, column 'z': '3.l4' is not a number, and as words almost all cells")
+
+
+def test_a_word_that_turns_up_too_late(tmp_path: Path) -> None:
+    """After the first 16 MB, which decide what a column is, an error names the option that helps."""
+    path = tmp_path / "large.csv"
+    path.write_text("cyl,z,class\n" + "4,1,a\n6,2,b\n" * 2_000_000 + "rotary,1,b\n")
+    with pytest.raises(ReadError) as caught:
+        read(path).to_arrays()
+    said = "'rotary' differs in kind from the cells above (categorical='cyl' reads the column as words)"
+    assert str(caught.value) == f"{path}:4000002, column 'cyl': {said}"
+    path.write_text("cyl,z,class\n" + "4,1,a\n6,2,b\n" * 500_000 + "rotary,1,b\n" + "4,1,a\n" * 1_500_000)
+    with pytest.warns(DataNote, match="reads column 'cyl' as words"):
+        assert read(path).to_arrays()[0].shape == (2_500_001, 4)
+    parts = [tmp_path / f"{k}.csv" for k in range(2)]
+    for part, cell in zip(parts, ("4", "rotary"), strict=True):
+        part.write_text(f"cyl,z,class\n{cell},1,a\n6,2,b\n")
+    with pytest.warns(DataNote, match="1.csv:2: linsep reads column 'cyl' as words"):
+        assert read(parts).to_arrays()[0].shape == (4, 4)
 
 
 def days(moment: datetime) -> float:

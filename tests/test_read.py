@@ -25,9 +25,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_svmlight_file
 
-from linsep.data.byte_streams import File, ReadError, cores, pieces, side_by_side
+from linsep.data.files import File, ReadError, pieces
 from linsep.data.hashing import hash_name
-from linsep.data.opening import read
+from linsep.data.parallel import cores, side_by_side
+from linsep.data.read import read
 from linsep.data.source import Source
 from linsep.errors import DataNote
 
@@ -105,7 +106,6 @@ def test_every_format_gives_the_same_rows_at_any_block_size(data: dict[str, Path
             source = read(path, block_bytes=block_bytes)
             assert rows(source) == (X.tolist(), y.tolist()), (name, block_bytes)
             assert source.n_features == 3
-            assert source.features.stop - source.features.start == 3
             assert source.size == path.stat().st_size
             assert source.position == source.size
             blocks = list(source)
@@ -266,19 +266,15 @@ def test_the_positive_label_must_occur() -> None:
 # LIBSVM text
 
 
-def test_the_base_of_indices_is_found() -> None:
+def test_indices_start_at_one_unless_told_otherwise() -> None:
     one = read(io.BytesIO(b"1 1:1 3:3\n-1 2:2\n"), block_bytes=1)
-    assert (one.zero_based, one.n_features) == (None, 0)
-    widths = [block.X.shape[1] for block in one]
-    assert widths == [4, 4]  # column 0 is spare until the end of the file
-    assert (one.zero_based, one.n_features, one.features) == (False, 3, slice(1, 4))
+    assert one.n_features == 0
     assert rows(one)[0] == [[1, 0, 3], [0, 2, 0]]
-    zero = read(io.BytesIO(b"1 1:1 3:3\n-1 0:2\n"), block_bytes=1)
-    assert rows(zero)[0] == [[0, 1, 0, 3], [2, 0, 0, 0]]
-    assert (zero.zero_based, zero.n_features, zero.features) == (True, 4, slice(0, 4))
+    assert one.n_features == 3
+    assert rows(read(io.BytesIO(b"1 1:1 3:3\n-1 0:2\n"), zero_based=True))[0] == [[0, 1, 0, 3], [2, 0, 0, 0]]
     assert read_text("1 1:1\n", zero_based=True)[0] == [[0, 1]]
-    assert read_text("1 1:1\n", zero_based=False)[0] == [[1]]
-    assert error("1 1:1\n1 0:1\n", zero_based=False).startswith("input:2: ")
+    said = error("1 1:1\n1 0:1\n")
+    assert said == "input:2: '0:1' has index 0, but indices start at 1 unless zero_based=True"
 
 
 def test_rows_grow_wider() -> None:
@@ -289,11 +285,10 @@ def test_rows_grow_wider() -> None:
 
 def test_a_given_number_of_features() -> None:
     assert read_text("1 1:1\n", n_features=3)[0] == [[1, 0, 0]]
-    assert read_text("1 0:1\n", n_features=3)[0] == [[1, 0, 0]]
+    assert read_text("1 0:1\n", n_features=3, zero_based=True)[0] == [[1, 0, 0]]
     assert read_text("1 3:1\n", n_features=3)[0] == [[0, 0, 1]]
     assert error("1 4:1\n", n_features=3).startswith("input:1: the index of '4:1' is beyond")
-    assert "index 3 is too large: the 3 features are numbered from 0" in error("1 1:1\n1 3:1\n1 0:1\n", n_features=3)
-    assert error("1 0:1\n1 3:1\n", n_features=3, block_bytes=1).startswith("input:2: index 3 is too large")
+    assert error("1 0:1\n1 3:1\n", n_features=3, zero_based=True).startswith("input:2: the index of '3:1' is beyond")
 
 
 def test_query_numbers_are_ignored_with_one_notice() -> None:
@@ -472,12 +467,10 @@ def test_dates_may_be_words(date: str) -> None:
 
 
 def test_a_text_column_is_a_bag_of_words() -> None:
-    source = read(io.BytesIO(b'text,y\n"Buy now, buy!",1\nhello,0\n'), text="text", invert=True)
+    source = read(io.BytesIO(b'text,y\n"Buy now, buy!",1\nhello,0\n'), text="text")
     X, _ = source.to_arrays()
-    names = {name: j for j, found in source.seen.items() for name in found}
-    assert X[0, names["text=buy"]] == 2
-    assert X[0, names["text=now"]] == 1
-    assert X[1, names["text=hello"]] == 1
+    buy, now, hello = (hash_name(f"text={word}") & (2**18 - 1) for word in ("buy", "now", "hello"))
+    assert (X[0, buy], X[0, now], X[1, hello]) == (2, 1, 1)
     assert X.sum() == 4
 
 

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from linsep import largest_margin, read, separate, verify
 from linsep.cli import main
-from linsep.data.scratch import IN_MEMORY, renumbered, scratch, some_columns, some_rows
+from linsep.data.cache import IN_MEMORY, mapped_array, renumbered, some_columns, some_rows
 from linsep.problem import Dense, Sparse
 from linsep.prove.exact import exact_text
 from linsep.prove.verdicts import separability, working_set
@@ -53,12 +53,12 @@ def write(folder: Path, form: str, X: np.ndarray, y: list[int]) -> Path:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("form", ["csv", "svm", "parquet", "npz"])
-@pytest.mark.parametrize("cache_mb", [0, 256])
-def test_a_source_is_decided_as_its_rows_are(tmp_path: Path, form: str, kind: str, cache_mb: int) -> None:
+@pytest.mark.parametrize("cache", ["none", "auto"])
+def test_a_source_is_decided_as_its_rows_are(tmp_path: Path, form: str, kind: str, cache: str) -> None:
     rows, y = KINDS[kind]
     X = np.array(rows, dtype=float) / 4
     source = read(
-        write(tmp_path, form, X, y), block_bytes=20, target=None if form in ("svm", "npz") else -1, cache_mb=cache_mb
+        write(tmp_path, form, X, y), block_bytes=20, target=None if form in ("svm", "npz") else -1, cache=cache
     )
     verdict = separate(source)
     assert verdict.kind == kind
@@ -158,7 +158,7 @@ def test_many_sparse_rows() -> None:
 
 def test_room_for_many_numbers() -> None:
     n = IN_MEMORY // 80 + 7
-    x = scratch((n, 10), np.float64)
+    x = mapped_array((n, 10), np.float64)
     x[:] = np.arange(10 * n).reshape(n, 10)
     which = np.arange(n)[::-1].copy()
     assert np.array_equal(some_rows(Dense(x), which).data, x[::-1])
@@ -190,7 +190,7 @@ def watch():
         time.sleep(0.002)
 thread = threading.Thread(target=watch)
 thread.start()
-print(separate(read(sys.argv[2], cache_mb=16)).kind)
+print(separate(read(sys.argv[2])).kind)
 done = True
 thread.join()
 print(most - before)

@@ -98,7 +98,6 @@ class Problem(NamedTuple):
     factors: Floats  # (C,) weight of each class, which the steps have in them
     scaling: Any = None  # how rows were scaled; its ``undo`` brings weights into the units of the user
     held_out: Callable[[int, int], Array] | None = None  # says of rows from one number to another which are held out
-    features: Callable[[], slice] | None = None  # columns to return, known when all rows have been seen
     allowed: float = float("inf")  # mistakes that a plane of the target margin allows, for each separate machine
     in_memory: bool = True
 

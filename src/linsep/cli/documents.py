@@ -28,7 +28,7 @@ class Document:
 
     def write(self, verdict: Any, X: Any, y: Any, source: Source, about: Any, options: dict[str, str]) -> None:
         """Write the proof in one step; ``about`` is the fingerprint of the data, if it is known already."""
-        from linsep.data.atomic import replacing
+        from linsep.data.files import replacing
         from linsep.prove.documents import about_data, written
         from linsep.prove.exact.exact_text import reading_of
         from linsep.prove.numbers.long_decimals import whole

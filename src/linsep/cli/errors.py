@@ -76,7 +76,7 @@ def errors(
     The exit code is 0 if the number of errors is proved to be the smallest possible, even if it is 0, and 1 if the
     bounds still differ when the time is up. Ctrl-C ends the search early and prints the bounds known by then.
     """
-    from linsep.data.rewriting import rewrite
+    from linsep.data.writing import rewrite
     from linsep.prove.exact.exact_text import default_values, exact_table
     from linsep.prove.exact.given_numbers import BINARY, nearest_doubles
     from linsep.prove.fewest.results import fewest_errors

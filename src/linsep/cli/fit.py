@@ -14,6 +14,7 @@ from linsep.cli.learners import Chosen, Learning, read_weights, start_from, trac
 from linsep.cli.options import OUTPUT, Data, Reading, Screen, command
 from linsep.cli.run_proofs import proof_facts, proof_line, said_of_proof, write_proof
 from linsep.cli.screen import Meter, count, facts_table, headline, meter, result
+from linsep.clock import Clock
 from linsep.data.options import READING
 from linsep.declared import Parameter
 from linsep.wording import largest_between, margin_found, stopped_words, tiny_margin_words
@@ -41,7 +42,6 @@ class Learned:
     model: Annotated[str, Parameter("File to write the model to.", panel=OUTPUT, short="-m", metavar="OUT")] = (
         "model.linsep"
     )
-    invert: Annotated[bool, Parameter("Store the names of hashed features in the model.", panel=OUTPUT)] = False
     proof: Annotated[
         str | None,
         Parameter("Write the proof that no plane separates the rows.", panel=OUTPUT, metavar="OUT"),
@@ -105,7 +105,7 @@ def fit(
     learner, scale, positive = chosen.made(learning), chosen.scale, learned.positive
     if chosen.sample_weight is not None:
         reading = reading.ignoring(chosen.sample_weight)
-    source = open_data(data, reading, screen, positive=positive, invert=learned.invert)
+    source = open_data(data, reading, screen, positive=positive)
     for path in (learned.model, saving.checkpoint, learned.proof):
         check_place(path, *data)
     given = {} if chosen.initial is None else start_from(learner, chosen.initial)
@@ -228,7 +228,11 @@ def _stream(learner: Any, source: Source, watching: Meter, **how: Any) -> None:
         watching.bytes = number * (size or 0) + position
         watching.show(position, size, f"pass {number + 1}/{learner.max_iter:,}  {mistakes:,} mistakes")
 
-    fit_source(learner, source, watch=watch, **how)
+    def reading(read: int | None = None, **_: Any) -> None:
+        if read is not None:
+            watching.show(source.position, size, "reading")
+
+    fit_source(learner, source, watch=watch, clock=Clock(show=reading), **how)
 
 
 def _bound(learner: Any, source: Source, chosen: Chosen) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import click
 
 from linsep.cli.options import Reading, ReadingAgain, Screen
 from linsep.cli.screen import count, plain_text, result
-from linsep.data.places import elsewhere, is_url, masked, open_bytes
+from linsep.data.files import check_writable, is_url, masked, open_bytes
 
 if TYPE_CHECKING:
     from linsep.data.source import Source
@@ -25,9 +25,7 @@ def check_place(path: str | None, *inputs: str) -> None:
     if is_url(path):
         if path in inputs:
             raise ValueError(f"{masked(path)}: this command reads that file; write the output to another one")
-        place = elsewhere(path)
-        assert place is not None
-        place.check_writable()
+        check_writable(path)
         return
     for pattern in inputs:
         for name in glob.glob(pattern) or [pattern]:
@@ -46,7 +44,7 @@ def check_place(path: str | None, *inputs: str) -> None:
 
 def open_data(paths: list[str], reading: Reading, screen: Screen, **others: Any) -> Source:
     """Open data that no model knows yet; if only asked what becomes of the columns, say it and stop."""
-    from linsep.data.opening import read
+    from linsep.data.read import read
 
     source = read(paths if len(paths) > 1 else paths[0], **reading.given, **others)
     if reading.explain:
@@ -125,7 +123,7 @@ def explain(source: Source, screen: Screen) -> None:
 
 def kinds(source: Source) -> dict[str, list[str]]:
     """Return the names of the columns by what they are taken for, empty where there is no table."""
-    from linsep.data.layout import TEXT, is_numeric
+    from linsep.data.schema import TEXT, is_numeric
 
     layout = source.layout
     found: dict[str, list[str]] = {}
@@ -142,8 +140,8 @@ def kinds_line(found: dict[str, list[str]]) -> str:
 
 def open_like(model: Any, paths: list[str], reading: ReadingAgain, *, labels: bool = True) -> Source:
     """Open data to be read as those that the model learned from: the same columns, whatever their order now."""
-    from linsep.data.layout import NUMBER, Layout
-    from linsep.data.opening import options_like, read
+    from linsep.data.read import options_like, read
+    from linsep.data.schema import NUMBER, Layout
 
     known = options_like(getattr(model, "reading_", {}), labels=labels)
     names = getattr(model, "feature_names_in_", None)
@@ -173,26 +171,23 @@ def all_at_once(source: Source) -> tuple[Any, Any]:
 
 def feature_names(model: Any) -> Any:
     """Return a function from the number of a feature to its name."""
-    from linsep.data.layout import Layout
+    from linsep.data.schema import Layout
 
     memory = getattr(model, "reading_", {})
     names = getattr(model, "feature_names_in_", None)
     if names is None and "names" in memory and memory["named"]:
         names = Layout.from_state(memory).names
-    seen = dict(zip(memory["seen"].tolist(), memory["seen_names"].tolist(), strict=True)) if "seen" in memory else {}
     first = 1 if memory.get("format") == "libsvm" and not memory.get("zero_based") else 0
 
     def name(j: int) -> str:
-        if names is not None and j < len(names):
-            return str(names[j])
-        return str(seen.get(j, f"#{j + first}"))
+        return str(names[j]) if names is not None and j < len(names) else f"#{j + first}"
 
     return name
 
 
 def blocks(model: Any, source: Source) -> Iterator[tuple[Any, Any]]:
     """Yield rows of as many features as the model has, and their labels."""
-    from linsep.data.read_ahead import ahead
+    from linsep.data.parallel import ahead
     from linsep.models.from_files import fitted_rows
 
     return fitted_rows(model, source, ahead(source.blocks(), owner=source))

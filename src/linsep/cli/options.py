@@ -167,7 +167,7 @@ def reading_options(*names: str) -> tuple[Declared, ...]:
 
 
 _TEXT = ("gaps", "encoding", "decimal", "thousands")
-_COLUMNS = ("numeric", "dates", "keep_index", "hash_bits", "max_features", "cache", "cache_mb")
+_COLUMNS = ("numeric", "dates", "keep_index", "hash_bits", "max_features", "cache")
 
 
 class ReadingAgain:

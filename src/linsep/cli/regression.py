@@ -399,7 +399,7 @@ def _design_place(proof: str | None) -> str | None:
 
 def _write(path: str, found: Any, asked: Asked, model: ModelOptions) -> str | None:
     """Write the proof in one step, and the design that it is about if the file alone does not tell it."""
-    from linsep.data.atomic import replacing
+    from linsep.data.files import replacing
     from linsep.prove.regression.documents import design_text, document
 
     odd = next((name for name in asked.parts if name in asked.table.kinds), None)
@@ -487,7 +487,7 @@ def _outcome(content: dict[str, Any], data: str, plain: bool) -> Any:
 
 def _as_told(how: dict[str, Any] | None, base: str) -> tuple[Any, dict[str, str]]:
     """Return how a document says that a text is read, and of which kinds its columns are."""
-    from linsep.data.layout import NUMBER, WORD
+    from linsep.data.schema import NUMBER, WORD
 
     if how is None:
         return Options("", decimal=".", thousands="", dates=False), {}

@@ -47,7 +47,7 @@ def report(data: Data, planes: Planes, about: Study, html: Html, *, screen: Scre
     """
     import matplotlib as mpl
 
-    from linsep.data.atomic import replacing
+    from linsep.data.files import replacing
     from linsep.pages.reporting.page import page
     from linsep.pages.reporting.study import study
     from linsep.prove.exact.exact_text import default_values, exact_table, reading_of

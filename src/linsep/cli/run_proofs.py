@@ -47,7 +47,7 @@ def write_proof(learner: Any, source: Source, path: str | None) -> None:
     found = getattr(learner, "refutation_", None)
     if path is None or found is None or found.machine is not None:
         return
-    from linsep.data.atomic import replacing
+    from linsep.data.files import replacing
     from linsep.prove.documents import written
     from linsep.prove.exact.exact_text import fingerprint_of, reading_of
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from linsep.cli.options import Screen
-from linsep.data.places import masked
+from linsep.data.files import masked
 
 if TYPE_CHECKING:
     from linsep.data.source import Source

@@ -10,8 +10,7 @@ import click
 from linsep.cli.inputs import check_place, open_data, with_rows_named
 from linsep.cli.options import OUTPUT, Argument, Data, Reading, Screen, command
 from linsep.cli.screen import count, facts_table, headline, result
-from linsep.data.atomic import replacing
-from linsep.data.places import is_url
+from linsep.data.files import is_url, replacing
 from linsep.declared import Parameter
 
 if TYPE_CHECKING:

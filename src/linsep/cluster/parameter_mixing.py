@@ -39,11 +39,11 @@ from linsep.cluster.shard_passes import (
     squares,
     swept,
 )
-from linsep.cluster.workers import ClusterError, Farm, adapting, repeat
+from linsep.cluster.workers import ClusterError, Farm, repeat
 from linsep.data.labels import class_factors
-from linsep.data.layout import listed
 from linsep.data.scaling import Scaler, Sums
-from linsep.data.source import RereadError, Source
+from linsep.data.schema import listed
+from linsep.data.source import Source
 from linsep.errors import DataError, ParameterError, ReadError
 from linsep.learn import driver
 from linsep.learn.averaging import Average, WeightTracker
@@ -150,25 +150,21 @@ def fit(
         what = f"{type(model).__name__} keeps a {kept[0].name} beside every weight, and a cluster mixes weights alone: "
         raise DataError("", what + "train it in one process (linsep.fit_source)")
 
-    def job() -> Online:
-        farm = Farm(client, source, shard_bytes)
-        saved = None
-        if checkpoint is not None:
-            shards = [str(shard.size) for shard in farm.shards]
-            data = {"data": source.fingerprint(), "scale": scale, "shards": shards}
-            saved = Checkpoint(checkpoint, every, about(model) | data)
-        resumed = saved.load() if saved is not None and resume else None
-        parameters = model._parameters(model._draw_seed() if resumed is None else resumed.seed)
-        rounds = Rounds(farm, source, parameters, scale)
-        # workers have no rows but the scaled ones, which rounding has changed
-        prover = model._prover(parameters, asking=lambda _: rounds.ask) if scale == "none" else None
-        rounds.hooks = Hooks(watch, checkpoint=rounds.keeping(saved), prover=prover, evaluate=evaluate)
-        fitted = _made(rounds, rounds.start(resumed), saved)
-        adopted(model, source, fitted)
-        model.mixing_ = rounds.mixing
-        return model
-
-    adapting(source, job)
+    farm = Farm(client, source, shard_bytes)
+    saved = None
+    if checkpoint is not None:
+        shards = [str(shard.size) for shard in farm.shards]
+        data = {"data": source.fingerprint(), "scale": scale, "shards": shards}
+        saved = Checkpoint(checkpoint, every, about(model) | data)
+    resumed = saved.load() if saved is not None and resume else None
+    parameters = model._parameters(model._draw_seed() if resumed is None else resumed.seed)
+    rounds = Rounds(farm, source, parameters, scale)
+    # workers have no rows but the scaled ones, which rounding has changed
+    prover = model._prover(parameters, asking=lambda _: rounds.ask) if scale == "none" else None
+    rounds.hooks = Hooks(watch, checkpoint=rounds.keeping(saved), prover=prover, evaluate=evaluate)
+    fitted = _made(rounds, rounds.start(resumed), saved)
+    adopted(model, source, fitted)
+    model.mixing_ = rounds.mixing
     model._advise(advice_after(model))
     return model
 
@@ -178,8 +174,6 @@ def _made(rounds: Rounds, state: State, saved: Checkpoint | None) -> Fitted:
     try:
         with overflow_explained():
             return driver.fit(rounds.problem, rounds.parameters, state, rounds.hooks, rounds)
-    except RereadError:
-        raise
     except (ClusterError, ReadError) as error:
         made = len(state.ledger.passes)
         done = f"; {made} round{'s' * (made != 1)} had been made" if made else ""
@@ -213,15 +207,11 @@ class Rounds(Passes):
         numbers = source.n_numbers if centers(source, parameters, scale) else None
         self.farm, self.recipe = farm, Recipe(classes, factors, parameters, _scaler(farm, found, scale, numbers))
         allowed = self.recipe.allowed(radius)
-        problem = self.recipe.problem((), allowed=allowed, features=lambda: source.features)
+        problem = self.recipe.problem((), allowed=allowed)
         super().__init__(problem._replace(held_out=None), parameters, Hooks())
         self.rows = sum(sizes)
-        self.n_features = max(one.extent[0] for one in found)
-        source.take_note(self.n_features, any(one.extent[1] for one in found))
-        for one in found:
-            for place, names in (one.seen or {}).items():
-                assert source.seen is not None
-                source.seen.setdefault(place, set()).update(names)
+        self.n_features = max(one.n_features for one in found)
+        source.take_width(self.n_features)
         self.own = [
             Own(first_row, _seed(parameters.seed, number), found[number].digest)
             for number, first_row in enumerate(np.cumsum([0, *sizes[:-1]]).tolist())

@@ -27,11 +27,10 @@ class Census(NamedTuple):
     """What one look at a shard finds out."""
 
     labels: Counter[Any]
-    extent: tuple[int, bool]
+    n_features: int
     radius: float  # for a target margin
     largest: float  # norm, for unit scaling
     sums: Sums | None  # for standard scaling
-    seen: dict[int, set[str]] | None
     digest: int
     notes: list[str]
     dropped: Dropped
@@ -94,7 +93,7 @@ def census(raw: Raw, wanted: Wanted) -> Census:
     found = problems.census(raw.blocks, wanted.radius)
     largest = largest_norm(raw.blocks) if wanted.scale == "unit" else 0.0
     sums = column_sums(raw.blocks) if wanted.scale == "standard" else None
-    return Census(found.labels, raw.extent, found.radius, largest, sums, raw.seen, raw.digest, raw.notes, raw.dropped)
+    return Census(found.labels, raw.n_features, found.radius, largest, sums, raw.digest, raw.notes, raw.dropped)
 
 
 def squares(raw: Raw, mean: Floats) -> Floats:

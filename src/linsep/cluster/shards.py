@@ -12,12 +12,11 @@ from itertools import pairwise
 
 import pyarrow as pa
 
-from linsep.data.byte_streams import File, ReadError
 from linsep.data.columnar import opened
+from linsep.data.files import File, ReadError, exists, is_url, masked, open_bytes
 from linsep.data.numpy_files import mapped
-from linsep.data.places import exists, is_url, masked, open_bytes
 from linsep.data.row_numbers import Dropped
-from linsep.data.source import Block, RereadError, Source, left_out
+from linsep.data.source import Block, Source, left_out
 from linsep.errors import ParameterError
 
 Span = tuple[int, int] | None  # of a file: bytes of text, rows, row groups, batches; None for all of it
@@ -88,9 +87,7 @@ def _placed(error: ReadError, file: File) -> ReadError:
     if line is None or file.part is None:
         return error
     number = int(line[1]) + _count(str(file.path), (0, file.part[0]), b"\n")
-    placed = type(error)(f"{path}:{number}{error.where[line.end() :]}", error.what, *error.settings)
-    placed.__dict__.update({"column": error.column, "cell": error.cell} if isinstance(error, RereadError) else {})
-    return placed
+    return ReadError(f"{path}:{number}{error.where[line.end() :]}", error.what, *error.settings)
 
 
 def cut(
@@ -129,14 +126,14 @@ def cut(
     """
     if shard_bytes < 1:
         raise ParameterError("shard_bytes", shard_bytes, "positive")
+    if source.options.format == "csv":
+        source.first_block()  # decides what the columns are, for all shards
     source = copy(source)
     if any(file.path is None for file in source.files):
         raise ValueError("a cluster cannot read a stream: give files that all workers can open")
     source.files = [File(path if is_url(path) else os.path.abspath(path)) for path in map(_path, source.files)]
     for file in source.files:
         file.encoding = source.options.encoding
-    if source.seen is not None:
-        source.seen = {}
     pieces: list[Piece] = []
     for file in source.files:
         pieces += _pieces(file, source.options.format, shard_bytes)

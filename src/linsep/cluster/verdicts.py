@@ -11,10 +11,9 @@ import numpy as np
 from distributed import Client
 
 from linsep.clock import Clock
-from linsep.cluster.workers import Farm, Raw, adapting, repeat
-from linsep.data.conversions import to_floats
+from linsep.cluster.workers import Farm, Raw, repeat
+from linsep.data.arrays import to_floats, to_rows
 from linsep.data.labels import class_codes, class_labels, one_class_only
-from linsep.data.matrices import to_rows
 from linsep.data.row_numbers import Dropped
 from linsep.data.source import Source
 from linsep.learn.problems import classes_among
@@ -29,7 +28,7 @@ class Survey(NamedTuple):
     """What one look at a shard finds out."""
 
     labels: Counter[Any]
-    extent: tuple[int, bool]
+    n_features: int
     kind: np.dtype[Any]
     digest: int
     notes: list[str]
@@ -41,7 +40,7 @@ class Form(NamedTuple):
 
     classes: Array
     kind: np.dtype[Any]
-    features: slice
+    n_features: int
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -57,22 +56,20 @@ def survey(raw: Raw, _: None) -> Survey:
         labels.update(class_labels(block.y.tolist()).tolist())
     kinds = [block.X.dtype for block in raw.blocks]
     kind = np.result_type(*kinds) if kinds else np.dtype(np.int8)
-    return Survey(labels, raw.extent, kind, raw.digest, raw.notes, raw.dropped)
+    return Survey(labels, raw.n_features, kind, raw.digest, raw.notes, raw.dropped)
 
 
 def stocked(raw: Raw, own: tuple[int, int], form: Form) -> Part:
     """Return a shard as a part of all rows; its own are the number of its first row, and its digest."""
     first_row, digest = own
     raw.check(digest)
-    n_features = form.features.stop - form.features.start
     y = [class_codes(block.y, form.classes) for block in raw.blocks if block.y is not None]
     parts: list[Rows] = []
     for X, *_ in raw.blocks:
         if hasattr(X, "indptr"):
-            X.resize(X.shape[0], max(X.shape[1], form.features.stop))
-            X = X[:, form.features].astype(form.kind)
+            X.resize(X.shape[0], form.n_features)
         parts.append(to_rows(X.astype(form.kind, copy=False)))
-    return Part(first_row, joined(parts), np.concatenate(y).astype(np.intp), n_features)
+    return Part(first_row, joined(parts), np.concatenate(y).astype(np.intp), form.n_features)
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -132,12 +129,8 @@ def decide(
     source: Source, client: Client, fit_intercept: bool, clock: Clock, shard_bytes: int, watch: Watch | None = None
 ) -> Decision:
     """Decide on a cluster whether some plane separates the classes; see `separate`."""
-
-    def surveyed() -> tuple[Farm, list[Survey]]:
-        farm = Farm(client, source, shard_bytes)
-        return farm, list(farm.ask(survey))
-
-    farm, found = adapting(source, surveyed)
+    farm = Farm(client, source, shard_bytes)
+    found: list[Survey] = list(farm.ask(survey))
     repeat(note for one in found for note in one.notes)
     labels: Counter[Any] = sum((one.labels for one in found), Counter())
     source.take_dropped(one.dropped for one in found)
@@ -146,13 +139,13 @@ def decide(
     classes = classes_among(labels)
     if len(classes) < 2:
         raise one_class_only(classes)
-    source.take_note(max(one.extent[0] for one in found), any(one.extent[1] for one in found))
+    source.take_width(max(one.n_features for one in found))
     sizes = [sum(one.labels.values()) for one in found]
     kind = np.result_type(*(one.kind for one, size in zip(found, sizes, strict=True) if size))
     farm.drop_empty(sizes)
     firsts = np.cumsum([0, *sizes])[:-1].tolist()
     own = [(first, one.digest) for first, one, size in zip(firsts, found, sizes, strict=True) if size]
-    ready = farm.hold(stocked, own, Form(classes, kind, source.features))
+    ready = farm.hold(stocked, own, Form(classes, kind, source.n_features))
     parts, names = Parts(ready.ask, len(classes), fit_intercept), tuple(classes.tolist())
     settled = settle(parts, lambda _, data: search(data, names, clock), Clock(), *first_rows(parts), watch=watch)
     assert settled is not None

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from copy import copy
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import dask
 import numpy as np
@@ -26,18 +26,15 @@ from distributed.comm import CommClosedError
 from distributed.core import Status
 
 from linsep.cluster.shards import Shard, cut, quotes
-from linsep.data.byte_streams import ReadError
+from linsep.data.files import ReadError
 from linsep.data.row_numbers import Dropped
-from linsep.data.source import Block, RereadError, Source
+from linsep.data.source import Block, Source
 
 _ATTEMPTS = 2  # at one shard, each of which ends when several workers in a row have died at it
 _FAILURES = 5  # of workers that a task survives, on a cluster of our own; by default 3 elsewhere
 _LOOK = 2.0  # seconds after which to see whether anybody is still at work
 _PATIENCE = 60  # looks without any worker that works
 _SMALLER = "make the shards smaller, or give the workers more memory"
-
-
-Result = TypeVar("Result")
 
 
 class ClusterError(OSError):
@@ -56,8 +53,7 @@ class Raw(NamedTuple):
 
     name: str
     blocks: list[Block]
-    extent: tuple[int, bool]  # see `Source.extent`
-    seen: dict[int, set[str]] | None  # names that were hashed
+    n_features: int
     digest: int  # of rows and labels
     notes: list[str]  # what there was to warn of
     dropped: Dropped = Dropped()  # rows that are not here
@@ -324,23 +320,13 @@ def words_of(wanted: tuple[Source, Shard]) -> list[tuple[int, str | None]]:
     return source.levels
 
 
-def adapting(source: Source, job: Callable[[], Result]) -> Result:
-    """Do a job on a cluster, again whenever a worker finds that a column is of another kind than it was taken for."""
-    while True:
-        try:
-            return job()
-        except RereadError as late:
-            source.adapt(late)
-
-
 def load(shard: Shard, source: Source) -> Raw:
     """Read a shard from its files."""
     source = copy(source)
-    source.seen = None if source.seen is None else {}
     with warnings.catch_warnings(record=True) as notes:
         blocks = list(shard.read(source))
     told = [str(note.message) for note in notes]
-    return Raw(str(shard), blocks, source.extent, source.seen, _digest(blocks), told, source.dropped)
+    return Raw(str(shard), blocks, source.n_features, _digest(blocks), told, source.dropped)
 
 
 def _digest(blocks: list[Block]) -> int:

@@ -1,8 +1,8 @@
 """Reads CSV and other delimited text, quoted or not, with or without a header.
 
-The first rows of the first file decide whether a column holds numbers or words; the block size has no influence. All
-numbers are read as float64, so it makes no difference where the first decimal point appears. If a later cell does not
-fit, the column is of another kind, and the file is read again.
+The first 16 MB of the first file decide whether a column holds numbers or words; the block size has no influence. All
+numbers are read as float64, so it makes no difference where the first decimal point appears. A word that appears later
+in a column of numbers is an error, which names the option that makes words of the column.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any, NamedTuple
@@ -20,13 +20,13 @@ import pyarrow as pa
 import pyarrow.csv
 
 from linsep.data import cells
-from linsep.data.arrow_arrays import numpy_view, word, words
-from linsep.data.byte_streams import File, cores, last_newline, pieces, side_by_side
-from linsep.data.compiled_parsers import last_record
-from linsep.data.csv_head import Line, columns_of, form_of, head, is_utf16, numbered, shown
-from linsep.data.head_checks import is_id
+from linsep.data.arrays import numpy_view, word, words
+from linsep.data.cache import Buffers
+from linsep.data.files import File, last_newline, pieces
 from linsep.data.labels import label, tidy
-from linsep.data.layout import (
+from linsep.data.parallel import cores, side_by_side
+from linsep.data.row_numbers import Location, both, has_blank_lines, line_numbers, locate
+from linsep.data.schema import (
     BOOLEAN,
     DATE,
     GROUPED,
@@ -40,18 +40,15 @@ from linsep.data.layout import (
     find,
     is_numeric,
 )
-from linsep.data.libsvm_text import LineError
-from linsep.data.plain_tables import LABEL, UNWANTED, parse_table
-from linsep.data.recycling import Recycler
-from linsep.data.row_numbers import both
-from linsep.data.source import SHORT, Options, Piece, RereadError
-from linsep.data.table_rows import Parts, WrongKindError
-from linsep.data.tables import TableSource, choose, kept_rows
-from linsep.data.text_lines import Location, has_blank_lines, line_numbers, locate
+from linsep.data.sniffing import Line, columns_of, form_of, head, is_id, is_utf16, numbered, shown
+from linsep.data.source import SHORT, Block, Options, Piece
+from linsep.data.tables import Parts, TableSource, WrongKindError, choose, kept_rows
+from linsep.data.text_parsers import LABEL, UNWANTED, LineError, last_record, parse_table
 from linsep.errors import ReadError
 from linsep.problem import Array
 
 _PLAIN = frozenset(",\t;| :")  # none of them occurs in a number
+_DECIDING = 1 << 24  # bytes of text that decide what the columns are
 
 
 class Shape(NamedTuple):
@@ -60,6 +57,13 @@ class Shape(NamedTuple):
     names: list[str]
     places: Array | None  # what becomes of every cell of a row; None where only pyarrow can tell
     lines: int  # that the header takes
+
+
+class OddCellError(ReadError):
+    """A cell that is not of the kind that its column is taken for."""
+
+    column: str
+    cell: str
 
 
 class DelimitedSource(TableSource):
@@ -73,6 +77,8 @@ class DelimitedSource(TableSource):
         form = form_of(files[0], options.delimiter, options.header, spelling)
         self._delimiter, self._spelling, self._header, self._all, body = form
         self._evidence: dict[str, list[str]] = {}  # cells by which the kind of a column was decided
+        self._decided = options.layout is not None  # whether the kinds of the columns are final
+        self._taken = 0  # bytes of text that have been read to decide them
         try:
             self._target, chosen = self._choose()
             self._arrange(self._decide(body, chosen) if options.layout is None else Layout(()))
@@ -184,7 +190,27 @@ class DelimitedSource(TableSource):
         what = f"linsep reads column {self._named(column)} as words, {why}"
         self.note(f"{name}:{line}", what, ("numeric", column))
 
-    def adapt(self, late: RereadError) -> None:
+    def _blocks(self) -> Generator[Block]:
+        held: list[Block] = []
+        blocks = super()._blocks()
+        while not self._decided:
+            self._taken = 0
+            try:
+                for block in blocks:
+                    held.append(block)
+                    if self._taken >= _DECIDING:
+                        break
+                self._decided = True
+            except OddCellError as late:
+                if any(file.is_spent for file in self.files):
+                    raise
+                self._change_kind(late)
+                held, blocks = [], super()._blocks()
+        yield from held
+        del held
+        yield from blocks
+
+    def _change_kind(self, late: OddCellError) -> None:
         """Take a column for the next kind that fits, words if there is none, from now on."""
         column = late.column
         kind = cells.kind_of([*self._evidence[column], late.cell], self._spelling)
@@ -215,7 +241,7 @@ class DelimitedSource(TableSource):
         inside = file.part is not None and file.part[0] > 0
         skip = 0 if inside else shape.lines
         line = 1 + skip
-        empty = Recycler().empty
+        empty = Buffers().empty
         for piece, result in side_by_side(self._texts(file, skip), lambda piece: self._parse(piece, shape, empty)):
             try:
                 found, y, lines, labeled = result.result()
@@ -230,6 +256,7 @@ class DelimitedSource(TableSource):
                     raise self._wrong(where, error.column, str(error)) from None
                 raise ReadError(where, str(error), *error.settings) from None
             line += lines
+            self._taken += len(piece)
             if found is not None:
                 yield Piece(self._finish(found), kept_rows(y, found.kept), both(labeled, found.kept))
 
@@ -451,14 +478,14 @@ class DelimitedSource(TableSource):
     # Complaints
 
     def _wrong(self, where: str, column: str, cell: str) -> ReadError:
-        """Return the error of a cell that is not of its column's kind: read again, unless the kind is fixed."""
+        """Return the error of a cell that is not of its column's kind."""
         numeric = {self._all[find(name, self._all)] for name in self.options.numeric}
         if self.options.layout is not None or column in numeric:
             hint = (("categorical", column),) if len(cell) <= 40 and self.options.layout is None else ()
             what = f"{shown(cell)} is not a number" + (" ({0} reads the column as words)" if hint else "")
             return ReadError(where, what, *hint)
-        what = f"{shown(cell)} differs in kind from the cells above: read the file again from the start"
-        late = RereadError(where, what)
+        what = f"{shown(cell)} differs in kind from the cells above ({{0}} reads the column as words)"
+        late = OddCellError(where, what, ("categorical", column))
         late.column, late.cell = column, cell
         return late
 

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from linsep.compiling import compiled as _compiled
-from linsep.data.layout import CATEGORY, TEXT, Layout
-from linsep.data.sparse import csr_array
+from linsep.data.arrays import csr_array
+from linsep.data.schema import CATEGORY, TEXT, Layout
 from linsep.problem import Array
 
 compiled = _compiled()
@@ -115,7 +115,7 @@ def strings(column: pa.Array) -> tuple[Array, Array]:
     return letters, bounds
 
 
-def hashed_rows(table: Any, layout: Layout, seen: dict[int, set[str]] | None) -> Any:
+def hashed_rows(table: Any, layout: Layout) -> Any:
     """Return the hashed columns of a table as CSR rows, after room for the numbers; a gap stands for nothing."""
     n, first = table.num_rows, len(layout.numbers)
     mask = (1 << layout.hash_bits) - 1
@@ -131,33 +131,11 @@ def hashed_rows(table: Any, layout: Layout, seen: dict[int, set[str]] | None) ->
         prefix = np.frombuffer(f"{name}=".encode(), dtype=np.uint8)
         if kind == TEXT:
             indptr, found = hash_words(prefix, letters, bounds, np.uint64(mask))
-            if seen is not None:
-                record(letters, bounds, name, mask, first, seen)
         else:
             present = bounds[1:] != bounds[:-1]
             indptr = np.concatenate(([0], np.cumsum(present))).astype(np.int32)
             found = hash_values(prefix, letters, bounds, np.uint64(mask))[present]
-            for word in pc.unique(column).to_pylist() if seen is not None else ():
-                if word and seen is not None:
-                    seen.setdefault((hash_name(f"{name}={word}") & mask) + first, set()).add(f"{name}={word}")
         words = csr_array((np.ones(len(found)), found + np.int32(first), indptr), shape)
         words.sum_duplicates()
         X = X + words
     return X
-
-
-def record(letters: Array, bounds: Array, name: str, mask: int, first: int, seen: dict[int, set[str]]) -> None:
-    """Record the words of texts, found as the compiled code finds them."""
-    text = bytes(letters[bounds[0] : bounds[-1]])
-    ends = set((bounds - bounds[0]).tolist())
-    view = np.frombuffer(text, dtype=np.uint8)
-    start = p = 0
-    while p <= len(text):
-        blank = 1 if p == len(text) else _blank(view, p, len(text))
-        if (blank or p in ends) and p > start:
-            word = f"{name}={text[start:p].decode('utf-8', 'replace')}"
-            seen.setdefault((hash_name(word) & mask) + first, set()).add(word)
-            start = p
-        p += blank or 1
-        if blank:
-            start = p

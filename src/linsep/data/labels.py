@@ -223,6 +223,15 @@ def tidy(y: Array) -> Array:
     return y.astype(np.float64) if types <= {int, float} else y
 
 
+def join_labels(parts: list[Array]) -> Array | None:
+    """Return the labels of several blocks as one array; words and numbers side by side stay what they are."""
+    if len(parts) < 2:
+        return parts[0] if parts else None
+    if len({part.dtype.kind for part in parts}) == 1:
+        return np.concatenate(parts)
+    return tidy(np.concatenate([part.astype(object) for part in parts]))
+
+
 def labels_of(scores: Floats, classes: Array, on_plane: int) -> Array:
     """Return the label of each row by its scores: that of the largest, or of the side, which ``on_plane`` says of 0."""
     if scores.ndim > 1:

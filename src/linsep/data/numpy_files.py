@@ -10,23 +10,23 @@ import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from typing import IO, Any
+from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 from numpy.lib import format as npy
 
-from linsep.data.byte_streams import File, ReadError, complaints, one_line
-from linsep.data.layout import ColumnError, find
+from linsep.data.arrays import csr_array, is_sparse
+from linsep.data.files import File, ReadError, complaints, one_line
+from linsep.data.schema import ColumnError, find
 from linsep.data.source import Options, Piece, Source
-from linsep.data.sparse import csr_array, is_sparse
 from linsep.problem import Array
 
 _RELEASE = 1 << 26  # bytes of a mapped file that may be held
-_WHOLE = 1 << 29  # bytes of an array that has to be read as a whole
 _LARGE = 1 << 28  # bytes, from which on an archive is not believed if it is compressed more than so many times
 _DENSEST = 200
 _LONGEST_LABEL = 1 << 12  # bytes
+_SPARSE = {"data", "indices", "indptr", "shape"}  # arrays of a CSR matrix
 
 # what NumPy has for headers that are not right
 _HEADER = (ValueError, LookupError, EOFError, SyntaxError, TypeError, OverflowError, MemoryError, tokenize.TokenError)
@@ -160,16 +160,11 @@ def _bad(name: str, row: int, column: int, value: Any) -> ReadError:
 
 
 class NpzSource(Source):
-    """Rows of an archive: arrays ``X`` and ``y``, or the ``data, indices, indptr, shape`` of a CSR matrix, and ``y``.
-
-    Arrays are read as they lie in the archive, a block at a time. An ``X`` in Fortran order is the exception: it has to
-    be read as a whole.
-    """
+    """Rows of an archive, read as a whole: arrays ``X`` and ``y``, or those of ``scipy.sparse.save_npz``, and ``y``."""
 
     def __init__(self, files: list[File], options: Options) -> None:
         super().__init__(files, options)
-        with _opened(files[0]) as archive:
-            self._sparse, self._width = _kind(archive, files[0].name)
+        self._width = _shape(files[0], options.labels)[1]
         _check_width(self._width, files[0].name, options)
         if options.n_features not in (None, self._width):
             raise ReadError(files[0].name, f"has {self._width} features, but {options.n_features} are expected")
@@ -180,126 +175,27 @@ class NpzSource(Source):
         return self._width
 
     def _read(self, file: File) -> Iterator[Piece]:
-        with _opened(file) as archive:
-            if _kind(archive, file.name) != (self._sparse, self._width):
-                raise ReadError(file.name, f"has other features than {self.files[0].name}")
-            names = archive.namelist()
-            if self.options.labels and "y.npy" not in names:
-                raise ReadError(file.name, "has no labels: expected an array y")
-            labels = _Member(archive, "y", file.name) if self.options.labels else None
-            blocks = self._csr(archive, file.name) if self._sparse else self._dense(archive, file.name)
-            done = 0
-            for X, n in blocks:
-                y = None
-                if labels is not None:
-                    if labels.shape != (n,):
-                        raise ReadError(file.name, f"has {n} rows, but y has shape {labels.shape}")
-                    if labels.dtype.itemsize > _LONGEST_LABEL:
-                        raise ReadError(
-                            file.name,
-                            f"its labels take {labels.dtype.itemsize:,} bytes each, more than {_LONGEST_LABEL:,}",
-                        )
-                    y = _named(labels.take(X.shape[0]))
-                done += X.shape[0]
-                file.position = (file.size or 0) * done // n
-                if is_sparse(X):
-                    yield complete_sparse(X, y, self.options.missing, file.name, done - X.shape[0])
-                else:
-                    yield complete(X, y, self.options.missing, file.name, done - X.shape[0])
-
-    def _dense(self, archive: zipfile.ZipFile, name: str) -> Iterator[tuple[Array, int]]:
-        """Yield dense rows, and how many there are in all."""
-        member = _Member(archive, "X", name)
-        n, d = member.shape
-        height = max(1, self.options.block_bytes // max(8, member.dtype.itemsize * d))
-        if member.fortran and n * d * member.dtype.itemsize > _WHOLE:
-            size = n * d * member.dtype.itemsize
-            what = f"X is in Fortran order, which takes {size:,} bytes of memory at once: save it in C order"
-            raise ReadError(name, what)
-        whole = member.take(n * d).reshape(d, n).T if member.fortran else None
+        n, width = _shape(file, self.options.labels)
+        if width != self._width:
+            raise ReadError(file.name, f"has other features than {self.files[0].name}")
+        X, y = _arrays(file, self.options.labels)
+        row = X.nbytes // max(1, n) if isinstance(X, np.ndarray) else 12 * X.nnz // max(1, n)
+        height = max(1, self.options.block_bytes // max(8, row))
         for start in range(0, n, height):
-            count = min(height, n - start)
-            if whole is not None:
-                yield np.ascontiguousarray(whole[start : start + count]), n
-            else:
-                yield member.take(count * d).reshape(count, d), n
-
-    def _csr(self, archive: zipfile.ZipFile, name: str) -> Iterator[tuple[Any, int]]:
-        """Yield sparse rows, and how many there are in all."""
-        n, d = _shape(archive, name)
-        data, indices, pointers = (_Member(archive, key, name) for key in ("data", "indices", "indptr"))
-        if pointers.shape != (n + 1,) or data.shape != indices.shape or len(data.shape) != 1:
-            raise ReadError(name, "the arrays of the CSR matrix do not fit together")
-        if indices.dtype.kind not in "iu" or pointers.dtype.kind not in "iu" or data.dtype.kind not in "biuf":
-            raise ReadError(name, "the arrays of the CSR matrix do not have the right types")
-        bound = max(1, self.options.block_bytes // (data.dtype.itemsize + indices.dtype.itemsize))
-        last = int(pointers.take(1)[0])
-        for start in range(0, n, bound):
-            ends = pointers.take(min(bound, n - start)).astype(np.int64)
-            ends = np.concatenate(([last], ends))
-            if (last != 0 and start == 0) or np.any(np.diff(ends) < 0) or ends[-1] > data.shape[0]:
-                raise ReadError(name, "the row pointers of the CSR matrix are wrong")
-            first = 0
-            while first < len(ends) - 1:  # as many rows as make a block
-                stop = max(first + 1, int(np.searchsorted(ends, ends[first] + bound, "right")) - 1)
-                nnz = int(ends[stop] - ends[first])
-                if nnz > max(bound, d):  # a single row
-                    raise ReadError(name, f"a row of the CSR matrix has {nnz} values in {d} columns")
-                columns = indices.take(nnz)
-                if len(columns) and (columns.min() < 0 or columns.max() >= d):
-                    raise ReadError(name, f"a column of the CSR matrix is not among its {d} columns")
-                pointer = (ends[first : stop + 1] - ends[first]).astype(np.int32)
-                X = csr_array((data.take(nnz), columns.astype(np.int32), pointer), (stop - first, d))
-                if not X.has_canonical_format:
-                    X = X.copy()  # what was read is read-only
-                    X.sum_duplicates()
-                yield X, n
-                first = stop
-            last = int(ends[-1])
-
-
-class _Member:
-    """An array in an archive, to be taken from its beginning to its end."""
-
-    def __init__(self, archive: zipfile.ZipFile, key: str, name: str) -> None:
-        self._stream: IO[bytes] = archive.open(f"{key}.npy")
-        self._name, self._key = name, key
-        try:
-            version = npy.read_magic(self._stream)
-            header = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}[version]
-            self.shape, self.fortran, self.dtype = header(self._stream)
-        except _HEADER as error:
-            raise ReadError(self._name, f"{self._key} is not an array that can be read ({one_line(error)})") from None
-        if self.dtype.hasobject or self.dtype.names is not None:
-            raise ReadError(self._name, f"{self._key} holds Python objects or records, which linsep does not read")
-        claimed, member = math.prod(self.shape) * self.dtype.itemsize, archive.getinfo(f"{key}.npy")
-        if claimed > member.file_size:
-            raise ReadError(self._name, f"{self._key} is shorter than its header says")
-        if claimed > max(_LARGE, _DENSEST * member.compress_size):
-            raise ReadError(
-                self._name,
-                f"{self._key} would grow from {member.compress_size:,} to {claimed:,} bytes, as only an array of "
-                "nearly equal numbers does; if it is one, save it uncompressed (numpy.savez)",
-            )
-
-    def take(self, count: int) -> Array:
-        """Return the next ``count`` items."""
-        size = count * self.dtype.itemsize
-        data = self._stream.read(size)
-        if len(data) < size:
-            raise ReadError(self._name, f"{self._key} is shorter than its header says")
-        return np.frombuffer(data, dtype=self.dtype)
+            rows = slice(start, start + height)
+            file.position = (file.size or 0) * min(n, rows.stop) // n
+            finish = complete_sparse if is_sparse(X) else complete
+            yield finish(X[rows], None if y is None else y[rows], self.options.missing, file.name, start)
 
 
 @contextmanager
-def _opened(file: File) -> Iterator[zipfile.ZipFile]:
-    """Open an archive; whatever is wrong with it shows here or while it is read."""
+def _opened(file: File) -> Iterator[Any]:
+    """Open an archive's bytes; whatever is wrong with it shows here or while it is read."""
     try:
-        with complaints(file.name), ExitStack() as stack:
+        with complaints(file.name):
             whole = file.whole()
-            if isinstance(whole, str):  # to be closed here: members that an error leaves open would keep it open
-                whole = stack.enter_context(open(whole, "rb"))
-            yield stack.enter_context(zipfile.ZipFile(whole))
+            with open(whole, "rb") if isinstance(whole, str) else whole as raw:
+                yield raw
     except ReadError:
         raise
     except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error) as error:
@@ -308,31 +204,93 @@ def _opened(file: File) -> Iterator[zipfile.ZipFile]:
         raise ReadError(file.name, f"is not a readable archive ({one_line(error)})") from None
 
 
-def _kind(archive: zipfile.ZipFile, name: str) -> tuple[bool, int]:
-    """Return whether an archive has sparse rows, and how many features."""
-    keys = {key.removesuffix(".npy") for key in archive.namelist()}
-    if {"data", "indices", "indptr", "shape"} <= keys:
-        if "format" in keys and bytes(_Member(archive, "format", name).take(1).tobytes()).strip(b"\x00") != b"csr":
+def _shape(file: File, labels: bool) -> tuple[int, int]:
+    """Return how many rows and features an archive has, by the headers of its arrays; refuse what they cannot hold."""
+    name = file.name
+    with _opened(file) as raw, zipfile.ZipFile(raw) as archive:
+        keys = {key.removesuffix(".npy") for key in archive.namelist() if key.endswith(".npy")}
+        known = _SPARSE if keys >= _SPARSE else {"X"}
+        if not keys >= known:
+            found = ", ".join(sorted(keys)) or "nothing"
+            raise ReadError(name, f"expected arrays X and y, or those of a sparse matrix and y; the file holds {found}")
+        if labels and "y" not in keys:
+            raise ReadError(name, "has no labels: expected an array y")
+        wanted = known | ({"y"} if labels else set())
+        heads = {key: _header(archive, key, name) for key in sorted(wanted)}
+        if "X" in heads:
+            shape, kind = heads["X"]
+            if len(shape) != 2 or kind.kind not in "biuf":
+                raise ReadError(name, "X must be a two-dimensional array of real numbers")
+        elif "format" in keys and _text(archive, "format", name) != b"csr":
             raise ReadError(name, "holds a sparse matrix that is not in CSR format: convert it with .tocsr()")
-        return True, _shape(archive, name)[1]
-    if "X" not in keys:
-        found = ", ".join(sorted(keys)) or "nothing"
-        raise ReadError(name, f"expected arrays X and y, or data, indices, indptr, shape and y; the file holds {found}")
-    member = _Member(archive, "X", name)
-    if len(member.shape) != 2 or member.dtype.kind not in "biuf":
-        raise ReadError(name, "X must be a two-dimensional array of real numbers")
-    return False, int(member.shape[1])
-
-
-def _shape(archive: zipfile.ZipFile, name: str) -> tuple[int, int]:
-    """Return the shape of a CSR matrix."""
-    member = _Member(archive, "shape", name)
-    if member.shape != (2,) or member.dtype.kind not in "iu":
-        raise ReadError(name, "shape must be two numbers")
-    n, d = member.take(2).tolist()
+        elif heads["shape"][0] != (2,) or heads["shape"][1].kind not in "iu":
+            raise ReadError(name, "shape must be two numbers")
+        else:
+            with archive.open("shape.npy") as member:
+                shape = npy.read_array(member, allow_pickle=False).tolist()
+    n, d = shape
     if n < 0 or not 0 <= d < 2**31:
         raise ReadError(name, f"{n} rows of {d} columns do not fit into memory")
+    if d < 1:
+        raise ReadError(name, "the rows have no columns")
+    if "X" not in heads:
+        (values, kind), (columns, index), (ends, pointer) = (heads[key] for key in ("data", "indices", "indptr"))
+        if ends != (n + 1,) or values != columns or len(values) != 1:
+            raise ReadError(name, "the arrays of the CSR matrix do not fit together")
+        if index.kind not in "iu" or pointer.kind not in "iu" or kind.kind not in "biuf":
+            raise ReadError(name, "the arrays of the CSR matrix do not have the right types")
+    if labels and heads["y"][0] != (n,):
+        raise ReadError(name, f"has {n} rows, but y has shape {heads['y'][0]}")
+    if labels and heads["y"][1].itemsize > _LONGEST_LABEL:
+        raise ReadError(name, f"its labels take {heads['y'][1].itemsize:,} bytes each, more than {_LONGEST_LABEL:,}")
     return int(n), int(d)
+
+
+def _header(archive: zipfile.ZipFile, key: str, name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Return shape and type of an array in an archive; refuse one that is larger than its bytes can be."""
+    with archive.open(f"{key}.npy") as member:
+        try:
+            version = npy.read_magic(member)
+            header = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}[version]
+            shape, _, kind = header(member)
+            begun = member.tell()
+        except _HEADER as error:
+            raise ReadError(name, f"{key} is not an array that can be read ({one_line(error)})") from None
+    if kind.hasobject or kind.names is not None:
+        raise ReadError(name, f"{key} holds Python objects or records, which linsep does not read")
+    claimed, info = math.prod(shape) * kind.itemsize, archive.getinfo(f"{key}.npy")
+    if claimed > info.file_size - begun:
+        raise ReadError(name, f"{key} is shorter than its header says")
+    if claimed > max(_LARGE, _DENSEST * info.compress_size):
+        what = f"{key} would grow from {info.compress_size:,} to {claimed:,} bytes, as only an array of nearly equal "
+        raise ReadError(name, what + "numbers does; if it is one, save it uncompressed (numpy.savez)")
+    return shape, kind
+
+
+def _arrays(file: File, labels: bool) -> tuple[Any, Array | None]:
+    """Return the rows and labels of an archive whose headers are right."""
+    with _opened(file) as raw, np.load(raw, allow_pickle=False) as archive:
+        y = _named(archive["y"]) if labels else None
+        if not set(archive.files) >= _SPARSE:
+            return np.ascontiguousarray(archive["X"]), y
+        data, indices, ends = archive["data"], archive["indices"], archive["indptr"].astype(np.int64)
+        n, d = archive["shape"].tolist()
+    if ends[0] != 0 or (np.diff(ends) < 0).any() or ends[-1] > len(data):
+        raise ReadError(file.name, "the row pointers of the CSR matrix are wrong")
+    if len(indices) and (indices.min() < 0 or indices.max() >= d):
+        raise ReadError(file.name, f"a column of the CSR matrix is not among its {d} columns")
+    kind = np.int32 if ends[-1] < 2**31 else np.int64
+    X = csr_array((data[: ends[-1]], indices[: ends[-1]].astype(kind), ends.astype(kind)), (n, d))
+    X.sum_duplicates()
+    return X, y
+
+
+def _text(archive: zipfile.ZipFile, key: str, name: str) -> bytes:
+    """Return a word in an archive."""
+    if _header(archive, key, name)[1].itemsize > _LONGEST_LABEL:
+        return b""
+    with archive.open(f"{key}.npy") as member:
+        return npy.read_array(member, allow_pickle=False).tobytes().strip(b"\x00")
 
 
 def _named(y: Array) -> Array:

@@ -40,11 +40,11 @@ class Options:
         bool | None, Parameter("Whether the first line of a CSV names the columns. [default: detected]", READING)
     ] = None
     zero_based: Annotated[
-        bool | None,
+        bool,
         Parameter(
-            "Whether LIBSVM indices start at 0 or 1. [default: detected]", READING, name="--zero-based/--one-based"
+            "Whether LIBSVM indices start at 0 or 1. [default: one-based]", READING, name="--zero-based/--one-based"
         ),
-    ] = None
+    ] = False
     hash_bits: Annotated[
         int | None, Parameter("Hash words into 2^BITS features instead of one feature per word.", READING, "BITS")
     ] = None
@@ -121,12 +121,8 @@ class Options:
     cache: Annotated[
         str,
         Parameter(
-            "Where to cache rows between passes: auto (memory, then temporary files), none, or a folder. "
-            "[default: auto]",
+            "Where to cache rows between passes: auto (temporary files), none, or a folder. [default: auto]",
             READING,
             "WHERE",
         ),
     ] = "auto"
-    cache_mb: Annotated[
-        int, Parameter("Megabytes of the cache to keep in memory. [default: 256]", READING, "MB", min=0)
-    ] = 256

@@ -6,49 +6,26 @@ import hashlib
 import itertools
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import fields, replace
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from linsep.clock import Clock
-from linsep.data.byte_streams import File
-from linsep.data.cache import BlockCache
-from linsep.data.cache import join as join
-from linsep.data.labels import label, measured, object_array
-from linsep.data.layout import Column, Layout, listed
+from linsep.data.arrays import Csr, is_sparse, stack
+from linsep.data.cache import NoRoomError, RowStore, check_cache, folder_of
+from linsep.data.files import File
+from linsep.data.labels import join_labels, label, measured, object_array
 from linsep.data.options import GAPS
 from linsep.data.options import Options as Options
-from linsep.data.row_numbers import Dropped
-from linsep.data.sparse import Csr
-from linsep.data.text_lines import Location
+from linsep.data.row_numbers import Dropped, Location
+from linsep.data.schema import Column, Layout, listed
 from linsep.errors import DataNote, ReadError
 from linsep.problem import Array
 
-Result = TypeVar("Result")
 SHORT = 15  # characters of a number that always comes back from a double
-
-
-class RereadError(ReadError):
-    """A cell shows that its column is of another kind than the rows before it said.
-
-    The source knows by now, and gives other rows when it is read again; whoever has used rows of it must begin again.
-    ``until_settled`` does so.
-    """
-
-    column: str
-    cell: str
-
-
-def until_settled(job: Callable[[], Result]) -> Result:
-    """Do a job that reads a source, again from the beginning whenever a column turns out to be of another kind."""
-    while True:
-        try:
-            return job()
-        except RereadError:
-            continue
 
 
 class Piece(NamedTuple):
@@ -82,6 +59,17 @@ class Block(NamedTuple):
     first_row: int  # number of the block's first row among all rows that are not dropped, from 0
 
 
+def joined(parts: list[Block]) -> Block:
+    """Return consecutive blocks as one."""
+    if len(parts) == 1:
+        return parts[0]
+    y = join_labels([part.y for part in parts if part.y is not None])
+    if not is_sparse(parts[0].X):
+        return Block(np.concatenate([part.X for part in parts]), y, parts[0].first_row)
+    X = stack([part.X for part in parts], max(part.X.shape[1] for part in parts))
+    return Block(X, y, parts[0].first_row)
+
+
 class Source(ABC):
     r"""Blocks of rows from one file or several; every iteration opens the files anew and holds one block at a time.
 
@@ -94,8 +82,6 @@ class Source(ABC):
         Decisions that were taken for the user; each was also a warning.
     layout : Layout or None
         The columns of a table and what becomes of them, to read other data in the same way.
-    seen : dict of int to set of str, or None
-        For ``invert=True``: the names that were hashed to each feature so far.
     positive : label or None
         The label to be learned as +1, as it appears in `y`.
     dropped : Dropped
@@ -111,11 +97,9 @@ class Source(ABC):
     (<Source input, csv>, ['x', 'z'])
     """
 
-    _cache: BlockCache | None = None  # while blocks are kept
-    _begun: Iterator[Block] | None = None  # an iteration that `peek` has begun
+    _store: RowStore | None = None  # while rows are cached
     long_numbers = False  # whether some number of a text may have had more characters than SHORT
     layout: Layout | None = None
-    seen: dict[int, set[str]] | None = None
     dropped = Dropped()
 
     def __init__(self, files: list[File], options: Options) -> None:
@@ -128,7 +112,7 @@ class Source(ABC):
         self.notes: list[DataNote] = []
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_cache": None, "_begun": None}  # a copy, or a source sent to a worker, keeps nothing
+        return {**self.__dict__, "_store": None}  # a copy, or a source sent to a worker, caches nothing
 
     def note(self, where: str, what: str, *settings: tuple[str, Any]) -> None:
         """Tell of a decision that was taken for the user, once."""
@@ -150,52 +134,40 @@ class Source(ABC):
         for block in self.blocks():
             yield block._replace(X=block.X.tocsr()) if isinstance(block.X, Csr) else block
 
-    def blocks(self) -> Iterator[Block]:
-        """Return what an iteration yields, but sparse rows need not be SciPy's: training does without."""
-        begun, self._begun = self._begun, None
-        return self._iterate() if begun is None else begun
+    def blocks(self, most: int | None = None) -> Generator[Block]:
+        """Return what an iteration yields, but sparse rows need not be SciPy's: training does without.
 
-    def peek(self) -> Block:
-        """Return the first of these blocks; the next iteration goes on from here, and parses nothing again."""
-        blocks = self.blocks()
-        first = next(blocks)
-        self._begun = itertools.chain([first], blocks)
-        return first
+        While rows are cached, these have ``most`` rows at most; files have blocks of their own.
+        """
+        return self._blocks() if self._store is None else self._cached_blocks(self._store, most)
 
-    def _iterate(self) -> Iterator[Block]:
-        if self._cache is not None and self._cache.complete:
-            yield from self._again(self._cache, 1)
-            return
-        while True:
-            given = False
-            try:
-                for block in self._blocks() if self._cache is None else self._recorded(self._cache):
-                    given = True
-                    yield block
-                return
-            except RereadError as late:
-                self.adapt(late)
-                if given:  # whoever has those rows must begin again
-                    raise
+    def first_block(self) -> Block:
+        """Return the first of these blocks; a text has decided by then what its columns are."""
+        for file in self.files:
+            file.peeking = True
+        try:
+            with closing(self.blocks()) as blocks:
+                return next(blocks)
+        finally:
+            for file in self.files:
+                file.peeking = False
 
-    def stretches(self, most: int) -> Iterator[Block]:
-        """Yield these blocks; where rows are kept, several of them as one, up to this number of rows."""
-        if self._cache is not None and self._cache.complete:
-            yield from self._again(self._cache, most)
-        else:
-            yield from self.blocks()
+    @property
+    def is_cached(self) -> bool:
+        """Whether the rows are cached: an iteration parses nothing."""
+        return self._store is not None
 
     @contextmanager
-    def caching(self, cache: str | None = None, cache_mb: int | None = None) -> Iterator[Self]:
-        r"""Keep the blocks of the first whole iteration for later ones, as long as the context lasts.
+    def caching(self, cache: str | None = None, *, clock: Clock | None = None) -> Iterator[Self]:
+        r"""Read all rows once, and take them from temporary files as long as the context lasts.
 
         Parameters
         ----------
         cache : str, optional
-            ``"auto"`` keeps blocks in memory and, if there are more, in temporary files, a folder says where these are,
-            ``"none"`` reads the source again each time. By default as `read` was told.
-        cache_mb : int, optional
-            How many megabytes of blocks stay in memory. By default as `read` was told.
+            ``"auto"`` or the folder for these files; ``"none"`` reads the source anew each time. By default as `read`
+            was told. NPY files are mapped as they are.
+        clock : Clock, optional
+            May end the reading.
 
         Examples
         --------
@@ -207,49 +179,47 @@ class Source(ABC):
         [[[1.0, 2.0], [3.0, 4.0]], [[1.0, 2.0], [3.0, 4.0]]]
         """
         cache = self.options.cache if cache is None else cache
-        cache_mb = self.options.cache_mb if cache_mb is None else cache_mb
-        own = BlockCache(cache, cache_mb, self.size)
-        if cache != "none" and self._cache is None and self.options.format != "npy":  # NPY is mapped as it is
-            self._cache = own
+        check_cache(cache)
+        keeps = cache != "none" and self.options.format != "npy" and self._store is None
+        store = self._read_into_store(cache, "every pass reads them again", clock) if keeps else None
+        if store is None:
+            yield self
+            return
+        self._store = store
         try:
             yield self
         finally:
-            self._begun = None
-            own.clear()
-            self._cache = None if self._cache is own else self._cache
+            self._store = None
+            store.close()
 
-    def _recorded(self, cache: BlockCache) -> Iterator[Block]:
-        """Yield the blocks of the files, and keep them."""
-        cache.clear()  # what an iteration that was given up has left
-        keep = not cache.refused
+    def _read_into_store(self, cache: str, otherwise: str, clock: Clock | None) -> RowStore | None:
+        """Return all rows in mapped files; None, and a note of what happens instead, if there is no room for them."""
+        store = RowStore(folder_of(cache))
         try:
-            for block in self._blocks():
-                if keep and not cache.add(*block):
-                    keep = False
-                    cache.clear()
-                    self._tell_of_room(cache, "every pass reads them again")
-                yield block
-            if keep:
-                cache.finish(self.position)
-        finally:
-            if not cache.complete:
-                cache.clear()
+            for block in self.blocks():
+                store.append(block.X, block.y)
+                if clock is not None:
+                    clock.tell(read=store.rows)
+                    clock.check()
+        except NoRoomError:
+            store.close()
+            self.note(self.files[0].name, f"{store.folder} has no space left for the rows: {otherwise}")
+            return None
+        except BaseException:
+            store.close()
+            raise
+        store.read = self.position
+        return store
 
-    def _tell_of_room(self, cache: BlockCache, what: str) -> None:
-        """Note that the disk has no room for the rows."""
-        self.note(self.files[0].name, f"{cache.folder} has no space left for the rows: {what}")
-
-    def _again(self, cache: BlockCache, most: int) -> Iterator[Block]:
-        """Yield the blocks that are kept, several as one up to a number of rows."""
-        for block in itertools.starmap(Block, cache.blocks(self.extent[0], most)):
-            self._done, self._current = cache.done(block.first_row + block.X.shape[0]), None
+    def _cached_blocks(self, store: RowStore, most: int | None) -> Generator[Block]:
+        """Yield the rows that are cached."""
+        if most is None:
+            most = max(1, self.options.block_bytes // max(1, store.bytes // max(1, store.rows)))
+        for block in itertools.starmap(Block, store.blocks(most)):
+            self._done = store.read * (block.first_row + block.X.shape[0]) // store.rows
             yield block
 
-    def adapt(self, late: RereadError) -> None:
-        """Take a column for another kind from now on."""
-        raise late
-
-    def _blocks(self) -> Iterator[Block]:
+    def _blocks(self) -> Generator[Block]:
         """Yield the blocks of all files."""
         self._done, self._current = 0, None
         first_row = 0
@@ -315,21 +285,6 @@ class Source(ABC):
         return 0 if self.layout is None else len(self.layout.numbers)
 
     @property
-    def features(self) -> slice:
-        """The columns of `Block.X` that are features.
-
-        All of them, except where it is open whether the indices of a LIBSVM file start at 0 or at 1: then ``X`` has a
-        column for either case, and once an iteration has come to its end ``w[source.features]`` leaves out the one
-        that is not needed.
-        """
-        return slice(0, self.n_features)
-
-    @property
-    def extent(self) -> tuple[int, bool]:
-        """How wide `Block.X` has been so far, and whether an index was 0; parts read elsewhere must agree on it."""
-        return self.n_features, False
-
-    @property
     def levels(self) -> list[tuple[int, str | None]]:
         """The words that have features so far, by the number of their column; only tables have any."""
         return []
@@ -337,8 +292,8 @@ class Source(ABC):
     def take_levels(self, found: list[list[tuple[int, str | None]]]) -> None:  # noqa: B027
         """Know the words that the parts, which were read elsewhere, have found, in the order of the parts."""
 
-    def take_note(self, width: int, zero: bool) -> None:  # noqa: B027, most have nothing to take note of
-        """Know what the parts, which were read elsewhere, have found together; only LIBSVM text leaves it open."""
+    def take_width(self, n_features: int) -> None:  # noqa: B027, most know it
+        """Know how many features the parts, which were read elsewhere, have together."""
 
     @property
     def size(self) -> int | None:
@@ -356,7 +311,7 @@ class Source(ABC):
 
         It is made of the length and of samples of each file, so it is quick, but cannot notice every change.
         """
-        names = [field.name for field in fields(Options) if field.name not in ("positive", "cache", "cache_mb")]
+        names = [field.name for field in fields(Options) if field.name not in ("positive", "cache")]
         how = [(name, getattr(self.options, name)) for name in names]
         digest = hashlib.sha256(repr(how).encode())
         for file in self.files:
@@ -366,7 +321,7 @@ class Source(ABC):
     def to_arrays(self, *, clock: Clock | None = None) -> tuple[Any, Array | None]:
         r"""Return all rows and labels at once: an array or a CSR array ``X``, and ``y`` or None.
 
-        Rows that take more than ``cache_mb`` megabytes are not in memory: the arrays are maps of temporary files.
+        The arrays are maps of temporary files, unless the source was opened with ``cache="none"``.
         A ``clock``, which some functions of linsep pass, may end the reading.
 
         Examples
@@ -377,26 +332,20 @@ class Source(ABC):
         >>> X.tolist(), y.tolist()
         ([[1.0, 2.0], [3.0, 4.0]], ['yes', 'no'])
         """
-        cache = BlockCache(self.options.cache, self.options.cache_mb, self.size)
-        found = until_settled(lambda: self._gathered(cache, clock))
-        if found is None:
-            self._tell_of_room(cache, "all of them are held in memory")
-            found = until_settled(lambda: self._gathered(BlockCache("none"), clock))
-            assert found is not None
-        return found
-
-    def _gathered(self, cache: BlockCache, clock: Clock | None) -> tuple[Any, Array | None] | None:
-        """Return the rows and labels of all blocks, None if there is no room for them."""
-        try:
-            cache.clear()
-            for block in self.blocks():
-                if not cache.add(*block):
-                    return None
-                if clock is not None:
-                    clock.check()
-            return cache.whole(self.features)
-        finally:
-            cache.clear()
+        store = None
+        if self.options.cache != "none":
+            store = self._read_into_store(self.options.cache, "all of them are held in memory", clock)
+        if store is not None:
+            found = store.whole()
+            store.close()
+            return found
+        blocks = []
+        for block in self.blocks():
+            blocks.append(block)
+            if clock is not None:
+                clock.check()
+        X, y, _ = joined(blocks)
+        return X.tocsr() if isinstance(X, Csr) else X, y
 
     def state(self) -> dict[str, Any]:
         """Return what a model keeps to read other data in the same way: arrays and plain values."""
@@ -410,10 +359,6 @@ class Source(ABC):
                 memory[name] = getattr(options, name)
         if options.gaps != GAPS:
             memory["gaps"] = object_array(list(options.gaps))
-        if self.seen:
-            places = sorted(self.seen)
-            memory["seen"] = np.array(places, dtype=np.int64)
-            memory["seen_names"] = object_array([" ".join(sorted(self.seen[j])) for j in places])
         return memory
 
     @property

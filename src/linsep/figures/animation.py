@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from matplotlib.animation import FFMpegWriter, FuncAnimation, PillowWriter
 
-from linsep.data.atomic import replacing
+from linsep.data.files import replacing
 from linsep.figures.plane import Frame
 from linsep.figures.style import draw_classes, plain, theme
 from linsep.learn.surveys import norm, separations

@@ -9,8 +9,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from linsep.data.arrays import to_rows
 from linsep.data.labels import as_examples
-from linsep.data.matrices import to_rows
 from linsep.figures.plane import judged
 from linsep.figures.style import Display, Palette, below, plain
 from linsep.learn.surveys import norm, separations

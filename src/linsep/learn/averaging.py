@@ -98,9 +98,6 @@ class WeightTracker:
         for kept in self.held():
             kept.unscale(scaling)
 
-    def restrict(self, columns: slice) -> None:
-        """Keep some columns only."""
-
     def state(self) -> Arrays:
         """Return all that is kept, as arrays."""
         return {}
@@ -237,11 +234,6 @@ class Best(WeightTracker):
     def held(self) -> list[Weights]:
         """Return the candidate and the pocket."""
         return [kept for kept in (self.candidate, self.pocket) if kept is not None]
-
-    def restrict(self, columns: slice) -> None:
-        """Keep some columns only."""
-        self.candidate = None if self.candidate is None else self.candidate.restricted(columns)
-        self.pocket = None if self.pocket is None else self.pocket.restricted(columns)
 
     def state(self) -> Arrays:
         """Return the runs of right answers, and the weights they were of."""

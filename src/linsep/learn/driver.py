@@ -137,17 +137,9 @@ def _stalled(values: list[float], tol: float, patience: int) -> bool:
 def _returned(problem: Problem, state: State) -> Weights | None:
     """Bring all that was learned into the units of the user; return the first weights in these units."""
     weights, tracker, first = state.weights, state.tracker, state.first
-    if problem.scaling is None and problem.features is None:
-        return first
-    if first is not None:
-        first.widen(weights.n_features)
-    tracker.widen(weights.n_features)
-    if problem.scaling is not None:
-        for scaled in (weights, tracker) if first is None else (weights, tracker, first):
-            scaled.unscale(problem.scaling)
-    if problem.features is None:
-        return first
-    columns = problem.features()
-    tracker.restrict(columns)
-    state.weights = weights.restricted(columns)
-    return None if first is None else first.restricted(columns)
+    learned = (weights, tracker) if first is None else (weights, tracker, first)
+    for one in learned:
+        one.widen(weights.n_features)
+        if problem.scaling is not None:
+            one.unscale(problem.scaling)
+    return first

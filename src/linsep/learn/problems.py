@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from linsep.data.arrays import Csr, is_sparse, to_rows
+from linsep.data.cache import folder_of
 from linsep.data.labels import (
     as_examples,
     check_class_weight,
@@ -18,11 +21,9 @@ from linsep.data.labels import (
     classes_and_codes,
     one_class_only,
 )
-from linsep.data.matrices import to_rows
-from linsep.data.read_ahead import ahead
+from linsep.data.parallel import ahead
 from linsep.data.scaling import Scaler
-from linsep.data.source import Block, Source, join
-from linsep.data.sparse import Csr, is_sparse, stack
+from linsep.data.source import Block, Source, joined
 from linsep.errors import DataError
 from linsep.learn.parameters import Parameters
 from linsep.learn.surveys import held_out, survey
@@ -32,10 +33,6 @@ from linsep.problem import Array, Batch, Examples, Floats, Problem
 WINDOW_ROWS = 1 << 16  # rows of a file that are shuffled among each other
 WINDOW_CELLS = 1 << 23  # stored numbers of a window, if it has these sooner
 MANY = 1000  # labels from which on it pays to ask whether all weigh the same
-
-
-class NewLabelError(Exception):
-    """A label turned up that was not known when training began."""
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -123,8 +120,9 @@ class Recipe(NamedTuple):
         y = block_labels(block) if block.y is None else block.y
         try:
             codes = class_codes(y, self.classes)
-        except ValueError:
-            raise NewLabelError from None
+        except DataError as error:
+            what = f"{error.what}, those of the first block: {{0}} reads all labels before it learns"
+            raise DataError("", what, ("cache", folder_of("auto"))) from None
         return self.batch(block.X, codes, block.first_row)
 
     def batch(self, X: Any, codes: Array, first_row: int, weight: Floats | None = None) -> Batch:
@@ -193,55 +191,48 @@ def array_problem(
 
 
 class SourceBatches:
-    """The batches of a source: read in a thread of their own, ahead of the training, and never all at once.
-
-    A source of one batch, which has been in memory as a whole, stays there.
-    """
+    """The batches of a source: read in a thread of their own, ahead of the training, and never all at once."""
 
     def __init__(self, source: Source, recipe: Recipe) -> None:
         self.source, self.recipe = source, recipe
-        self._whole: Batch | None = None
 
     def __iter__(self) -> Iterator[Batch]:
-        if self._whole is not None:
-            yield self._whole
-            return
         shuffled = self.recipe.parameters.shuffled
-        blocks = self.source.stretches((16 if shuffled else 2) * WINDOW_ROWS)  # windows are cut from them, mostly
+        blocks = self.source.blocks((16 if shuffled else 2) * WINDOW_ROWS)  # windows are cut from them, mostly
         made = map(self.recipe.block, windows(blocks) if shuffled else blocks)
-        batches = ahead(made, depth=1 if shuffled else 2, owner=self.source)
-        number, batch = 0, None
-        with closing(batches):  # at once, also where an error holds on to this frame
-            for number, batch in enumerate(batches, 1):  # noqa: B007 - how many there were
-                yield batch
-        self._whole = batch if number == 1 else None
+        with closing(ahead(made, depth=1 if shuffled else 2, owner=self.source)) as batches:
+            yield from batches
 
 
 def source_problem(
-    source: Source, parameters: Parameters, scale: str, classes: Array | None = None, start: float = 0.0
+    source: Source, parameters: Parameters, scale: str, start: float = 0.0, *, all_labels: bool = True
 ) -> Problem:
-    """Return the problem of a source, which is read beforehand where something must be known of all rows.
+    """Return the problem of a source; ``start`` is the norm of the first weights.
 
-    ``classes`` are those of the first rows, or None if all are to be found first; ``start`` is the norm of the first
-    weights.
+    All rows are read beforehand where something must be known of them, such as all labels; otherwise those of the
+    first block are the classes, and a label that is not among them is an error later.
     """
-    names = parameters.class_weight if isinstance(parameters.class_weight, dict) else {}
-    found = None
-    if classes is not None and not set(names) <= set(classes.tolist()):
-        classes = None  # the rest of them may come later
-    if classes is None or parameters.class_weight == "balanced" or parameters.target_margin is not None:
+    weights, found = parameters.class_weight, None
+    classes = np.empty(0)
+    if not all_labels:
+        classes, _ = classes_and_codes(block_labels(source.first_block()))
+        all_labels = len(classes) < 2 or (isinstance(weights, dict) and not set(weights) <= set(classes.tolist()))
+    if all_labels or weights == "balanced" or parameters.target_margin is not None:
         found = census(ahead(source.blocks(), owner=source), radius=parameters.target_margin is not None)
         classes = classes_among(found.labels)
-    classes = settled(classes, source.positive, parameters.class_weight)
-    factors = class_factors(parameters.class_weight, classes, counted(found.labels if found else {}, classes))
+    classes = settled(classes, source.positive, weights)
+    factors = class_factors(weights, classes, counted(found.labels if found else {}, classes))
     recipe = Recipe(classes, factors, parameters, scaler_of(source, parameters, scale))
     return known_problem(source, recipe, recipe.allowed(found.radius if found else 0.0, start))
 
 
 def known_problem(source: Source, recipe: Recipe, allowed: float) -> Problem:
     """Return the problem of a source of which all is known that must be."""
-    batches = SourceBatches(source, recipe)
-    return recipe.problem(batches, allowed=allowed, features=lambda: source.features, in_memory=False)
+    batches: Iterable[Batch] = SourceBatches(source, recipe)
+    if source.is_cached:
+        first = list(islice(batches, 2))
+        batches = first if len(first) == 1 else batches  # what is in memory as a whole stays there
+    return recipe.problem(batches, allowed=allowed, in_memory=False)
 
 
 def scaler_of(source: Source, parameters: Parameters, scale: str) -> Scaler:
@@ -276,11 +267,11 @@ def windows(blocks: Iterable[Block]) -> Iterator[Block]:
             rows += end - done
             cells += parts[-1].X.size
             if rows >= WINDOW_ROWS or cells >= WINDOW_CELLS:
-                yield _joined(parts)
+                yield joined(parts)
                 parts, rows, cells = [], 0, 0
             done = end
     if parts:
-        yield _joined(parts)
+        yield joined(parts)
 
 
 def _rows(block: Block, start: int, end: int) -> Block:
@@ -293,14 +284,3 @@ def _rows(block: Block, start: int, end: int) -> Block:
     own = slice(int(X.indptr[start]), int(X.indptr[end]))  # SciPy would copy these
     parts = (X.data[own], X.indices[own], X.indptr[start : end + 1] - X.indptr[start])
     return Block(Csr(parts, (end - start, X.shape[1])), y, block.first_row + start)
-
-
-def _joined(parts: list[Block]) -> Block:
-    """Return blocks as one."""
-    if len(parts) == 1:
-        return parts[0]
-    y = None if parts[0].y is None else join([part.y for part in parts if part.y is not None])
-    if not is_sparse(parts[0].X):
-        return Block(np.concatenate([part.X for part in parts]), y, parts[0].first_row)
-    X = stack([part.X for part in parts], max(part.X.shape[1] for part in parts))
-    return Block(X, y, parts[0].first_row)

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from linsep.data.sparse import is_sparse, to_scipy
+from linsep.data.arrays import as_scipy, is_sparse
 from linsep.learn import dual_kernels
 from linsep.learn.averaging import Arrays, Average, Best, KernelCall, WeightTracker, kept_beside, whole_numbers
 from linsep.learn.weights import Weights
@@ -85,7 +85,7 @@ class Vote(WeightTracker):
 
     def wrong(self, examples: Examples, weights: Weights, on_plane: int) -> int:
         """Return how many examples the vote predicts wrong."""
-        V = self.votes(to_scipy(examples.rows, weights.n_features), on_plane)
+        V = self.votes(as_scipy(examples.rows, weights.n_features), on_plane)
         if self.machines > 1:
             wrong = V.argmax(axis=1) != examples.y
         else:
@@ -162,9 +162,9 @@ class Vote(WeightTracker):
             else:
                 import scipy.sparse as sp
 
-                parts = [sp.csr_array(to_scipy(part, d)) for part in self.rows]
+                parts = [sp.csr_array(as_scipy(part, d)) for part in self.rows]
                 self.rows = [_rows(sp.vstack(parts, format="csr"))]
-        return to_scipy(self.rows[0], d) if self.rows else np.zeros((0, d))
+        return as_scipy(self.rows[0], d) if self.rows else np.zeros((0, d))
 
     def on_run_end(self) -> None:
         """Forget the numbers of the rows: others will come under the same."""
@@ -180,13 +180,6 @@ class Vote(WeightTracker):
         if self.rows:
             X, offsets = scaling.undo(self._erred(_width(self.rows)), _join(self.offsets))
             self.rows, self.offsets = [_rows(X)], [offsets]
-
-    def restrict(self, columns: slice) -> None:
-        """Keep some columns only."""
-        self.start = None if self.start is None else self.start.restricted(columns)
-        if self.rows:
-            X = self._erred(_width(self.rows))[:, columns]
-            self.rows = [_rows(X if is_sparse(X) else np.ascontiguousarray(X))]
 
     def grow(self, places: Array, classes: int) -> None:
         """Make room for more classes: a mistake of a binary machine is one of two opposite ones."""

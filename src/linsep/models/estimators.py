@@ -11,8 +11,8 @@ from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from linsep.data.arrays import Csr, is_sparse
 from linsep.data.labels import must_stay_objects
-from linsep.data.sparse import Csr, is_sparse
 from linsep.models import arow, fewest_classifier, kernel_perceptron, max_margin, passive_aggressive, perceptron
 from linsep.problem import Array
 

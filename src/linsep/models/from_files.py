@@ -14,28 +14,20 @@ from typing import Any
 import numpy as np
 
 from linsep.clock import Clock
-from linsep.data.labels import classes_and_codes
-from linsep.data.source import Block, Source, until_settled
-from linsep.data.sparse import is_sparse
+from linsep.data.arrays import is_sparse
+from linsep.data.source import Block, Source
 from linsep.errors import DataError, ParameterError
 from linsep.learn import driver
-from linsep.learn.checkpoints import Checkpoint
+from linsep.learn.checkpoints import Checkpoint, Saved
 from linsep.learn.driver import Fitted
 from linsep.learn.parameters import Parameters
 from linsep.learn.passes import LONGEST_TRACE, Hooks, Ledger, State, Watch
-from linsep.learn.problems import (
-    NewLabelError,
-    Recipe,
-    block_labels,
-    known_problem,
-    scaler_of,
-    source_problem,
-)
+from linsep.learn.problems import Recipe, census, known_problem, scaler_of, source_problem
 from linsep.learn.voting import new_tracker
 from linsep.learn.weights import Weights
 from linsep.models.online import Online
 from linsep.models.telling import advice_after
-from linsep.problem import Array, Problem
+from linsep.problem import Problem
 
 
 def fit_source(
@@ -50,7 +42,6 @@ def fit_source(
     watch: Watch | None = None,
     clock: Clock | None = None,
     cache: str | None = None,
-    cache_mb: int | None = None,
 ) -> Online:
     r"""Train a perceptron, or another online classifier, from files of any size in bounded memory.
 
@@ -86,8 +77,6 @@ def fit_source(
         May end the run: it is checked after every piece of work.
     cache : str, optional
         Where rows are kept for later passes, by default as `read` was told: ``"auto"``, ``"none"`` or a folder.
-    cache_mb : int, optional
-        How many megabytes of them stay in memory, by default as `read` was told.
 
     Returns
     -------
@@ -114,37 +103,24 @@ def fit_source(
         saved = Checkpoint(checkpoint, every, {**about(model), "data": source.fingerprint(), "scale": scale})
     resumed = saved.load() if saved is not None and resume else None
 
-    def run(problem: Problem, parameters: Parameters, state: State) -> Online:
+    cache = source.options.cache if cache is None else cache
+    once = model.max_iter == 1 and not evaluate and scale == "none" and cache in ("auto", "none")
+    with source.caching("none" if once else cache, clock=clock), overflow_explained():
+        parameters = model._parameters(model._draw_seed() if resumed is None else resumed.seed)
+        if resumed is None:
+            start = _warm_weights(model)
+            size = 0.0 if start is None else start.norm
+            problem = source_problem(source, parameters, scale, size, all_labels=not once)
+            state = _begin(model, problem, start)
+        else:
+            problem, state = _resumed(source, parameters, scale, resumed, str(checkpoint)), resumed.state
+
         def keep(state: State, ended: bool) -> None:
             if saved is not None and (ended or saved.due()):
                 saved.keep(problem, parameters.seed, state)
 
-        with overflow_explained():
-            hooks = Hooks(watch, clock, keep, model._prover(parameters), evaluate)
-            fitted = driver.fit(problem, parameters, state, hooks)
-        return adopted(model, source, fitted)
-
-    def job() -> Online:
-        if resumed is not None:
-            parameters = model._parameters(resumed.seed)
-            recipe = Recipe(resumed.classes, resumed.factors, parameters, scaler_of(source, parameters, scale))
-            try:
-                return run(known_problem(source, recipe, resumed.allowed), parameters, resumed.state)
-            except NewLabelError:
-                what = "damaged checkpoint file: the data have labels that are not among its classes"
-                raise DataError(str(checkpoint), what) from None
-        parameters, start = model._parameters(model._draw_seed()), _warm_weights(model, source)
-        size = 0.0 if start is None else start.norm
-        problem = source_problem(source, parameters, scale, _labels_of_first_block(source), size)
-        try:
-            return run(problem, parameters, _begin(model, problem, start))
-        except NewLabelError:  # not in the first block: learn all labels first, then start again
-            problem = source_problem(source, parameters, scale, None, size)
-            return run(problem, parameters, _begin(model, problem, start))
-
-    once = model.max_iter == 1 and not evaluate and scale == "none"
-    with source.caching("none" if once else cache, cache_mb):
-        until_settled(job)
+        hooks = Hooks(watch, clock, keep, model._prover(parameters), evaluate)
+        adopted(model, source, driver.fit(problem, parameters, state, hooks))
     model._advise(advice_after(model))
     return model
 
@@ -180,13 +156,12 @@ def adopted(model: Online, source: Source, fitted: Fitted) -> Online:
     model.adopt(fitted)
     model.missing_rows_ = np.asarray(source.dropped.numbers, dtype=np.int64)
     model.remember(source)
-    scaling, features = fitted.scaling, source.features
+    scaling = fitted.scaling
     if scaling is not None:
-        d = features.stop
-        shift = np.zeros(max(d, len(scaling.shift)))
+        shift = np.zeros(source.n_features)
         shift[: len(scaling.shift)] = scaling.shift
-        factor = np.broadcast_to(scaling.scale, d) if scaling.kind == "unit" else scaling.scale
-        model.scaling_ = {"kind": scaling.kind, "shift": shift[features], "scale": factor[features].copy()}
+        factor = np.broadcast_to(scaling.scale, len(shift)) if scaling.kind == "unit" else scaling.scale
+        model.scaling_ = {"kind": scaling.kind, "shift": shift, "scale": factor[: len(shift)].copy()}
     return model
 
 
@@ -202,22 +177,18 @@ def _begin(model: Online, problem: Problem, start: Weights | None) -> State:
     return State.begin(start.copy(), tracker, ledger=ledger)
 
 
-def _warm_weights(model: Online, source: Source) -> Weights | None:
-    """Return the weights of a model that is to go on from them, one for each column of the source's blocks."""
-    if not (model.warm_start and hasattr(model, "coef_")):
-        return None
-    weights = model.last_weights()
-    if source.options.format == "libsvm" and source.options.zero_based is None:
-        zero_based = getattr(model, "reading_", {}).get("zero_based", False)
-        if not zero_based:  # columns have the numbers of the file
-            return Weights(np.column_stack((np.zeros(weights.machines), weights.W)), weights.b)
-    return weights
+def _resumed(source: Source, parameters: Parameters, scale: str, saved: Saved, name: str) -> Problem:
+    """Return the problem of an interrupted run."""
+    labels = census(source.blocks(), radius=False).labels
+    if not set(labels) <= set(saved.classes.tolist()):
+        raise DataError(name, "damaged checkpoint file: the data have labels that are not among its classes")
+    recipe = Recipe(saved.classes, saved.factors, parameters, scaler_of(source, parameters, scale))
+    return known_problem(source, recipe, saved.allowed)
 
 
-def _labels_of_first_block(source: Source) -> Array | None:
-    """Return the labels of the first block, None if there is only one: then all must be read for the others."""
-    classes, _ = classes_and_codes(block_labels(source.peek()))
-    return classes if len(classes) > 1 else None
+def _warm_weights(model: Online) -> Weights | None:
+    """Return the weights of a model that is to go on from them."""
+    return model.last_weights() if model.warm_start and hasattr(model, "coef_") else None
 
 
 def fitted_rows(model: Any, source: Source, blocks: Iterable[Block]) -> Iterator[tuple[Any, Any]]:

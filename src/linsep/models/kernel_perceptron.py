@@ -7,8 +7,8 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
+from linsep.data.arrays import refuse_not_finite
 from linsep.data.labels import at_least_two_classes, class_codes, example_weights, labels_of
-from linsep.data.matrices import refuse_not_finite
 from linsep.learn.state_files import must
 from linsep.learn.voting import Vote
 from linsep.models.constructors import KernelPerceptronParameters

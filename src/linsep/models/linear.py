@@ -7,8 +7,8 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
+from linsep.data.arrays import refuse_not_finite, to_rows
 from linsep.data.labels import as_examples, class_codes, labels_of
-from linsep.data.matrices import refuse_not_finite, to_rows
 from linsep.learn.state_files import must
 from linsep.learn.surveys import Survey, norm, scores, survey
 from linsep.learn.weights import Weights

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
+from linsep.data.arrays import is_sparse, refuse_rounding
 from linsep.data.labels import at_least_two_classes, class_codes, example_weights
-from linsep.data.matrices import refuse_rounding
 from linsep.data.row_numbers import Dropped
-from linsep.data.sparse import is_sparse
 from linsep.errors import DataError
 from linsep.learn import driver
 from linsep.learn.averaging import WeightTracker

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from linsep.data.layout import Layout
+from linsep.data.schema import Layout
 from linsep.learn.state_files import must
 
 _READING: dict[str, tuple[type, ...]] = {
@@ -67,10 +67,6 @@ def _check_reading(memory: Any) -> None:
         must(name not in memory or type(memory[name]) in kinds, f"what it remembers of its files: {name}")
     if "names" in memory:
         Layout.from_state(memory)
-    words = [memory[name] for name in ("names", "kinds", "level_words", "seen_names", "gaps") if name in memory]
+    words = [memory[name] for name in ("names", "kinds", "level_words", "gaps") if name in memory]
     right = all(isinstance(array, np.ndarray) and array.ndim == 1 for array in words)
     must(right and all(type(word) is str for array in words for word in array.tolist()), "words that are none")
-    if "seen" in memory:
-        seen, names = memory["seen"], memory.get("seen_names")
-        must(isinstance(seen, np.ndarray) and seen.dtype.kind == "i" and names is not None, "names of hashed features")
-        must(seen.shape == names.shape, "names of hashed features")

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linsep.clock import Clock
+from linsep.data.arrays import as_matrix, matrix_for, to_rows
 from linsep.data.labels import as_examples, check_same_length, class_codes, class_labels
-from linsep.data.matrices import as_matrix, matrix_for, to_rows
 from linsep.data.scaling import Scaler
 from linsep.errors import NotSeparable
 from linsep.learn import kernels

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from linsep.data.arrays import matrix_for, to_rows
 from linsep.data.labels import as_examples, check_same_length, class_codes, class_labels
-from linsep.data.matrices import matrix_for, to_rows
 from linsep.errors import ParameterError
 from linsep.learn.averaging import WeightTracker
 from linsep.learn.driver import fit

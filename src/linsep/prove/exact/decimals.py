@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from linsep.compiling import compiled
-from linsep.data.scratch import scratch
-from linsep.data.threads import in_parallel
+from linsep.data.cache import mapped_array
+from linsep.data.parallel import in_parallel
 from linsep.problem import Array, Floats
 
 _DIGITS = 10.0**15  # two decimals of 15 digits never read back as the same float
@@ -41,7 +41,7 @@ def as_decimals(cells: Array, columns: Array | None, d: int) -> tuple[Floats, Ar
     cells = decimal_doubles(cells)
     table = np.ascontiguousarray(cells) if columns is None else cells[:, None]  # (n, d), or (values, 1)
     n, width = table.shape
-    places, whole = np.zeros(d, dtype=np.int64), scratch(cells.shape, np.float64)
+    places, whole = np.zeros(d, dtype=np.int64), mapped_array(cells.shape, np.float64)
     out = whole.reshape(table.shape)
     first = max(1, _FIRST // max(1, width))
     if not _settle(table[:first], _own(columns, 0, first), places):

@@ -19,9 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linsep.clock import Clock
-from linsep.data.matrices import refuse_not_finite
-from linsep.data.scratch import scratch
-from linsep.data.sparse import csr_array, is_sparse
+from linsep.data.arrays import csr_array, is_sparse, refuse_not_finite
+from linsep.data.cache import mapped_array
 from linsep.problem import Array, Dense, Rows, Sparse
 from linsep.prove.claims import Separator
 from linsep.prove.exact.decimals import as_decimals, decimal_doubles
@@ -227,7 +226,7 @@ def _in_integers(X: Any, offset: bool, clock: Clock) -> Held | None:
     d = X.shape[1]
     scales, shifts, largest = [1] * d, [Fraction(0)] * d, 0
     cells = X.data if is_sparse(X) else X
-    table = scratch(cells.shape, np.int64)
+    table = mapped_array(cells.shape, np.int64)
     if is_sparse(X):
         offset, largest = False, math.ceil(np.abs(cells).max(initial=0))  # what is not stored stays zero
         if largest >= 2**63:

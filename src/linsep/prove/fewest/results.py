@@ -10,12 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from linsep.clock import OPERATION, Clock, UntilStopped
-from linsep.data.conversions import to_floats
+from linsep.data.arrays import as_matrix, refuse_not_finite, to_floats
 from linsep.data.labels import at_least_two_classes, check_same_length, class_labels
-from linsep.data.matrices import as_matrix, refuse_not_finite
+from linsep.data.parallel import quiet_algebra
 from linsep.data.row_numbers import Dropped
 from linsep.data.source import Source
-from linsep.data.threads import quiet_algebra
 from linsep.errors import DataError, ParameterError
 from linsep.problem import Array, Dense
 from linsep.prove.check import check_fewest

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from flint import fmpz_mat
 
-from linsep.data.sparse import is_sparse
+from linsep.data.arrays import is_sparse
 from linsep.errors import DataError
 from linsep.problem import Array
 from linsep.prove.exact.exact_values import BINARY

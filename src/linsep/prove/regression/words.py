@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from linsep.data.sparse import is_sparse
+from linsep.data.arrays import is_sparse
 from linsep.prove.regression.families import INTERCEPT, labels
 from linsep.prove.verdicts.one_column import ColumnRule, telling_columns
 from linsep.wording import digits

@@ -11,13 +11,11 @@ import numpy as np
 from flint import fmpz_mat
 
 from linsep.clock import Clock, OutOfTime
-from linsep.data.conversions import to_scipy
+from linsep.data.arrays import as_matrix, is_sparse, refuse_not_finite, to_rows, to_scipy
+from linsep.data.cache import IN_MEMORY
 from linsep.data.labels import at_least_two_classes, check_same_length, class_labels
-from linsep.data.matrices import as_matrix, refuse_not_finite, to_rows
-from linsep.data.scratch import IN_MEMORY
+from linsep.data.parallel import quiet_algebra
 from linsep.data.source import Source
-from linsep.data.sparse import is_sparse
-from linsep.data.threads import quiet_algebra
 from linsep.errors import DataError, ParameterError
 from linsep.problem import Array, Dense, Rows
 from linsep.prove.check.fast_check import integer_matrix, separates

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import Any
 
-from linsep.data.byte_streams import File, files
 from linsep.data.cache import check_cache
-from linsep.data.csv_head import check_encoding, refuse_other_formats
-from linsep.data.layout import Layout
+from linsep.data.files import File, files
 from linsep.data.options import GAPS, Options
+from linsep.data.schema import Layout
+from linsep.data.sniffing import check_encoding, refuse_other_formats
 from linsep.data.source import Source
 from linsep.errors import ParameterError, ReadError
 
@@ -50,7 +50,7 @@ def read(
     positive: Any = None,
     delimiter: str | None = None,
     header: bool | None = None,
-    zero_based: bool | None = None,
+    zero_based: bool = False,
     hash_bits: int | None = None,
     text: str | int | Iterable[str | int] = (),
     categorical: str | int | Iterable[str | int] = (),
@@ -69,10 +69,8 @@ def read(
     labels: bool = True,
     layout: Layout | None = None,
     new_levels: bool = False,
-    invert: bool = False,
     spool: bool = True,
     cache: str = "auto",
-    cache_mb: int = 256,
 ) -> Source:
     r"""Open files as a source of blocks of rows and labels, with one block in memory at a time.
 
@@ -91,8 +89,8 @@ def read(
         CSV delimiter; by default the one that splits the first lines into equal numbers of cells.
     header : bool, optional
         Whether CSV has a first row of names; by default it has if none of its cells is a number.
-    zero_based : bool, optional
-        Whether LIBSVM indices start at 0; by default they do if a 0 occurs anywhere, see `Source.features`.
+    zero_based : bool
+        Whether LIBSVM indices start at 0; otherwise they start at 1, and an index 0 is an error.
     hash_bits : int, optional
         Hash words into ``2 ** hash_bits`` features. By default every word of a column has a feature of its own,
         ``column=word``, numbered in the order in which the words first appear; texts are always hashed.
@@ -133,15 +131,12 @@ def read(
         ``layout`` of another source: read the same columns in the same way, in whatever order they are here.
     new_levels : bool
         Whether words that are not in the layout get new features after the existing ones, or none.
-    invert : bool
-        Record in ``seen`` which names were hashed to each feature.
     spool : bool
         Keep a stream in a temporary file for later iterations; without it a stream can be read only once.
     cache : str
-        Where to keep rows that are needed more than once: ``"auto"`` keeps them in memory and then in temporary files;
-        a folder is the place for these files; ``"none"`` reads the files again each time.
-    cache_mb : int
-        Megabytes of rows to keep in memory.
+        Where to keep rows that are needed more than once: ``"auto"`` keeps them in temporary files, of which the system
+        holds in memory what it has room for; a folder is the place for these files; ``"none"`` reads the files again
+        each time.
 
     Returns
     -------
@@ -156,13 +151,13 @@ def read(
     --------
     >>> import io
     >>> from linsep import read
-    >>> source = read(io.BytesIO(b"+1 1:0.5 3:2\n-1 2:1\n"), zero_based=False)
+    >>> source = read(io.BytesIO(b"+1 1:0.5 3:2\n-1 2:1\n"))
     >>> for X, y, first_row in source:
     ...     print(X.toarray().tolist(), y.tolist(), first_row)
     [[0.5, 0.0, 2.0], [0.0, 1.0, 0.0]] [1, -1] 0
     """
     _check(missing, hash_bits, block_bytes, decimal, encoding)
-    check_cache(cache, cache_mb)
+    check_cache(cache)
     found = files(path, spool=spool)
     form = _format(found[0]) if format is None else format
     if form not in _FORMATS:
@@ -173,14 +168,13 @@ def read(
         missing=missing, n_features=n_features, block_bytes=block_bytes, labels=labels, layout=layout,
         new_levels=new_levels, numeric=_several(numeric), keep_index=keep_index, encoding=encoding, decimal=decimal,
         thousands=thousands, dates=dates, gaps=tuple(gaps), max_features=max_features,
-        cache=cache, cache_mb=cache_mb,
+        cache=cache,
     )  # fmt: skip
     if missing == "indicator" and form not in _TABLES:
         what = f"missing values of {form} files have no column of their own: use {{0}} or {{1}}"
         raise ReadError(found[0].name, what, ("missing", "zero"), ("missing", "drop"))
     module, kind = _FORMATS[form]
     source: Source = getattr(import_module(f"linsep.data.{module}"), kind)(found, options)
-    source.seen = {} if invert else None
     return source
 
 
@@ -194,7 +188,6 @@ def options_like(state: Mapping[str, Any], *, labels: bool = True) -> dict[str, 
         known["gaps"] = tuple(map(str, state["gaps"]))
     missing = str(state.get("missing", "error"))
     known["missing"] = "error" if missing == "drop" and not labels else missing
-    # whoever wrote the weights, LIBLINEAR for one, counted from 1 unless we know better
     known["zero_based"] = bool(state.get("zero_based"))
     if "names" in state:
         known["layout"] = layout = Layout.from_state(state)
