@@ -11,7 +11,7 @@ import numpy as np
 
 from linsep.clock import Clock
 from linsep.data.labels import check_same_length, class_labels
-from linsep.data.matrices import as_matrix
+from linsep.data.arrays import as_matrix
 from linsep.data.source import Source
 from linsep.prove.claims import SEPARABLE, UNKNOWN, Verdict
 from linsep.prove.exact.given_numbers import is_exact, unrounded

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from linsep.clock import Clock
-from linsep.data.sparse import is_sparse
+from linsep.data.arrays import is_sparse
 from linsep.problem import Array
 from linsep.prove.numbers.long_decimals import LongDecimals
 
