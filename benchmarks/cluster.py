@@ -15,11 +15,11 @@ import numpy as np
 
 from benchmarks import Row, at_least, at_most
 from linsep import Perceptron, cluster, read
-from linsep.cluster.shard_passes import Orders, Own, encoded, learn
+from linsep.cluster.shard_passes import PassTask, ShardNumbers, encoded, learn
 from linsep.cluster.shards import cut
 from linsep.cluster.workers import load as load_shard
 from linsep.learn.problems import Recipe
-from linsep.problem import Weights
+from linsep.learn.weights import Weights
 
 ROWS, FEATURES, CLASSES, SHARDS, ROUNDS = 240_000, 100, 600, 4, 8
 
@@ -56,15 +56,15 @@ def bare(path: str, size: int) -> float:
     recipe = Recipe(classes, np.ones(CLASSES), parameters)
     ready = []
     for shard in shards:
-        raw = load_shard(shard, source)
-        ready.append(encoded(raw, Own(0, 0, raw.digest), recipe))
+        loaded = load_shard(shard, source)
+        ready.append(encoded(loaded, ShardNumbers(0, 0, loaded.digest), recipe))
     shortest = float("inf")
     for _ in range(ROUNDS - 1):
-        orders = Orders(parameters, math.inf, Weights(W, b), 0, False)
+        task = PassTask(parameters, math.inf, Weights(W, b), 0, only=False)
         started = time.perf_counter()
-        ends = [learn(one, orders) for one in ready]
+        ends = [learn(one, task) for one in ready]
         shortest = min(shortest, time.perf_counter() - started)
-        W = W + sum((end.W - W) / len(ends) for end in ends)
+        W = W + sum((end.weights.W - W) / len(ends) for end in ends)
     return shortest
 
 

@@ -19,7 +19,7 @@ from sklearn.base import clone
 from benchmarks import DATA, Curve, Row, Table, sized
 from linsep import Perceptron, read, teacher
 from linsep.cluster.parameter_mixing import Rounds
-from linsep.cluster.workers import Raw
+from linsep.cluster.workers import LoadedShard
 from linsep.data.source import Block
 from linsep.learn.driver import fit
 from linsep.learn.passes import Hooks
@@ -39,18 +39,18 @@ class Data(NamedTuple):
 
 
 class Here:
-    """Shards in this process: what a farm is to the driver, without workers."""
+    """Shards in this process: what a pool is to the driver, without workers."""
 
     def __init__(self, held: list[Any]) -> None:
         self.held = self.shards = held
 
-    def hold(self, make: Callable[..., Any], each: list[Any], told: Any) -> Here:
+    def then(self, make: Callable[..., Any], each: list[Any], common: Any) -> Here:
         """Return what is made of each shard."""
-        return Here([make(one, own, told) for one, own in zip(self.held, each, strict=True)])
+        return Here([make(one, own, common) for one, own in zip(self.held, each, strict=True)])
 
-    def ask(self, question: Callable[..., Any], told: Any = None) -> Iterator[Any]:
-        """Yield the answers in their order."""
-        return (question(one, told) for one in self.held)
+    def ask(self, question: Callable[..., Any], common: Any = None) -> Iterator[Any]:
+        """Yield the results in their order."""
+        return (question(one, common) for one in self.held)
 
     def release(self) -> None:
         """Keep all: there is room."""
@@ -60,7 +60,7 @@ def fitted(model: Perceptron, X: Any, y: Any, shards: int) -> Perceptron:
     """Train as a cluster does with so many shards."""
     d = X.shape[1]
     raw = [
-        Raw(f"shard {k}", [Block(X[part], y[part], 0)], d, 0, [])
+        LoadedShard(f"shard {k}", [Block(X[part], y[part], 0)], d, 0, [])
         for k, part in enumerate(np.array_split(np.arange(X.shape[0]), shards))
     ]
     ignored = dict.fromkeys(("take_width", "take_dropped"), lambda *_: None)

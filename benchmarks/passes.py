@@ -53,6 +53,19 @@ def peer_time(X: object, y: np.ndarray, *, shuffle: bool) -> float:
     return (fit(PASSES + 1) - fit(1)) / PASSES
 
 
+def one_row(rng: np.random.Generator) -> float:
+    """Return the seconds of a call of ``partial_fit`` with one row, the mean over a thousand calls."""
+    n = sized(1000, 20)
+    X, y = rng.standard_normal((n, 20)), np.where(rng.random(n) < 0.5, -1, 1)
+    model = Perceptron().partial_fit(X, y)
+
+    def calls() -> None:
+        for i in range(n):
+            model.partial_fit(X[i : i + 1], y[i : i + 1])
+
+    return best(calls, 3) / n
+
+
 def run() -> Iterator[Row]:
     warnings.simplefilter("ignore")
     rng = np.random.default_rng(0)
@@ -89,6 +102,8 @@ def run() -> Iterator[Row]:
         yield at_least(job, ours, "scikit-learn", peer_time(S, y, shuffle=shuffle), 1.5)
         yield at_most(job, ours, "X @ w", best(lambda: S @ w), 3)
     yield at_most("fit outside its passes, CSR", outside, "one pass", ours, 1.0)
+
+    yield at_most("partial_fit of one row of 20 columns", one_row(rng), "0.25 ms", 0.25e-3, 1.0)
 
     done = subprocess.run([sys.executable, "-c", MEMORY], capture_output=True, text=True, check=True)
     yield at_most("extra memory of fit on uint8, in sizes of X", float(done.stdout), "X", 1.0, 0.5)

@@ -219,7 +219,7 @@ def test_an_audit_begins_from_the_weights_that_the_model_remembers():
     X, y = [[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1]
     model = Perceptron(fit_intercept=False, shuffle=False).fit(X, y, coef_init=[[-3.0, 1.0]])
     assert not audit(model, X, y, coef_init=[[0.0, 0.0]]).holds
-    model._first = Weights(np.array([[-3.0, 1.0]]), np.zeros(1))  # as a model remembers them
+    model.record_.first = Weights(np.array([[-3.0, 1.0]]), np.zeros(1))  # as a model remembers them
     assert audit(model, X, y).holds
     assert audit(model, X, y, coef_init=[[-3.0, 1.0]]).holds
 
@@ -337,10 +337,10 @@ def test_rows_held_out_are_left_out():
 
 def _retold(model, change):
     """Let a model tell another trace."""
-    stretch = model._stretches[0]
-    trace = stretch.run.trace.copy()
+    part = model.record_.runs[0]
+    trace = part.run.trace.copy()
     change(trace)
-    model._stretches[0] = stretch._replace(run=type(stretch.run)(stretch.run.stop, stretch.run.passes, trace))
+    model.record_.runs[0] = part._replace(run=part.run._replace(trace=trace))
 
 
 @given(st.integers(0, 2**32 - 1), st.data())
@@ -412,7 +412,7 @@ def test_what_cannot_be_followed_is_said(tmp_path):
     with pytest.raises(ValueError, match="classes appeared during the run"):
         audit(grown, X, np.where((y > 0) & (np.arange(60) >= 30), 7, y))
     stopped = Perceptron(early_stopping=True, shuffle=False, random_state=0).fit(X, y)
-    stopped._seed += 1  # other rows would have been held out
+    stopped.record_.seed += 1  # other rows would have been held out
     with pytest.raises(ValueError, match="made mistakes on rows held out here"):
         audit(stopped, X, y)
     with warnings.catch_warnings():

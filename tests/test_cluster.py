@@ -31,11 +31,11 @@ from sklearn.exceptions import ConvergenceWarning
 import linsep
 from linsep import Perceptron, cluster, fit_source, read, teacher
 from linsep.cli import main
-from linsep.cluster import ClusterError, cut
+from linsep.cluster import cut
 from linsep.cluster.parameter_mixing import Mix
-from linsep.cluster.shard_passes import Answer
+from linsep.cluster.shard_passes import PassResult
 from linsep.cluster.shard_passes import learn as learn_from
-from linsep.cluster.workers import Farm
+from linsep.cluster.workers import ClusterError, ShardPool
 from linsep.data.arrays import is_sparse
 from linsep.errors import DataNote, ReadError
 from linsep.learn.averaging import Average, WeightTracker
@@ -102,9 +102,9 @@ def same(one, other):
     assert (one.margin_, one.radius_, one.training_errors_) == (other.margin_, other.radius_, other.training_errors_)
 
 
-@pytest.mark.parametrize("room", ["parameter_mixing", "predicting", "shards", "verdicts", "workers"])
-def test_examples_run(room):
-    assert doctest.testmod(importlib.import_module(f"linsep.cluster.{room}")).failed == 0
+@pytest.mark.parametrize("module", ["parameter_mixing", "predicting", "shards", "verdicts", "workers"])
+def test_examples_run(module):
+    assert doctest.testmod(importlib.import_module(f"linsep.cluster.{module}")).failed == 0
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -244,14 +244,16 @@ def test_an_average_is_over_everything_looked_at(seed, shards, average):
     for _ in range(shards):
         V, A = rng.integers(-5, 6, (2, 3)).astype(float), rng.integers(-9, 10, (2, 3)).astype(float)
         T, k = int(rng.integers(1, 9)), int(rng.integers(1, 5))
-        answer = Answer(np.array([k, 0]), T, 0.0, slice(None), V, b, A if average else A[:, :0], b, np.empty(0))
-        mix.add(answer)
+        end = Weights(V, b)
+        if average:
+            end.companion(AVERAGE).W[...], end.companion(AVERAGE).b[...] = A, b
+        mix.add(PassResult(np.array([k, 0]), T, 0.0, slice(None), end, np.empty(0)))
         numerator, mistakes, looked = numerator + k * V, mistakes + k, looked + T
         total = total + T * V - A if average else None
-    weights, tracker = mix.mixed(answer, tracker, looked - 7)
+    weights = mix.mixed(tracker, looked - 7)
     np.testing.assert_allclose(weights.W, numerator / mistakes, rtol=1e-13, atol=1e-13)
     if average:
-        np.testing.assert_allclose(tracker.plane(weights).W, total / looked, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(Average(looked).plane(weights).W, total / looked, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -480,10 +482,10 @@ def test_a_task_that_was_given_up_is_tried_again(mortal, folder, monkeypatch):
     """More workers die at one task than the scheduler allows: the shard is read and asked anew."""
     path = saved(folder, *rows(), "again.npy")
     mark = str(folder / "deaths")
-    assert list(Farm(mortal, read(path), 10**9).ask(die_at_first, (mark, 4))) == ["alive"]
+    assert list(ShardPool(mortal, read(path), 10**9).ask(die_at_first, (mark, 4))) == ["alive"]
     monkeypatch.setattr("linsep.cluster.workers._ATTEMPTS", 1)
     with pytest.raises(ClusterError, match=r"shard 0 \(.*again.npy\): several workers died"):
-        list(Farm(mortal, read(path), 10**9).ask(die_at_first, (mark, 10**6)))
+        list(ShardPool(mortal, read(path), 10**9).ask(die_at_first, (mark, 10**6)))
 
 
 def die_at_first(_, told):
@@ -688,11 +690,11 @@ def test_a_pass_out_of_memory_leaves_a_checkpoint(client, undisturbed, folder, m
 def test_a_file_that_changes_is_noticed_when_it_is_read_again(client, folder):
     """Not by its size, nor by samples: one cell differs."""
     path = saved(folder, *rows(n=40_000), "changes.npy")
-    farm = Farm(client, read(path), shard_bytes(path, 3))
-    held = farm.hold(checked, [raw.digest for raw in farm.ask(as_read)], None)
+    pool = ShardPool(client, read(path), shard_bytes(path, 3))
+    held = pool.then(checked, [raw.digest for raw in pool.ask(as_read)], None)
     assert list(held.ask(as_read)) == [True] * 3
     np.load(path, mmap_mode="r+")[5000, 1] = 77
-    farm.release()
+    pool.release()
     held.release()
     with pytest.raises(ReadError, match=r"shard 0 \(.*\): the file has changed since the run began"):
         list(held.ask(as_read))
@@ -790,13 +792,13 @@ def test_a_bad_shard_is_named(client, folder):
     for content, words in ((None, "no such file on"), (b"\x93NUMPY nonsense", "not an NPY file")):
         np.save(bad, np.column_stack((X, y)))
         source = read([good, bad])
-        farm = Farm(client, source, 10)
+        pool = ShardPool(client, source, 10)
         os.unlink(bad)
         if content is not None:
             with open(bad, "wb") as file:
                 file.write(content)
         with pytest.raises(ValueError, match=f"bad.npy: {words}"):
-            list(farm.ask(lambda raw, _: len(raw.blocks)))
+            list(pool.ask(lambda raw, _: len(raw.blocks)))
     assert cluster.fit(Perceptron(max_iter=2), read(good), client).n_iter_ >= 1  # the cluster is as it was
 
 

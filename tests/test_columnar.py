@@ -17,10 +17,10 @@ import scipy.sparse as sp
 from numpy.lib import format as npy
 
 from linsep.data import numpy_files, schema, tables
-from linsep.data.files import ReadError
 from linsep.data.hashing import hash_name
 from linsep.data.read import read
 from linsep.data.schema import CATEGORY, DATE, NUMBER, TEXT, WORD
+from linsep.errors import ReadError
 
 
 def dense(X: Any) -> np.ndarray:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import linsep
-from linsep.cli.cluster_options import mixing_facts
+from linsep.cli.fit import mixing_facts
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "docs"))

@@ -247,7 +247,7 @@ def test_files(tmp_path, storage, keep):
     assert loaded.get_params() == model.get_params()
     for name in ("n_iter_", "mistakes_", "stop_reason_", "n_features_in_"):
         assert getattr(loaded, name) == getattr(model, name)
-    model._place = model._place + 1000
+    model._mistakes.trace[0] = model._mistakes.trace[0] + np.uint64(1000)
     save(model, tmp_path / "model")
     with pytest.raises(ValueError, match="a mistake on a row or class that is not there"):
         load(tmp_path / "model")
@@ -280,7 +280,7 @@ def test_weights_and_bad_input():
     X, y = integers(9, n=40)
     used = np.arange(40) % 3 > 0
     some = quiet(KernelPerceptron("poly", shuffle=False, max_iter=3), X, y, sample_weight=2.0 * used)
-    gamma = some._gamma
+    gamma = some.gamma_
     rest = quiet(KernelPerceptron("poly", shuffle=False, max_iter=3, gamma=gamma), X[used], y[used])
     np.testing.assert_allclose(some.decision_function(X), 2 * rest.decision_function(X), rtol=1e-9)
     for name, value, words in (

@@ -83,7 +83,7 @@ def test_a_classifier_of_largest_margin(tmp_path, classes):
         {"multi_class": "ovr", "early_stopping": True},
         {"fit_intercept": False, "order": "worst", "max_updates": 7},
         {"target_margin": 0.5, "update_margin": 0.25, "keep": "last"},
-        {"class_weight": {0: 2.0, 1: 0.5}, "random_state": np.int64(3), "eta0": np.float32(0.3)},
+        {"class_weight": {0: 2.0, 1: 0.5}, "random_state": 3, "eta0": 0.3},
     ],
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -137,16 +137,12 @@ LABELS = [
     [1, -1],
     [2**40, 3],
     [0.1, 2.0, -0.5],
-    [b"a", b"bc"],
-    [(1, "a"), (2, "b")],
-    [("x", 1.5, None), "y", 3, 2.5, True],
+    ["y", 3, 2.5, True],
     ["x", 10**30],
     np.array([3, 200], np.uint8),
     np.array([3, 2], ">i4"),
     np.array([0.5, 1.5], np.float32),
     np.array(["wide", "w"], "U100"),
-    np.array(["2020-01-01", "2021-05-01"], "M8[D]"),
-    np.array(["a", 1, np.int8(3), np.float64(0.25), np.str_("b")], object),
 ]
 
 
@@ -157,7 +153,7 @@ def test_labels_keep_type_and_value(tmp_path, labels):
     else:
         known = np.empty(len(labels), object)
         known[:] = labels
-        if len({type(label) for label in labels}) == 1 and not isinstance(labels[0], tuple):
+        if len({type(label) for label in labels}) == 1:
             known = np.array(labels)
     X, _ = data()
     model = Perceptron(tol=1e9).fit(X, np.resize(np.arange(len(known)), len(X)))
@@ -169,14 +165,11 @@ def test_labels_keep_type_and_value(tmp_path, labels):
     assert loaded.predict(X).tolist() == model.predict(X).tolist()
 
 
-simple = st.one_of(
-    st.text(max_size=5), st.integers(), st.floats(allow_nan=False), st.booleans(), st.binary(max_size=5), st.none()
-)
-label = st.one_of(simple, st.tuples(simple, st.tuples(simple)))
+simple = st.one_of(st.text(max_size=5), st.integers(), st.floats(allow_nan=False), st.booleans(), st.none())
 
 
 @settings(deadline=None, max_examples=60)
-@given(labels=st.lists(label, min_size=2, max_size=6, unique_by=lambda value: value))
+@given(labels=st.lists(simple, min_size=2, max_size=6, unique_by=lambda value: value))
 def test_labels_of_any_plain_type(tmp_path_factory, labels):
     model = Perceptron().fit(np.eye(len(labels)), np.arange(len(labels)))
     model.classes_ = np.empty(len(labels), object)
@@ -229,8 +222,14 @@ def test_what_cannot_be_kept_is_said_and_leaves_nothing(tmp_path):
     Perceptron_.__name__ = "Perceptron"
     with pytest.raises(ValueError, match="cannot be saved"):
         save(Perceptron_().fit(X, y), path)
-    with pytest.raises(ValueError, match="frozenset"):
-        save(Perceptron().fit(np.eye(2), np.array([frozenset({1}), "b"], object)), path)
+    for label in (frozenset({1}), (1, "a"), b"a"):
+        labels = np.empty(2, object)
+        labels[:] = [label, "b"]
+        with pytest.raises(ValueError, match=f"of type {type(label).__name__}, which a model file cannot hold"):
+            save(Perceptron().fit(np.eye(2), labels), path)
+    days = np.array(["2020-01-01", "2021-05-01"], "M8[D]")
+    with pytest.raises(ValueError, match=r"array of datetime64\[D\], which a model file cannot hold"):
+        save(Perceptron().fit(np.eye(2), days), path)
     assert not os.listdir(tmp_path)
 
 
@@ -336,7 +335,7 @@ def set_tensor(name, value):
         (lambda content, _: content.update(kind=["Perceptron"]), "does not know"),
         (lambda content, _: content.pop("kind") and None, "damaged"),
         (lambda content, _: content.update(attributes=[]), "damaged"),
-        (lambda content, _: content["attributes"].pop("_seed") and None, "no _seed"),
+        (lambda content, _: content["attributes"].pop("seed") and None, "no seed"),
         (lambda *_: [], "not an object"),
         (lambda *_: "[" * 200_000 + "]" * 200_000, "nested too deeply"),
         (lambda *_: "NaN", "NaN"),
@@ -344,7 +343,7 @@ def set_tensor(name, value):
         (lambda *_: '{"format": ' + "9" * 5000 + "}", "."),
         (set_parameter("__class__", "x"), "no parameter"),
         (set_parameter("eta0", "x"), "eta0"),
-        (set_parameter("eta0", {"tuple": [{"list": [[1]]}]}), "damaged"),
+        (set_parameter("eta0", {"list": [{"list": [[1]]}]}), "damaged"),
         (set_parameter("on_plane", 0), "on_plane"),
         (set_parameter("class_weight", {"dict": [[{"list": []}, 1]]}), "damaged"),
         (set_attribute("predict", 1), "attribute 'predict'"),
@@ -355,25 +354,21 @@ def set_tensor(name, value):
         (set_attribute("x_", {"pickle": "gASV"}), "unknown tag"),
         (set_attribute("x_", {"array": ["numbers", "weights.W"]}), "used twice"),
         (set_attribute("x_", {"array": ["numbers", "no"]}), "missing"),
-        (set_attribute("x_", {"array": ["moments", "no", "O"]}), "moments"),
-        (set_attribute("x_", {"numpy": ["V", 10**9]}), "a number"),
-        (set_attribute("x_", {"numpy": ["b", 10**9]}), "damaged"),
-        (set_attribute("x_", {"numpy": []}), "."),
+        (set_attribute("x_", {"array": ["moments", "no", "O"]}), "stored as 'moments'"),
         (set_attribute("x_", {"float": "os"}), "."),
-        (set_attribute("x_", {"bytes": "zz"}), "."),
         (set_attribute("x_", {"list": {}}), "damaged"),
         (set_attribute("x_", {"random_state": ["weights.W", 0, 0, 0]}), "damaged"),
         (set_attribute("x_", [[]]), "without a tag"),
         (set_attribute("classes_", {"array": ["strings", "classes_", 10**12]}), "width"),
         (set_attribute("classes_", {"array": ["strings", "classes_", -1]}), "width"),
         (set_attribute("n_features_in_", 10**12), "shapes"),
-        (set_attribute("n_features_in_", 4.0), "shapes"),
-        (set_attribute("_rows_seen", 3), "row that was not seen"),
-        (set_attribute("_rows_seen", 10**30), "number of rows"),
-        (set_attribute("_rows_seen", "3"), "number of rows"),
-        (set_attribute("_seed", -1), "seed"),
-        (set_attribute("run", 1), "its run"),
-        (set_attribute("run", {"list": [1]}), "its run"),
+        (set_attribute("n_features_in_", 4.0), "n_features_in_ is of the wrong type"),
+        (set_attribute("rows", 3), "row that was not seen"),
+        (set_attribute("rows", 10**30), "number of rows"),
+        (set_attribute("rows", "3"), "number of rows"),
+        (set_attribute("seed", -1), "seed"),
+        (set_attribute("runs", 1), "its run"),
+        (set_attribute("runs", {"list": [1]}), "its run"),
         (set_attribute("radius_", None), "radius"),
         (set_attribute("weights", 1.5), "weights"),
         (set_attribute("coef_", 1.5), "attribute 'coef_'"),
@@ -390,12 +385,12 @@ def set_tensor(name, value):
         (set_tensor("classes_", np.frombuffer(b"aab", np.uint8)), "twice"),
         (set_tensor("classes_", np.frombuffer(b"ab\xff", np.uint8)), "."),
         (set_tensor("classes_", np.zeros(3)), "type float64"),
-        (set_tensor("run.table", np.array([[0, 1, 2, 0, 0]])), "negative"),
-        (set_tensor("run.table", np.array([[9, 0, 0, 1, 0]])), "counts"),
-        (set_tensor("run.table", np.array([[0, 2**62, 2**62, 1, 0]] * 4)), "counts"),
-        (set_tensor("run.trace", np.full(3, 2**63, np.uint64)), "."),
-        (set_tensor("run.passes", np.full((1, 4), np.nan)), "."),
-        (set_tensor("run.passes", np.zeros((0, 9))), "its run"),
+        (set_tensor("runs.table", np.array([[0, 1, 2, 0, 0]])), "negative"),
+        (set_tensor("runs.table", np.array([[9, 0, 0, 1, 0]])), "counts"),
+        (set_tensor("runs.table", np.array([[0, 2**62, 2**62, 1, 0]] * 4)), "counts"),
+        (set_tensor("runs.trace", np.full(3, 2**63, np.uint64)), "."),
+        (set_tensor("runs.passes", np.full((1, 4), np.nan)), "."),
+        (set_tensor("runs.passes", np.zeros((0, 9))), "its run"),
     ],
 )
 def test_files_whose_parts_do_not_fit(tmp_path, honest, change, match):
@@ -446,10 +441,10 @@ def test_mutated_files_are_read_or_refused(tmp_path_factory, honest, mutations, 
 @settings(deadline=None, max_examples=150)
 @given(data=st.data())
 def test_json_of_any_shape_is_read_or_refused(tmp_path_factory, honest, data):
-    tag = st.sampled_from(["float", "bytes", "tuple", "run", "list", "dict", "numpy", "array", "random_state"])
+    tag = st.sampled_from(["float", "list", "dict", "array", "random_state"])
     leaf = st.one_of(
-        simple.filter(lambda v: not isinstance(v, bytes)),
-        st.sampled_from(["numbers", "moments", "strings", "objects", "bytes", "coef_", "classes_", "d", "U"]),
+        simple,
+        st.sampled_from(["numbers", "strings", "objects", "weights.W", "classes_", "d", "U"]),
     )
     value = st.recursive(
         leaf, lambda inner: st.one_of(st.lists(inner, max_size=5), st.dictionaries(tag, inner, min_size=1, max_size=1))

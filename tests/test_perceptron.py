@@ -418,7 +418,7 @@ def test_validation_holds_rows_out():
     assert model.stop_reason_ == "validation"
     errors = model.history_["validation_error"]
     assert errors[-4:].min() >= errors[:-4].min()
-    held = held_out(model._seed, 0, 300, 0.1)
+    held = held_out(model.record_.seed, 0, 300, 0.1)
     assert 15 <= held.sum() <= 45  # three deviations
     shares = errors * held.sum()
     np.testing.assert_allclose(shares, shares.round(), atol=1e-9)

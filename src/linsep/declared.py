@@ -147,10 +147,10 @@ def declared(thing: Any) -> tuple[Declared, ...]:
     if hasattr(thing, "parameters_declared"):
         return tuple(thing.parameters_declared)
     if is_dataclass(thing):
-        hints, defaults = (
-            get_type_hints(thing, include_extras=True),
-            {each.name: each.default for each in fields(thing)},
-        )
+        kinds: tuple[type, ...] = thing.__mro__  # type: ignore[union-attr]
+        owner = next(kind for kind in kinds if "__dataclass_fields__" in vars(kind))  # of all the fields
+        hints = get_type_hints(owner, include_extras=True)
+        defaults = {each.name: each.default for each in fields(thing)}
     else:
         function = thing.__init__ if isinstance(thing, type) else thing  # type: ignore[misc]
         hints, signature = get_type_hints(function, include_extras=True), inspect.signature(function)

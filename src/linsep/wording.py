@@ -25,13 +25,13 @@ def stopped_words(reason: str, margin_bound: float) -> str:
     return STOPPED.get(reason, "")
 
 
-def tiny_margin_words(bound: float, radius: float, keep: str) -> str:
-    """Return what is proved of a run that ended because all margins are tiny, and the next step to take."""
-    better = "" if keep == "average" else ", such as keep='average'"
+def tiny_margin_words(bound: float, radius: float, average: str, further: str) -> str:
+    """Return what is proved of a run that ended because all margins are tiny, and the next steps as they are typed."""
+    better = f", such as {average}" if average else ""
     return (
         f"it is proved that no plane has a margin above {bound:.2g}, {bound / radius:.0e} of the radius: the rows are "
         f"not separable, or so narrowly that no run will show it. For such rows use weights that need no end{better}; "
-        "prove=False goes on."
+        f"{further} goes on."
     )
 
 
@@ -118,11 +118,11 @@ def bound_in_numbers(formula: str, *, radius: float, margin: float, limit: float
 INEXACT = "The bound is for exact arithmetic: here rounding or underflow may lead to more mistakes."
 
 
-def refuted_words(rows: int, keep: str, machine: object = None) -> str:
-    """Return what a run has proved that ended because no plane separates its rows, and the next step to take."""
+def refuted_words(rows: int, average: str, machine: object = None) -> str:
+    """Return what a run has proved that ended because no plane separates its rows, and the next step as it is typed."""
     what = "these rows" if machine is None else f"class {machine!r} from the rest"
     proved = f"stopped: no plane separates {what}, proved by {rows} {'of them' if machine is None else 'rows'}"
-    return proved if keep != "last" else f"{proved}; keep='average' usually predicts better on such data"
+    return f"{proved}; {average} usually predicts better on such data" if average else proved
 
 
 def digits(value: Fraction | int) -> str:

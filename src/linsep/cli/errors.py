@@ -10,15 +10,13 @@ from typing import Annotated, Any
 
 import click
 
-from linsep.cli.documents import Document
-from linsep.cli.inputs import RowName, check_place, dropped_fact, named_rows, open_data, row_columns
-from linsep.cli.options import DECIDING, OUTPUT, Data, Planes, Reading, Screen, Values, command
+from linsep.cli.inputs import RowName, check_place, dropped_fact, named_rows, open_data, rows_table, write_proof_for
+from linsep.cli.options import DECIDING, OUTPUT, Data, Document, Planes, Reading, Screen, Values, command
 from linsep.cli.screen import alone_lines, count, facts_table, headline, meter, plain_text, result, while_reading
 from linsep.declared import Parameter
 from linsep.errors import DataError
 
 _SHOWN = 20  # rows of the table on the screen
-_COLUMNS = 6  # features of a row that are shown
 _ROUNDED = "the numbers have more digits than 64 bits hold: linsep counts the errors for the nearest doubles"
 
 
@@ -118,7 +116,7 @@ def errors(
     labels = _other_labels(found, X)
     wrong = source.dropped.in_source(found.rows).tolist()
     if document.proof is not None:
-        document.write(found, X, y, source, None, {"command": "errors"})
+        write_proof_for(document.proof, found, X, y, source, "errors", document.note)
     if files.out is not None:
         rewrite(files.out, source, dict.fromkeys(wrong), X, y)
     if files.relabel is not None:
@@ -170,7 +168,7 @@ def _facts(found: Any, X: Any, y: Any, labels: list[Any], names: list[RowName], 
 
 
 def _lines(found: Any, facts: dict[str, Any], X: Any, source: Any) -> dict[str, str]:
-    """Return what is to be said, line by line."""
+    """Return the lines of the report, by name."""
     lines = {"rows": f"{X.shape[0]:,} of {count(X.shape[1], 'feature')}, {len(found.classes)} classes"}
     lines["time"] = f"{facts['seconds']:.2f} s for both bounds and their exact proof"
     lines |= alone_lines(facts["alone"])
@@ -210,22 +208,9 @@ def _first_rows_of(labels: list[Any], y: Any, source: Any) -> list[int]:
 
 def _table(found: Any, X: Any, y: Any, labels: list[Any], rows: list[RowName], names: Any) -> Any:
     """Return the rows that stand in the way as a table."""
-    from rich.table import Table
-
+    fold: dict[str, Any] = {"overflow": "fold"}
+    heads = {"label": fold, "plane says": fold, "depth": {"justify": "right", "no_wrap": True}}
+    which = found.rows[:_SHOWN]
+    cells = [[plain_text(y[i]), plain_text(labels[k]), f"{found.depths[k]:.4g}"] for k, i in enumerate(which.tolist())]
     title = "rows that stand in the way, the deepest on the wrong side first"
-    table = Table(*row_columns(rows), title=title, title_justify="left")
-    table.add_column("label", overflow="fold")
-    table.add_column("plane says", overflow="fold")
-    table.add_column("depth", justify="right", no_wrap=True)
-    shown = X.shape[1] if X.shape[1] <= _COLUMNS else 0
-    for j in range(shown):
-        name = names[j] if names is not None and j < len(names) else f"#{j}"
-        table.add_column(plain_text(name), justify="right", overflow="fold")
-    for k, i in enumerate(found.rows[:_SHOWN].tolist()):
-        row = (X[[i]].toarray()[0] if hasattr(X, "toarray") else X[i]).tolist()[:shown]
-        cells = [*rows[k].cells(), plain_text(y[i]), plain_text(labels[k]), f"{found.depths[k]:.4g}"]
-        table.add_row(*cells, *(f"{value:.6g}" for value in row))
-    if len(found.rows) > _SHOWN:
-        more = [""] * (len(rows[0].cells()) - 1)
-        table.add_row("…", *more, f"{len(found.rows) - _SHOWN} more", *[""] * (len(table.columns) - 2 - len(more)))
-    return table
+    return rows_table(title, rows, heads, cells, X[which], names, len(found.rows))

@@ -30,8 +30,8 @@ def explore(
 
     first = None
     if data is not None:
-        points, said = Points.of_source(data, **reading.given)
-        first = {"points": points.plain(), "settings": Settings().plain(), "said": said}
+        points, notes = Points.of_source(data, **reading.given)
+        first = {"points": points.plain(), "settings": Settings().plain(), "said": notes}
     # the server ends well by itself when it is interrupted, and then passes the signal on
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:

@@ -2,28 +2,40 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+import json
+import os
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
+from click.core import ParameterSource
 
-from linsep.cli.cluster_options import Place, mixing_facts, mixing_lines
-from linsep.cli.inputs import check_place, dropped_fact, kinds, kinds_line, open_data
-from linsep.cli.learners import Chosen, Learning, read_weights, start_from, trace_facts, trace_lines, weights_of
-from linsep.cli.options import OUTPUT, Data, Reading, Screen, command
-from linsep.cli.run_proofs import proof_facts, proof_line, said_of_proof, write_proof
+from linsep.cli.inputs import (
+    check_place,
+    dropped_fact,
+    kinds,
+    kinds_line,
+    named_rows,
+    open_data,
+    open_model,
+    write_proof,
+)
+from linsep.cli.options import OUTPUT, Data, Place, Reading, Screen, as_option, command
 from linsep.cli.screen import Meter, count, facts_table, headline, meter, result
 from linsep.clock import Clock
 from linsep.data.options import READING
-from linsep.declared import Parameter
-from linsep.wording import largest_between, margin_found, stopped_words, tiny_margin_words
+from linsep.declared import Declared, Parameter, declared
+from linsep.errors import DataError, DataNote, Setting
+from linsep.models.constructors import LEARNERS, LEARNING, OWN
+from linsep.wording import largest_between, margin_found, stopped_words
 
 if TYPE_CHECKING:
     from linsep.data.source import Source
 
 _RUN = (
-    "_rows_seen",
     "training_errors_",
     "training_rows_",
     "n_iter_",
@@ -33,6 +45,97 @@ _RUN = (
     "radius_",
 )
 _CHECKPOINTS = "Checkpoints"
+_KINDS = {learner.command: (learner, name) for name, learner in LEARNERS.items()}
+ONLINE = tuple(learner.command for learner in LEARNERS.values() if learner.online)  # read files a block at a time
+_LARGEST = 1 << 24  # bytes of a file of first weights
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Which learner, what it starts from, and how its rows are weighted and scaled."""
+
+    learner: Annotated[
+        Literal[*_KINDS],  # type: ignore[valid-type]
+        Parameter(
+            f"Learner: {', '.join(_KINDS)}. Only {', '.join(ONLINE)} learn from files larger than memory.",
+            panel=LEARNING,
+            metavar="WHICH",
+        ),
+    ] = "perceptron"
+    initial: Annotated[
+        str | None,
+        Parameter(
+            'File with the first weights: a model of the same features and classes, or JSON such as {"coef": '
+            '[...], "intercept": [...]}.',
+            panel=LEARNING,
+            metavar="FILE",
+        ),
+    ] = None
+    sample_weight: Annotated[
+        str | None,
+        Parameter(
+            "Column of row weights; linsep does not use it as a feature. Needs all rows in memory.",
+            panel=LEARNING,
+            metavar="COLUMN",
+        ),
+    ] = None
+    scale: Annotated[
+        Literal["none", "unit", "standard"],
+        Parameter(
+            "Scale rows before learning: none, unit (divide by R, the longest row) or standard (columns of mean 0 "
+            "and deviation 1; columns of words keep their mean). The model's weights are in the units of the file.",
+            panel=LEARNING,
+            metavar="HOW",
+        ),
+    ] = "none"
+    offset: Annotated[bool | None, Parameter("", hidden=True)] = None  # --no-offset, in fewer keys
+
+    def made(self, parameters: Learning) -> Any:
+        """Return the model that is asked for; refuse parameters that it does not have."""
+        kind, name = _KINDS[self.learner]
+        given = parameters.given if self.offset is None else {**parameters.given, "fit_intercept": self.offset}
+        known = {each.name for each in declared(kind.parameters)}
+        for each, value in given.items():
+            if each not in known:
+                option = as_option(Setting(each, False if value is False else ...))
+                raise click.BadParameter(f"{option} does not apply to --learner {self.learner}")
+        if "class_weight" in given:
+            given = {**given, "class_weight": _class_weight(given["class_weight"])}
+        return getattr(import_module(kind.module), name)(**given)
+
+    def in_memory(self, model: Any) -> str:
+        """Name the option that needs all rows in memory, if one does."""
+        if self.learner not in ONLINE:
+            return f"--learner {self.learner}"
+        if getattr(model, "order", None) is not None:
+            return f"--order {model.order}"
+        return "--sample-weight" if self.sample_weight else "--initial" if self.initial else ""
+
+
+def _of_all_learners() -> tuple[Declared, ...]:
+    """Return the parameters of all learners; of those that only some have, the help says which."""
+    found: dict[str, Declared] = {}
+    owners: dict[str, list[str]] = {}
+    for learner in LEARNERS.values():
+        for each in declared(learner.parameters):
+            if each.about.typed is not None:
+                found.setdefault(each.name, each)
+                owners.setdefault(each.name, []).append(learner.command)
+    for name, each in found.items():
+        if each.about.panel == OWN:
+            meaning = each.about.help[0].lower() + each.about.help[1:]
+            found[name] = each._replace(about=replace(each.about, help=f"{', '.join(owners[name])}: {meaning}"))
+    return tuple(found.values())
+
+
+class Learning:
+    """The parameters of the learner, as far as they are given."""
+
+    parameters_declared = _of_all_learners()
+
+    def __init__(self, **values: Any) -> None:
+        source = click.get_current_context().get_parameter_source
+        self.given = {name: values[name] for name in values if source(name) is ParameterSource.COMMANDLINE}
 
 
 @dataclass(frozen=True)
@@ -108,15 +211,19 @@ def fit(
     source = open_data(data, reading, screen, positive=positive)
     for path in (learned.model, saving.checkpoint, learned.proof):
         check_place(path, *data)
-    given = {} if chosen.initial is None else start_from(learner, chosen.initial)
+    given = {} if chosen.initial is None else _start_from(learner, chosen.initial)
     if chosen.sample_weight is not None:
-        given["sample_weight"] = read_weights(data, reading, chosen.sample_weight)
-    about: dict[str, Any] = {"data": data, "model": learned.model, "scale": scale}
+        given["sample_weight"] = _read_weights(data, reading, chosen.sample_weight)
+    about: dict[str, Any] = {"data": data, "model": learned.model, "scale": scale, "rows": None}
     with meter("learning", screen) as watching:
         if not (needs_all := chosen.in_memory(learner)):
             how = {"scale": scale, "checkpoint": saving.checkpoint, "every": _seconds(saving.every)}
             how["evaluate"] = learned.evaluate
-            (place.fit if place else _stream)(learner, source, watching, resume=saving.resume, **how)
+            how |= {"resume": saving.resume}
+            if place:
+                _fit_on_cluster(place, learner, source, watching, **how)
+            else:
+                _stream(learner, source, watching, **how)
         elif place or positive is not None or scale != "none" or saving.checkpoint is not None or not learned.evaluate:
             beside = "--positive, --scale, --checkpoint, --no-evaluate, --cluster or --workers"
             raise click.BadParameter(f"{needs_all} cannot be combined with {beside}")
@@ -126,20 +233,21 @@ def fit(
     if hasattr(learner, "warm_start"):
         learner.warm_start = False  # it was this run that went on, not those of the saved model
     save(learner, learned.model)
-    write_proof(learner, source, learned.proof)
+    _write_proof(learner, source, learned.proof)
     about["proof"] = learned.proof
-    facts = _facts(learner, source, about) | trace_facts(learner, source, learned.coef, learned.trace)
+    facts = _facts(learner, source, about) | _trace_facts(learner, source, learned.coef, learned.trace)
     if learned.trace:
         facts |= _bound(learner, source, chosen)
     result(facts, screen, lambda console: _display(console, learner, source, facts, learned.proof))
 
 
 def _facts(learner: Any, source: Source, about: dict[str, Any]) -> dict[str, Any]:
-    """Return what is to be told of a run."""
+    """Return the facts about a run, for ``--json``."""
     known = {name: getattr(learner, name, None) for name in _RUN}  # not every learner has a run
     if known["training_errors_"] == -1:  # there was no look at the rows after the last pass
         known |= dict.fromkeys(("training_errors_", "training_rows_", "margin_", "radius_"))
-    rows, wrong, trained, passes = about.get("rows", known["_rows_seen"]), *map(known.get, _RUN[1:4])
+    rows = about["rows"] or learner.record_.rows
+    wrong, trained, passes = map(known.get, _RUN[:3])
     size = (source.size or 0) * (passes or 0)
     passing = float(sum(getattr(learner, "history_", {}).get("seconds", ())))
     certified = ("margin_lower_", "margin_upper_", "errors_lower_", "errors_upper_")
@@ -162,14 +270,14 @@ def _facts(learner: Any, source: Source, about: dict[str, Any]) -> dict[str, Any
         "radius": known["radius_"],
         "seconds": about["seconds"],
         "megabytes_per_second": size / passing / 1e6 if passing > 0 else None,
-        **proof_facts(learner, source, about["proof"]),
+        **_proof_facts(learner, source, about["proof"]),
         **{name.rstrip("_"): getattr(learner, name) for name in certified if hasattr(learner, name)},
         **mixing_facts(learner),
     }
 
 
 def _display(console: Any, learner: Any, source: Source, facts: dict[str, Any], proof: str | None) -> None:
-    """Show what is to be told of a run, and what to try next."""
+    """Print the report on a run, and what to try next."""
     labels = [str(label) for label in learner.classes_.tolist()]
     listed = ", ".join(labels if len(labels) <= 8 else [*labels[:6], "…", labels[-1]])
     reason, wrong, speed = facts["stop_reason"], facts["training_errors"], facts["megabytes_per_second"]
@@ -181,23 +289,29 @@ def _display(console: Any, learner: Any, source: Source, facts: dict[str, Any], 
         **_run_lines(learner, facts),
         "time": f"{facts['seconds']:.2f} s" + (f", {speed:,.1f} MB/s" if large and speed else ""),
     }
-    lines |= mixing_lines(learner) | trace_lines(facts)
-    lines["proof"] = proof_line(facts, proof)
+    lines |= _mixing_lines(learner) | _trace_lines(facts)
+    lines["proof"] = _proof_line(facts, proof)
     if facts["scale"] != "none":
         lines["scale"] = f"{facts['scale']} during training; weights, margin and R are in the units of the file"
     files = source.files
     names = ", ".join(file.name for file in files) if len(files) <= 8 else f"{len(files):,} files"
     console.print(headline(facts["model"], f" learned from {names}"))
     console.print(facts_table({name: line for name, line in lines.items() if line}))
-    for line in [] if wrong is None and reason != "not_separable" else _advice(reason, wrong, facts["scale"], learner):
-        console.print(line)
+    if wrong is not None or reason == "not_separable":
+        from linsep.models.progress import advice_after
+
+        line = advice_after(learner, command=True)
+        if line:
+            console.print(line)
 
 
 def _run_lines(learner: Any, facts: dict[str, Any]) -> dict[str, str]:
-    """Return what is to be said of how the plane was found."""
+    """Return the lines of the report about the run, by name."""
     reason, wrong, lines = facts["stop_reason"], facts["training_errors"], {}
     if reason is not None:
-        lines["passes"] = f"{facts['passes']:,}, stopped: {reason}, {stopped_words(reason, _margin_bound(learner))}"
+        from linsep.models.progress import margin_bound
+
+        lines["passes"] = f"{facts['passes']:,}, stopped: {reason}, {stopped_words(reason, margin_bound(learner))}"
         lines["mistakes"] = f"{facts['mistakes']:,} in training"
     if wrong is not None:
         trained = learner.training_rows_
@@ -235,8 +349,30 @@ def _stream(learner: Any, source: Source, watching: Meter, **how: Any) -> None:
     fit_source(learner, source, watch=watch, clock=Clock(show=reading), **how)
 
 
+def _fit_on_cluster(place: Place, learner: Any, source: Source, watching: Meter, **how: Any) -> None:
+    """Train on the cluster."""
+    before = [0, 0, 0, 0]  # round, rows looked at before it, shards heard in it, mistakes so far
+    size: int | None = None  # rows of a whole round, once there was one
+
+    def watch(number: int, looked: int, mistakes: int, _: float) -> None:
+        nonlocal size
+        if number != before[0]:
+            size = watching.rows - before[1] or None
+            before[:] = [number, watching.rows, 0, before[3]]
+        own = mistakes - before[3]
+        before[2:] = [before[2] + 1, mistakes]
+        watching.rows = before[1] + looked
+        words = f"round {number + 1}/{learner.max_iter:,}  shard {before[2]}: {own:,} of {mistakes:,} mistakes"
+        watching.show(looked, size, words)
+
+    with place.client() as client:
+        from linsep import cluster
+
+        cluster.fit(learner, source, client, shard_bytes=place.shard_bytes, watch=watch, **how)
+
+
 def _bound(learner: Any, source: Source, chosen: Chosen) -> dict[str, Any]:
-    """Return how many mistakes the theorem allows, and how, or why that is not told."""
+    """Return how many mistakes the theorem allows, with the formula, or why there is no bound."""
     from linsep.errors import NotSeparable
 
     missing = _no_bound(learner, source, chosen)
@@ -289,7 +425,7 @@ def _hold(learner: Any, source: Source, given: dict[str, Any]) -> int:
     """Train with all rows in memory, which learners and orders that go back to earlier rows need; return how many."""
     X, y = source.to_arrays()
     if "sample_weight" in given:
-        given["sample_weight"] = weights_of(source, given["sample_weight"], X.shape[0])
+        given["sample_weight"] = _weights_of(source, given["sample_weight"], X.shape[0])
     learner.fit(X, y, **given)
     learner.remember(source)
     if hasattr(learner, "missing_rows_"):
@@ -309,46 +445,185 @@ def _seconds(text: str) -> float:
     return seconds
 
 
-def _margin_bound(learner: Any) -> float:
-    """Return what the last search of a run proved of all margins, NaN if nothing."""
-    bounds = getattr(learner, "history_", {}).get("margin_bound", ())
-    return float(bounds[-1]) if len(bounds) else math.nan
+def _start_from(learner: Any, path: str) -> dict[str, Any]:
+    """Have a learner go on from a model; return weights that a JSON file has, as ``fit`` takes them."""
+    if not hasattr(learner, "warm_start"):
+        raise click.BadParameter(f"--initial needs --learner {' or '.join(ONLINE)}")
+    with open(path, "rb") as file:
+        text = file.read(_LARGEST) if os.path.getsize(path) < _LARGEST else b""
+    if text.lstrip()[:1] == b"{":
+        return _weights(path, text)
+    model = open_model(path)
+    if not hasattr(model, "last_weights"):
+        raise ValueError(f"{path}: a {type(model).__name__} has no weights to start from; give a linear model")
+    learner.start_with(model.classes_, model.last_weights())
+    learner.warm_start = True
+    if hasattr(model, "reading_"):
+        learner.reading_ = model.reading_
+    return {}
 
 
-def _advice(reason: str, wrong: int | None, scale: str, learner: Any) -> list[str]:
-    """Say what to try next when the rows are not separated."""
-    if wrong == 0 and reason in ("max_iter", "max_updates") and hasattr(learner, "update_margin"):
-        larger = f"a larger --{reason.replace('_', '-')}"
-        return [f"No row is on the wrong side now; {larger} lets the run end with a pass without a mistake."]
-    if reason == "separated" or (wrong == 0 and reason != "margin_refuted"):
-        return []
-    bound = _margin_bound(learner)
-    if reason == "margin_refuted" and not math.isnan(bound):
-        said = tiny_margin_words(bound, math.hypot(learner.radius_, float(learner.fit_intercept)), learner.keep)
-        said = said.replace("keep='average'", "--keep average").replace("prove=False goes on", "--no-prove goes on")
-        return [said[0].upper() + said[1:]]
-    if reason == "margin_refuted":
+def _weights(path: str, text: bytes) -> dict[str, Any]:
+    try:
+        content = json.loads(text)
+        if not (isinstance(content, dict) and "coef" in content and set(content) <= {"coef", "intercept"}):
+            raise ValueError
+    except (ValueError, RecursionError):
+        what = 'expected JSON of the form {"coef": [...], "intercept": [...]}'
+        raise ValueError(f"{path}: {what}") from None
+    return {f"{name}_init": values for name, values in content.items()}
+
+
+def _read_weights(paths: list[str], reading: Reading, column: str) -> Any:
+    """Return the numbers of a column, which are the weights of the rows of a source, NaN for those that are dropped."""
+    import numpy as np
+
+    from linsep.data.read import read
+
+    known = reading.given | {"target": column}
+    known["ignore"] = [name for name in known.get("ignore", ()) if name != column]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataNote)  # the reading of the rows tells the same
+        source = read(paths if len(paths) > 1 else paths[0], **known)
+        _, found = source.to_arrays()
+    assert found is not None
+    weights = np.full(source.dropped.rows, np.nan)
+    try:
+        weights[source.dropped.in_source(np.arange(len(found)))] = [float(value) for value in found.tolist()]
+        return weights
+    except (TypeError, ValueError):
+        raise ValueError(f"--sample-weight {column}: the column must hold numbers") from None
+
+
+def _weights_of(source: Source, weights: Any, rows: int) -> Any:
+    """Return the weights of the rows that are not dropped, out of those of all rows of a source."""
+    import numpy as np
+
+    numbers = source.dropped.in_source(np.arange(rows))
+    found = weights[numbers]
+    if np.isnan(found).any():
+        place = source.locate([row := int(numbers[np.isnan(found).argmax()])])
+        where = f"{source.files[0].name}: row {row}" if place is None else f"{place[0].file}:{place[0].line}"
+        raise DataError(where, "the row has no weight: drop it or fill in the weight")
+    return found
+
+
+def _trace_facts(learner: Any, source: Source, coef: bool, trace: bool) -> dict[str, Any]:
+    """Return the quantities of the lectures that are asked for: w and b, the trace, and α, the mistakes of each row.
+
+    Rows have the numbers that they have in the source; a row that was dropped has None for α.
+    """
+    facts: dict[str, Any] = {}
+    if coef:
+        asked: Iterable[str] = ("coef_", "intercept_", "dual_coef_", "support_")
+        facts |= {name.rstrip("_"): getattr(learner, name) for name in asked if hasattr(learner, name)}
+        if "support" in facts:
+            facts["support"] = source.dropped.in_source(facts["support"])
+    if trace:
+        if not hasattr(learner, "trace_"):
+            raise ValueError(f"--trace needs a learner that records its mistakes; {type(learner).__name__} does not")
+        dropped, rows, counts = source.dropped, learner.trace_, learner.mistake_counts_.astype(object)
+        counts[dropped.numbers] = None
+        facts |= {"trace": rows, "mistake_counts": counts}
+    return facts
+
+
+def _trace_lines(facts: dict[str, Any]) -> dict[str, str]:
+    """Return them in lines; long ones are cut, --json has all."""
+
+    def some(values: Any) -> str:
+        listed = ["dropped" if value is None else f"{value:.6g}" for value in values[:20]]
+        return ", ".join(listed) + (f", … ({len(values):,} in all)" if len(values) > 20 else "")
+
+    lines: dict[str, str] = {}
+    classes = facts["classes"].tolist()
+    for c, row in enumerate(facts.get("coef", ())):
+        lines["w" if len(classes) <= 2 else f"w of {classes[c]}"] = some(row)
+    if "intercept" in facts:
+        lines["b"] = some(facts["intercept"])
+    if "trace" in facts:
+        lines["trace"] = f"{some(facts['trace'])}: rows of the mistakes in order, from 0"
+        lines["α"] = f"{some(facts['mistake_counts'])}: mistakes on each row"
+    if facts.get("bound") is not None:
+        lines["bound"] = f"at most {facts['bound']:,} mistakes in any order: {facts['bound_formula']}"
+    elif facts.get("bound_missing"):
+        lines["bound"] = f"none: {facts['bound_missing']}"
+    return lines
+
+
+def _class_weight(given: list[str]) -> Any:
+    """Return the class weights: "balanced", or a dict."""
+    if given == ["balanced"]:
+        return "balanced"
+    from linsep.data.labels import label
+
+    weights: dict[Any, float] = {}
+    for item in given:
+        name, equals, number = item.rpartition("=")
+        try:
+            if not equals:
+                raise ValueError
+            weights[label(name)] = float(number)
+        except ValueError:
+            raise click.BadParameter(f"--class-weight takes balanced or LABEL=WEIGHT, got {item!r}") from None
+    return weights
+
+
+def mixing_facts(learner: Any) -> dict[str, Any]:
+    """Return what is to be reported of a run on a cluster, nothing of one here."""
+    mixing = getattr(learner, "mixing_", None)
+    if mixing is None:
+        return {}
+    by_shard = mixing["mistakes"].sum(axis=0)
+    facts = {"shards": len(by_shard), "mistakes_by_shard": by_shard, "weighted_mistakes": mixing["weighted"]}
+    return facts | {"margin_upper": mixing["margin_upper"], "bound_holds": mixing["holds"]}
+
+
+def _mixing_lines(learner: Any) -> dict[str, str]:
+    """Return the lines of the report about a run on a cluster, none about one here."""
+    facts = mixing_facts(learner)
+    if not facts:
+        return {}
+    own = facts["mistakes_by_shard"]
+    lines = {"shards": f"{facts['shards']:,}, with {own.min():,} to {own.max():,} mistakes each"}
+    if facts["margin_upper"] < float("inf"):
         margin = "an augmented margin" if learner.fit_intercept else "a margin"
-        return [f"The number of mistakes proves that no plane has {margin} of {learner.target_margin:g} on these rows."]
-    if reason == "not_separable":
-        return [said_of_proof(learner)]
-    if reason in ("max_iter", "max_updates"):
-        option = "--" + reason.replace("_", "-")
-        scale = "" if scale == "standard" else " or --scale standard"
-        if learner.history_["separable"].any():
-            return [
-                "Not separated yet, but the run has proved that some plane separates these rows: a larger "
-                f"{option}{scale} will find one; linsep separate or --learner max-margin finds one sooner."
-            ]
-        return [
-            "Not separated yet. linsep separate tells you whether a plane exists, with a proof. If one does, --learner "
-            f"max-margin finds it; you can also try a larger {option}{scale}. If none does, --early-stopping or --tol "
-            "stops sooner."
-        ]
-    return [
-        f"Not separated: --{_ENDED_BY[reason]} ended the run early. linsep separate tells you whether a plane exists, "
-        "with a proof."
-    ]
+        lines["bound"] = (
+            f"no plane has {margin} above {facts['margin_upper']:.6g}, by {facts['weighted_mistakes']:,.1f} weighted "
+            f"mistakes ({facts['bound_holds']})"
+        )
+    return lines
 
 
-_ENDED_BY = {"loss_plateau": "tol", "validation": "early-stopping"}
+def _proof_facts(learner: Any, source: Source, path: str | None) -> dict[str, Any]:
+    """Return the facts about the proof that a run found."""
+    found = getattr(learner, "refutation_", None)
+    work = float(sum(getattr(learner, "history_", {}).get("proof_work", ())))
+    if found is None:
+        return {"refutation": None, "proof_work": work, "proof": None}
+    labels = list(found.classes) if found.machine is None else [False, True]
+    from linsep.prove.documents import claim_of
+
+    numbers = claim_of(found.verdict())["refutation"]["multipliers"]
+    parts = zip(named_rows(source, found.dropped.among_kept(found.rows)), found.rivals.tolist(), numbers, strict=True)
+    listed = [{**row.facts(), "against": labels[rival], "multiplier": number} for row, rival, number in parts]
+    return {"refutation": listed, "proof_work": work, "proof": path if found.machine is None else None}
+
+
+def _proof_line(facts: dict[str, Any], asked: str | None) -> str:
+    """Return where the proof is, and how to check it; why there is none, if it was asked for."""
+    if facts["proof"] is None:
+        why = "the run found none" if facts["refutation"] is None else "one class against the rest has no format"
+        return f"not written: {why}" if asked is not None else ""
+    return f"{facts['proof']}; check it with: linsep verify {facts['proof']} {' '.join(facts['data'])}"
+
+
+def _write_proof(learner: Any, source: Source, path: str | None) -> None:
+    """Write the proof, if it is asked for and there is one; one machine of several has no format."""
+    found = getattr(learner, "refutation_", None)
+    if path is None or found is None or found.machine is not None:
+        return
+    from linsep.prove.exact.exact_text import fingerprint_of
+
+    verdict = found.verdict()
+    write_proof(path, verdict, source, fingerprint_of(source, verdict), {"command": "fit"}, None)

@@ -14,7 +14,7 @@ from linsep.declared import Parameter
 
 
 @dataclass(frozen=True)
-class Size:
+class DataSize:
     """How many points in how many dimensions."""
 
     n: Annotated[int, Parameter("Number of rows.", short="-n", metavar="N", min=2)] = 1000
@@ -35,7 +35,7 @@ class Hidden:
 @command("linsep generate data.csv --n 10000 --d 20 --margin 0.05")
 def generate(
     out: Annotated[str, Argument("File to write; - is standard output (CSV).")],
-    size: Size,
+    size: DataSize,
     hidden: Hidden,
     format: Annotated[  # noqa: A002 - the word that users know
         Literal["csv", "tsv", "parquet", "arrow", "libsvm", "npy", "npz"] | None,
@@ -58,7 +58,7 @@ def generate(
     check_place(out)
     with meter("writing", screen) as watching:
         drawn = lessons(size.n, size.d, **asdict(hidden) | {"offset": _offset(hidden.offset)})
-        first = next(drawn)  # what is wrong with the numbers is said before a file is begun
+        first = next(drawn)  # bad numbers are refused before a file is begun
         with writing.rows(out, shape, size.n, size.d) as put:
             X, y, plane = first
             while True:
@@ -92,7 +92,7 @@ def generate(
 
 
 def _lines(facts: dict[str, Any]) -> dict[str, str]:
-    """Return what is to be said of the data, line by line."""
+    """Return the lines of the report, by name."""
     b = facts["b"]
     lines = {
         "rows": f"{facts['rows']:,} of {count(facts['features'], 'feature')}",

@@ -17,6 +17,8 @@ from linsep.data.files import check_writable, is_url, masked, open_bytes
 if TYPE_CHECKING:
     from linsep.data.source import Source
 
+_FEATURES_SHOWN = 6
+
 
 def check_place(path: str | None, *inputs: str) -> None:
     """Refuse a file that could not be written, or that would replace an input, before hours of work and not after."""
@@ -84,6 +86,37 @@ def named_rows(source: Source, rows: Any) -> list[RowName]:
         return [RowName(number) for number in numbers]
     several = len(source.files) > 1
     return [RowName(n, place.file if several else None, place.line) for n, place in zip(numbers, places, strict=True)]
+
+
+def rows_table(
+    title: str,
+    rows: list[RowName],
+    heads: dict[str, dict[str, Any]],
+    cells: list[list[Any]],
+    X: Any,
+    names: Any,
+    total: int,
+) -> Any:
+    """Return some rows as a table: their names, a cell under each head, and their features where these are few.
+
+    ``rows``, ``cells`` and ``X`` are about the rows to show, of ``total`` that there are.
+    """
+    from rich.table import Table
+
+    table = Table(*row_columns(rows), title=title, title_justify="left")
+    for head, how in heads.items():
+        table.add_column(head, **how)
+    features = X.shape[1] if X.shape[1] <= _FEATURES_SHOWN else 0
+    for j in range(features):
+        name = names[j] if names is not None and j < len(names) else f"#{j}"
+        table.add_column(plain_text(name), justify="right", overflow="fold")
+    for k, own in enumerate(cells):
+        values = (X[[k]].toarray()[0] if hasattr(X, "toarray") else X[k]).tolist()[:features]
+        table.add_row(*rows[k].cells(), *own, *(f"{float(value):.6g}" for value in values))
+    if total > len(cells):
+        more = [""] * (len(rows[0].cells()) - 1)
+        table.add_row("…", *more, f"{total - len(cells)} more", *[""] * (len(table.columns) - 2 - len(more)))
+    return table
 
 
 def with_rows_named(text: str, source: Source) -> str:
@@ -191,3 +224,25 @@ def blocks(model: Any, source: Source) -> Iterator[tuple[Any, Any]]:
     from linsep.models.from_files import fitted_rows
 
     return fitted_rows(model, source, ahead(source.blocks(), owner=source))
+
+
+def write_proof(path: str, verdict: Any, source: Source, about: Any, options: dict[str, str], note: str | None) -> None:
+    """Write a proof in one step; ``about`` is the fingerprint of the data."""
+    from linsep.data.files import replacing
+    from linsep.prove.documents import written
+    from linsep.prove.exact.exact_text import reading_of
+
+    files = [os.path.basename(file.name) for file in source.files]
+    options = {**options, "fit_intercept": str(verdict.fit_intercept), "values": verdict.values}
+    about = {**about, "files": files, "reading": reading_of(source)}
+    with replacing(path) as file:
+        file.write(written(verdict, about, note=note, options=options).encode())
+
+
+def write_proof_for(path: str, verdict: Any, X: Any, y: Any, source: Source, command: str, note: str | None) -> None:
+    """Write the proof of a verdict on rows in memory."""
+    from linsep.prove.documents import about_data
+    from linsep.prove.numbers.long_decimals import whole
+
+    verdict, about = about_data(verdict, whole(X), y)
+    write_proof(path, verdict, source, about, {"command": command}, note)

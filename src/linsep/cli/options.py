@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import MISSING, dataclass
 from functools import wraps
 from typing import Annotated, Any, Literal, get_type_hints
@@ -16,7 +17,7 @@ from linsep.data.options import READING, Options
 from linsep.declared import Declared, Parameter, declared
 from linsep.errors import Setting
 
-DECIDING, OUTPUT = "Deciding", "Output"  # panels of the help
+DECIDING, OUTPUT, CLUSTER = "Deciding", "Output", "Cluster"  # panels of the help
 
 
 def shown(paragraphs: bool = False) -> dict[str, Any]:
@@ -171,7 +172,7 @@ _COLUMNS = ("numeric", "dates", "keep_index", "hash_bits", "max_features", "cach
 
 
 class ReadingAgain:
-    """How to read data for a model: as those that it learned from, unless something else is said."""
+    """How to read data for a model: as those that it learned from, unless options differ."""
 
     parameters_declared = reading_options("target", "format", "delimiter", "header", "zero_based", "missing", *_TEXT)
 
@@ -213,3 +214,71 @@ class Planes:
     def has_offset(self) -> bool:
         """Say whether planes may have an offset."""
         return self.fit_intercept if self.offset is None else self.offset
+
+
+@dataclass(frozen=True)
+class Document:
+    """Where to write the proof, and what to add."""
+
+    proof: Annotated[
+        str | None,
+        Parameter("Write the proof to this JSON file.", panel=OUTPUT, metavar="OUT"),
+    ] = None
+    note: Annotated[
+        str | None,
+        Parameter("Your own remark, kept in the proof file.", panel=OUTPUT, metavar="TEXT"),
+    ] = None
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a command works: in this process, or on a cluster."""
+
+    cluster: Annotated[
+        str | None,
+        Parameter(
+            "Dask cluster to run on, such as tcp://host:8786; local starts processes on this machine.",
+            panel=CLUSTER,
+            metavar="ADDRESS",
+        ),
+    ] = None
+    workers: Annotated[
+        int | None,
+        Parameter("Number of local processes. [default: one per core]", panel=CLUSTER, metavar="N", min=1),
+    ] = None
+    shard_mb: Annotated[
+        float,
+        Parameter("Size of the shards that files are split into.", panel=CLUSTER, metavar="MB", min=1e-6),
+    ] = 64
+
+    def __post_init__(self) -> None:
+        if self.workers is not None and self.cluster not in (None, "local"):
+            raise click.BadParameter(
+                "--workers needs --cluster local: an existing cluster sets its own number of workers"
+            )
+
+    @property
+    def address(self) -> str | None:
+        """Where the cluster is, None if there is none."""
+        return "local" if self.cluster is None and self.workers is not None else self.cluster
+
+    @property
+    def shard_bytes(self) -> int:
+        """About how many bytes of a file a worker gets at a time."""
+        return max(1, round(self.shard_mb * 1e6))
+
+    def __bool__(self) -> bool:
+        return self.address is not None
+
+    @contextmanager
+    def client(self) -> Iterator[Any]:
+        """Connect to the cluster."""
+        try:
+            from linsep.cluster.workers import connect
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError(
+                f"--cluster needs the package {error.name}: pip install 'linsep[cluster]'"
+            ) from None
+        assert self.address is not None
+        with connect(self.address, self.workers) as client:
+            yield client

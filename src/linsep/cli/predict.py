@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Generator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from linsep.cli.cluster_options import Place
 from linsep.cli.inputs import blocks, check_place, open_like, open_model
-from linsep.cli.options import OUTPUT, Data, Model, ReadingAgain, Screen, command
+from linsep.cli.options import OUTPUT, Data, Model, Place, ReadingAgain, Screen, command
 from linsep.cli.screen import count, facts_table, headline, meter, result
 from linsep.declared import Parameter
 
 if TYPE_CHECKING:
+    from linsep.data.source import Source
     from linsep.problem import Array
 
 
 @dataclass(frozen=True)
-class Table:
+class PredictionTable:
     """The table to write: where, and what stands in it beside the label."""
 
     out: Annotated[
@@ -43,7 +44,9 @@ class Table:
 
 
 @command("linsep predict species.linsep new.csv --score --out labels.csv")
-def predict(model: Model, data: Data, table: Table, *, screen: Screen, reading: ReadingAgain, place: Place) -> None:
+def predict(
+    model: Model, data: Data, table: PredictionTable, *, screen: Screen, reading: ReadingAgain, place: Place
+) -> None:
     """Predict the label of every row, in the order of the rows.
 
     linsep reads DATA as it read the training data. It finds columns by name, so their order does not matter; a label
@@ -63,10 +66,7 @@ def predict(model: Model, data: Data, table: Table, *, screen: Screen, reading: 
         raise ValueError(f"--distance needs a linear model; {type(fitted).__name__} has no plane")
     source = open_like(fitted, data, reading, labels=False)
     methods = tuple(asked.values())
-    if place.elsewhere:
-        answers = place.predictions(fitted, source, methods)
-    else:
-        answers = (tuple(getattr(fitted, method)(X) for method in methods) for X, _ in blocks(fitted, source))
+    answers = _predictions(fitted, source, methods, place)
     labels: Counter[Any] = Counter()
     with meter("predicting", screen) as watching, writing.columns(out, shape) as put, closing(answers):
         for answer in answers:
@@ -94,6 +94,23 @@ def predict(model: Model, data: Data, table: Table, *, screen: Screen, reading: 
         console.print(facts_table(lines))
 
     result(facts, replace(screen, quiet=screen.quiet or out == "-"), show)
+
+
+def _predictions(
+    fitted: Any, source: Source, methods: tuple[str, ...], place: Place
+) -> Generator[tuple[Array, ...], None, None]:
+    """Yield the results of the methods for the rows in their order, a block at a time.
+
+    This process predicts on all cores, and other processes on this machine take seconds to start: they must be asked
+    for with ``--cluster local``.
+    """
+    if place.cluster is None:
+        yield from (tuple(getattr(fitted, method)(X) for method in methods) for X, _ in blocks(fitted, source))
+        return
+    with place.client() as client:
+        from linsep import cluster
+
+        yield from cluster.predict(fitted, source, client, methods=methods, shard_bytes=place.shard_bytes)
 
 
 def _by_class(name: str, values: Array, classes: Array) -> dict[str, Array]:

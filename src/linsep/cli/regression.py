@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal, NoReturn
+from typing import Annotated, Any, Literal
 
 import click
 
@@ -164,13 +164,13 @@ def regression(
     check_place(_design_place(proof), data)
     started = time.perf_counter()
     with limited(model.time_limit) as clock, ExitStack() as stack:
-        asked = Asked.of(data, model, table)
+        asked = RegressionInput.of(data, model, table)
         clock.check()
         stack.enter_context(lines_named(asked.table))
         found = decide(asked.given, clock)
         seconds = time.perf_counter() - started
         design = None if proof is None else _write(proof, found, asked, model)
-        told = sentences(found, asked.response)
+        texts = sentences(found, asked.response)
         coefficients = found.coefficients if screen.json else []  # evidence, which takes long if there are many
     dropped = asked.table.dropped
     separated = dropped.in_source(found.separated)
@@ -190,7 +190,7 @@ def regression(
         ],
         "separated": separated,
         "separated_lines": asked.table.lines(separated),
-        "sentences": told,
+        "sentences": texts,
         "notes": found.notes,
         "seconds": seconds,
         "proof": proof,
@@ -201,7 +201,7 @@ def regression(
         console.print(headline(MEANING[found.kind]))
         console.print(_statuses(found))
         console.print(facts_table(_lines(found, facts, rows)))
-        for sentence in told:
+        for sentence in texts:
             console.print(f"{sentence}.", markup=False)
 
     result(facts, screen, show)
@@ -209,7 +209,7 @@ def regression(
 
 
 @dataclass(frozen=True)
-class Asked:
+class RegressionInput:
     """A model that a file and options give, with the table that it is about."""
 
     given: Any
@@ -220,7 +220,7 @@ class Asked:
     missing: str
 
     @classmethod
-    def of(cls, data: str, model: ModelOptions, table: TableOptions) -> Asked:
+    def of(cls, data: str, model: ModelOptions, table: TableOptions) -> RegressionInput:
         """Read a file as options say."""
         from linsep.data.cells import is_time
         from linsep.data.frames import read_frame
@@ -397,7 +397,7 @@ def _design_place(proof: str | None) -> str | None:
     return None if proof is None else f"{proof.removesuffix('.json')}.design.csv"
 
 
-def _write(path: str, found: Any, asked: Asked, model: ModelOptions) -> str | None:
+def _write(path: str, found: Any, asked: RegressionInput, model: ModelOptions) -> str | None:
     """Write the proof in one step, and the design that it is about if the file alone does not tell it."""
     from linsep.data.files import replacing
     from linsep.prove.regression.documents import design_text, document
@@ -413,86 +413,3 @@ def _write(path: str, found: Any, asked: Asked, model: ModelOptions) -> str | No
         with replacing(each) as file:
             file.write(text.encode())
     return place
-
-
-def verify_separation(proof: str, content: dict[str, Any], data: list[str], plain: bool, screen: Screen) -> NoReturn:
-    """Say whether a proof of kind ``separation`` holds for the table in a file."""
-    from linsep.cli.verify import told  # which calls this, and which no other command loads
-
-    if len(data) > 1:
-        raise ValueError("a proof of separation is about one file: give only that file")
-    outcome = _outcome(content, data[0], plain)
-    facts = {
-        "command": "verify",
-        "proof": proof,
-        "data": data,
-        "verdict": content["claim"],
-        "meaning": content["meaning"],
-        "values": content["values"],
-        "holds": outcome.holds,
-        "why": outcome.why or None,
-        "plain": plain,
-        "checked": list(outcome.checked),
-        "made": content["made"],
-    }
-
-    def show(console: Any) -> None:
-        if outcome.holds:
-            about, how = content["data"], content["data"]["reading"]
-            columns = [] if how is None else [how["target"], *how["others"]]
-            labels = f"taken from {', '.join(map(repr, columns)) or 'the last columns of the file'}"
-            if content["family"] == "ordinal":
-                labels += f", in the order {', '.join(map(str, content['classes']))}"
-            rows = f"{data[0]}: {about['n_rows']:,} rows of {count(about['n_features'], 'feature')}"
-            console.print(headline(f"the proof holds: {content['meaning']}"))
-            console.print(facts_table(told(content, outcome, rows, labels)))
-        else:
-            console.print(headline("the proof does not hold for these data"))
-            console.print(f"It fails because {outcome.why}.", markup=False)
-
-    result(facts, screen, show)
-    raise click.exceptions.Exit(0 if outcome.holds else 1)
-
-
-def _outcome(content: dict[str, Any], data: str, plain: bool) -> Any:
-    """Return the outcome of the check; the plain one reads CSV by itself."""
-    from linsep.data.frames import read_frame
-    from linsep.prove.check import linsep_check
-    from linsep.prove.check.plain_document import Fails
-    from linsep.prove.check.plain_table import table
-    from linsep.prove.checking import Outcome
-    from linsep.prove.regression.documents import check_separation_document
-    from linsep.prove.regression.reading import read_back
-
-    base, told = data.removesuffix(".gz").lower(), content["data"]["reading"] is not None
-    if plain and told and not base.endswith((".parquet", ".arrow", ".feather", ".zst")) and data != "-":
-        try:
-            return Outcome(True, "", tuple(linsep_check.check(content, *table(content, [data]))))
-        except Fails as error:
-            return Outcome(False, str(error))
-    try:
-        frame = read_frame(data, *_as_told(content["data"]["reading"], base))
-        formula = content["made"]["options"].get("formula")
-        own = frame.columns[: content["n_features"]] == content["names"]
-        if content["data"]["reading"] is None and formula and not own:
-            raise ValueError(
-                f"the formula {formula!r} computes columns that no checker can rebuild from {data}: check the proof "
-                "against the table of its design, the .design.csv file that linsep regression wrote beside it"
-            )
-        X, columns = read_back(content, frame)
-    except Fails as error:
-        return Outcome(False, str(error))
-    return check_separation_document(content, X, columns, plain=plain)
-
-
-def _as_told(how: dict[str, Any] | None, base: str) -> tuple[Any, dict[str, str]]:
-    """Return how a document says that a text is read, and of which kinds its columns are."""
-    from linsep.data.schema import NUMBER, WORD
-
-    if how is None:
-        return Options("", decimal=".", thousands="", dates=False), {}
-    flat = [each for column in how["columns"] for each in column.get("product", [column])]
-    kinds = {each["column"]: WORD if "level" in each else each.get("kind", NUMBER) for each in flat}
-    signs = {"header": how["header"], "encoding": how["encoding"], "thousands": "", "dates": False}
-    delimiter = None if base.endswith(".tsv") else how["delimiter"]
-    return Options("", delimiter=delimiter, decimal=how["point"], gaps=tuple(how["gaps"]), **signs), kinds

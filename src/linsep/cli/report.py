@@ -14,7 +14,7 @@ from linsep.declared import Parameter
 
 
 @dataclass(frozen=True)
-class Study:
+class StudyOptions:
     """What to report about the data, and how long it may take."""
 
     delta: Annotated[float, Parameter("Probability that a bound on the error fails.", panel=DECIDING)] = 0.05
@@ -40,7 +40,7 @@ class Html:
 
 
 @command("linsep report data.csv --target species --out report.html")
-def report(data: Data, planes: Planes, about: Study, html: Html, *, screen: Screen, reading: Reading) -> None:
+def report(data: Data, planes: Planes, about: StudyOptions, html: Html, *, screen: Screen, reading: Reading) -> None:
     """Write a report on the data as one HTML page: verdict, proof, run, bound, margins, expected error, figures.
 
     The page needs no network and no other file. The exit code is 0 for any verdict.
@@ -64,8 +64,9 @@ def report(data: Data, planes: Planes, about: Study, html: Html, *, screen: Scre
 
     def locate(rows: Any) -> Any:
         places = source.locate(rows)
-        alone = places is not None and len(source.files) == 1
-        return [place._replace(file="") for place in places] if places is not None and alone else places
+        if places is None or len(source.files) > 1:
+            return places
+        return [place._replace(file="") for place in places]
 
     options |= {"dropped": source.dropped, "locate": locate}
     found = study(X, y, fit_intercept=planes.has_offset, **options)
@@ -103,7 +104,7 @@ def _facts(found: Any, source: Any) -> dict[str, Any]:
 
 
 def _lines(found: Any, facts: dict[str, Any], delta: float) -> dict[str, str]:
-    """Return what is to be said of the page, line by line."""
+    """Return the lines of the report, by name."""
     lines = {
         "rows": f"{found.rows:,} of {count(found.features, 'feature')}, {count(len(found.classes), 'class')}",
         "columns": kinds_line(facts["columns"]),

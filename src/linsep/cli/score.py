@@ -8,9 +8,8 @@ from typing import Annotated, Any
 
 import click
 
-from linsep.cli.cluster_options import Place
 from linsep.cli.inputs import blocks, dropped_fact, open_like, open_model
-from linsep.cli.options import OUTPUT, Data, Model, ReadingAgain, Screen, command
+from linsep.cli.options import OUTPUT, Data, Model, Place, ReadingAgain, Screen, command
 from linsep.cli.screen import facts_table, meter, plain_text, result
 from linsep.declared import Parameter
 
@@ -43,9 +42,12 @@ def score(model: Model, data: Data, judging: Judging, *, screen: Screen, reading
     source = open_like(fitted, data, reading)
     pairs: Counter[tuple[Any, Any]] = Counter()
     with meter("scoring", screen) as watching:
-        if place.elsewhere:
-            pairs = place.confusion(fitted, source)
-        for X, y in () if place.elsewhere else blocks(fitted, source):
+        if place.cluster:
+            with place.client() as client:
+                from linsep.cluster.predicting import confusion
+
+                pairs = confusion(fitted, source, client, shard_bytes=place.shard_bytes)
+        for X, y in () if place.cluster else blocks(fitted, source):
             pairs.update(zip(y.tolist(), fitted.predict(X).tolist(), strict=True))
             watching.rows += X.shape[0]
             watching.bytes = source.position

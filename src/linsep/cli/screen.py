@@ -55,13 +55,13 @@ def result(facts: Mapping[str, Any], screen: Screen, show: Callable[[Any], None]
         if console.is_terminal:
             show(console)
             return
-        console = Plain(highlight=False, file=_Lines(encoding), width=_ENDLESS, soft_wrap=True)
+        console = Plain(highlight=False, file=_EncodedText(encoding), width=_ENDLESS, soft_wrap=True)
         show(console)
         lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
         print("\n".join(clean(line.rstrip(), encoding) for line in lines))
 
 
-class _Lines(io.StringIO):
+class _EncodedText(io.StringIO):
     """Text that will be written in an encoding: tables are drawn with characters that it has."""
 
     def __init__(self, encoding: str) -> None:
@@ -110,7 +110,7 @@ def _plain(value: Any) -> Any:
 
 
 def headline(name: str, rest: str = "") -> Any:
-    """Return the name of a file, which stands out, and what is to be said of it."""
+    """Return a headline: a name in bold, and a text after it."""
     from rich.text import Text
 
     return Text.assemble((clean(name), "bold"), clean(rest))

@@ -9,16 +9,25 @@ from typing import Annotated, Any, NamedTuple
 
 import click
 
-from linsep.cli.cluster_options import Picked, Place
-from linsep.cli.documents import Document
-from linsep.cli.inputs import RowName, check_place, dropped_fact, kinds, kinds_line, named_rows, open_data, row_columns
-from linsep.cli.options import DECIDING, Data, Planes, Reading, Screen, Values, command
+from linsep.cli.inputs import (
+    RowName,
+    check_place,
+    dropped_fact,
+    kinds,
+    kinds_line,
+    named_rows,
+    open_data,
+    rows_table,
+    write_proof,
+    write_proof_for,
+)
+from linsep.cli.options import DECIDING, Data, Document, Place, Planes, Reading, Screen, Values, command
 from linsep.cli.screen import alone_lines, count, facts_table, headline, meter, plain_text, result, while_reading
 from linsep.clock import Clock, OutOfTime
 from linsep.declared import Parameter
 from linsep.wording import largest_between, margin_form, verdict_meaning
 
-_SHOWN = 12  # rows and columns of a table on the screen
+_SHOWN = 12  # rows of a table on the screen
 _PAIRS_SECONDS = 10.0  # for all pairs of classes, unless there is a time limit
 _CANCEL_TWO = (
     "With these multipliers, the rows of both classes add up to the same point, which would have to lie on both sides "
@@ -81,8 +90,13 @@ def separate(
         best, lacks = _largest_margin(found, offset, deciding, clock)
     margin_seconds = time.perf_counter() - started if best is not None or lacks else 0.0
     if proof is not None and verdict.kind != "unknown":
-        about = place.fingerprint(verdict, source) if place else None
-        document.write(verdict, X, y, source, about, {"command": "separate"})
+        if place:
+            from linsep.prove.exact.exact_text import fingerprint_of  # the rows are read here once more
+
+            about = fingerprint_of(source, verdict)
+            write_proof(proof, verdict, source, about, {"command": "separate"}, document.note)
+        else:
+            write_proof_for(proof, verdict, X, y, source, "separate", document.note)
     pairs = None
     if deciding.pairs and not place and verdict.classes:
         pairs = verdict.pairs(X, y, time_limit=_PAIRS_SECONDS if deciding.time_limit is None else max(0.0, clock.left))
@@ -132,6 +146,14 @@ def separate(
     raise click.exceptions.Exit(0 if verdict.kind == "separable" else 1)
 
 
+class Picked(dict[int, Any]):
+    """Some rows of a matrix, by their numbers; its shape is that of all of it."""
+
+    def __init__(self, rows: dict[int, Any], shape: tuple[int, int]) -> None:
+        super().__init__(rows)
+        self.shape = shape
+
+
 class _Found(NamedTuple):
     """A verdict, and the rows that it is about, or only those that its proof names."""
 
@@ -164,14 +186,21 @@ def _decided_there(place: Place, source: Any, offset: bool, deciding: Deciding, 
     if deciding.values == "decimal":
         raise ValueError("--values decimal does not work with --cluster: workers read numbers as the nearest doubles")
     with meter("deciding", screen) as watching:
-        verdict, rows, cells, y = place.decide(source, offset, clock, watching)
+
+        def watch(number: int, rows: int, left: int) -> None:
+            watching.show(None, None, f"round {number + 1}  {count(rows, 'row')} searched, {left:,} not covered")
+
+        with place.client() as client:
+            from linsep.cluster.verdicts import decide
+
+            verdict, rows, cells, y = decide(source, client, offset, clock, place.shard_bytes, watch)
     return _Found(Picked(cells, (rows, verdict.n_features)), y, verdict, watching.seconds)
 
 
 def _lines(
     verdict: Any, facts: dict[str, Any], best: Any, lacks: str, ties: Any, margin_seconds: float
 ) -> dict[str, str]:
-    """Return what is to be said of a verdict, line by line."""
+    """Return the lines of the report, by name."""
     rows, features = facts["rows"], facts["features"]
     lines = {"rows": "not all were read in the time given"}
     if rows is not None:
@@ -190,9 +219,9 @@ def _lines(
     if verdict.refutation is not None:
         lines["refuted by"] = f"{count(len(verdict.refutation.rows), 'row')} that contradict each other"
     reading = facts["reading_seconds"]
-    told = "reading, the verdict and its exact proof" if reading is None else "the verdict and its exact proof"
+    done = "reading, the verdict and its exact proof" if reading is None else "the verdict and its exact proof"
     lines["time"] = "" if reading is None else f"{reading:.2f} s for reading, "
-    lines["time"] += f"{facts['seconds']:.2f} s for {told}"
+    lines["time"] += f"{facts['seconds']:.2f} s for {done}"
     lines["time"] += f", {margin_seconds:.2f} s for the margin" if "margin" in lines and margin_seconds else ""
     if facts["proof"] is not None and verdict.kind != "unknown":
         lines["proof"] = f"{facts['proof']}; check it with: linsep verify {facts['proof']} {' '.join(facts['data'])}"
@@ -246,34 +275,24 @@ def _pairs_table(pairs: Any) -> Any:
 
 
 def _table(verdict: Any, X: Any, y: Any, rows: list[RowName], names: Any) -> Any:
-    """Return the rows that contradict each other as a table."""
+    """Return the rows that contradict each other as a table, those of largest multiplier first."""
     import numpy as np
-    from rich.table import Table
 
     found, two = verdict.refutation, len(verdict.classes) == 2
-    wide = X.shape[1] > _SHOWN // 2
-    table = Table(*row_columns(rows), title="rows that contradict each other", title_justify="left")
     longest = max(len(str(y[i])) for i in found.rows.tolist())
-    table.add_column("label", overflow="fold", no_wrap=longest <= 16)
-    if not two:
-        table.add_column("against")
-    table.add_column("multiplier", justify="right", no_wrap=True)
-    for j in range(0 if wide else X.shape[1]):
-        name = names[j] if names is not None and j < len(names) else f"#{j}"
-        table.add_column(plain_text(name), justify="right", overflow="fold")
-    order = np.argsort([-multiplier for multiplier in found.multipliers], kind="stable")
+    heads: dict[str, dict[str, Any]] = {"label": {"overflow": "fold", "no_wrap": longest <= 16}}
+    heads |= {} if two else {"against": {}}
+    heads |= {"multiplier": {"justify": "right", "no_wrap": True}}
+    order = np.argsort([-multiplier for multiplier in found.multipliers], kind="stable").tolist()
     long = max(len(str(multiplier)) for multiplier in found.multipliers) > 12
     whole = sum(found.multipliers) if long else 1  # what is too long to be shown exactly is shown as a share
-    for k in order[:_SHOWN].tolist():
-        i, multiplier = int(found.rows[k]), found.multipliers[k]
+    cells, shown = [], order[:_SHOWN]
+    for k in shown:
+        multiplier = found.multipliers[k]
         against = [] if two else [plain_text(verdict.classes[found.rivals[k]])]
-        cells: list[Any] = [*rows[k].cells(), plain_text(y[i]), *against]
-        cells.append(f"≈ {float(multiplier / whole):.4g}" if long else str(multiplier))
-        if not wide:
-            row = X[[i]].toarray()[0] if hasattr(X, "toarray") else X[i]
-            cells += [f"{float(value):.6g}" for value in row.tolist()]
-        table.add_row(*cells)
-    if len(order) > _SHOWN:
-        more = [""] * (len(rows[0].cells()) - 1)
-        table.add_row("…", *more, f"{len(order) - _SHOWN} more", *[""] * (len(table.columns) - 2 - len(more)))
-    return table
+        share = f"≈ {float(multiplier / whole):.4g}" if long else str(multiplier)
+        cells.append([plain_text(y[int(found.rows[k])]), *against, share])
+    which = found.rows[shown].tolist()
+    picked = X[which] if not isinstance(X, Picked) else np.array([X[i] for i in which])
+    title, shown_rows = "rows that contradict each other", [rows[k] for k in shown]
+    return rows_table(title, shown_rows, heads, cells, picked, names, len(order))

@@ -11,6 +11,7 @@ from linsep.cli.inputs import check_place, open_data, with_rows_named
 from linsep.cli.options import OUTPUT, Argument, Data, Reading, Screen, command
 from linsep.cli.screen import count, facts_table, headline, result
 from linsep.data.files import is_url, replacing
+from linsep.data.options import Options
 from linsep.declared import Parameter
 
 if TYPE_CHECKING:
@@ -59,26 +60,28 @@ def verify(
     check_place(check.checker, proof, *data)
     try:
         text = text_of(proof)
-        if (other := separation_opened(text)) is not None:
-            _write_checker(check.checker)
-            from linsep.cli.regression import verify_separation
-
-            verify_separation(proof, other, data, check.plain, screen)
-        verdict, content = opened(text)
+        separation = separation_opened(text)
+        verdict, content = opened(text) if separation is None else (None, separation)
     except ValueError as error:
         raise ValueError(f"{proof}: {error}") from None
-    source = open_data(data, reading, screen, **_as_written(content["data"].get("reading"), reading))
-    outcome, shape = _outcome(text, content, source, check.plain)
-    outcome = outcome._replace(why=with_rows_named(outcome.why, source))
+    if separation is None:
+        source = open_data(data, reading, screen, **_as_written(content["data"].get("reading"), reading))
+        outcome, shape = _outcome(text, content, source, check.plain)
+        outcome = outcome._replace(why=with_rows_named(outcome.why, source))
+    elif len(data) > 1:
+        raise ValueError(f"{proof}: a proof of separation is about one file: give only that file")
+    else:
+        outcome = _separation_outcome(content, data[0], check.plain)
     _write_checker(check.checker)
+    claim = content["claim"] if verdict is None else verdict.kind
     facts = {
         "command": "verify",
         "proof": proof,
         "data": data,
-        "verdict": verdict.kind,
+        "verdict": claim,
         "meaning": content["meaning"],
-        "fit_intercept": verdict.fit_intercept,
-        "values": verdict.values,
+        **({} if verdict is None else {"fit_intercept": verdict.fit_intercept}),
+        "values": content["values"],
         "holds": outcome.holds,
         "why": outcome.why or None,
         "plain": check.plain,
@@ -87,22 +90,25 @@ def verify(
     }
 
     def show(console: Any) -> None:
-        if outcome.holds:
-            console.print(headline(f"the proof holds: {verdict.kind}, {facts['meaning']}"))
-            console.print(facts_table(_lines(content, outcome, source, shape)))
-        else:
+        if not outcome.holds:
+            written = _why_not(content["data"], shape) if separation is None else ""
             console.print(headline("the proof does not hold for these data"))
-            console.print(_why_not(content["data"], outcome, shape))
+            console.print(f"{written}It fails because {outcome.why}.", markup=False)
+            return
+        kind = f"{claim}, " if separation is None else ""
+        about = _about_rows(source, shape) if separation is None else _about_model(content, data[0])
+        console.print(headline(f"the proof holds: {kind}{content['meaning']}"))
+        console.print(facts_table(_lines(content, outcome, about)))
 
     result(facts, screen, show)
     raise click.exceptions.Exit(0 if outcome.holds else 1)
 
 
-def _why_not(about: dict[str, Any], outcome: Outcome, shape: tuple[int, int]) -> str:
-    """Return why a proof fails, and for which data it was written."""
+def _why_not(about: dict[str, Any], shape: tuple[int, int]) -> str:
+    """Return for which data a proof was written, and which these are."""
     return (
         f"It was written for {about['n_rows']} rows of {about['n_features']} features; this file has {shape[0]} of "
-        f"{shape[1]}. It fails because {outcome.why}."
+        f"{shape[1]}. "
     )
 
 
@@ -159,17 +165,27 @@ def _outcome(text: str, content: dict[str, Any], source: Source, plain: bool) ->
         return Outcome(False, str(error)), shape
 
 
-def _lines(content: dict[str, Any], outcome: Outcome, source: Source, shape: tuple[int, int]) -> dict[str, str]:
-    """Return what has been verified about which file, and what has not."""
+def _about_rows(source: Source, shape: tuple[int, int]) -> dict[str, str]:
+    """Return which rows and labels were checked."""
     names = ", ".join(file.name for file in source.files[:3]) + (" and others" if len(source.files) > 3 else "")
     target = source.layout.target if source.layout is not None else None
     labels = "as the file has them" if target is None else f"taken from column {target!r}"
-    return told(content, outcome, f"{names}: {shape[0]:,} rows of {count(shape[1], 'feature')}", labels)
+    return {"data": f"{names}: {shape[0]:,} rows of {count(shape[1], 'feature')}", "labels": labels}
 
 
-def told(content: dict[str, Any], outcome: Outcome, data: str, labels: str) -> dict[str, str]:
+def _about_model(content: dict[str, Any], data: str) -> dict[str, str]:
+    """Return which rows and labels of a regression were checked."""
+    about, how = content["data"], content["data"]["reading"]
+    columns = [] if how is None else [how["target"], *how["others"]]
+    labels = f"taken from {', '.join(map(repr, columns)) or 'the last columns of the file'}"
+    if content["family"] == "ordinal":
+        labels += f", in the order {', '.join(map(str, content['classes']))}"
+    return {"data": f"{data}: {about['n_rows']:,} rows of {count(about['n_features'], 'feature')}", "labels": labels}
+
+
+def _lines(content: dict[str, Any], outcome: Outcome, about: dict[str, str]) -> dict[str, str]:
     """Return what has been verified, what has not, and who made the proof."""
-    lines = {"data": data, "labels": labels, "values": _VALUES[content["values"]]}
+    lines = {**about, "values": _VALUES[content["values"]]}
     for k, line in enumerate(outcome.checked):
         lines["checked" if k == 0 else " " * k] = line
     lines["not checked"] = "who made the proof and when; what the columns mean; whether the table is the right one"
@@ -177,3 +193,51 @@ def told(content: dict[str, Any], outcome: Outcome, data: str, labels: str) -> d
     if made["by"]:
         lines["made"] = f"by {made['by']}, {made['time']}" + (f": {made['note']}" if made["note"] else "")
     return lines
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Proofs of separation in regression models
+
+
+def _separation_outcome(content: dict[str, Any], data: str, plain: bool) -> Any:
+    """Return the outcome of the check; the plain one reads CSV by itself."""
+    from linsep.data.frames import read_frame
+    from linsep.prove.check import linsep_check
+    from linsep.prove.check.plain_document import Fails
+    from linsep.prove.check.plain_table import table
+    from linsep.prove.checking import Outcome
+    from linsep.prove.regression.documents import check_separation_document
+    from linsep.prove.regression.reading import read_back
+
+    base, known = data.removesuffix(".gz").lower(), content["data"]["reading"] is not None
+    if plain and known and not base.endswith((".parquet", ".arrow", ".feather", ".zst")) and data != "-":
+        try:
+            return Outcome(True, "", tuple(linsep_check.check(content, *table(content, [data]))))
+        except Fails as error:
+            return Outcome(False, str(error))
+    try:
+        frame = read_frame(data, *_separation_reading(content["data"]["reading"], base))
+        formula = content["made"]["options"].get("formula")
+        own = frame.columns[: content["n_features"]] == content["names"]
+        if content["data"]["reading"] is None and formula and not own:
+            raise ValueError(
+                f"the formula {formula!r} computes columns that no checker can rebuild from {data}: check the proof "
+                "against the table of its design, the .design.csv file that linsep regression wrote beside it"
+            )
+        X, columns = read_back(content, frame)
+    except Fails as error:
+        return Outcome(False, str(error))
+    return check_separation_document(content, X, columns, plain=plain)
+
+
+def _separation_reading(how: dict[str, Any] | None, base: str) -> tuple[Any, dict[str, str]]:
+    """Return how a document says that a text is read, and of which kinds its columns are."""
+    from linsep.data.schema import NUMBER, WORD
+
+    if how is None:
+        return Options("", decimal=".", thousands="", dates=False), {}
+    flat = [each for column in how["columns"] for each in column.get("product", [column])]
+    kinds = {each["column"]: WORD if "level" in each else each.get("kind", NUMBER) for each in flat}
+    signs = {"header": how["header"], "encoding": how["encoding"], "thousands": "", "dates": False}
+    delimiter = None if base.endswith(".tsv") else how["delimiter"]
+    return Options("", delimiter=delimiter, decimal=how["point"], gaps=tuple(how["gaps"]), **signs), kinds

@@ -24,22 +24,23 @@ import numpy as np
 from distributed import Client
 
 from linsep.cluster.shard_passes import (
-    Answer,
-    Census,
-    Judged,
-    Orders,
-    Own,
-    Wanted,
-    census,
+    PassResult,
+    PassTask,
+    PlaneTask,
+    ShardNumbers,
+    ShardSummary,
+    SummaryTask,
     encoded,
     evaluated,
+    first_rows,
     held_wrong,
     learn,
-    look,
     squares,
+    summaries,
+    surveyed,
     swept,
 )
-from linsep.cluster.workers import ClusterError, Farm, repeat
+from linsep.cluster.workers import ClusterError, ShardPool
 from linsep.data.labels import class_factors
 from linsep.data.scaling import Scaler, Sums
 from linsep.data.schema import listed
@@ -52,12 +53,12 @@ from linsep.learn.driver import Fitted
 from linsep.learn.parameters import Parameters
 from linsep.learn.passes import LONGEST_TRACE, Hooks, Ledger, Passes, State, Watch
 from linsep.learn.problems import Recipe, centers, classes_among, counted, settled
-from linsep.learn.surveys import UNKNOWN, Evaluation, Survey, norm, together
+from linsep.learn.surveys import UNKNOWN, Evaluation, Survey, together
 from linsep.learn.voting import new_tracker
-from linsep.learn.weights import AVERAGE, Weights
+from linsep.learn.weights import AVERAGE, Weights, norm
 from linsep.models.from_files import about, adopted, check_scale, overflow_explained
 from linsep.models.online import Online
-from linsep.models.telling import advice_after
+from linsep.models.progress import advice_after
 from linsep.problem import Array, Stop
 
 
@@ -150,15 +151,15 @@ def fit(
         what = f"{type(model).__name__} keeps a {kept[0].name} beside every weight, and a cluster mixes weights alone: "
         raise DataError("", what + "train it in one process (linsep.fit_source)")
 
-    farm = Farm(client, source, shard_bytes)
+    pool = ShardPool(client, source, shard_bytes)
     saved = None
     if checkpoint is not None:
-        shards = [str(shard.size) for shard in farm.shards]
+        shards = [str(shard.size) for shard in pool.shards]
         data = {"data": source.fingerprint(), "scale": scale, "shards": shards}
         saved = Checkpoint(checkpoint, every, about(model) | data)
     resumed = saved.load() if saved is not None and resume else None
     parameters = model._parameters(model._draw_seed() if resumed is None else resumed.seed)
-    rounds = Rounds(farm, source, parameters, scale)
+    rounds = Rounds(pool, source, parameters, scale)
     # workers have no rows but the scaled ones, which rounding has changed
     prover = model._prover(parameters, asking=lambda _: rounds.ask) if scale == "none" else None
     rounds.hooks = Hooks(watch, checkpoint=rounds.keeping(saved), prover=prover, evaluate=evaluate)
@@ -190,14 +191,9 @@ def _made(rounds: Rounds, state: State, saved: Checkpoint | None) -> Fitted:
 class Rounds(Passes):
     """Passes on a cluster: in a round every shard makes one, and the results are mixed."""
 
-    def __init__(self, farm: Farm, source: Source, parameters: Parameters, scale: str) -> None:
-        found: list[Census] = list(farm.ask(census, Wanted(parameters.target_margin is not None, scale)))
+    def __init__(self, pool: ShardPool, source: Source, parameters: Parameters, scale: str) -> None:
+        found = summaries(pool, source, SummaryTask(parameters.target_margin is not None, scale))
         labels: Counter[Any] = sum((one.labels for one in found), Counter())
-        sizes = [sum(one.labels.values()) for one in found]
-        if sum(sizes) == 0:
-            raise farm.no_rows()
-        repeat(note for one in found for note in one.notes)
-        source.take_dropped(one.dropped for one in found)
         if source.positive is not None and source.positive not in labels:
             known = listed(sorted(map(str, labels)))
             raise ReadError(source.files[0].name, f"no row has the label {source.positive!r}; there are {known}")
@@ -205,18 +201,17 @@ class Rounds(Passes):
         classes = settled(classes_among(labels), source.positive, parameters.class_weight)
         factors = class_factors(parameters.class_weight, classes, counted(labels, classes))
         numbers = source.n_numbers if centers(source, parameters, scale) else None
-        self.farm, self.recipe = farm, Recipe(classes, factors, parameters, _scaler(farm, found, scale, numbers))
+        self.pool, self.recipe = pool, Recipe(classes, factors, parameters, _scaler(pool, found, scale, numbers))
         allowed = self.recipe.allowed(radius)
         problem = self.recipe.problem((), allowed=allowed)
         super().__init__(problem._replace(held_out=None), parameters, Hooks())
-        self.rows = sum(sizes)
+        self.rows = sum(one.rows for one in found)
         self.n_features = max(one.n_features for one in found)
-        source.take_width(self.n_features)
-        self.own = [
-            Own(first_row, _seed(parameters.seed, number), found[number].digest)
-            for number, first_row in enumerate(np.cumsum([0, *sizes[:-1]]).tolist())
+        self.numbers = [
+            ShardNumbers(first_row, _seed(parameters.seed, number), found[number].digest)
+            for number, first_row in enumerate(first_rows(found))
         ]
-        self.ready = farm.hold(encoded, self.own, self.recipe)
+        self.encoded = pool.then(encoded, self.numbers, self.recipe)
         self.by_shard: list[list[int]] = []  # mistakes, round by round
         self.mixing: dict[str, Any] = {}
 
@@ -231,8 +226,8 @@ class Rounds(Passes):
             weights = Weights.zero(machines, self.n_features)
             return State(weights, new_tracker(self.parameters.keep, self.parameters.separate(machines)), ledger)
         state, digests, by_shard = resumed.state, resumed.more["digests"], resumed.more["by_shard"]
-        for shard, own, digest in zip(self.farm.shards, self.own, digests.tolist(), strict=True):
-            if own.digest != digest:
+        for shard, numbers, digest in zip(self.pool.shards, self.numbers, digests.tolist(), strict=True):
+            if numbers.digest != digest:
                 raise ValueError(f"{shard}: the file has changed since the checkpoint: start a new run")
         if state.weights.W.shape != (machines, self.n_features) or state.ledger.spent is None:
             raise ValueError("the checkpoint belongs to other rows: start a new run")
@@ -250,7 +245,7 @@ class Rounds(Passes):
 
     def state(self) -> dict[str, Any]:
         """Return what is to be saved of the rounds themselves."""
-        digests = np.array([own.digest for own in self.own], dtype=np.int64)
+        digests = np.array([numbers.digest for numbers in self.numbers], dtype=np.int64)
         return {"by_shard": np.array(self.by_shard), "digests": digests}
 
     # -----------------------------------------------------------------------------------------------------------
@@ -259,62 +254,65 @@ class Rounds(Passes):
     def make(self, state: State) -> None:
         """Have every shard make a pass, and mix the results; nothing of the run changes unless all goes well."""
         started, ledger = time.perf_counter(), state.ledger
-        alone = len(self.farm.shards) == 1
+        only = len(self.pool.shards) == 1
         mix = Mix(state.weights)
         counts, losses, visited = [], [], 0
-        for answer in self.ready.ask(learn, self._orders(state, alone)):
-            mix.add(answer)
-            counts.append(answer.counts)
-            losses.append(answer.loss)
-            visited += answer.visited
+        for result in self.encoded.ask(learn, self._task(state, only)):
+            mix.add(result)
+            counts.append(result.counts)
+            losses.append(result.loss)
+            visited += result.visited
             if self.hooks.watch is not None:
                 self.hooks.watch(len(ledger.passes), visited, ledger.made + mix.mistakes, math.fsum(losses))
-        weights, tracker = (mix.alone if alone else mix.mixed)(answer, state.tracker, visited)
+        weights = mix.taken(result) if only else mix.mixed(state.tracker, visited)
+        tracker = state.tracker
+        if isinstance(tracker, Average):
+            tracker = Average(tracker.visited + visited)
         if not weights.finite:
             raise FloatingPointError("the weights overflowed to infinity")
-        error = self._held_error(Judged(tracker.plane(weights), self.parameters.on_plane))
+        error = self._held_error(PlaneTask(tracker.plane(weights), self.parameters.on_plane))
         loss = math.fsum(losses) if self.parameters.tol is None else self.evaluate(State(weights, tracker)).loss
         state.weights, state.tracker = weights, tracker
         self._count(np.array(counts), ledger)
         ledger.loss[0] = loss
-        if alone:
-            ledger.note(answer.trace)
+        if only:
+            ledger.note(result.trace)
         else:
             ledger.made += mix.mistakes
         ledger.seconds = time.perf_counter() - started
         ledger.close(error)
-        self.farm.release()  # what was made of it is held now
+        self.pool.release()  # what was made of it is persisted now
 
     def evaluate(self, state: State) -> Evaluation:
         """Have all shards visit their training rows with the shared weights."""
-        losses, smallest = zip(*self.ready.ask(evaluated, (state.weights, self.parameters)), strict=True)
+        losses, smallest = zip(*self.encoded.ask(evaluated, (state.weights, self.parameters)), strict=True)
         return Evaluation(math.fsum(losses), min(smallest))
 
-    def ask(self, function: Callable[..., Any], told: Any) -> Iterator[Any]:
-        """Yield what a function of ``parts`` answers for all rows, each shard for its own."""
-        for answers in self.ready.ask(swept, (function, told)):
-            yield from answers
+    def ask(self, function: Callable[..., Any], common: Any) -> Iterator[Any]:
+        """Yield the results of a function of ``parts`` for all rows, each shard for its own."""
+        for results in self.encoded.ask(swept, (function, common)):
+            yield from results
 
-    def _orders(self, state: State, alone: bool) -> Orders:
+    def _task(self, state: State, only: bool) -> PassTask:
         """Return what a round starts from."""
         ledger, weights, parameters = state.ledger, state.weights, self.parameters
         assert ledger.spent is not None
         if parameters.max_updates is not None:
-            share = (parameters.max_updates - ledger.made) // len(self.farm.shards)
+            share = (parameters.max_updates - ledger.made) // len(self.pool.shards)
             parameters = parameters._replace(max_updates=max(1, share))
         visited = None
         if isinstance(state.tracker, Average):
-            visited = state.tracker.visited if alone else 0
-            weights = weights if alone else weights.plain()  # a shard's own sums begin at 0
+            visited = state.tracker.visited if only else 0
+            weights = weights if only else weights.plain()  # a shard's own sums begin at 0
             weights.companion(AVERAGE)
         allowed = self.problem.allowed - float(ledger.spent.max())
-        return Orders(parameters, allowed, weights, len(ledger.passes), alone, visited)
+        return PassTask(parameters, allowed, weights, len(ledger.passes), only, visited)
 
-    def _held_error(self, plane: Judged) -> float:
+    def _held_error(self, plane: PlaneTask) -> float:
         """Return the share of the held-out rows that a plane predicts wrong, NaN if none are held out."""
         if not self.parameters.early_stopping:
             return math.nan
-        wrong, held = map(sum, zip(*self.ready.ask(held_wrong, plane), strict=True))
+        wrong, held = map(sum, zip(*self.encoded.ask(held_wrong, plane), strict=True))
         if held == 0:
             raise DataError(
                 "",
@@ -340,14 +338,15 @@ class Rounds(Passes):
         self.mixing = self._mixing(state)
         if not (self.hooks.evaluate or stop in (Stop.SEPARATED, Stop.NO_MISTAKES)):
             return UNKNOWN
-        plane, ready = state.tracker.plane(state.weights), self.ready
+        plane, shards = state.tracker.plane(state.weights), self.encoded
         if self.recipe.scaling is not None:
             plane.unscale(self.recipe.scaling)
-            ready = self.farm.hold(encoded, self.own, self.recipe._replace(scaler=None))
-        return together(one for one in ready.ask(look, Judged(plane, self.parameters.on_plane)) if one.rows)
+            shards = self.pool.then(encoded, self.numbers, self.recipe._replace(scaler=None))
+        task = PlaneTask(plane, self.parameters.on_plane)
+        return together(one for one in shards.ask(surveyed, task) if one.rows)
 
     def _mixing(self, state: State) -> dict[str, Any]:
-        """Return what is to be said of the mixing."""
+        """Return the facts about the mixing: mistakes, the bound, and what it needs."""
         assert state.ledger.spent is not None
         rule, spent = self.parameters.rule, float(state.ledger.spent.max())
         lacks = (
@@ -369,7 +368,7 @@ def _seed(seed: int, number: int) -> int:
     return seed if number == 0 else int(np.random.SeedSequence((seed, number)).generate_state(1)[0])
 
 
-def _scaler(farm: Farm, found: list[Census], scale: str, numbers: int | None) -> Scaler | None:
+def _scaler(pool: ShardPool, found: list[ShardSummary], scale: str, numbers: int | None) -> Scaler | None:
     """Return how to scale the rows of all shards; ``numbers`` are the first columns of sparse rows that are shifted."""
     if scale == "none":
         return None
@@ -379,62 +378,57 @@ def _scaler(farm: Farm, found: list[Census], scale: str, numbers: int | None) ->
     for one in found:
         assert one.sums is not None
         sums = sums.plus(one.sums)
-    apart = np.zeros(len(sums.total))
-    for part in farm.ask(squares, sums.mean()):
-        apart += part
-    return Scaler.of_sums(sums, apart, numbers)
+    deviations = np.zeros(len(sums.total))
+    for part in pool.ask(squares, sums.mean()):
+        deviations += part
+    return Scaler.of_sums(sums, deviations, numbers)
 
 
 class Mix:
-    """The shared weights of a round, and what the shards have made of them so far, heard in the order of the shards."""
+    """The shared weights of a round, and what the shards have made of them so far, in the order of the shards."""
 
     def __init__(self, weights: Weights) -> None:
-        self.before, self.W, self.b = weights, weights.W, weights.b
-        self.mistakes = 0
-        self.D, self.d = np.zeros(self.W.shape), np.zeros(self.b.shape)  # Σ k_i (w_i - w)
-        self.E, self.e = np.zeros((len(self.b), 0)), np.zeros(self.b.shape)  # Σ (A_i - T_i (w_i - w)), for the average
+        self.before, self.mistakes = weights, 0
+        self.moved = Weights.zero(weights.machines, weights.n_features)  # Σ k_i (w_i - w)
+        self.sums: Weights | None = None  # Σ (A_i - T_i (w_i - w)), for the average
 
-    def add(self, answer: Answer) -> None:
-        """Hear the answer of the next shard."""
-        k, columns = answer.mistakes, answer.columns
+    def add(self, result: PassResult) -> None:
+        """Take in the result of the next shard."""
+        k, columns, after = result.mistakes, result.columns, result.weights
         if k == 0:
             return
         self.mistakes += k
-        moved, shifted = answer.W - self.W[:, columns], answer.b - self.b
-        self.D[:, columns] += k * moved
-        self.d += k * shifted
-        if answer.A.shape == moved.shape:
-            if self.E.shape != self.W.shape:
-                self.E = np.zeros(self.W.shape)
-            self.E[:, columns] += answer.A - answer.visited * moved
-            self.e += answer.a - answer.visited * shifted
+        moved, shifted = after.W - self.before.W[:, columns], after.b - self.before.b
+        self.moved.W[:, columns] += k * moved
+        self.moved.b += k * shifted
+        if AVERAGE.name in after.companions:
+            if self.sums is None:
+                self.sums = Weights.zero(self.before.machines, self.before.n_features)
+            sums = after.companion(AVERAGE)
+            self.sums.W[:, columns] += sums.W - result.visited * moved
+            self.sums.b += sums.b - result.visited * shifted
 
-    def alone(self, answer: Answer, tracker: WeightTracker, visited: int) -> tuple[Weights, WeightTracker]:
-        """Return the weights of the only shard, and its average, as they are."""
-        weights = self.before.copy()
-        if answer.mistakes:
-            weights.W[:, answer.columns], weights.b = answer.W, answer.b
-        if not isinstance(tracker, Average):
-            return weights, tracker
-        sums = weights.companion(AVERAGE)
-        if answer.mistakes:
-            sums.W[:, answer.columns], sums.b = answer.A, answer.a
-        return weights, Average(tracker.visited + visited)
+    def taken(self, result: PassResult) -> Weights:
+        """Return the weights of the only shard, with the sums of its average, as they are."""
+        weights, after = self.before.copy(), result.weights
+        weights.W[:, result.columns], weights.b = after.W, after.b
+        if AVERAGE.name in after.companions:
+            sums, new = weights.companion(AVERAGE), after.companion(AVERAGE)
+            sums.W[:, result.columns], sums.b = new.W, new.b
+        return weights
 
-    def mixed(self, _: Answer, tracker: WeightTracker, visited: int) -> tuple[Weights, WeightTracker]:
-        """Return the mixed weights, and the average of all hypotheses that rows were visited with.
+    def mixed(self, tracker: WeightTracker, visited: int) -> Weights:
+        """Return the mixed weights, with the sums of the average of all hypotheses that rows were visited with.
 
         The average ``w - A/T`` is kept by its A. T visits so far, T_i of shard i, and T' in the end: all hypotheses add
         up to ``(T w - A) + Σ (T_i w_i - A_i) = T' w' - A'``, and so ``A' = A + T' (w' - w) + Σ (A_i - T_i (w_i - w))``.
         """
-        share = max(1, self.mistakes)
-        moved, shifted = self.D / share, self.d / share
-        weights = self.before.copy()
-        weights.W, weights.b = self.W + moved, self.b + shifted
-        if not isinstance(tracker, Average):
-            return weights, tracker
-        after, sums = Average(tracker.visited + visited), weights.companion(AVERAGE)
-        if self.mistakes:
-            sums.W += after.visited * moved + self.E
-            sums.b += after.visited * shifted + self.e
-        return weights, after
+        share, weights = max(1, self.mistakes), self.before.copy()
+        moved, shifted = self.moved.W / share, self.moved.b / share
+        weights.W, weights.b = weights.W + moved, weights.b + shifted
+        if isinstance(tracker, Average):
+            T, sums = tracker.visited + visited, weights.companion(AVERAGE)
+            if self.sums is not None:
+                sums.W += T * moved + self.sums.W
+                sums.b += T * shifted + self.sums.b
+        return weights

@@ -11,7 +11,7 @@ from typing import Any
 from distributed import Client
 
 from linsep.cluster.shards import Shard
-from linsep.cluster.workers import Farm, repeat
+from linsep.cluster.workers import ShardPool, repeat
 from linsep.data.row_numbers import Dropped
 from linsep.data.source import Source
 from linsep.errors import ParameterError
@@ -63,13 +63,13 @@ def predict(
     for method in methods:
         if method not in METHODS:
             raise ParameterError("methods", method, f"among {', '.join(METHODS)}")
-    farm, rows = Farm(client, source, shard_bytes), 0
-    for blocks, notes in farm.ask_once(predicted, (model, methods)):
+    pool, rows = ShardPool(client, source, shard_bytes), 0
+    for blocks, notes in pool.ask_once(predicted, (model, methods)):
         repeat(notes)
         yield from blocks
         rows += sum(len(first) for first, *_ in blocks)
     if rows == 0:
-        raise farm.no_rows()
+        raise pool.no_rows()
 
 
 def confusion(model: Any, source: Source, client: Client, *, shard_bytes: int = 1 << 26) -> Counter[tuple[Any, Any]]:
@@ -97,15 +97,15 @@ def confusion(model: Any, source: Source, client: Client, *, shard_bytes: int = 
     300
     """
     pairs: Counter[tuple[Any, Any]] = Counter()
-    farm = Farm(client, source, shard_bytes)
+    pool = ShardPool(client, source, shard_bytes)
     dropped: list[Dropped] = []
-    for found, notes, left in farm.ask_once(confused, model):
+    for found, notes, left in pool.ask_once(confused, model):
         repeat(notes)
         pairs.update(found)
         dropped.append(left)
     source.take_dropped(dropped)
     if not pairs:
-        raise farm.no_rows()
+        raise pool.no_rows()
     return pairs
 
 
@@ -137,17 +137,17 @@ def score(model: Any, source: Source, client: Client, *, shard_bytes: int = 1 <<
     return sum(number for (true, found), number in pairs.items() if true == found) / sum(pairs.values())
 
 
-def predicted(shard: Shard, told: tuple[Source, tuple[Any, tuple[str, ...]]]) -> tuple[list[Any], list[str]]:
+def predicted(shard: Shard, task: tuple[Source, tuple[Any, tuple[str, ...]]]) -> tuple[list[Any], list[str]]:
     """Ask the model about the rows of a shard, block by block; return also what there was to warn of."""
-    source, (model, methods) = copy(told[0]), told[1]
+    source, (model, methods) = copy(task[0]), task[1]
     with warnings.catch_warnings(record=True) as notes:
         blocks = [tuple(getattr(model, method)(X) for method in methods) for X, _ in _rows(shard, source, model)]
     return blocks, [str(note.message) for note in notes]
 
 
-def confused(shard: Shard, told: tuple[Source, Any]) -> tuple[Counter[tuple[Any, Any]], list[str], Dropped]:
+def confused(shard: Shard, task: tuple[Source, Any]) -> tuple[Counter[tuple[Any, Any]], list[str], Dropped]:
     """Count the pairs of true and predicted labels of a shard; return also the warnings and the dropped rows."""
-    source, model = copy(told[0]), told[1]
+    source, model = copy(task[0]), task[1]
     pairs: Counter[tuple[Any, Any]] = Counter()
     with warnings.catch_warnings(record=True) as notes:
         for X, y in _rows(shard, source, model):

@@ -1,16 +1,19 @@
-"""The work of one worker in training: reads a shard, passes over its rows, evaluates weights."""
+"""The work on one shard: what must be known of its rows, passes over them, the evaluation of weights."""
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Callable
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from linsep.cluster.workers import Raw
+from linsep.cluster.workers import LoadedShard, ShardPool
 from linsep.data.row_numbers import Dropped
 from linsep.data.scaling import Sums, column_squares, column_sums, largest_norm
+from linsep.data.source import Source
 from linsep.learn import problems
 from linsep.learn.averaging import Average, WeightTracker
 from linsep.learn.driver import fit
@@ -20,14 +23,22 @@ from linsep.learn.problems import Recipe, windows
 from linsep.learn.surveys import Evaluation, Survey, survey, together
 from linsep.learn.weights import AVERAGE, Weights
 from linsep.models.proving import part_of
-from linsep.problem import Array, Batch, Floats, Problem
+from linsep.problem import Array, Floats, Problem
 
 
-class Census(NamedTuple):
-    """What one look at a shard finds out."""
+class SummaryTask(NamedTuple):
+    """What a summary is to say beside labels and widths."""
+
+    radius: bool = False
+    scale: str = "none"
+
+
+class ShardSummary(NamedTuple):
+    """What must be known of the rows of a shard beforehand."""
 
     labels: Counter[Any]
     n_features: int
+    dtype: np.dtype[Any]
     radius: float  # for a target margin
     largest: float  # norm, for unit scaling
     sums: Sums | None  # for standard scaling
@@ -35,51 +46,73 @@ class Census(NamedTuple):
     notes: list[str]
     dropped: Dropped
 
-
-class Wanted(NamedTuple):
-    """What a census is to find out beside labels and widths."""
-
-    radius: bool
-    scale: str
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return sum(self.labels.values())
 
 
-class Own(NamedTuple):
-    """What is a shard's own."""
+def summarize(shard: LoadedShard, task: SummaryTask) -> ShardSummary:
+    """Return what must be known of a shard."""
+    blocks, found = shard.blocks, problems.census(shard.blocks, task.radius)
+    dtype = np.result_type(*(block.X.dtype for block in blocks)) if blocks else np.dtype(np.int8)
+    largest = largest_norm(blocks) if task.scale == "unit" else 0.0
+    sums = column_sums(blocks) if task.scale == "standard" else None
+    known = shard.digest, shard.notes, shard.dropped
+    return ShardSummary(found.labels, shard.n_features, dtype, found.radius, largest, sums, *known)
+
+
+def summaries(pool: ShardPool, source: Source, task: SummaryTask) -> list[ShardSummary]:
+    """Return what must be known of each shard, and note its rows and width in the source."""
+    found: list[ShardSummary] = list(pool.ask(summarize, task))
+    source.take_dropped(one.dropped for one in found)
+    if not any(one.rows for one in found):
+        raise pool.no_rows()
+    for note in dict.fromkeys(note for one in found for note in one.notes):
+        warnings.warn(note, UserWarning, stacklevel=4)
+    source.take_width(max(one.n_features for one in found))
+    return found
+
+
+def first_rows(found: list[ShardSummary]) -> list[int]:
+    """Return the number of the first row of each shard among all rows."""
+    return list(accumulate((one.rows for one in found[:-1]), initial=0))
+
+
+class ShardNumbers(NamedTuple):
+    """What tells a shard from all others."""
 
     first_row: int
     seed: int  # of its order of rows
     digest: int  # of what was read of it at first
 
 
-class Ready(NamedTuple):
+class EncodedShard(NamedTuple):
     """A shard as a problem."""
 
     problem: Problem
     seed: int
 
 
-class Orders(NamedTuple):
+class PassTask(NamedTuple):
     """What a round starts from."""
 
     parameters: Parameters
     allowed: float  # mistakes of this round that the target margin allows
     weights: Weights
     number: int  # of the round
-    alone: bool  # there is one shard only: nothing is mixed
+    only: bool  # there is one shard only: nothing is mixed
     visited: int | None = None  # before, for the average, whose sums are beside the weights
 
 
-class Answer(NamedTuple):
+class PassResult(NamedTuple):
     """What a pass over a shard has made of the weights, where it changed them."""
 
     counts: Array  # mistakes of each machine
     visited: int
     loss: float
     columns: Array | slice  # where anything has changed
-    W: Floats
-    b: Floats
-    A: Floats  # of the average
-    a: Floats
+    weights: Weights  # these columns, with the sums of the average if there is one
     trace: Array
 
     @property
@@ -88,65 +121,54 @@ class Answer(NamedTuple):
         return int(self.counts.sum())
 
 
-def census(raw: Raw, wanted: Wanted) -> Census:
-    """Look at a shard as it was read."""
-    found = problems.census(raw.blocks, wanted.radius)
-    largest = largest_norm(raw.blocks) if wanted.scale == "unit" else 0.0
-    sums = column_sums(raw.blocks) if wanted.scale == "standard" else None
-    return Census(found.labels, raw.n_features, found.radius, largest, sums, raw.digest, raw.notes, raw.dropped)
+class PlaneTask(NamedTuple):
+    """A plane to be evaluated on the rows of all shards."""
+
+    weights: Weights
+    on_plane: int
 
 
-def squares(raw: Raw, mean: Floats) -> Floats:
+def squares(shard: LoadedShard, mean: Floats) -> Floats:
     """Return the squared distances from the mean, summed over a shard."""
-    return column_squares(raw.blocks, mean)
+    return column_squares(shard.blocks, mean)
 
 
-def encoded(raw: Raw, own: Own, recipe: Recipe) -> Ready:
+def encoded(shard: LoadedShard, numbers: ShardNumbers, recipe: Recipe) -> EncodedShard:
     """Return a shard as a problem."""
-    raw.check(own.digest)
-    numbered = (block._replace(first_row=own.first_row + block.first_row) for block in raw.blocks)
+    shard.check(numbers.digest)
+    numbered = (block._replace(first_row=numbers.first_row + block.first_row) for block in shard.blocks)
     blocks = windows(numbered) if recipe.parameters.shuffled else numbered
     batches = [batch._replace(rows=batch.examples.rows) for batch in map(recipe.block, blocks)]
-    return Ready(recipe.problem(batches), own.seed)
+    return EncodedShard(recipe.problem(batches), numbers.seed)
 
 
-def learn(ready: Ready, orders: Orders) -> Answer:
+def learn(shard: EncodedShard, task: PassTask) -> PassResult:
     """Make one pass over a shard from the shared weights."""
-    tracker = WeightTracker() if orders.visited is None else Average(orders.visited)
-    weights = orders.weights.copy()
+    tracker = WeightTracker() if task.visited is None else Average(task.visited)
+    weights, visited = task.weights.copy(), 0
     weights.W = _aligned(weights.W)
-    state = State(weights, tracker, first_pass=orders.number)
-    visited = 0
+    state = State(weights, tracker, first_pass=task.number)
 
     def watch(_pass: int, rows: int, _mistakes: int, _loss: float) -> None:
         nonlocal visited
         visited = rows
 
-    parameters = orders.parameters._replace(seed=ready.seed, max_iter=1, tol=None, once=True)
-    problem = ready.problem._replace(allowed=orders.allowed, held_out=None, scaling=None)
+    parameters = task.parameters._replace(seed=shard.seed, max_iter=1, tol=None, once=True)
+    problem = shard.problem._replace(allowed=task.allowed, held_out=None, scaling=None)
     run = fit(problem, parameters, state, Hooks(watch, evaluate=False)).run
-    weights, machines = state.weights, len(state.weights.b)
-    columns: Array | slice = slice(0, 0)
-    A, a = np.zeros((machines, 0)), np.zeros(machines)
-    if len(run.trace):
-        changed = (weights.W != orders.weights.W).any(axis=0)
-        if orders.visited is not None:
-            sums = weights.companion(AVERAGE)
-            A, a = sums.W, sums.b
-            changed |= (orders.weights.companion(AVERAGE).W != A).any(axis=0)
-        columns = np.flatnonzero(changed)
-        if 2 * len(columns) > len(changed):  # then their numbers would take more than they save
-            columns = slice(None)
-    return Answer(
+    weights, machines = state.weights, state.weights.machines
+    changed = (weights.W != task.weights.W).any(axis=0)
+    if task.visited is not None:
+        changed |= (weights.companion(AVERAGE).W != task.weights.companion(AVERAGE).W).any(axis=0)
+    few = 2 * np.count_nonzero(changed) <= len(changed)  # else their numbers would take more than they save
+    columns = np.flatnonzero(changed) if few else slice(None)
+    return PassResult(
         np.bincount(run.trace.astype(np.intp) % machines, minlength=machines),
         visited,
         float(run.passes[0].loss),
         columns,
-        weights.W[:, columns],
-        weights.b,
-        A[:, columns] if orders.visited is not None else A[:, :0],
-        a,
-        run.trace if orders.alone else run.trace[:0],
+        weights.restricted(columns),
+        run.trace if task.only else run.trace[:0],
     )
 
 
@@ -163,39 +185,28 @@ def _aligned(W: Floats) -> Floats:
     return copied
 
 
-class Judged(NamedTuple):
-    """A plane to be judged by the rows of all shards."""
-
-    weights: Weights
-    on_plane: int
-
-
-def evaluated(ready: Ready, told: tuple[Weights, Parameters]) -> Evaluation:
+def evaluated(shard: EncodedShard, task: tuple[Weights, Parameters]) -> Evaluation:
     """Return the loss of weights on a shard, and how near the plane its nearest row is."""
-    weights, parameters = told
-    passes = Passes(ready.problem._replace(held_out=None), parameters, Hooks())
+    weights, parameters = task
+    passes = Passes(shard.problem._replace(held_out=None), parameters, Hooks())
     return passes.evaluate(State(weights, WeightTracker()))
 
 
-def held_wrong(ready: Ready, told: Judged) -> tuple[int, int]:
+def held_wrong(shard: EncodedShard, task: PlaneTask) -> tuple[int, int]:
     """Return how many held-out rows of a shard a plane predicts wrong, and of how many."""
-    held = HeldOut(ready.problem)
-    for batch in ready.problem.batches:
+    held = HeldOut(shard.problem)
+    for batch in shard.problem.batches:
         held.add(batch)
-    return held.wrong(State(told.weights, WeightTracker()), told.on_plane), held.rows
+    return held.wrong(State(task.weights, WeightTracker()), task.on_plane), held.rows
 
 
-def swept(ready: Ready, told: tuple[Callable[..., Any], Any]) -> list[Any]:
-    """Return what a function of ``parts`` answers for the rows of a shard."""
-    function, about = told
-    return [function(part_of(batch, ready.problem.machines), about) for batch in ready.problem.batches]
+def swept(shard: EncodedShard, task: tuple[Callable[..., Any], Any]) -> list[Any]:
+    """Return the results of a function of ``parts`` for the rows of a shard."""
+    function, common = task
+    return [function(part_of(batch, shard.problem.machines), common) for batch in shard.problem.batches]
 
 
-def look(ready: Ready, told: Judged) -> Survey:
-    """Return what a plane makes of a shard."""
-    W, b = told.weights.W, told.weights.b
-
-    def visit(batch: Batch) -> Survey:
-        return survey(batch.examples, W, b, on_plane=told.on_plane)
-
-    return together(map(visit, ready.problem.batches))
+def surveyed(shard: EncodedShard, task: PlaneTask) -> Survey:
+    """Return the evaluation of a plane on a shard."""
+    W, b = task.weights.W, task.weights.b
+    return together(survey(batch.examples, W, b, on_plane=task.on_plane) for batch in shard.problem.batches)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -11,31 +10,21 @@ import numpy as np
 from distributed import Client
 
 from linsep.clock import Clock
-from linsep.cluster.workers import Farm, Raw, repeat
+from linsep.cluster.shard_passes import SummaryTask, first_rows, summaries
+from linsep.cluster.workers import LoadedShard, ShardPool
 from linsep.data.arrays import to_floats, to_rows
-from linsep.data.labels import class_codes, class_labels, one_class_only
-from linsep.data.row_numbers import Dropped
+from linsep.data.labels import class_codes, one_class_only
 from linsep.data.source import Source
 from linsep.learn.problems import classes_among
 from linsep.problem import Array, Rows
 from linsep.prove.claims import UNKNOWN, Decision, Verdict
 from linsep.prove.verdicts.decide import decide as search
 from linsep.prove.verdicts.parts import Part, Parts, joined
-from linsep.prove.verdicts.working_set import Settled, Watch, first_rows, settle
+from linsep.prove.verdicts.working_set import Settled, Watch, settle
+from linsep.prove.verdicts.working_set import first_rows as working_rows
 
 
-class Survey(NamedTuple):
-    """What one look at a shard finds out."""
-
-    labels: Counter[Any]
-    n_features: int
-    kind: np.dtype[Any]
-    digest: int
-    notes: list[str]
-    dropped: Dropped
-
-
-class Form(NamedTuple):
+class CommonForm(NamedTuple):
     """What all shards must agree on."""
 
     classes: Array
@@ -47,25 +36,13 @@ class Form(NamedTuple):
 # On the workers
 
 
-def survey(raw: Raw, _: None) -> Survey:
-    """Look at a shard as it was read."""
-    labels: Counter[Any] = Counter()
-    for block in raw.blocks:
-        if block.y is None:
-            raise ValueError("the data have no labels: nothing to separate")
-        labels.update(class_labels(block.y.tolist()).tolist())
-    kinds = [block.X.dtype for block in raw.blocks]
-    kind = np.result_type(*kinds) if kinds else np.dtype(np.int8)
-    return Survey(labels, raw.n_features, kind, raw.digest, raw.notes, raw.dropped)
-
-
-def stocked(raw: Raw, own: tuple[int, int], form: Form) -> Part:
-    """Return a shard as a part of all rows; its own are the number of its first row, and its digest."""
-    first_row, digest = own
-    raw.check(digest)
-    y = [class_codes(block.y, form.classes) for block in raw.blocks if block.y is not None]
+def as_part(shard: LoadedShard, numbers: tuple[int, int], form: CommonForm) -> Part:
+    """Return a shard as a part of all rows; its numbers are that of its first row, and its digest."""
+    first_row, digest = numbers
+    shard.check(digest)
+    y = [class_codes(block.y, form.classes) for block in shard.blocks if block.y is not None]
     parts: list[Rows] = []
-    for X, *_ in raw.blocks:
+    for X, *_ in shard.blocks:
         if hasattr(X, "indptr"):
             X.resize(X.shape[0], form.n_features)
         parts.append(to_rows(X.astype(form.kind, copy=False)))
@@ -129,27 +106,19 @@ def decide(
     source: Source, client: Client, fit_intercept: bool, clock: Clock, shard_bytes: int, watch: Watch | None = None
 ) -> Decision:
     """Decide on a cluster whether some plane separates the classes; see `separate`."""
-    farm = Farm(client, source, shard_bytes)
-    found: list[Survey] = list(farm.ask(survey))
-    repeat(note for one in found for note in one.notes)
-    labels: Counter[Any] = sum((one.labels for one in found), Counter())
-    source.take_dropped(one.dropped for one in found)
-    if not labels:
-        raise farm.no_rows()
-    classes = classes_among(labels)
+    pool = ShardPool(client, source, shard_bytes)
+    found = summaries(pool, source, SummaryTask())
+    classes = classes_among({label for one in found for label in one.labels})
     if len(classes) < 2:
         raise one_class_only(classes)
-    source.take_width(max(one.n_features for one in found))
-    sizes = [sum(one.labels.values()) for one in found]
-    kind = np.result_type(*(one.kind for one, size in zip(found, sizes, strict=True) if size))
-    farm.drop_empty(sizes)
-    firsts = np.cumsum([0, *sizes])[:-1].tolist()
-    own = [(first, one.digest) for first, one, size in zip(firsts, found, sizes, strict=True) if size]
-    ready = farm.hold(stocked, own, Form(classes, kind, source.n_features))
+    kind = np.result_type(*(one.dtype for one in found if one.rows))
+    pool.keep([one.rows > 0 for one in found])
+    numbers = [(row, one.digest) for row, one in zip(first_rows(found), found, strict=True) if one.rows]
+    ready = pool.then(as_part, numbers, CommonForm(classes, kind, source.n_features))
     parts, names = Parts(ready.ask, len(classes), fit_intercept), tuple(classes.tolist())
-    settled = settle(parts, lambda _, data: search(data, names, clock), Clock(), *first_rows(parts), watch=watch)
+    settled = settle(parts, lambda _, data: search(data, names, clock), Clock(), *working_rows(parts), watch=watch)
     assert settled is not None
-    return _decision(settled, classes, sum(sizes))
+    return _decision(settled, classes, sum(one.rows for one in found))
 
 
 def _decision(settled: Settled, classes: Array, rows: int) -> Decision:

@@ -1,9 +1,9 @@
 """Runs a function on every shard of a Dask cluster and returns the results in order.
 
-The worker that holds a shard reads it from its path, in a task. If the worker dies, the scheduler makes another one
-read the shard again, so nothing is lost for good. Data for the workers (the weights of a round) is sent once and passed
-on among them. Results are used in the order of the shards, so the assignment of shards and the death of workers do not
-change the final result.
+Shards are persisted on the workers as futures of tasks that read them. If a worker dies, the scheduler makes another
+one read the shard again, so nothing is lost for good. Data for the workers (the weights of a round) is sent once and
+passed on among them. Results are used in the order of the shards, so the assignment of shards and the death of workers
+do not change the final result.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from copy import copy
+from itertools import compress
 from typing import Any, NamedTuple
 
 import dask
@@ -26,9 +27,9 @@ from distributed.comm import CommClosedError
 from distributed.core import Status
 
 from linsep.cluster.shards import Shard, cut, quotes
-from linsep.data.files import ReadError
 from linsep.data.row_numbers import Dropped
 from linsep.data.source import Block, Source
+from linsep.errors import ReadError
 
 _ATTEMPTS = 2  # at one shard, each of which ends when several workers in a row have died at it
 _FAILURES = 5  # of workers that a task survives, on a cluster of our own; by default 3 elsewhere
@@ -48,7 +49,7 @@ class ClusterError(OSError):
     """
 
 
-class Raw(NamedTuple):
+class LoadedShard(NamedTuple):
     """A shard in memory, as it was read."""
 
     name: str
@@ -162,11 +163,19 @@ def _check_versions(client: Client) -> None:
             raise ClusterError(f"{who} {has}: install linsep {own} there, as on this machine")
 
 
-class Farm:
-    """All shards of a source, each held by some worker."""
+class ShardStep(NamedTuple):
+    """How something is made of a shard: by a function of what there is, an argument for each shard, and one for all."""
+
+    make: Callable[[Any, Any, Any], Any]
+    each: Sequence[Any]
+    common: Any
+
+
+class ShardPool:
+    """All shards of a source, each persisted on some worker: as it was read, or as some steps have made it."""
 
     def __init__(self, client: Client, source: Source, shard_bytes: int) -> None:
-        self.client = client
+        self.client, self.steps = client, tuple[ShardStep, ...]()
         with self._faults("the data"):
             _check_versions(client)
             self.source, self.shards = cut(source, shard_bytes, lambda pieces: self._spread(quotes, pieces))
@@ -174,47 +183,69 @@ class Farm:
                 found = self._spread(words_of, [(self.source, shard) for shard in self.shards])
                 source.take_levels(found)
                 self.source.take_levels(found)
-        self._held: list[Future | None] = [None] * len(self.shards)
-        self._made: tuple[Farm, Callable[..., Any], Sequence[Any], Any] | None = None  # from what, how
+        self._futures: list[Future] | None = None
 
-    def hold(self, make: Callable[[Any, Any, Any], Any], each: Sequence[Any], told: Any) -> Farm:
-        """Return a farm that holds what workers make of what they hold of each shard now, with an argument for each."""
+    def then(self, make: Callable[[Any, Any, Any], Any], each: Sequence[Any], common: Any) -> ShardPool:
+        """Return a pool of what workers make of each shard, with an argument for each and one for all."""
         other = copy(self)
-        other._made = (self, make, each, told)
-        other._held = [None] * len(self.shards)
+        other.steps, other._futures = (*self.steps, ShardStep(make, each, common)), None
+        if self._futures is not None:
+            other._futures = self._made(other.steps[-1:], self._futures, range(len(self.shards)))
         return other
 
     def release(self) -> None:
-        """Let go of what is held; if it is needed again, the shards are read again."""
-        self._held = [None] * len(self.shards)
+        """Let go of the shards; if they are needed again, they are read again."""
+        self._futures = None
 
-    def drop_empty(self, sizes: Sequence[int]) -> None:
-        """Forget shards of no rows."""
-        self._held = [held for held, size in zip(self._held, sizes, strict=True) if size]
-        self.shards = [shard for shard, size in zip(self.shards, sizes, strict=True) if size]
+    def keep(self, which: Sequence[bool]) -> None:
+        """Forget all other shards."""
+        self.shards = list(compress(self.shards, which))
+        self._futures = None if self._futures is None else list(compress(self._futures, which))
 
     def no_rows(self) -> ReadError:
-        """Return what is to be said where no shard has a row."""
+        """Return the error that no shard has a row."""
         one, *more = self.source.files
         return ReadError("" if more else one.name, "no rows in any of the files" if more else "no rows")
 
-    def ask(self, question: Callable[[Any, Any], Any], told: Any = None) -> Iterator[Any]:
-        """Yield the answers of all shards in their order."""
-        with self._faults("all shards"):
-            everyone = range(len(self.shards))
-            self._submit_held(everyone)
-            futures = self._map(question, self._held, [self._tell(told)] * len(everyone))
-        for i in everyone:
-            future, futures[i] = futures[i], None
-            yield self._answer(i, future, question, told)
+    def ask(self, question: Callable[[Any, Any], Any], common: Any = None) -> Iterator[Any]:
+        """Yield the results of a function of each shard and of something that is the same for all, in order."""
 
-    def ask_once(self, question: Callable[[Shard, Any], Any], told: Any) -> Iterator[Any]:
-        """Yield the answers of all shards in their order, without holding any."""
+        def persisted(which: Sequence[int], anew: bool) -> list[Any]:
+            if self._futures is None:
+                self._futures = self._persisted(range(len(self.shards)))
+            elif anew:
+                for i, future in zip(which, self._persisted(which), strict=True):
+                    self._futures[i] = future
+            return [self._futures[i] for i in which]
+
+        return self._results(question, common, persisted)
+
+    def ask_once(self, question: Callable[[Shard, Any], Any], common: Any) -> Iterator[Any]:
+        """Yield the results of a function of each shard's place, in order; no shard is persisted."""
+        return self._results(question, (self.source, common), lambda which, _: [self.shards[i] for i in which])
+
+    def _results(
+        self, question: Callable[..., Any], common: Any, inputs: Callable[[Sequence[int], bool], list[Any]]
+    ) -> Iterator[Any]:
+        """Yield results in order; submit again what more workers have died at than the scheduler allows."""
+
+        def submit(which: Sequence[int], anew: bool) -> list[Any]:
+            return self._map(question, inputs(which, anew), [self._sent(common)] * len(which))
+
         with self._faults("all shards"):
-            futures = self._map(question, self.shards, [self._tell((self.source, told))] * len(self.shards))
-        for i in range(len(self.shards)):
+            futures = submit(range(len(self.shards)), False)
+        for i, shard in enumerate(self.shards):
             future, futures[i] = futures[i], None
-            yield self._answer(i, future, question, (self.source, told), held=False)
+            for attempt in range(_ATTEMPTS):
+                with self._faults(str(shard)):
+                    try:
+                        result = self._result(submit([i], True)[0] if attempt else future)
+                        break
+                    except KilledWorker:
+                        future = None
+            else:
+                raise ClusterError(f"{shard}: several workers died on this shard, perhaps out of memory: {_SMALLER}")
+            yield result
 
     # -----------------------------------------------------------------------------------------------------------
     # Futures
@@ -226,57 +257,28 @@ class Farm:
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):  # weights may be many
             return list(self.client.map(function, *columns, key=keys, pure=False, **how))
 
-    def _tell(self, told: Any) -> Any:
+    def _sent(self, data: Any) -> Any:
         """Send something to the workers once; whoever needs it gets it from one who has it."""
-        return None if told is None else self._map(_same, [told])[0]
+        return None if data is None else self._map(_same, [data])[0]
 
-    def _submit_held(self, which: Iterable[int]) -> None:
-        """Have shards read, and made into what is to be held of them, unless they are."""
-        missing = [i for i in which if self._held[i] is None]
-        if not missing:
-            return
-        if self._made is None:
-            futures = self._load(missing)
-        else:
-            before, make, each, told = self._made
-            before._submit_held(missing)
-            columns = [before._held[i] for i in missing], [each[i] for i in missing], [self._tell(told)] * len(missing)
-            futures = self._map(make, *columns)
-        for i, future in zip(missing, futures, strict=True):
-            self._held[i] = future
-
-    def _load(self, which: list[int]) -> list[Any]:
-        """Have shards read, each worker its share; whoever is left takes over from one who dies."""
+    def _persisted(self, which: Sequence[int]) -> list[Future]:
+        """Have shards read, each worker its share, and the steps made; whoever is left takes over from one who dies."""
         threads = self.client.nthreads()
         everyone = [address for address in sorted(threads) for _ in range(threads[address])] or [None]
-        source = self._tell(self.source)
-        loaded: dict[int, Any] = {}
+        source, loaded = self._sent(self.source), dict[int, Future]()
         for place, address in enumerate(everyone):
-            own = which[place :: len(everyone)]
-            if own:
+            share = which[place :: len(everyone)]
+            if share:
                 how = {} if address is None else {"workers": [address], "allow_other_workers": True}
-                futures = self._map(load, [self.shards[i] for i in own], [source] * len(own), **how)
-                loaded.update(zip(own, futures, strict=True))
-        return [loaded[i] for i in which]
+                futures = self._map(load, [self.shards[i] for i in share], [source] * len(share), **how)
+                loaded.update(zip(share, futures, strict=True))
+        return self._made(self.steps, [loaded[i] for i in which], which)
 
-    def _answer(self, i: int, future: Future, question: Callable[..., Any], told: Any, held: bool = True) -> Any:
-        """Wait for the answer of a shard; start anew if too many workers have died at it."""
-        for _ in range(_ATTEMPTS):
-            with self._faults(str(self.shards[i])):
-                try:
-                    return self._result(future)
-                except KilledWorker:
-                    self._forget(i)
-                    if held:
-                        self._submit_held([i])
-                    future = self._map(question, [self._held[i] if held else self.shards[i]], [self._tell(told)])[0]
-        raise ClusterError(f"{self.shards[i]}: several workers died on this shard, perhaps out of memory: {_SMALLER}")
-
-    def _forget(self, i: int) -> None:
-        """Let go of one shard, and of what it was made from: some of it may have been given up."""
-        self._held[i] = None
-        if self._made is not None:
-            self._made[0]._forget(i)
+    def _made(self, steps: Sequence[ShardStep], futures: list[Future], which: Sequence[int]) -> list[Future]:
+        """Have steps made of shards."""
+        for make, each, common in steps:
+            futures = self._map(make, futures, [each[i] for i in which], [self._sent(common)] * len(which))
+        return futures
 
     def _result(self, future: Future) -> Any:
         """Wait for a result, and see now and then whether anybody is still at work."""
@@ -320,13 +322,13 @@ def words_of(wanted: tuple[Source, Shard]) -> list[tuple[int, str | None]]:
     return source.levels
 
 
-def load(shard: Shard, source: Source) -> Raw:
+def load(shard: Shard, source: Source) -> LoadedShard:
     """Read a shard from its files."""
     source = copy(source)
     with warnings.catch_warnings(record=True) as notes:
         blocks = list(shard.read(source))
-    told = [str(note.message) for note in notes]
-    return Raw(str(shard), blocks, source.n_features, _digest(blocks), told, source.dropped)
+    texts = [str(note.message) for note in notes]
+    return LoadedShard(str(shard), blocks, source.n_features, _digest(blocks), texts, source.dropped)
 
 
 def _digest(blocks: list[Block]) -> int:
@@ -346,8 +348,8 @@ def repeat(notes: Iterable[str]) -> None:
         warnings.warn(note, UserWarning, stacklevel=3)
 
 
-def _same(told: Any) -> Any:
-    return told
+def _same(data: Any) -> Any:
+    return data
 
 
 def _at_work(dask_scheduler: Any) -> tuple[int, int]:

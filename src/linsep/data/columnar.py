@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from linsep.data.files import File, complaints, one_line
+from linsep.data.options import Options
 from linsep.data.parallel import side_by_side
 from linsep.data.row_numbers import both
 from linsep.data.schema import (
@@ -26,7 +27,7 @@ from linsep.data.schema import (
     is_numeric,
 )
 from linsep.data.sniffing import index_columns
-from linsep.data.source import Options, Piece
+from linsep.data.source import Piece
 from linsep.data.tables import Parts, TableSource, choose, kept_rows, kind_of, labels
 from linsep.errors import ReadError
 from linsep.problem import Array

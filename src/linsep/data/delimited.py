@@ -24,6 +24,7 @@ from linsep.data.arrays import numpy_view, word, words
 from linsep.data.cache import Buffers
 from linsep.data.files import File, last_newline, pieces
 from linsep.data.labels import label, tidy
+from linsep.data.options import Options
 from linsep.data.parallel import cores, side_by_side
 from linsep.data.row_numbers import Location, both, has_blank_lines, line_numbers, locate
 from linsep.data.schema import (
@@ -41,7 +42,7 @@ from linsep.data.schema import (
     is_numeric,
 )
 from linsep.data.sniffing import Line, columns_of, form_of, head, is_id, is_utf16, numbered, shown
-from linsep.data.source import SHORT, Block, Options, Piece
+from linsep.data.source import SHORT, Block, Piece
 from linsep.data.tables import Parts, TableSource, WrongKindError, choose, kept_rows
 from linsep.data.text_parsers import LABEL, UNWANTED, LineError, last_record, parse_table
 from linsep.errors import ReadError

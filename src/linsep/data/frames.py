@@ -18,6 +18,7 @@ import pyarrow.csv as pacsv
 from linsep.data import arrays, cells
 from linsep.data.arrays import numpy_view, word, words, zero
 from linsep.data.files import files, is_url, local_copy, masked
+from linsep.data.options import Options
 from linsep.data.row_numbers import Dropped, has_blank_lines
 from linsep.data.schema import BOOLEAN, DATE, NUMBER, WORD, find
 from linsep.data.sniffing import (
@@ -32,7 +33,6 @@ from linsep.data.sniffing import (
     numbered,
     shown,
 )
-from linsep.data.source import Options
 from linsep.errors import DataError
 from linsep.problem import Array
 

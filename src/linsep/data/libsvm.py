@@ -16,11 +16,12 @@ import numpy as np
 
 from linsep.data.arrays import Csr, numpy_view, rounded_length
 from linsep.data.cache import Buffers
-from linsep.data.files import File, ReadError, pieces
+from linsep.data.files import File, pieces
 from linsep.data.labels import NOT_FINITE, NUMBER, label, tidy
+from linsep.data.options import Options
 from linsep.data.parallel import cores, side_by_side
 from linsep.data.row_numbers import Location, has_blank_lines, line_numbers, locate
-from linsep.data.source import SHORT, Options, Piece, Source
+from linsep.data.source import SHORT, Piece, Source
 from linsep.data.text_parsers import (
     BELOW_BASE,
     BEYOND,
@@ -38,6 +39,7 @@ from linsep.data.text_parsers import (
     measure,
     walk_libsvm,
 )
+from linsep.errors import ReadError
 from linsep.problem import Array, Floats
 
 # ---------------------------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from linsep.data import cells
 from linsep.data.arrays import Csr, numbers, numpy_view, zero
 from linsep.data.files import File
 from linsep.data.one_hot import Coded, Levels, assemble
+from linsep.data.options import Options
 from linsep.data.schema import (
     CATEGORY,
     DATE,
@@ -34,7 +35,7 @@ from linsep.data.schema import (
     kind_shown,
 )
 from linsep.data.sniffing import could_be_labels, left_out, measurement, refusal
-from linsep.data.source import Options, Source
+from linsep.data.source import Source
 from linsep.errors import ReadError
 from linsep.problem import Array, Floats
 

@@ -14,9 +14,10 @@ import scipy.sparse as sp
 from matplotlib.animation import FFMpegWriter, FuncAnimation, PillowWriter
 
 from linsep.data.files import replacing
-from linsep.figures.plane import Frame
+from linsep.figures.plane import ViewFrame
 from linsep.figures.style import draw_classes, plain, theme
-from linsep.learn.surveys import norm, separations
+from linsep.learn.surveys import separations
+from linsep.learn.weights import norm
 from linsep.problem import Floats, take
 from linsep.prove.bounds.audits import Trail, own_trail
 
@@ -128,7 +129,7 @@ def _plane(
     shown = np.random.default_rng(0).permutation(len(points))[:_ROWS]
     with theme(style) as palette:
         figure, ax = plt.subplots(figsize=(5.2, 5.4), layout="constrained")
-        frame = Frame.around(points)
+        frame = ViewFrame.around(points)
         draw_classes(ax, points[shown], trail.examples.y[shown] > 0, labels, palette, size=26)
         (before,) = ax.plot([], [], color=palette.ink, linewidth=1, linestyle=":", label="plane before")
         (line,) = ax.plot([], [], color=palette.ink, linewidth=2, label="plane")

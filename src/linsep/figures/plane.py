@@ -124,11 +124,13 @@ class PlaneDisplay(Display):
     def _draw(self, ax: Axes, palette: Palette) -> None:
         """Draw the plane with its band and normal, and the rows."""
         projected = self.axes_names[0] == _ALONG  # need not have equal scales: w is horizontal anyway
-        frame = Frame.around(self.points, equal=not projected)
+        frame = ViewFrame.around(self.points, equal=not projected)
         line, arrow = frame.line(self.w, self.b)
         seen = frame.crosses(self.w, self.b)
         if frame.holds(arrow[0]):  # then the arrow should be seen as well
-            frame = Frame.around(np.vstack((self.points, arrow[0] + 1.3 * (arrow[1] - arrow[0]))), equal=not projected)
+            frame = ViewFrame.around(
+                np.vstack((self.points, arrow[0] + 1.3 * (arrow[1] - arrow[0]))), equal=not projected
+            )
         wrong = np.where(self.positive, 1, -1) * (self.points @ self.w + self.b) <= 0
         name = "band without rows" if wrong.any() else "margin band"
         draw_band(
@@ -162,14 +164,14 @@ class PlaneDisplay(Display):
         below(ax, 3, space=0.17 if caption else 0.11)
 
 
-class Frame(NamedTuple):
+class ViewFrame(NamedTuple):
     """A square that holds all points, or a rectangle where they spread much more one way than the other."""
 
     middle: Floats
     reach: Floats  # (2,)
 
     @classmethod
-    def around(cls, points: Floats, *, equal: bool = True) -> Frame:
+    def around(cls, points: Floats, *, equal: bool = True) -> ViewFrame:
         """Return the square around some points; unless ``equal``, a rectangle where it would be nearly empty."""
         low, high = points.min(axis=0), points.max(axis=0)
         reach = 0.56 * (high - low)

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from matplotlib.axes import Axes
 
-from linsep.figures.plane import Frame, dense, draw_band, judged, name_axes, two_names
+from linsep.figures.plane import ViewFrame, dense, draw_band, judged, name_axes, two_names
 from linsep.figures.style import Display, Palette, below, draw_classes
 from linsep.models.estimators import MaxMarginClassifier, Perceptron
 from linsep.problem import Array, Floats
@@ -164,7 +164,7 @@ class PlanesDisplay(Display):
         if self.X is None:
             self._draw_margins(ax, palette)
             return
-        frame = Frame.around(self.X)
+        frame = ViewFrame.around(self.X)
         w, b = self.best
         line, _ = frame.line(w, b)
         draw_band(ax, line, w, self.largest, color=palette.accent, alpha=0.16)

@@ -10,7 +10,7 @@ from matplotlib.colors import ListedColormap
 
 from linsep.data.arrays import to_rows
 from linsep.figures.plane import (
-    Frame,
+    ViewFrame,
     dense,
     draw_crosses,
     judged,
@@ -130,7 +130,7 @@ class RegionsDisplay(Display):
 
     def _draw(self, ax: Axes, palette: Palette) -> None:
         """Draw the regions with their borders, and the rows."""
-        frame = Frame.around(self.points)
+        frame = ViewFrame.around(self.points)
         frame.fit(ax)
         x, y = np.meshgrid(*(np.linspace(m - r, m + r, 500) for m, r in zip(*frame, strict=True)))
         region = (np.stack((x, y), axis=-1) @ self.W.T + self.b).argmax(axis=-1)

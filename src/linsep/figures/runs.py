@@ -294,8 +294,8 @@ class TheoremDisplay(Display):
         axis = self._in_numbers()
         ax.set(xlabel=axis, ylabel="length")
         ax.xaxis.label.set_linespacing(1.5)
-        said = "proof holds" if found.holds else "VIOLATED"
-        ax.set_title(f"{short(made)} of at most {short(self._bound.mistakes)} mistakes: {said}")
+        outcome = "proof holds" if found.holds else "VIOLATED"
+        ax.set_title(f"{short(made)} of at most {short(self._bound.mistakes)} mistakes: {outcome}")
         below(ax, 1, space=0.16 + 0.09 * axis.count("\n"))
 
     def _curves(self, ax: Axes, k: Floats, palette: Palette) -> None:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from linsep.learn.parameters import Kernel
-from linsep.learn.rules import Sums
+from linsep.learn.rules import UpdateSums
 from linsep.learn.surveys import survey
 from linsep.learn.weights import AVERAGE, Kind, Weights
 from linsep.problem import Array, Examples, count
@@ -125,7 +125,7 @@ class Average(WeightTracker):
     def on_call_start(self, rule: Any, weights: Weights) -> Any:
         """Give the sums to the kernel."""
         sums = weights.companion(AVERAGE)
-        return rule._replace(sums=Sums(sums.W, sums.b, float(self.visited)))
+        return rule._replace(sums=UpdateSums(sums.W, sums.b, float(self.visited)))
 
     def on_call_end(self, call: KernelCall, weights: Weights) -> None:  # noqa: ARG002
         """Count the visits."""

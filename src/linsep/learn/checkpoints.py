@@ -16,7 +16,7 @@ import numpy as np
 
 from linsep.data.files import exists, is_url, masked
 from linsep.learn.passes import LONGEST_TRACE, Ledger, State
-from linsep.learn.state_files import RefusedError, must, opened, write
+from linsep.learn.serialization import RefusedError, must, opened, write
 from linsep.learn.voting import TRACKERS
 from linsep.learn.weights import Weights
 from linsep.problem import Array, Floats, Problem

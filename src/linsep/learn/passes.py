@@ -318,10 +318,10 @@ class Passes:
     def evaluate(self, state: State) -> Evaluation:
         """Visit all training rows with the present weights: their loss, and how near the plane the nearest is."""
         found = Evaluation(0.0, math.inf)
-        apart = self.parameters.separate(self.problem.machines)
+        one_vs_rest = self.parameters.separate(self.problem.machines)
         for batch in self.problem.batches:
             state.fit_to(batch)
-            found = evaluate(batch.examples, state.weights, self.parameters.rule.target, apart, found)
+            found = evaluate(batch.examples, state.weights, self.parameters.rule.target, one_vs_rest, found)
         return found
 
     def errors(self, plane: Weights) -> float:

@@ -20,7 +20,7 @@ from linsep.learn.row_operations import add, column, places, square, value
 from linsep.learn.weights import Kind, Weights
 
 
-class Sums(NamedTuple):
+class UpdateSums(NamedTuple):
     """What the average of the weights needs: every update times the number of visits before it."""
 
     A: Any  # (C, d)
@@ -41,7 +41,7 @@ class Rule:
     __slots__ = ()
     margin: float  # up to which ``v`` is a mistake
     offset: float  # 1.0 with offset, 0.0 without
-    sums: Sums | None  # for the average of the weights, where it is asked for
+    sums: UpdateSums | None  # for the average of the weights, where it is asked for
     companions: ClassVar[tuple[Kind, ...]] = ()  # arrays that it keeps beside the weights
     textbook: ClassVar[bool] = False  # whether the steps are those of the mistake bound
 
@@ -74,7 +74,7 @@ class Rule:
 class _Margin(NamedTuple):
     margin: float
     offset: float
-    sums: Sums | None = None
+    sums: UpdateSums | None = None
 
 
 class MarginRule(_Margin, Rule):
@@ -104,7 +104,7 @@ class MarginRule(_Margin, Rule):
 class _Misprediction(NamedTuple):
     on_plane: float  # the side predicted for a score of 0; 1.0 where classes are compared: ties have a side there
     offset: float
-    sums: Sums | None = None
+    sums: UpdateSums | None = None
     margin: float = 0.0
 
 
@@ -125,7 +125,7 @@ class _PassiveAggressive(NamedTuple):
     offset: float
     cap: float  # C for PA-I, else infinity
     soft: float  # 1/(2C) for PA-II, else 0
-    sums: Sums | None = None
+    sums: UpdateSums | None = None
 
 
 class PassiveAggressiveRule(_PassiveAggressive, Rule):
@@ -143,7 +143,7 @@ class _Arow(NamedTuple):
     r: float  # the larger, the smaller the steps
     offset: float
     variance: Beside | None = None  # of the weights, once the rule is bound to some
-    sums: Sums | None = None
+    sums: UpdateSums | None = None
     margin: float = 1.0
 
 

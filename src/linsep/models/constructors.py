@@ -7,13 +7,14 @@ all made from here. The module is light, so that help on the command line is, to
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from functools import wraps
-from typing import Any, Literal, ParamSpec
+from typing import Any, Literal, NamedTuple, TypeVar, dataclass_transform
 
 from linsep.declared import Parameter
 
 LEARNING, STOPPING, OWN = "Learning", "Stopping", "Options of single learners"  # panels of the help
-P = ParamSpec("P")
+Class = TypeVar("Class")
 
 _NO_PENALTY = (
     'linsep has no penalty; where classes overlap use keep="average" or PassiveAggressive(C=...), or '
@@ -29,17 +30,21 @@ _ELSEWHERE = {
 }
 
 
-def advising(init: Callable[P, None]) -> Callable[P, None]:
-    """Have a constructor say what to do about a parameter that scikit-learn's namesake has and ours has not."""
+@dataclass_transform(kw_only_default=True)
+def constructor(kind: type[Class]) -> type[Class]:
+    """Give a class the constructor that its fields describe; others than these are refused with advice."""
+    made = dataclass(eq=False, repr=False, kw_only=True)(kind)
+    init = made.__init__
 
     @wraps(init)
-    def checked(*given: P.args, **named: P.kwargs) -> None:
+    def checked(self: Class, *values: Any, **named: Any) -> None:
         for name in named:
             if name in _ELSEWHERE:
-                raise TypeError(f"{type(given[0]).__name__} has no parameter {name}: {_ELSEWHERE[name]}")
-        init(*given, **named)
+                raise TypeError(f"{type(self).__name__} has no parameter {name}: {_ELSEWHERE[name]}")
+        init(self, *values, **named)
 
-    return checked
+    made.__init__ = checked  # type: ignore[method-assign, assignment]
+    return made
 
 
 PARAMETERS = {
@@ -105,206 +110,133 @@ class Constructor:
     about_parameters = PARAMETERS
 
 
+@constructor
 class PerceptronParameters(Constructor):
     """Those of `Perceptron`."""
 
-    @advising
-    def __init__(
-        self,
-        *,
-        fit_intercept: bool = True,
-        eta0: float = 1.0,
-        shuffle: bool = True,
-        order: Literal["first", "worst"] | None = None,
-        max_iter: int = 1000,
-        max_updates: int | None = None,
-        tol: float | None = None,
-        n_iter_no_change: int = 5,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        target_margin: float | None = None,
-        keep: Literal["last", "best", "average", "vote"] = "last",
-        update_margin: float = 0.0,
-        multi_class: Literal["argmax", "ovr"] = "argmax",
-        mistake: Literal["violation", "prediction"] = "violation",
-        on_plane: Literal[-1, 1] = -1,
-        class_weight: Any = None,
-        warm_start: bool = False,
-        random_state: Any = 0,
-        verbose: int | bool = 0,
-        prove: bool = True,
-    ) -> None:
-        self.fit_intercept = fit_intercept
-        self.eta0 = eta0
-        self.shuffle = shuffle
-        self.order = order
-        self.max_iter = max_iter
-        self.max_updates = max_updates
-        self.tol = tol
-        self.n_iter_no_change = n_iter_no_change
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.target_margin = target_margin
-        self.keep = keep
-        self.update_margin = update_margin
-        self.multi_class = multi_class
-        self.mistake = mistake
-        self.on_plane = on_plane
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
-        self.prove = prove
+    fit_intercept: bool = True
+    eta0: float = 1.0
+    shuffle: bool = True
+    order: Literal["first", "worst"] | None = None
+    max_iter: int = 1000
+    max_updates: int | None = None
+    tol: float | None = None
+    n_iter_no_change: int = 5
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+    target_margin: float | None = None
+    keep: Literal["last", "best", "average", "vote"] = "last"
+    update_margin: float = 0.0
+    multi_class: Literal["argmax", "ovr"] = "argmax"
+    mistake: Literal["violation", "prediction"] = "violation"
+    on_plane: Literal[-1, 1] = -1
+    class_weight: Any = None
+    warm_start: bool = False
+    random_state: Any = 0
+    verbose: int | bool = 0
+    prove: bool = True
 
 
+@constructor
 class PassiveAggressiveParameters(Constructor):
     """Those of `PassiveAggressive`."""
 
-    @advising
-    def __init__(
-        self,
-        *,
-        variant: Literal["pa", "pa1", "pa2"] = "pa1",
-        C: float = 1.0,
-        fit_intercept: bool = True,
-        shuffle: bool = True,
-        max_iter: int = 1000,
-        max_updates: int | None = None,
-        tol: float | None = None,
-        n_iter_no_change: int = 5,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        keep: Literal["last", "best", "average"] = "last",
-        multi_class: Literal["argmax", "ovr"] = "argmax",
-        on_plane: Literal[-1, 1] = -1,
-        class_weight: Any = None,
-        warm_start: bool = False,
-        random_state: Any = 0,
-        verbose: int | bool = 0,
-        prove: bool = True,
-    ) -> None:
-        self.variant = variant
-        self.C = C
-        self.fit_intercept = fit_intercept
-        self.shuffle = shuffle
-        self.max_iter = max_iter
-        self.max_updates = max_updates
-        self.tol = tol
-        self.n_iter_no_change = n_iter_no_change
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.keep = keep
-        self.multi_class = multi_class
-        self.on_plane = on_plane
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
-        self.prove = prove
+    variant: Literal["pa", "pa1", "pa2"] = "pa1"
+    C: float = 1.0
+    fit_intercept: bool = True
+    shuffle: bool = True
+    max_iter: int = 1000
+    max_updates: int | None = None
+    tol: float | None = None
+    n_iter_no_change: int = 5
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+    keep: Literal["last", "best", "average"] = "last"
+    multi_class: Literal["argmax", "ovr"] = "argmax"
+    on_plane: Literal[-1, 1] = -1
+    class_weight: Any = None
+    warm_start: bool = False
+    random_state: Any = 0
+    verbose: int | bool = 0
+    prove: bool = True
 
 
+@constructor
 class AROWParameters(Constructor):
     """Those of `AROW`."""
 
-    @advising
-    def __init__(
-        self,
-        *,
-        r: float = 1.0,
-        fit_intercept: bool = True,
-        shuffle: bool = True,
-        max_iter: int = 1000,
-        max_updates: int | None = None,
-        tol: float | None = None,
-        n_iter_no_change: int = 5,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        keep: Literal["last", "best", "average"] = "last",
-        multi_class: Literal["argmax", "ovr"] = "argmax",
-        on_plane: Literal[-1, 1] = -1,
-        class_weight: Any = None,
-        warm_start: bool = False,
-        random_state: Any = 0,
-        verbose: int | bool = 0,
-    ) -> None:
-        self.r = r
-        self.fit_intercept = fit_intercept
-        self.shuffle = shuffle
-        self.max_iter = max_iter
-        self.max_updates = max_updates
-        self.tol = tol
-        self.n_iter_no_change = n_iter_no_change
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.keep = keep
-        self.multi_class = multi_class
-        self.on_plane = on_plane
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
+    r: float = 1.0
+    fit_intercept: bool = True
+    shuffle: bool = True
+    max_iter: int = 1000
+    max_updates: int | None = None
+    tol: float | None = None
+    n_iter_no_change: int = 5
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+    keep: Literal["last", "best", "average"] = "last"
+    multi_class: Literal["argmax", "ovr"] = "argmax"
+    on_plane: Literal[-1, 1] = -1
+    class_weight: Any = None
+    warm_start: bool = False
+    random_state: Any = 0
+    verbose: int | bool = 0
 
 
+@dataclass(eq=False, repr=False)
 class KernelPerceptronParameters(Constructor):
     """Those of `KernelPerceptron`."""
 
-    def __init__(
-        self,
-        kernel: Literal["rbf", "poly", "linear", "precomputed"] | Callable[..., Any] = "rbf",
-        *,
-        degree: int = 2,
-        gamma: Literal["scale", "auto"] | float = "scale",
-        coef0: float = 1.0,
-        shuffle: bool = True,
-        max_iter: int = 1000,
-        keep: Literal["last", "average", "vote"] = "last",
-        multi_class: Literal["argmax", "ovr"] = "argmax",
-        on_plane: Literal[-1, 1] = -1,
-        class_weight: Any = None,
-        cache_size: float = 200,
-        random_state: Any = 0,
-    ) -> None:
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shuffle = shuffle
-        self.max_iter = max_iter
-        self.keep = keep
-        self.multi_class = multi_class
-        self.on_plane = on_plane
-        self.class_weight = class_weight
-        self.cache_size = cache_size
-        self.random_state = random_state
+    kernel: Literal["rbf", "poly", "linear", "precomputed"] | Callable[..., Any] = "rbf"
+    _: KW_ONLY
+    degree: int = 2
+    gamma: Literal["scale", "auto"] | float = "scale"
+    coef0: float = 1.0
+    shuffle: bool = True
+    max_iter: int = 1000
+    keep: Literal["last", "average", "vote"] = "last"
+    multi_class: Literal["argmax", "ovr"] = "argmax"
+    on_plane: Literal[-1, 1] = -1
+    class_weight: Any = None
+    cache_size: float = 200
+    random_state: Any = 0
 
 
+@constructor
 class MaxMarginParameters(Constructor):
     """Those of `MaxMarginClassifier`."""
 
-    def __init__(
-        self,
-        *,
-        fit_intercept: bool = True,
-        gap: float = 1e-6,
-        on_overlap: Literal["raise", "drop"] = "raise",
-        time_limit: float | None = 10.0,
-    ) -> None:
-        self.fit_intercept = fit_intercept
-        self.gap = gap
-        self.on_overlap = on_overlap
-        self.time_limit = time_limit
+    fit_intercept: bool = True
+    gap: float = 1e-6
+    on_overlap: Literal["raise", "drop"] = "raise"
+    time_limit: float | None = 10.0
 
 
+@constructor
 class FewestErrorsParameters(Constructor):
     """Those of `FewestErrorsClassifier`."""
 
-    def __init__(
-        self,
-        *,
-        fit_intercept: bool = True,
-        time_limit: float | None = 10.0,
-        max_nodes: int | None = None,
-    ) -> None:
-        self.fit_intercept = fit_intercept
-        self.time_limit = time_limit
-        self.max_nodes = max_nodes
+    fit_intercept: bool = True
+    time_limit: float | None = 10.0
+    max_nodes: int | None = None
+
+
+class LearnerKind(NamedTuple):
+    """A kind of model."""
+
+    command: str  # its name on the command line
+    module: str  # where it is defined, without scikit-learn
+    parameters: Any  # the class that has its constructor
+    online: bool = False  # whether it reads files a block at a time
+
+
+LEARNERS = {
+    "Perceptron": LearnerKind("perceptron", "linsep.models.perceptron", PerceptronParameters, online=True),
+    "PassiveAggressive": LearnerKind(
+        "passive-aggressive", "linsep.models.passive_aggressive", PassiveAggressiveParameters, online=True
+    ),
+    "AROW": LearnerKind("arow", "linsep.models.arow", AROWParameters, online=True),
+    "KernelPerceptron": LearnerKind("kernel", "linsep.models.kernel_perceptron", KernelPerceptronParameters),
+    "MaxMarginClassifier": LearnerKind("max-margin", "linsep.models.max_margin", MaxMarginParameters),
+    "FewestErrorsClassifier": LearnerKind("fewest-errors", "linsep.models.fewest_classifier", FewestErrorsParameters),
+}

@@ -8,8 +8,9 @@ import numpy as np
 
 from linsep.data.arrays import refuse_rounding
 from linsep.data.labels import at_least_two_classes
-from linsep.learn.state_files import must
+from linsep.learn.serialization import must
 from linsep.models.constructors import FewestErrorsParameters
+from linsep.models.learner import Field
 from linsep.models.linear import Linear
 from linsep.problem import Array
 
@@ -65,7 +66,11 @@ class FewestErrorsClassifier(FewestErrorsParameters, Linear):
 
     on_plane = -1  # scikit-learn's rule
 
-    _needs = Linear._needs | {"errors_lower_", "errors_upper_", "wrong_"}
+    saved_fields = Linear.saved_fields | {
+        "errors_lower_": Field(int),
+        "errors_upper_": Field(int),
+        "wrong_": Field("i"),
+    }
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Find the plane.
@@ -106,10 +111,8 @@ class FewestErrorsClassifier(FewestErrorsParameters, Linear):
     def _check_state(self) -> None:
         """Refuse, besides, bounds and rows that cannot be."""
         super()._check_state()
-        lower, upper, wrong = self.errors_lower_, self.errors_upper_, self.wrong_
-        must(type(lower) is int and type(upper) is int and 0 <= lower <= upper, "bounds of its errors")
-        must(isinstance(wrong, np.ndarray) and wrong.dtype.kind == "i" and wrong.ndim == 1, "wrong rows")
-        must(bool((wrong >= 0).all()), "wrong rows")
+        must(0 <= self.errors_lower_ <= self.errors_upper_, "bounds of its errors")
+        must(bool((self.wrong_ >= 0).all()), "wrong rows")
 
 
 def _floats(values: Array) -> Array:

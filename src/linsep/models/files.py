@@ -6,8 +6,8 @@ from importlib import import_module
 from typing import Any
 
 from linsep import __version__
-from linsep.learn.state_files import Path, RefusedError, opened, write
-from linsep.models.kinds import LEARNERS
+from linsep.learn.serialization import Path, RefusedError, opened, write
+from linsep.models.constructors import LEARNERS
 
 _NOUN = "model"
 
@@ -27,7 +27,7 @@ def save(model: Any, path: Path) -> None:
 
     Notes
     -----
-    Labels may be of any type that is made of str, bytes, int, float, bool and tuples of them, plain or NumPy.
+    Labels are strings, whole numbers, floats or booleans, of Python or NumPy.
 
     Examples
     --------

@@ -26,7 +26,7 @@ from linsep.learn.problems import Recipe, census, known_problem, scaler_of, sour
 from linsep.learn.voting import new_tracker
 from linsep.learn.weights import Weights
 from linsep.models.online import Online
-from linsep.models.telling import advice_after
+from linsep.models.progress import advice_after
 from linsep.problem import Problem
 
 

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import math
+import time
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 
-from linsep.data.arrays import refuse_not_finite
+from linsep.data.arrays import is_sparse, refuse_not_finite
 from linsep.data.labels import at_least_two_classes, class_codes, example_weights, labels_of
-from linsep.learn.state_files import must
-from linsep.learn.voting import Vote
+from linsep.data.parallel import quiet_algebra
+from linsep.learn.dual import Kernel, KernelRows, dual_pass
+from linsep.learn.passes import Ledger
+from linsep.learn.serialization import must
+from linsep.learn.voting import Mistakes, as_rows
 from linsep.models.constructors import KernelPerceptronParameters
-from linsep.models.dual_passes import Kernel, Machines, Mistakes, Pool, Run
-from linsep.models.learner import Learner
-from linsep.problem import Array, Floats, Stop
+from linsep.models.learner import Field, Learner
+from linsep.models.record import Recorded, TrainingRecord
+from linsep.problem import Array, Floats, Run, Stop
 
 
-class KernelPerceptron(KernelPerceptronParameters, Learner):
+class KernelPerceptron(KernelPerceptronParameters, Recorded, Learner):
     """The perceptron with a kernel: planes in a space of features that are never computed.
 
     The weights are a sum of rows with mistakes, so a score is a sum of kernel values ``Σ alpha_i y_i k(x_i, x)``, and
@@ -86,20 +90,12 @@ class KernelPerceptron(KernelPerceptronParameters, Learner):
     ('separated', array([0, 1, 1, 0]))
     """
 
-    _needs = frozenset(
-        {
-            "dual_coef_",
-            "support_",
-            "classes_",
-            "n_features_in_",
-            "stop_reason_",
-            "trace_",
-            "_support",
-            "_codes",
-            "_steps",
-        }
-    )
-    _needs |= {"_steps", "_place", "_machine", "_look", "_looked", "_rows_seen", "_seed", "_gamma", "_passes"}
+    gamma_: float  # as a number
+    support_: Array
+    dual_coef_: Floats
+    record_: TrainingRecord
+    _mistakes: Mistakes  # in order, of which every hypothesis is a sum
+    saved_fields = Learner.saved_fields | {"support_": Field("i"), "gamma_": Field(float), "missing_rows_": Field("i")}
 
     # -----------------------------------------------------------------------------------------------------------
     # Training
@@ -127,7 +123,7 @@ class KernelPerceptron(KernelPerceptronParameters, Learner):
         self._forget(X, classes)
         self._learn(X, codes, weight, self.max_iter)
         if self.stop_reason_ == Stop.MAX_ITER:
-            last = int(self._passes[-1])
+            last = self.record_.passes[-1].mistakes
             self._advise(
                 f"max_iter={self.max_iter} ended the run while the last pass still made {last} "
                 f"mistake{'s' * (last != 1)}. If the kernel can separate the rows, a larger max_iter will; if it "
@@ -160,88 +156,67 @@ class KernelPerceptron(KernelPerceptronParameters, Learner):
         if fresh:
             self._forget(X, merged)
         elif len(merged) > len(self.classes_):
-            self._grow(merged)
+            self._mistakes.grow(class_codes(self.classes_, merged), len(merged))
+            self.classes_ = merged
         self._learn(X, codes, weight, 1)
         return self
 
     def _forget(self, X: Any, classes: Array) -> None:
         """Start a new record."""
-        self.classes_ = classes
-        self._seed = self._draw_seed()
-        self._gamma = self._gamma_for(X)
-        self._support: Any = sp.csr_array(X[:0]) if sp.issparse(X) else X[:0].copy()
-        self._codes, self._steps = np.empty(0, np.int64), np.empty(0)  # of the support rows
-        self.support_ = np.empty(0, np.int64)
-        # mistakes in order, of which every hypothesis is a sum: support row, weight vector concerned, visits before
-        self._place, self._machine, self._look = (np.empty(0, np.int64) for _ in range(3))
-        self._looked = self._rows_seen = 0
-        self.trace_ = np.empty(0, np.int64)
-        self._passes = np.empty(0, np.int64)
-
-    def _grow(self, classes: Array) -> None:
-        """Take in classes that were not there before: one binary machine is two opposite ones."""
-        places, old = class_codes(self.classes_, classes), len(self.classes_)
-        self.classes_ = classes
-        self._codes = np.full_like(self._codes, places[0]) if old == 1 else places[self._codes]
-        if len(classes) == 2:
-            return
-        if old > 2:
-            self._machine = places[self._machine]
-        elif old == 1:  # a class alone has no rival: any other one will do
-            rival = places[0] if self.multi_class == "ovr" else (places[0] + 1) % len(classes)
-            self._machine = np.full_like(self._machine, rival)
-        elif self.multi_class == "argmax":
-            self._machine = places.sum() - self._codes[self._place]  # the other one of two
-        else:
-            self._machine = np.tile(places, len(self._place))
-            self._place, self._look = np.repeat(self._place, 2), np.repeat(self._look, 2)
+        self.classes_, self.gamma_ = classes, self._gamma_for(X)
+        self.record_ = TrainingRecord(seed=self._draw_seed())
+        self._mistakes = Mistakes(self.multi_class == "ovr")
+        self._mistakes.machines = 1 if len(classes) <= 2 else len(classes)
+        self.support_, self.missing_rows_ = np.empty(0, np.int64), np.empty(0, np.int64)
 
     def _learn(self, X: Any, codes: Array, weight: Floats, max_iter: int) -> None:
         """Make more passes over some rows, which join the support rows as they err."""
-        old, passes_before = self._support.shape[0], len(self._passes)
-        pool = X if old == 0 else _stack(self._support, X)
-        run = Run(
-            self._kernel(),
-            Pool(pool, np.append(self._codes, codes), np.append(self._steps, weight), first=old),
-            self._machines(),
-            Mistakes(self._place.tolist(), self._machine.tolist(), self._look.tolist(), self._looked),
-            capacity=self._capacity(pool.shape[0]),
-        )
+        mistakes, record = self._mistakes, self.record_
+        m, first_row = mistakes.machines, record.rows
+        codes = codes if len(self.classes_) > 1 else np.ones_like(codes)
+        own = codes if m > 1 else np.where(codes == 1, 0, -1)
+        with quiet_algebra():
+            S = np.zeros((m, X.shape[0]))
+            if mistakes.n_rows:
+                S += mistakes.factors() @ self._kernel().values(self.support_vectors_, X)
+            run, visits = self._run(KernelRows(self._kernel(), X, self._capacity()), S, own, weight, max_iter)
+        record.add(run, m, len(codes))
+        rows, machines = (run.trace // m).astype(np.intp), run.trace % m
+        erred, places = np.unique(rows, return_inverse=True)
+        places, visited = places + mistakes.n_rows, len(run.passes) * int(np.count_nonzero(weight > 0))
+        kept = None if self.kernel == "precomputed" or len(erred) == 0 else as_rows(X[erred])
+        mistakes.add_rows(kept, codes[erred], weight[erred])
+        mistakes.add(places, machines, visits, visited)
+        self.support_ = np.append(self.support_, erred + first_row)
+        self.dual_coef_ = mistakes.factors(average=self.keep == "average")
 
-        def shuffle(number: int, order: Array) -> None:  # as Perceptron does
-            if self.shuffle:
-                np.random.default_rng((self._seed, 0, passes_before + number)).shuffle(order)
-
-        self.stop_reason_ = str(run.train(max_iter, shuffle))
-        kept, self._place = np.unique(np.array(run.mistakes.place, np.int64), return_inverse=True)
-        self._machine, self._look = np.array(run.mistakes.machine, np.int64), np.array(run.mistakes.visit, np.int64)
-        self._looked = run.mistakes.visited
-        self._support = sp.csr_array(pool[kept]) if sp.issparse(pool) else pool[kept]
-        if self.kernel == "precomputed":
-            self._support = X[:0]
-        self._codes, self._steps = run.codes[kept], run.steps[kept]
-        rows = np.append(self.support_, np.arange(len(codes)) + self._rows_seen)
-        self.support_ = rows[kept]
-        self.trace_ = np.append(self.trace_, rows[np.array(run.trace, np.int64)])
-        self._passes = np.append(self._passes, run.passes)
-        self._rows_seen += len(codes)
-        T = max(1, self._looked)
-        share = (T - self._look) / T if self.keep == "average" else np.ones(len(self._look))
-        own, steps = self._codes[self._place], self._steps[self._place]
-        self.dual_coef_ = self._machines().factors(own, steps * share, self._place, self._machine)
+    def _run(self, cache: KernelRows, S: Floats, own: Array, steps: Floats, max_iter: int) -> tuple[Run, Array]:
+        """Make passes until one is clean; return them, and how many rows were visited before each mistake."""
+        log, before, stop = Ledger(), [np.empty(0, np.int64)], Stop.MAX_ITER
+        rows = np.flatnonzero(steps > 0).astype(np.uint32)
+        for number in range(max_iter):
+            started, order = time.perf_counter(), rows.copy()
+            if self.shuffle:  # as Perceptron does
+                np.random.default_rng((self.record_.seed, 0, self.record_.n_passes + number)).shuffle(order)
+            one_vs_rest = len(S) == 1 or self.multi_class == "ovr"
+            visits, machines = dual_pass(cache, S, own, steps, order, one_vs_rest=one_vs_rest)
+            if not np.isfinite(S).all():
+                raise ValueError("a score overflowed to infinity: scale X down, or choose a smaller gamma or degree")
+            log.note(order[visits].astype(np.uint64) * np.uint64(len(S)) + machines.astype(np.uint64))
+            log.seconds = time.perf_counter() - started
+            log.close(math.nan)
+            before.append(visits + number * len(rows))
+            if len(visits) == 0:
+                stop = Stop.SEPARATED
+                break
+        return log.run(stop), np.concatenate(before)
 
     def _kernel(self) -> Kernel:
-        return Kernel(self.kernel, self._gamma, float(self.coef0), self.degree)
+        return Kernel(self.kernel, self.gamma_, float(self.coef0), self.degree)
 
-    def _machines(self) -> Machines:
-        classes = len(self.classes_)
-        if classes > 2:
-            return Machines(classes, self.multi_class == "ovr")
-        return Machines(1, True, classes - 1)
-
-    def _capacity(self, columns: int) -> int:
-        """Return how many rows the cache holds, each with this number of kernel values."""
-        return int(self.cache_size * 2**17) // max(1, columns)
+    def _capacity(self) -> int:
+        """Return how many kernel values may be held at a time."""
+        return int(self.cache_size * 2**17)
 
     # -----------------------------------------------------------------------------------------------------------
     # Prediction
@@ -260,11 +235,12 @@ class KernelPerceptron(KernelPerceptronParameters, Learner):
         self._check_fitted("dual_coef_")
         X = self._finite(self._matrix(X, reset=False))
         S = np.zeros((X.shape[0], len(self.dual_coef_)))
-        kernel, size = self._kernel(), max(16, self._capacity(len(self.support_)))
-        sweep = self._vote().sweep(self.on_plane) if self.keep == "vote" else None
+        kernel, size = self._kernel(), max(16, self._capacity() // max(1, len(self.support_)))
+        sweep = self._mistakes.sweep(self.on_plane) if self.keep == "vote" else None
+        support = self.support_vectors_
         for begin in range(0, len(S), size):
             block, part = X[begin : begin + size], S[begin : begin + size]
-            K = block[:, self.support_].T if self.kernel == "precomputed" else kernel.values(self._support, block)
+            K = block[:, self.support_].T if self.kernel == "precomputed" else kernel.values(support, block)
             if sweep is None:
                 part[:] = (self.dual_coef_ @ K).T
             else:
@@ -284,15 +260,6 @@ class KernelPerceptron(KernelPerceptronParameters, Learner):
         """
         return labels_of(self.decision_function(X), self.classes_, self.on_plane)
 
-    def _vote(self) -> Vote:
-        """Return all hypotheses, each with its votes."""
-        vote = Vote(self.multi_class == "ovr")
-        vote.machines, vote.visited = len(self.dual_coef_), self._looked
-        vote.codes = [np.ones_like(self._codes) if len(self.classes_) == 1 else self._codes]
-        vote.steps, vote.looks = [self._steps], [self._look]
-        vote.trace = [(self._place * vote.machines + self._machine).astype(np.uint64)]
-        return vote
-
     def _gamma_for(self, X: Any) -> float:
         """Return gamma as a number."""
         if not isinstance(self.gamma, str):
@@ -300,7 +267,7 @@ class KernelPerceptron(KernelPerceptronParameters, Learner):
         d = X.shape[1]
         if self.gamma == "auto" or callable(self.kernel) or self.kernel in ("linear", "precomputed"):
             return 1.0 / float(d)
-        variance = float(X.multiply(X).mean() - X.mean() ** 2 if sp.issparse(X) else X.var())
+        variance = float(X.multiply(X).mean() - X.mean() ** 2 if is_sparse(X) else X.var())
         gamma: float = 1.0 / (d * variance) if variance > 0 else 1.0
         return gamma
 
@@ -310,32 +277,13 @@ class KernelPerceptron(KernelPerceptronParameters, Learner):
     @property
     def support_vectors_(self) -> Any:
         """Rows that the hypothesis is made of."""
-        self._check_fitted("_support")
-        return self._support
-
-    @property
-    def n_iter_(self) -> int:
-        """Passes made."""
-        self._check_fitted("_passes")
-        return len(self._passes)
-
-    @property
-    def mistakes_(self) -> int:
-        """Mistakes made in training."""
-        self._check_fitted("_passes")
-        return int(self._passes.sum())
-
-    @property
-    def mistake_counts_(self) -> Array:
-        """Mistakes made on each row."""
-        self._check_fitted("_passes")
-        return np.bincount(self.trace_, minlength=self._rows_seen)
+        self._check_fitted("_mistakes")
+        return self._mistakes.matrix(self.n_features_in_)
 
     @property
     def history_(self) -> dict[str, Array]:
         """For each pass its mistakes."""
-        self._check_fitted("_passes")
-        return {"mistakes": self._passes}
+        return {"mistakes": super().history_["mistakes"]}
 
     # -----------------------------------------------------------------------------------------------------------
     # Checks
@@ -346,38 +294,26 @@ class KernelPerceptron(KernelPerceptronParameters, Learner):
 
     def _finite(self, X: Any) -> Any:
         """Return rows as float64, none of them NaN or infinite."""
-        if self.kernel == "precomputed" and sp.issparse(X):
+        if self.kernel == "precomputed" and is_sparse(X):
             raise ValueError("sparse input is not supported for a precomputed kernel: its values are dense")
         X = X.astype(np.float64, copy=False)
-        if not np.isfinite(X.data if sp.issparse(X) else X).all():
+        if not np.isfinite(X.data if is_sparse(X) else X).all():
             refuse_not_finite(X, np.zeros((1, 1)), getattr(self, "feature_names_in_", None))
         return X
 
-    def _check_state(self) -> None:
-        """Refuse support rows, factors and mistakes that do not belong together."""
-        super()._check_state()
-        classes, support, dual, d = len(self.classes_), self.support_, self.dual_coef_, self.n_features_in_
-        m = 1 if classes <= 2 else classes
-        codes, place, machine, look = self._codes, self._place, self._machine, self._look
-        whole_numbers = (codes, support, place, machine, look, self.trace_, self._passes)
-        must(all(isinstance(a, np.ndarray) and a.ndim == 1 and a.dtype.kind == "i" for a in whole_numbers), "mistakes")
-        must(isinstance(dual, np.ndarray) and dual.dtype == np.float64 and dual.shape == (m, len(support)), "factors")
-        must(isinstance(self._steps, np.ndarray) and self._steps.dtype == np.float64, "steps")
-        must(bool(np.isfinite(dual).all()), "factors that are not finite")
-        must(codes.shape == self._steps.shape == support.shape, "its mistakes")
-        must(place.shape == machine.shape == look.shape, "its mistakes")
-        for numbers, end in ((codes, classes), (support, self._rows_seen), (place, len(support)), (machine, m)):
-            must(bool(((numbers >= 0) & (numbers < end)).all()), "a mistake on a row or class that is not there")
-        must(bool((np.diff(np.concatenate(([0], look, [self._looked]))) >= 0).all()), "the order of its mistakes")
-        kept = self._support
-        must(isinstance(self._gamma, float), "numbers")
-        must(type(kept) in (np.ndarray, sp.csr_array) and kept.dtype == np.float64, "support rows")
-        must(kept.shape == (0 if self.kernel == "precomputed" else len(support), d), "number of support rows")
-        must(bool(np.isfinite(kept if isinstance(kept, np.ndarray) else kept.data).all()), "support rows")
+    def saved_state(self) -> dict[str, Any]:
+        """Return the values to save: besides, the record and the mistakes."""
+        return super().saved_state() | {**self.record_.state(), "mistakes": self._mistakes.state()}
 
-
-def _stack(A: Any, B: Any) -> Any:
-    """Return the rows of two matrices as one; sparse if either is."""
-    if sp.issparse(A) or sp.issparse(B):
-        return sp.vstack([sp.csr_array(A), sp.csr_array(B)], format="csr")
-    return np.vstack((A, B))
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over values that were saved; refuse, besides, mistakes that do not belong to them."""
+        own = {name: state.pop(name) for name in ("seed", "rows", "runs", "mistakes")}
+        super().restore(state)
+        self.record_ = TrainingRecord.from_state(own)
+        must(isinstance(own["mistakes"], dict), "its mistakes")
+        self._mistakes = mistakes = Mistakes.from_state(own["mistakes"], self.n_features_in_)
+        must(mistakes.machines == (1 if len(self.classes_) <= 2 else len(self.classes_)), "its mistakes")
+        must(bool(mistakes.rows) == (self.kernel != "precomputed" and mistakes.n_rows > 0), "support rows")
+        must(self.support_.shape == (mistakes.n_rows,), "support rows")
+        must(bool(((self.support_ >= 0) & (self.support_ < self.record_.rows)).all()), "support rows")
+        self.dual_coef_ = mistakes.factors(average=self.keep == "average")

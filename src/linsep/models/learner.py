@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -20,26 +20,92 @@ from linsep.data.labels import (
     measured,
     object_array,
 )
+from linsep.data.schema import Layout
 from linsep.data.source import Source
 from linsep.declared import check
 from linsep.errors import DataError
-from linsep.models.saved_state import Savable
+from linsep.learn.serialization import must
 from linsep.problem import Array
 
 _FEW = 16  # labels to look up one by one
+_READING: dict[str, tuple[type, ...]] = {
+    "format": (str,),
+    "missing": (str,),
+    "hash_bits": (int,),
+    "named": (bool,),
+    "target": (str, int, type(None)),
+    "zero_based": (bool,),
+    "decimal": (str,),
+    "thousands": (str,),
+    "encoding": (str,),
+}
 
 
-class Learner(Savable):
+class Field(NamedTuple):
+    """An attribute that a model file holds: its type, or the kinds of dtype and the dimensions of its array."""
+
+    kind: type | str
+    ndim: int = 1
+    optional: bool = False
+
+    def check(self, name: str, value: Any) -> None:
+        """Refuse a value of another type."""
+        if isinstance(self.kind, str):
+            right = isinstance(value, np.ndarray) and value.dtype.kind in self.kind and value.ndim == self.ndim
+        else:
+            right = type(value) is self.kind
+        must(right, f"{name} is of the wrong type or shape")
+
+
+class Learner:
     """A model whose parameters are those of its constructor; the checks are scikit-learn's where it is one of them."""
 
     random_state: Any
     n_features_in_: int
+    classes_: Array
+    feature_names_in_: Array
+    reading_: dict[str, Any]  # how to read other files as those of the training
+    saved_fields: ClassVar[dict[str, Field]] = {
+        "n_features_in_": Field(int),
+        "classes_": Field("biufUO"),
+        "feature_names_in_": Field("UO", optional=True),
+        "reading_": Field(dict, optional=True),
+    }
     _warning: ClassVar[type[Warning] | None] = None  # of a run without success; commands say it in their own words
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
         """Return the parameters by name."""
         names = list(inspect.signature(type(self).__init__).parameters)[1:]
         return {name: getattr(self, name) for name in sorted(names)}
+
+    def saved_state(self) -> dict[str, Any]:
+        """Return the values to save, by name."""
+        missing = [name for name, each in self.saved_fields.items() if not (each.optional or hasattr(self, name))]
+        if missing:
+            raise ValueError(f"this {type(self).__name__} is not fitted yet: it has no {missing[0]}")
+        return {name: getattr(self, name) for name in self.saved_fields if hasattr(self, name)}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over values that were saved; refuse what is not in the schema or does not fit together."""
+        for name, value in state.items():
+            must(name in self.saved_fields, f"attribute {name!r}")
+            self.saved_fields[name].check(name, value)
+            setattr(self, name, value)
+        for name, each in self.saved_fields.items():
+            must(each.optional or name in state, f"no {name}")
+        self._check_state()
+
+    def _check_state(self) -> None:
+        """Refuse attributes that do not belong together; subclasses add to this."""
+        d, classes = self.n_features_in_, self.classes_
+        must(d > 0 and len(classes) > 0, "shapes: its features and classes")
+        must(len(set(classes.tolist())) == len(classes), "a class that occurs twice")
+        if hasattr(self, "feature_names_in_"):
+            names = self.feature_names_in_
+            must(names.shape == (d,) and all(type(name) is str for name in names.tolist()), "names of features")
+        if hasattr(self, "reading_"):
+            _check_reading(self.reading_)
+        self._check_parameters()
 
     def _matrix(self, X: Any, *, reset: bool) -> Any:
         """Return ``X`` as a real 2-D array or CSR matrix; its features are noted, or compared with those noted."""
@@ -133,3 +199,14 @@ class Learner(Savable):
     def _draw_seed(self) -> int:
         """Return a seed for a run, the same for the same number as ``random_state``."""
         return int(self._generator().randint(np.iinfo(np.int32).max))
+
+
+def _check_reading(memory: Any) -> None:
+    """Refuse a description of reading that no source has written."""
+    for name, kinds in _READING.items():
+        must(name not in memory or type(memory[name]) in kinds, f"what it remembers of its files: {name}")
+    if "names" in memory:
+        Layout.from_state(memory)
+    words = [memory[name] for name in ("names", "kinds", "level_words", "gaps") if name in memory]
+    right = all(isinstance(array, np.ndarray) and array.ndim == 1 for array in words)
+    must(right and all(type(word) is str for array in words for word in array.tolist()), "words that are none")

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
 from linsep.data.arrays import refuse_not_finite, to_rows
 from linsep.data.labels import as_examples, class_codes, labels_of
-from linsep.learn.state_files import must
-from linsep.learn.surveys import Survey, norm, scores, survey
-from linsep.learn.weights import Weights
-from linsep.models.learner import Learner
-from linsep.problem import Array, Floats, all_finite
+from linsep.learn.serialization import must
+from linsep.learn.surveys import Survey, scores, survey
+from linsep.learn.weights import Weights, norm
+from linsep.models.learner import Field, Learner
+from linsep.problem import Floats, all_finite
 
 
 class Linear(Learner):
@@ -21,9 +21,8 @@ class Linear(Learner):
 
     coef_: Floats
     intercept_: Floats
-    classes_: Array
     on_plane: Any
-    _needs: ClassVar[frozenset[str]] = frozenset({"coef_", "intercept_", "classes_", "n_features_in_"})
+    saved_fields = Learner.saved_fields | {"coef_": Field("f", 2), "intercept_": Field("f")}
 
     def decision_function(self, X: Any) -> Floats:
         """Return the score ``w·x + b`` of every row: shape (n,) for two classes, (n, classes) for more.
@@ -78,8 +77,8 @@ class Linear(Learner):
         for c in range(S.shape[1]):
             for r in range(S.shape[1]):
                 if r != c:
-                    apart = norm(self.coef_[c] - self.coef_[r]) or math.nan
-                    distances[:, c] = np.minimum(distances[:, c], (S[:, c] - S[:, r]) / apart)
+                    length = norm(self.coef_[c] - self.coef_[r]) or math.nan
+                    distances[:, c] = np.minimum(distances[:, c], (S[:, c] - S[:, r]) / length)
         return distances
 
     def loss(self, X: Any, y: Any) -> float:
@@ -119,9 +118,9 @@ class Linear(Learner):
         X, y = self._rows_and_labels(X, y, reset=False)
         y = class_codes(y, self.classes_)
         data = as_examples(to_rows(X), y, len(self.coef_), np.ones(len(y)))
-        apart = getattr(self, "multi_class", None) == "ovr"
+        one_vs_rest = getattr(self, "multi_class", None) == "ovr"
         try:
-            return survey(data, self.coef_, self.intercept_, on_plane=self.on_plane, one_vs_rest=apart)
+            return survey(data, self.coef_, self.intercept_, on_plane=self.on_plane, one_vs_rest=one_vs_rest)
         except FloatingPointError:
             self._explain(X, self.coef_)
 

@@ -9,8 +9,9 @@ import numpy as np
 from linsep.data.arrays import refuse_rounding, to_rows
 from linsep.data.labels import at_least_two_classes
 from linsep.errors import NotSeparable
-from linsep.learn.state_files import must
+from linsep.learn.serialization import must
 from linsep.models.constructors import MaxMarginParameters
+from linsep.models.learner import Field
 from linsep.models.linear import Linear
 from linsep.problem import Array, Floats
 
@@ -79,8 +80,13 @@ class MaxMarginClassifier(MaxMarginParameters, Linear):
 
     on_plane = -1  # scikit-learn's rule
 
-    _needs = Linear._needs | {"margin_lower_", "margin_upper_", "support_", "dual_coef_"}
-    _may_have = Linear._may_have | {"dropped_"}
+    saved_fields = Linear.saved_fields | {
+        "margin_lower_": Field(float),
+        "margin_upper_": Field(float),
+        "support_": Field("i"),
+        "dual_coef_": Field("f", 2),
+        "dropped_": Field("i", optional=True),
+    }
 
     def fit(self, X: Any, y: Any) -> Self:
         """Find the plane of largest margin.
@@ -148,13 +154,10 @@ class MaxMarginClassifier(MaxMarginParameters, Linear):
             self._explain(X, np.zeros(1))
 
     def _check_state(self) -> None:
-        """Refuse, besides, bounds and factors that do not belong to the weights."""
+        """Refuse, besides, factors that do not belong to the weights."""
         super()._check_state()
-        support, dual = self.support_, self.dual_coef_
-        must(isinstance(self.margin_lower_, float) and isinstance(self.margin_upper_, float), "bounds of its margin")
-        arrays = all(isinstance(array, np.ndarray) for array in (support, dual))
-        must(arrays and support.dtype.kind == "i" and support.ndim == 1, "support rows")
-        must(bool((support >= 0).all()) and dual.shape == (len(self.coef_), len(support)), "factors")
+        must(bool((self.support_ >= 0).all()), "support rows")
+        must(self.dual_coef_.shape == (len(self.coef_), len(self.support_)), "factors")
 
 
 def _scored(found: margins.Margin) -> tuple[Floats, Floats]:

@@ -18,7 +18,7 @@ from linsep.data.row_numbers import Dropped
 from linsep.learn.parameters import Parameters
 from linsep.learn.passes import Ledger, Search, State
 from linsep.learn.rules import MispredictionRule
-from linsep.learn.state_files import must
+from linsep.learn.serialization import must
 from linsep.problem import Array, Problem
 
 if TYPE_CHECKING:  # the search is loaded when there is something to search

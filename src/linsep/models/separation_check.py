@@ -60,8 +60,8 @@ class SeparationCheck(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             matrix, y, family=self.family, names=names, fit_intercept=self.fit_intercept, order=self.order
         )
         if self.separation_.kind != "overlap":
-            said = "; ".join(sentences(self.separation_))
-            text = f"{MEANING[self.separation_.kind]}; {said}"
+            details = "; ".join(sentences(self.separation_))
+            text = f"{MEANING[self.separation_.kind]}; {details}"
             if self.action == "raise":
                 raise DataError("", text)
             warnings.warn(text, UserWarning, stacklevel=2)

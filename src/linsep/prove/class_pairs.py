@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linsep.clock import Clock
-from linsep.data.labels import check_same_length, class_labels
 from linsep.data.arrays import as_matrix
+from linsep.data.labels import check_same_length, class_labels
 from linsep.data.source import Source
 from linsep.prove.claims import SEPARABLE, UNKNOWN, Verdict
 from linsep.prove.exact.given_numbers import is_exact, unrounded

@@ -368,7 +368,7 @@ def unseen(found: Study) -> str:
         return section("unseen", "New rows", *parts, paragraph("Not measured: too few rows to hold some out."))
     parts.append(
         paragraph(
-            f"linsep trained on {found.trained._rows_seen:,} rows in a random but fixed order (stopped: "
+            f"linsep trained on {found.trained.record_.rows:,} rows in a random but fixed order (stopped: "
             f"{found.trained.stop_reason_}) and measured the error on the others."
         )
     )

@@ -22,7 +22,8 @@ from linsep.data.scaling import Scaler
 from linsep.errors import NotSeparable
 from linsep.learn import kernels
 from linsep.learn.rules import MarginRule
-from linsep.learn.surveys import held_out, norm, scores, separations, squared_norms
+from linsep.learn.surveys import held_out, scores, separations, squared_norms
+from linsep.learn.weights import norm
 from linsep.problem import Array, Dense, Examples, Floats, Rows, Stop, take
 from linsep.prove.bounds import margin_bracket
 from linsep.prove.bounds.margin_bracket import root
@@ -208,14 +209,14 @@ def _trained_on(model: Any, X: Any, y: Any) -> tuple[Rows, Array, Array | None]:
     X = as_trained(model, matrix_for(model, X))
     labels = class_codes(class_labels(y), model.classes_)
     check_same_length(X, labels)
-    if len(labels) != model._rows_seen:
+    if len(labels) != model.record_.rows:
         raise ValueError(
-            f"the model was trained on {model._rows_seen} rows, but X has {len(labels)}: give the same rows"
+            f"the model was trained on {model.record_.rows} rows, but X has {len(labels)}: give the same rows"
         )
     rows = to_rows(X)
     if not model.early_stopping:
         return _in_c_order(rows), labels, None
-    kept = np.flatnonzero(~held_out(model._seed, 0, len(labels), model.validation_fraction))
+    kept = np.flatnonzero(~held_out(model.record_.seed, 0, len(labels), model.validation_fraction))
     return _in_c_order(take(rows, kept)), labels[kept], kept
 
 
@@ -256,21 +257,21 @@ def own_trail(model: Any, X: Any, y: Any, *, coef_init: Any = None, intercept_in
 
 def _recorded(model: Any) -> Array:
     """Return the trace of a perceptron that learned as the theorem says, or say why it cannot be followed."""
-    stretches = getattr(model, "_stretches", None)
-    if stretches is None or not hasattr(model, "update_margin"):
+    runs = model.record_.runs if hasattr(model, "record_") else None
+    if runs is None or not hasattr(model, "update_margin"):
         raise ValueError(f"{type(model).__name__} has no trace of a perceptron's mistakes: fit a Perceptron first")
-    if not stretches:
+    if not runs:
         raise ValueError("the weights of this Perceptron were imported: there is no run to follow")
     if model.class_weight is not None:
         raise ValueError("classes of different weight take different steps: the audit needs class_weight=None")
     machines = len(model.coef_)
     if not model._parameters(0).textbook:
         raise ValueError(f"{type(model).__name__} does not take the steps that the theorem is about")
-    if any(stretch.machines != machines for stretch in stretches):
+    if any(part.machines != machines for part in runs):
         raise ValueError("classes appeared during the run: the theorem is about a fixed set of classes")
     if len(model.trace_) == 0:
         return np.empty(0, np.intp)
-    return np.concatenate([s.run.trace.astype(np.intp) + s.first_row * machines for s in stretches])
+    return np.concatenate([part.run.trace.astype(np.intp) + part.first_row * machines for part in runs])
 
 
 def _in_c_order(rows: Rows) -> Rows:
@@ -490,7 +491,7 @@ def _as_a_whole(model: Any, trail: Trail, of_lead: float, terms: int) -> list[st
     slack = (terms + 8) * _UNIT * (model.radius_**2 + 1)
     if not hasattr(model, "scaling_") and not abs(radius**2 - model.radius_**2) <= slack:
         wrong.append(f"the largest norm of a row is {radius:.6g}, the model saw {model.radius_:.6g}")
-    if model.stop_reason_ == Stop.SEPARATED and len(model._stretches) == 1:  # else it is said of the last piece
+    if model.stop_reason_ == Stop.SEPARATED and len(model.record_.runs) == 1:  # else it is said of the last piece
         leads = separations(trail.examples, np.ascontiguousarray(trail.end[:, :-1]), trail.end[:, -1])
         nearest = int(leads.argmin())
         if not leads[nearest] > trail.rule.margin - of_lead:

@@ -16,8 +16,8 @@ from linsep.errors import ParameterError
 from linsep.learn.averaging import WeightTracker
 from linsep.learn.driver import fit
 from linsep.learn.passes import Hooks, State
-from linsep.learn.surveys import norm, separations
-from linsep.learn.weights import Weights
+from linsep.learn.surveys import separations
+from linsep.learn.weights import Weights, norm
 from linsep.problem import Array, Batch, Dense, Examples, Problem, Stop, take
 from linsep.prove.bounds.audits import Trail, retrace
 from linsep.prove.bounds.intervals import clopper_pearson, log_choices, upwards
@@ -272,7 +272,7 @@ def _retraces(model: Any, trail: Trail, support: Array) -> bool:
     examples, d = trail.examples, trail.start.shape[1] - 1
     part = Examples(take(examples.rows, support), examples.y[support], examples.step[support])
     problem = Problem(model.classes_, [Batch(0, part, d, part.rows)], np.ones(len(model.classes_)))
-    parameters = model._parameters(model._seed)._replace(
+    parameters = model._parameters(model.record_.seed)._replace(
         max_updates=model.mistakes_ + 1, max_iter=model.n_iter_ + 1, keep="last"
     )
     state = State(Weights.zero(len(trail.start), d), WeightTracker())

@@ -146,8 +146,8 @@ def limiting(result: Any) -> Any:
     dropped = {i: why for i, why in dropped.items() if i not in staying}
     y = np.asarray(given.y)[rows]
     choices = _choices(result)
-    ordinary = choices is None or len(rows) == 0 or given.family != "multinomial"
-    if not ordinary:
+    ordinary = True
+    if choices is not None and len(rows) and given.family == "multinomial":
         codes = labels(given.y, given.order)[0][rows]
         ordinary = bool(choices[:, np.unique(codes)].all())
     return Refit(rows, kept, _design(given, rows, kept), y, dropped, reasons, choices, strata, given.family, ordinary)

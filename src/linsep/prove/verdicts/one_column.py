@@ -62,11 +62,11 @@ class ColumnRule:
     errors: int
     wrong_inside: int
 
-    def sentence(self, target: str | None = None) -> str:
-        """Return it in words; ``target`` is the name of the label."""
+    def sentence(self, target: str | int | None = None) -> str:
+        """Return it in words; ``target`` is the name of the label, if it has one."""
 
         def is_label(label: Any) -> str:
-            return repr(label) if target is None else f"{target} = {label}"
+            return f"{target} = {label}" if isinstance(target, str) else repr(label)
 
         if len(self.labels) > 2:
             pairs = zip(self.labels, self.thresholds, strict=False)

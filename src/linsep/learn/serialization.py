@@ -24,7 +24,6 @@ import safetensors
 from safetensors.numpy import save as to_bytes
 
 from linsep import __version__
-from linsep.data.arrays import csr_array, is_sparse
 from linsep.data.files import is_url, local_copy, masked, open_bytes, replacing, size
 from linsep.data.labels import object_array
 from linsep.problem import Array
@@ -50,7 +49,7 @@ def must(right: bool, what: str) -> None:
 
 def write(path: Path, kind: str, parts: Mapping[str, Mapping[str, Any]]) -> None:
     """Write values, in named parts, to a file; an older file of that name is replaced in one step, or left as it is."""
-    out = Writer()
+    out = TensorWriter()
     content: dict[str, Any] = {"format": FORMAT, "linsep": __version__, "kind": kind}
     for name, values in parts.items():
         content[name] = {key: out.value(key, value) for key, value in values.items()}
@@ -62,7 +61,7 @@ def write(path: Path, kind: str, parts: Mapping[str, Mapping[str, Any]]) -> None
 
 
 @contextmanager
-def opened(path: Path, noun: str) -> Iterator[tuple[dict[str, Any], Reader]]:
+def opened(path: Path, noun: str) -> Iterator[tuple[dict[str, Any], TensorReader]]:
     """Open a file to read its content, with a reader for its values; errors are one line that begins with this noun."""
     _check_size(path, noun)
     name = masked(str(path))
@@ -71,7 +70,7 @@ def opened(path: Path, noun: str) -> Iterator[tuple[dict[str, Any], Reader]]:
             text = (file.metadata() or {}).get("linsep")
             if text is None:
                 raise RefusedError("a safetensors file, but not written by linsep")
-            yield _parse(text, noun), Reader(file)
+            yield _parse(text, noun), TensorReader(file)
     except RecursionError:
         raise ValueError(f"{name}: damaged {noun} file: nested too deeply") from None
     except RefusedError as error:
@@ -132,30 +131,31 @@ def _parse(text: str, noun: str) -> dict[str, Any]:
 
 
 class Codec(NamedTuple):
-    """How values of one sort are written under a tag, and read again."""
+    """How values of one type are written under a tag, and read again."""
 
-    takes: Callable[[Any], bool]
-    write: Callable[[Writer, str, Any], Any]
-    read: Callable[[Reader, Any], Any]
+    write: Callable[[TensorWriter, str, Any], Any]
+    read: Callable[[TensorReader, Any], Any]
 
 
-class Writer:
+class TensorWriter:
     """Values as JSON, and the tensors that their arrays become."""
 
     def __init__(self) -> None:
         self.tensors: dict[str, Array] = {}
 
     def value(self, name: str, value: Any) -> Any:
-        """Return a value as JSON; its arrays become tensors under its name."""
+        """Return a value as JSON; its arrays become tensors under its name, NumPy's numbers those of Python."""
+        if isinstance(value, np.generic) and value.dtype.kind in "biufU":
+            value = value.item()
         if value is None or type(value) in (bool, int, str) or (type(value) is float and math.isfinite(value)):
             return value
-        for tag, codec in CODECS.items():  # the first that takes a value writes it
-            if codec.takes(value):
-                return {tag: codec.write(self, name, value)}
+        tag = _TAGS.get(type(value))
+        if tag is not None:
+            return {tag: CODECS[tag].write(self, name, value)}
         raise ValueError(f"{name} holds {value!r} of type {type(value).__name__}, which a model file cannot hold")
 
 
-class Reader:
+class TensorReader:
     """The tensors of an open file, each to be taken once: a file cannot ask for more memory than it has bytes."""
 
     def __init__(self, file: Any) -> None:
@@ -187,52 +187,31 @@ class Reader:
         return {key: self.value(value) for key, value in part.items()}
 
 
-def _write_items(out: Writer, name: str, values: Any) -> list[Any]:
+def _write_items(out: TensorWriter, name: str, values: Any) -> list[Any]:
     return [out.value(f"{name}.{i}", value) for i, value in enumerate(values)]
 
 
-def _read_items(file: Reader, content: Any) -> list[Any]:
+def _read_items(file: TensorReader, content: Any) -> list[Any]:
     must(isinstance(content, list), "a list that is none")
     return [file.value(value) for value in content]
 
 
-def _write_dict(out: Writer, name: str, value: dict[Any, Any]) -> list[Any]:
+def _write_dict(out: TensorWriter, name: str, value: dict[Any, Any]) -> list[Any]:
     return [
         [out.value(f"{name}.{i}", key), out.value(f"{name}.{key if isinstance(key, str) else i}", item)]
         for i, (key, item) in enumerate(value.items())
     ]
 
 
-def _read_dict(file: Reader, content: Any) -> dict[Any, Any]:
+def _read_dict(file: TensorReader, content: Any) -> dict[Any, Any]:
     return dict(_read_items(file, item) for item in content)
 
 
-def _write_number(_: Writer, name: str, value: np.generic) -> list[Any]:
-    if value.dtype.char not in _TENSOR_TYPES | {"U"}:
-        raise ValueError(f"{name} holds {value!r}, which a model file cannot hold")
-    item = value.item()
-    return [value.dtype.char, item if not isinstance(item, float) or math.isfinite(item) else repr(item)]
-
-
-def _read_number(_: Reader, content: Any) -> np.generic:
-    char, item = content
-    must(char in _TENSOR_TYPES | {"U"} and isinstance(item, bool | int | float | str), f"a number {item!r}")
-    with np.errstate(over="raise"):
-        value: np.generic = np.dtype(char).type(item)
-    return value
-
-
-def _write_array(out: Writer, name: str, array: Array) -> list[Any]:
-    """Write an array by its kind: numbers as they are, moments as counts of their unit, strings as UTF-8."""
+def _write_array(out: TensorWriter, name: str, array: Array) -> list[Any]:
+    """Write an array by its kind: numbers as they are, strings as UTF-8, labels of several types one by one."""
     if array.dtype.char in _TENSOR_TYPES:
         out.tensors[name] = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
         return ["numbers", name]
-    if array.dtype.kind in "mM":
-        out.tensors[name] = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("=")).view(np.int64)
-        return ["moments", name, array.dtype.newbyteorder("=").str.lstrip("<>=")]
-    if array.ndim == 1 and array.dtype.kind == "S":
-        out.tensors[name] = np.ascontiguousarray(array).view(np.uint8).reshape(len(array), array.dtype.itemsize)
-        return ["bytes", name]
     if array.ndim == 1 and (array.dtype.kind == "U" or all(type(item) is str for item in array)):
         parts = [item.encode("utf-8", "surrogatepass") for item in array.tolist()]
         width = 0  # an array of objects
@@ -247,26 +226,13 @@ def _write_array(out: Writer, name: str, array: Array) -> list[Any]:
     raise ValueError(f"{name} is an array of {array.dtype}, which a model file cannot hold")
 
 
-def _read_array(file: Reader, content: Any) -> Array:
+def _read_array(file: TensorReader, content: Any) -> Array:
     storage, *details = content
     must(storage in _STORED, f"an array stored as {storage!r}")
     return _STORED[storage](file, *details)
 
 
-def _read_moments(file: Reader, name: Any, unit: Any) -> Array:
-    must(isinstance(unit, str) and unit[:2] in ("m8", "M8") and len(unit) < 12, f"moments in {unit!r}")
-    array: Array = file.take(name, "i").view(np.dtype(unit))
-    return array
-
-
-def _read_bytes(file: Reader, name: Any) -> Array:
-    table = file.take(name, "u", 2)
-    must(table.dtype == np.uint8 and table.shape[1] > 0, f"bytes of shape {table.shape}")
-    array: Array = table.view(f"S{table.shape[1]}")[:, 0]
-    return array
-
-
-def _read_strings(file: Reader, name: Any, width: Any) -> Array:
+def _read_strings(file: TensorReader, name: Any, width: Any) -> Array:
     data, ends = file.take(name, "u", 1), file.take(f"{name}.ends", "i", 1)
     bounds = [0, *ends.tolist()]
     must(data.dtype == np.uint8 and all(a <= b for a, b in pairwise(bounds)), "strings that overlap")
@@ -283,14 +249,12 @@ def _read_strings(file: Reader, name: Any, width: Any) -> Array:
 
 _STORED: dict[str, Callable[..., Array]] = {
     "numbers": lambda file, name: file.take(name),
-    "moments": _read_moments,
-    "bytes": _read_bytes,
     "strings": _read_strings,
     "objects": lambda file, items: object_array(_read_items(file, items)),
 }
 
 
-def _write_generator(out: Writer, name: str, value: np.random.RandomState) -> list[Any]:
+def _write_generator(out: TensorWriter, name: str, value: np.random.RandomState) -> list[Any]:
     state = value.get_state(legacy=False)
     if state["bit_generator"] != "MT19937":
         raise ValueError(f"{name} is a RandomState of {state['bit_generator']}, which a model file cannot hold")
@@ -298,7 +262,7 @@ def _write_generator(out: Writer, name: str, value: np.random.RandomState) -> li
     return [name, state["state"]["pos"], state["has_gauss"], float(state["gauss"])]
 
 
-def _read_generator(file: Reader, content: Any) -> np.random.RandomState:
+def _read_generator(file: TensorReader, content: Any) -> np.random.RandomState:
     name, position, has_gauss, gauss = content
     key = file.take(name, "u", 1)
     must(type(position) is int and 0 <= position <= 624 and has_gauss in (0, 1), "the state of a random generator")
@@ -307,38 +271,17 @@ def _read_generator(file: Reader, content: Any) -> np.random.RandomState:
     return generator
 
 
-def _write_sparse(out: Writer, name: str, X: Any) -> list[Any]:
-    for part in ("data", "indices", "indptr"):
-        out.tensors[f"{name}.{part}"] = np.ascontiguousarray(getattr(X, part))
-    return [name, *X.shape]
-
-
-def _read_sparse(file: Reader, content: Any) -> Any:
-    name, n, d = content
-    data, indices, indptr = (file.take(f"{name}.{part}", ndim=1) for part in ("data", "indices", "indptr"))
-    must(all(type(size) is int and 0 <= size < 2**62 for size in (n, d)), "a sparse matrix of no size")
-    must(indices.dtype.kind == indptr.dtype.kind == "i" and len(indptr) == n + 1, "a sparse matrix")
-    must(indptr[0] == 0 and indptr[-1] == len(data) == len(indices), "a sparse matrix")
-    must(bool((np.diff(indptr) >= 0).all()) and bool(((indices >= 0) & (indices < d)).all()), "a sparse matrix")
-    return csr_array((data, indices, indptr), (n, d))
-
-
-def _is_csr_array(value: Any) -> bool:
-    return is_sparse(value) and type(value).__name__ == "csr_array"
-
-
-def _exactly(kind: type) -> Callable[[Any], bool]:
-    return lambda value: type(value) is kind
-
-
+_TAGS: dict[type, str] = {
+    float: "float",  # nan, inf, -inf
+    list: "list",
+    dict: "dict",
+    np.ndarray: "array",
+    np.random.RandomState: "random_state",
+}
 CODECS: Mapping[str, Codec] = {
-    "float": Codec(_exactly(float), lambda _t, _n, value: repr(value), lambda _t, text: float(text)),  # nan, inf, -inf
-    "bytes": Codec(_exactly(bytes), lambda _t, _n, value: value.hex(), lambda _t, text: bytes.fromhex(text)),
-    "tuple": Codec(_exactly(tuple), _write_items, lambda file, items: tuple(_read_items(file, items))),
-    "list": Codec(_exactly(list), _write_items, _read_items),
-    "dict": Codec(_exactly(dict), _write_dict, _read_dict),
-    "numpy": Codec(lambda value: isinstance(value, np.generic), _write_number, _read_number),
-    "array": Codec(_exactly(np.ndarray), _write_array, _read_array),
-    "sparse": Codec(_is_csr_array, _write_sparse, _read_sparse),
-    "random_state": Codec(_exactly(np.random.RandomState), _write_generator, _read_generator),
+    "float": Codec(lambda _t, _n, value: repr(value), lambda _t, text: float(text)),
+    "list": Codec(_write_items, _read_items),
+    "dict": Codec(_write_dict, _read_dict),
+    "array": Codec(_write_array, _read_array),
+    "random_state": Codec(_write_generator, _read_generator),
 }
