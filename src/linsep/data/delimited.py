@@ -41,7 +41,7 @@ from linsep.data.schema import (
     find,
     is_numeric,
 )
-from linsep.data.sniffing import Line, columns_of, form_of, head, is_id, is_utf16, numbered, shown
+from linsep.data.sniffing import Line, columns_of, form_of, head, is_id, is_utf16, more_rows, numbered, shown
 from linsep.data.source import SHORT, Block, Piece
 from linsep.data.tables import Parts, TableSource, WrongKindError, choose, kept_rows
 from linsep.data.text_parsers import LABEL, UNWANTED, LineError, last_record, parse_table
@@ -132,6 +132,10 @@ class DelimitedSource(TableSource):
             kind = TEXT if j in texts else WORD if j in categories else cells.kind_of(column, self._spelling)
             if kind == WORD and j in numeric:
                 kind = NUMBER
+            if kind == WORD and is_id(column):  # a factor of thousands of words looks like that in few rows
+                column = columns_of(more_rows(self.files[0], self._delimiter, self._header), [j], self._spelling.gaps)[
+                    0
+                ]
             columns.append((j, name, self._hash(kind), column))
         target = None if self._target is None else self._all[self._target]
         if self._target is not None:

@@ -173,15 +173,22 @@ def head(file: File) -> tuple[str, bool]:
         ) from None
 
 
-def first_rows(text: str, delimiter: str, whole: bool) -> list[Line]:
+def first_rows(text: str, delimiter: str, whole: bool, most: int | None = _ROWS) -> list[Line]:
     """Return the cells of the first rows; the last row of a text that is not whole may be torn."""
     csv.field_size_limit(1 << 28)
     try:
-        rows = list(islice(numbered(text, 1, delimiter), _ROWS))
+        rows = list(islice(numbered(text, 1, delimiter), most))
     except csv.Error:  # something that only the real parser can judge
-        lines = enumerate(text.splitlines()[:_ROWS], 1)
+        lines = enumerate(text.splitlines()[:most], 1)
         rows = [Line(number, line.split(delimiter)) for number, line in lines if line]
     return rows if whole or len(rows) < 2 else rows[:-1]
+
+
+def more_rows(file: File, delimiter: str, header: bool) -> list[Line]:
+    """Return the cells of all rows in the first text of a file."""
+    text, whole = head(file)
+    rows = first_rows(text, delimiter, whole, most=None)
+    return rows[1:] if header else rows
 
 
 def numbered(text: str, line: int, delimiter: str) -> Iterator[Line]:
