@@ -19,7 +19,7 @@ from linsep.cluster.shard_passes import PassTask, ShardNumbers, encoded, learn
 from linsep.cluster.shards import cut
 from linsep.cluster.workers import load as load_shard
 from linsep.learn.problems import Recipe
-from linsep.problem import Weights
+from linsep.learn.weights import Weights
 
 ROWS, FEATURES, CLASSES, SHARDS, ROUNDS = 240_000, 100, 600, 4, 8
 

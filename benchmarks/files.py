@@ -52,7 +52,7 @@ PREDICT = """
 import sys, time
 import numpy as np
 from linsep import Perceptron, read
-from linsep.data.read_ahead import ahead
+from linsep.data.parallel import ahead
 started = time.perf_counter()
 d = int(sys.argv[2])
 model = Perceptron()

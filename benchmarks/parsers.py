@@ -16,8 +16,8 @@ import numpy as np
 from sklearn.datasets import load_svmlight_file
 
 from benchmarks import Row, at_least, at_most, best
-from linsep.data.libsvm_text import parse
-from linsep.data.opening import read
+from linsep.data.libsvm import parse
+from linsep.data.read import read
 
 SHAPES = {  # how numbers are written, and how many features a row has of how many
     "six digits": ("{:.6g}", 60, 10_000),

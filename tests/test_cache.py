@@ -20,8 +20,8 @@ import pytest
 import scipy.sparse as sp
 
 from linsep import Perceptron, fit_source, read
+from linsep.data.arrays import is_sparse
 from linsep.data.source import Source
-from linsep.data.sparse import is_sparse
 from linsep.errors import DataNote, ParameterError
 
 ROWS = 60

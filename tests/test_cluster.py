@@ -31,12 +31,12 @@ from sklearn.exceptions import ConvergenceWarning
 import linsep
 from linsep import Perceptron, cluster, fit_source, read, teacher
 from linsep.cli import main
-from linsep.cluster import ClusterError, cut
+from linsep.cluster import cut
 from linsep.cluster.parameter_mixing import Mix
 from linsep.cluster.shard_passes import PassResult
 from linsep.cluster.shard_passes import learn as learn_from
-from linsep.cluster.workers import ShardPool
-from linsep.data.sparse import is_sparse
+from linsep.cluster.workers import ClusterError, ShardPool
+from linsep.data.arrays import is_sparse
 from linsep.errors import DataNote, ReadError
 from linsep.learn.averaging import Average, WeightTracker
 from linsep.learn.weights import AVERAGE, Weights

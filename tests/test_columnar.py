@@ -16,11 +16,11 @@ import pytest
 import scipy.sparse as sp
 from numpy.lib import format as npy
 
-from linsep.data import layout, numpy_files, table_rows
-from linsep.data.byte_streams import ReadError
+from linsep.data import numpy_files, schema, tables
 from linsep.data.hashing import hash_name
-from linsep.data.layout import CATEGORY, DATE, NUMBER, TEXT, WORD
-from linsep.data.opening import read
+from linsep.data.read import read
+from linsep.data.schema import CATEGORY, DATE, NUMBER, TEXT, WORD
+from linsep.errors import ReadError
 
 
 def dense(X: Any) -> np.ndarray:
@@ -70,17 +70,17 @@ def test_words_of_a_table_are_categories_or_texts(tmp_path: Path, kind: pa.DataT
 
 def test_what_becomes_of_a_column() -> None:
     def kind(of: pa.DataType, *, category: bool = False, text: bool = False) -> str:
-        return table_rows.kind_of("c", of, category=category, text=text)
+        return tables.kind_of("c", of, category=category, text=text)
 
     assert kind(pa.int32()) == kind(pa.bool_()) == kind(pa.decimal128(5, 2)) == kind(pa.null()) == NUMBER
     assert kind(pa.int32(), category=True) == kind(pa.string()) == WORD
-    assert table_rows.kind_of("c", pa.string(), hashed=True) == CATEGORY
+    assert tables.kind_of("c", pa.string(), hashed=True) == CATEGORY
     assert kind(pa.date32()) == kind(pa.timestamp("s")) == kind(pa.time32("s")) == kind(pa.duration("s")) == DATE
     assert kind(pa.dictionary(pa.int8(), pa.int64())) == NUMBER
     assert kind(pa.large_string(), text=True) == TEXT
-    with pytest.raises(layout.ColumnError, match="column 'c' cannot be split into words: its type is int32"):
+    with pytest.raises(schema.ColumnError, match="column 'c' cannot be split into words: its type is int32"):
         kind(pa.int32(), text=True)
-    with pytest.raises(layout.ColumnError, match=r"column 'c' has type list<.*>, which is neither a number nor a"):
+    with pytest.raises(schema.ColumnError, match=r"column 'c' has type list<.*>, which is neither a number nor a"):
         kind(pa.list_(pa.int8()))
 
 

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
 from linsep import Perceptron, fit_source, load, read, teacher
-from linsep.data.read_ahead import ahead
+from linsep.data.parallel import ahead
 from oracle import alike
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

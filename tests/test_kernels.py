@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oracle
-from linsep.data.matrices import to_rows
+from linsep.data.arrays import to_rows
 from linsep.learn import kernels, row_operations, rules
 from linsep.learn.averaging import WeightTracker
 from linsep.learn.driver import fit

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from linsep.data.cache import Buffers
 from linsep.data.labels import label
-from linsep.data.libsvm_text import LineError, parse
-from linsep.data.plain_tables import LABEL, UNWANTED, parse_table
+from linsep.data.libsvm import parse
+from linsep.data.text_parsers import LABEL, UNWANTED, LineError, parse_table
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 

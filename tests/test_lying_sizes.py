@@ -22,7 +22,7 @@ PROGRAM = f"""
 import json, resource, sys, warnings
 warnings.simplefilter("ignore")
 import linsep, numba, pyarrow.parquet, pyarrow.feather
-from linsep.data.opening import read
+from linsep.data.read import read
 resource.setrlimit(resource.RLIMIT_AS, ({ROOM}, {ROOM}))
 def opened(path):
     return linsep.load(path) if path.endswith((".linsep", ".safetensors")) else read(path).to_arrays()

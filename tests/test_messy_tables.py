@@ -24,8 +24,8 @@ from numpy.lib import format as npy
 from sklearn.exceptions import ConvergenceWarning
 
 from linsep import Perceptron, fit_source, read, separate
-from linsep.data.layout import Layout
-from linsep.data.opening import options_like
+from linsep.data.read import options_like
+from linsep.data.schema import Layout
 from linsep.errors import DataNote, ParameterError, ReadError
 
 GAPS = ("", "NA", "NaN", "null", "?")
@@ -585,3 +585,13 @@ def test_more_words_than_allowed() -> None:
     assert "more than 20 features, one for each word (hash_bits=18 hashes words" in refused(
         text, categorical="w", max_features=20
     )
+
+
+def test_a_factor_of_thousands_of_words_is_not_an_id(tmp_path):
+    """In the first thousand rows nine words in ten differ, but each comes a dozen times in the file."""
+    rng = np.random.default_rng(0)
+    words = rng.integers(0, 5000, 60_000)
+    lines = [f"w{word},{word % 2 ^ (k % 7 == 0)}" for k, word in enumerate(words.tolist())]
+    (tmp_path / "words.csv").write_text("\n".join(["word,y", *lines]) + "\n")
+    X, _ = read(tmp_path / "words.csv", target="y").to_arrays()
+    assert X.shape[1] > 4900

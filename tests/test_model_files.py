@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 import linsep
 from linsep import Perceptron, load, save
-from linsep.data.atomic import replacing
+from linsep.data.files import replacing
 
 RNG = np.random.default_rng(5)
 FITTED = ["coef_", "intercept_", "classes_", "n_iter_", "n_features_in_", "stop_reason_", "mistakes_"]

@@ -25,7 +25,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import oracle
 from linsep import Perceptron, teacher
-from linsep.data.matrices import to_rows
+from linsep.data.arrays import to_rows
 from linsep.learn.surveys import held_out
 from oracle import alike
 

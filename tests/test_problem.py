@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from linsep.data.matrices import to_rows
+from linsep.data.arrays import to_rows
 from linsep.problem import count, take
 
 

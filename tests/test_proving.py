@@ -279,7 +279,7 @@ def test_more_rows_than_are_held_are_asked_in_parts():
 
 
 def read_rows(X):
-    from linsep.data.matrices import to_rows
+    from linsep.data.arrays import to_rows
 
     return to_rows(np.ascontiguousarray(X))
 

@@ -25,11 +25,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_svmlight_file
 
-from linsep.data.byte_streams import File, ReadError, cores, pieces, side_by_side
+from linsep.data.files import File, pieces
 from linsep.data.hashing import hash_name
-from linsep.data.opening import read
+from linsep.data.parallel import cores, side_by_side
+from linsep.data.read import read
 from linsep.data.source import Source
-from linsep.errors import DataNote
+from linsep.errors import DataNote, ReadError
 
 quick = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 

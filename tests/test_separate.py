@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_info
 import linsep
 from linsep import Perceptron, from_json, separate, separator, to_json, verify
 from linsep.clock import Clock, OutOfTime
-from linsep.data.threads import in_parallel
+from linsep.data.parallel import in_parallel
 from linsep.prove.check.exact_signs import difference
 from linsep.prove.check.linsep_check import digest_of
 from linsep.prove.checking import data_of
@@ -361,7 +361,7 @@ def decide_all(X, y):
 LIBRARIES = """
 import numpy
 from threadpoolctl import threadpool_info
-from linsep.data.threads import quiet_algebra, scipy_linalg
+from linsep.data.parallel import quiet_algebra, scipy_linalg
 def threads():
     return sorted(library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas")
 with quiet_algebra():

@@ -14,19 +14,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.preprocessing import StandardScaler
 
-from linsep.data import table_rows
+from linsep.data import tables
 from linsep.data.hashing import hash_name
-from linsep.data.layout import CellError, ColumnError, Layout, find
-from linsep.data.levels import Levels
+from linsep.data.one_hot import Levels
 from linsep.data.scaling import Scaler
+from linsep.data.schema import CellError, ColumnError, Layout, find
 
 words = st.text(min_size=1, max_size=8)
 
 
 def rows_of(table: pa.Table, layout: Layout, missing: str) -> tuple[Any, Any]:
     """Return the rows of a table, and which ones are kept."""
-    found = table_rows.parts(table, layout, missing)
-    return table_rows.finished(found, layout, Levels(layout.first_level), missing), found.kept
+    found = tables.parts(table, layout, missing)
+    return tables.finished(found, layout, Levels(layout.first_level), missing), found.kept
 
 
 def plain_hash(text: str) -> int:
@@ -127,9 +127,9 @@ def test_columns_are_found_by_name_or_number() -> None:
 
 def test_types_that_are_no_features_are_refused() -> None:
     with pytest.raises(ColumnError, match="neither a number nor a string"):
-        table_rows.kind_of("v", pa.list_(pa.float64()), category=False, text=False)
+        tables.kind_of("v", pa.list_(pa.float64()), category=False, text=False)
     with pytest.raises(ColumnError, match="cannot be split into words"):
-        table_rows.kind_of("v", pa.int8(), category=False, text=True)
+        tables.kind_of("v", pa.int8(), category=False, text=True)
 
 
 def blocks(X: np.ndarray, size: int, sparse: bool) -> list[tuple[object, None, int]]:

@@ -1,8 +1,8 @@
 """The public names and where each is defined: the one list, for type checkers and for ``__init__.py``."""
 
 from linsep import cluster as cluster
-from linsep.data.opening import read as read
-from linsep.data.teaching import teacher as teacher
+from linsep.data.datasets import teacher as teacher
+from linsep.data.read import read as read
 from linsep.errors import NotSeparable as NotSeparable
 from linsep.figures.animation import animate as animate
 from linsep.figures.plane import PlaneDisplay as PlaneDisplay

@@ -10,7 +10,7 @@ import click
 from linsep.cli.inputs import check_place, open_model
 from linsep.cli.options import Argument, Screen, command
 from linsep.cli.screen import count, headline, result
-from linsep.data.places import masked
+from linsep.data.files import masked
 from linsep.declared import Parameter
 
 _ENDINGS = {

@@ -12,7 +12,7 @@ import click
 
 from linsep.cli.inputs import RowName, check_place, dropped_fact, named_rows, open_data, rows_table, write_proof_for
 from linsep.cli.options import DECIDING, OUTPUT, Data, Document, Planes, Reading, Screen, Values, command
-from linsep.cli.screen import count, facts_table, headline, meter, plain_text, result, while_reading
+from linsep.cli.screen import alone_lines, count, facts_table, headline, meter, plain_text, result, while_reading
 from linsep.declared import Parameter
 from linsep.errors import DataError
 
@@ -74,10 +74,11 @@ def errors(
     The exit code is 0 if the number of errors is proved to be the smallest possible, even if it is 0, and 1 if the
     bounds still differ when the time is up. Ctrl-C ends the search early and prints the bounds known by then.
     """
-    from linsep.data.rewriting import rewrite
+    from linsep.data.writing import rewrite
     from linsep.prove.exact.exact_text import default_values, exact_table
     from linsep.prove.exact.given_numbers import BINARY, nearest_doubles
     from linsep.prove.fewest.results import fewest_errors
+    from linsep.prove.verdicts.one_column import class_numbers, telling_columns
 
     for path in (files.out, files.relabel, document.proof):
         check_place(path, *data)
@@ -123,7 +124,8 @@ def errors(
     written = {"out": files.out, "relabel": files.relabel, "proof": document.proof}
     names = named_rows(source, found.rows if screen.json else found.rows[:_SHOWN])
     facts = {"command": "errors", "data": data, **_facts(found, X, y, labels, names, source), "seconds": seconds}
-    facts |= written
+    rules = telling_columns(X, class_numbers(y, found.classes), found.classes, source.names)
+    facts |= written | {"alone": [rule.sentence(source.options.target) for rule in rules]}
 
     def show(console: Any) -> None:
         console.print(headline(_sentence(found, len(y))))
@@ -169,6 +171,7 @@ def _lines(found: Any, facts: dict[str, Any], X: Any, source: Any) -> dict[str, 
     """Return the lines of the report, by name."""
     lines = {"rows": f"{X.shape[0]:,} of {count(X.shape[1], 'feature')}, {len(found.classes)} classes"}
     lines["time"] = f"{facts['seconds']:.2f} s for both bounds and their exact proof"
+    lines |= alone_lines(facts["alone"])
     if found.note:
         lines["note"] = found.note
     if not found.proved:

@@ -477,7 +477,7 @@ def _read_weights(paths: list[str], reading: Reading, column: str) -> Any:
     """Return the numbers of a column, which are the weights of the rows of a source, NaN for those that are dropped."""
     import numpy as np
 
-    from linsep.data.opening import read
+    from linsep.data.read import read
 
     known = reading.given | {"target": column}
     known["ignore"] = [name for name in known.get("ignore", ()) if name != column]

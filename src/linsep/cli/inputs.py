@@ -12,7 +12,7 @@ import click
 
 from linsep.cli.options import Reading, ReadingAgain, Screen
 from linsep.cli.screen import count, plain_text, result
-from linsep.data.places import elsewhere, is_url, masked, open_bytes
+from linsep.data.files import check_writable, is_url, masked, open_bytes
 
 if TYPE_CHECKING:
     from linsep.data.source import Source
@@ -27,9 +27,7 @@ def check_place(path: str | None, *inputs: str) -> None:
     if is_url(path):
         if path in inputs:
             raise ValueError(f"{masked(path)}: this command reads that file; write the output to another one")
-        place = elsewhere(path)
-        assert place is not None
-        place.check_writable()
+        check_writable(path)
         return
     for pattern in inputs:
         for name in glob.glob(pattern) or [pattern]:
@@ -48,7 +46,7 @@ def check_place(path: str | None, *inputs: str) -> None:
 
 def open_data(paths: list[str], reading: Reading, screen: Screen, **others: Any) -> Source:
     """Open data that no model knows yet; if only asked what becomes of the columns, say it and stop."""
-    from linsep.data.opening import read
+    from linsep.data.read import read
 
     source = read(paths if len(paths) > 1 else paths[0], **reading.given, **others)
     if reading.explain:
@@ -158,7 +156,7 @@ def explain(source: Source, screen: Screen) -> None:
 
 def kinds(source: Source) -> dict[str, list[str]]:
     """Return the names of the columns by what they are taken for, empty where there is no table."""
-    from linsep.data.layout import TEXT, is_numeric
+    from linsep.data.schema import TEXT, is_numeric
 
     layout = source.layout
     found: dict[str, list[str]] = {}
@@ -175,8 +173,8 @@ def kinds_line(found: dict[str, list[str]]) -> str:
 
 def open_like(model: Any, paths: list[str], reading: ReadingAgain, *, labels: bool = True) -> Source:
     """Open data to be read as those that the model learned from: the same columns, whatever their order now."""
-    from linsep.data.layout import NUMBER, Layout
-    from linsep.data.opening import options_like, read
+    from linsep.data.read import options_like, read
+    from linsep.data.schema import NUMBER, Layout
 
     known = options_like(getattr(model, "reading_", {}), labels=labels)
     names = getattr(model, "feature_names_in_", None)
@@ -206,7 +204,7 @@ def all_at_once(source: Source) -> tuple[Any, Any]:
 
 def feature_names(model: Any) -> Any:
     """Return a function from the number of a feature to its name."""
-    from linsep.data.layout import Layout
+    from linsep.data.schema import Layout
 
     memory = getattr(model, "reading_", {})
     names = getattr(model, "feature_names_in_", None)
@@ -222,7 +220,7 @@ def feature_names(model: Any) -> Any:
 
 def blocks(model: Any, source: Source) -> Iterator[tuple[Any, Any]]:
     """Yield rows of as many features as the model has, and their labels."""
-    from linsep.data.read_ahead import ahead
+    from linsep.data.parallel import ahead
     from linsep.models.from_files import fitted_rows
 
     return fitted_rows(model, source, ahead(source.blocks(), owner=source))
@@ -230,7 +228,7 @@ def blocks(model: Any, source: Source) -> Iterator[tuple[Any, Any]]:
 
 def write_proof(path: str, verdict: Any, source: Source, about: Any, options: dict[str, str], note: str | None) -> None:
     """Write a proof in one step; ``about`` is the fingerprint of the data."""
-    from linsep.data.atomic import replacing
+    from linsep.data.files import replacing
     from linsep.prove.documents import written
     from linsep.prove.exact.exact_text import reading_of
 

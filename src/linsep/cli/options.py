@@ -274,7 +274,7 @@ class Place:
     def client(self) -> Iterator[Any]:
         """Connect to the cluster."""
         try:
-            from linsep.cluster import connect
+            from linsep.cluster.workers import connect
         except ModuleNotFoundError as error:
             raise ModuleNotFoundError(
                 f"--cluster needs the package {error.name}: pip install 'linsep[cluster]'"

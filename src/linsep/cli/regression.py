@@ -399,7 +399,7 @@ def _design_place(proof: str | None) -> str | None:
 
 def _write(path: str, found: Any, asked: RegressionInput, model: ModelOptions) -> str | None:
     """Write the proof in one step, and the design that it is about if the file alone does not tell it."""
-    from linsep.data.atomic import replacing
+    from linsep.data.files import replacing
     from linsep.prove.regression.documents import design_text, document
 
     odd = next((name for name in asked.parts if name in asked.table.kinds), None)

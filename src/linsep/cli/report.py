@@ -47,7 +47,7 @@ def report(data: Data, planes: Planes, about: StudyOptions, html: Html, *, scree
     """
     import matplotlib as mpl
 
-    from linsep.data.atomic import replacing
+    from linsep.data.files import replacing
     from linsep.pages.reporting.page import page
     from linsep.pages.reporting.study import study
     from linsep.prove.exact.exact_text import default_values, exact_table, reading_of

@@ -44,7 +44,7 @@ def score(model: Model, data: Data, judging: Judging, *, screen: Screen, reading
     with meter("scoring", screen) as watching:
         if place.cluster:
             with place.client() as client:
-                from linsep.cluster import confusion
+                from linsep.cluster.predicting import confusion
 
                 pairs = confusion(fitted, source, client, shard_bytes=place.shard_bytes)
         for X, y in () if place.cluster else blocks(fitted, source):

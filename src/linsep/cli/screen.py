@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from linsep.cli.options import Screen
-from linsep.data.places import masked
+from linsep.data.files import masked
 
 if TYPE_CHECKING:
     from linsep.data.source import Source
@@ -121,6 +121,17 @@ def plain_text(value: Any, style: str = "") -> Any:
     from rich.text import Text
 
     return Text(clean(str(value)), style=style)
+
+
+def alone_lines(sentences: list[str]) -> dict[str, str]:
+    """Return the line about columns that tell the classes apart alone, if there are such."""
+    if not sentences:
+        return {}
+    more = f"; and {count(len(sentences) - _ALONE, 'more column')}" if len(sentences) > _ALONE else ""
+    return {"one column": "; ".join(sentences[:_ALONE]) + more}
+
+
+_ALONE = 3  # columns that are named
 
 
 def facts_table(rows: Mapping[str, str]) -> Any:

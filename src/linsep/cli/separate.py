@@ -22,12 +22,13 @@ from linsep.cli.inputs import (
     write_proof_for,
 )
 from linsep.cli.options import DECIDING, Data, Document, Place, Planes, Reading, Screen, Values, command
-from linsep.cli.screen import count, facts_table, headline, meter, plain_text, result, while_reading
+from linsep.cli.screen import alone_lines, count, facts_table, headline, meter, plain_text, result, while_reading
 from linsep.clock import Clock, OutOfTime
 from linsep.declared import Parameter
 from linsep.wording import largest_between, margin_form, verdict_meaning
 
 _SHOWN = 12  # rows of a table on the screen
+_PAIRS_SECONDS = 10.0  # for all pairs of classes, unless there is a time limit
 _CANCEL_TWO = (
     "With these multipliers, the rows of both classes add up to the same point, which would have to lie on both sides "
     "of the plane."
@@ -40,6 +41,12 @@ class Deciding:
     """How to decide, and for which numbers."""
 
     margin: Annotated[bool, Parameter("Also find the largest margin.", panel=DECIDING)] = True
+    pairs: Annotated[
+        bool,
+        Parameter(
+            "Also decide every pair of classes alone, with the fewest errors of a plane between them.", panel=DECIDING
+        ),
+    ] = False
     gap: Annotated[
         float,
         Parameter("Stop at this relative gap between the bounds on the margin.", panel=DECIDING),
@@ -66,6 +73,7 @@ def separate(
 
     The exit code is 0 if the classes are separable, and 1 if they are not or if the search ran out of time.
     """
+    from linsep.prove.verdicts.separability import with_columns
     from linsep.prove.verdicts.tied_classes import tied_classes
 
     clock, proof = Clock(deciding.time_limit), document.proof
@@ -89,9 +97,14 @@ def separate(
             write_proof(proof, verdict, source, about, {"command": "separate"}, document.note)
         else:
             write_proof_for(proof, verdict, X, y, source, "separate", document.note)
+    pairs = None
+    if deciding.pairs and not place and verdict.classes:
+        pairs = verdict.pairs(X, y, time_limit=_PAIRS_SECONDS if deciding.time_limit is None else max(0.0, clock.left))
     rows = [] if verdict.refutation is None else named_rows(source, verdict.refutation.rows)
     meaning = verdict_meaning(verdict.kind, offset, len(verdict.classes) > 2)
     ties = None if place else tied_classes(verdict, X, y, clock)
+    rules = () if place or not verdict.classes else with_columns(verdict, X, y, source.names, clock).columns
+    alone = [rule.sentence(source.options.target) for rule in rules]
     facts = {
         "command": "separate",
         "data": data,
@@ -109,6 +122,8 @@ def separate(
         "support_rows": None if best is None else source.dropped.in_source(best.rows),
         "refutation": _contradiction(verdict, y, rows),
         "ties": None if ties is None else ties.told(),
+        "alone": alone,
+        "pairs": None if pairs is None else [pair._asdict() for pair in pairs],
         "bracket": verdict.bracket if verdict.kind == "unknown" else None,
         "seconds": found.seconds,
         "reading_seconds": found.reading,
@@ -118,6 +133,8 @@ def separate(
     def show(console: Any) -> None:
         console.print(headline(f"{verdict.kind}: {meaning}"))
         console.print(facts_table(_lines(verdict, facts, best, lacks, ties, margin_seconds)))
+        if pairs is not None:
+            console.print(_pairs_table(pairs))
         if verdict.refutation is not None:
             console.print(_table(verdict, X, y, rows, source.names))
             console.print(_CANCEL_TWO if len(verdict.classes) == 2 else _CANCEL)
@@ -198,6 +215,7 @@ def _lines(
     if verdict.kind == "unknown":
         lines["margin"] = f"known so far: between {verdict.bracket[0]:.6g} and {verdict.bracket[1]:.6g}"
     lines |= {} if ties is None else ties.words()
+    lines |= alone_lines(facts["alone"])
     if verdict.refutation is not None:
         lines["refuted by"] = f"{count(len(verdict.refutation.rows), 'row')} that contradict each other"
     reading = facts["reading_seconds"]
@@ -242,6 +260,18 @@ def _contradiction(verdict: Any, y: Any, names: list[RowName]) -> list[dict[str,
         {**name.facts(), "label": y[i], "against": verdict.classes[rival], "multiplier": str(multiplier)}
         for i, rival, multiplier, name in rows
     ]
+
+
+def _pairs_table(pairs: Any) -> Any:
+    """Return the pairs of classes as a table."""
+    from rich.table import Table
+
+    from linsep.prove.class_pairs import HEAD
+
+    table = Table(*HEAD, title="pairs of classes, each alone", title_justify="left")
+    for pair in pairs:
+        table.add_row(*map(plain_text, pair.cells()))
+    return table
 
 
 def _table(verdict: Any, X: Any, y: Any, rows: list[RowName], names: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from linsep.cli.inputs import blocks, feature_names, open_like, open_model
 from linsep.cli.options import Argument, Model, ReadingAgain, Screen, command
 from linsep.cli.screen import count, facts_table, headline, plain_text, result
-from linsep.data.places import is_url
+from linsep.data.files import is_url
 from linsep.declared import Parameter
 from linsep.wording import largest_between, margin_found
 
@@ -167,7 +167,7 @@ def _rows(model: Any, data: list[str], reading: ReadingAgain) -> tuple[Any, Any,
     """Read rows and labels as the model did; return also the numbers of the rows in the data."""
     import numpy as np
 
-    from linsep.data.sparse import is_sparse, stack
+    from linsep.data.arrays import is_sparse, stack
 
     source = open_like(model, data, reading)
     parts, labels = zip(*blocks(model, source), strict=True)
@@ -234,7 +234,7 @@ def _write(figure: Any, path: str, image: str) -> None:
     """Write a figure whole or not at all, and close it."""
     import matplotlib.pyplot as plt
 
-    from linsep.data.atomic import replacing
+    from linsep.data.files import replacing
 
     if not is_url(path):
         os.makedirs(os.path.dirname(path), exist_ok=True)

@@ -10,9 +10,8 @@ import click
 from linsep.cli.inputs import check_place, open_data, with_rows_named
 from linsep.cli.options import OUTPUT, Argument, Data, Reading, Screen, command
 from linsep.cli.screen import count, facts_table, headline, result
-from linsep.data.atomic import replacing
+from linsep.data.files import is_url, replacing
 from linsep.data.options import Options
-from linsep.data.places import is_url
 from linsep.declared import Parameter
 
 if TYPE_CHECKING:
@@ -233,7 +232,7 @@ def _separation_outcome(content: dict[str, Any], data: str, plain: bool) -> Any:
 
 def _separation_reading(how: dict[str, Any] | None, base: str) -> tuple[Any, dict[str, str]]:
     """Return how a document says that a text is read, and of which kinds its columns are."""
-    from linsep.data.layout import NUMBER, WORD
+    from linsep.data.schema import NUMBER, WORD
 
     if how is None:
         return Options("", decimal=".", thousands="", dates=False), {}

@@ -42,8 +42,8 @@ from linsep.cluster.shard_passes import (
 )
 from linsep.cluster.workers import ClusterError, ShardPool
 from linsep.data.labels import class_factors
-from linsep.data.layout import listed
 from linsep.data.scaling import Scaler, Sums
+from linsep.data.schema import listed
 from linsep.data.source import Source
 from linsep.errors import DataError, ParameterError, ReadError
 from linsep.learn import driver
@@ -53,9 +53,9 @@ from linsep.learn.driver import Fitted
 from linsep.learn.parameters import Parameters
 from linsep.learn.passes import LONGEST_TRACE, Hooks, Ledger, Passes, State, Watch
 from linsep.learn.problems import Recipe, centers, classes_among, counted, settled
-from linsep.learn.surveys import UNKNOWN, Evaluation, Survey, norm, together
+from linsep.learn.surveys import UNKNOWN, Evaluation, Survey, together
 from linsep.learn.voting import new_tracker
-from linsep.learn.weights import AVERAGE, Weights
+from linsep.learn.weights import AVERAGE, Weights, norm
 from linsep.models.from_files import about, adopted, check_scale, overflow_explained
 from linsep.models.online import Online
 from linsep.models.progress import advice_after

@@ -12,13 +12,12 @@ from itertools import pairwise
 
 import pyarrow as pa
 
-from linsep.data.byte_streams import File, ReadError
 from linsep.data.columnar import opened
+from linsep.data.files import File, exists, is_url, masked, open_bytes
 from linsep.data.numpy_files import mapped
-from linsep.data.places import exists, is_url, masked, open_bytes
 from linsep.data.row_numbers import Dropped
 from linsep.data.source import Block, Source, left_out
-from linsep.errors import ParameterError
+from linsep.errors import ParameterError, ReadError
 
 Span = tuple[int, int] | None  # of a file: bytes of text, rows, row groups, batches; None for all of it
 Piece = tuple[str, Span, int]  # path, span, bytes

@@ -12,9 +12,8 @@ from distributed import Client
 from linsep.clock import Clock
 from linsep.cluster.shard_passes import SummaryTask, first_rows, summaries
 from linsep.cluster.workers import LoadedShard, ShardPool
-from linsep.data.conversions import to_floats
+from linsep.data.arrays import to_floats, to_rows
 from linsep.data.labels import class_codes, one_class_only
-from linsep.data.matrices import to_rows
 from linsep.data.source import Source
 from linsep.learn.problems import classes_among
 from linsep.problem import Array, Rows

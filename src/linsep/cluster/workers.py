@@ -27,9 +27,9 @@ from distributed.comm import CommClosedError
 from distributed.core import Status
 
 from linsep.cluster.shards import Shard, cut, quotes
-from linsep.data.byte_streams import ReadError
 from linsep.data.row_numbers import Dropped
 from linsep.data.source import Block, Source
+from linsep.errors import ReadError
 
 _ATTEMPTS = 2  # at one shard, each of which ends when several workers in a row have died at it
 _FAILURES = 5  # of workers that a task survives, on a cluster of our own; by default 3 elsewhere

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linsep.compiling import compiled
+from linsep.data.arrays import Csr, is_sparse, stack
 from linsep.data.labels import classes_and_codes, join_labels, object_array
-from linsep.data.sparse import Csr, is_sparse, stack
 from linsep.errors import ParameterError
 from linsep.problem import Array, Dense, Rows, Sparse, count, take
 

@@ -8,9 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from linsep.data.byte_streams import File, complaints, one_line, side_by_side
-from linsep.data.head_checks import index_columns
-from linsep.data.layout import (
+from linsep.data.files import File, complaints, one_line
+from linsep.data.options import Options
+from linsep.data.parallel import side_by_side
+from linsep.data.row_numbers import both
+from linsep.data.schema import (
     BOOLEAN,
     CATEGORY,
     DATE,
@@ -24,10 +26,9 @@ from linsep.data.layout import (
     find,
     is_numeric,
 )
-from linsep.data.row_numbers import both
-from linsep.data.source import Options, Piece
-from linsep.data.table_rows import Parts, kind_of, labels
-from linsep.data.tables import TableSource, choose, kept_rows
+from linsep.data.sniffing import index_columns
+from linsep.data.source import Piece
+from linsep.data.tables import Parts, TableSource, choose, kept_rows, kind_of, labels
 from linsep.errors import ReadError
 from linsep.problem import Array
 

@@ -20,14 +20,14 @@ import pyarrow as pa
 import pyarrow.csv
 
 from linsep.data import cells
-from linsep.data.arrow_arrays import numpy_view, word, words
-from linsep.data.byte_streams import File, cores, last_newline, pieces, side_by_side
+from linsep.data.arrays import numpy_view, word, words
 from linsep.data.cache import Buffers
-from linsep.data.compiled_parsers import last_record
-from linsep.data.csv_head import Line, columns_of, form_of, head, is_utf16, numbered, shown
-from linsep.data.head_checks import is_id
+from linsep.data.files import File, last_newline, pieces
 from linsep.data.labels import label, tidy
-from linsep.data.layout import (
+from linsep.data.options import Options
+from linsep.data.parallel import cores, side_by_side
+from linsep.data.row_numbers import Location, both, has_blank_lines, line_numbers, locate
+from linsep.data.schema import (
     BOOLEAN,
     DATE,
     GROUPED,
@@ -41,13 +41,10 @@ from linsep.data.layout import (
     find,
     is_numeric,
 )
-from linsep.data.libsvm_text import LineError
-from linsep.data.plain_tables import LABEL, UNWANTED, parse_table
-from linsep.data.row_numbers import both
-from linsep.data.source import SHORT, Block, Options, Piece
-from linsep.data.table_rows import Parts, WrongKindError
-from linsep.data.tables import TableSource, choose, kept_rows
-from linsep.data.text_lines import Location, has_blank_lines, line_numbers, locate
+from linsep.data.sniffing import Line, columns_of, form_of, head, is_id, is_utf16, more_rows, numbered, shown
+from linsep.data.source import SHORT, Block, Piece
+from linsep.data.tables import Parts, TableSource, WrongKindError, choose, kept_rows
+from linsep.data.text_parsers import LABEL, UNWANTED, LineError, last_record, parse_table
 from linsep.errors import ReadError
 from linsep.problem import Array
 
@@ -135,6 +132,10 @@ class DelimitedSource(TableSource):
             kind = TEXT if j in texts else WORD if j in categories else cells.kind_of(column, self._spelling)
             if kind == WORD and j in numeric:
                 kind = NUMBER
+            if kind == WORD and is_id(column):  # a factor of thousands of words looks like that in few rows
+                column = columns_of(more_rows(self.files[0], self._delimiter, self._header), [j], self._spelling.gaps)[
+                    0
+                ]
             columns.append((j, name, self._hash(kind), column))
         target = None if self._target is None else self._all[self._target]
         if self._target is not None:

@@ -15,16 +15,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
-from linsep.data import arrow_arrays, cells
-from linsep.data.arrow_arrays import numpy_view, word, words, zero
-from linsep.data.byte_streams import files
-from linsep.data.csv_head import check_encoding, columns_of, encoding_name, form_of, is_utf16, numbered, shown
-from linsep.data.head_checks import Reason, index_columns, left_out
-from linsep.data.layout import BOOLEAN, DATE, NUMBER, WORD, find
-from linsep.data.places import is_url, local_copy, masked
-from linsep.data.row_numbers import Dropped
-from linsep.data.source import Options
-from linsep.data.text_lines import has_blank_lines
+from linsep.data import arrays, cells
+from linsep.data.arrays import numpy_view, word, words, zero
+from linsep.data.files import files, is_url, local_copy, masked
+from linsep.data.options import Options
+from linsep.data.row_numbers import Dropped, has_blank_lines
+from linsep.data.schema import BOOLEAN, DATE, NUMBER, WORD, find
+from linsep.data.sniffing import (
+    Reason,
+    check_encoding,
+    columns_of,
+    encoding_name,
+    form_of,
+    index_columns,
+    is_utf16,
+    left_out,
+    numbered,
+    shown,
+)
 from linsep.errors import DataError
 from linsep.problem import Array
 
@@ -268,7 +276,7 @@ def _numbers(column: Any, gap: Any, kind: str, point: str) -> Array | None:
 
 def _are_shortest(texts: Any, numbers: Array) -> bool:
     """Say whether every text is the shortest decimal of its double, perhaps spelled in another way."""
-    odd = pc.not_equal(arrow_arrays.numbers(numbers).cast(pa.string()), texts)
+    odd = pc.not_equal(arrays.numbers(numbers).cast(pa.string()), texts)
     pairs = zip(texts.filter(odd).to_pylist(), numbers[numpy_view(odd)].tolist(), strict=True)
     return all(Decimal(text) == Decimal(repr(number)) for text, number in pairs)
 

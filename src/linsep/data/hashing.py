@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from linsep.compiling import compiled as _compiled
-from linsep.data.layout import CATEGORY, TEXT, Layout
-from linsep.data.sparse import csr_array
+from linsep.data.arrays import csr_array
+from linsep.data.schema import CATEGORY, TEXT, Layout
 from linsep.problem import Array
 
 compiled = _compiled()

@@ -1,19 +1,228 @@
-"""Reads LIBSVM files as a source."""
+"""Reads LIBSVM files.
+
+A line is ``label index:value index:value ...``; a ``#`` starts a comment, ``qid:n`` is skipped, blank lines are no
+rows. The walk over the bytes is compiled; labels that are words, and numbers in odd spellings, come after it.
+"""
 
 from __future__ import annotations
 
+import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from linsep.data.byte_streams import File, ReadError, cores, pieces, side_by_side
+from linsep.data.arrays import Csr, numpy_view, rounded_length
 from linsep.data.cache import Buffers
-from linsep.data.libsvm_text import LineError, Parsed, parse
-from linsep.data.source import SHORT, Options, Piece, Source
-from linsep.data.text_lines import Location, has_blank_lines, line_numbers, locate
+from linsep.data.files import File, pieces
+from linsep.data.labels import NOT_FINITE, NUMBER, label, tidy
+from linsep.data.options import Options
+from linsep.data.parallel import cores, side_by_side
+from linsep.data.row_numbers import Location, has_blank_lines, line_numbers, locate
+from linsep.data.source import SHORT, Piece, Source
+from linsep.data.text_parsers import (
+    BELOW_BASE,
+    BEYOND,
+    FINE,
+    HUGE,
+    INTEGER,
+    LARGEST,
+    NO_COLON,
+    NO_LABEL,
+    NO_VALUE,
+    WORD,
+    LineError,
+    first_repeat,
+    gather,
+    measure,
+    walk_libsvm,
+)
+from linsep.errors import ReadError
+from linsep.problem import Array, Floats
+
+# ---------------------------------------------------------------------------------------------------------------
+# Text
+
+
+class Parsed(NamedTuple):
+    """Rows of a piece of text."""
+
+    X: Any  # (n, widest), indices sorted
+    y: Array | None  # (n,) int64, float64, or objects where some label is a word
+    starts: Array  # (n,) where the row begins in the text
+    qid: bool  # some line has a query number
+    missing: bool  # some value is NaN
+    lines: int  # how many lines there are, rows or not
+    longest: int  # how many characters the longest number has
+
+
+def parse(
+    text: Any,
+    *,
+    base: int = 0,
+    labels: bool = True,
+    n_features: int | None = None,
+    max_features: int = LARGEST + 1,
+    empty: Callable[..., Array] = np.empty,
+) -> Parsed:
+    r"""Parse whole lines of LIBSVM text.
+
+    Parameters
+    ----------
+    text : bytes-like
+        The lines.
+    base : {0, 1}
+        What is subtracted from every index to give its column.
+    labels : bool
+        Whether every line must have a label; otherwise labels are skipped where there are any.
+    n_features : int or None
+        How many columns there are; an index beyond them is an error. None lets the largest index decide.
+    max_features : int
+        How many columns there may be then; weights for all of them will take memory, however short the text is.
+    empty : callable
+        Allocates the arrays of the rows, as `numpy.empty` does.
+
+    Returns
+    -------
+    Parsed
+
+    Raises
+    ------
+    LineError
+        For the first thing that is wrong.
+
+    Examples
+    --------
+    >>> from linsep.data.libsvm import parse
+    >>> X, y, *_ = parse(b"+1 1:0.5 3:2\n-1 2:1e-3 # no spam\n", base=1)
+    >>> X.toarray().tolist(), y.tolist()
+    ([[0.5, 0.0, 2.0], [0.0, 0.001, 0.0]], [1, -1])
+    """
+    view = np.frombuffer(text, dtype=np.uint8)
+    if len(view) == 0 or view[-1] != 10:
+        view = np.append(view, np.uint8(10))  # every loop below ends at a newline at the latest
+    lines, colons = measure(view)
+    numbers, kinds, starts = np.empty(lines), np.empty(lines, np.uint8), np.empty(lines, np.int64)
+    indptr, indices, values = np.zeros(lines + 1, np.int32), empty(colons, np.int32), empty(colons)
+    # pages of an empty array cost nothing until they are written: few numbers come this way as a rule
+    late, late_starts = np.empty(colons, np.int64), np.empty(colons, np.int64)
+    largest = min(LARGEST, (max_features if n_features is None else n_features) - 1 + base)
+    code, place, (rows, stored, postponed, widest, longest), _, qid, unsorted = walk_libsvm(
+        view, base, labels, largest, numbers, kinds, starts, indptr, indices, values, late, late_starts
+    )
+    bad = None if code == FINE else _complaint(code, view, place, n_features)
+    starts = starts[:rows]
+    try:  # an earlier line may hold a number that turns out to be none
+        values[late[:postponed]] = others = _numbers(view, late_starts[:postponed])
+        y = _labels(view, numbers[:rows], kinds[:rows], starts) if labels else None
+    except LineError as earlier:
+        raise (bad if bad is not None and bad.offset < earlier.offset else earlier) from None
+    if bad is not None:
+        raise bad
+    shape = (rows, widest if n_features is None else n_features)
+    X: Any = Csr((values[:stored], indices[:stored], indptr[: rows + 1]), shape)
+    if unsorted:
+        X = X.tocsr()
+        X.has_canonical_format = X.has_sorted_indices = False
+        X.sort_indices()
+        row = int(first_repeat(X.indptr, X.indices))
+        if row >= 0:
+            own = X.indices[X.indptr[row] : X.indptr[row + 1]]
+            repeated = int(own[:-1][own[1:] == own[:-1]][0]) + base
+            raise LineError(int(starts[row]), f"index {repeated} occurs twice")
+        X.has_canonical_format = True
+    return Parsed(X, y, starts, qid, bool(np.isnan(others).any()), lines, max(longest, rounded_length(others)))
+
+
+def _numbers(text: Array, starts: Array) -> Floats:
+    """Return the numbers at ``starts``, however they are written; NaN stays NaN, infinity is refused."""
+    if not len(starts):
+        return np.empty(0)
+    import pyarrow as pa  # slow to import, and seldom needed
+
+    tokens, offsets = gather(text, starts)
+    strings = pa.StringArray.from_buffers(len(starts), pa.py_buffer(offsets), pa.py_buffer(tokens))
+    try:
+        values: Floats = numpy_view(strings.cast(pa.float64()))
+        if np.isfinite(values).all():
+            return values
+    except pa.ArrowInvalid:
+        pass
+    return np.array([_careful(token(text, start), start) for start in starts.tolist()])
+
+
+def _careful(word: bytes, start: int) -> float:
+    """Return one number through Python's float, or say why it is none."""
+    if NUMBER.fullmatch(word):
+        value = float(word)
+        if np.isfinite(value):
+            return value
+        raise LineError(start, f"{_shown(word)} is too large for a number")
+    if NOT_FINITE.fullmatch(word):
+        if word.lstrip(b"+-")[:1].lower() == b"n":
+            return float("nan")
+        raise LineError(start, f"{_shown(word)} is not a finite number")
+    raise LineError(start, f"{_shown(word)} is not a number")
+
+
+def token(text: Any, start: int) -> bytes:
+    """Return the token that begins at ``start``."""
+    near = re.split(rb"[ \t\r\n#]", bytes(text[start : start + 64]), maxsplit=1)
+    return near[0] if len(near) > 1 else re.split(rb"[ \t\r\n#]", bytes(text[start:]), maxsplit=1)[0]
+
+
+def _shown(word: bytes) -> str:
+    """Return a token as an error line shows it: printable, in quotes, and not too long."""
+    shown = repr(word.decode("utf-8", "replace"))
+    return shown if len(shown) <= 60 else shown[:56] + "...'"
+
+
+def _labels(text: Array, numbers: Floats, kinds: Array, starts: Array) -> Array:
+    """Return the labels as the user wrote them, in the narrowest of int64, float64 and objects that holds them."""
+    words = np.flatnonzero(kinds == WORD)
+    if not len(words):
+        return numbers.astype(np.int64) if not kinds.any() else numbers
+    y = np.empty(len(numbers), dtype=object)
+    whole = kinds == INTEGER
+    y[whole] = numbers[whole].astype(np.int64)
+    y[~whole] = numbers[~whole]
+    known: dict[bytes, int | float | str] = {}
+    for i in words.tolist():
+        word = token(text, int(starts[i]))
+        if word not in known:
+            written = word.decode("utf-8", "replace")
+            if "\ufffd" in written or not written.isprintable():
+                raise LineError(int(starts[i]), f"the label {_shown(word)} is not text; is this a LIBSVM file?")
+            if NOT_FINITE.fullmatch(word):
+                raise LineError(int(starts[i]), f"the label {_shown(word)} is not a finite number")
+            known[word] = label(written)
+        y[i] = known[word]
+    return tidy(y)
+
+
+def _complaint(code: int, text: Array, place: int, n_features: int | None) -> LineError:
+    """Say in words what the walk stumbled over."""
+    written = token(text, place)
+    word = _shown(written)
+    if code == BEYOND and n_features is None:
+        wanted = 1 << int(written.partition(b":")[0]).bit_length()
+        return LineError(place, f"the index of {word} is above the limit on features", ("max_features", wanted))
+    if code == BELOW_BASE:
+        return LineError(place, f"{word} has index 0, but indices start at 1 unless {{0}}", ("zero_based", True))
+    what = {
+        NO_COLON: f"{word} is not index:value",
+        HUGE: f"the index of {word} is above {LARGEST}, the largest allowed",
+        NO_LABEL: f"no label before {word}",
+        NO_VALUE: f"{word} has no value",
+        BEYOND: f"the index of {word} is beyond the {n_features} features expected",
+    }
+    return LineError(place, what[code])
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Files
 
 
 class SvmSource(Source):

@@ -16,10 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.lib import format as npy
 
-from linsep.data.byte_streams import File, ReadError, complaints, one_line
-from linsep.data.layout import ColumnError, find
-from linsep.data.source import Options, Piece, Source
-from linsep.data.sparse import csr_array, is_sparse
+from linsep.data.arrays import csr_array, is_sparse
+from linsep.data.files import File, complaints, one_line
+from linsep.data.options import Options
+from linsep.data.schema import ColumnError, find
+from linsep.data.source import Piece, Source
+from linsep.errors import ReadError
 from linsep.problem import Array
 
 _RELEASE = 1 << 26  # bytes of a mapped file that may be held

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linsep.compiling import compiled as _compiled
-from linsep.data.sparse import csr_array, is_sparse
+from linsep.data.arrays import csr_array, is_sparse
 from linsep.errors import DataError, ParameterError
 from linsep.problem import Array, Floats
 

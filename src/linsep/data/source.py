@@ -14,15 +14,14 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from linsep.clock import Clock
-from linsep.data.byte_streams import File
+from linsep.data.arrays import Csr, is_sparse, stack
 from linsep.data.cache import NoRoomError, RowStore, check_cache, folder_of
+from linsep.data.files import File
 from linsep.data.labels import join_labels, label, measured, object_array
-from linsep.data.layout import Column, Layout, listed
 from linsep.data.options import GAPS
 from linsep.data.options import Options as Options
-from linsep.data.row_numbers import Dropped
-from linsep.data.sparse import Csr, is_sparse, stack
-from linsep.data.text_lines import Location
+from linsep.data.row_numbers import Dropped, Location
+from linsep.data.schema import Column, Layout, listed
 from linsep.errors import DataNote, ReadError
 from linsep.problem import Array
 

@@ -13,10 +13,11 @@ import numpy as np
 import scipy.sparse as sp
 from matplotlib.animation import FFMpegWriter, FuncAnimation, PillowWriter
 
-from linsep.data.atomic import replacing
+from linsep.data.files import replacing
 from linsep.figures.plane import ViewFrame
 from linsep.figures.style import draw_classes, plain, theme
-from linsep.learn.surveys import norm, separations
+from linsep.learn.surveys import separations
+from linsep.learn.weights import norm
 from linsep.problem import Floats, take
 from linsep.prove.bounds.audits import Trail, own_trail
 

@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.patheffects import withStroke
 from scipy.sparse.linalg import LinearOperator, svds
 
+from linsep.data.arrays import matrix_for
 from linsep.data.labels import check_same_length, class_codes, class_labels
-from linsep.data.matrices import matrix_for
 from linsep.errors import DataError
 from linsep.figures.style import Display, Palette, below, draw_classes, plain
 from linsep.models.linear import Linear

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 
-from linsep.data.matrices import to_rows
+from linsep.data.arrays import to_rows
 from linsep.figures.plane import (
     ViewFrame,
     dense,

@@ -9,11 +9,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from linsep.data.arrays import to_rows
 from linsep.data.labels import as_examples
-from linsep.data.matrices import to_rows
 from linsep.figures.plane import judged
 from linsep.figures.style import Display, Palette, below, plain
-from linsep.learn.surveys import norm, separations
+from linsep.learn.surveys import separations
+from linsep.learn.weights import norm
 from linsep.models.linear import Linear
 from linsep.problem import Array, Floats
 

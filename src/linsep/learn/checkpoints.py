@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from linsep.data.places import exists, is_url, masked
+from linsep.data.files import exists, is_url, masked
 from linsep.learn.passes import LONGEST_TRACE, Ledger, State
 from linsep.learn.serialization import RefusedError, must, opened, write
 from linsep.learn.voting import TRACKERS

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from linsep import compiling
-from linsep.data.sparse import is_sparse
-from linsep.data.threads import on_all_cores
+from linsep.data.arrays import is_sparse
+from linsep.data.parallel import on_all_cores
 from linsep.problem import Array, Floats
 
 _BLOCK = 512  # rows that are visited before the scores of all others are corrected for their mistakes, in one product

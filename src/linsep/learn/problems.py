@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from linsep.data.arrays import Csr, is_sparse, to_rows
 from linsep.data.cache import folder_of
 from linsep.data.labels import (
     as_examples,
@@ -20,11 +21,9 @@ from linsep.data.labels import (
     classes_and_codes,
     one_class_only,
 )
-from linsep.data.matrices import to_rows
-from linsep.data.read_ahead import ahead
+from linsep.data.parallel import ahead
 from linsep.data.scaling import Scaler
 from linsep.data.source import Block, Source, joined
-from linsep.data.sparse import Csr, is_sparse
 from linsep.errors import DataError
 from linsep.learn.parameters import Parameters
 from linsep.learn.surveys import held_out, survey

@@ -24,9 +24,8 @@ import safetensors
 from safetensors.numpy import save as to_bytes
 
 from linsep import __version__
-from linsep.data.atomic import replacing
+from linsep.data.files import is_url, local_copy, masked, open_bytes, replacing, size
 from linsep.data.labels import object_array
-from linsep.data.places import is_url, local_copy, masked, open_bytes, size
 from linsep.problem import Array
 
 FORMAT = 1  # raised when older readers would misunderstand the file

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linsep.data.threads import on_all_cores
+from linsep.data.parallel import on_all_cores
 from linsep.learn import kernels
 from linsep.learn.weights import Weights
 from linsep.learn.weights import norm as norm

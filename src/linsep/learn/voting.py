@@ -7,8 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from linsep.data.sparse import is_sparse, to_scipy
-from linsep.data.threads import on_all_cores, quiet_algebra
+from linsep.data.arrays import is_sparse, to_scipy
+from linsep.data.parallel import on_all_cores, quiet_algebra
 from linsep.learn import dual
 from linsep.learn.averaging import Arrays, Average, Best, KernelCall, WeightTracker, kept_beside, whole_numbers
 from linsep.learn.weights import Weights

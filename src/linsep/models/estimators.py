@@ -11,8 +11,8 @@ from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from linsep.data.arrays import Csr, is_sparse
 from linsep.data.labels import must_stay_objects
-from linsep.data.sparse import Csr, is_sparse
 from linsep.models import arow, fewest_classifier, kernel_perceptron, max_margin, passive_aggressive, perceptron
 from linsep.problem import Array
 
@@ -40,6 +40,14 @@ class _Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         plain = type(y) is np.ndarray and y.ndim == 1
         found: Array = super()._labels(y if plain or must_stay_objects(y) else column_or_1d(y, warn=True))
         return found
+
+    @property
+    def predict_proba(self) -> Any:
+        """Not there: scores of these classifiers are no probabilities."""
+        raise AttributeError(
+            f"{type(self).__name__} has scores, but no probabilities: `from sklearn.calibration import "
+            "CalibratedClassifierCV`, then `CalibratedClassifierCV(model).fit(X, y).predict_proba(X)`"
+        )
 
     def _check_fitted(self, attribute: str) -> None:
         check_is_fitted(self, attribute)

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from linsep.data.atomic import replacing
-from linsep.data.layout import Layout
-from linsep.data.places import masked, open_bytes, size
+from linsep.data.files import masked, open_bytes, replacing, size
+from linsep.data.schema import Layout
 from linsep.errors import DataError, DataNote, ParameterError
 from linsep.learn.weights import Weights
 from linsep.problem import Array, Floats

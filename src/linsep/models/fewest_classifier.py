@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from linsep.data.arrays import refuse_rounding
 from linsep.data.labels import at_least_two_classes
-from linsep.data.matrices import refuse_rounding
 from linsep.learn.serialization import must
 from linsep.models.constructors import FewestErrorsParameters
 from linsep.models.learner import Field

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from linsep.clock import Clock
+from linsep.data.arrays import is_sparse
 from linsep.data.source import Block, Source
-from linsep.data.sparse import is_sparse
 from linsep.errors import DataError, ParameterError
 from linsep.learn import driver
 from linsep.learn.checkpoints import Checkpoint, Saved

@@ -8,10 +8,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from linsep.data.arrays import is_sparse, refuse_not_finite
 from linsep.data.labels import at_least_two_classes, class_codes, example_weights, labels_of
-from linsep.data.matrices import refuse_not_finite
-from linsep.data.sparse import is_sparse
-from linsep.data.threads import quiet_algebra
+from linsep.data.parallel import quiet_algebra
 from linsep.learn.dual import Kernel, KernelRows, dual_pass
 from linsep.learn.passes import Ledger
 from linsep.learn.serialization import must

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from linsep.data.arrays import check_cells, is_sparse, numeric
 from linsep.data.labels import (
     check_same_length,
     class_codes,
@@ -19,10 +20,8 @@ from linsep.data.labels import (
     measured,
     object_array,
 )
-from linsep.data.layout import Layout
-from linsep.data.matrices import check_cells, numeric
+from linsep.data.schema import Layout
 from linsep.data.source import Source
-from linsep.data.sparse import is_sparse
 from linsep.declared import check
 from linsep.errors import DataError
 from linsep.learn.serialization import must

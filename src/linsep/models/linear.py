@@ -7,11 +7,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from linsep.data.arrays import refuse_not_finite, to_rows
 from linsep.data.labels import as_examples, class_codes, labels_of
-from linsep.data.matrices import refuse_not_finite, to_rows
 from linsep.learn.serialization import must
-from linsep.learn.surveys import Survey, norm, scores, survey
-from linsep.learn.weights import Weights
+from linsep.learn.surveys import Survey, scores, survey
+from linsep.learn.weights import Weights, norm
 from linsep.models.learner import Field, Learner
 from linsep.problem import Floats, all_finite
 

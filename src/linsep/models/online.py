@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from linsep.data.arrays import is_sparse, refuse_rounding
 from linsep.data.labels import at_least_two_classes, class_codes, example_weights
-from linsep.data.matrices import refuse_rounding
-from linsep.data.sparse import is_sparse
 from linsep.errors import DataError
 from linsep.learn import driver
 from linsep.learn.averaging import WeightTracker
@@ -20,9 +19,8 @@ from linsep.learn.passes import Hooks, State
 from linsep.learn.problems import array_problem
 from linsep.learn.rules import Rule
 from linsep.learn.serialization import must
-from linsep.learn.surveys import norm
 from linsep.learn.voting import Vote, new_tracker
-from linsep.learn.weights import Companion, Weights
+from linsep.learn.weights import Companion, Weights, norm
 from linsep.models.learner import Field, Learner
 from linsep.models.linear import Linear
 from linsep.models.progress import advice_after, progress

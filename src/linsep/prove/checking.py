@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from linsep.data.arrays import as_scipy, is_sparse
 from linsep.data.cache import IN_MEMORY
-from linsep.data.places import open_bytes
+from linsep.data.files import open_bytes
+from linsep.data.parallel import together
 from linsep.data.source import Source
-from linsep.data.sparse import is_sparse, to_scipy
-from linsep.data.threads import together
 from linsep.problem import Array, Floats
 from linsep.prove.check import check_fewest, linsep_check
 from linsep.prove.check.fast_check import holds
@@ -272,7 +272,7 @@ def shortened(verdict: Any, found: Table) -> Any:
 def _heights(stored: Held, w: Floats) -> Floats:
     """Return w·x of every row, as far as floats tell."""
     with np.errstate(over="ignore", invalid="ignore"):
-        return np.asarray(to_scipy(stored.rows, stored.shape[1]) @ w, dtype=np.float64)
+        return np.asarray(as_scipy(stored.rows, stored.shape[1]) @ w, dtype=np.float64)
 
 
 def _shortened_errors(fewest: Any, found: Table, stored: Held) -> Any:

@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from linsep.data.row_numbers import Dropped
 from linsep.problem import Array, Floats, Rows
 from linsep.prove.notebook_tables import notebook_html
 from linsep.wording import verdict_meaning
+
+if TYPE_CHECKING:
+    from linsep.prove.class_pairs import Pairs
 
 SEPARABLE, QUASI, OVERLAP, UNKNOWN = "separable", "quasi", "overlap", "unknown"
 NOT_SEPARABLE = "not-separable"  # a refutation alone: "quasi" or "overlap", which of them is left open
@@ -163,6 +166,8 @@ class Verdict:
         Bounds on the largest margin known when the search ended; see ``separate``.
     dropped : Dropped
         Rows of a source that were dropped before: the rows of the refutation have their numbers in the source.
+    columns : tuple of ColumnRule
+        Columns of which one alone tells the classes apart, but for few rows: perhaps a copy of the label.
 
     Examples
     --------
@@ -180,6 +185,7 @@ class Verdict:
     bracket: tuple[float, float] = (0.0, math.inf)
     values: str = "binary"
     dropped: Dropped = field(default_factory=Dropped, repr=False)
+    columns: tuple[Any, ...] = ()
 
     def in_source(self, dropped: Dropped) -> Verdict:
         """Return this verdict on the rows that are left of a source with their numbers in the source."""
@@ -242,6 +248,35 @@ class Verdict:
         from linsep.prove.checking import verify  # which knows both checks
 
         return verify(self, X, y, plain=plain)
+
+    def pairs(self, X: Any, y: Any = None, *, time_limit: float | None = 10.0) -> Pairs:
+        """Return for every pair of classes whether a plane separates them, and the fewest errors of one that does not.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d), or Source
+            The data of the verdict.
+        y : array-like of shape (n,)
+            None for a source, which has its own.
+        time_limit : float, default=10.0
+            Seconds for all pairs together; bounds on the fewest errors that still differ then are returned as they
+            are. None for no limit.
+
+        Returns
+        -------
+        pairs : Pairs
+            A table: ``first``, ``second``, ``rows``, ``kind``, ``lower``, ``upper``; ``to_frame()``.
+
+        Examples
+        --------
+        >>> import linsep
+        >>> X, y = [[0], [1], [2], [3], [2], [4]], list("aabbcc")
+        >>> [(pair.first, pair.second, pair.kind, pair.upper) for pair in linsep.separate(X, y).pairs(X, y)]
+        [('a', 'b', 'separable', 0), ('a', 'c', 'separable', 0), ('b', 'c', 'overlap', 1)]
+        """
+        from linsep.prove.class_pairs import class_pairs  # which asks other questions
+
+        return class_pairs(self, X, y, time_limit)
 
 
 class Decision(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linsep.data.teaching import teacher
+from linsep.data.datasets import teacher
 from linsep.pages.explorer.requests import Points, Settings
 from linsep.problem import Array, Floats
 

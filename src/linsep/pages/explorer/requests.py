@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from linsep.data.opening import read
+from linsep.data.read import read
 from linsep.errors import DataNote
 
 MOST_ROWS = 3000

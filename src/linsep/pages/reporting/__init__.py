@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from linsep.data.atomic import replacing
+from linsep.data.files import replacing
 from linsep.pages.reporting.page import page
 from linsep.pages.reporting.study import study
 

@@ -14,10 +14,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from linsep.clock import Clock, OutOfTime
+from linsep.data.arrays import as_matrix
 from linsep.data.labels import at_least_two_classes, check_same_length, class_labels
-from linsep.data.matrices import as_matrix
-from linsep.data.row_numbers import Dropped
-from linsep.data.text_lines import Location
+from linsep.data.row_numbers import Dropped, Location
 from linsep.errors import DataError, NotSeparable, ParameterError
 from linsep.models.estimators import Perceptron
 from linsep.pages.checker import proof_of, table_of
@@ -29,6 +28,7 @@ from linsep.prove.bounds.mistake_bounds import Bound
 from linsep.prove.claims import NOT_SEPARABLE, SEPARABLE, UNKNOWN, Verdict
 from linsep.prove.exact.given_numbers import BINARY, DECIMAL, is_exact, nearest_doubles
 from linsep.prove.fewest.results import Fewest, fewest_errors
+from linsep.prove.verdicts.one_column import telling_columns
 from linsep.prove.verdicts.separability import separate, separator
 from linsep.prove.verdicts.tied_classes import Ties, tied_classes
 
@@ -152,6 +152,8 @@ def study(X: Any, y: Any, **asked: Any) -> Study:
     found.reading, found.dropped, found.locate = options.reading, options.dropped, options.locate
     if len(found.dropped):
         found.notes.append(f"Dropped: {found.dropped.words()}. Rows have the numbers that they have in the file.")
+    rules = telling_columns(given, codes, verdict.classes, [found.name(j) for j in range(X.shape[1])], clock)
+    found.notes += [f"{rule.sentence()}. Is it a copy of the label?" for rule in rules[:3]]
     found.document = proof_of(verdict, given, y, options.reading)
     found.table = None if found.document is None else table_of(given, y)
     if verdict.kind == SEPARABLE:

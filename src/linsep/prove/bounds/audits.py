@@ -16,13 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linsep.clock import Clock
+from linsep.data.arrays import as_matrix, matrix_for, to_rows
 from linsep.data.labels import as_examples, check_same_length, class_codes, class_labels
-from linsep.data.matrices import as_matrix, matrix_for, to_rows
 from linsep.data.scaling import Scaler
 from linsep.errors import NotSeparable
 from linsep.learn import kernels
 from linsep.learn.rules import MarginRule
-from linsep.learn.surveys import held_out, norm, scores, separations, squared_norms
+from linsep.learn.surveys import held_out, scores, separations, squared_norms
+from linsep.learn.weights import norm
 from linsep.problem import Array, Dense, Examples, Floats, Rows, Stop, take
 from linsep.prove.bounds import margin_bracket
 from linsep.prove.bounds.margin_bracket import root

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from linsep.data.arrays import matrix_for, to_rows
 from linsep.data.labels import as_examples, check_same_length, class_codes, class_labels
-from linsep.data.matrices import matrix_for, to_rows
 from linsep.errors import ParameterError
 from linsep.learn.averaging import WeightTracker
 from linsep.learn.driver import fit
 from linsep.learn.passes import Hooks, State
-from linsep.learn.surveys import norm, separations
-from linsep.learn.weights import Weights
+from linsep.learn.surveys import separations
+from linsep.learn.weights import Weights, norm
 from linsep.problem import Array, Batch, Dense, Examples, Problem, Stop, take
 from linsep.prove.bounds.audits import Trail, retrace
 from linsep.prove.bounds.intervals import clopper_pearson, log_choices, upwards

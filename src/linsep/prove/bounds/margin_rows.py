@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linsep.data.conversions import to_floats, to_scipy
+from linsep.data.arrays import to_floats, to_scipy
 from linsep.learn.surveys import scores
 from linsep.problem import Array, Floats, Rows, take
 from linsep.prove.claims import Data

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linsep.clock import Clock, OutOfTime
+from linsep.data.arrays import as_matrix, refuse_not_finite, to_rows
 from linsep.data.labels import at_least_two_classes, check_same_length, class_labels
-from linsep.data.matrices import as_matrix, refuse_not_finite, to_rows
-from linsep.data.threads import quiet_algebra
+from linsep.data.parallel import quiet_algebra
 from linsep.errors import NotSeparable, ParameterError
 from linsep.learn.surveys import squared_norms
 from linsep.problem import Array, Floats, Rows, take

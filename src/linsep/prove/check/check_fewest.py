@@ -200,8 +200,11 @@ def _without_zeros(data: Data) -> Data:
 def _equal(rows: Rows, a: Array, b: Array) -> Array:
     """Return which rows ``a`` equal those of ``b``."""
     if isinstance(rows, Dense):
-        return np.logical_and.reduce([column[a] == column[b] for column in rows.data.T], axis=0, initial=True)
-    starts, lengths = rows.indptr[:-1].astype(np.int64), np.diff(rows.indptr.astype(np.int64))
+        return np.asarray(
+            np.logical_and.reduce([column[a] == column[b] for column in rows.data.T], axis=0, initial=True)
+        )
+    starts = rows.indptr.astype(np.int64)
+    lengths: Array = np.diff(starts)
     equal: Array = np.asarray(lengths[a] == lengths[b])
     which, some = np.flatnonzero(equal), lengths[a[equal]]
     within = np.arange(some.sum()) - np.repeat(np.cumsum(some) - some, some)
@@ -215,11 +218,12 @@ def _equal(rows: Rows, a: Array, b: Array) -> Array:
 def _heights(data: Data, probe: Array) -> Array:
     """Return a number for every row that is the same for equal rows: added up column by column, in one order."""
     if isinstance(data.rows, Dense):
-        heights = np.zeros(len(data.y))
+        heights: Array = np.zeros(len(data.y))
         for j in range(data.n_features):
             heights += data.rows.data[:, j] * probe[j]
     else:
-        lines = np.repeat(np.arange(len(data.y)), np.diff(data.rows.indptr.astype(np.int64)))
+        lengths: Array = np.diff(data.rows.indptr.astype(np.int64))
+        lines = np.repeat(np.arange(len(data.y)), lengths)
         heights = np.bincount(lines, data.rows.data * probe[data.rows.indices], len(data.y))
     return np.nan_to_num(heights)
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linsep.compiling import compiled
-from linsep.data.threads import in_parallel
+from linsep.data.parallel import in_parallel
 from linsep.problem import Array, Dense, Rows, count, take
 from linsep.prove.check.limbs import integer_cells, sum_signs
 

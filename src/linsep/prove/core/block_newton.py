@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from linsep.clock import Clock
-from linsep.data.conversions import to_floats
-from linsep.data.threads import in_parallel, scipy_linalg
+from linsep.data.arrays import to_floats
+from linsep.data.parallel import in_parallel, scipy_linalg
 from linsep.problem import Array, Floats
 from linsep.prove.core import newton
 from linsep.prove.core.constraints import Constraints

@@ -23,8 +23,8 @@ import numpy as np
 from flint import fmpz_mat, nmod_mat
 
 from linsep.clock import Clock
+from linsep.data.arrays import to_floats
 from linsep.data.cache import renumbered
-from linsep.data.conversions import to_floats
 from linsep.learn.surveys import scores
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, mantissas, take
 from linsep.prove.check.exact_signs import difference, signs

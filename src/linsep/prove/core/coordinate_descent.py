@@ -13,8 +13,8 @@ from flint import fmpq, fmpz_mat
 
 from linsep.clock import Clock
 from linsep.compiling import compiled
-from linsep.data.conversions import to_scipy
-from linsep.data.threads import scipy_linalg
+from linsep.data.arrays import to_scipy
+from linsep.data.parallel import scipy_linalg
 from linsep.problem import Array, Floats, Sparse, take
 from linsep.prove.claims import Data, Separator
 from linsep.prove.core.constraints import as_plane, packed_rows

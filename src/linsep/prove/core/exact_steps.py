@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from flint import fmpz_mat
 
-from linsep.data.threads import scipy_linalg
+from linsep.data.parallel import scipy_linalg
 from linsep.problem import Array, Floats
 from linsep.prove.core.constraints import Constraints
 from linsep.prove.core.nearest_point import nearest_plane, nearest_point

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from flint import nmod_mat
 
-from linsep.data.threads import scipy_linalg
+from linsep.data.parallel import scipy_linalg
 from linsep.problem import Array, Floats
 from linsep.prove.core import newton
 from linsep.prove.core.constraints import Constraints, rounded

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from linsep.clock import Clock
-from linsep.data.threads import hush
+from linsep.data.parallel import hush
 from linsep.problem import Array, Floats
 from linsep.prove.core.corrals import Search
 

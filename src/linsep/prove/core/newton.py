@@ -18,7 +18,7 @@ import numpy as np
 
 from linsep.clock import Clock
 from linsep.compiling import compiled
-from linsep.data.threads import scipy_linalg
+from linsep.data.parallel import scipy_linalg
 from linsep.problem import Array, Floats
 
 _RIDGE = 1e-12  # of the mean square of the rows below 1: keeps the weights finite where few rows are

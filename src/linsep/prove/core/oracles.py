@@ -19,8 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 from linsep.clock import OutOfTime
-from linsep.data.conversions import to_floats, to_scipy
-from linsep.data.threads import scipy_linalg
+from linsep.data.arrays import to_floats, to_scipy
+from linsep.data.parallel import scipy_linalg
 from linsep.problem import Array, Floats
 from linsep.prove.core import newton, newton_cg
 from linsep.prove.core.block_newton import block_newton

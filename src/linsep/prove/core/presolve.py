@@ -18,9 +18,9 @@ import numpy as np
 
 from linsep.clock import Clock
 from linsep.compiling import compiled
+from linsep.data.arrays import to_floats
 from linsep.data.cache import renumbered, some_columns, some_rows
-from linsep.data.conversions import to_floats
-from linsep.data.threads import scipy_linalg
+from linsep.data.parallel import scipy_linalg
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
 from linsep.prove.check.fast_check import holds
 from linsep.prove.claims import Data, Refutation, Separator, Verdict

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from linsep.compiling import compiled
-from linsep.data.conversions import to_floats
-from linsep.data.threads import in_parallel
+from linsep.data.arrays import to_floats
+from linsep.data.parallel import in_parallel
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
 from linsep.prove.claims import Data, Separator
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from linsep.compiling import compiled
 from linsep.data.cache import mapped_array
-from linsep.data.threads import in_parallel
+from linsep.data.parallel import in_parallel
 from linsep.problem import Array, Floats
 
 _DIGITS = 10.0**15  # two decimals of 15 digits never read back as the same float

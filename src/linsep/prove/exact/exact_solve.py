@@ -19,7 +19,7 @@ from flint import fmpz, fmpz_mat
 
 from linsep.clock import Clock
 from linsep.compiling import compiled
-from linsep.data.threads import scipy_linalg
+from linsep.data.parallel import scipy_linalg
 from linsep.problem import Array, Floats, mantissas
 from linsep.prove.exact.algebra import Dependency
 

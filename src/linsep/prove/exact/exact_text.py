@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 
 from linsep.clock import Clock
-from linsep.data.csv_head import encoding_name
+from linsep.data.arrays import to_rows
 from linsep.data.delimited import DelimitedSource
 from linsep.data.labels import class_codes
-from linsep.data.layout import CATEGORY, NUMBER, TEXT, WORD, Layout, is_numeric
-from linsep.data.matrices import to_rows
-from linsep.data.read_ahead import ahead
+from linsep.data.parallel import ahead
+from linsep.data.schema import CATEGORY, NUMBER, TEXT, WORD, Layout, is_numeric
+from linsep.data.sniffing import encoding_name
 from linsep.data.source import Source
 from linsep.errors import DataError
 from linsep.problem import Array

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from flint import fmpz, fmpz_mat
 
-from linsep.data.sparse import csr_array, is_sparse
+from linsep.data.arrays import csr_array, is_sparse
 from linsep.errors import DataError
 from linsep.problem import Array
 from linsep.prove.exact.decimals import as_decimals, decimal_doubles

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from linsep.compiling import compiled
-from linsep.data.sparse import to_scipy
+from linsep.data.arrays import as_scipy
 from linsep.problem import Array, Dense, Rows, Sparse, count
 from linsep.prove.check.plain_document import label_text
 
@@ -90,7 +90,7 @@ def _room(words: Array, most: int) -> Array:
 
 def _in_order(rows: Sparse, n_features: int) -> Sparse:
     """Return rows with the columns of each in order."""
-    matrix = to_scipy(rows, n_features)
+    matrix = as_scipy(rows, n_features)
     if matrix.has_sorted_indices:
         return rows
     matrix = matrix.copy()

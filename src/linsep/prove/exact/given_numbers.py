@@ -19,9 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linsep.clock import Clock
+from linsep.data.arrays import csr_array, is_sparse, refuse_not_finite
 from linsep.data.cache import mapped_array
-from linsep.data.matrices import refuse_not_finite
-from linsep.data.sparse import csr_array, is_sparse
 from linsep.problem import Array, Dense, Rows, Sparse
 from linsep.prove.claims import Separator
 from linsep.prove.exact.decimals import as_decimals, decimal_doubles

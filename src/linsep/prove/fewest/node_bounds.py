@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from linsep.data.threads import in_parallel
+from linsep.data.parallel import in_parallel
 from linsep.problem import Array, Floats
 from linsep.prove.fewest import line_search, simplex
 from linsep.prove.fewest.packing import Cover

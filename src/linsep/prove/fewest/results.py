@@ -10,12 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from linsep.clock import OPERATION, Clock, UntilStopped
-from linsep.data.conversions import to_floats
+from linsep.data.arrays import as_matrix, refuse_not_finite, to_floats
 from linsep.data.labels import at_least_two_classes, check_same_length, class_labels
-from linsep.data.matrices import as_matrix, refuse_not_finite
+from linsep.data.parallel import quiet_algebra
 from linsep.data.row_numbers import Dropped
 from linsep.data.source import Source
-from linsep.data.threads import quiet_algebra
 from linsep.errors import DataError, ParameterError
 from linsep.problem import Array, Dense
 from linsep.prove.check import check_fewest
@@ -183,7 +182,7 @@ def fewest_errors(
     y: Any = None,
     *,
     fit_intercept: bool = True,
-    time_limit: float | None = None,
+    time_limit: float | None = 10.0,
     sample_weight: Any = None,
     max_nodes: int | None = None,
     max_proof_mb: float | None = None,
@@ -202,8 +201,8 @@ def fewest_errors(
         its class has the strictly highest score.
     fit_intercept : bool, default=True
         Whether planes may have an offset, or go through the origin.
-    time_limit : float, default=None
-        Seconds after which to return the bounds known by then. Ctrl-C returns them, too.
+    time_limit : float, default=10.0
+        Seconds after which to return the bounds known by then; None for no limit. Ctrl-C returns them, too.
     sample_weight : array-like of shape (n,), default=None
         Integers: how often each row counts; 0 leaves it out. Their sum must be below 2^53.
     max_nodes : int, default=None

@@ -18,7 +18,7 @@ import numpy as np
 
 from linsep import compiling
 from linsep.clock import OPERATION, Clock, OutOfTime, UntilStopped
-from linsep.data.conversions import to_floats
+from linsep.data.arrays import to_floats
 from linsep.problem import Array, Dense, Floats, take
 from linsep.prove.check.exact_signs import difference, signs
 from linsep.prove.claims import Data, Refutation, Separator, Verdict

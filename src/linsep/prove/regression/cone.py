@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from flint import fmpz_mat
 
+from linsep.data.arrays import to_floats
 from linsep.data.cache import some_rows
-from linsep.data.conversions import to_floats
-from linsep.data.threads import quiet_algebra
+from linsep.data.parallel import quiet_algebra
 from linsep.problem import Array, Dense, Sparse
 from linsep.prove.claims import Data
 from linsep.prove.core import facial_reduction

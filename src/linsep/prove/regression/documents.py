@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from linsep.clock import Clock
-from linsep.data.sparse import is_sparse
-from linsep.data.threads import together
+from linsep.data.arrays import is_sparse
+from linsep.data.parallel import together
 from linsep.errors import DataError
 from linsep.problem import Array
 from linsep.prove.check import linsep_check

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from flint import fmpz_mat
 
-from linsep.data.sparse import is_sparse
+from linsep.data.arrays import is_sparse
 from linsep.errors import DataError, ParameterError
 from linsep.problem import Array, Dense, Rows, Sparse
 from linsep.prove.check.plain_document import label_text

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from linsep.data.arrays import is_sparse
 from linsep.data.frames import Categories, Frame
-from linsep.data.sparse import is_sparse
 from linsep.errors import DataError, ParameterError
 from linsep.problem import Array
 from linsep.prove.check.plain_document import label_text

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from flint import fmpz_mat
 
-from linsep.data.sparse import is_sparse
+from linsep.data.arrays import is_sparse
 from linsep.errors import DataError
 from linsep.problem import Array
 from linsep.prove.exact.exact_values import BINARY
@@ -145,7 +145,12 @@ def limiting(result: Any) -> Any:
     staying = set(rows.tolist())
     dropped = {i: why for i, why in dropped.items() if i not in staying}
     y = np.asarray(given.y)[rows]
-    return Refit(rows, kept, _design(given, rows, kept), y, dropped, reasons, _choices(result), strata)
+    choices = _choices(result)
+    ordinary = True
+    if choices is not None and len(rows) and given.family == "multinomial":
+        codes = labels(given.y, given.order)[0][rows]
+        ordinary = bool(choices[:, np.unique(codes)].all())
+    return Refit(rows, kept, _design(given, rows, kept), y, dropped, reasons, choices, strata, given.family, ordinary)
 
 
 def uncounted(given: Any) -> dict[int, str]:

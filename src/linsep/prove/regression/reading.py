@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from linsep.data.sparse import is_sparse
+from linsep.data.arrays import is_sparse
 from linsep.errors import DataError
 from linsep.problem import Array
 from linsep.prove.check.plain_document import Fails, Malformed

@@ -39,6 +39,14 @@ class Coefficient(NamedTuple):
     rows: tuple[int, ...]
 
 
+_STATSMODELS = {
+    "binomial": "Logit",
+    "multinomial": "MNLogit",
+    "poisson": "Poisson",
+    "negative-binomial": "NegativeBinomial",
+}
+
+
 @dataclass(frozen=True, eq=False)
 class Refit:
     """The limiting conditional model: the part that maximum likelihood can still estimate.
@@ -57,6 +65,9 @@ class Refit:
     choices : ndarray or None
         Multinomial models: which classes are still possible, by row. Ordinal models: whether the lower and the upper
         threshold of a row is still in reach.
+    family : str
+    ordinary : bool
+        Whether what is left is a model of the family: rows and columns of it, no class out of reach.
     strata : ndarray or None
         Conditional and Cox models: the group of every row, by number. A risk set of a Cox model loses the rows that are
         infinitely far below its event, so a stratum may fall apart into several.
@@ -78,6 +89,47 @@ class Refit:
     dropped_columns: dict[str, str]
     choices: Array | None = None
     strata: Array | None = None
+    family: str = "binomial"
+    ordinary: bool = True  # whether it is a model of this family, without the choices
+
+    def fit(self, **options: Any) -> Any:
+        """Fit what is left with statsmodels; coefficients have the names of the columns.
+
+        Parameters
+        ----------
+        **options
+            Of statsmodels' ``fit``.
+
+        Returns
+        -------
+        results : statsmodels results
+
+        Raises
+        ------
+        ValueError
+            If no row is left, or what is left is no model that statsmodels fits.
+
+        Examples
+        --------
+        >>> import linsep
+        >>> left = linsep.separation([[0], [0], [0], [1], [1]], [0, 1, 1, 1, 1], names=["dose"]).refit()
+        >>> left.fit(disp=False).params.round(4).to_dict()  # log(2 / 1)
+        {'Intercept': 0.6931}
+        """
+        if len(self.rows) == 0:
+            raise ValueError("no row is left to fit: every one of them is fitted perfectly in the limit")
+        if not self.ordinary or self.family not in _STATSMODELS or np.ndim(self.y) != 1:
+            raise ValueError(
+                f"statsmodels has no model for what is left of this {self.family} one: use X, y and choices"
+            )
+        import pandas as pd
+        import statsmodels.api as sm
+
+        X = pd.DataFrame(self.X.toarray() if hasattr(self.X, "toarray") else self.X, columns=self.columns).astype(float)
+        y = self.y
+        if self.family in ("binomial", "multinomial"):
+            y = np.unique(y, return_inverse=True)[1]
+        return getattr(sm, _STATSMODELS[self.family])(y, X).fit(**options)
 
     def __repr__(self) -> str:
         return (

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from linsep.clock import Clock, limited
-from linsep.data.sparse import is_sparse
-from linsep.data.threads import quiet_algebra
+from linsep.data.arrays import is_sparse
+from linsep.data.parallel import quiet_algebra
 from linsep.errors import DataError, ParameterError
 from linsep.prove.exact.decimals import as_decimals
 from linsep.prove.exact.exact_values import BINARY, DECIMAL, Cells, cells, is_binary

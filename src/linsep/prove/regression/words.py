@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from linsep.data.sparse import is_sparse
+from linsep.data.arrays import is_sparse
 from linsep.prove.regression.families import INTERCEPT, labels
+from linsep.prove.verdicts.one_column import ColumnRule, telling_columns
 from linsep.wording import digits
 
 MEANING = {
@@ -66,15 +67,36 @@ def sentences(result: Any, response: str = "y") -> list[str]:
     more = sum(status in _INFINITE for _, status in _shown(result)) - len(found)
     if more > 0:
         found.append(f"{counted(more, 'other coefficient')} {'is' if more == 1 else 'are'} infinite")
+    found += [rule.sentence(response) for rule in _telling(result)[:2]]
     open_ = [name for name, status in _shown(result) if status == "undetermined"]
     if open_:
         shown = ", ".join(open_[:6]) + (f" and {len(open_) - 6} more" if len(open_) > 6 else "")
         verb, them = ("has", "it") if len(open_) == 1 else ("have", "them")
         found.append(f"{shown} {verb} no limit: maximum likelihood does not determine {them}")
-    return [*found, *_aliases(result), f"{_advice(result)}; for finite estimates of all coefficients, {_FINITE}"]
+    return [
+        *found,
+        *_aliases(result),
+        f"{_advice(result)}; for finite estimates of all coefficients, {_finite(result)}",
+    ]
 
 
-_FINITE = "use Firth's penalty or a prior"
+def _telling(result: Any) -> tuple[ColumnRule, ...]:
+    """Return the columns of a binomial model that tell the responses apart alone, unless two values say it already."""
+    given = result._given
+    y = np.asarray(given.y)
+    if given.family != "binomial" or y.ndim != 1:
+        return ()
+    codes, classes = labels(given.y, given.order)
+    which = given.which
+    X = given.X[which]
+    rules = telling_columns(X, codes[which], tuple(classes), given.names)
+    return tuple(rule for rule in rules if not _because(result, rule.name, ""))
+
+
+def _finite(result: Any) -> str:
+    """Return how to get finite estimates."""
+    call = {"binomial": "FirthLogisticRegression().fit(X, y)", "cox": "FirthCoxPH().fit(X, y)"}.get(result.family)
+    return "use Firth's penalty or a prior" + (f" (pip install firthmodels: {call})" if call else "")
 
 
 def _advice(result: Any) -> str:

@@ -18,8 +18,8 @@ import numpy as np
 from flint import fmpz_mat
 
 from linsep.clock import Clock, OutOfTime
-from linsep.data.sparse import is_sparse
-from linsep.data.threads import in_parallel, quiet_algebra
+from linsep.data.arrays import is_sparse
+from linsep.data.parallel import in_parallel, quiet_algebra
 from linsep.errors import DataError
 from linsep.problem import Array, Rows
 from linsep.prove.check.exact_signs import difference, signs

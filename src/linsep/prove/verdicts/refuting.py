@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linsep.clock import Clock, OutOfTime
-from linsep.data.threads import quiet_algebra
+from linsep.data.parallel import quiet_algebra
 from linsep.problem import Array, Sparse
 from linsep.prove.check.fast_check import contradicts, separates
 from linsep.prove.claims import Data, Refutation

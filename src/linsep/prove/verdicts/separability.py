@@ -11,13 +11,11 @@ import numpy as np
 from flint import fmpz_mat
 
 from linsep.clock import Clock, OutOfTime
+from linsep.data.arrays import as_matrix, is_sparse, refuse_not_finite, to_rows, to_scipy
 from linsep.data.cache import IN_MEMORY
-from linsep.data.conversions import to_scipy
 from linsep.data.labels import at_least_two_classes, check_same_length, class_labels
-from linsep.data.matrices import as_matrix, refuse_not_finite, to_rows
+from linsep.data.parallel import quiet_algebra
 from linsep.data.source import Source
-from linsep.data.sparse import is_sparse
-from linsep.data.threads import quiet_algebra
 from linsep.errors import DataError, ParameterError
 from linsep.problem import Array, Dense, Rows
 from linsep.prove.check.fast_check import integer_matrix, separates
@@ -26,6 +24,7 @@ from linsep.prove.exact.given_numbers import BINARY, DECIMAL, all_finite, held, 
 from linsep.prove.numbers.long_decimals import LongDecimals
 from linsep.prove.verdicts import rationals
 from linsep.prove.verdicts.decide import decide
+from linsep.prove.verdicts.one_column import telling_columns
 from linsep.prove.verdicts.parts import Part, Parts
 from linsep.prove.verdicts.working_set import first_rows, settle
 
@@ -89,7 +88,9 @@ def separate(
         raise ParameterError("values", values, "'binary' or 'decimal'")
     offset, clock = bool(fit_intercept), Clock(time_limit)
     if not isinstance(X, Source):
-        return decide_arrays(X, y, values or BINARY, offset, clock)
+        names = getattr(X, "columns", None)
+        verdict = decide_arrays(X, y, values or BINARY, offset, clock)
+        return with_columns(verdict, X, y, None if names is None else list(names), clock)
     if y is not None:
         raise ValueError("a source has its own labels: do not pass y")
     from linsep.prove.exact.exact_text import default_values, exact_table  # which load pyarrow
@@ -99,7 +100,17 @@ def separate(
         rows, labels = exact_table(X, values, clock, lazily=True)
     except OutOfTime:
         return undecided((), X.n_features, offset, values)
-    return decide_arrays(rows, labels, values, offset, clock, mapped=True).in_source(X.dropped)
+    verdict = decide_arrays(rows, labels, values, offset, clock, mapped=True).in_source(X.dropped)
+    return with_columns(verdict, rows, labels, X.names, clock)
+
+
+def with_columns(verdict: Verdict, X: Any, y: Any, names: list[Any] | None, clock: Clock) -> Verdict:
+    """Return a verdict with the columns of which one alone tells the classes apart, but for few rows."""
+    if not isinstance(X, LongDecimals):
+        X = unrounded(X)
+        X = X if is_exact(X) else as_matrix(X)
+    _, codes = at_least_two_classes(class_labels(y))
+    return replace(verdict, columns=telling_columns(X, codes, verdict.classes, names, clock))
 
 
 def undecided(classes: tuple[Any, ...], n_features: int, offset: bool, values: str) -> Verdict:

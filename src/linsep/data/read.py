@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import Any
 
-from linsep.data.byte_streams import File, files
 from linsep.data.cache import check_cache
-from linsep.data.csv_head import check_encoding, refuse_other_formats
-from linsep.data.layout import Layout
+from linsep.data.files import File, files
 from linsep.data.options import GAPS, Options
+from linsep.data.schema import Layout
+from linsep.data.sniffing import check_encoding, refuse_other_formats
 from linsep.data.source import Source
 from linsep.errors import ParameterError, ReadError
 

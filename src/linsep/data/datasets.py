@@ -118,7 +118,7 @@ def lessons(
 
     Examples
     --------
-    >>> from linsep.data.teaching import lessons
+    >>> from linsep.data.datasets import lessons
     >>> [len(X) for X, y, plane in lessons(1000, 4, block=1600)]
     [400, 400, 200]
     """

@@ -43,7 +43,7 @@ class Levels:
     Examples
     --------
     >>> import numpy as np
-    >>> from linsep.data.levels import Coded, Levels
+    >>> from linsep.data.one_hot import Coded, Levels
     >>> levels = Levels(first=2)
     >>> town, color = Coded(0, ["Ulm", "Bonn"], np.array([0, 0, 1])), Coded(1, ["red"], np.array([0, 0, 0]))
     >>> levels.features([town, color]).tolist()

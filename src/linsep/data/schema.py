@@ -101,7 +101,7 @@ class Layout:
 
     Examples
     --------
-    >>> from linsep.data.layout import Layout
+    >>> from linsep.data.schema import Layout
     >>> Layout((("age", "number"), ("town", "word")), levels=((1, "Ulm"), (1, None))).names
     ['age', 'town=Ulm', 'town=missing']
     >>> Layout((("age", "number"), ("town", "category")), hash_bits=4).width

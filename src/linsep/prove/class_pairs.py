@@ -1,0 +1,110 @@
+"""Which pairs of classes a plane separates, and how far the others are from it: a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linsep.clock import Clock
+from linsep.data.arrays import as_matrix
+from linsep.data.labels import check_same_length, class_labels
+from linsep.data.source import Source
+from linsep.prove.claims import SEPARABLE, UNKNOWN, Verdict
+from linsep.prove.exact.given_numbers import is_exact, unrounded
+from linsep.prove.notebook_tables import notebook_html
+from linsep.prove.verdicts.one_column import class_numbers
+
+HEAD = ("classes", "rows", "verdict", "fewest errors")
+
+
+class Pair(NamedTuple):
+    """Two classes: the verdict on their rows alone, and proved bounds on the fewest errors of a plane between them."""
+
+    first: Any
+    second: Any
+    rows: int
+    kind: str
+    lower: int
+    upper: int
+
+    def cells(self) -> tuple[str, str, str, str]:
+        """Return it as a line of a table."""
+        errors = f"{self.upper:,}" if self.lower == self.upper else f"{self.lower:,} to {self.upper:,}"
+        return f"{self.first} and {self.second}", f"{self.rows:,}", self.kind, errors
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """All pairs of classes, as a sequence of `Pair`.
+
+    Examples
+    --------
+    >>> import linsep
+    >>> X, y = [[0], [1], [2], [3], [2], [4]], list("aabbcc")
+    >>> linsep.separate(X, y).pairs(X, y)
+    classes  rows  verdict    fewest errors
+    a and b  4     separable  0
+    a and c  4     separable  0
+    b and c  4     overlap    1
+    """
+
+    found: tuple[Pair, ...]
+
+    def __iter__(self) -> Iterator[Pair]:
+        return iter(self.found)
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    def __getitem__(self, k: int) -> Pair:
+        return self.found[k]
+
+    def __repr__(self) -> str:
+        lines = [HEAD, *(pair.cells() for pair in self.found)]
+        wide = [max(len(line[j]) for line in lines) for j in range(len(HEAD))]
+        return "\n".join("  ".join(f"{c:<{w}}" for c, w in zip(line, wide, strict=True)).rstrip() for line in lines)
+
+    def _repr_html_(self) -> str:
+        proof = "Verdicts and both bounds are proved in exact arithmetic."
+        return notebook_html(f"{len(self.found):,} pairs of classes", proof, [p.cells() for p in self.found], HEAD)
+
+    def to_frame(self) -> Any:
+        """Return the table as a pandas frame."""
+        import pandas as pd
+
+        return pd.DataFrame(list(self.found), columns=list(Pair._fields))
+
+
+def class_pairs(verdict: Verdict, X: Any, y: Any, time_limit: float | None) -> Pairs:
+    """Return the verdict and the fewest errors of every pair of classes; all together take about ``time_limit``."""
+    from linsep.prove.fewest.results import fewest_errors
+    from linsep.prove.verdicts.separability import decide_arrays
+
+    if isinstance(X, Source):
+        from linsep.prove.exact.exact_text import exact_table
+
+        X, y = exact_table(X, verdict.values)
+    X = unrounded(X)
+    X = X if is_exact(X) else as_matrix(X)
+    y = class_labels(y)
+    check_same_length(X, y)
+    codes, clock = class_numbers(y, verdict.classes), Clock(time_limit)
+    chosen, found = list(combinations(range(len(verdict.classes)), 2)), []
+    for k, (a, b) in enumerate(chosen):
+        which = np.flatnonzero((codes == a) | (codes == b))
+        some, labels = X[which], (codes[which] == b).astype(np.intp)
+        share = None if time_limit is None else max(0.0, clock.left) / (len(chosen) - k)
+        kind = decide_arrays(some, labels, verdict.values, verdict.fit_intercept, Clock(share)).kind
+        bounds = (0, 0)
+        if kind != SEPARABLE:
+            left = None if share is None else max(0.0, clock.left) / (len(chosen) - k)
+            fewest = fewest_errors(
+                some, labels, fit_intercept=verdict.fit_intercept, time_limit=left, values=verdict.values
+            )
+            bounds = max(fewest.lower, int(kind != UNKNOWN)), fewest.upper
+        found.append(Pair(verdict.classes[a], verdict.classes[b], len(which), kind, *bounds))
+    return Pairs(tuple(found))

@@ -1,0 +1,196 @@
+"""Does one column give the answer away? Columns with a threshold that tells the classes apart, but for a few rows.
+
+A column that says almost everything about the label is often a copy of it, or was measured after it. Only comparisons
+are made, so what is said is exact. Most columns are ruled out by a sample of the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from linsep.clock import Clock
+from linsep.data.arrays import is_sparse
+from linsep.problem import Array
+from linsep.prove.numbers.long_decimals import LongDecimals
+
+_SHARE, _OF_CLASS = 0.02, 0.1  # rows on the wrong side that are few: of all rows, and of those of the smaller class
+_SAMPLE = 4000  # rows that rule out a column
+_FULL = 0.5  # sparse columns with more numbers than this share of the rows are looked at like dense ones
+
+
+@dataclass(frozen=True)
+class ColumnRule:
+    """A column that tells the classes apart alone, but for few rows: perhaps it is a copy of the label.
+
+    Attributes
+    ----------
+    column : int
+        Its number, from 0.
+    name : str
+    labels : tuple
+        The classes in the order of their values; of two classes, the first is the one that ``rows`` counts.
+    thresholds : tuple of float
+        For two classes the last value on the side of the first class; for more the largest value of each class but the
+        last.
+    below : bool
+        Whether the first class has the small values.
+    rows : int
+        Rows on the side of the first class.
+    errors : int
+        Rows on the wrong side: 0 if the column alone separates the classes.
+    wrong_inside : int
+        Those of them that are on the side of the first class.
+
+    Examples
+    --------
+    >>> import linsep
+    >>> verdict = linsep.separate([[2495, 1], [2300, 0], [2600, 1], [2800, 0]], ["low", "low", "fine", "fine"])
+    >>> print(*verdict.columns)
+    #0 alone separates: all 2 rows with #0 ≤ 2495 are 'low', all others 'fine'
+    """
+
+    column: int
+    name: str
+    labels: tuple[Any, ...]
+    thresholds: tuple[float, ...]
+    below: bool
+    rows: int
+    errors: int
+    wrong_inside: int
+
+    def sentence(self, target: str | int | None = None) -> str:
+        """Return it in words; ``target`` is the name of the label, if it has one."""
+
+        def is_label(label: Any) -> str:
+            return f"{target} = {label}" if isinstance(target, str) else repr(label)
+
+        if len(self.labels) > 2:
+            pairs = zip(self.labels, self.thresholds, strict=False)
+            up_to = [f"{is_label(label)} up to {_digits(top)}" for label, top in pairs]
+            return f"{self.name} alone separates: {', '.join(up_to)}, {is_label(self.labels[-1])} above"
+        side = f"{self.name} {'≤' if self.below else '≥'} {_digits(self.thresholds[0])}"
+        first, other = map(is_label, self.labels)
+        if not self.errors:
+            return f"{self.name} alone separates: all {self.rows:,} rows with {side} are {first}, all others {other}"
+        wrong = f"{self.errors:,} row{'s' * (self.errors != 1)}"
+        right = f"{self.rows - self.wrong_inside:,} of {self.rows:,} rows with {side} are {first}"
+        rest = self.errors - self.wrong_inside
+        others = "1 other is" if rest == 1 else f"{rest:,} others are"
+        return f"{self.name} alone separates but for {wrong}: {right}" + (f", and {others}, too" if rest else "")
+
+    def __str__(self) -> str:
+        return self.sentence()
+
+
+def _digits(value: float) -> str:
+    return f"{value:.12g}"
+
+
+def telling_columns(
+    X: Any, y: Any, classes: Sequence[Any], names: Sequence[str] | None = None, clock: Clock | None = None
+) -> tuple[ColumnRule, ...]:
+    """Return the columns of which one alone tells the classes apart, but for few rows; those with the fewest first.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d), or LongDecimals
+    y : array of shape (n,)
+        Numbers of classes.
+    classes : sequence
+        Labels by number.
+    names : sequence of str, optional
+        Names of the columns, as many as are known.
+    clock : Clock, optional
+        Where it has run out, the columns looked at by then.
+    """
+    X = X.near if isinstance(X, LongDecimals) else X
+    n, counts = len(y), np.bincount(y, minlength=len(classes))
+    few = int(min(_SHARE * n, _OF_CLASS * counts.min())) if len(classes) == 2 else 0
+    some = np.random.default_rng(0).choice(n, _SAMPLE, replace=False) if n > 4 * _SAMPLE else None
+    allowed = _SAMPLE if some is None else few * _SAMPLE / n + 4 * np.sqrt(few * _SAMPLE / n) + 4
+    found = []
+    for j, values in _columns(X, y, counts, few):
+        if clock is not None and clock.left <= 0:
+            break
+        if some is not None and _best(values[some], y[some], counts)[0] > allowed:
+            continue
+        rule = _rule(j, values, y, classes, counts, names)
+        if rule is not None and rule.errors <= few:
+            found.append(rule)
+    return tuple(sorted(found, key=lambda rule: (rule.errors, rule.column)))
+
+
+def class_numbers(y: Any, classes: Sequence[Any]) -> Array:
+    """Return labels as numbers of their classes."""
+    numbers = {label: code for code, label in enumerate(classes)}
+    return np.array([numbers[label] for label in np.asarray(y).tolist()], dtype=np.intp)
+
+
+def _columns(X: Any, y: Array, counts: Array, few: int) -> Iterator[tuple[int, Array]]:
+    """Yield the columns that are worth a look; of sparse ones most can be ruled out by what is stored in each class."""
+    if not is_sparse(X):
+        yield from ((j, np.asarray(X[:, j])) for j in range(X.shape[1]))
+        return
+    n, d = X.shape
+    lines = np.repeat(np.arange(n), np.diff(X.indptr))
+    stored = np.stack([np.bincount(X.indices[y[lines] == c], minlength=d) for c in range(len(counts))])
+    worth = stored.sum(axis=0) > _FULL * n
+    if len(counts) == 2:
+        worth |= np.minimum(stored[0] + counts[1] - stored[1], stored[1] + counts[0] - stored[0]) <= few
+    wanted = np.flatnonzero(worth)
+    by_column = X[:, wanted].tocsc()
+    for k, j in enumerate(wanted.tolist()):
+        column = np.zeros(n, dtype=X.dtype)
+        part = slice(by_column.indptr[k], by_column.indptr[k + 1])
+        column[by_column.indices[part]] = by_column.data[part]
+        yield j, column
+
+
+def _best(values: Array, y: Array, counts: Array) -> tuple[int, int, bool, Array, Array]:
+    """Return the fewest rows on the wrong side of a threshold for two classes, where it is, and the table behind it.
+
+    For more classes 0 if their values do not mix, else many.
+    """
+    levels, place = np.unique(values, return_inverse=True)
+    table = np.zeros((len(levels), len(counts)), dtype=np.int64)
+    np.add.at(table, (place, y), 1)
+    if len(counts) > 2:
+        pure = (table > 0).sum(axis=1) <= 1
+        runs = 1 + np.count_nonzero(np.diff(table.argmax(axis=1)))
+        return (0 if pure.all() and runs == np.count_nonzero(counts) else len(y)), 0, True, levels, table
+    here = np.bincount(y, minlength=2)
+    up = np.cumsum(table, axis=0)[:-1]  # rows at or below each threshold, by class
+    if len(up) == 0:
+        return len(y), 0, True, levels, table
+    second_above, first_above = up[:, 1] + here[0] - up[:, 0], up[:, 0] + here[1] - up[:, 1]
+    k, m = int(second_above.argmin()), int(first_above.argmin())
+    if second_above[k] <= first_above[m]:
+        return int(second_above[k]), k, True, levels, table  # class 0 has the small values
+    return int(first_above[m]), m, False, levels, table
+
+
+def _rule(
+    j: int, values: Array, y: Array, classes: Sequence[Any], counts: Array, names: Sequence[str] | None
+) -> ColumnRule | None:
+    """Return what a column says of the classes, None if it has a single value, or mixes several classes."""
+    errors, k, zero_below, levels, table = _best(values, y, counts)
+    name = str(names[j]) if names is not None and j < len(names) else f"#{j}"
+    if errors == len(y):
+        return None
+    if len(counts) > 2:
+        owners = table.argmax(axis=1)
+        ends = np.flatnonzero(np.diff(owners, append=-1))
+        labels = tuple(classes[c] for c in owners[ends].tolist())
+        tops = tuple(float(levels[end]) for end in ends[:-1].tolist())
+        return ColumnRule(j, name, labels, tops, True, int(counts[owners[0]]), 0, 0)
+    first = 1 if counts[1] <= counts[0] else 0  # the smaller class is spoken of
+    below = (first == 0) == zero_below
+    side = slice(0, k + 1) if below else slice(k + 1, None)
+    inside = table[side].sum(axis=0)
+    edge = float(levels[k] if below else levels[k + 1])
+    labels = classes[first], classes[1 - first]
+    return ColumnRule(j, name, labels, (edge,), below, int(inside.sum()), errors, int(inside[1 - first]))
