@@ -134,7 +134,7 @@ class Place:
 
     def fingerprint(self, verdict: Verdict, source: Source) -> dict[str, Any]:
         """Return the name of the data for a proof of the verdict; the rows are read here once more."""
-        from linsep.prove.exact.exact_text import fingerprint_of
+        from linsep.prove.numbers.text import fingerprint_of
 
         return fingerprint_of(source, verdict)
 

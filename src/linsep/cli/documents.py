@@ -29,12 +29,12 @@ class Document:
     def write(self, verdict: Any, X: Any, y: Any, source: Source, about: Any, options: dict[str, str]) -> None:
         """Write the proof in one step; ``about`` is the fingerprint of the data, if it is known already."""
         from linsep.data.atomic import replacing
-        from linsep.prove.documents import about_data, written
-        from linsep.prove.exact.exact_text import reading_of
-        from linsep.prove.numbers.long_decimals import whole
+        from linsep.prove.checking import about_data
+        from linsep.prove.documents import written
+        from linsep.prove.numbers.text import reading_of
 
         if about is None:
-            verdict, about = about_data(verdict, whole(X), y)
+            verdict, about = about_data(verdict, X, y)
         files = [os.path.basename(file.name) for file in source.files]
         options = {**options, "fit_intercept": str(verdict.fit_intercept), "values": verdict.values}
         about = {**about, "files": files, "reading": reading_of(source)}

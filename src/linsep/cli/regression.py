@@ -460,7 +460,7 @@ def _outcome(content: dict[str, Any], data: str, plain: bool) -> Any:
     from linsep.prove.check import linsep_check
     from linsep.prove.check.plain_document import Fails
     from linsep.prove.check.plain_table import table
-    from linsep.prove.checking import Outcome
+    from linsep.prove.claims import Outcome
     from linsep.prove.regression.documents import check_separation_document
     from linsep.prove.regression.reading import read_back
 

@@ -49,7 +49,7 @@ def write_proof(learner: Any, source: Source, path: str | None) -> None:
         return
     from linsep.data.atomic import replacing
     from linsep.prove.documents import written
-    from linsep.prove.exact.exact_text import fingerprint_of, reading_of
+    from linsep.prove.numbers.text import fingerprint_of, reading_of
 
     verdict = found.verdict()
     about = fingerprint_of(source, verdict)
