@@ -14,7 +14,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 from benchmarks import Row, Table, at_most, best, in_turns, sized
 from benchmarks.verdicts import problem
 from linsep import Perceptron, separate, verify
-from linsep.prove.documents import to_json
+from linsep.prove.checking import to_json
 
 # data, which of its classes (all if none), and the characters of the document that version 0.1.0 wrote
 CASES = (

@@ -93,7 +93,7 @@ def _stopwatch() -> Callable[[], tuple[float, float]]:
 def verdict(path: Path, target: str | None, limit: float = LIMIT) -> Answer:
     """Ask for a verdict as ``linsep separate`` does; where cells have no value, as its error advises."""
     from linsep import read, separate, verify
-    from linsep.prove.exact.exact_text import default_values, exact_table
+    from linsep.prove.numbers.text import default_values, exact_table
 
     warnings.simplefilter("ignore")
     took = _stopwatch()

@@ -1,6 +1,14 @@
 """Plain and slow: what the verdict is and whether a proof holds, with fractions alone."""
 
+import math
 from fractions import Fraction
+
+
+def in_integers(X):
+    """Rows as the plain check takes them: integers over the least common denominator, and it."""
+    rows = [[Fraction(value) for value in row] for row in X]
+    common = [math.lcm(*(value.denominator for value in row)) for row in rows]
+    return [([int(value * q) for value in row], q) for row, q in zip(rows, common, strict=True)]
 
 
 def inequalities(X, y, classes, offset):

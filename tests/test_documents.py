@@ -9,9 +9,9 @@ import pytest
 import scipy.sparse as sp
 
 from linsep import Separator, from_json, separate, to_json, verify
+from linsep.data.arrays import to_rows
 from linsep.problem import take
-from linsep.prove.exact.fingerprints import Fingerprint
-from linsep.prove.exact.given_numbers import as_rows
+from linsep.prove.numbers.fingerprints import Fingerprint
 from linsep.prove.verdicts.shorter import rounded
 
 
@@ -21,7 +21,7 @@ def hashed(X, y, pieces=None):
     n = X.shape[0]
     for start in range(0, n, pieces or n):
         some = slice(start, start + (pieces or n))
-        found.add(take(as_rows(X), some), np.asarray(y)[some])
+        found.add(take(to_rows(X), some), np.asarray(y)[some])
     return found.result()
 
 

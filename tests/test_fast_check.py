@@ -9,11 +9,11 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from linsep.data.arrays import to_rows
 from linsep.problem import Dense
 from linsep.prove.check.exact_signs import difference, signs
 from linsep.prove.check.fast_check import separates
 from linsep.prove.claims import Data, Refutation, Separator, Verdict
-from linsep.prove.exact.given_numbers import as_rows
 from oracles import proves
 
 XOR = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
@@ -80,7 +80,7 @@ def test_signs_are_exact(kind, how):
     want = exact_signs(X, w)
     everyone = np.arange(len(X))
     assert signs(Dense(X), everyone, w).tolist() == want
-    assert signs(as_rows(sp.csr_array(X)), everyone, w).tolist() == want
+    assert signs(to_rows(sp.csr_array(X)), everyone, w).tolist() == want
 
 
 def test_integers_beyond_floats_are_not_rounded():

@@ -23,6 +23,7 @@ from linsep.prove.check.plain_document import Fails, Malformed
 from linsep.prove.check.plain_fewest import check_errors
 from linsep.prove.fewest.certificates import Combination, Proof
 from linsep.prove.fewest.document import fewest_from_json, fewest_to_json
+from oracles import in_integers
 
 XOR = np.array([[0, 0], [1, 1], [0, 1], [1, 0]]), np.array([0, 0, 1, 1])
 
@@ -402,7 +403,7 @@ def test_a_refutation_with_negative_rows_serves_only_where_they_are_wrong():
 
 def test_plain_check_says_what_fails():
     content = fewest_to_json(linsep.fewest_errors(*XOR))
-    rows, labels = XOR[0].tolist(), XOR[1].tolist()
+    rows, labels = in_integers(XOR[0].tolist()), XOR[1].tolist()
     assert len(check_errors(content, rows, labels)) == 3
     for change, words in (
         ({"upper": 0}, "lower"),

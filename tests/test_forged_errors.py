@@ -16,6 +16,7 @@ from linsep import fewest_errors, to_json
 from linsep.prove.check.linsep_check import digest_of
 from linsep.prove.check.plain_table import fingerprint
 from linsep.prove.checking import check_document
+from oracles import in_integers
 from test_forged_proofs import OTHERS, ROWS, changed, made_is_told, value
 
 SCHEMA = json.loads((Path(__file__).parent.parent / "docs" / "proof-schema.json").read_text(encoding="utf-8"))
@@ -77,7 +78,7 @@ def _holds(content, X, y):
     assert (whole_number(about["n_rows"]), whole_number(about["n_features"]), whole_number(d)) == (len(X), d, len(X[0]))
     exact = {"binary": Fraction, "decimal": lambda x: Fraction(str(x))}[content["values"]]
     rows = [[exact(x) for x in row] + [Fraction(1)] * offset for row in X]
-    assert about["sha256"] == fingerprint([row[:d] for row in rows], y)
+    assert about["sha256"] == fingerprint(in_integers([row[:d] for row in rows]), y)
     assert all(type(label) in (str, int, bool, float) for label in classes)
     names = [str(label) for label in classes]
     codes = [names.index(str(label)) for label in y]

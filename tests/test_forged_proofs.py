@@ -14,7 +14,7 @@ from linsep import separate, to_json
 from linsep.prove.check.linsep_check import digest_of
 from linsep.prove.check.plain_table import fingerprint
 from linsep.prove.checking import check_document
-from oracles import rank
+from oracles import in_integers, rank
 
 PROBLEMS = {
     "separable": ([[0, 1], [1, 3], [4, 2], [5, 7]], [0, 0, 1, 1], True),
@@ -93,7 +93,7 @@ def _holds(content, X, y):
     assert type(about["n_rows"]) is int
     assert type(about["n_features"]) is int
     assert (about["n_rows"], about["n_features"]) == (len(X), d) == (len(X), len(X[0]))
-    assert about["sha256"] == fingerprint(X, y)
+    assert about["sha256"] == fingerprint(in_integers(X), y)
     names = [str(label) for label in classes]
     codes = [names.index(str(label)) for label in y]
     assert len(set(names)) == len(names) >= 2
@@ -273,7 +273,7 @@ def _compare(genuine, X, y):
     """The genuine document fails on other data; made to name them, it is judged alike by all."""
     text = json.dumps(genuine)
     content = json.loads(text)
-    content["data"]["sha256"] = fingerprint(X, y)
+    content["data"]["sha256"] = fingerprint(in_integers(X), y)
     if content["data"] != genuine["data"]:
         assert not outcome(text, X, y, plain=False)
         assert not outcome(text, X, y, plain=True)

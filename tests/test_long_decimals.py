@@ -1,5 +1,6 @@
 """Decimals of more digits than doubles hold: a text of them is read again where its digits decide, and only there."""
 
+import json
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -8,17 +9,18 @@ import numpy as np
 import pytest
 
 from linsep import fewest_errors, read, separate, separation
-from linsep.prove.exact import exact_text, exact_values
-from linsep.prove.numbers import long_decimals
+from linsep.cli import main
+from linsep.prove.numbers import cells, text
+from linsep.prove.regression import separations
 from oracles import inequalities, kind
 
 
 @pytest.fixture(params=["some rows", "many readings"])
 def lazily(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Long decimals even in small tables; some rows are read, or all after one reading."""
-    monkeypatch.setattr(exact_text, "FEW_CELLS", 0)
+    monkeypatch.setattr(text, "FEW_CELLS", 0)
     if request.param == "many readings":
-        monkeypatch.setattr(long_decimals, "_MOST_READINGS", 1)
+        monkeypatch.setattr(cells, "_MOST_READINGS", 1)
 
 
 def some_text(rng: np.random.Generator, value: float) -> str:
@@ -81,7 +83,7 @@ def test_the_fewest_errors_of_long_decimals(tmp_path: Path) -> None:
 # Regression models
 
 
-@pytest.mark.parametrize("family", ["binomial", "poisson", "multinomial"])
+@pytest.mark.parametrize("family", ["binomial", "poisson", "multinomial", "ordinal", "conditional", "cox"])
 @pytest.mark.parametrize("seed", range(12))
 def test_regression_models_of_long_decimals(seed: int, family: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Floats near the decimals and integers in pieces find the same: which rows and coefficients are separated."""
@@ -93,14 +95,89 @@ def test_regression_models_of_long_decimals(seed: int, family: str, monkeypatch:
         X[:, 1] = X[:, 0]
     y = ((X @ rng.integers(-2, 3, d) + rng.integers(-1, 2) / 3) > 0).astype(int) + (family == "multinomial")
     y[:2] = 0, 1
+    if family == "ordinal":
+        y[2] = 2
+    strata = np.arange(n) % 2 if family == "conditional" and n > 5 and y[::2].any() and y[1::2].any() else np.zeros(n)
+    response = np.column_stack((rng.integers(1, 9, n), y)) if family == "cox" else y
+    options = {"strata": strata} if family == "conditional" else {}
     exact = X.astype(object)
     exact[:] = [[Decimal(some_text(rng, value)) for value in row] for row in X.tolist()]
-    for cells in (X, exact):
+    for given in (X, exact):
         answers = []
         for few in (0, 1 << 30):
-            monkeypatch.setattr(exact_values, "FEW_CELLS", few)
-            found = separation(cells, y, family=family, values="decimal")
+            monkeypatch.setattr(separations, "_FEW_CELLS", few)
+            found = separation(given, response, family=family, values="decimal", **options)
             assert found.check()
             statuses = [(name, status) for name, status, *_ in found.coefficients]
             answers.append((found.kind, statuses, found.separated.tolist(), found.notes))
         assert answers[0] == answers[1]
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Ties that only the decimals decide, against a threshold or pairs of rows in fractions
+
+
+def tied_column(rng: np.random.Generator, n: int) -> tuple[list[str], list[int]]:
+    """Return decimals of two classes that about touch: the last one below and the first above may be one double."""
+    places = int(rng.integers(15, 20))
+    middle = int(rng.integers(10**places // 3, 10**places // 2))
+    gap = int(rng.choice([-2, -1, 0, 0, 1, 1, 2, 5, 40]))
+    steps = [0, *(int(10 ** rng.uniform(0, places - 1)) for _ in range(n // 2 - 1))]
+    numbers = [middle - step for step in steps] + [middle + gap + step for step in steps]
+    signs = [0] * len(steps) + [1] * len(steps)
+    order = rng.permutation(len(numbers)).tolist()
+    return [f"0.{numbers[i]:0{places}d}" for i in order], [signs[i] for i in order]
+
+
+def kind_of_column(texts: list[str], y: list[int]) -> str:
+    """Return the verdict on one column, by the definition: which numbers of the classes lie between the other's."""
+    zeros, ones = ([Fraction(t) for t, label in zip(texts, y, strict=True) if label == own] for own in (0, 1))
+    if max(zeros) < min(ones) or max(ones) < min(zeros):
+        return "separable"
+    if max(zeros) == min(ones) or max(ones) == min(zeros):
+        return "quasi" if len({*zeros, *ones}) > 1 else "overlap"
+    return "overlap"
+
+
+@pytest.mark.parametrize("seed", [*range(20), *(pytest.param(k, marks=pytest.mark.slow) for k in range(20, 400))])
+@pytest.mark.usefixtures("lazily")
+def test_one_column_of_ties(seed: int, tmp_path: Path) -> None:
+    """The verdict, the fewest errors and the separation of a model all follow from the order of the decimals."""
+    rng = np.random.default_rng(seed)
+    texts, y = tied_column(rng, int(rng.integers(4, 60)))
+    path = tmp_path / "t.csv"
+    path.write_text("x,y\n" + "".join(f"{cell},{label}\n" for cell, label in zip(texts, y, strict=True)))
+    wanted = kind_of_column(texts, y)
+    source = read(path, target="y")
+    verdict = separate(source)
+    assert verdict.kind == wanted
+    for plain in (False, True):
+        assert verdict.check(source, plain=plain)
+    exact = [Fraction(text) for text in texts]
+    pairs = sorted(zip(exact, y, strict=True))
+    least = len(y)
+    for cut in [*sorted(set(exact)), max(exact) + 1]:  # rows below are of one class, all others of the other one
+        wrong = sum((value < cut) == label for value, label in pairs)
+        least = min(least, wrong, len(y) - wrong)
+    found = fewest_errors(source)
+    assert (found.lower, found.upper) == (least, least)
+    assert found.check(source)
+
+
+@pytest.mark.parametrize("seed", [*range(12), *(pytest.param(k, marks=pytest.mark.slow) for k in range(12, 120))])
+def test_a_model_of_ties_in_a_text(seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """``linsep regression`` reads the decimals of a text, in a column of its own or beside short numbers."""
+    rng = np.random.default_rng(seed)
+    texts, y = tied_column(rng, int(rng.integers(6, 40)))
+    other = rng.integers(0, 2, len(y)).tolist() if seed % 2 else [0] * len(y)
+    path, proof = tmp_path / "t.csv", tmp_path / "p.json"
+    path.write_text("x,z,y\n" + "".join(f"{a},{b},{c}\n" for a, b, c in zip(texts, other, y, strict=True)))
+    rows = [[Fraction(a), Fraction(b)] for a, b in zip(texts, other, strict=True)]
+    wanted = {"separable": "complete"}.get(found := kind(inequalities(rows, y, [0, 1], True)), found)
+    with pytest.raises(SystemExit):
+        main(["regression", str(path), "--target", "y", "--json", "--proof", str(proof)])
+    assert json.loads(capsys.readouterr().out)["kind"] == wanted
+    for options in ([], ["--plain"]):
+        with pytest.raises(SystemExit) as ended:
+            main(["verify", str(proof), str(path), "--json", *options])
+        assert ended.value.code == 0

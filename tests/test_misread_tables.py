@@ -29,8 +29,8 @@ from javascript import answered_of_files
 from linsep import Perceptron, audit, fewest_errors, fit_source, read, separate
 from linsep.clock import Clock, OutOfTime
 from linsep.errors import DataNote, ReadError
-from linsep.prove.exact.given_numbers import held
 from linsep.prove.fewest import results
+from linsep.prove.numbers.cells import cells
 
 RECORDS = [{"bill": 39.1 + i, "island": "Biscoe" if i % 2 else "Dream", "species": "ab"[i % 2]} for i in range(12)]
 
@@ -468,9 +468,9 @@ def stamps(n: int, seed: int = 0) -> tuple[Any, Any]:
 def test_the_clock_is_asked_while_numbers_become_exact() -> None:
     X, y = stamps(200)
     with pytest.raises(OutOfTime):
-        held(X, "decimal", offset=True, clock=Clock(0))
+        cells(X, "decimal", offset=True, clock=Clock(0))
     with pytest.raises(OutOfTime):
-        held(np.array([[Fraction(1, 3)], [Fraction(2, 7)]]), "binary", offset=True, clock=Clock(0))
+        cells(np.array([[Fraction(1, 3)], [Fraction(2, 7)]]), "binary", offset=True, clock=Clock(0))
     verdict = separate(X, y, values="decimal", time_limit=0)
     assert verdict.kind == "unknown"
     known = fewest_errors(X, y, values="decimal", time_limit=0)
@@ -487,14 +487,14 @@ def test_long_decimals_are_the_same_integers_as_fractions_make_them() -> None:
         rng.integers(0, 9, (50, 2)) / 8 + 1e15,
         np.array([[5e-324], [1e-5]]),
     ):
-        found = held(X, "decimal", offset=True)
+        found = cells(X, "decimal", offset=True)
         exact = [[Fraction(repr(value)) for value in row] for row in X.tolist()]
         columns = list(zip(*exact, strict=True))
         if found is None:
             sizes = [max(abs(v) for v in column) * math.lcm(*(v.denominator for v in column)) for column in columns]
             assert max(sizes) >= 2**62
             continue
-        scale, shift = found.scale or (1,) * X.shape[1], found.shift or (0,) * X.shape[1]
+        scale, shift = found.scales, found.shifts
         back = [[Fraction(v) / scale[j] + shift[j] for j, v in enumerate(row)] for row in found.rows.data.tolist()]
         assert back == exact
 

@@ -15,12 +15,13 @@ import scipy.sparse as sp
 
 from javascript import judged
 from linsep import fewest_errors, read, separate, to_json, verify
+from linsep.data.arrays import to_rows
 from linsep.prove.check import linsep_check
 from linsep.prove.check.linsep_check import digest_of
 from linsep.prove.check.plain_table import fingerprint
 from linsep.prove.check.standalone import program
-from linsep.prove.exact.fingerprints import Fingerprint
-from linsep.prove.exact.given_numbers import as_rows
+from linsep.prove.numbers.fingerprints import Fingerprint
+from oracles import in_integers
 from test_forged_proofs import forged, sentence
 
 XOR = ([[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1])
@@ -209,6 +210,18 @@ def test_every_storage_has_the_same_fingerprint():
     assert verify(to_json(separate(zeros, y), zeros, y), zeros.toarray(), y)
 
 
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("values", ["binary", "decimal"])
+def test_all_checks_read_floats_of_any_width_alike(kind, values):
+    """As decimals, 0.1 in 32 bits is 0.1, whose nearest double is another than that of 32 bits."""
+    X, y = np.array([[0.1, 3.0], [0.2, 1.0], [0.3, 2.0], [0.7, 2.5]], dtype=kind), [0, 1, 0, 1]
+    text = to_json(separate(X, y, values=values), X, y)
+    for plain in (False, True):
+        assert verify(text, X, y, plain=plain)
+    shown = np.array([[float(str(cell)) for cell in row] for row in X])
+    assert verify(text, shown, y) == (values == "decimal" or kind is np.float64)
+
+
 def test_the_plain_fingerprint_is_the_fast_one():
     rng = np.random.default_rng(1)
     for density, d in ((0.1, 9), (0.5, 4), (1.0, 3), (0.0, 2)):
@@ -217,9 +230,9 @@ def test_the_plain_fingerprint_is_the_fast_one():
         X[0, 0] = -0.0
         y = rng.integers(0, 3, 200)
         found = Fingerprint(d, ("a", "b", 3))
-        found.add(as_rows(X), y)
+        found.add(to_rows(X), y)
         labels = [("a", "b", 3)[code] for code in y]
-        assert found.result()["sha256"] == fingerprint(X.tolist(), labels)
+        assert found.result()["sha256"] == fingerprint(in_integers(X.tolist()), labels)
 
 
 @pytest.mark.parametrize("values", ["decimal", "binary"])

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from linsep import separate
 from linsep.clock import Clock
 from linsep.prove.check.fast_check import separates
-from linsep.prove.checking import data_of
 from linsep.prove.core import facial_reduction, presolve
+from linsep.prove.numbers.tables import data_of
 from linsep.prove.verdicts.decide import VerdictSearch, nearest_classes
 from oracles import inequalities, kind, proves
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from linsep import Verdict, teacher
 from linsep.clock import OutOfTime
-from linsep.prove.checking import data_of
 from linsep.prove.claims import Refutation, Separator
+from linsep.prove.numbers.tables import data_of
 from linsep.prove.verdicts.parts import Part
 from linsep.prove.verdicts.refuting import Asked, Search, Work, made_of, pass_work
 from oracles import inequalities, kind, proves

@@ -22,9 +22,9 @@ from linsep.clock import Clock, OutOfTime
 from linsep.data.parallel import in_parallel
 from linsep.prove.check.exact_signs import difference
 from linsep.prove.check.linsep_check import digest_of
-from linsep.prove.checking import data_of
 from linsep.prove.core import exact_steps, facial_reduction, scaled_view
-from linsep.prove.exact import algebra
+from linsep.prove.numbers import algebra
+from linsep.prove.numbers.tables import data_of
 from linsep.prove.verdicts.decide import decide as decide_data
 from oracles import inequalities, kind, proves
 

@@ -15,6 +15,7 @@ import linsep
 from javascript import answered, judged
 from linsep.cli import main
 from linsep.prove.check import linsep_check
+from oracles import in_integers
 from test_separation import FAMILIES, random_model
 
 
@@ -239,8 +240,7 @@ def about(content, X, y):
     """The data of a document with the fingerprint of others."""
     from linsep.prove.check.plain_table import fingerprint
 
-    rows = [[Fraction(value) for value in row] for row in X.tolist()]
-    return {**content["data"], "sha256": fingerprint(rows, [tuple(row) for row in y.tolist()])}
+    return {**content["data"], "sha256": fingerprint(in_integers(X.tolist()), [tuple(row) for row in y.tolist()])}
 
 
 @pytest.mark.parametrize("family", ["binomial", "multinomial", "ordinal", "poisson"])

@@ -24,7 +24,7 @@ from linsep import largest_margin, read, separate, verify
 from linsep.cli import main
 from linsep.data.cache import IN_MEMORY, mapped_array, renumbered, some_columns, some_rows
 from linsep.problem import Dense, Sparse
-from linsep.prove.exact import exact_text
+from linsep.prove.numbers import text as texts
 from linsep.prove.verdicts import separability, working_set
 
 KINDS = {
@@ -386,7 +386,7 @@ def test_reading_and_search_are_timed_apart(
 ) -> None:
     """A reading of half a second, and a search of a quarter."""
     path = table(tmp_path / "t.csv", np.arange(40.0)[:, None], np.arange(40) >= 20)
-    reading, search = exact_text.exact_table, separability.decide
+    reading, search = texts.exact_table, separability.decide
 
     def slow_reading(*given: object, **options: object) -> object:
         time.sleep(0.5)
@@ -396,7 +396,7 @@ def test_reading_and_search_are_timed_apart(
         time.sleep(0.25)
         return search(*given)
 
-    monkeypatch.setattr(exact_text, "exact_table", slow_reading)
+    monkeypatch.setattr(texts, "exact_table", slow_reading)
     monkeypatch.setattr(separability, "decide", slow_search)
     with pytest.raises(SystemExit):
         main(["separate", str(path), "--json", "--no-margin"])

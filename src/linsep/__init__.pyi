@@ -38,12 +38,12 @@ from linsep.prove.bounds.margins import Margin as Margin
 from linsep.prove.bounds.margins import largest_margin as largest_margin
 from linsep.prove.bounds.mistake_bounds import Bound as Bound
 from linsep.prove.bounds.mistake_bounds import mistake_bound as mistake_bound
+from linsep.prove.checking import from_json as from_json
+from linsep.prove.checking import to_json as to_json
 from linsep.prove.checking import verify as verify
 from linsep.prove.claims import Refutation as Refutation
 from linsep.prove.claims import Separator as Separator
 from linsep.prove.claims import Verdict as Verdict
-from linsep.prove.documents import from_json as from_json
-from linsep.prove.documents import to_json as to_json
 from linsep.prove.fewest.results import Fewest as Fewest
 from linsep.prove.fewest.results import fewest_errors as fewest_errors
 from linsep.prove.regression.results import Coefficient as Coefficient

@@ -60,12 +60,6 @@ def take(rows: Rows, which: slice | Array) -> Rows:
     return Sparse(data, rows.indices[places], indptr.astype(rows.indptr.dtype))
 
 
-def mantissas(values: Array) -> tuple[Array, Array]:
-    """Return integers (int64) and exponents of floats: ``values = integers * 2**exponents`` without rounding."""
-    fractions, exponents = np.frexp(values.astype(np.float64))
-    return np.ldexp(fractions, 53).astype(np.int64), exponents.astype(np.int64) - 53
-
-
 class Examples(NamedTuple):
     """Rows with what is to be learned of them.
 

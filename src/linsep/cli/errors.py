@@ -75,9 +75,10 @@ def errors(
     bounds still differ when the time is up. Ctrl-C ends the search early and prints the bounds known by then.
     """
     from linsep.data.writing import rewrite
-    from linsep.prove.exact.exact_text import default_values, exact_table
-    from linsep.prove.exact.given_numbers import BINARY, nearest_doubles
     from linsep.prove.fewest.results import fewest_errors
+    from linsep.prove.numbers.cells import nearest_doubles
+    from linsep.prove.numbers.given import BINARY
+    from linsep.prove.numbers.text import default_values, exact_table
     from linsep.prove.verdicts.one_column import class_numbers, telling_columns
 
     for path in (files.out, files.relabel, document.proof):

@@ -622,7 +622,7 @@ def _write_proof(learner: Any, source: Source, path: str | None) -> None:
     found = getattr(learner, "refutation_", None)
     if path is None or found is None or found.machine is not None:
         return
-    from linsep.prove.exact.exact_text import fingerprint_of
+    from linsep.prove.numbers.text import fingerprint_of
 
     verdict = found.verdict()
     write_proof(path, verdict, source, fingerprint_of(source, verdict), {"command": "fit"}, None)

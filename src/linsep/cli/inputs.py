@@ -230,7 +230,7 @@ def write_proof(path: str, verdict: Any, source: Source, about: Any, options: di
     """Write a proof in one step; ``about`` is the fingerprint of the data."""
     from linsep.data.files import replacing
     from linsep.prove.documents import written
-    from linsep.prove.exact.exact_text import reading_of
+    from linsep.prove.numbers.text import reading_of
 
     files = [os.path.basename(file.name) for file in source.files]
     options = {**options, "fit_intercept": str(verdict.fit_intercept), "values": verdict.values}
@@ -241,8 +241,7 @@ def write_proof(path: str, verdict: Any, source: Source, about: Any, options: di
 
 def write_proof_for(path: str, verdict: Any, X: Any, y: Any, source: Source, command: str, note: str | None) -> None:
     """Write the proof of a verdict on rows in memory."""
-    from linsep.prove.documents import about_data
-    from linsep.prove.numbers.long_decimals import whole
+    from linsep.prove.checking import about_data
 
-    verdict, about = about_data(verdict, whole(X), y)
+    verdict, about = about_data(verdict, X, y)
     write_proof(path, verdict, source, about, {"command": command}, note)

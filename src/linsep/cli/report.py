@@ -50,7 +50,7 @@ def report(data: Data, planes: Planes, about: StudyOptions, html: Html, *, scree
     from linsep.data.files import replacing
     from linsep.pages.reporting.page import page
     from linsep.pages.reporting.study import study
-    from linsep.prove.exact.exact_text import default_values, exact_table, reading_of
+    from linsep.prove.numbers.text import default_values, exact_table, reading_of
 
     mpl.use("Agg")  # files only: no window, no screen needed
     started = time.perf_counter()

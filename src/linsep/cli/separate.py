@@ -91,7 +91,7 @@ def separate(
     margin_seconds = time.perf_counter() - started if best is not None or lacks else 0.0
     if proof is not None and verdict.kind != "unknown":
         if place:
-            from linsep.prove.exact.exact_text import fingerprint_of  # the rows are read here once more
+            from linsep.prove.numbers.text import fingerprint_of  # the rows are read here once more
 
             about = fingerprint_of(source, verdict)
             write_proof(proof, verdict, source, about, {"command": "separate"}, document.note)
@@ -166,7 +166,7 @@ class _Found(NamedTuple):
 
 def _decided(source: Any, offset: bool, deciding: Deciding, clock: Clock, screen: Screen) -> _Found:
     """Return the verdict on a source."""
-    from linsep.prove.exact.exact_text import default_values, exact_table
+    from linsep.prove.numbers.text import default_values, exact_table
     from linsep.prove.verdicts.separability import decide_arrays, undecided
 
     values, started = deciding.values or default_values(source), time.perf_counter()
@@ -232,7 +232,7 @@ def _largest_margin(found: _Found, offset: bool, deciding: Deciding, clock: Cloc
     """Return the largest margin in the time that is left, or None and why there is none."""
     from linsep.errors import NotSeparable
     from linsep.prove.bounds.margins import largest_margin
-    from linsep.prove.exact.given_numbers import nearest_doubles
+    from linsep.prove.numbers.cells import nearest_doubles
 
     X, form = nearest_doubles(found.X), margin_form(offset)
     try:

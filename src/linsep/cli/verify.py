@@ -16,7 +16,7 @@ from linsep.declared import Parameter
 
 if TYPE_CHECKING:
     from linsep.data.source import Source
-    from linsep.prove.checking import Outcome
+    from linsep.prove.claims import Outcome
 
 _VALUES = {
     "decimal": "each number is the decimal that the text shows",
@@ -123,7 +123,7 @@ def _write_checker(path: str | None) -> None:
 
 def _as_written(how: dict[str, Any] | None, reading: Reading) -> dict[str, Any]:
     """Return how the proof says that its data are read, nothing if the user says how."""
-    from linsep.prove.exact.exact_text import layout_of
+    from linsep.prove.numbers.text import layout_of
 
     if how is None or {"target", "ignore", "categorical", "text"} & set(reading.given):
         return {}
@@ -144,8 +144,9 @@ def _outcome(text: str, content: dict[str, Any], source: Source, plain: bool) ->
     from linsep.prove.check import linsep_check
     from linsep.prove.check.plain_document import ENCODINGS, Fails
     from linsep.prove.check.plain_table import table
-    from linsep.prove.checking import Outcome, check_document
-    from linsep.prove.exact.exact_text import exact_table, reading_of
+    from linsep.prove.checking import check_document
+    from linsep.prove.claims import Outcome
+    from linsep.prove.numbers.text import exact_table, reading_of
 
     reading = reading_of(source)
     paths = [file.path for file in source.files]
@@ -154,7 +155,7 @@ def _outcome(text: str, content: dict[str, Any], source: Source, plain: bool) ->
     if source.layout is not None and source.layout.words and not source.layout.levels:
         readable = False  # which words there are shows when they are read
     if not plain or not readable or any(path is None or is_url(path) or path.endswith(".zst") for path in paths):
-        X, y = exact_table(source, content["values"])
+        X, y = exact_table(source, content["values"], lazily=True)
         return check_document(text, X, y, plain=plain), X.shape
     content = {**content, "data": {**content["data"], "reading": reading}}
     rows, labels = table(content, paths)
@@ -205,7 +206,7 @@ def _separation_outcome(content: dict[str, Any], data: str, plain: bool) -> Any:
     from linsep.prove.check import linsep_check
     from linsep.prove.check.plain_document import Fails
     from linsep.prove.check.plain_table import table
-    from linsep.prove.checking import Outcome
+    from linsep.prove.claims import Outcome
     from linsep.prove.regression.documents import check_separation_document
     from linsep.prove.regression.reading import read_back
 

@@ -34,7 +34,7 @@ from linsep.data.sniffing import (
     shown,
 )
 from linsep.errors import DataError
-from linsep.problem import Array
+from linsep.problem import Array, Floats
 
 _LOOK = 1000  # rows that show whether a column of words is one of numbers but for some
 _SURE = 16  # characters, of which at most 15 are digits of a number that a float holds,
@@ -51,10 +51,53 @@ class Categories(NamedTuple):
     ordered: bool
 
 
+class LongColumn:
+    """Decimals that doubles round: an array of ``Decimal`` whose cells are made of their text when they are asked for.
+
+    Parameters
+    ----------
+    near : ndarray of shape (n,)
+        The doubles nearest to them.
+    texts : array of Arrow
+    """
+
+    dtype = np.dtype(object)
+
+    def __init__(self, near: Floats, texts: Any) -> None:
+        self.near, self.texts = near, texts
+
+    def __len__(self) -> int:
+        return len(self.near)
+
+    def __getitem__(self, which: Any) -> LongColumn:
+        if isinstance(which, slice):
+            return LongColumn(self.near[which], self.texts[which])
+        numbers = np.arange(len(self))[which]
+        return LongColumn(self.near[numbers], self.texts.take(pa.array(numbers)))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        del copy  # it is always a new one
+        return np.array(self.tolist(), dtype=object).astype(dtype or object)
+
+    def tolist(self) -> list[Decimal]:
+        """Return the numbers."""
+        return [Decimal(cell) for cell in self.texts.to_pylist()]
+
+    @property
+    def tiny(self) -> bool:
+        """Whether the double nearest to some number is 0, and the number is not."""
+        return any(self[self.near == 0].tolist())
+
+    @property
+    def digits(self) -> int:
+        """How many significant digits a number has at most: no more than its text has characters."""
+        return int(pc.max(pc.utf8_length(self.texts)).as_py() or 1)
+
+
 class Frame:
     """Columns by name: arrays of numbers, of ``Decimal`` where floats are too short, or of words."""
 
-    def __init__(self, columns: dict[str, Array], gaps: dict[str, Array], text: dict[str, Any] | None = None) -> None:
+    def __init__(self, columns: dict[str, Any], gaps: dict[str, Array], text: dict[str, Any] | None = None) -> None:
         self._columns, self.gaps = columns, gaps
         self.text = text is not None
         self.reading = text or _USUAL  # how a text of such a table is read, as documents tell it
@@ -71,7 +114,7 @@ class Frame:
         """The names."""
         return list(self._columns)
 
-    def __getitem__(self, name: str) -> Array:
+    def __getitem__(self, name: str) -> Any:
         return self._columns[name]
 
     def __len__(self) -> int:
@@ -88,9 +131,11 @@ class Frame:
             cells = self._columns[name][:_LOOK]
             gap = self.gaps.get(name)
             some = (cells if gap is None else cells[~gap[:_LOOK]]).tolist()
-            columns.append((name, self._columns[name].dtype.kind in "iuf" and name not in self.kinds, some))
-        found = left_out([each for each in columns if each[1] or self._columns[each[0]].dtype == object], self.index)
-        words = [name for name in found if self._columns[name].dtype == object and len(self) > _LOOK]
+            number = cells.dtype.kind in "iuf" and name not in self.kinds
+            if number or (cells.dtype == object and isinstance(next(iter(some), None), str)):
+                columns.append((name, number, some))
+        found = left_out(columns, self.index)
+        words = [name for name, number, _ in columns if name in found and not number and len(self) > _LOOK]
         whole = left_out([(name, False, self._columns[name].tolist()) for name in words], self.index)
         return {name: why for name, why in found.items() if name not in words or name in whole}
 
@@ -108,7 +153,8 @@ class Frame:
         if len(kept) == 0:
             raise DataError("", "every row has an empty cell: no row is left")
         names = self.columns if others else names
-        found = Frame({name: self._columns[name][kept] for name in names}, {}, self.reading if self.text else None)
+        some = slice(None) if len(kept) == len(self) else kept  # which copies nothing
+        found = Frame({name: self._columns[name][some] for name in names}, {}, self.reading if self.text else None)
         found.kinds = {name: kind for name, kind in self.kinds.items() if name in names}
         found.categories = {name: each for name, each in self.categories.items() if name in names}
         found.odd, found.where = self.odd, lambda row: self.where(int(kept[row]))
@@ -121,8 +167,7 @@ class Frame:
     def nearest_doubles(self) -> Frame:
         """Return the table with the doubles nearest to numbers that are longer."""
         found = copy(self)
-        long = {name for name, column in self._columns.items() if isinstance(next(iter(column), None), Decimal)}
-        found._columns = {name: c.astype(np.float64) if name in long else c for name, c in self._columns.items()}
+        found._columns = {name: c.near if isinstance(c, LongColumn) else c for name, c in self._columns.items()}
         return found
 
     def to_pandas(self) -> Any:
@@ -133,7 +178,7 @@ class Frame:
             name: pd.Categorical(self._columns[name], categories=list(each.labels), ordered=each.ordered)
             for name, each in self.categories.items()
         }
-        return pd.DataFrame(self._columns | made)
+        return pd.DataFrame({name: np.asarray(column) for name, column in self._columns.items()} | made)
 
 
 def read_frame(path: str, options: Options, kinds: dict[str, str] | None = None) -> Frame:
@@ -238,7 +283,7 @@ def _odd(column: Any, gap: Any, point: str, every: bool) -> tuple[tuple[int, str
     return next(iter(odd), (0, "")), 0 < 2 * len(odd) < len(there)
 
 
-def _numbers(column: Any, gap: Any, kind: str, point: str) -> Array | None:
+def _numbers(column: Any, gap: Any, kind: str, point: str) -> Any:
     """Return cells of text as numbers, 0 for gaps; None if some are none; raise the row of one that is not finite."""
     if kind == WORD:
         return None
@@ -268,8 +313,8 @@ def _numbers(column: Any, gap: Any, kind: str, point: str) -> Array | None:
                         pc.greater(pc.utf8_length(filled), MOST_CHARACTERS), pc.match_substring_regex(filled, _BEYOND)
                     )
                     raise FloatingPointError(beyond.to_pylist().index(True))
-                if not _are_shortest(filled, numbers):
-                    return np.array([Decimal(cell) for cell in filled.to_pylist()], dtype=object)
+                if not (_are_shortest(filled[:_LOOK], numbers[:_LOOK]) and _are_shortest(filled, numbers)):
+                    return LongColumn(numbers, filled)
         return numbers
     return None
 

@@ -1,12 +1,12 @@
-"""Checks whether a proof holds for given data, with the fast or the plain check."""
+"""Checks whether a proof holds for given data, with the fast or the plain check, and writes proofs of given data."""
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -15,65 +15,19 @@ from linsep.data.cache import IN_MEMORY
 from linsep.data.files import open_bytes
 from linsep.data.parallel import together
 from linsep.data.source import Source
-from linsep.problem import Array, Floats
+from linsep.problem import Array, Floats, Rows
 from linsep.prove.check import check_fewest, linsep_check
 from linsep.prove.check.fast_check import holds
 from linsep.prove.check.plain import check_verdict
-from linsep.prove.check.plain_document import LARGEST, Fails, Malformed, class_numbers
+from linsep.prove.check.plain_document import LARGEST, Fails, Malformed
 from linsep.prove.check.plain_fewest import check_errors
-from linsep.prove.check.plain_table import fingerprint
-from linsep.prove.claims import OVERLAP, SEPARABLE, Data, Verdict
-from linsep.prove.documents import claim_of, opened
-from linsep.prove.exact.fingerprints import Fingerprint
-from linsep.prove.exact.given_numbers import BINARY, DECIMAL, Held, held, is_exact, rational_rows, unrounded
-from linsep.prove.verdicts.rationals import Rationals, holds_rationally
+from linsep.prove.claims import OTHER_DATA, OVERLAP, SEPARABLE, Data, Outcome, Verdict
+from linsep.prove.documents import claim_of, opened, written
+from linsep.prove.numbers.cells import Cells, ExactRows, LongDecimals, cells
+from linsep.prove.numbers.given import BINARY, DECIMAL
+from linsep.prove.numbers.tables import Table, design_of, table_from, table_of
+from linsep.prove.verdicts.rationals import holds_rationally
 from linsep.prove.verdicts.shorter import shorter
-
-
-class Outcome(NamedTuple):
-    """Whether a proof holds, why not if it does not, and what was checked."""
-
-    holds: bool
-    why: str = ""
-    checked: tuple[str, ...] = ()
-
-
-OTHER_DATA = Outcome(
-    False, "these are not the data it was written for: a value or label differs, or the order of the rows"
-)
-
-
-class Table(NamedTuple):
-    """Data as they are given: an array or CSR matrix of exact numbers, labels, and their class numbers."""
-
-    X: Any
-    y: Any
-    codes: Array
-    classes: tuple[Any, ...]
-
-    @property
-    def labels(self) -> list[Any]:
-        """The labels, as Python has them."""
-        return list(self.y.tolist() if isinstance(self.y, np.ndarray) else self.y)
-
-    def rows(self, values: str) -> Iterator[list[Any]]:
-        """Yield the rows as exact Python numbers."""
-        return rational_rows(self.X, values)
-
-    def fingerprint(self, values: str) -> dict[str, Any]:
-        """Return the fingerprint of the data."""
-        n, d = self.X.shape
-        rows = self.stored()
-        if rows is None:
-            name = fingerprint(list(self.rows(values)), self.labels)
-            return {"n_rows": n, "n_features": d, "sha256": name}
-        found = Fingerprint(d, self.classes)
-        found.add(rows.rows, self.codes)
-        return found.result()
-
-    def stored(self) -> Held | None:
-        """Return the numbers as they are stored, None if that is in Python's own."""
-        return None if self.X.dtype == object else held(self.X, "binary", offset=True)
 
 
 def verify(proof: Any, X: Any, y: Any = None, *, plain: bool = False) -> bool:
@@ -125,6 +79,83 @@ def verify(proof: Any, X: Any, y: Any = None, *, plain: bool = False) -> bool:
     if isinstance(X, Source):
         X, y = table_from(X, y, opened(text)[1].get("values", BINARY))
     return check_document(text, X, y, plain=plain).holds
+
+
+def to_json(verdict: Any, X: Any, y: Any, *, note: str | None = None, short: bool = True) -> str:
+    """Return a verdict with its proof as a JSON document about these data.
+
+    Parameters
+    ----------
+    verdict : Verdict or Fewest
+    X : array-like or sparse matrix of shape (n, d)
+    y : array-like of shape (n,)
+    note : str, optional
+        Your own remark, kept in the document.
+    short : bool, default=True
+        Round the weights of a plane to as few digits as still prove the verdict.
+
+    Returns
+    -------
+    text : str
+
+    Examples
+    --------
+    >>> import json, linsep
+    >>> X, y = [[0.0], [1.0], [1.0]], ["no", "no", "yes"]
+    >>> text = linsep.to_json(linsep.separate(X, y), X, y)
+    >>> json.loads(text)["kind"], json.loads(text)["refutation"]["multipliers"]
+    ('quasi', ['1', '1'])
+    """
+    if hasattr(verdict, "to_json"):  # a separation, which has its data
+        if not verdict.check(X, y):
+            raise ValueError("these are not the data that the result is about")
+        return str(verdict.to_json(note=note))
+    verdict, about = about_data(verdict, X, y, short=short)
+    return written(verdict, about, note=note)
+
+
+def about_data(verdict: Any, X: Any, y: Any, *, short: bool = True) -> tuple[Any, dict[str, Any]]:
+    """Return a verdict, perhaps with a shorter proof, and the fingerprint of the data that it is about."""
+    verdict = verdict.among_kept()
+    found = table_of(X, y, verdict.classes)
+    if found is None or found.X.shape[1] != verdict.n_features:
+        raise ValueError("these are not the data of the verdict: the labels or the number of features differ")
+    for label in verdict.classes:
+        _refuse_label(label)
+    return shortened(verdict, found) if short else verdict, found.fingerprint(verdict.values)
+
+
+def from_json(text: str) -> tuple[Any, dict[str, Any]]:
+    """Return the verdict in a document and the fingerprint of its data, without checking the proof.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    verdict : Verdict or Fewest
+    fingerprint : dict
+
+    Raises
+    ------
+    ValueError
+        If the text is not a proof, or was changed after it was written.
+
+    Examples
+    --------
+    >>> import linsep
+    >>> X, y = [[0.0], [1.0], [2.0]], [0, 0, 1]
+    >>> verdict, fingerprint = linsep.from_json(linsep.to_json(linsep.separate(X, y), X, y))
+    >>> verdict.kind, fingerprint["n_rows"]
+    ('separable', 3)
+    """
+    from linsep.prove.regression.documents import separation_opened
+
+    if (content := separation_opened(text)) is not None:
+        raise ValueError(f"a proof of separation ({content['claim']}) can be checked with verify, but not loaded")
+    verdict, content = opened(text)
+    return verdict, {name: content["data"][name] for name in ("n_rows", "n_features", "sha256")}
 
 
 def text_of(proof: Any) -> str:
@@ -179,7 +210,7 @@ def _fast(verdict: Verdict, found: Table) -> Outcome:
     plane, n, classes = verdict.separator, len(found.codes), len(verdict.classes)
     try:
         if inside is None:
-            rows = Rationals(found.X, verdict.values, verdict.fit_intercept)
+            rows = ExactRows(found.X, verdict.values)
             right = holds_rationally(verdict, rows, found.codes)
         else:
             data = Data(inside.rows, found.codes, verdict.n_features, classes, verdict.fit_intercept)
@@ -204,27 +235,18 @@ def _fast(verdict: Verdict, found: Table) -> Outcome:
     return Outcome(True, "", tuple(lines))
 
 
-def _inside(verdict: Verdict, found: Table) -> Held | None:
+def _inside(verdict: Verdict, found: Table) -> Cells | None:
     """Return the numbers in 64 bits; None if these do not hold them, or a copy of many rows can be avoided."""
     if verdict.kind == SEPARABLE and verdict.values == DECIMAL and _many(found.X):
         return None  # a plane is checked next to the doubles
-    return held(found.X, verdict.values, offset=verdict.fit_intercept)
+    if isinstance(found.X, LongDecimals):
+        return None
+    return cells(found.X, verdict.values, offset=verdict.fit_intercept)
 
 
 def _many(X: Any) -> bool:
     """Say whether there are too many numbers to copy them."""
     return X.dtype.kind == "f" and bool((X.data if is_sparse(X) else X).nbytes > IN_MEMORY)
-
-
-def table_from(X: Any, y: Any, values: str) -> tuple[Any, Any]:
-    """Return data as they are given, or all rows and labels of a source, the numbers as they are meant."""
-    if not isinstance(X, Source):
-        return X, y
-    if y is not None:
-        raise ValueError("a source has its own labels: do not pass y")
-    from linsep.prove.exact.exact_text import exact_table  # which loads pyarrow
-
-    return exact_table(X, values)
 
 
 def check_errors_claim(fewest: Any, X: Any, y: Any, *, plain: bool) -> Outcome:
@@ -245,7 +267,7 @@ def _counted(fewest: Any, found: Table) -> Array:
 
 def _fewest(fewest: Any, found: Table) -> Outcome:
     """Check the fewest errors of any plane with compiled code; plainly, if 64 bits do not hold the numbers."""
-    inside, n = held(found.X, fewest.values, offset=fewest.fit_intercept), len(found.codes)
+    inside, n = cells(found.X, fewest.values, offset=fewest.fit_intercept), len(found.codes)
     if inside is None:
         return _plainly(fewest, found)
     data = Data(inside.rows, found.codes, fewest.n_features, len(fewest.classes), fewest.fit_intercept)
@@ -269,20 +291,20 @@ def shortened(verdict: Any, found: Table) -> Any:
     return shorter(verdict, found.codes, partial(_heights, stored), lambda other: _fast(other, found).holds)
 
 
-def _heights(stored: Held, w: Floats) -> Floats:
+def _heights(stored: Rows, w: Floats) -> Floats:
     """Return w·x of every row, as far as floats tell."""
     with np.errstate(over="ignore", invalid="ignore"):
-        return np.asarray(as_scipy(stored.rows, stored.shape[1]) @ w, dtype=np.float64)
+        return np.asarray(as_scipy(stored, len(w)) @ w, dtype=np.float64)
 
 
-def _shortened_errors(fewest: Any, found: Table, stored: Held) -> Any:
+def _shortened_errors(fewest: Any, found: Table, stored: Rows) -> Any:
     """Return a result about the fewest errors with a shorter plane that has the same rows wrong."""
     weights = _counted(fewest, found)
     right = weights > 0
     right[fewest.rows] = False
     if len(np.unique(found.codes[right])) < len(fewest.classes):
         return fewest
-    inside = held(found.X, fewest.values, offset=fewest.fit_intercept)
+    inside = cells(found.X, fewest.values, offset=fewest.fit_intercept)
     if inside is None:
         return fewest
     data = Data(inside.rows, found.codes, fewest.n_features, len(fewest.classes), fewest.fit_intercept)
@@ -308,96 +330,7 @@ def _plainly(verdict: Any, found: Table) -> Outcome:
     return Outcome(True, "", tuple(lines))
 
 
-# ---------------------------------------------------------------------------------------------------------------
-# Data as they are given
-
-
-def table_of(X: Any, y: Any, classes: tuple[Any, ...], *, spelled: bool = False) -> Table | None:
-    """Return data exactly as they are given, or None if shapes or labels do not fit; refuse what is not finite.
-
-    The classes must be exactly those of the labels. ``spelled``: labels may have another type, as the text ``"1"`` of
-    a file has, if they are spelled the same.
-    """
-    X = unrounded(X)
-    if is_sparse(X):
-        X = X.tocsr()
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
-    else:
-        X = np.asarray(X)
-        if X.dtype.kind not in "biuf" and not is_exact(X):
-            X = X.astype(np.float64)
-    labels = y if isinstance(y, list | tuple) and any(isinstance(label, tuple) for label in y) else np.ravel(y)
-    codes = _codes(labels, classes, spelled)
-    if X.ndim != 2 or X.shape[0] != len(labels) or codes is None:
-        return None
-    _finite(X)
-    return Table(X, labels, codes, classes)
-
-
-def design_of(X: Any, y: Any) -> tuple[Any, list[list[Any]]]:
-    """Return a design and the columns of its response, exactly as they are given."""
-    X = unrounded(X)
-    matrix: Any
-    if is_sparse(X):
-        import scipy.sparse as sp
-
-        matrix = sp.csr_array(X)
-    else:
-        matrix = np.asarray(X)
-    if not is_sparse(matrix) and matrix.dtype.kind not in "biuf":
-        matrix = matrix.astype(object)
-    y = np.asarray(y)
-    return matrix, [y.tolist()] if y.ndim == 1 else [column.tolist() for column in y.T]
-
-
-def data_of(X: Any, y: Any, classes: tuple[Any, ...], offset: bool) -> Data | None:
-    """Return data that are stored in machine numbers, or None if shapes or labels do not fit."""
-    found = table_of(X, y, classes)
-    rows = None if found is None else found.stored()
-    if found is None or rows is None:
-        return None
-    return Data(rows.rows, found.codes, found.X.shape[1], len(classes), offset)
-
-
-def _codes(labels: Any, classes: tuple[Any, ...], spelled: bool) -> Array | None:
-    """Return class numbers, None if a label is no class or a class has no label."""
-    if isinstance(labels, np.ndarray) and labels.dtype.kind in "iufbU" and len(classes) < 64:
-        alike = str if labels.dtype.kind == "U" else (int, float)
-        if all(isinstance(label, alike) for label in classes):
-            found = np.full(len(labels), -1, dtype=np.intp)
-            for code, label in enumerate(classes):
-                found[labels == label] = code
-            counts = np.bincount(found + 1, minlength=len(classes) + 1)
-            if len(classes) > 1 and counts[0] == 0 and counts[1:].all():
-                return found
-    labels = labels.tolist() if isinstance(labels, np.ndarray) else labels
-    index = {label: code for code, label in enumerate(classes)}
-    if spelled and not all(label in index for label in set(labels)):
-        try:
-            return np.array(class_numbers(labels, classes), dtype=np.intp)
-        except (Fails, ValueError, TypeError, OverflowError):
-            return None
-    codes = np.array([index.get(label, -1) for label in labels], dtype=np.intp)
-    present = set(codes.tolist())
-    return codes if len(classes) > 1 and present == set(range(len(classes))) else None
-
-
-def _finite(X: Any) -> None:
-    """Refuse NaN and infinity, wherever they are."""
-    values = X.data if is_sparse(X) else X
-    if values.dtype.kind != "f":
-        return
-    for start in range(0, len(values), 1 << 16):
-        part = values[start : start + (1 << 16)]
-        with np.errstate(over="ignore", invalid="ignore"):
-            if np.isfinite(part.sum()):  # twice as fast as a look at each
-                continue
-        bad = ~np.isfinite(part)
-        if bad.any():
-            place = np.argwhere(bad)[0]
-            i, j = start + int(place[0]), int(place[-1])
-            if is_sparse(X):
-                i, j = int(np.searchsorted(X.indptr, i, side="right")) - 1, int(X.indices[i])
-            raise ValueError(f"X contains NaN or infinity at row {i}, column {j}")
+def _refuse_label(label: Any) -> None:
+    """Refuse a label that JSON cannot hold."""
+    if not (isinstance(label, str | bool | int) or (isinstance(label, float) and math.isfinite(label))):
+        raise ValueError(f"a proof file can hold labels that are text or numbers, not {label!r}")

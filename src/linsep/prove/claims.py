@@ -279,6 +279,19 @@ class Verdict:
         return class_pairs(self, X, y, time_limit)
 
 
+class Outcome(NamedTuple):
+    """Whether a proof holds, why not if it does not, and what was checked."""
+
+    holds: bool
+    why: str = ""
+    checked: tuple[str, ...] = ()
+
+
+OTHER_DATA = Outcome(
+    False, "these are not the data it was written for: a value or label differs, or the order of the rows"
+)
+
+
 class Decision(NamedTuple):
     """A verdict on all rows of a source, and those rows that it speaks of."""
 

@@ -14,8 +14,8 @@ from linsep.data.arrays import as_matrix
 from linsep.data.labels import check_same_length, class_labels
 from linsep.data.source import Source
 from linsep.prove.claims import SEPARABLE, UNKNOWN, Verdict
-from linsep.prove.exact.given_numbers import is_exact, unrounded
 from linsep.prove.notebook_tables import notebook_html
+from linsep.prove.numbers.given import is_exact, unrounded
 from linsep.prove.verdicts.one_column import class_numbers
 
 HEAD = ("classes", "rows", "verdict", "fewest errors")
@@ -85,7 +85,7 @@ def class_pairs(verdict: Verdict, X: Any, y: Any, time_limit: float | None) -> P
     from linsep.prove.verdicts.separability import decide_arrays
 
     if isinstance(X, Source):
-        from linsep.prove.exact.exact_text import exact_table
+        from linsep.prove.numbers.text import exact_table
 
         X, y = exact_table(X, verdict.values)
     X = unrounded(X)

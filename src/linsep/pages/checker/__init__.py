@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from linsep.prove.documents import about_data, written
+from linsep.prove.checking import about_data
+from linsep.prove.documents import written
 
 _MODULES = ("exact", "document", "errors", "regression", "check", "table", "panel")  # each uses those before
 _LARGEST = 1 << 20  # characters of rows that a page carries

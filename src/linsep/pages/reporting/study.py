@@ -26,8 +26,9 @@ from linsep.prove.bounds.error_bounds import Generalization, generalization
 from linsep.prove.bounds.margins import Margin, largest_margin
 from linsep.prove.bounds.mistake_bounds import Bound
 from linsep.prove.claims import NOT_SEPARABLE, SEPARABLE, UNKNOWN, Verdict
-from linsep.prove.exact.given_numbers import BINARY, DECIMAL, is_exact, nearest_doubles
 from linsep.prove.fewest.results import Fewest, fewest_errors
+from linsep.prove.numbers.cells import nearest_doubles
+from linsep.prove.numbers.given import BINARY, DECIMAL, is_exact
 from linsep.prove.verdicts.one_column import telling_columns
 from linsep.prove.verdicts.separability import separate, separator
 from linsep.prove.verdicts.tied_classes import Ties, tied_classes

@@ -15,23 +15,14 @@ from typing import Any
 import numpy as np
 
 from linsep.clock import Clock
-from linsep.problem import Array, Dense, Floats, Rows, mantissas, take
+from linsep.problem import Array, Dense, Floats, Rows, take
 from linsep.prove.bounds.margin_rows import Hull
+from linsep.prove.check.integers import over_common, over_power
 
 GRID = 2**53  # multipliers are whole multiples of 1/GRID
 _UNIT = 2.0**-53  # relative error of one operation
 _TINY = 2.0**-1074  # absolute error of one product that underflows
 _EXACT_ROWS = 4096  # rows computed in integers before the coarse bound is taken as it is
-
-
-def integers(values: Array) -> tuple[Any, int]:
-    """Return whole numbers and an exponent, ``values = numbers * 2**exponent`` exactly, as an array of Python ints."""
-    if values.dtype.kind in "iub":
-        return values.astype(object), 0
-    numbers, exponent = mantissas(values)
-    lowest = int(exponent[numbers != 0].min(initial=2000))
-    shift = np.where(numbers != 0, exponent - lowest, 0)
-    return numbers.astype(object) << shift.astype(object), lowest
 
 
 def root(square: Fraction, *, up: bool) -> float:
@@ -95,9 +86,8 @@ def lower_exactly(hull: Hull, W: Array, b: Array, clock: Clock) -> tuple[Array, 
 
 def _over_common(table: Array) -> tuple[Array, int]:
     """Return fractions times their common denominator, and it."""
-    common = math.lcm(*(value.denominator for value in table.ravel()))
-    numbers = np.array([int(value * common) for value in table.ravel()], dtype=object)
-    return numbers.reshape(table.shape), common
+    numbers, common = over_common(table.ravel().tolist())
+    return np.array(numbers, dtype=object).reshape(table.shape), common
 
 
 def _least_of(hull: Hull, numbers: Any, exponent: int, which: Array, clock: Clock) -> Fraction:
@@ -127,7 +117,7 @@ def _errors(hull: Hull, W: Floats, b: Floats, norms: Floats) -> Floats:
 def _least_exactly(hull: Hull, W: Floats, b: Floats, sure: Floats, clock: Clock) -> Fraction:
     """Return the least height in exact arithmetic, looking at rows while their bound lies below what was found."""
     order = np.argsort(sure)
-    numbers, exponent = integers(np.concatenate((W, b[:, None]), axis=1))
+    numbers, exponent = over_power(np.concatenate((W, b[:, None]), axis=1))
     least: Fraction | None = None
     looked = 0
     for start in range(0, len(order), 64):
@@ -153,7 +143,7 @@ def _reach(hull: Hull, W: Floats, b: Floats) -> Fraction:
 def _exact_scores(hull: Hull, numbers: Any, exponent: int, which: Array, clock: Clock) -> list[list[Fraction]]:
     """Return the scores of some rows in exact arithmetic, one per weight vector."""
     part = take(hull.rows, which)
-    values, power = integers(part.data)
+    values, power = over_power(part.data)
     scale, one = Fraction(2) ** (power + exponent), Fraction(2) ** exponent
     found = []
     for k in range(len(which)):
@@ -173,7 +163,7 @@ def _row(rows: Rows, values: Any, k: int) -> tuple[Any, Any]:
 
 def _squared(values: Floats) -> Fraction:
     """Return the exact sum of squares."""
-    numbers, exponent = integers(values.ravel())
+    numbers, exponent = over_power(values.ravel())
     return Fraction(sum(a * a for a in numbers)) * Fraction(4) ** exponent
 
 
@@ -189,7 +179,7 @@ def upper(hull: Hull, pairs: Array, multipliers: Any, clock: Clock) -> float:
     if min(multipliers) < 0:
         return math.inf
     part = take(hull.rows, pairs // hull.data.classes)
-    values, power = integers(part.data)
+    values, power = over_power(part.data)
     marks = hull.marks(pairs)
     total = np.zeros((hull.blocks, hull.data.n_features), dtype=object)
     for k, a in enumerate(multipliers):

@@ -20,8 +20,9 @@ from linsep.errors import NotSeparable
 from linsep.learn.surveys import squared_norms
 from linsep.learn.weights import start_from
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
-from linsep.prove.bounds.margin_bracket import integers, root, rounded
+from linsep.prove.bounds.margin_bracket import root, rounded
 from linsep.prove.bounds.margins import Margin, largest_margin
+from linsep.prove.check.integers import over_power
 from linsep.prove.notebook_tables import notebook_html
 from linsep.wording import squared_update
 
@@ -247,7 +248,7 @@ def _start(margin: Margin, start: Floats) -> tuple[Fraction, Fraction]:
     """Return how far the first weights go along the unit plane, next to exactly, and their squared norm, exactly."""
     if not start.any():
         return Fraction(0), Fraction(0)
-    numbers, power = integers(start.ravel())
+    numbers, power = over_power(start.ravel())
     plane = [Fraction(v) for v in np.column_stack((np.atleast_2d(margin.w), np.atleast_1d(margin.b))).ravel().tolist()]
     along = sum((p * q for p, q in zip(numbers, plane, strict=True)), Fraction(0)) * Fraction(2) ** power
     norm = sum((p * p for p in plane), Fraction(0))
@@ -301,7 +302,7 @@ def squared_radius(rows: Rows) -> tuple[Fraction, Fraction]:
 
 def _exact_squares(rows: Rows) -> list[Fraction]:
     """Return the squared norms of some rows as fractions."""
-    values, power = integers(np.asarray(rows.data))
+    values, power = over_power(np.asarray(rows.data))
     parts: list[Array] = (
         np.split(values, rows.indptr[1:-1].astype(np.intp)) if isinstance(rows, Sparse) else list(values)
     )

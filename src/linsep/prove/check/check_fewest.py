@@ -12,6 +12,7 @@ import numpy as np
 
 from linsep.problem import Array, Dense, Rows, Sparse
 from linsep.prove.check.exact_signs import difference, exact_rows, signs
+from linsep.prove.check.fast_check import plane_fits
 from linsep.prove.claims import Data, Separator
 
 HEAVIEST = 2**53  # all weights together are less
@@ -32,9 +33,7 @@ def holds(claim: Claim, data: Data, weights: Array) -> bool:
 def upper_holds(plane: Separator, rows: Array, upper: int, data: Data, weights: Array) -> bool:
     """Return whether a plane has all rows right but those listed, and they weigh ``upper``."""
     W, b = plane.per_class()
-    if W.shape != (data.classes, data.n_features) or b.shape != (data.classes,) or (b.any() and not data.offset):
-        return False
-    if W.dtype != object and not (np.isfinite(W).all() and np.isfinite(b).all()):
+    if not plane_fits(W, b, data.classes, data.n_features, data.offset):
         return False
     if len(rows) and not (rows.min() >= 0 and rows.max() < len(data.y) and len(np.unique(rows)) == len(rows)):
         return False

@@ -16,9 +16,10 @@ import numpy as np
 from linsep.compiling import compiled
 from linsep.data.parallel import in_parallel
 from linsep.problem import Array, Dense, Rows, count, take
-from linsep.prove.check.limbs import integer_cells, sum_signs
+from linsep.prove.check.integers import WORD, integer_cells, lengths, mantissas, over_common, sum_signs
 
 _FEW = 8  # rows that are summed up one by one
+_FAR = 5000  # beyond every exponent of a float
 Exact = Callable[[Array], Array]  # numbers of rows -> the signs asked for
 
 
@@ -42,22 +43,21 @@ def exact_rows(rows: Rows, which: Array, offset_column: int | None) -> list[Row]
         cells = np.concatenate([rows.data[span] for span in spans])
         columns = [[*rows.indices[span].tolist(), *last] for span in spans]
         edges = np.cumsum([0, *(span.stop - span.start for span in spans)]).tolist()
-    whole, places = cells, np.zeros(0, dtype=np.int32)
+    places = None
     if cells.dtype.kind == "f":
         if not np.isfinite(cells).all():
             k = int(np.flatnonzero(~np.isfinite(cells))[0])
             row = int(np.searchsorted(edges, k, side="right")) - 1
             raise ValueError(f"X contains NaN or infinity at row {which[row]}, column {columns[row][k - edges[row]]}")
-        mantissas, exponents = np.frexp(cells.astype(np.float64))
-        whole = (mantissas * 2.0**53).astype(np.int64)
-        places = np.where(mantissas == 0, 1100, exponents - 53)  # zeros have no say in the shift
+        cells, places = mantissas(cells)
     found = []
     for k, (start, stop) in enumerate(itertools.pairwise(edges)):
-        values, shift = whole[start:stop], 0
-        if len(places):
-            shift = int(places[start:stop].min(initial=0 if last else 1100))
-            up = places[start:stop] - shift
-            values = values << up if up.max(initial=0) <= 10 else values.astype(object) << up  # into 63 bits, or more
+        values, shift = cells[start:stop], 0
+        if places is not None:
+            used = values != 0
+            shift = int(places[start:stop].min(initial=0 if last else _FAR, where=used))
+            up = np.where(used, places[start:stop] - shift, 0)
+            values = values << up if (lengths(values) + up).max(initial=0) < WORD else values.astype(object) << up
         found.append(Row(columns[k], [*values.tolist(), *(1 << -shift for _ in last)], shift))
     return found
 
@@ -81,7 +81,7 @@ def signs(rows: Rows, which: Array, w: Array, exact: Exact | None = None) -> Arr
     ``exact``, the rows are the doubles nearest to numbers that it knows, which is within the bound too, and it settles
     all doubts.
     """
-    whole = [] if w.dtype != object else _integers(w)
+    whole = [] if w.dtype != object else over_common(w.tolist())[0]
     nearest, faithful = _floats(w, whole)
     dense = isinstance(rows, Dense)
     first_look: Any = _filter_dense if dense else _filter_sparse
@@ -107,7 +107,7 @@ def signs(rows: Rows, which: Array, w: Array, exact: Exact | None = None) -> Arr
         elif exact is not None:
             return
         doubt = np.flatnonzero(side == _DOUBT)
-        v = whole or (_integers(w) if len(doubt) else [])
+        v = whole or (over_common(w.tolist())[0] if len(doubt) else [])
         if dense and len(doubt) > _FEW and np.isfinite(rows.data[chunk[doubt]]).all():
             table, fits = integer_cells(rows.data[chunk[doubt]], constant=True)
             side[doubt[fits]] = sum_signs(table[fits], v)
@@ -122,13 +122,6 @@ def signs(rows: Rows, which: Array, w: Array, exact: Exact | None = None) -> Arr
     if exact is not None and len(doubt):
         sides[doubt] = exact(which[doubt])
     return sides
-
-
-def _integers(w: Array) -> list[int]:
-    """Return ``w`` times a positive number, in integers."""
-    ratios = [value.as_integer_ratio() for value in w.tolist()]
-    common = math.lcm(*(denominator for _, denominator in ratios))
-    return [numerator * (common // denominator) for numerator, denominator in ratios]
 
 
 def _floats(w: Array, whole: list[int]) -> tuple[Array | None, bool]:

@@ -60,9 +60,7 @@ def separates(plane: Separator, data: Data, *, strictly: bool) -> bool:
         W, b = plane.per_class()
     except (AttributeError, OverflowError, ValueError):  # not numbers, or not finite
         return False
-    if W.shape != (data.classes, data.n_features) or b.shape != (data.classes,) or (b.any() and not data.offset):
-        return False
-    if W.dtype != object and not (np.isfinite(W).all() and np.isfinite(b).all()):
+    if not plane_fits(W, b, data.classes, data.n_features, data.offset):
         return False
     full, some, two = np.column_stack((W, b)), False, data.classes == 2
     first: dict[Any, int] = {}  # of the classes with the same weights, which need one look
@@ -80,13 +78,20 @@ def separates(plane: Separator, data: Data, *, strictly: bool) -> bool:
     return some
 
 
+def plane_fits(W: Array, b: Array, classes: int, n_features: int, offset: bool) -> bool:
+    """Return whether there are a weight for each feature and an offset, 0 unless there may be one, for each class."""
+    if W.shape != (classes, n_features) or b.shape != (classes,) or (b.any() and not offset):
+        return False
+    return W.dtype == object or bool(np.isfinite(W).all() and np.isfinite(b).all())
+
+
 def _key(row: Array) -> Any:
     return tuple(row) if row.dtype == object else row.tobytes()
 
 
 def contradicts(refutation: Refutation | None, data: Data, *, spanning: bool = False, certain: bool = False) -> bool:
     """Return whether the multipliers are positive, the sum vanishes and, if asked, the inequalities span all."""
-    if refutation is None or not _well_formed(refutation, data):
+    if refutation is None or not refutation_fits(refutation, data.y, data.classes):
         return False
     rows = exact_rows(data.rows, refutation.rows, data.offset_column)
     matrix, shifts = inequalities(rows, data.y[refutation.rows].tolist(), refutation.rivals.tolist(), data.classes)
@@ -95,14 +100,14 @@ def contradicts(refutation: Refutation | None, data: Data, *, spanning: bool = F
     return not spanning or _spans(refutation, data, matrix, certain)
 
 
-def _well_formed(refutation: Refutation, data: Data) -> bool:
+def refutation_fits(refutation: Refutation, y: Array, classes: int) -> bool:
     """Return whether there are multipliers, all positive, and each names a row and a class other than the row's."""
     rows, rivals, multipliers = refutation.rows, refutation.rivals, refutation.multipliers
     if not (0 < len(multipliers) == len(rows) == len(rivals)) or rows.dtype.kind not in "iu":
         return False
-    if rivals.dtype.kind not in "iu" or min(rows) < 0 or max(rows) >= len(data.y):
+    if rivals.dtype.kind not in "iu" or min(rows) < 0 or max(rows) >= len(y):
         return False
-    fair = min(rivals) >= 0 and max(rivals) < data.classes and (data.y[rows] != rivals).all()
+    fair = min(rivals) >= 0 and max(rivals) < classes and (y[rows] != rivals).all()
     return bool(fair) and all(isinstance(value, Fraction) and value > 0 for value in multipliers)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import flint
 
 from linsep.prove.check.exact_signs import Row
+from linsep.prove.check.integers import over_common
 
 PRIME = 2**63 - 25
 
@@ -43,11 +44,8 @@ def total(multipliers: Sequence[Fraction], matrix: Any, shifts: Sequence[int]) -
     """Fact 1: return Σ λ z."""
     if not multipliers:
         return [Fraction(0)] * matrix.ncols()
-    common, lowest = math.lcm(*(value.denominator for value in multipliers)), min(shifts)
-    factors = [
-        value.numerator * (common // value.denominator) << (shift - lowest)
-        for value, shift in zip(multipliers, shifts, strict=True)
-    ]
+    (whole, common), lowest = over_common(multipliers), min(shifts)
+    factors = [value << (shift - lowest) for value, shift in zip(whole, shifts, strict=True)]
     sums, unit = flint.fmpz_mat(1, len(factors), factors) * matrix, Fraction(2) ** lowest / common
     return [int(value) * unit for value in sums.entries()]
 

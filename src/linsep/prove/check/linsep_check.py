@@ -24,9 +24,9 @@ from linsep.prove.check.plain import VERDICT, check_verdict, form_of_verdict
 from linsep.prove.check.plain_document import (
     COMMON,
     LARGEST,
+    Exact,
     Fails,
     Malformed,
-    Row,
     class_numbers,
     form,
     label_text,
@@ -90,10 +90,10 @@ def digest_of(content: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
-def check(content: dict[str, Any], rows: Sequence[Row], labels: Sequence[Any]) -> list[str]:
+def check(content: dict[str, Any], rows: Sequence[Exact], labels: Sequence[Any]) -> list[str]:
     """Return what has been checked, line by line; raise Fails or Malformed if the proof does not hold."""
     about, d = content["data"], content["n_features"]
-    fits = about["n_rows"] == len(rows) and all(len(row) == d for row in rows)
+    fits = about["n_rows"] == len(rows) and all(len(row) == d for row, _ in rows)
     require(fits, f"it was written for {about['n_rows']} rows of {d} features, these are {len(rows)}")
     model = content["kind"] == "separation"
     said: Sequence[Any] = answers(content, labels) if model else class_numbers(labels, content["classes"])

@@ -1,7 +1,7 @@
 """The plain check, part 4: verdicts, whether a plane has every row of each class on its side.
 
-Rows are lists of numbers, ``codes`` their class numbers 0, 1, ... A row x of class y asks of weights W and offsets b,
-one vector and one number per class, for one *inequality* against each other class r:
+Rows are lists of integers, each with a denominator, ``codes`` their class numbers 0, 1, ... A row x of class y asks of
+weights W and offsets b, one vector and one number per class, for one *inequality* against each other class r:
 
     (W[y] - W[r])·x + b[y] - b[r] > 0        (b = 0 for planes through the origin)
 
@@ -20,8 +20,8 @@ from fractions import Fraction
 from operator import sub
 from typing import Any, TypeAlias
 
-from linsep.prove.check.plain_document import PLANE, REFUTATION, Fails, Row, form, numbers, require, well, whole
-from linsep.prove.check.plain_facts import Exact, independent, normals, signs, total
+from linsep.prove.check.plain_document import PLANE, REFUTATION, Exact, Fails, form, numbers, require, well, whole
+from linsep.prove.check.plain_facts import independent, normals, signs, total
 
 Codes: TypeAlias = Sequence[int]
 Rows: TypeAlias = Sequence[Exact]
@@ -40,7 +40,7 @@ def form_of_verdict(content: dict[str, Any]) -> None:
         form_of_refutation(refutation)
 
 
-def check_verdict(content: dict[str, Any], rows: Sequence[Row], codes: Sequence[int]) -> list[str]:
+def check_verdict(content: dict[str, Any], rows: Rows, codes: Codes) -> list[str]:
     """Return what has been checked, line by line; raise Fails or Malformed if the claim is not proved."""
     form_of_verdict(content)
     kind, plane, classes = content["kind"], content["separator"], len(content["classes"])
@@ -60,12 +60,12 @@ def check_verdict(content: dict[str, Any], rows: Sequence[Row], codes: Sequence[
     return lines
 
 
-def exact_rows(rows: Sequence[Row], codes: Sequence[int], content: dict[str, Any]) -> list[Exact]:
-    """Return the rows, with the 1 of the offset, in integers; refuse data of other classes or numbers of features."""
+def exact_rows(rows: Rows, codes: Codes, content: dict[str, Any]) -> Rows:
+    """Return the rows with the 1 of the offset; refuse data of other classes or numbers of features."""
     fits = len(rows) == len(codes) and set(codes) == set(range(max(2, len(content["classes"]))))
     require(fits, "the classes are not those of the rows")
-    require(all(len(row) == content["n_features"] for row in rows), "the rows do not have as many features")
-    return [whole([*row, 1] if content["fit_intercept"] else row) for row in rows]
+    require(all(len(x) == content["n_features"] for x, _ in rows), "the rows do not have as many features")
+    return [([*x, bottom], bottom) for x, bottom in rows] if content["fit_intercept"] else rows
 
 
 def form_of_plane(plane: Any, classes: int, n_features: int) -> None:

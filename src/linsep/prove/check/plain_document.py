@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from fractions import Fraction
+from functools import partial
 from typing import Any, TypeAlias
 
 STRICTLY = ("plane{} has every row strictly on its side", "{} score the true class of every row strictly highest")
@@ -38,7 +39,7 @@ def meaning_of(content: dict[str, Any]) -> str:
     return MEANING[content["kind"]][several].format(vectors if several else planes, bounds=bounds)
 
 
-Row: TypeAlias = Sequence[int | Fraction]
+Exact: TypeAlias = tuple[list[int], int]  # a row times its least common denominator, and that denominator
 
 LARGEST = 1 << 26  # characters of a document
 LONGEST, WIDEST = 100_000, 200_000  # characters of a number, bits of a common denominator
@@ -98,17 +99,12 @@ def form(value: Any, shape: Any, name: str = "the document") -> None:
     return None
 
 
-def whole_number(value: Any) -> None:
-    """Refuse what is not a whole number from 0; True is none."""
-    well(type(value) is int and value >= 0, f"{str(value)[:40]} is not a whole number from 0")
+def natural(value: Any, most: float = 2**53) -> None:
+    """Refuse what is not a whole number from 0 that a double holds: of a row, a class, how many; True is none."""
+    well(type(value) is int and 0 <= value < most, f"{str(value)[:40]} is not a whole number from 0, or too large")
 
 
-def natural(value: Any) -> None:
-    """Refuse what is not a whole number from 0 that a double holds: of a row, a class, how many there are."""
-    whole_number(value)
-    well(value < 2**53, f"{value} is too large")
-
-
+whole_number = partial(natural, most=math.inf)
 NUMBER = re.compile(
     r"-?([0-9]{1,4000}([/.][0-9]{1,4000})?|0x[0-9a-f]+(/0x[0-9a-f]+)?|0x[01]\.[0-9a-f]{1,13}p[+-][0-9]{1,4})"
 )
@@ -158,22 +154,16 @@ def numbers(texts: Sequence[str]) -> list[Fraction]:
         else:
             parts = (int(part, 16) for part in text.split("/"))
             found.append(Fraction(*parts) if "x" in text else Fraction(text))
-    denominator(found)
+    whole(found)
     return found
 
 
-def denominator(values: Row) -> int:
-    """Return the least common denominator of numbers, which must not be too long."""
+def whole(values: Sequence[int | Fraction]) -> Exact:
+    """Return numbers times their least common denominator, which must not be too long, and it: no sign changes."""
     common = 1
     for value in values:
         common = math.lcm(common, value.denominator)
         well(common.bit_length() <= WIDEST, "the common denominator of these numbers is too long")
-    return common
-
-
-def whole(values: Row) -> tuple[list[int], int]:
-    """Return numbers times their least common denominator, and that denominator: no sign changes by it."""
-    common = denominator(values)
     return [value.numerator * (common // value.denominator) for value in values], common
 
 

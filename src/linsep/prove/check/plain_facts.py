@@ -14,11 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from operator import mul
-from typing import Any, TypeAlias
+from typing import Any
 
-from linsep.prove.check.plain_document import whole
-
-Exact: TypeAlias = tuple[list[int], int]  # a row times its denominator, and that denominator
+from linsep.prove.check.plain_document import Exact, whole
 
 PRIME = 2**61 - 1
 

@@ -9,13 +9,11 @@ Rows that are equal are right or wrong together: a *group*, named by its first r
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from linsep.prove.check.plain import Codes, Rows, exact_rows, form_of_plane, inequalities, normals_of, sides
 from linsep.prove.check.plain_document import (
     PLANE,
-    Row,
     form,
     natural,
     numbers,
@@ -61,7 +59,7 @@ def form_of_errors(content: dict[str, Any]) -> None:
     well(not depths, "the tree ends too early")
 
 
-def check_errors(content: dict[str, Any], rows: Sequence[Row], codes: Sequence[int]) -> list[str]:
+def check_errors(content: dict[str, Any], rows: Rows, codes: Codes) -> list[str]:
     """Return what has been checked, line by line; raise Fails or Malformed if the claim is not proved."""
     form({name: content[name] for name in ERRORS}, ERRORS)
     form_of_errors(content)
@@ -69,7 +67,7 @@ def check_errors(content: dict[str, Any], rows: Sequence[Row], codes: Sequence[i
     counted = [1] * len(rows) if content["sample_weight"] is None else content["sample_weight"]
     require(len(counted) == len(rows), "there are not as many weights as rows")
     first: dict[Any, int] = {}
-    group = [first.setdefault((code, *row), i) for i, (code, row) in enumerate(zip(codes, rows, strict=True))]
+    group = [first.setdefault((code, *x, q), i) for i, (code, (x, q)) in enumerate(zip(codes, rows, strict=True))]
     capacity = dict.fromkeys(group, 0)
     for g, weight in zip(group, counted, strict=True):
         capacity[g] += weight

@@ -20,13 +20,13 @@ from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
-from linsep.prove.check.plain import inequality
+from linsep.prove.check.plain import Rows, inequality
 from linsep.prove.check.plain_document import (
     CELL,
     COLUMN,
     DATA,
     READING,
-    Row,
+    Exact,
     class_numbers,
     form,
     label_text,
@@ -37,7 +37,7 @@ from linsep.prove.check.plain_document import (
     well,
     whole,
 )  # fmt: skip
-from linsep.prove.check.plain_facts import Exact, independent, normals, signs, total
+from linsep.prove.check.plain_facts import independent, normals, signs, total
 
 FAMILIES = {  # what the response of each may be
     "binomial": (["label"], ["number"], ["number", "failures"]),
@@ -70,7 +70,7 @@ SEPARATION = {
 }  # fmt: skip
 
 MOST_EMPTY = 1000  # classes without rows
-Found = list[tuple[list[Any], bool]]  # constraints, and whether each is an equation
+Found = list[tuple[Exact, bool]]  # constraints, and whether each is an equation
 Answer = dict[str, Any]  # by role: "label" a class number, "stratum" a text, all others numbers
 
 
@@ -117,35 +117,36 @@ def response_number(value: Any) -> float:
     return float(value)
 
 
-def constraints(family: str, X: Sequence[Row], answers: Sequence[Answer], classes: int, offset: bool) -> Found:
+def constraints(family: str, X: Rows, answers: Sequence[Answer], classes: int, offset: bool) -> Found:
     """Return the constraints of a model, and whether each is an equation; raise Fails where a family has none."""
     require(all(answer.get("weight", 0) >= 0 for answer in answers), "a weight is negative")
     counted = [i for i, answer in enumerate(answers) if answer.get("weight", 1) > 0]
-    full = [([1, *X[i]] if offset else list(X[i]), answers[i]) for i in counted]
+    full = [(([q, *x], q) if offset else (x, q), answers[i]) for i in counted for x, q in [X[i]]]
     if family == "multinomial":  # x·(g_y - g_k) >= 0 for every other class k, with g = 0 for class 0
         rivals = [(x, answer["label"], k) for x, answer in full for k in range(classes) if k != answer["label"]]
-        found = [(inequality(*each, classes), False) for each in rivals]
+        found = [((inequality(x, own, k, classes), q), False) for (x, q), own, k in rivals]
     elif family == "ordinal":
         found = [(row, False) for x, answer in full for row in between_thresholds(x, answer["label"], classes)]
-        width = len(found[0][0]) if found else 0  # t_k - t_(k-1) >= 0, whether or not class k has rows
-        found += [([(j == k) - (j == k - 1) for j in range(width)], False) for k in range(1, classes - 1) if found]
+        width = len(found[0][0][0]) if found else 0  # t_k - t_(k-1) >= 0, whether or not class k has rows
+        found += [(([(j == k) - (j == k - 1) for j in range(width)], 1), False) for k in range(1, classes - 1) if found]
     elif family in ("conditional", "cox"):
         groups: dict[Any, list[int]] = {}
         for i in counted:
             groups.setdefault(answers[i].get("stratum"), []).append(i)
         pairs: Callable[..., Any] = chosen if family == "conditional" else at_risk
-        both = [pair for members in groups.values() for pair in pairs(members, answers)]
-        found = [([a - b for a, b in zip(X[i], X[j], strict=True)], False) for i, j in both]
+        both = [(X[i], X[j]) for members in groups.values() for i, j in pairs(members, answers)]
+        gaps = ([Fraction(a, q) - Fraction(b, p) for a, b in zip(x, z, strict=True)] for (x, q), (z, p) in both)
+        found = [(whole(gap), False) for gap in gaps]
     else:
         found = one_each(family, full)
     require(found, "there is nothing to model")
     return found
 
 
-def one_each(family: str, observed: list[tuple[list[Any], Answer]]) -> Found:
+def one_each(family: str, observed: list[tuple[Exact, Answer]]) -> Found:
     """Return x for all successes, -x for none, an equation for some of both; for counts above 0 an equation."""
     found, ups, downs, shares = [], 0, 0, family == "binomial"
-    for x, answer in observed:
+    for (x, q), answer in observed:
         value = answer["label"] if "label" in answer else answer["number"]
         fits = value >= 0 and answer.get("failures", 0) >= 0 and (value <= 1 or not shares or "failures" in answer)
         require(fits, "there is no such response")
@@ -154,16 +155,17 @@ def one_each(family: str, observed: list[tuple[list[Any], Answer]]) -> Found:
         low, high = value == 0, answer["failures"] == 0 if "failures" in answer else value == 1
         ups, downs = ups + (high if shares else not low), downs + low
         high = high and shares
-        found.append((x if high else [-v for v in x], not (low or high)))
+        found.append(((x if high else [-v for v in x], q), not (low or high)))
     require(len(found) not in (ups, downs) if shares else ups > 0, "the response is constant")
     return found
 
 
-def between_thresholds(x: list[Any], own: int, classes: int) -> Iterator[list[Any]]:
+def between_thresholds(row: Exact, own: int, classes: int) -> Iterator[Exact]:
     """Yield t_y - x·g >= 0 and x·g - t_(y-1) >= 0, where there are such thresholds."""
-    for k, sign in ((own, 1), (own - 1, -1)):
+    x, q = row
+    for k, sign in ((own, q), (own - 1, -q)):
         if 0 <= k < classes - 1:
-            yield [*(sign * (j == k) for j in range(classes - 1)), *(-sign * value for value in x)]
+            yield [*(sign * (j == k) for j in range(classes - 1)), *(-value if sign > 0 else value for value in x)], q
 
 
 def chosen(members: list[int], answers: Sequence[Answer]) -> list[tuple[int, int]]:
@@ -191,7 +193,7 @@ def at_risk(members: list[int], answers: Sequence[Answer]) -> list[tuple[int, in
     return pairs
 
 
-def check_separation(content: dict[str, Any], rows: Sequence[Row], answers: Sequence[Answer]) -> list[str]:
+def check_separation(content: dict[str, Any], rows: Rows, answers: Sequence[Answer]) -> list[str]:
     """Return what has been checked, line by line; raise Fails or Malformed if a claim is not proved."""
     model = (content["family"], rows, answers, len(content["classes"]), content["fit_intercept"])
     claims = Claims(content, constraints(*model))
@@ -214,8 +216,8 @@ class Claims:
 
     def __init__(self, content: dict[str, Any], found: Found) -> None:
         self.content, self.columns = content, content["columns"]
-        self.rows, self.equal = [whole(row) for row, _ in found], [is_equal for _, is_equal in found]
-        self.width = len(found[0][0])
+        self.rows, self.equal = [row for row, _ in found], [is_equal for _, is_equal in found]
+        self.width = len(found[0][0][0])
 
     def inner(self, which: Sequence[int]) -> list[Exact]:
         """Return constraints that a document names, in the columns that are kept."""

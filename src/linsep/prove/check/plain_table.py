@@ -16,7 +16,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from linsep.prove.check.plain_document import CELL, ENCODINGS, Malformed, Row, label_text, well
+from linsep.prove.check.plain_document import CELL, ENCODINGS, Exact, Malformed, label_text, well, whole
 
 MOST_CELLS = 10**8
 GAPS = ("", "?", "NA", "N/A", "n/a", "na", "#N/A", "NaN", "nan", "-nan", "-NaN", "NULL", "null", "None")
@@ -65,17 +65,17 @@ def days_or_seconds(text: str, pattern: str) -> float:
     return (moment - start) / (timedelta(days=1) if is_date else timedelta(seconds=1))
 
 
-def nearest(value: Any) -> float:
-    """Return the double nearest to an exact number."""
+def nearest(top: int, bottom: int) -> float:
+    """Return the double nearest to a fraction."""
     try:
-        return float(value)
+        return top / bottom
     except OverflowError:
-        return math.inf if value > 0 else -math.inf
+        return math.copysign(math.inf, top)
 
 
-def table(content: dict[str, Any], files: Sequence[Any]) -> tuple[list[Row], list[Any]]:
+def table(content: dict[str, Any], files: Sequence[Any]) -> tuple[list[Exact], list[Any]]:
     """Return the rows of CSV files, given as paths or binary streams, and their labels as texts."""
-    rows: list[Row] = []
+    rows: list[Exact] = []
     labels: list[Any] = []
     for file in files:
         lines = csv_lines(file, content["data"]["reading"])
@@ -92,7 +92,7 @@ def table(content: dict[str, Any], files: Sequence[Any]) -> tuple[list[Row], lis
                 well(how["missing"] == "drop", "a cell has no value")
                 continue
             well(len(rows) * len(how["columns"]) <= MOST_CELLS, "the table is too large for this program")
-            rows.append([number_in(cells, column, how) for column in how["columns"]])
+            rows.append(whole([number_in(cells, column, how) for column in how["columns"]]))
             said = tuple(response_text(cells[name].strip(), how) for name in response)
             labels.append(said if len(said) > 1 else said[0])
     return rows, labels
@@ -152,8 +152,9 @@ def number_in(cells: dict[str, str], column: dict[str, Any], how: dict[str, Any]
         for each in column["product"]:
             found = found * number_in(cells, each, how)
             if how["values"] != "decimal":
-                well(math.isfinite(nearest(found)), "a product is out of range")
-                found = Fraction(nearest(found))
+                found = nearest(*found.as_integer_ratio())
+                well(math.isfinite(found), "a product is out of range")
+                found = Fraction(found)
         return found
     cell, kind = cells[column["column"]], column.get("kind", "number")
     word = cell.strip()
@@ -171,14 +172,14 @@ def response_text(text: str, how: dict[str, Any]) -> str:
     return number if how["model"] and CELL.fullmatch(number) else text
 
 
-def fingerprint(rows: Sequence[Row], labels: Sequence[Any]) -> str:
+def fingerprint(rows: Iterable[Exact], labels: Sequence[Any]) -> str:
     """Return the name of a table: a hash of its labels and of its values wherever they are not zero."""
     names, counts, cells, rest = (hashlib.sha256() for _ in range(4))
-    for i, (row, label) in enumerate(zip(rows, labels, strict=True)):
+    for i, ((row, bottom), label) in enumerate(zip(rows, labels, strict=True)):
         for said in label if isinstance(label, tuple) else (label,):
             text = label_text(said).encode()
             names.update(struct.pack("<q", len(text)) + text)
-        near = [nearest(value) if value else 0.0 for value in row]
+        near = [nearest(value, bottom) for value in row]
         used = [j for j, value in enumerate(row) if value]
         counts.update(struct.pack("<q", len(used)))
         if 2 * len(used) > len(row):
@@ -186,9 +187,8 @@ def fingerprint(rows: Sequence[Row], labels: Sequence[Any]) -> str:
         else:
             cells.update(b"".join(struct.pack("<qd", j, near[j]) for j in used))
         for j in used:
-            ratio, double = row[j].as_integer_ratio(), near[j]
-            near_by: list[Any] = [double, Decimal(repr(double))] if math.isfinite(double) else []
-            if ratio not in [each.as_integer_ratio() for each in near_by]:
-                top, bottom = (format(Decimal(part), "f") for part in ratio)  # str refuses more than 4300 digits
-                rest.update(f"{i},{j},{top}/{bottom}\n".encode())
+            near_by: list[Any] = [near[j], Decimal(repr(near[j]))] if math.isfinite(near[j]) else []
+            if not any(p * bottom == q * row[j] for p, q in (each.as_integer_ratio() for each in near_by)):
+                ratio = Fraction(row[j], bottom).as_integer_ratio()
+                rest.update("{},{},{:f}/{:f}\n".format(i, j, *map(Decimal, ratio)).encode())  # of any length
     return hashlib.sha256(b"".join(part.digest() for part in (names, counts, cells, rest))).hexdigest()

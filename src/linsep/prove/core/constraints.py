@@ -26,8 +26,9 @@ from linsep.clock import Clock
 from linsep.data.arrays import to_floats
 from linsep.data.cache import renumbered
 from linsep.learn.surveys import scores
-from linsep.problem import Array, Dense, Floats, Rows, Sparse, mantissas, take
+from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
 from linsep.prove.check.exact_signs import difference, signs
+from linsep.prove.check.integers import WORD, aligned, over_common
 from linsep.prove.claims import Data, Separator
 from linsep.prove.core.scaled_view import (
     WIDE,
@@ -39,10 +40,9 @@ from linsep.prove.core.scaled_view import (
     raw_differences,
     sums,
 )
-from linsep.prove.exact import algebra, exact_solve
-from linsep.prove.exact.modular import vanishing
+from linsep.prove.numbers import algebra, exact_solve
+from linsep.prove.numbers.modular import vanishing
 
-_WORD = 62  # bits that fit into a machine integer
 _SMALL = 26  # bits of numbers whose sums with random factors are floats
 _SPARE = 16  # rows beyond the rank that a sample has
 
@@ -286,8 +286,7 @@ class Constraints:
             exact, offsets = exact[1:], offsets[1:]
         last = [[b] if self.data.offset else [] for b in offsets]
         values = [v for row, more in zip(exact, last, strict=True) for v in [*row, *more]]
-        common = math.lcm(*(value.denominator for value in values))
-        yield algebra.one_column([value.numerator * (common // value.denominator) for value in values])
+        yield algebra.one_column(over_common(values)[0])
 
     def dependency(self, ids: Array, weights: Floats) -> tuple[Array, list[Fraction]] | None:
         """Return positive multipliers of rows that are independent but for one relation; those of multiplier 0 go."""
@@ -319,8 +318,7 @@ class Constraints:
 
 def cancels(A: Any, multipliers: list[Fraction]) -> bool:
     """Return whether the sum of integer rows with multipliers vanishes."""
-    common = math.lcm(*(value.denominator for value in multipliers))
-    whole = [value.numerator * (common // value.denominator) for value in multipliers]
+    whole, _ = over_common(multipliers)
     return bool(fmpz_mat(1, len(whole), whole) * A == fmpz_mat(1, A.ncols()))
 
 
@@ -499,16 +497,8 @@ def _whole(rows: Rows, which: Array, columns: Array, offset: bool) -> tuple[Arra
     if cells.dtype.kind != "f":
         numbers = cells.astype(np.int64 if cells.dtype.itemsize < 8 else object)  # -2**63 has no opposite
         return (np.column_stack((numbers, np.ones(len(cells), numbers.dtype))) if offset else numbers), [0] * len(cells)
-    digits, exponents = mantissas(cells)
-    # a number that is short in binary need not be written out to 53 digits
-    trailing = np.where(digits == 0, 0, np.frexp((digits & -digits).astype(np.float64))[1] - 1)
-    exponents = np.where(digits == 0, 2000, exponents + trailing)
-    digits >>= trailing
-    shifts = exponents.min(axis=1, initial=2000)
-    shifts = np.minimum(shifts, 0) if offset else np.where(shifts == 2000, 0, shifts)
-    up = np.where(digits == 0, 0, exponents - shifts[:, None])
-    lengths = np.frexp(np.abs(digits).astype(np.float64))[1] + up
-    if max(lengths.max(initial=0), -int(shifts.min(initial=0)) if offset else 0) < _WORD:
+    digits, up, shifts, longest = aligned(cells, offset)
+    if longest.max(initial=0) < WORD:
         numbers = digits << up
         ones = np.left_shift(1, -shifts) if offset else None
     else:

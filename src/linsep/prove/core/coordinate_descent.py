@@ -20,8 +20,8 @@ from linsep.prove.claims import Data, Separator
 from linsep.prove.core.constraints import as_plane, packed_rows
 from linsep.prove.core.nearest_point import nearest_plane
 from linsep.prove.core.scaled_view import ScaledView, row_squares
-from linsep.prove.exact import algebra
-from linsep.prove.exact.modular import vanishing
+from linsep.prove.numbers import algebra
+from linsep.prove.numbers.modular import vanishing
 
 _PASSES = 60  # over all rows, at most, to find a plane that is weakly right
 _TURNED = 0.3  # operations of turning rows, for every row, row again, and column

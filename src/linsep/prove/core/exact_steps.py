@@ -21,8 +21,8 @@ from linsep.data.parallel import scipy_linalg
 from linsep.problem import Array, Floats
 from linsep.prove.core.constraints import Constraints
 from linsep.prove.core.nearest_point import nearest_plane, nearest_point
-from linsep.prove.exact import algebra
-from linsep.prove.exact.algebra import Dependency
+from linsep.prove.numbers import algebra
+from linsep.prove.numbers.algebra import Dependency
 
 _ROUNDS = 40  # working sets tried before stronger means
 _VIEWS = 10  # exact coordinates tried before the search goes on without floats

@@ -8,7 +8,6 @@ every certificate.
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,20 +15,21 @@ from flint import fmpz_mat
 
 from linsep.clock import Clock
 from linsep.problem import Array, Dense, Floats
-from linsep.prove.check.exact_signs import difference, signs
+from linsep.prove.check.exact_signs import difference
 from linsep.prove.claims import Data
 from linsep.prove.core.constraints import Constraints, as_plane
 from linsep.prove.core.scaled_view import WIDE, block_signs, differences
-from linsep.prove.exact import algebra
-from linsep.prove.numbers.exact_rows import ExactRows
+from linsep.prove.numbers import algebra
+from linsep.prove.numbers.cells import ExactRows
 
 
 class LongConstraints(Constraints):
-    """Rows of two or more classes whose exact numbers are integers of any length."""
+    """Rows of two or more classes whose numbers, times the scale of their column, are integers of any length."""
 
     def __init__(
         self,
         exact: ExactRows,
+        scales: list[int],
         data: Data,
         equal: Array | None = None,
         basis: Any = None,
@@ -37,28 +37,32 @@ class LongConstraints(Constraints):
         wide: int = WIDE,
     ) -> None:
         super().__init__(data, equal, basis, clock, wide)
-        self.exact = exact
+        self.exact, self.scales = exact, scales
 
     @classmethod
-    def of(cls, exact: ExactRows, y: Array, classes: int, offset: bool, equal: Array | None = None) -> LongConstraints:
-        """Return the constraints of rows of some classes."""
-        near = exact.near
+    def of(
+        cls, exact: ExactRows, scaled: tuple[list[int], Floats], y: Array, classes: int, offset: bool, equal: Any = None
+    ) -> LongConstraints:
+        """Return the constraints of rows of some classes, given their scales and the doubles near to the integers."""
+        scales, near = scaled
         near.flags.writeable = False
-        return cls(exact, Data(Dense(near), y.astype(np.intp), near.shape[1], classes, offset), equal)
+        return cls(exact, scales, Data(Dense(near), y.astype(np.intp), near.shape[1], classes, offset), equal)
 
     def through(self, M: Any) -> Constraints:
         """Return the same constraints in other unknowns, of which ``M`` makes the present ones."""
         basis = M if self.basis is None else self.basis * M
-        return LongConstraints(self.exact, self.data, self.equal, basis, self.clock)
+        return LongConstraints(self.exact, self.scales, self.data, self.equal, basis, self.clock)
 
     def rows(self, ids: Array) -> tuple[Any, list[int]]:
         """Return rows as integers in the unknowns."""
         self.clock.check()
         if len(ids) == 0:
             return fmpz_mat(0, self.unknowns), []
-        numbers = self.exact.integers(ids // self.classes)
-        if self.data.offset:
-            numbers = np.column_stack((numbers, np.full(len(ids), 1, dtype=object)))
+        rows = self.exact.exact(ids // self.classes)
+        numbers = np.ones((len(ids), self.block), dtype=object)
+        for k, row in enumerate(rows):
+            ratios = (value.as_integer_ratio() for value in row)
+            numbers[k, : len(row)] = [p * (scale // q) for (p, q), scale in zip(ratios, self.scales, strict=True)]
         matrix = algebra.matrix(differences(numbers, block_signs(ids, self.data.y, self.classes)))
         return (matrix if self.basis is None else matrix * self.basis), [0] * len(ids)
 
@@ -72,20 +76,10 @@ class LongConstraints(Constraints):
             members = np.flatnonzero(data.y == own)
             for rival in range(self.classes):
                 if rival != own and len(members):
-                    normal = difference(full[own], full[rival])
-                    sides[members, rival] = signs(data.rows, members, normal, partial(self._settled, normal))
+                    normal = difference(full[own], full[rival]).tolist()
+                    unscaled = [Fraction(v) * scale for v, scale in zip(normal, [*self.scales, 1], strict=True)]
+                    sides[members, rival] = self.exact.signs(members, np.array(unscaled, dtype=object), self.clock)
         return sides.ravel()
-
-    def _settled(self, normal: Array, which: Array) -> Array:
-        """Return the signs of rows in integers."""
-        v = [Fraction(value) for value in normal.tolist()]
-        found = np.empty(len(which), dtype=np.int8)
-        for start in range(0, len(which), _TOGETHER):
-            self.clock.check()
-            for k, row in enumerate(self.exact.integers(which[start : start + _TOGETHER]).tolist(), start):
-                total = sum((a * x for a, x in zip(v, row, strict=False) if a and x), v[-1])
-                found[k] = (total > 0) - (total < 0)
-        return found
 
     def vanish(self, V: Any) -> Array:
         """Return by number which rows are zero on all columns of a matrix: almost surely, by a random combination."""
@@ -98,6 +92,3 @@ class LongConstraints(Constraints):
         self.clock.check(algebra.operations(A))
         found = algebra.dependency(A)
         return None if found is None else (ids[found.rows], [Fraction(value) for value in found.multipliers])
-
-
-_TOGETHER = 1000  # rows in integers

@@ -19,6 +19,7 @@ from linsep.compiling import compiled
 from linsep.data.arrays import to_floats
 from linsep.data.parallel import in_parallel
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
+from linsep.prove.check.integers import over_power
 from linsep.prove.claims import Data, Separator
 
 _compiled = compiled(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
@@ -231,12 +232,8 @@ def _finite(values: Floats) -> Floats:
 
 def _exact_dot(a: Floats, b: Floats) -> Fraction:
     """Return the inner product of floats without rounding."""
-    (a, up), (b, more) = np.frexp(a), np.frexp(b)
-    exponents = up + more
-    least = int(exponents.min())
-    digits = (np.ldexp(each, 53).astype(np.int64).tolist() for each in (a, b))
-    total = sum(x * y << e for x, y, e in zip(*digits, (exponents - least).tolist(), strict=True))
-    return Fraction(total) * Fraction(2) ** (least - 106)
+    (a, power), (b, more) = over_power(a), over_power(b)
+    return Fraction(int(a @ b)) * Fraction(2) ** (power + more)
 
 
 def _nearest_float(value: Fraction) -> float:

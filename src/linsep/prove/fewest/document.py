@@ -11,7 +11,7 @@ import numpy as np
 from linsep.prove.check.check_fewest import HEAVIEST
 from linsep.prove.check.plain_document import meaning_of, numbers, whole
 from linsep.prove.claims import Separator
-from linsep.prove.exact.given_numbers import exact_array
+from linsep.prove.numbers.given import exact_array, number_written
 
 if TYPE_CHECKING:
     from linsep.prove.fewest.results import Fewest
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 def fewest_to_json(fewest: Fewest) -> dict[str, Any]:
     """Return what a document says about a result, without the data."""
-    from linsep.prove.documents import number_written
-
     W, b = fewest.plane.exactly()
     two = len(fewest.classes) == 2
     content: dict[str, Any] = {

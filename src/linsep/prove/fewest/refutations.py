@@ -11,8 +11,8 @@ from linsep.clock import Clock  # without a limit: refutations have few rows
 from linsep.problem import Array, Floats
 from linsep.prove.core.constraints import integer_rows
 from linsep.prove.core.scaled_view import raw_differences
-from linsep.prove.exact import algebra, exact_solve
 from linsep.prove.fewest.items import Items
+from linsep.prove.numbers import algebra, exact_solve
 
 _SHORT = 10  # rows up to which integers of full length are as fast as digits found by floats
 

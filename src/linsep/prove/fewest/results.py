@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from linsep.clock import OPERATION, Clock, UntilStopped
-from linsep.data.arrays import as_matrix, refuse_not_finite, to_floats
+from linsep.data.arrays import as_matrix, refuse_not_finite, to_floats, to_rows
 from linsep.data.labels import at_least_two_classes, check_same_length, class_labels
 from linsep.data.parallel import quiet_algebra
 from linsep.data.row_numbers import Dropped
@@ -18,15 +18,16 @@ from linsep.data.source import Source
 from linsep.errors import DataError, ParameterError
 from linsep.problem import Array, Dense
 from linsep.prove.check import check_fewest
-from linsep.prove.checking import check_errors_claim, table_from, table_of
+from linsep.prove.checking import check_errors_claim
 from linsep.prove.claims import Data, Separator
-from linsep.prove.exact.given_numbers import BINARY, DECIMAL, Held, as_rows, held, is_exact, unrounded
 from linsep.prove.fewest.certificates import Proof, Unproved, Writer
 from linsep.prove.fewest.document import fewest_size
 from linsep.prove.fewest.items import make_items
 from linsep.prove.fewest.search import CLOSING, Budget, Search, wrong_rows
 from linsep.prove.notebook_tables import notebook_html
-from linsep.prove.numbers.long_decimals import LongDecimals
+from linsep.prove.numbers.cells import Cells, LongDecimals, cells, nearest_doubles
+from linsep.prove.numbers.given import BINARY, DECIMAL, is_exact, unrounded
+from linsep.prove.numbers.tables import table_from, table_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,7 +237,7 @@ def fewest_errors(
     clock = Budget(time_limit, max_nodes, progress)
     dropped = Dropped()
     if isinstance(X, Source):
-        from linsep.prove.exact.exact_text import default_values  # which loads pyarrow
+        from linsep.prove.numbers.text import default_values  # which loads pyarrow
 
         source, values = X, values or default_values(X)
         X, y = table_from(source, y, values)
@@ -269,17 +270,18 @@ def fewest_errors(
         return replace(found, rows=dropped.in_source(found.rows), dropped=dropped, values=values)
     data, inside = ready
     found = replace(found, rows=dropped.in_source(found.rows), dropped=dropped)
-    if inside.scale is None:
+    if inside.unchanged:
         return replace(found, values=values)
     plane = inside.outside(found.plane)
-    depths = _depths(data._replace(rows=as_rows(X.astype(np.float64))), dropped.among_kept(found.rows), plane)
+    near = to_rows(nearest_doubles(X).astype(np.float64))
+    depths = _depths(data._replace(rows=near), dropped.among_kept(found.rows), plane)
     order = np.lexsort((found.rows, -depths))
     return replace(found, values=values, plane=plane, rows=found.rows[order], depths=depths[order])
 
 
 def _held(
     X: Any, values: str, codes: Array, classes: int, offset: bool, clock: Clock | None = None
-) -> tuple[Data, Held]:
+) -> tuple[Data, Cells]:
     """Return the rows to search with, and how they hold the numbers of X."""
     if values == DECIMAL and X.dtype.kind == "f" and not np.isfinite(X.data if hasattr(X, "indptr") else X).all():
         refuse_not_finite(X, np.zeros(0))
@@ -287,9 +289,9 @@ def _held(
     return Data(inside.rows, codes.astype(np.intp), X.shape[1], classes, offset), inside
 
 
-def _in_64_bits(X: Any, values: str, offset: bool, clock: Clock | None = None) -> Held:
+def _in_64_bits(X: Any, values: str, offset: bool, clock: Clock | None = None) -> Cells:
     """Return how 64 bits hold the numbers of X, or an error."""
-    inside = held(X, values, offset=offset, clock=clock)
+    inside = cells(X, values, offset=offset, clock=clock)
     if inside is None:
         what = "X has numbers of more digits than 64 bits hold, too many to search for the fewest errors: round them"
         raise DataError("", what, ("values", BINARY))

@@ -9,7 +9,6 @@ added that a direction violates, or that it leaves at zero without the pairs at 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -20,11 +19,12 @@ from flint import fmpz_mat
 
 from linsep.errors import DataError
 from linsep.problem import Array, Dense, Sparse
+from linsep.prove.check.integers import over_common
 from linsep.prove.claims import Data
 from linsep.prove.core.constraints import Constraints
 from linsep.prove.core.exact_steps import Outcome
-from linsep.prove.exact import algebra
-from linsep.prove.exact.algebra import Solver, entries, first_independent, one_column
+from linsep.prove.numbers import algebra
+from linsep.prove.numbers.algebra import Solver, entries, first_independent, one_column
 
 FEWEST = 300  # unknowns for which it is worth while
 _OTHERS = 100  # unknowns beside the categories, at most
@@ -170,9 +170,8 @@ def kept_columns(c: Categories, order: list[int]) -> tuple[list[int], Any]:
         dropped.append(last)
     aliases = fmpz_mat(c.system.unknowns, len(vectors))
     for k, v in enumerate(vectors[i] for i in sorted(range(len(dropped)), key=lambda i: rank[dropped[i]])):
-        common = math.lcm(*(value.denominator for value in v.values()))
-        for u, value in v.items():
-            aliases[u, k] = int(value * common)
+        for u, value in zip(v, over_common(list(v.values()))[0], strict=True):
+            aliases[u, k] = value
     out = set(dropped)
     return [u for u in range(c.system.unknowns) if u not in out], aliases
 
@@ -332,8 +331,8 @@ class EliminatedFace:
         """Return multipliers of the inner rows that cancel, as given, whose sum is a target in their span."""
         found = [Fraction(0)] * len(self.outcome.ids)
         if any(target):
-            common = math.lcm(*(value.denominator for value in target))
-            numbers, (q,) = self.solver.express(fmpz_mat(1, len(target), [int(value * common) for value in target]))
+            whole, common = over_common(target)
+            numbers, (q,) = self.solver.express(fmpz_mat(1, len(target), whole))
             for k, shift in enumerate(self.shifts):
                 found[k] = Fraction(int(numbers[0, k]), int(q) * common) / Fraction(2) ** shift
         return found

@@ -8,7 +8,6 @@ any sign), and that span ``N``. Here columns that all others depend on are chose
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -21,14 +20,15 @@ from linsep.data.arrays import to_floats
 from linsep.data.cache import some_rows
 from linsep.data.parallel import quiet_algebra
 from linsep.problem import Array, Dense, Sparse
+from linsep.prove.check.integers import over_common
 from linsep.prove.claims import Data
 from linsep.prove.core import facial_reduction
 from linsep.prove.core.constraints import Constraints
 from linsep.prove.core.exact_steps import Outcome
 from linsep.prove.core.long_constraints import LongConstraints
 from linsep.prove.core.presolve import peel
-from linsep.prove.exact import algebra
-from linsep.prove.exact.algebra import Solver, entries, first_independent, one_column, primitive
+from linsep.prove.numbers import algebra
+from linsep.prove.numbers.algebra import Solver, entries, first_independent, one_column, primitive
 from linsep.prove.regression.categories import Categories, EliminatedFace, categories_of, kept_columns
 
 _BITS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)  # of a direction that might do
@@ -268,8 +268,7 @@ def _shortened(system: Constraints, exact: list[int], outcome: Outcome) -> list[
 
 def whole(values: list[Fraction]) -> list[int]:
     """Return fractions times the least positive number that makes them integers without a common divisor."""
-    common = math.lcm(*(value.denominator for value in values))
-    return primitive([value.numerator * (common // value.denominator) for value in values])
+    return primitive(over_common(values)[0])
 
 
 def whole_with_scale(values: list[Fraction]) -> tuple[list[int], Fraction]:

@@ -12,20 +12,20 @@ from typing import Any
 import numpy as np
 
 from linsep.clock import Clock
-from linsep.data.arrays import is_sparse
+from linsep.data.arrays import is_sparse, to_rows
 from linsep.data.parallel import together
 from linsep.errors import DataError
 from linsep.problem import Array
 from linsep.prove.check import linsep_check
-from linsep.prove.check.plain_document import LARGEST, Fails, label_text, meaning_of
+from linsep.prove.check.plain_document import LARGEST, Fails, label_text, meaning_of, whole
 from linsep.prove.check.plain_regression import answers, check_separation, coefficient_names
 from linsep.prove.check.plain_table import fingerprint as plain_fingerprint
-from linsep.prove.documents import FORMAT, check_reading, laid_out, number_written
-from linsep.prove.exact.decimals import decimal_doubles
-from linsep.prove.exact.exact_values import BINARY, fraction
-from linsep.prove.exact.fingerprints import Fingerprint
+from linsep.prove.claims import OTHER_DATA, Outcome
+from linsep.prove.documents import FORMAT, check_reading, laid_out
+from linsep.prove.numbers.fingerprints import Fingerprint
+from linsep.prove.numbers.given import exact_rows, number_written
 from linsep.prove.regression import fast_check as check_regression
-from linsep.prove.regression.families import as_rows, is_share, labels
+from linsep.prove.regression.families import is_share, labels
 from linsep.prove.regression.inputs import ORDERED, Given
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -181,7 +181,7 @@ def design_text(result: Any) -> str:
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow([*given.names, *names])
-    for row, *said in zip(exact_table(given.X, given.values, given.names), *columns, strict=True):
+    for row, *said in zip(exact_rows(given.X, given.values, given.names), *columns, strict=True):
         writer.writerow([*map(_cell_text, row), *said])
     return file.getvalue()
 
@@ -215,18 +215,16 @@ def fingerprint(X: Any, columns: list[list[Any]], values: str) -> dict[str, Any]
     columns = [c if len({type(v) for v in c}) < 2 else [label_text(v) for v in c] for c in columns]  # True is not 1
     said = list(zip(*columns, strict=True)) if len(columns) > 1 else columns[0]
     if not is_sparse(X) and (X.dtype.kind not in "biuf" or (X.dtype != np.float64 and X.dtype.kind == "f")):
-        name = plain_fingerprint(exact_table(X, values, [""] * X.shape[1]), said)
+        name = plain_fingerprint(map(whole, exact_rows(X, values)), said)
         return {"n_rows": X.shape[0], "n_features": X.shape[1], "sha256": name}
     known = {label: code for code, label in enumerate(dict.fromkeys(said))}
     found = Fingerprint(X.shape[1], tuple(known))
-    found.add(as_rows(X), np.array([known[label] for label in said], dtype=np.intp))
+    found.add(to_rows(X.tocsr() if is_sparse(X) else X), np.array([known[label] for label in said], dtype=np.intp))
     return found.result()
 
 
 def check_separation_document(content: dict[str, Any], X: Any, columns: list[list[Any]], *, plain: bool) -> Any:
     """Check a document, by its fingerprint and its claims."""
-    from linsep.prove.checking import OTHER_DATA, Outcome
-
     about = content["data"]
     if len(columns) != len(content["response"]):
         return Outcome(False, f"the response has {len(columns)} columns, not {len(content['response'])}")
@@ -242,7 +240,6 @@ def check_separation_document(content: dict[str, Any], X: Any, columns: list[lis
 
 def check_claims(content: dict[str, Any], X: Any, columns: list[list[Any]], *, plain: bool) -> Any:
     """Check what is claimed of a design and its response."""
-    from linsep.prove.checking import Outcome
     from linsep.prove.regression.separations import modeled
 
     try:
@@ -250,7 +247,7 @@ def check_claims(content: dict[str, Any], X: Any, columns: list[list[Any]], *, p
             raise Fails(f"the design has {X.shape[1]} columns, not {content['n_features']}")
         said = answers(content, list(zip(*columns, strict=True)))
         if plain:
-            rows = exact_table(X, content["values"], content["names"])
+            rows = list(map(whole, exact_rows(X, content["values"], content["names"])))
             return Outcome(True, "", tuple(check_separation(content, rows, said)))
         model, _ = modeled(_given(content, X, said), Clock())
     except (Fails, ValueError) as error:
@@ -282,14 +279,3 @@ def _given(content: dict[str, Any], X: Any, answers: list[dict[str, Any]]) -> Gi
         content["alias"], len(answers), which, columns.get("stratum"), (), (), columns.get("weight"),
         order,
     )  # fmt: skip
-
-
-def exact_table(X: Any, values: str, names: Any) -> list[list[Any]]:
-    """Return all cells as exact numbers."""
-    table = X.toarray() if is_sparse(X) else X
-    if values != BINARY and table.dtype.kind == "f":
-        table = decimal_doubles(table)
-    return [
-        [value if type(value) is int else fraction(value, i, names[j], values) for j, value in enumerate(row)]
-        for i, row in enumerate(table.tolist())
-    ]

@@ -7,21 +7,21 @@ Zylkin 2019).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from flint import fmpz_mat
 
-from linsep.data.arrays import is_sparse
+from linsep.data.arrays import is_sparse, to_rows
 from linsep.errors import DataError, ParameterError
-from linsep.problem import Array, Dense, Rows, Sparse
+from linsep.problem import Array, Rows
 from linsep.prove.check.plain_document import label_text
 from linsep.prove.claims import Data
 from linsep.prove.core.constraints import Constraints
 from linsep.prove.core.long_constraints import LongConstraints
-from linsep.prove.exact.exact_values import Cells
+from linsep.prove.numbers.cells import Cells, ExactRows, derived
 
 INTERCEPT = "Intercept"
 _PAIRS = 20_000_000  # rows of differences that memory holds
@@ -154,30 +154,26 @@ def _not_negative(values: Array, which: Array, what: str) -> None:
 # Rows
 
 
-def as_rows(matrix: Any) -> Rows:
-    """Return a matrix as rows."""
-    if is_sparse(matrix):
-        import scipy.sparse as sp
-
-        matrix = sp.csr_array(matrix)
-        if not matrix.has_canonical_format:
-            matrix = matrix.copy()
-            matrix.sum_duplicates()
-        unsigned = np.dtype(f"u{matrix.indices.dtype.itemsize}")
-        return Sparse(_stored(matrix.data), matrix.indices.view(unsigned), matrix.indptr.view(unsigned))
-    return Dense(_stored(np.ascontiguousarray(matrix)))
+def _rows(matrix: Any) -> Rows:
+    """Return a matrix as rows for compiled code, which wants C order."""
+    return to_rows(matrix.tocsr() if is_sparse(matrix) else np.ascontiguousarray(matrix))
 
 
-def _stored(values: Array) -> Array:
-    if values.dtype == bool:
-        values = values.view(np.uint8)
-    elif values.dtype.kind not in "iuf" or values.dtype.itemsize > 8 or not values.dtype.isnative:
-        values = values.astype(np.float64)
-    elif values.dtype == np.float16:
-        values = values.astype(np.float32)
-    view = values.view()
-    view.flags.writeable = False
-    return view
+def _system(
+    matrix: Any,
+    code: Array,
+    offset: bool = False,
+    classes: int = 2,
+    equal: Array | None = None,
+    basis: Any = None,
+    exact: ExactRows | None = None,
+    scales: Sequence[int] = (),
+) -> Constraints:
+    """Return the constraints of rows of some classes; those of ``exact`` numbers if the matrix is only near to them."""
+    data = Data(_rows(matrix), code.astype(np.intp), matrix.shape[1], classes, offset)
+    if exact is None:
+        return Constraints(data, equal, basis)
+    return LongConstraints(exact, list(scales), data, equal, basis)
 
 
 def _single(design: Cells, names: list[str], offset: bool, code: Array, equal: Array, which: Array) -> Model:
@@ -187,10 +183,8 @@ def _single(design: Cells, names: list[str], offset: bool, code: Array, equal: A
     if basis is not None and offset:  # the offset is an unknown of its own
         rows = [[*row, 0] for row in basis.tolist()] + [[0] * n_features + [1]]
         basis = fmpz_mat(rows)
-    if design.exact is not None:
-        system: Constraints = LongConstraints.of(design.exact.take(which), code, 2, offset, equal)
-    else:
-        system = Constraints(Data(as_rows(matrix), code.astype(np.intp), matrix.shape[1], 2, offset), equal, basis)
+    exact = None if design.exact is None else design.exact.take(which)
+    system = _system(matrix, code, offset, 2, equal, basis, exact, design.scales)
     order = [n_features, *range(n_features)] if offset else list(range(n_features))
     shown = [INTERCEPT, *names] if offset else names
     scales = [1, *design.scales] if offset else design.scales
@@ -249,11 +243,8 @@ def _multinomial(design: Cells, names: list[str], offset: bool, response: Respon
             if offset:
                 whole[c * pieces + pieces - 1, c * block + block - 1] = 1
         basis = whole
-    data = Data(as_rows(matrix), codes[which].astype(np.intp), matrix.shape[1], C, offset)
-    if design.exact is not None:
-        system: Constraints = LongConstraints.of(design.exact.take(which), codes[which], C, offset)
-    else:
-        system = Constraints(data, np.zeros(len(which), dtype=bool), basis)
+    exact = None if design.exact is None else design.exact.take(which)
+    system = _system(matrix, codes[which], offset, C, None, basis, exact, design.scales)
     block = n_features + offset
     inner = [n_features, *range(n_features)] if offset else list(range(n_features))
     own = [INTERCEPT, *names] if offset else names
@@ -297,10 +288,19 @@ def _ordinal(design: Cells, names: list[str], offset: bool, response: Response) 
     if basis is not None:
         rows = [[int(i == j) for j in range(K - 1 + n_features)] for i in range(K - 1)]
         basis = fmpz_mat(rows + [[0] * (K - 1) + row for row in basis.tolist()])
-    data = Data(as_rows(matrix), sign.astype(np.intp), matrix.shape[1], 2, False)
-    system = Constraints(data, np.zeros(len(owners), bool), basis)
+    scales, exact = [1] * (K - 1) + design.scales, None
+    if (base := design.exact) is not None:
+        own, steps = which[at], _steps(K).tolist()
+
+        def read(rows: list[int]) -> list[list[Any]]:
+            ends = base.exact(own[[row for row in rows if row < len(at)]])
+            heads = [[-int(k == threshold[row]) for k in range(K - 1)] for row in rows if row < len(at)]
+            found = [[*head, *end] for head, end in zip(heads, ends, strict=True)]
+            return found + [[*steps[row - len(at)], *[0] * n_features] for row in rows if row >= len(at)]
+
+        exact = derived(np.vstack((np.hstack((left, base.near.data[own])), below)), read)
+    system = _system(matrix, sign, basis=basis, exact=exact, scales=scales)
     shown = [f"{classes[k]}|{classes[k + 1]}" for k in range(K - 1)] + names
-    scales = [1] * (K - 1) + design.scales
     return Model(
         system, shown, list(range(len(shown))), scales, owners, np.full(len(owners), -1), classes, tuple(names)
     )
@@ -316,23 +316,27 @@ def differences(design: Cells, first: Array, second: Array, names: list[str]) ->
     """Return a model of rows ``(x_first - x_second)·g >= 0``, each exactly."""
     if len(first) > _PAIRS:
         raise DataError("", f"{len(first):,} pairs within strata do not fit into memory: make the strata smaller")
-    matrix, basis = design.matrix, design.basis
+    matrix, basis, exact = design.matrix, design.basis, None
     a, b = matrix[first], matrix[second]
     if is_sparse(matrix):
         import scipy.sparse as sp
 
         joined: Any = sp.hstack((a, b)).tocsr()
+    elif (base := design.exact) is not None:
+        joined = np.hstack((a, b))
+
+        def read(rows: list[int]) -> list[list[Any]]:
+            return [[*x, *z] for x, z in zip(base.exact(first[rows]), base.exact(second[rows]), strict=True)]
+
+        exact = derived(np.hstack((base.near.data[first], base.near.data[second])), read)
     else:
         with np.errstate(over="ignore", invalid="ignore"):
             a, b = (v.astype(np.int64 if v.dtype.kind in "iub" and v.dtype.itemsize < 8 else v.dtype) for v in (a, b))
-            joined = None if not _exact_difference(a, b) else a - b
-        if joined is None:
-            joined = np.hstack((a, b))
+            joined = a - b if _exact_difference(a, b) else np.hstack((a, b))
     if joined.shape[1] != matrix.shape[1]:  # (g, -g) on the two rows side by side
         inner = basis if basis is not None else _identity(design.n_features)
         basis = fmpz_mat(inner.tolist() + (-inner).tolist())
-    data = Data(as_rows(joined), np.ones(len(first), dtype=np.intp), joined.shape[1], 2, False)
-    system = Constraints(data, np.zeros(len(first), dtype=bool), basis)
+    system = _system(joined, np.ones(len(first)), basis=basis, exact=exact, scales=design.scales * 2)
     return Model(system, names, list(range(len(names))), design.scales, first, second, (), tuple(names))
 
 

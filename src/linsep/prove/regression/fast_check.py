@@ -5,7 +5,6 @@ It asks for the same as ``plain_regression``, whose table says what a certificat
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from typing import Any
 
@@ -14,6 +13,7 @@ from flint import fmpz_mat
 
 from linsep.problem import Array
 from linsep.prove.check.fast_facts import normals, rank, total
+from linsep.prove.check.integers import over_common
 from linsep.prove.check.plain_document import numbers
 from linsep.prove.regression.families import Model
 
@@ -45,7 +45,7 @@ class _Check:
         inner = [Fraction(0)] * self.coefficients
         for j, unknown in enumerate(self.model.order):
             inner[unknown] = g[j] / self.model.scales[j]  # the column is that much larger here
-        signs: Array = self.system.signs(fmpz_mat(self.coefficients, 1, _whole(inner)))[self.ids]
+        signs: Array = self.system.signs(fmpz_mat(self.coefficients, 1, over_common(inner)[0]))[self.ids]
         return signs
 
     def _inner(self, which: list[int]) -> tuple[Any, list[int]]:
@@ -151,8 +151,3 @@ class _Check:
             return total == c and not self.separated[which].any()
         sign = {"+inf": 1, "-inf": -1}[status]
         return fair and total == [sign * value for value in c] and sign * self.direction[j] > 0
-
-
-def _whole(values: list[Fraction]) -> list[int]:
-    common = math.lcm(*(value.denominator for value in values)) if values else 1
-    return [value.numerator * (common // value.denominator) for value in values]

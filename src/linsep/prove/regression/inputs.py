@@ -12,12 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linsep.data.arrays import is_sparse
-from linsep.data.frames import Categories, Frame
+from linsep.data.frames import Categories, Frame, LongColumn
 from linsep.errors import DataError, ParameterError
 from linsep.problem import Array
 from linsep.prove.check.plain_document import label_text
 from linsep.prove.check.plain_regression import MOST_EMPTY
-from linsep.prove.exact.exact_values import BINARY, DECIMAL, fraction
+from linsep.prove.numbers.cells import LongDecimals, whole_table
+from linsep.prove.numbers.given import BINARY, DECIMAL, shown
 from linsep.prove.regression.contrasts import unknown
 from linsep.prove.regression.families import FAMILIES, INTERCEPT, WITHOUT_INTERCEPT, labels, numbers
 from linsep.prove.regression.reading import WIDE, joined, unrounded
@@ -120,7 +121,7 @@ def gather(X: Any, y: Any, options: dict[str, Any]) -> Given:
 def _has_decimals(matrix: Any) -> bool:
     """Return whether some column is written in decimals: texts, or ``Decimal``."""
     first = matrix[:1].ravel().tolist() if matrix.dtype == object else []
-    return any(isinstance(value, str | bytes | Decimal) for value in first)
+    return isinstance(matrix, LongDecimals) or any(isinstance(value, str | bytes | Decimal) for value in first)
 
 
 def _family(family: Any) -> str:
@@ -299,6 +300,7 @@ def _beside(X: Any, blocks: list[Any], given: Given) -> Any:
     """Return a design with sparse columns of 0 and 1 beside it, sparse if it is or if it becomes wide."""
     import scipy.sparse as sp
 
+    X = whole_table(X)
     if not is_sparse(X) and X.shape[1] + sum(block.shape[1] for block in blocks) <= WIDE:
         kind = X.dtype if X.dtype.kind in "fO" else np.int64
         return np.hstack([X.astype(kind), *(block.toarray().astype(kind) for block in blocks)])
@@ -313,7 +315,7 @@ def _machine_numbers(table: Array, values: str, names: Any) -> Array:
         return table
     near = table.astype(np.float64)
     for i, j in np.ndindex(table.shape):
-        exact, double = fraction(table[i, j], i, names[j], values), near[i, j]
+        exact, double = shown(table[i, j], i, names[j], values), near[i, j]
         if exact != (Fraction(float(double)) if values == BINARY else Fraction(repr(float(double)))):
             what = f"{str(table[i, j])[:40]} is too long beside factors of more than {WIDE} levels: round it"
             raise DataError(f"row {i}, column {names[j]!r}", what)
@@ -394,6 +396,10 @@ def _coded(frame: Any) -> tuple[Any, list[str]]:
     names: list[str] = []
     for name in frame.columns:
         series = frame[name]
+        if isinstance(series, LongColumn):
+            columns.append(series)
+            names.append(str(name))
+            continue
         values = np.asarray(series)
         carried = frame.categories.get(name) if isinstance(frame, Frame) else carried_by(series)
         if carried is None and values.dtype.kind == "M":
@@ -431,7 +437,7 @@ def _sparse(columns: list[Any]) -> Any:
     """Return columns of numbers, and blocks of sparse ones, as one sparse matrix that rounds none."""
     import scipy.sparse as sp
 
-    exact = [each if is_sparse(each) else joined([each], len(each)) for each in columns]
+    exact = [each if is_sparse(each) else whole_table(joined([each], len(each))) for each in columns]
     kinds = {each.dtype.kind for each in exact}
     if "O" in kinds or ("f" in kinds and any(each.dtype.kind == "i" and abs(each).max() >= 1 << 53 for each in exact)):
         what = "numbers of more than 15 digits do not go with factors of hundreds of levels"

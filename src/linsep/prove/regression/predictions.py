@@ -12,7 +12,7 @@ from flint import fmpz_mat
 from linsep.data.arrays import is_sparse
 from linsep.errors import DataError
 from linsep.problem import Array
-from linsep.prove.exact.exact_values import BINARY
+from linsep.prove.numbers.given import BINARY, exact_rows
 from linsep.prove.regression.cone import columns_of
 from linsep.prove.regression.families import WITHOUT_INTERCEPT, labels, numbers
 from linsep.prove.regression.inputs import ORDERED, new_design
@@ -24,8 +24,6 @@ _LINEAR = ("conditional", "cox")
 
 def predicted(result: Any, X: Any) -> Array:
     """Return for every new row what is known of its probability."""
-    from linsep.prove.regression.documents import exact_table
-
     given, model = result._given, result._model
     X = new_design(given, X)
     matrix = X if is_sparse(X) else np.asarray(X, dtype=object if given.values != BINARY else None)
@@ -36,7 +34,7 @@ def predicted(result: Any, X: Any) -> Array:
         raise DataError("", why)
     if not is_sparse(matrix) and matrix.dtype == object and given.values == BINARY:
         matrix = matrix.astype(np.float64)
-    rows = exact_table(matrix, given.values, model.base)
+    rows = list(exact_rows(matrix, given.values, model.base))
     if given.offset and given.family not in WITHOUT_INTERCEPT:
         rows = [[Fraction(1), *row] for row in rows]
     known: dict[tuple[Fraction, ...], Any] = {}
@@ -102,13 +100,12 @@ def _possible(result: Any, x: list[Fraction], a: int) -> bool:
     """
     from linsep.clock import Clock
     from linsep.prove.regression.cone import reduce
-    from linsep.prove.regression.documents import exact_table
     from linsep.prove.regression.separations import modeled
 
     given = result._given
     x = x[1:] if given.offset else x
     X = np.empty((given.n + 1, len(x)), dtype=object)
-    for i, row in enumerate([*exact_table(given.X, given.values, given.names), x]):
+    for i, row in enumerate([*exact_rows(given.X, given.values, given.names), x]):
         X[i] = row
     codes = np.append(labels(given.y, given.order)[0], a)
     order, which = tuple(range(len(result._model.classes))), np.append(given.which, given.n)

@@ -15,14 +15,18 @@ from typing import Any
 import numpy as np
 
 from linsep.data.arrays import is_sparse
+from linsep.data.frames import LongColumn
 from linsep.errors import DataError
 from linsep.problem import Array
+from linsep.prove.check.integers import over_common
 from linsep.prove.check.plain_document import Fails, Malformed
 from linsep.prove.check.plain_table import used_columns
-from linsep.prove.exact.exact_values import BINARY, DECIMAL, fraction
+from linsep.prove.numbers.cells import LongDecimals
+from linsep.prove.numbers.given import BINARY, DECIMAL, shown
 from linsep.prove.regression.contrasts import unknown
 
 WIDE = 300  # columns from which on a design with factors is sparse
+_DIGITS = 20  # of a number of 64 bits, at most
 _MANY = 2000  # levels of a column of numbers that could be one of words
 
 Spec = dict[str, Any]  # {"column": name}, {"column": name, "level": word} or "equals": number, {"product": [specs]}
@@ -133,7 +137,7 @@ def _column(spec: Spec, table: Any, values: str) -> Array:
     if "product" in spec:
         factors = [_column(each, table, values) for each in spec["product"]]
         if values == DECIMAL and not _product_is_exact(factors):
-            exact = [[fraction(value, i, "") for i, value in enumerate(each.tolist())] for each in factors]
+            exact = [[shown(value, i, "") for i, value in enumerate(each.tolist())] for each in factors]
             total = np.empty(len(exact[0]), dtype=object)
             total[:] = [_times(row) for row in zip(*exact, strict=True)]
             return total
@@ -144,9 +148,9 @@ def _column(spec: Spec, table: Any, values: str) -> Array:
     name = spec["column"]
     if name not in table.columns:
         raise unknown(name, list(table.columns))
-    cells = np.asarray(table[name])
-    if values == BINARY and getattr(table, "text", False) and isinstance(cells[:1].tolist()[0], Decimal):
-        cells = cells.astype(np.float64)
+    cells = table[name] if isinstance(table[name], LongColumn) else np.asarray(table[name])
+    if values == BINARY and isinstance(cells, LongColumn):
+        cells = cells.near
     numeric = cells.dtype.kind in "biuf" or isinstance(cells[:1].tolist()[0], Decimal)
     if "level" in spec:
         return np.array([str(value) == spec["level"] for value in cells.tolist()], dtype=np.int64)
@@ -179,10 +183,34 @@ def joined(columns: list[Array], n: int) -> Any:
     if not columns:
         return np.zeros((n, 0), dtype=np.int64)
     kinds = {column.dtype.kind for column in columns}
+    if any(isinstance(column, LongColumn) for column in columns) and all(map(_is_numeric, columns)):
+        return _long_decimals(columns)
+    columns = [np.asarray(column) for column in columns]
     large = any(c.dtype.kind in "iu" and len(c) and np.abs(c).max() >= 1 << 53 for c in columns)
     if "O" in kinds or ("f" in kinds and large):
         return np.column_stack([column.astype(object) for column in columns])
     return np.column_stack([column.astype(np.float64 if "f" in kinds else np.int64) for column in columns])
+
+
+def _is_numeric(column: Any) -> bool:
+    return isinstance(column, LongColumn) or column.dtype.kind in "biuf"
+
+
+def _long_decimals(columns: list[Any]) -> LongDecimals:
+    """Return columns of numbers, some of them long, side by side; decimals are made of the rows that need them."""
+    near = np.column_stack([c.near if isinstance(c, LongColumn) else c.astype(np.float64) for c in columns])
+
+    def read(which: Any = slice(None)) -> list[Any]:
+        rows = zip(*(column[which].tolist() for column in columns), strict=True)
+        return [[shown(value, i, "") for value in row] for i, row in enumerate(rows)]
+
+    digits = max(column.digits if isinstance(column, LongColumn) else _DIGITS for column in columns)
+    long = [column for column in columns if isinstance(column, LongColumn)]
+
+    def tiny() -> bool:
+        return any(column.tiny for column in long)
+
+    return LongDecimals(near, read, lambda: map(over_common, read()), digits=digits, tiny=tiny)
 
 
 # ---------------------------------------------------------------------------------------------------------------

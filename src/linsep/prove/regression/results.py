@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linsep.problem import Array
-from linsep.prove.exact.algebra import one_column as column
 from linsep.prove.notebook_tables import notebook_html
+from linsep.prove.numbers.algebra import one_column as column
 from linsep.prove.regression.cone import Face, whole
 from linsep.prove.regression.contrasts import contrast
 from linsep.prove.regression.documents import certificate, check_claims, document, response_of

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -11,17 +14,28 @@ from linsep.clock import Clock, limited
 from linsep.data.arrays import is_sparse
 from linsep.data.parallel import quiet_algebra
 from linsep.errors import DataError, ParameterError
-from linsep.prove.exact.decimals import as_decimals
-from linsep.prove.exact.exact_values import BINARY, DECIMAL, Cells, cells, is_binary
+from linsep.prove.numbers.cells import (
+    Cells,
+    ExactRows,
+    LongDecimals,
+    cells,
+    in_pieces,
+    nearest_doubles,
+    short_cells,
+    whole_table,
+)
+from linsep.prove.numbers.decimals import as_decimals
+from linsep.prove.numbers.given import BINARY, DECIMAL, exact_rows
 from linsep.prove.regression.cone import Face, reduce
 from linsep.prove.regression.families import WITHOUT_INTERCEPT, Model, Response, build
 from linsep.prove.regression.inputs import Given, gather, with_factors
 from linsep.prove.regression.results import COMPLETE, OVERLAP, QUASI, Separation
 
-_OWN_ROWS = ("binomial", "poisson", "negative-binomial", "multinomial")  # whose rows are those of the design
 _WIDE = 12_000  # unknowns; an exact basis of more takes gigabytes
 _LOOK = 64  # rows that show whether floats are short decimals
 _BLOCK = 4096  # rows that are looked at together
+_FEW_CELLS = 1 << 12  # that are integers at once
+_DENSE = 10_000_000  # cells of a sparse matrix that may be written out
 
 
 def separation(
@@ -123,7 +137,7 @@ def decide(given: Given, clock: Clock) -> Any:
 
 def modeled(given: Given, clock: Clock) -> tuple[Model, Cells]:
     """Return the rows of the model that is given, and its design in exact cells."""
-    exact = cells(given.X, given.values, list(given.names), near=given.family in _OWN_ROWS)
+    exact = _design(given)
     offset = given.offset and given.family not in WITHOUT_INTERCEPT
     clock.check()
     response = Response(given.y, given.strata, given.which, given.order)
@@ -135,6 +149,52 @@ def modeled(given: Given, clock: Clock) -> tuple[Model, Cells]:
             f"{_WIDE:,}: leave out a factor, or merge its rare levels"
         )  # fmt: skip
     return model, exact
+
+
+def _design(given: Given) -> Cells:
+    """Return a design in exact cells; doubles near to numbers too long for 64 bits may stand for them."""
+    X, values = given.X, given.values
+    _refuse_gaps(X, list(given.names))
+    found = short_cells(X, values)
+    if found is not None:
+        return found
+    if is_sparse(X):
+        if X.shape[0] * X.shape[1] > _DENSE:
+            raise DataError("X", "a sparse matrix has decimals of more than 15 digits: use {0}", ("values", BINARY))
+        return _design(replace(given, X=X.toarray()))
+    lazily = isinstance(X, LongDecimals)
+    if X.dtype == object and not lazily and any(isinstance(value, str | bytes) for value in X.flat):
+        X = np.array(list(exact_rows(X, values, given.names)), dtype=object).reshape(X.shape)
+    if X.shape[0] * X.shape[1] > _FEW_CELLS or lazily:
+        exact = ExactRows(X, values)
+        scaled = exact.scaled()
+        if scaled is not None:
+            return Cells(scaled[1], scaled[0], [Fraction(0)] * X.shape[1], None, exact)
+    X = whole_table(X)
+    return cells(X, values) or in_pieces(X, values)
+
+
+def _refuse_gaps(X: Any, names: list[str]) -> None:
+    """Refuse NaN and infinity, with their place."""
+    stored = X.data if is_sparse(X) else nearest_doubles(X) if isinstance(X, LongDecimals) else X
+    if stored.dtype == object:
+        for k, value in enumerate(stored.ravel().tolist()):
+            if value is None or (isinstance(value, float | Decimal) and not math.isfinite(value)):
+                i, j = divmod(k, len(names))
+                raise DataError(f"row {i}, column {names[j]!r}", f"the cell holds {value!r}, which is not a number")
+        return
+    if stored.dtype.kind != "f" or math.isfinite(stored.sum()) or np.isfinite(stored).all():
+        return
+    if is_sparse(X):
+        found = X.tocoo()
+        k = int(np.flatnonzero(~np.isfinite(found.data))[0])
+        i, j = int(found.coords[0][k]), int(found.coords[1][k])
+        value = found.data[k]
+    else:
+        i, j = (int(v) for v in np.argwhere(~np.isfinite(X))[0])
+        value = X[i, j]
+    what = "NaN" if np.isnan(value) else "infinity"
+    raise DataError(f"row {i}, column {names[j]!r}", f"the cell holds {what}; drop the row or fill in the value")
 
 
 def _notes(given: Given, exact: Cells, face: Face) -> list[str]:
@@ -160,7 +220,7 @@ def _other_values(given: Given, exact: Cells) -> str | None:
     if is_sparse(X) or X.dtype.kind not in "fO":
         return None
     if given.values == DECIMAL:
-        return None if is_binary(exact, X) else BINARY
+        return None if _is_binary(exact, X) else BINARY
     if X.dtype != np.float64 or as_decimals(X[:_LOOK], None, X.shape[1]) is None:
         return None
     blocks = np.split(X, range(_BLOCK, len(X), _BLOCK))
@@ -171,3 +231,17 @@ def _other_values(given: Given, exact: Cells) -> str | None:
         return None
     units = 2.0 ** found[1]  # a decimal of k places is a binary fraction if it is a multiple of 2**-k
     return None if all((part * units == np.rint(part * units)).all() for part in blocks) else DECIMAL
+
+
+def _is_binary(found: Cells, X: Any) -> bool:
+    """Return whether the exact decimals are the binary numbers that the floats are, or no cell is a float."""
+    if X.dtype == object:
+        return isinstance(X, LongDecimals) or not any(isinstance(value, float | str | bytes) for value in X.flat)
+    if found.basis is not None or found.exact is not None:
+        return False
+    for j, scale in enumerate(found.scales):
+        twos = scale & -scale  # a decimal that is a binary fraction has a numerator divisible by the odd part
+        odd = min(scale // twos, (1 << 63) - 1)  # no cell but 0 is a multiple of a larger one
+        if (found.matrix[:, j] % odd).any():
+            return False
+    return True

@@ -17,7 +17,7 @@ from flint import fmpz_mat
 from linsep.problem import Array
 from linsep.prove.core.constraints import Table
 from linsep.prove.core.facial_reduction import solve
-from linsep.prove.exact.algebra import entries, one_column, primitive
+from linsep.prove.numbers.algebra import entries, one_column, primitive
 from linsep.prove.regression.cone import Combination, Face
 
 FINITE, UP, DOWN, UNDETERMINED, ALIASED = "finite", "+inf", "-inf", "undetermined", "aliased"

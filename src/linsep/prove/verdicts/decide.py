@@ -17,6 +17,7 @@ from linsep.data.arrays import to_floats, to_scipy
 from linsep.data.cache import some_rows
 from linsep.learn.surveys import squared_norms
 from linsep.problem import Array, Floats, Sparse, take
+from linsep.prove.check.integers import over_common
 from linsep.prove.claims import OVERLAP, QUASI, SEPARABLE, Data, Refutation, Separator, Verdict
 from linsep.prove.core import presolve
 from linsep.prove.core.constraints import Constraints, as_plane, independent_columns
@@ -26,7 +27,7 @@ from linsep.prove.core.facial_reduction import solve, solve_in_floats
 from linsep.prove.core.oracles import SEVERAL_UNKNOWNS, least_squares
 from linsep.prove.core.presolve import Certificate, Reduction, peel, put_on, reduced, weakly_beyond
 from linsep.prove.core.scaled_view import WIDE, ScaledView, on_grid, sums
-from linsep.prove.exact import algebra
+from linsep.prove.numbers import algebra
 
 _QUICK_PASSES = 10  # of coordinate descent: a few decide most sparse data
 _DESCENT_PASSES = 40  # of one class against the rest
@@ -288,8 +289,7 @@ def certificate(constraints: Constraints, outcome: Outcome) -> Certificate:
     plane = None if outcome.g is None else _shortest(constraints, outcome)
     refutation = None
     if len(outcome.ids):
-        common = math.lcm(*(value.denominator for value in outcome.multipliers))
-        whole = algebra.primitive([v.numerator * (common // v.denominator) for v in outcome.multipliers])
+        whole = algebra.primitive(over_common(outcome.multipliers)[0])
         order = np.argsort(outcome.ids, kind="stable")
         rows, rivals = np.divmod(outcome.ids[order], C)
         multipliers = tuple(Fraction(whole[k]) for k in order.tolist())

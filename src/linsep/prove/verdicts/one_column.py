@@ -15,7 +15,7 @@ import numpy as np
 from linsep.clock import Clock
 from linsep.data.arrays import is_sparse
 from linsep.problem import Array
-from linsep.prove.numbers.long_decimals import LongDecimals
+from linsep.prove.numbers.cells import LongDecimals
 
 _SHARE, _OF_CLASS = 0.02, 0.1  # rows on the wrong side that are few: of all rows, and of those of the smaller class
 _SAMPLE = 4000  # rows that rule out a column

@@ -18,7 +18,7 @@ from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
 from linsep.prove.check.exact_signs import difference, signs
 from linsep.prove.claims import Data, Separator
 from linsep.prove.core.scaled_view import ScaledView
-from linsep.prove.verdicts.rationals import Rationals
+from linsep.prove.numbers.cells import ExactRows
 
 Ask = Callable[[Callable[..., Any], Any], Iterable[Any]]  # a function of a part and what it is told: answers in order
 
@@ -31,7 +31,7 @@ class Part(NamedTuple):
     y: Array  # (n,) class numbers
     n_features: int
     used: Array | None = None  # places of the rows that are trained on, None for all
-    exact: Rationals | None = None  # the numbers themselves, where doubles are only near them
+    exact: ExactRows | None = None  # the numbers themselves, where doubles are only near them
 
 
 class Made(NamedTuple):
@@ -156,7 +156,7 @@ def worst(part: Part, doubt: Doubt) -> tuple[int, Array, Array, Floats]:
     return int(wrong.sum()), some.numbers[which], wrong[which], scores[which]
 
 
-def _sides(plane: Separator, some: Some, classes: int, exact: Rationals | None) -> Array:
+def _sides(plane: Separator, some: Some, classes: int, exact: ExactRows | None) -> Array:
     """Return for every row the exact sign of its lowest inequality."""
     W, b = plane.per_class()
     full, sides = np.column_stack((W, b)), np.ones(len(some.y), dtype=np.int8)

@@ -19,9 +19,11 @@ from linsep.data.source import Source
 from linsep.errors import DataError, ParameterError
 from linsep.problem import Array, Dense, Rows
 from linsep.prove.check.fast_check import integer_matrix, separates
+from linsep.prove.check.integers import over_common
 from linsep.prove.claims import UNKNOWN, Data, Separator, Verdict
-from linsep.prove.exact.given_numbers import BINARY, DECIMAL, all_finite, held, is_exact, unrounded
-from linsep.prove.numbers.long_decimals import LongDecimals
+from linsep.prove.numbers.cells import ExactRows, LongDecimals, cells
+from linsep.prove.numbers.given import BINARY, DECIMAL, all_finite, is_exact, unrounded
+from linsep.prove.numbers.tables import table_of
 from linsep.prove.verdicts import rationals
 from linsep.prove.verdicts.decide import decide
 from linsep.prove.verdicts.one_column import telling_columns
@@ -93,7 +95,7 @@ def separate(
         return with_columns(verdict, X, y, None if names is None else list(names), clock)
     if y is not None:
         raise ValueError("a source has its own labels: do not pass y")
-    from linsep.prove.exact.exact_text import default_values, exact_table  # which load pyarrow
+    from linsep.prove.numbers.text import default_values, exact_table  # which load pyarrow
 
     values = values or default_values(X)
     try:
@@ -132,8 +134,8 @@ def decide_arrays(X: Any, y: Any, values: str, offset: bool, clock: Clock, *, ma
     classes, codes = at_least_two_classes(y)
     codes = codes.astype(np.intp, copy=False)
     asked = _Asked(tuple(classes.tolist()), values, offset, clock)
-    cells = X.data if is_sparse(X) else X
-    large = cells.dtype != object and cells.nbytes > IN_MEMORY
+    stored = X.data if is_sparse(X) else X
+    large = stored.dtype != object and stored.nbytes > IN_MEMORY
     if large and (mapped or asked.decimal(X)):
         return _in_parts(X, codes, asked)
     return asked.decide(X, codes)
@@ -145,9 +147,7 @@ def _near(X: LongDecimals, y: Any, values: str, offset: bool, clock: Clock) -> V
     if verdict.kind == UNKNOWN:
         return replace(verdict, values=values, bracket=(-math.inf, math.inf))
     _, codes = at_least_two_classes(class_labels(y))
-    if verdict.refutation is not None:
-        X[np.union1d(verdict.refutation.rows, 0)]  # reads together what the check asks for
-    return rationals.carried_over(verdict, rationals.Rationals(X, values, offset), codes.astype(np.intp), values)
+    return rationals.carried_over(replace(verdict, values=values), ExactRows(X, values), codes.astype(np.intp))
 
 
 class _Asked(NamedTuple):
@@ -177,11 +177,11 @@ class _Asked(NamedTuple):
         if not is_exact(X) and not self.decimal(X):
             return replace(search(to_rows(X)), values=values)
         try:
-            found = held(X, values, offset=offset, clock=clock)
+            found = cells(X, values, offset=offset, clock=clock)
         except OutOfTime:
             return undecided(names, X.shape[1], offset, values)
         if found is None:
-            return rationals.decide(X, values, offset, codes, search, clock)
+            return rationals.decide(X, values, codes, search, clock)
         verdict = search(found.rows)
         plane = None if verdict.separator is None else found.outside(verdict.separator)
         return replace(verdict, separator=plane, values=values, bracket=(-math.inf, math.inf))
@@ -198,7 +198,7 @@ def _in_parts(X: Any, codes: Array, asked: _Asked) -> Verdict:
         for start in range(0, n, step):
             asked.clock.check()
             some, y = X[start : start + step], codes[start : start + step]
-            exact = rationals.Rationals(some, asked.values, asked.offset) if decimal else None
+            exact = ExactRows(some, asked.values) if decimal else None
             yield function(Part(start, to_rows(some) if exact is None else exact.near, y, d, exact=exact), told)
 
     def search(_: Array, data: Data) -> Verdict:
@@ -207,8 +207,8 @@ def _in_parts(X: Any, codes: Array, asked: _Asked) -> Verdict:
     def integers(data: Data, which: list[int], columns: list[int]) -> Any:
         if not decimal:
             return integer_matrix(data, which, columns)
-        rows = rationals.Rationals(_matrix(data), asked.values, asked.offset)
-        return fmpz_mat([[row[j] for j in columns] for row in map(rows.with_one, which)])
+        rows = ExactRows(_matrix(data), asked.values).exact(which)
+        return fmpz_mat([[row[j] for j in columns] for row, _ in (over_common([*each, 1]) for each in rows)])
 
     try:
         parts = Parts(ask, len(asked.classes), asked.offset)
@@ -256,8 +256,6 @@ def separator(model: Any, X: Any, y: Any) -> Separator | None:
     >>> linsep.separator(model, X, y)
     Separator(float w of 1 features)
     """
-    from linsep.prove.checking import table_of  # which loads all checkers
-
     found = table_of(X, y, tuple(model.classes_.tolist()))
     if found is None or found.X.shape[1] != model.coef_.shape[1] or found.X.dtype == object:
         return None

@@ -14,8 +14,9 @@ from fractions import Fraction
 import numpy as np
 
 from linsep.problem import Array, Floats
+from linsep.prove.check.integers import over_common
 from linsep.prove.claims import SEPARABLE, Separator, Verdict
-from linsep.prove.exact.given_numbers import exact_array
+from linsep.prove.numbers.given import exact_array
 
 _DIGITS = (1, 2, 3, 4, 6, 8, 12)
 _SHORT = 10**15  # whole numbers up to here are rounded the short way
@@ -60,9 +61,8 @@ def _length(W: list[list[Fraction]], b: list[Fraction]) -> int:
 def _whole(W: list[list[Fraction]], b: list[Fraction]) -> Plane:
     """Return a plane in whole numbers without a common divisor."""
     numbers = [value for w in W for value in w] + b
-    common = math.lcm(*(value.denominator for value in numbers))
-    divisor = math.gcd(*(int(value * common) for value in numbers)) or 1
-    factor = Fraction(common, divisor)
+    whole, common = over_common(numbers)
+    factor = Fraction(common, math.gcd(*whole) or 1)
     return [[value * factor for value in w] for w in W], [value * factor for value in b]
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from linsep.clock import Clock
 from linsep.prove.check.exact_signs import difference, signs
 from linsep.prove.claims import QUASI, UNKNOWN, Verdict
-from linsep.prove.exact.given_numbers import held
-from linsep.prove.numbers.long_decimals import whole
+from linsep.prove.numbers.cells import cells, whole_table
+from linsep.prove.numbers.tables import table_of
 from linsep.prove.verdicts.separability import decide_arrays
 
 
@@ -54,12 +54,10 @@ def tied_classes(verdict: Verdict, X: Any, y: Any, clock: Clock) -> Ties | None:
     A pair of classes that never ties is separated strictly by the difference of its weights; the others are decided on
     their own, as long as the clock allows.
     """
-    from linsep.prove.checking import table_of  # which loads all checkers
-
     if verdict.kind != QUASI or len(verdict.classes) <= 2 or verdict.separator is None:
         return None
-    found = table_of(whole(X), y, verdict.classes)
-    stored = None if found is None else held(found.X, verdict.values, offset=verdict.fit_intercept)
+    found = table_of(whole_table(X), y, verdict.classes)
+    stored = None if found is None else cells(found.X, verdict.values, offset=verdict.fit_intercept)
     if found is None or stored is None:  # 64 bits do not hold the numbers
         return None
     W, b = stored.inside(verdict.separator).per_class()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from linsep.compiling import compiled
+from linsep.data.arrays import csr_array, is_sparse
 from linsep.data.cache import mapped_array
 from linsep.data.parallel import in_parallel
 from linsep.problem import Array, Floats
@@ -29,6 +32,13 @@ def decimal_doubles(values: Array) -> Array:
         cells = pa.array(np.ascontiguousarray(values).ravel().astype(np.float32))
         shown = cells.cast(pa.string()).cast(pa.float64()).to_numpy(zero_copy_only=False)
     return shown.reshape(values.shape)
+
+
+def in_doubles(X: Any) -> Any:
+    """Return an array or CSR matrix of short floats, which are decimals, as doubles; any other as it is."""
+    if X.dtype.kind != "f" or X.dtype.itemsize >= 8:
+        return X
+    return csr_array((decimal_doubles(X.data), X.indices, X.indptr), X.shape) if is_sparse(X) else decimal_doubles(X)
 
 
 def as_decimals(cells: Array, columns: Array | None, d: int) -> tuple[Floats, Array] | None:

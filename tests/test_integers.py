@@ -8,7 +8,7 @@ import pytest
 
 from linsep.problem import Dense
 from linsep.prove.check.exact_signs import signs
-from linsep.prove.check.limbs import integer_cells, sum_signs
+from linsep.prove.check.integers import integer_cells, sum_signs
 
 
 @pytest.mark.parametrize("constant", [False, True])

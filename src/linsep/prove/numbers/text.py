@@ -6,6 +6,7 @@ import io
 import re
 from collections.abc import Iterator
 from decimal import Decimal
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -24,13 +25,14 @@ from linsep.errors import DataError
 from linsep.problem import Array
 from linsep.prove.check.plain_table import table
 from linsep.prove.claims import Verdict
-from linsep.prove.exact.fingerprints import Fingerprint
-from linsep.prove.exact.given_numbers import BINARY, DECIMAL
-from linsep.prove.numbers.long_decimals import LongDecimals
+from linsep.prove.numbers.cells import LongDecimals
+from linsep.prove.numbers.fingerprints import Fingerprint
+from linsep.prove.numbers.given import BINARY, DECIMAL
 
 _TEXT = ("csv", "libsvm")
 # 15 digits always come back from a double, unless they are those of a tiny number
 _LONG = re.compile(rb"[0-9][0-9.]{15,}(?:[eE][+-]?[0-9]+)?|[0-9.]+[eE]-[0-9]{3,}")
+_TINY = re.compile(rb"[eE]-0*[0-9]{3}|0{200}")
 _PIECE = 1 << 22
 FEW_CELLS = 1 << 16  # that are fractions at once
 
@@ -54,11 +56,15 @@ def exact_table(source: Source, values: str, clock: Clock | None = None, *, lazi
     name = source.files[0].name
     if source.options.format in _TEXT:
         if values == DECIMAL and source.long_numbers and _has_long_numbers(source, clock):
-            content = _as_decimals(source) if lazily and not hasattr(X, "indptr") else None
-            if content is not None and X.size > FEW_CELLS:
-                whole = partial(_whole_table, source, X, clock)
-                return LongDecimals(X, partial(_some_rows, source, content), whole), y
-            X = _whole_table(source, X, clock)
+            content = _as_decimals(source)
+            if content is not None:
+                some, everything = partial(_some_rows, source, content), partial(_all_rows, source, content, clock)
+                shortest, tiny = partial(_are_shortest, source, clock), partial(_has_tiny, source, clock)
+                found = LongDecimals(X, some, everything, shortest, tiny=tiny)
+                lazily = lazily and not hasattr(X, "indptr") and X.size > FEW_CELLS
+                return (found if lazily else found.whole()), y
+            if not _are_shortest(source, clock):
+                raise DataError(name, "has numbers of more digits than a double holds", ("values", BINARY))
         return X, y
     columns = _typed_columns(source)
     for column, kind in columns:
@@ -100,7 +106,7 @@ def _typed_columns(source: Source) -> list[tuple[str, Any]]:
     return list(found)
 
 
-def _long_numbers(source: Source, clock: Clock) -> Iterator[list[bytes]]:
+def _long_numbers(source: Source, clock: Clock, long: re.Pattern[bytes] = _LONG) -> Iterator[list[bytes]]:
     """Yield the numbers of a text that a double may round, some at a time."""
     for file in source.files:
         with file.open() as stream:
@@ -109,9 +115,9 @@ def _long_numbers(source: Source, clock: Clock) -> Iterator[list[bytes]]:
                 clock.check()
                 text = rest + piece
                 cut = max(text.rfind(b"\n"), len(text) - 4096) + 1
-                yield _LONG.findall(text, 0, cut)
+                yield long.findall(text, 0, cut)
                 rest = text[cut:]
-            yield _LONG.findall(rest)
+            yield long.findall(rest)
 
 
 def _has_long_numbers(source: Source, clock: Clock) -> bool:
@@ -119,8 +125,13 @@ def _has_long_numbers(source: Source, clock: Clock) -> bool:
     return any(_long_numbers(source, clock))
 
 
-def _whole_table(source: Source, X: Any, clock: Clock) -> Any:
-    """Return the decimals of a text: doubles if each is the shortest decimal of its double, else fractions."""
+def _has_tiny(source: Source, clock: Clock) -> bool:
+    """Say whether a number of a text may be so small that the nearest double is 0."""
+    return any(_long_numbers(source, clock, _TINY))
+
+
+def _are_shortest(source: Source, clock: Clock) -> bool:
+    """Say whether every number of a text is the shortest decimal of its double."""
     texts: Iterator[Any] = (pa.array(found, pa.string()) for found in _long_numbers(source, clock))
     if isinstance(source, DelimitedSource) and source.layout is not None and source.spelling.point == ".":
         kinds = {kind for _, kind in source.layout.columns if is_numeric(kind)}
@@ -128,8 +139,8 @@ def _whole_table(source: Source, X: Any, clock: Clock) -> Any:
     for some in texts:
         clock.check()
         if _some_rounded(some):
-            return _from_text(source, X, clock)
-    return X
+            return False
+    return True
 
 
 def _some_rounded(texts: Any) -> bool:
@@ -168,23 +179,16 @@ def _as_decimals(source: Source) -> dict[str, Any] | None:
 def _some_rows(source: Any, content: dict[str, Any], which: list[int]) -> list[Any]:
     """Return the decimals of some rows of the arrays of a source, in their order."""
     texts = source.excerpts(source.dropped.in_source(which).tolist())
-    return table(content, list(map(io.BytesIO, texts)))[0]
+    rows, _ = table(content, list(map(io.BytesIO, texts)))
+    return [[Fraction(value, bottom) for value in row] for row, bottom in rows]
 
 
-def _from_text(source: Source, X: Any, clock: Clock) -> Array:
-    """Return the decimals of a CSV text, cell by cell."""
-    content = _as_decimals(source)
-    if content is None:
-        raise DataError(source.files[0].name, "has numbers of more digits than a double holds", ("values", BINARY))
-    rows: list[Any] = []
+def _all_rows(source: Source, content: dict[str, Any], clock: Clock) -> Iterator[tuple[list[int], int]]:
+    """Yield the decimals of a CSV text, each row as integers with a denominator."""
     for file in source.files:
         clock.check()
         with file.open() as stream:
-            rows += table(content, [io.BytesIO(stream.read())])[0]
-    found = np.empty(X.shape, dtype=object)
-    for i, row in enumerate(rows):
-        found[i] = row
-    return found
+            yield from table(content, [io.BytesIO(stream.read())])[0]
 
 
 def reading_of(source: Source) -> dict[str, Any] | None:

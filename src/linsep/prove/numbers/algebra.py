@@ -14,7 +14,8 @@ import numpy as np
 from flint import fmpq, fmpz, fmpz_mat, nmod_mat
 
 from linsep.clock import Clock
-from linsep.problem import Array, Floats, mantissas
+from linsep.problem import Array, Floats
+from linsep.prove.check.integers import over_power
 
 PRIME = 2**63 - 25
 _EXACT = 0.5  # operations of exact elimination for every row, column, column again, and bit: no call of it can be
@@ -42,13 +43,7 @@ def matrix(numbers: Array) -> Any:
 
 def column(values: Floats, exponents: Array | int = 0) -> Any:
     """Return ``values * 2**exponents`` times a positive power of two, in integers."""
-    numbers, places = mantissas(values)
-    places = np.where(numbers == 0, 0, places + exponents)
-    lowest = int(places[numbers != 0].min()) if numbers.any() else 0
-    entries = [
-        fmpz(a) << (p - lowest) if a else fmpz(0) for a, p in zip(numbers.tolist(), places.tolist(), strict=True)
-    ]
-    return fmpz_mat(len(entries), 1, entries)
+    return one_column(over_power(values, exponents)[0].tolist())
 
 
 def operations(A: Any) -> float:

@@ -20,8 +20,9 @@ from flint import fmpz, fmpz_mat
 from linsep.clock import Clock
 from linsep.compiling import compiled
 from linsep.data.parallel import scipy_linalg
-from linsep.problem import Array, Floats, mantissas
-from linsep.prove.exact.algebra import Dependency
+from linsep.problem import Array, Floats
+from linsep.prove.check.integers import aligned
+from linsep.prove.numbers.algebra import Dependency
 
 _PIECE = 5_000_000  # numbers looked at between two looks at the clock
 _SPARE = 64  # digits more than needed: a wrong solution passes for one with a chance of 2**-64
@@ -92,18 +93,12 @@ def solve(F: Floats, f: Floats, clock: Clock) -> tuple[list[fmpz], fmpz] | None:
 
 def _integers(M: Floats) -> tuple[Floats, Array, int] | None:
     """Return the rows times powers of two that make them integers: as floats, their last 64 bits, and their length."""
-    digits, exponents = mantissas(M)
-    places = np.where(digits == 0, 5000, exponents)
-    # a number that is short in binary need not be written out to 53 digits
-    trailing = np.where(digits == 0, 0, np.frexp((digits & -digits).astype(np.float64))[1] - 1)
-    lowest = (places + trailing).min(axis=1, keepdims=True)
-    places = np.where(digits == 0, 0, places - lowest)
-    bits = int((places + 53).max())
+    digits, up, shifts, longest = aligned(M, constant=False)
+    bits = int(longest.max())
     if bits > 100:
         return None
-    shifted = np.where(places >= 0, digits << np.clip(places, 0, 63), digits >> np.clip(-places, 0, 63))
-    low = np.where(places < 64, shifted, 0)
-    return np.ldexp(M, -np.where(lowest > 4000, 0, lowest).astype(np.int32)), low, bits
+    low = np.where(up < 64, digits << np.minimum(up, 63), 0)
+    return np.ldexp(M, -shifts[:, None].astype(np.int32)), low, bits
 
 
 def _rational(digits: Array, leading: Array, beta: int, clock: Clock) -> tuple[list[fmpz], fmpz] | None:

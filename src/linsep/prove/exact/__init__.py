@@ -1,1 +1,0 @@
-"""Exact numbers: tables read without rounding, exact linear algebra, fingerprints."""

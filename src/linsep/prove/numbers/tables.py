@@ -1,0 +1,152 @@
+"""Tables with their labels, exactly as they are given, for checks and proofs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linsep.data.arrays import is_sparse, to_rows
+from linsep.data.source import Source
+from linsep.problem import Array, Rows
+from linsep.prove.check.plain_document import Fails, class_numbers, whole
+from linsep.prove.check.plain_table import fingerprint
+from linsep.prove.claims import Data
+from linsep.prove.numbers.cells import LongDecimals
+from linsep.prove.numbers.decimals import in_doubles
+from linsep.prove.numbers.fingerprints import Fingerprint
+from linsep.prove.numbers.given import DECIMAL, exact_rows, is_exact, unrounded
+
+
+class Table(NamedTuple):
+    """Data as they are given: an array or CSR matrix of exact numbers, labels, and their class numbers."""
+
+    X: Any
+    y: Any
+    codes: Array
+    classes: tuple[Any, ...]
+
+    @property
+    def labels(self) -> list[Any]:
+        """The labels, as Python has them."""
+        return list(self.y.tolist() if isinstance(self.y, np.ndarray) else self.y)
+
+    def rows(self, values: str) -> Iterator[tuple[list[int], int]]:
+        """Yield the rows as integers, each with a denominator, as the plain check wants them."""
+        return iter(self.X.rows()) if isinstance(self.X, LongDecimals) else map(whole, exact_rows(self.X, values))
+
+    def fingerprint(self, values: str) -> dict[str, Any]:
+        """Return the fingerprint of the data."""
+        n, d = self.X.shape
+        if self.X.dtype == object:
+            return {"n_rows": n, "n_features": d, "sha256": fingerprint(self.rows(values), self.labels)}
+        found = Fingerprint(d, self.classes)
+        found.add(to_rows(in_doubles(self.X) if values == DECIMAL else self.X), self.codes)
+        return found.result()
+
+    def stored(self) -> Rows | None:
+        """Return the numbers as they are stored, None if that is in Python's own."""
+        return None if self.X.dtype == object else to_rows(self.X)
+
+
+def table_from(X: Any, y: Any, values: str) -> tuple[Any, Any]:
+    """Return data as they are given, or all rows and labels of a source, the numbers as they are meant."""
+    if not isinstance(X, Source):
+        return X, y
+    if y is not None:
+        raise ValueError("a source has its own labels: do not pass y")
+    from linsep.prove.numbers.text import exact_table  # which loads pyarrow
+
+    return exact_table(X, values, lazily=True)
+
+
+def table_of(X: Any, y: Any, classes: tuple[Any, ...], *, spelled: bool = False) -> Table | None:
+    """Return data exactly as they are given, or None if shapes or labels do not fit; refuse what is not finite.
+
+    The classes must be exactly those of the labels. ``spelled``: labels may have another type, as the text ``"1"`` of
+    a file has, if they are spelled the same.
+    """
+    X = X.settled() if isinstance(X, LongDecimals) else unrounded(X)
+    if is_sparse(X):
+        X = X.tocsr()
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+    elif not isinstance(X, LongDecimals):
+        X = np.asarray(X)
+        if X.dtype.kind not in "biuf" and not is_exact(X):
+            X = X.astype(np.float64)
+    labels = y if isinstance(y, list | tuple) and any(isinstance(label, tuple) for label in y) else np.ravel(y)
+    codes = _codes(labels, classes, spelled)
+    if X.ndim != 2 or X.shape[0] != len(labels) or codes is None:
+        return None
+    _finite(X)
+    return Table(X, labels, codes, classes)
+
+
+def design_of(X: Any, y: Any) -> tuple[Any, list[list[Any]]]:
+    """Return a design and the columns of its response, exactly as they are given."""
+    X = unrounded(X)
+    matrix: Any
+    if is_sparse(X):
+        import scipy.sparse as sp
+
+        matrix = sp.csr_array(X)
+    else:
+        matrix = np.asarray(X)
+    if not is_sparse(matrix) and matrix.dtype.kind not in "biuf":
+        matrix = matrix.astype(object)
+    y = np.asarray(y)
+    return matrix, [y.tolist()] if y.ndim == 1 else [column.tolist() for column in y.T]
+
+
+def data_of(X: Any, y: Any, classes: tuple[Any, ...], offset: bool) -> Data | None:
+    """Return data that are stored in machine numbers, or None if shapes or labels do not fit."""
+    found = table_of(X, y, classes)
+    rows = None if found is None else found.stored()
+    if found is None or rows is None:
+        return None
+    return Data(rows, found.codes, found.X.shape[1], len(classes), offset)
+
+
+def _codes(labels: Any, classes: tuple[Any, ...], spelled: bool) -> Array | None:
+    """Return class numbers, None if a label is no class or a class has no label."""
+    if isinstance(labels, np.ndarray) and labels.dtype.kind in "iufbU" and len(classes) < 64:
+        alike = str if labels.dtype.kind == "U" else (int, float)
+        if all(isinstance(label, alike) for label in classes):
+            found = np.full(len(labels), -1, dtype=np.intp)
+            for code, label in enumerate(classes):
+                found[labels == label] = code
+            counts = np.bincount(found + 1, minlength=len(classes) + 1)
+            if len(classes) > 1 and counts[0] == 0 and counts[1:].all():
+                return found
+    labels = labels.tolist() if isinstance(labels, np.ndarray) else labels
+    index = {label: code for code, label in enumerate(classes)}
+    if spelled and not all(label in index for label in set(labels)):
+        try:
+            return np.array(class_numbers(labels, classes), dtype=np.intp)
+        except (Fails, ValueError, TypeError, OverflowError):
+            return None
+    codes = np.array([index.get(label, -1) for label in labels], dtype=np.intp)
+    present = set(codes.tolist())
+    return codes if len(classes) > 1 and present == set(range(len(classes))) else None
+
+
+def _finite(X: Any) -> None:
+    """Refuse NaN and infinity, wherever they are."""
+    values = X.data if is_sparse(X) else X
+    if values.dtype.kind != "f":
+        return
+    for start in range(0, len(values), 1 << 16):
+        part = values[start : start + (1 << 16)]
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(part.sum()):  # twice as fast as a look at each
+                continue
+        bad = ~np.isfinite(part)
+        if bad.any():
+            place = np.argwhere(bad)[0]
+            i, j = start + int(place[0]), int(place[-1])
+            if is_sparse(X):
+                i, j = int(np.searchsorted(X.indptr, i, side="right")) - 1, int(X.indices[i])
+            raise ValueError(f"X contains NaN or infinity at row {i}, column {j}")
