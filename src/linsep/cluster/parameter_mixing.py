@@ -51,7 +51,7 @@ from linsep.learn.averaging import Average, WeightTracker
 from linsep.learn.checkpoints import Checkpoint, Saved
 from linsep.learn.driver import Fitted
 from linsep.learn.parameters import Parameters
-from linsep.learn.passes import LONGEST_TRACE, Hooks, Ledger, Passes, State, Watch
+from linsep.learn.passes import LONGEST_TRACE, Hooks, Passes, State, TrainingLog, Watch
 from linsep.learn.problems import Recipe, centers, classes_among, counted, settled
 from linsep.learn.surveys import UNKNOWN, Evaluation, Survey, together
 from linsep.learn.voting import new_tracker
@@ -176,7 +176,7 @@ def _made(rounds: Rounds, state: State, saved: Checkpoint | None) -> Fitted:
         with overflow_explained():
             return driver.fit(rounds.problem, rounds.parameters, state, rounds.hooks, rounds)
     except (ClusterError, ReadError) as error:
-        made = len(state.ledger.passes)
+        made = len(state.log.passes)
         done = f"; {made} round{'s' * (made != 1)} had been made" if made else ""
         if made and saved is not None:
             rounds.hooks.save(state, ended=True)
@@ -222,14 +222,14 @@ class Rounds(Passes):
         """Return where to begin: at weights 0, or where a run was interrupted."""
         machines = self.problem.machines
         if resumed is None:
-            ledger = Ledger(longest_trace=LONGEST_TRACE, spent=np.zeros(machines))
+            log = TrainingLog(longest_trace=LONGEST_TRACE, spent=np.zeros(machines))
             weights = Weights.zero(machines, self.n_features)
-            return State(weights, new_tracker(self.parameters.keep, self.parameters.separate(machines)), ledger)
+            return State(weights, new_tracker(self.parameters.keep, self.parameters.separate(machines)), log)
         state, digests, by_shard = resumed.state, resumed.more["digests"], resumed.more["by_shard"]
         for shard, numbers, digest in zip(self.pool.shards, self.numbers, digests.tolist(), strict=True):
             if numbers.digest != digest:
                 raise ValueError(f"{shard}: the file has changed since the checkpoint: start a new run")
-        if state.weights.W.shape != (machines, self.n_features) or state.ledger.spent is None:
+        if state.weights.W.shape != (machines, self.n_features) or state.log.spent is None:
             raise ValueError("the checkpoint belongs to other rows: start a new run")
         self.by_shard = by_shard.tolist()
         return state
@@ -253,7 +253,7 @@ class Rounds(Passes):
 
     def make(self, state: State) -> None:
         """Have every shard make a pass, and mix the results; nothing of the run changes unless all goes well."""
-        started, ledger = time.perf_counter(), state.ledger
+        started, log = time.perf_counter(), state.log
         only = len(self.pool.shards) == 1
         mix = Mix(state.weights)
         counts, losses, visited = [], [], 0
@@ -263,7 +263,7 @@ class Rounds(Passes):
             losses.append(result.loss)
             visited += result.visited
             if self.hooks.watch is not None:
-                self.hooks.watch(len(ledger.passes), visited, ledger.made + mix.mistakes, math.fsum(losses))
+                self.hooks.watch(len(log.passes), visited, log.made + mix.mistakes, math.fsum(losses))
         weights = mix.taken(result) if only else mix.mixed(state.tracker, visited)
         tracker = state.tracker
         if isinstance(tracker, Average):
@@ -273,14 +273,14 @@ class Rounds(Passes):
         error = self._held_error(PlaneTask(tracker.plane(weights), self.parameters.on_plane))
         loss = math.fsum(losses) if self.parameters.tol is None else self.evaluate(State(weights, tracker)).loss
         state.weights, state.tracker = weights, tracker
-        self._count(np.array(counts), ledger)
-        ledger.loss[0] = loss
+        self._count(np.array(counts), log)
+        log.loss[0] = loss
         if only:
-            ledger.note(result.trace)
+            log.note(result.trace)
         else:
-            ledger.made += mix.mistakes
-        ledger.seconds = time.perf_counter() - started
-        ledger.close(error)
+            log.made += mix.mistakes
+        log.seconds = time.perf_counter() - started
+        log.close(error)
         self.pool.release()  # what was made of it is persisted now
 
     def evaluate(self, state: State) -> Evaluation:
@@ -295,18 +295,18 @@ class Rounds(Passes):
 
     def _task(self, state: State, only: bool) -> PassTask:
         """Return what a round starts from."""
-        ledger, weights, parameters = state.ledger, state.weights, self.parameters
-        assert ledger.spent is not None
+        log, weights, parameters = state.log, state.weights, self.parameters
+        assert log.spent is not None
         if parameters.max_updates is not None:
-            share = (parameters.max_updates - ledger.made) // len(self.pool.shards)
+            share = (parameters.max_updates - log.made) // len(self.pool.shards)
             parameters = parameters._replace(max_updates=max(1, share))
         visited = None
         if isinstance(state.tracker, Average):
             visited = state.tracker.visited if only else 0
             weights = weights if only else weights.plain()  # a shard's own sums begin at 0
             weights.companion(AVERAGE)
-        allowed = self.problem.allowed - float(ledger.spent.max())
-        return PassTask(parameters, allowed, weights, len(ledger.passes), only, visited)
+        allowed = self.problem.allowed - float(log.spent.max())
+        return PassTask(parameters, allowed, weights, len(log.passes), only, visited)
 
     def _held_error(self, plane: PlaneTask) -> float:
         """Return the share of the held-out rows that a plane predicts wrong, NaN if none are held out."""
@@ -321,14 +321,14 @@ class Rounds(Passes):
             )
         return float(wrong / held)
 
-    def _count(self, counts: Array, ledger: Ledger) -> None:
+    def _count(self, counts: Array, log: TrainingLog) -> None:
         """Take down the mistakes of a round, shape (shards, machines)."""
-        assert ledger.spent is not None
+        assert log.spent is not None
         by_shard = counts.sum(axis=1)
         self.by_shard.append(by_shard.tolist())
         if by_shard.any():
             each = counts if self.parameters.separate(self.problem.machines) else by_shard[:, None]
-            ledger.spent[: each.shape[1]] += (by_shard @ each) / by_shard.sum()
+            log.spent[: each.shape[1]] += (by_shard @ each) / by_shard.sum()
 
     # -----------------------------------------------------------------------------------------------------------
     # Ends
@@ -347,8 +347,8 @@ class Rounds(Passes):
 
     def _mixing(self, state: State) -> dict[str, Any]:
         """Return the facts about the mixing: mistakes, the bound, and what it needs."""
-        assert state.ledger.spent is not None
-        rule, spent = self.parameters.rule, float(state.ledger.spent.max())
+        assert state.log.spent is not None
+        rule, spent = self.parameters.rule, float(state.log.spent.max())
         lacks = (
             "updates beyond mistakes have no such bound" if not self.parameters.textbook or rule.margin else
             "the steps are not equal" if len(set(self.recipe.factors.tolist())) > 1 else
@@ -356,7 +356,7 @@ class Rounds(Passes):
         )  # fmt: skip
         W, b = state.weights.W, state.weights.b
         if self.parameters.separate(len(b)):
-            machine = int(state.ledger.spent.argmax())
+            machine = int(state.log.spent.argmax())
             W, b = W[machine : machine + 1], b[machine : machine + 1]
         upper = math.inf if lacks else norm(np.column_stack((W, b))) / (self.parameters.eta0 * spent) * (1 + 1e-9)
         holds = lacks or "from weights 0, with equal steps, and shares of each round that add up to 1"

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from linsep.data.files import exists, is_url, masked
-from linsep.learn.passes import LONGEST_TRACE, Ledger, State
+from linsep.learn.passes import LONGEST_TRACE, State, TrainingLog
 from linsep.learn.serialization import RefusedError, must, opened, write
 from linsep.learn.voting import TRACKERS
 from linsep.learn.weights import Weights
@@ -42,7 +42,7 @@ class Saved:
             "problem": {"classes": self.classes, "factors": self.factors, "allowed": self.allowed, "seed": self.seed},
             "weights": state.weights.state(),
             "first": {} if first is None else {f"first_{key}": value for key, value in first.state().items()},
-            "ledger": state.ledger.state(),
+            "log": state.log.state(),
             "kept": {"kind": state.tracker.kind, "kept": state.tracker.state()},
             "more": self.more,
         }
@@ -59,12 +59,12 @@ class Saved:
         must(type(allowed) is float and type(seed) is int and 0 <= seed < 2**32, "its numbers")
         machines = 1 if len(classes) == 2 else len(classes)
         weights = Weights.from_state(parts["weights"], machines)
-        ledger = Ledger.from_state(parts["ledger"], machines)
-        ledger.longest_trace = LONGEST_TRACE
+        log = TrainingLog.from_state(parts["log"], machines)
+        log.longest_trace = LONGEST_TRACE
         must(kept["kind"] in TRACKERS and isinstance(kept["kept"], dict), "what it keeps")
         must(all(isinstance(array, np.ndarray) for array in kept["kept"].values()), "what it keeps")
         tracker = TRACKERS[kept["kind"]].from_state(kept["kept"], weights)
-        state = State(weights, tracker, ledger)
+        state = State(weights, tracker, log)
         if first:
             state.first = Weights.from_state({key.removeprefix("first_"): first[key] for key in first}, machines)
         return cls(classes, factors, allowed, seed, state, parts["more"])
@@ -117,12 +117,12 @@ class Checkpoint:
                 raise RefusedError(f"not a checkpoint, but a {content['kind']}")
             parts = {
                 name: reader.values(content[name])
-                for name in ("about", "problem", "weights", "first", "ledger", "kept", "more")
+                for name in ("about", "problem", "weights", "first", "log", "kept", "more")
             }
             self._compare(parts["about"])
             saved = Saved.from_parts(parts)
-            ledger = saved.state.ledger
-            begun, allowed = len(ledger.passes) + (ledger.blocks > 0), self.about.get("max_iter", math.inf)
+            log = saved.state.log
+            begun, allowed = len(log.passes) + (log.blocks > 0), self.about.get("max_iter", math.inf)
             if begun > allowed:
                 raise RefusedError(f"a checkpoint of another run: it is in pass {begun}, but max_iter is {allowed}")
         return saved

@@ -13,7 +13,7 @@ import numpy as np
 
 from linsep.learn.averaging import WeightTracker
 from linsep.learn.parameters import Parameters
-from linsep.learn.passes import Hooks, Passes, Search, State
+from linsep.learn.passes import Hooks, Passes, ProofAttempt, State
 from linsep.learn.rules import MispredictionRule
 from linsep.learn.surveys import Survey
 from linsep.learn.weights import Weights
@@ -32,7 +32,7 @@ class Fitted(NamedTuple):
     seed: int
     first: Weights | None = None  # the first weights, unless zero
     scaling: Any = None
-    proof: Search | None = None  # that no plane separates the rows
+    proof: ProofAttempt | None = None  # that no plane separates the rows
 
 
 def fit(
@@ -72,13 +72,13 @@ def fit(
     )  # fmt: skip
 
 
-def _run(parameters: Parameters, state: State, passes: Passes) -> tuple[Run, Search | None]:
+def _run(parameters: Parameters, state: State, passes: Passes) -> tuple[Run, ProofAttempt | None]:
     """Make passes until a rule ends the run; return it, and the proof that ended it, if one did."""
     problem, hooks, found = passes.problem, passes.hooks, None
     if not parameters.once:
         state.tracker.on_run_start(passes.errors)
-    if parameters.separate(problem.machines) and problem.allowed < math.inf and state.ledger.spent is None:
-        state.ledger.spent = np.zeros(problem.machines)
+    if parameters.separate(problem.machines) and problem.allowed < math.inf and state.log.spent is None:
+        state.log.spent = np.zeros(problem.machines)
     while (stop := stopped(problem, parameters, state)) is None:
         if hooks.prover is not None:
             found = hooks.prover(problem, state)
@@ -89,7 +89,7 @@ def _run(parameters: Parameters, state: State, passes: Passes) -> tuple[Run, Sea
             stop = Stop.MARGIN_REFUTED
             break
         if found is not None:
-            state.ledger.searched(found)
+            state.log.searched(found)
             found = None
         passes.make(state)
         hooks.save(state)
@@ -101,21 +101,21 @@ def _run(parameters: Parameters, state: State, passes: Passes) -> tuple[Run, Sea
         stop = Stop.NO_MISTAKES  # a row on the plane may be predicted right
     hooks.save(state, ended=True)
     if found is None:
-        return state.ledger.run(stop), None
-    state.ledger.searched(found)  # after the state was saved: a run that is resumed there finds the proof again
-    return state.ledger.run(stop), None if found.refutation is None else found
+        return state.log.run(stop), None
+    state.log.searched(found)  # after the state was saved: a run that is resumed there finds the proof again
+    return state.log.run(stop), None if found.refutation is None else found
 
 
 def stopped(problem: Problem, parameters: Parameters, state: State) -> Stop | None:
     """Say whether the run ends here, and why."""
-    ledger, passes = state.ledger, state.ledger.passes
-    if not passes or ledger.blocks:  # before the first pass, or in the middle of one
+    log, passes = state.log, state.log.passes
+    if not passes or log.blocks:  # before the first pass, or in the middle of one
         return None
     if passes[-1].mistakes == 0:
         return Stop.SEPARATED
-    if ledger.against_margin > problem.allowed:
+    if log.against_margin > problem.allowed:
         return Stop.MARGIN_REFUTED
-    if parameters.max_updates is not None and ledger.made >= parameters.max_updates:
+    if parameters.max_updates is not None and log.made >= parameters.max_updates:
         return Stop.MAX_UPDATES
     if not math.isnan(passes[-1].validation_error):
         if _stalled([p.validation_error for p in passes], parameters.tol or 0.0, parameters.n_iter_no_change):

@@ -40,7 +40,7 @@ LONGEST_TRACE = 1 << 24  # mistakes of rows that are not all in memory; a longer
 Watch = Callable[[int, int, int, float], None]  # pass, rows visited in it, mistakes of the run, loss of the pass
 
 
-class Search(NamedTuple):
+class ProofAttempt(NamedTuple):
     """What a search for a proof has come to."""
 
     work: float
@@ -52,7 +52,7 @@ class Search(NamedTuple):
 
 
 @dataclass
-class Ledger:
+class TrainingLog:
     """How far a run has come: all that is needed, beside the weights, to go on from the end of any batch."""
 
     passes: list[Pass] = field(default_factory=list)
@@ -86,7 +86,7 @@ class Ledger:
         self.begun, self.loss, self.seconds = self.made, np.zeros(1), 0.0
         self.blocks = self.rows = 0
 
-    def searched(self, found: Search) -> None:
+    def searched(self, found: ProofAttempt) -> None:
         """Note a search for a proof after the last pass."""
         last = self.passes[-1]._replace(proof_work=found.work, separable=found.separable)
         self.passes[-1] = last._replace(margin_bound=found.margin_bound)
@@ -114,8 +114,8 @@ class Ledger:
         return state | {"seconds": float(self.seconds), "spent": self.spent}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any], machines: int) -> Ledger:
-        """Return the ledger that was saved; refuse one for another number of machines."""
+    def from_state(cls, state: dict[str, Any], machines: int) -> TrainingLog:
+        """Return the log that was saved; refuse one for another number of machines."""
         passes, trace, numbers, loss, spent = (state[key] for key in ("passes", "trace", "numbers", "loss", "spent"))
         entries = Pass.from_table(passes)
         right = trace.ndim == 1 and trace.dtype in (np.uint32, np.uint64) and numbers.ndim == 1 and len(numbers) >= 3
@@ -129,9 +129,9 @@ class Ledger:
         made, begun, blocks, _, rows, *settled = listed + [0] * (5 - len(listed))
         if sum(entry.mistakes for entry in entries) != begun or made < begun or len(trace) not in (0, made):
             raise ValueError("the mistakes of its run")
-        ledger = cls(entries, [trace] if len(trace) else [], made=made, begun=begun, blocks=blocks, loss=loss)
-        ledger.seconds, ledger.spent, ledger.settled, ledger.rows = state["seconds"], spent, tuple(settled), rows
-        return ledger
+        log = cls(entries, [trace] if len(trace) else [], made=made, begun=begun, blocks=blocks, loss=loss)
+        log.seconds, log.spent, log.settled, log.rows = state["seconds"], spent, tuple(settled), rows
+        return log
 
 
 @dataclass
@@ -140,7 +140,7 @@ class State:
 
     weights: Weights
     tracker: WeightTracker
-    ledger: Ledger = field(default_factory=Ledger)
+    log: TrainingLog = field(default_factory=TrainingLog)
     first_pass: int = 0  # passes made before this run, for the seed of the shuffling
     first: Weights | None = None  # the first weights, unless zero
 
@@ -165,16 +165,16 @@ class Hooks(NamedTuple):
     checkpoint: Callable[[State, bool], None] | None = (
         None  # told after every batch and pass, and whether the run ended
     )
-    prover: Callable[[Problem, State], Search | None] | None = None  # asked before every pass
+    prover: Callable[[Problem, State], ProofAttempt | None] | None = None  # asked before every pass
     evaluate: bool = True  # whether all rows are visited once more for the survey, if that takes another pass
 
     def work_done(self, state: State, visited: int) -> None:
         """Tell of a piece of work."""
-        ledger = state.ledger
+        log = state.log
         if self.watch is not None:
-            self.watch(len(ledger.passes), visited, ledger.made, float(ledger.loss[0]))
+            self.watch(len(log.passes), visited, log.made, float(log.loss[0]))
         if self.clock is not None:
-            self.clock.tell(passes=len(ledger.passes), rows=visited, mistakes=ledger.made, loss=float(ledger.loss[0]))
+            self.clock.tell(passes=len(log.passes), rows=visited, mistakes=log.made, loss=float(log.loss[0]))
             self.clock.check()
 
     def save(self, state: State, ended: bool = False) -> None:
@@ -200,28 +200,28 @@ class Passes:
 
     def make(self, state: State) -> None:
         """Make one pass: train the weights in place, and record it."""
-        ledger = state.ledger
-        started, spent = time.perf_counter(), ledger.seconds
+        log = state.log
+        started, spent = time.perf_counter(), log.seconds
         # in a clean pass the weights that are returned are there already: no other visit is needed
-        self._clean = [] if ledger.passes and ledger.blocks == 0 and state.tracker.is_last else None
-        limit, visited, rows = self._limit(ledger), 0, 0
+        self._clean = [] if log.passes and log.blocks == 0 and state.tracker.is_last else None
+        limit, visited, rows = self._limit(log), 0, 0
         for number, batch in enumerate(self.problem.batches):
             rows = batch.first_row + len(batch.examples.y)
             if self.held is not None:
                 self.held.add(batch)
-            if rows <= ledger.rows if ledger.rows else number < ledger.blocks:  # version 0.1.0 counted blocks
+            if rows <= log.rows if log.rows else number < log.blocks:  # version 0.1.0 counted blocks
                 continue
-            if batch.first_row < ledger.rows:
-                batch = self._rest(batch, ledger.rows - batch.first_row)
+            if batch.first_row < log.rows:
+                batch = self._rest(batch, log.rows - batch.first_row)
             state.fit_to(batch)
             for part in self._visit(batch, number, state, limit):
                 visited += part.visited
                 self.hooks.work_done(state, visited)
-            ledger.blocks, ledger.rows = number + 1, rows
-            ledger.seconds = spent + time.perf_counter() - started
-            if ledger.made >= limit:
+            log.blocks, log.rows = number + 1, rows
+            log.seconds = spent + time.perf_counter() - started
+            if log.made >= limit:
                 break
-            self._clean = None if ledger.made > ledger.begun or self._clean is None else self._clean
+            self._clean = None if log.made > log.begun or self._clean is None else self._clean
             if self._clean is not None:
                 self._clean.append(self._survey(batch, batch.rows, state.tracker.plane(state.weights)))
             self.hooks.save(state)
@@ -229,12 +229,12 @@ class Passes:
             self.rows = rows
             if self.held is not None:
                 self.held.complete = True
-        state.tracker.on_pass_end(state.weights, ledger.made == ledger.begun)
+        state.tracker.on_pass_end(state.weights, log.made == log.begun)
         if self.parameters.tol is not None:
-            ledger.loss[0] = self.evaluate(state).loss
+            log.loss[0] = self.evaluate(state).loss
         error = self.validation_error(state)
-        ledger.seconds = spent + time.perf_counter() - started
-        ledger.close(error)
+        log.seconds = spent + time.perf_counter() - started
+        log.close(error)
 
     def _rest(self, batch: Batch, done: int) -> Batch:
         """Return a batch without the rows that an interrupted run has visited: kept rows come in larger batches."""
@@ -244,17 +244,17 @@ class Passes:
         examples = Examples(take(rows, rest), y[rest], step[rest])
         return Batch(batch.first_row + done, examples, batch.n_features, take(batch.rows, rest))
 
-    def _limit(self, ledger: Ledger) -> float:
+    def _limit(self, log: TrainingLog) -> float:
         """Return how many mistakes end the present pass."""
         limit = math.inf if self.parameters.max_updates is None else self.parameters.max_updates
-        if ledger.spent is None and self.problem.allowed < 2**62:  # all mistakes are one machine's
+        if log.spent is None and self.problem.allowed < 2**62:  # all mistakes are one machine's
             limit = min(limit, math.floor(self.problem.allowed) + 1)
-        return min(limit, ledger.made + 1) if self.parameters.order is not None else limit
+        return min(limit, log.made + 1) if self.parameters.order is not None else limit
 
     def _visit(self, batch: Batch, number: int, state: State, limit: float) -> Iterator[KernelCall]:
         """Run the kernel over a batch, yielding what it found piece by piece."""
-        ledger, weights, tracker = state.ledger, state.weights, state.tracker
-        data, order, loss = batch.examples, self._order(batch, number, state), ledger.loss
+        log, weights, tracker = state.log, state.weights, state.tracker
+        data, order, loss = batch.examples, self._order(batch, number, state), log.loss
         if self.parameters.order == "worst":
             v = separations(data, weights.W, weights.b)[order]
             order = order[
@@ -264,7 +264,7 @@ class Passes:
         length = piece(data.rows)
         for start in range(0, len(order), length):
             part = order[start : start + length]
-            mistakes = np.empty(int(min(limit - ledger.made, len(part) * weights.machines)), dtype=np.uint64)
+            mistakes = np.empty(int(min(limit - log.made, len(part) * weights.machines)), dtype=np.uint64)
             rule = tracker.on_call_start(self.rule.bound(weights), weights)
             visited, k = self.kernel(data, part, rule, weights.W, weights.b, mistakes, loss)
             if visited < len(part) and k < len(mistakes):
@@ -273,15 +273,15 @@ class Passes:
             tracker.on_call_end(found, weights)
             self._note(found, state)
             yield found
-            if ledger.made >= limit:
+            if log.made >= limit:
                 return
 
     def _note(self, found: KernelCall, state: State) -> None:
         """Record the mistakes of a piece, with rows numbered as in the whole problem."""
         mistakes, m = found.mistakes, state.weights.machines
-        if state.ledger.spent is not None:
-            state.ledger.spent += np.bincount((mistakes % np.uint64(m)).astype(np.intp), minlength=m)
-        state.ledger.note(mistakes + np.uint64(found.first_row * m))
+        if state.log.spent is not None:
+            state.log.spent += np.bincount((mistakes % np.uint64(m)).astype(np.intp), minlength=m)
+        state.log.note(mistakes + np.uint64(found.first_row * m))
 
     def _order(self, batch: Batch, number: int, state: State) -> Array:
         """Return the rows of a batch in the order of the present pass, leaving out those of weight 0."""
@@ -290,7 +290,7 @@ class Passes:
         everyone = len(step) > 0 and step[step.argmin()] > 0
         order: Array = np.arange(len(step), dtype=index) if everyone else np.flatnonzero(step > 0).astype(index)
         if self.parameters.shuffled and len(order) > 1:
-            seed = (self.parameters.seed, number, state.first_pass + len(state.ledger.passes))
+            seed = (self.parameters.seed, number, state.first_pass + len(state.log.passes))
             np.random.default_rng(seed).shuffle(order)
         return order
 

@@ -21,7 +21,7 @@ from linsep.learn import driver
 from linsep.learn.checkpoints import Checkpoint, Saved
 from linsep.learn.driver import Fitted
 from linsep.learn.parameters import Parameters
-from linsep.learn.passes import LONGEST_TRACE, Hooks, Ledger, State, Watch
+from linsep.learn.passes import LONGEST_TRACE, Hooks, State, TrainingLog, Watch
 from linsep.learn.problems import Recipe, census, known_problem, scaler_of, source_problem
 from linsep.learn.voting import new_tracker
 from linsep.learn.weights import Weights
@@ -167,14 +167,14 @@ def adopted(model: Online, source: Source, fitted: Fitted) -> Online:
 
 def _begin(model: Online, problem: Problem, start: Weights | None) -> State:
     """Return the beginning of a run: from weights 0, or from those there are."""
-    tracker, ledger = new_tracker(model.keep, model.multi_class == "ovr"), Ledger(longest_trace=LONGEST_TRACE)
+    tracker, log = new_tracker(model.keep, model.multi_class == "ovr"), TrainingLog(longest_trace=LONGEST_TRACE)
     if start is None:
-        return State(Weights.zero(problem.machines), tracker, ledger)
+        return State(Weights.zero(problem.machines), tracker, log)
     if not np.array_equal(model.classes_, problem.classes):
         raise DataError("", "{0} needs the same classes and number of features as the previous fit", ("warm_start",))
     if problem.scaling is not None:
         start = start.scaled(problem.scaling)
-    return State.begin(start.copy(), tracker, ledger=ledger)
+    return State.begin(start.copy(), tracker, log=log)
 
 
 def _resumed(source: Source, parameters: Parameters, scale: str, saved: Saved, name: str) -> Problem:

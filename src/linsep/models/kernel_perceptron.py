@@ -12,7 +12,7 @@ from linsep.data.arrays import is_sparse, refuse_not_finite
 from linsep.data.labels import at_least_two_classes, class_codes, example_weights, labels_of
 from linsep.data.parallel import quiet_algebra
 from linsep.learn.dual import Kernel, KernelRows, dual_pass
-from linsep.learn.passes import Ledger
+from linsep.learn.passes import TrainingLog
 from linsep.learn.serialization import must
 from linsep.learn.voting import Mistakes, as_rows
 from linsep.models.constructors import KernelPerceptronParameters
@@ -192,7 +192,7 @@ class KernelPerceptron(KernelPerceptronParameters, Recorded, Learner):
 
     def _run(self, cache: KernelRows, S: Floats, own: Array, steps: Floats, max_iter: int) -> tuple[Run, Array]:
         """Make passes until one is clean; return them, and how many rows were visited before each mistake."""
-        log, before, stop = Ledger(), [np.empty(0, np.int64)], Stop.MAX_ITER
+        log, before, stop = TrainingLog(), [np.empty(0, np.int64)], Stop.MAX_ITER
         rows = np.flatnonzero(steps > 0).astype(np.uint32)
         for number in range(max_iter):
             started, order = time.perf_counter(), rows.copy()

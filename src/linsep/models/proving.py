@@ -16,7 +16,7 @@ import numpy as np
 
 from linsep.data.row_numbers import Dropped
 from linsep.learn.parameters import Parameters
-from linsep.learn.passes import Ledger, Search, State
+from linsep.learn.passes import ProofAttempt, State, TrainingLog
 from linsep.learn.rules import MispredictionRule
 from linsep.learn.serialization import must
 from linsep.problem import Array, Problem
@@ -62,32 +62,31 @@ class Prover:
     ) -> None:
         self.parameters, self.asking = parameters, asking or asking_batches
 
-    def __call__(self, problem: Problem, state: State) -> Search | None:
+    def __call__(self, problem: Problem, state: State) -> ProofAttempt | None:
         """Look for a proof if it is time to."""
-        ledger = state.ledger
+        log = state.log
         if (
-            ledger.separable or ledger.blocks or not due(_mistakes(problem, ledger))
+            log.separable or log.blocks or not due(_mistakes(problem, log))
         ):  # a run resumed within a pass searched before it
             return None
-        from linsep.prove.verdicts.refuting import Asked
-        from linsep.prove.verdicts.refuting import Search as Searching
+        from linsep.prove.verdicts.refuting import Asked, Search
 
         separate = self.parameters.separate(problem.machines)
         asked = Asked(len(problem.classes), bool(self.parameters.rule.offset), separate)
-        search = Searching(self.asking(problem), asked, _made(ledger, problem.machines), ledger.settled)
-        budget = len(ledger.passes) * search.training - sum(entry.proof_work for entry in ledger.passes)
+        search = Search(self.asking(problem), asked, _made(log, problem.machines), log.settled)
+        budget = len(log.passes) * search.training - sum(entry.proof_work for entry in log.passes)
         found, settled = search.within(budget), tuple(sorted(search.settled))
         if found is not None and found.refuted:
             useless = _useless(found, asked, self.parameters)
-            return Search(search.spent, found.proof if useless else None, found.machine, settled=settled)
+            return ProofAttempt(search.spent, found.proof if useless else None, found.machine, settled=settled)
         if found is None and search.margin_bound < TINY * search.radius:
-            return Search(search.spent, settled=settled, margin_bound=search.margin_bound)
-        return Search(search.spent, separable=found is not None, settled=settled)
+            return ProofAttempt(search.spent, settled=settled, margin_bound=search.margin_bound)
+        return ProofAttempt(search.spent, separable=found is not None, settled=settled)
 
 
-def _mistakes(problem: Problem, ledger: Ledger) -> Sequence[float]:
+def _mistakes(problem: Problem, log: TrainingLog) -> Sequence[float]:
     """Return the mistakes of each pass; where rows have weights, those of the rows on which they fell, added up."""
-    counts = [entry.mistakes for entry in ledger.passes]
+    counts = [entry.mistakes for entry in log.passes]
     uneven = len(np.unique(problem.factors)) > 1
     if not due([1] * len(counts)) or not (uneven or problem.in_memory):
         return counts
@@ -96,17 +95,17 @@ def _mistakes(problem: Problem, ledger: Ledger) -> Sequence[float]:
         return counts
     if len(counts) < FIRST_UNEVEN:
         return []
-    if not (ledger.trace and len(steps)):  # too long to be kept, or on the workers of a cluster
+    if not (log.trace and len(steps)):  # too long to be kept, or on the workers of a cluster
         return counts
-    rows = np.concatenate(ledger.trace) // np.uint64(problem.machines)
+    rows = np.concatenate(log.trace) // np.uint64(problem.machines)
     return [float(steps[part].sum()) for part in np.split(rows.astype(np.intp), np.cumsum(counts)[:-1])]
 
 
-def _made(ledger: Ledger, machines: int) -> Any:
+def _made(log: TrainingLog, machines: int) -> Any:
     """Return the mistakes of a run, as far as they are known."""
     from linsep.prove.verdicts.refuting import made_of
 
-    return made_of(np.concatenate([np.empty(0, np.uint64), *ledger.trace]), machines)
+    return made_of(np.concatenate([np.empty(0, np.uint64), *log.trace]), machines)
 
 
 def _useless(found: Found, asked: Asked, parameters: Parameters) -> bool:
@@ -148,7 +147,7 @@ def part_of(batch: Any, machines: int) -> Part:
 # What a model keeps of it
 
 
-def saved_proof(proof: Search) -> dict[str, Any]:
+def saved_proof(proof: ProofAttempt) -> dict[str, Any]:
     """Return a refutation as plain values that a file can hold."""
     refutation = proof.refutation
     numbers = [f"{value.numerator:x}/{value.denominator:x}" for value in refutation.multipliers]
