@@ -20,12 +20,12 @@ import pyarrow as pa
 import pyarrow.csv
 
 from linsep.data import cells
-from linsep.data.arrays import numpy_view, word, words
+from linsep.data.arrow_arrays import numpy_view, word, words
 from linsep.data.cache import Buffers
-from linsep.data.files import File, last_newline, pieces
+from linsep.data.files import File, Location, has_blank_lines, last_newline, line_numbers, locate, pieces
 from linsep.data.labels import label, tidy
 from linsep.data.parallel import cores, side_by_side
-from linsep.data.row_numbers import Location, both, has_blank_lines, line_numbers, locate
+from linsep.data.row_numbers import both
 from linsep.data.schema import (
     BOOLEAN,
     DATE,

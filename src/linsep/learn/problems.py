@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linsep.data.arrays import Csr, is_sparse, to_rows
+from linsep.data.arrays import is_sparse, sorted_csr, to_rows
 from linsep.data.cache import folder_of
 from linsep.data.labels import (
     as_examples,
@@ -283,4 +283,4 @@ def _rows(block: Block, start: int, end: int) -> Block:
         return Block(X[start:end], y, block.first_row + start)
     own = slice(int(X.indptr[start]), int(X.indptr[end]))  # SciPy would copy these
     parts = (X.data[own], X.indices[own], X.indptr[start : end + 1] - X.indptr[start])
-    return Block(Csr(parts, (end - start, X.shape[1])), y, block.first_row + start)
+    return Block(sorted_csr(parts, (end - start, X.shape[1])), y, block.first_row + start)
