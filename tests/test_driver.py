@@ -22,7 +22,7 @@ from linsep import Perceptron, fit_source, load, read, save, teacher
 from linsep.clock import Cancelled, Clock
 from linsep.learn.averaging import WeightTracker
 from linsep.learn.driver import fit
-from linsep.learn.passes import Hooks, Search, State
+from linsep.learn.passes import Hooks, ProofAttempt, State
 from linsep.learn.problems import array_problem, source_problem, windows
 from linsep.learn.weights import Weights
 from linsep.problem import Stop
@@ -248,12 +248,12 @@ def test_a_proof_ends_a_run():
     def prover(problem, state):
         asked.append(len(state.ledger.passes))
         assert problem.machines == 1
-        return Search(0.5, "a proof" if len(asked) == 4 else None) if len(asked) % 2 == 0 else None
+        return ProofAttempt(0.5, "a proof" if len(asked) == 4 else None) if len(asked) % 2 == 0 else None
 
     parameters = Perceptron(max_iter=50)._parameters(0)
     found = fit(small_problem(parameters), parameters, State(Weights.zero(1, 3), WeightTracker()), Hooks(prover=prover))
     assert asked == [0, 1, 2, 3]
-    assert (found.run.stop, found.proof, len(found.run.passes)) == (Stop.NOT_SEPARABLE, Search(0.5, "a proof"), 3)
+    assert (found.run.stop, found.proof, len(found.run.passes)) == (Stop.NOT_SEPARABLE, ProofAttempt(0.5, "a proof"), 3)
     assert [entry.proof_work for entry in found.run.passes] == [0.5, 0.0, 0.5]
 
 

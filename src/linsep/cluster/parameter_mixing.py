@@ -50,8 +50,8 @@ from linsep.learn.averaging import Average, WeightTracker
 from linsep.learn.checkpoints import Checkpoint, Saved
 from linsep.learn.driver import Fitted
 from linsep.learn.parameters import Parameters
-from linsep.learn.passes import LONGEST_TRACE, Hooks, Ledger, Passes, State, Watch
-from linsep.learn.problems import Recipe, centers, classes_among, counted, settled
+from linsep.learn.passes import LONGEST_TRACE, Hooks, Passes, State, TrainingLog, Watch
+from linsep.learn.problems import BatchEncoder, centers, classes_among, counted, settled
 from linsep.learn.surveys import UNKNOWN, Evaluation, Survey, norm, together
 from linsep.learn.voting import new_tracker
 from linsep.learn.weights import AVERAGE, Weights
@@ -205,9 +205,9 @@ class Rounds(Passes):
         classes = settled(classes_among(labels), source.positive, parameters.class_weight)
         factors = class_factors(parameters.class_weight, classes, counted(labels, classes))
         numbers = source.n_numbers if centers(source, parameters, scale) else None
-        self.farm, self.recipe = farm, Recipe(classes, factors, parameters, _scaler(farm, found, scale, numbers))
-        allowed = self.recipe.allowed(radius)
-        problem = self.recipe.problem((), allowed=allowed)
+        self.farm, self.encoder = farm, BatchEncoder(classes, factors, parameters, _scaler(farm, found, scale, numbers))
+        allowed = self.encoder.allowed(radius)
+        problem = self.encoder.problem((), allowed=allowed)
         super().__init__(problem._replace(held_out=None), parameters, Hooks())
         self.rows = sum(sizes)
         self.n_features = max(one.n_features for one in found)
@@ -216,7 +216,7 @@ class Rounds(Passes):
             Own(first_row, _seed(parameters.seed, number), found[number].digest)
             for number, first_row in enumerate(np.cumsum([0, *sizes[:-1]]).tolist())
         ]
-        self.ready = farm.hold(encoded, self.own, self.recipe)
+        self.ready = farm.hold(encoded, self.own, self.encoder)
         self.by_shard: list[list[int]] = []  # mistakes, round by round
         self.mixing: dict[str, Any] = {}
 
@@ -227,7 +227,7 @@ class Rounds(Passes):
         """Return where to begin: at weights 0, or where a run was interrupted."""
         machines = self.problem.machines
         if resumed is None:
-            ledger = Ledger(longest_trace=LONGEST_TRACE, spent=np.zeros(machines))
+            ledger = TrainingLog(longest_trace=LONGEST_TRACE, spent=np.zeros(machines))
             weights = Weights.zero(machines, self.n_features)
             return State(weights, new_tracker(self.parameters.keep, self.parameters.separate(machines)), ledger)
         state, digests, by_shard = resumed.state, resumed.more["digests"], resumed.more["by_shard"]
@@ -323,7 +323,7 @@ class Rounds(Passes):
             )
         return float(wrong / held)
 
-    def _count(self, counts: Array, ledger: Ledger) -> None:
+    def _count(self, counts: Array, ledger: TrainingLog) -> None:
         """Take down the mistakes of a round, shape (shards, machines)."""
         assert ledger.spent is not None
         by_shard = counts.sum(axis=1)
@@ -341,9 +341,9 @@ class Rounds(Passes):
         if not (self.hooks.evaluate or stop in (Stop.SEPARATED, Stop.NO_MISTAKES)):
             return UNKNOWN
         plane, ready = state.tracker.plane(state.weights), self.ready
-        if self.recipe.scaling is not None:
-            plane.unscale(self.recipe.scaling)
-            ready = self.farm.hold(encoded, self.own, self.recipe._replace(scaler=None))
+        if self.encoder.scaling is not None:
+            plane.unscale(self.encoder.scaling)
+            ready = self.farm.hold(encoded, self.own, self.encoder._replace(scaler=None))
         return together(one for one in ready.ask(look, Judged(plane, self.parameters.on_plane)) if one.rows)
 
     def _mixing(self, state: State) -> dict[str, Any]:
@@ -352,7 +352,7 @@ class Rounds(Passes):
         rule, spent = self.parameters.rule, float(state.ledger.spent.max())
         lacks = (
             "updates beyond mistakes have no such bound" if not self.parameters.textbook or rule.margin else
-            "the steps are not equal" if len(set(self.recipe.factors.tolist())) > 1 else
+            "the steps are not equal" if len(set(self.encoder.factors.tolist())) > 1 else
             "there was no mistake" if spent == 0 else ""
         )  # fmt: skip
         W, b = state.weights.W, state.weights.b

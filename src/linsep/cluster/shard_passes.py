@@ -16,7 +16,7 @@ from linsep.learn.averaging import Average, WeightTracker
 from linsep.learn.driver import fit
 from linsep.learn.parameters import Parameters
 from linsep.learn.passes import HeldOut, Hooks, Passes, State
-from linsep.learn.problems import Recipe, windows
+from linsep.learn.problems import BatchEncoder, windows
 from linsep.learn.surveys import Evaluation, Survey, survey, together
 from linsep.learn.weights import AVERAGE, Weights
 from linsep.models.proving import part_of
@@ -101,13 +101,13 @@ def squares(raw: Raw, mean: Floats) -> Floats:
     return column_squares(raw.blocks, mean)
 
 
-def encoded(raw: Raw, own: Own, recipe: Recipe) -> Ready:
+def encoded(raw: Raw, own: Own, encoder: BatchEncoder) -> Ready:
     """Return a shard as a problem."""
     raw.check(own.digest)
     numbered = (block._replace(first_row=own.first_row + block.first_row) for block in raw.blocks)
-    blocks = windows(numbered) if recipe.parameters.shuffled else numbered
-    batches = [batch._replace(rows=batch.examples.rows) for batch in map(recipe.block, blocks)]
-    return Ready(recipe.problem(batches), own.seed)
+    blocks = windows(numbered) if encoder.parameters.shuffled else numbered
+    batches = [batch._replace(rows=batch.examples.rows) for batch in map(encoder.block, blocks)]
+    return Ready(encoder.problem(batches), own.seed)
 
 
 def learn(ready: Ready, orders: Orders) -> Answer:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from linsep.data.files import exists, is_url, masked
-from linsep.learn.passes import LONGEST_TRACE, Ledger, State
+from linsep.learn.passes import LONGEST_TRACE, State, TrainingLog
 from linsep.learn.state_files import RefusedError, must, opened, write
 from linsep.learn.voting import TRACKERS
 from linsep.learn.weights import Weights
@@ -59,7 +59,7 @@ class Saved:
         must(type(allowed) is float and type(seed) is int and 0 <= seed < 2**32, "its numbers")
         machines = 1 if len(classes) == 2 else len(classes)
         weights = Weights.from_state(parts["weights"], machines)
-        ledger = Ledger.from_state(parts["ledger"], machines)
+        ledger = TrainingLog.from_state(parts["ledger"], machines)
         ledger.longest_trace = LONGEST_TRACE
         must(kept["kind"] in TRACKERS and isinstance(kept["kept"], dict), "what it keeps")
         must(all(isinstance(array, np.ndarray) for array in kept["kept"].values()), "what it keeps")

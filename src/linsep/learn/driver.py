@@ -13,7 +13,7 @@ import numpy as np
 
 from linsep.learn.averaging import WeightTracker
 from linsep.learn.parameters import Parameters
-from linsep.learn.passes import Hooks, Passes, Search, State
+from linsep.learn.passes import Hooks, Passes, ProofAttempt, State
 from linsep.learn.rules import MispredictionRule
 from linsep.learn.surveys import Survey
 from linsep.learn.weights import Weights
@@ -32,7 +32,7 @@ class Fitted(NamedTuple):
     seed: int
     first: Weights | None = None  # the first weights, unless zero
     scaling: Any = None
-    proof: Search | None = None  # that no plane separates the rows
+    proof: ProofAttempt | None = None  # that no plane separates the rows
 
 
 def fit(
@@ -72,7 +72,7 @@ def fit(
     )  # fmt: skip
 
 
-def _run(parameters: Parameters, state: State, passes: Passes) -> tuple[Run, Search | None]:
+def _run(parameters: Parameters, state: State, passes: Passes) -> tuple[Run, ProofAttempt | None]:
     """Make passes until a rule ends the run; return it, and the proof that ended it, if one did."""
     problem, hooks, found = passes.problem, passes.hooks, None
     if not parameters.once:

@@ -40,7 +40,7 @@ LONGEST_TRACE = 1 << 24  # mistakes of rows that are not all in memory; a longer
 Watch = Callable[[int, int, int, float], None]  # pass, rows visited in it, mistakes of the run, loss of the pass
 
 
-class Search(NamedTuple):
+class ProofAttempt(NamedTuple):
     """What a search for a proof has come to."""
 
     work: float
@@ -52,7 +52,7 @@ class Search(NamedTuple):
 
 
 @dataclass
-class Ledger:
+class TrainingLog:
     """How far a run has come: all that is needed, beside the weights, to go on from the end of any batch."""
 
     passes: list[Pass] = field(default_factory=list)
@@ -86,7 +86,7 @@ class Ledger:
         self.begun, self.loss, self.seconds = self.made, np.zeros(1), 0.0
         self.blocks = self.rows = 0
 
-    def searched(self, found: Search) -> None:
+    def searched(self, found: ProofAttempt) -> None:
         """Note a search for a proof after the last pass."""
         last = self.passes[-1]._replace(proof_work=found.work, separable=found.separable)
         self.passes[-1] = last._replace(margin_bound=found.margin_bound)
@@ -114,7 +114,7 @@ class Ledger:
         return state | {"seconds": float(self.seconds), "spent": self.spent}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any], machines: int) -> Ledger:
+    def from_state(cls, state: dict[str, Any], machines: int) -> TrainingLog:
         """Return the ledger that was saved; refuse one for another number of machines."""
         passes, trace, numbers, loss, spent = (state[key] for key in ("passes", "trace", "numbers", "loss", "spent"))
         entries = Pass.from_table(passes)
@@ -140,7 +140,7 @@ class State:
 
     weights: Weights
     tracker: WeightTracker
-    ledger: Ledger = field(default_factory=Ledger)
+    ledger: TrainingLog = field(default_factory=TrainingLog)
     first_pass: int = 0  # passes made before this run, for the seed of the shuffling
     first: Weights | None = None  # the first weights, unless zero
 
@@ -165,7 +165,7 @@ class Hooks(NamedTuple):
     checkpoint: Callable[[State, bool], None] | None = (
         None  # told after every batch and pass, and whether the run ended
     )
-    prover: Callable[[Problem, State], Search | None] | None = None  # asked before every pass
+    prover: Callable[[Problem, State], ProofAttempt | None] | None = None  # asked before every pass
     evaluate: bool = True  # whether all rows are visited once more for the survey, if that takes another pass
 
     def work_done(self, state: State, visited: int) -> None:
@@ -244,7 +244,7 @@ class Passes:
         examples = Examples(take(rows, rest), y[rest], step[rest])
         return Batch(batch.first_row + done, examples, batch.n_features, take(batch.rows, rest))
 
-    def _limit(self, ledger: Ledger) -> float:
+    def _limit(self, ledger: TrainingLog) -> float:
         """Return how many mistakes end the present pass."""
         limit = math.inf if self.parameters.max_updates is None else self.parameters.max_updates
         if ledger.spent is None and self.problem.allowed < 2**62:  # all mistakes are one machine's

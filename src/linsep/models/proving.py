@@ -16,7 +16,7 @@ import numpy as np
 
 from linsep.data.row_numbers import Dropped
 from linsep.learn.parameters import Parameters
-from linsep.learn.passes import Ledger, Search, State
+from linsep.learn.passes import ProofAttempt, State, TrainingLog
 from linsep.learn.rules import MispredictionRule
 from linsep.learn.state_files import must
 from linsep.problem import Array, Problem
@@ -62,7 +62,7 @@ class Prover:
     ) -> None:
         self.parameters, self.asking = parameters, asking or asking_batches
 
-    def __call__(self, problem: Problem, state: State) -> Search | None:
+    def __call__(self, problem: Problem, state: State) -> ProofAttempt | None:
         """Look for a proof if it is time to."""
         ledger = state.ledger
         if (
@@ -79,13 +79,13 @@ class Prover:
         found, settled = search.within(budget), tuple(sorted(search.settled))
         if found is not None and found.refuted:
             useless = _useless(found, asked, self.parameters)
-            return Search(search.spent, found.proof if useless else None, found.machine, settled=settled)
+            return ProofAttempt(search.spent, found.proof if useless else None, found.machine, settled=settled)
         if found is None and search.margin_bound < TINY * search.radius:
-            return Search(search.spent, settled=settled, margin_bound=search.margin_bound)
-        return Search(search.spent, separable=found is not None, settled=settled)
+            return ProofAttempt(search.spent, settled=settled, margin_bound=search.margin_bound)
+        return ProofAttempt(search.spent, separable=found is not None, settled=settled)
 
 
-def _mistakes(problem: Problem, ledger: Ledger) -> Sequence[float]:
+def _mistakes(problem: Problem, ledger: TrainingLog) -> Sequence[float]:
     """Return the mistakes of each pass; where rows have weights, those of the rows on which they fell, added up."""
     counts = [entry.mistakes for entry in ledger.passes]
     uneven = len(np.unique(problem.factors)) > 1
@@ -102,7 +102,7 @@ def _mistakes(problem: Problem, ledger: Ledger) -> Sequence[float]:
     return [float(steps[part].sum()) for part in np.split(rows.astype(np.intp), np.cumsum(counts)[:-1])]
 
 
-def _made(ledger: Ledger, machines: int) -> Any:
+def _made(ledger: TrainingLog, machines: int) -> Any:
     """Return the mistakes of a run, as far as they are known."""
     from linsep.prove.verdicts.refuting import made_of
 
@@ -148,7 +148,7 @@ def part_of(batch: Any, machines: int) -> Part:
 # What a model keeps of it
 
 
-def saved_proof(proof: Search) -> dict[str, Any]:
+def saved_proof(proof: ProofAttempt) -> dict[str, Any]:
     """Return a refutation as plain values that a file can hold."""
     refutation = proof.refutation
     numbers = [f"{value.numerator:x}/{value.denominator:x}" for value in refutation.multipliers]
