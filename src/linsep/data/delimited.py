@@ -1,6 +1,6 @@
 """Reads CSV and other delimited text, quoted or not, with or without a header.
 
-The first 16 MB of the first file decide whether a column holds numbers or words; the block size has no influence. All
+The first 16 MB of the files decide whether a column holds numbers or words; the block size has no influence. All
 numbers are read as float64, so it makes no difference where the first decimal point appears. A word that appears later
 in a column of numbers is an error, which names the option that makes words of the column.
 """
