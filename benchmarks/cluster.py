@@ -18,7 +18,7 @@ from linsep import Perceptron, cluster, read
 from linsep.cluster.shard_passes import PassTask, ShardNumbers, encoded, learn
 from linsep.cluster.shards import cut
 from linsep.cluster.workers import load as load_shard
-from linsep.learn.problems import Recipe
+from linsep.learn.problems import BatchEncoder
 from linsep.learn.weights import Weights
 
 ROWS, FEATURES, CLASSES, SHARDS, ROUNDS = 240_000, 100, 600, 4, 8
@@ -53,11 +53,11 @@ def bare(path: str, size: int) -> float:
     parameters = Perceptron(shuffle=False)._parameters(0)
     classes = np.arange(CLASSES, dtype=np.float32)
     W, b = np.zeros((CLASSES, FEATURES)), np.zeros(CLASSES)
-    recipe = Recipe(classes, np.ones(CLASSES), parameters)
+    encoder = BatchEncoder(classes, np.ones(CLASSES), parameters)
     ready = []
     for shard in shards:
         loaded = load_shard(shard, source)
-        ready.append(encoded(loaded, ShardNumbers(0, 0, loaded.digest), recipe))
+        ready.append(encoded(loaded, ShardNumbers(0, 0, loaded.digest), encoder))
     shortest = float("inf")
     for _ in range(ROUNDS - 1):
         task = PassTask(parameters, math.inf, Weights(W, b), 0, only=False)

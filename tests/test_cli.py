@@ -423,8 +423,9 @@ def test_sparse_rows_may_be_wider_or_narrower_than_those_learnt_from(run):
     code, out, _ = run("predict", "m.linsep", "new.svm")
     assert (code, out.split()) == (0, ["label", "1", "-1"])
     write("zero.svm", "1 0:1 2:1\n-1 0:-1 1:1\n")  # the same rows, counted from 0
-    assert facts(run("fit", "zero.svm", "--model", "z.linsep", "--json"))["features"] == 3
+    assert facts(run("fit", "zero.svm", "--zero-based", "--model", "z.linsep", "--json"))["features"] == 3
     assert load("z.linsep").coef_.tolist() == load("m.linsep").coef_.tolist()
+    refused(run("fit", "zero.svm"), "zero.svm:1", "indices start at 1 unless --zero-based")
     write("new-zero.svm", "1 0:5\n-1 0:-5\n")
     assert run("predict", "z.linsep", "new-zero.svm")[1].split() == ["label", "1", "-1"]
     refused(run("predict", "m.linsep", "new-zero.svm"), "new-zero.svm:1", "index 0")

@@ -255,24 +255,3 @@ def test_the_command_names_its_own_options(run: Any) -> None:
         code, _, rest = run(*command, *option)
         assert code == 0
         assert line not in rest.splitlines()
-
-
-@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
-def test_blocks_before_scipy_has_seen_them(tmp_path):
-    """Training and prediction take the sparse rows of readers as they are; iterating gives those of SciPy."""
-    path = tmp_path / "t.csv"
-    path.write_text("a,color,y\n" + "".join(f"{i},{'red' if i % 3 else 'blue'},{int(i > 9)}\n" for i in range(20)))
-    source = read(path, block_bytes=60)
-    model = fit_source(Perceptron(), source)
-    assert list(model.feature_names_in_) == ["a", "color=blue", "color=red"]
-    for light, block in zip(read(path).blocks(), read(path), strict=True):
-        assert sp.issparse(block.X)
-        assert not sp.issparse(light.X)
-        assert (light.X.shape, light.X.size, light.X.dtype) == (block.X.shape, block.X.nnz, block.X.dtype)
-        assert np.array_equal(model.predict(light.X), model.predict(block.X))
-        assert np.array_equal(light.X @ np.ones(3), block.X @ np.ones(3))
-        assert np.array_equal(light.X[3:5].toarray(), block.X[3:5].toarray())
-        light.X.resize(20, 1)
-        assert np.array_equal(light.X.toarray(), block.X.toarray()[:, :1])
-        with pytest.raises(AttributeError):
-            light.X.no_such_thing  # noqa: B018

@@ -14,12 +14,13 @@ COMPILER = "numba.np.arrayobj"  # which Numba loads to compile, and not to read 
 NEVER = {"sklearn", "matplotlib", "distributed", "dask", "pandas", "formulaic", "scipy.stats", "pydantic", COMPILER}
 SPARSE = {"scipy.sparse", "scipy.special", "scipy.optimize"}  # which rows without zeros do not need
 DENSE = SPARSE | {"scipy.linalg", "flint", "highspy"}  # nor do those who prove nothing
+PLAIN = DENSE - {"scipy.sparse"}  # sparse rows are SciPy's
 COMMANDS = {
     "generate rows.csv --n 150 --d 4": DENSE | {"numba"},
     "fit rows.csv -m again.linsep --max-iter 20": DENSE,
-    "fit rows.svm -m sparse.linsep --max-iter 20": DENSE | {"pyarrow"},
+    "fit rows.svm -m sparse.linsep --max-iter 20": PLAIN | {"pyarrow"},
     "predict iris.linsep iris.csv": DENSE | {"rich"},
-    "predict sparse.linsep rows.svm": DENSE | {"rich"},
+    "predict sparse.linsep rows.svm": PLAIN | {"rich"},
     "score iris.linsep iris.csv --quiet": DENSE - {"scipy.special"} | {"rich"},
     "convert model.linsep model.txt": DENSE | {"pyarrow"},
     "separate iris.csv --proof proof.json --quiet": SPARSE | {"highspy", "rich"},

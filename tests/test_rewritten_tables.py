@@ -206,7 +206,9 @@ def test_libsvm_text_keeps_its_lines(run: Any) -> None:
     ]
     Path("rows.svm").write_text("\n".join(lines) + "\n")
     found = json.loads(
-        run("errors", "rows.svm", "--missing", "drop", "--json", "--out", "o.svm", "--relabel", "r.svm")[1]
+        run(
+            "errors", "rows.svm", "--zero-based", "--missing", "drop", "--json", "--out", "o.svm", "--relabel", "r.svm"
+        )[1]
     )
     (wrong,) = found["wrong"]
     line = lines[wrong["line"] - 1]

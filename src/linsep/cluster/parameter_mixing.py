@@ -52,7 +52,7 @@ from linsep.learn.checkpoints import Checkpoint, Saved
 from linsep.learn.driver import Fitted
 from linsep.learn.parameters import Parameters
 from linsep.learn.passes import LONGEST_TRACE, Hooks, Passes, State, TrainingLog, Watch
-from linsep.learn.problems import Recipe, centers, classes_among, counted, settled
+from linsep.learn.problems import BatchEncoder, centers, classes_among, counted, settled
 from linsep.learn.surveys import UNKNOWN, Evaluation, Survey, together
 from linsep.learn.voting import new_tracker
 from linsep.learn.weights import AVERAGE, Weights, norm
@@ -201,9 +201,9 @@ class Rounds(Passes):
         classes = settled(classes_among(labels), source.positive, parameters.class_weight)
         factors = class_factors(parameters.class_weight, classes, counted(labels, classes))
         numbers = source.n_numbers if centers(source, parameters, scale) else None
-        self.pool, self.recipe = pool, Recipe(classes, factors, parameters, _scaler(pool, found, scale, numbers))
-        allowed = self.recipe.allowed(radius)
-        problem = self.recipe.problem((), allowed=allowed)
+        self.pool, self.encoder = pool, BatchEncoder(classes, factors, parameters, _scaler(pool, found, scale, numbers))
+        allowed = self.encoder.allowed(radius)
+        problem = self.encoder.problem((), allowed=allowed)
         super().__init__(problem._replace(held_out=None), parameters, Hooks())
         self.rows = sum(one.rows for one in found)
         self.n_features = max(one.n_features for one in found)
@@ -211,7 +211,7 @@ class Rounds(Passes):
             ShardNumbers(first_row, _seed(parameters.seed, number), found[number].digest)
             for number, first_row in enumerate(first_rows(found))
         ]
-        self.encoded = pool.then(encoded, self.numbers, self.recipe)
+        self.encoded = pool.then(encoded, self.numbers, self.encoder)
         self.by_shard: list[list[int]] = []  # mistakes, round by round
         self.mixing: dict[str, Any] = {}
 
@@ -339,9 +339,9 @@ class Rounds(Passes):
         if not (self.hooks.evaluate or stop in (Stop.SEPARATED, Stop.NO_MISTAKES)):
             return UNKNOWN
         plane, shards = state.tracker.plane(state.weights), self.encoded
-        if self.recipe.scaling is not None:
-            plane.unscale(self.recipe.scaling)
-            shards = self.pool.then(encoded, self.numbers, self.recipe._replace(scaler=None))
+        if self.encoder.scaling is not None:
+            plane.unscale(self.encoder.scaling)
+            shards = self.pool.then(encoded, self.numbers, self.encoder._replace(scaler=None))
         task = PlaneTask(plane, self.parameters.on_plane)
         return together(one for one in shards.ask(surveyed, task) if one.rows)
 
@@ -351,7 +351,7 @@ class Rounds(Passes):
         rule, spent = self.parameters.rule, float(state.log.spent.max())
         lacks = (
             "updates beyond mistakes have no such bound" if not self.parameters.textbook or rule.margin else
-            "the steps are not equal" if len(set(self.recipe.factors.tolist())) > 1 else
+            "the steps are not equal" if len(set(self.encoder.factors.tolist())) > 1 else
             "there was no mistake" if spent == 0 else ""
         )  # fmt: skip
         W, b = state.weights.W, state.weights.b

@@ -19,7 +19,7 @@ from linsep.learn.averaging import Average, WeightTracker
 from linsep.learn.driver import fit
 from linsep.learn.parameters import Parameters
 from linsep.learn.passes import HeldOut, Hooks, Passes, State
-from linsep.learn.problems import Recipe, windows
+from linsep.learn.problems import BatchEncoder, windows
 from linsep.learn.surveys import Evaluation, Survey, survey, together
 from linsep.learn.weights import AVERAGE, Weights
 from linsep.models.proving import part_of
@@ -133,13 +133,13 @@ def squares(shard: LoadedShard, mean: Floats) -> Floats:
     return column_squares(shard.blocks, mean)
 
 
-def encoded(shard: LoadedShard, numbers: ShardNumbers, recipe: Recipe) -> EncodedShard:
+def encoded(shard: LoadedShard, numbers: ShardNumbers, encoder: BatchEncoder) -> EncodedShard:
     """Return a shard as a problem."""
     shard.check(numbers.digest)
     numbered = (block._replace(first_row=numbers.first_row + block.first_row) for block in shard.blocks)
-    blocks = windows(numbered) if recipe.parameters.shuffled else numbered
-    batches = [batch._replace(rows=batch.examples.rows) for batch in map(recipe.block, blocks)]
-    return EncodedShard(recipe.problem(batches), numbers.seed)
+    blocks = windows(numbered) if encoder.parameters.shuffled else numbered
+    batches = [batch._replace(rows=batch.examples.rows) for batch in map(encoder.block, blocks)]
+    return EncodedShard(encoder.problem(batches), numbers.seed)
 
 
 def learn(shard: EncodedShard, task: PassTask) -> PassResult:

@@ -1,4 +1,4 @@
-"""Converts lists, frames, SciPy matrices and Arrow columns to rows and arrays, and rows to SciPy matrices.
+"""Converts lists, arrays, frames and SciPy matrices to rows, and rows to SciPy matrices.
 
 Nothing here reads a large matrix from end to end: values are checked for NaN and infinity when their rows are visited.
 """
@@ -6,7 +6,6 @@ Nothing here reads a large matrix from end to end: values are checked for NaN an
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational
@@ -19,80 +18,17 @@ from linsep.errors import DataError
 from linsep.problem import Array, Dense, Floats, Rows, Sparse, take
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 # ---------------------------------------------------------------------------------------------------------------
 # Sparse matrices; SciPy is imported only when there are any
 
 
-class Csr:
-    """Sparse rows whose columns are in order, as SciPy's CSR arrays have them.
-
-    Readers make these, and training needs no more than their parts: SciPy is loaded when something else is asked.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from linsep.data.arrays import Csr
-    >>> X = Csr((np.array([3.0, 4.0]), np.array([0, 1]), np.array([0, 1, 2])), (2, 2))
-    >>> X.shape, X.tocsr().toarray().tolist()
-    ((2, 2), [[3.0, 0.0], [0.0, 4.0]])
-    """
-
-    format, ndim = "csr", 2
-    has_canonical_format = True
-
-    def __init__(self, parts: tuple[Array, Array, Array], shape: tuple[int, int]) -> None:
-        self.data, self.indices, self.indptr = parts
-        self.shape = shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The type of the values."""
-        return self.data.dtype
-
-    @property
-    def size(self) -> int:
-        """How many values are stored."""
-        return len(self.data)
-
-    def resize(self, rows: int, columns: int) -> None:
-        """Make the rows wider, or leave out columns beyond a number."""
-        if rows != self.shape[0] or columns < self.shape[1]:
-            X = self.tocsr()
-            X.resize(rows, columns)
-            self.data, self.indices, self.indptr = X.data, X.indices, X.indptr
-        self.shape = (rows, columns)
-
-    def tocsr(self) -> Any:
-        """Return SciPy's array; the parts, which nobody need check, stay where they are: SciPy would copy views."""
-        import scipy.sparse as sp  # slow to import
-
-        X = sp.csr_array(self.shape)
-        X.data, X.indices, X.indptr = self.data, self.indices, self.indptr
-        X.has_canonical_format = True
-        return X
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return getattr(self.tocsr(), name)
-
-    def __getitem__(self, place: Any) -> Any:
-        return self.tocsr()[place]
-
-    def __matmul__(self, other: Any) -> Any:
-        return self.tocsr() @ other
-
-    def __array__(self, *_: Any, **__: Any) -> Array:
-        raise TypeError("sparse rows are no array: tocsr() makes them SciPy's")  # NumPy would make an object of them
-
-
-_KINDS: dict[type, bool] = {Csr: True}  # the answers so far: SciPy takes a while to find them
+_KINDS: dict[type, bool] = {}  # the answers so far: SciPy takes a while to find them
 
 
 def is_sparse(X: Any) -> bool:
-    """Say whether ``X`` is one of SciPy's sparse matrices, or ours, without loading SciPy to find out."""
+    """Say whether ``X`` is one of SciPy's sparse matrices, without loading SciPy to find out."""
     kind = type(X)
     if kind is np.ndarray:
         return False
@@ -110,13 +46,23 @@ def csr_array(parts: tuple[Array, Array, Array], shape: tuple[int, int]) -> Any:
     return sp.csr_array(parts, shape=shape)
 
 
-def stack(matrices: list[Any], n_features: int) -> Csr:
+def sorted_csr(parts: tuple[Array, Array, Array], shape: tuple[int, int]) -> Any:
+    """Return SciPy's CSR array of parts with columns in order; nothing is checked, and views are not copied."""
+    import scipy.sparse as sp
+
+    X = sp.csr_array(shape)
+    X.data, X.indices, X.indptr = parts
+    X.has_canonical_format = True
+    return X
+
+
+def stack(matrices: list[Any], n_features: int) -> Any:
     """Return the rows of CSR arrays with columns in order as one array with ``n_features`` features."""
     data, indices = (np.concatenate([getattr(X, part) for X in matrices]) for part in ("data", "indices"))
     lengths = np.concatenate([np.diff(X.indptr) for X in matrices])
     indptr = np.zeros(len(lengths) + 1, np.int32 if len(data) < 2**31 else np.int64)
     np.cumsum(lengths, out=indptr[1:])
-    return Csr((data, indices, indptr), (len(lengths), n_features))
+    return sorted_csr((data, indices, indptr), (len(lengths), n_features))
 
 
 def as_scipy(rows: Rows, n_features: int) -> Any:
@@ -394,60 +340,3 @@ def to_scipy(rows: Rows, n_features: int) -> Any:
     index = np.int64 if max(rows.indices.dtype.itemsize, rows.indptr.dtype.itemsize) == 8 else np.int32
     arrays = (rows.data.astype(np.float64), rows.indices.astype(index), rows.indptr.astype(index))
     return sp.csr_array(arrays, shape=(len(rows.indptr) - 1, n_features))
-
-
-# ---------------------------------------------------------------------------------------------------------------
-# Columns of Arrow, without pandas
-
-
-def numbers(values: Array) -> pa.Array:
-    """Return numbers or truth values as a column, numbers not copied if they lie in order."""
-    import pyarrow as pa
-
-    values = np.ascontiguousarray(values)
-    if values.dtype == bool:
-        bits = np.packbits(values, bitorder="little")
-        return pa.Array.from_buffers(pa.bool_(), len(values), [None, pa.py_buffer(bits)])
-    if values.dtype.kind not in "iuf" or not values.dtype.isnative:
-        return pa.array(values)
-    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])
-
-
-def words(values: Sequence[str]) -> pa.Array:
-    """Return words as a column."""
-    import pyarrow as pa
-
-    parts = [word.encode() for word in values]
-    ends = np.concatenate(([0], np.cumsum([len(part) for part in parts], dtype=np.int64)))
-    if ends[-1] >= 2**31:  # more than a column of 32-bit offsets can hold
-        return pa.array(values, pa.string())
-    buffers = [None, pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(b"".join(parts))]
-    return pa.Array.from_buffers(pa.string(), len(parts), buffers)
-
-
-def word(text: str) -> pa.Scalar:
-    """Return a word as pyarrow's functions take it beside columns."""
-    return words([text])[0]
-
-
-def zero(kind: pa.DataType) -> pa.Scalar:
-    """Return 0, or False, of a type."""
-    return numbers(np.zeros(1, dtype=np.int8)).cast(kind)[0]
-
-
-def rounded_length(values: Array) -> int:
-    """Return how long the texts of numbers may count: tiny ones are rounded, even if they have few characters."""
-    return 1000 if (np.abs(values) < 1e-290).any() else 0
-
-
-def numpy_view(array: pa.Array) -> Array:
-    """Return a column of numbers without gaps, not copied, or of truth values."""
-    import pyarrow as pa
-
-    if pa.types.is_boolean(array.type) and not array.null_count:
-        return numpy_view(array.cast(pa.uint8())).astype(bool)
-    kind = np.dtype(array.type.to_pandas_dtype())
-    data = array.buffers()[1]
-    if array.null_count or kind.kind not in "iuf" or data is None:
-        return np.asarray(array.to_numpy(zero_copy_only=False))
-    return np.frombuffer(data, dtype=kind, count=len(array), offset=array.offset * kind.itemsize)

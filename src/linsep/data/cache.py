@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linsep.compiling import compiled
-from linsep.data.arrays import Csr, is_sparse, stack
+from linsep.data.arrays import is_sparse, sorted_csr, stack
 from linsep.data.labels import classes_and_codes, join_labels, object_array
 from linsep.errors import ParameterError
 from linsep.problem import Array, Dense, Rows, Sparse, count, take
@@ -184,7 +184,7 @@ class RowStore:
         labels = [self._labels(segment, 0, segment.rows) for segment in self._segments]
         y = join_labels([part for part in labels if part is not None])
         if is_sparse(parts[0]):
-            return (parts[0] if len(parts) == 1 else stack(parts, self.n_features)).tocsr(), y
+            return parts[0] if len(parts) == 1 else stack(parts, self.n_features), y
         return parts[0] if len(parts) == 1 else np.concatenate(parts), y
 
     def _stop(self, segment: _Segment, start: int, cells: int) -> int:
@@ -207,7 +207,7 @@ class RowStore:
             columns = columns.astype(np.int64, copy=False)
         indptr = np.zeros(stop - start + 1, columns.dtype)
         np.subtract(ends[start:], first, out=indptr[1:], casting="unsafe")
-        return Csr(
+        return sorted_csr(
             (self._array(_VALUES, segment, values, first, last), columns, indptr), (stop - start, self.n_features)
         )
 

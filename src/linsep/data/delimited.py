@@ -1,6 +1,6 @@
 """Reads CSV and other delimited text, quoted or not, with or without a header.
 
-The first 16 MB of the first file decide whether a column holds numbers or words; the block size has no influence. All
+The first 16 MB of the files decide whether a column holds numbers or words; the block size has no influence. All
 numbers are read as float64, so it makes no difference where the first decimal point appears. A word that appears later
 in a column of numbers is an error, which names the option that makes words of the column.
 """
@@ -20,13 +20,13 @@ import pyarrow as pa
 import pyarrow.csv
 
 from linsep.data import cells
-from linsep.data.arrays import numpy_view, word, words
+from linsep.data.arrow_arrays import numpy_view, word, words
 from linsep.data.cache import Buffers
-from linsep.data.files import File, last_newline, pieces
+from linsep.data.files import File, Location, has_blank_lines, last_newline, line_numbers, locate, pieces
 from linsep.data.labels import label, tidy
 from linsep.data.options import Options
 from linsep.data.parallel import cores, side_by_side
-from linsep.data.row_numbers import Location, both, has_blank_lines, line_numbers, locate
+from linsep.data.row_numbers import both
 from linsep.data.schema import (
     BOOLEAN,
     DATE,

@@ -15,11 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
-from linsep.data import arrays, cells
-from linsep.data.arrays import numpy_view, word, words, zero
-from linsep.data.files import files, is_url, local_copy, masked
+from linsep.data import arrow_arrays, cells
+from linsep.data.arrow_arrays import numpy_view, word, words, zero
+from linsep.data.files import files, has_blank_lines, is_url, local_copy, masked
 from linsep.data.options import Options
-from linsep.data.row_numbers import Dropped, has_blank_lines
+from linsep.data.row_numbers import Dropped
 from linsep.data.schema import BOOLEAN, DATE, NUMBER, WORD, find
 from linsep.data.sniffing import (
     Reason,
@@ -321,7 +321,7 @@ def _numbers(column: Any, gap: Any, kind: str, point: str) -> Any:
 
 def _are_shortest(texts: Any, numbers: Array) -> bool:
     """Say whether every text is the shortest decimal of its double, perhaps spelled in another way."""
-    odd = pc.not_equal(arrays.numbers(numbers).cast(pa.string()), texts)
+    odd = pc.not_equal(arrow_arrays.numbers(numbers).cast(pa.string()), texts)
     pairs = zip(texts.filter(odd).to_pylist(), numbers[numpy_view(odd)].tolist(), strict=True)
     return all(Decimal(text) == Decimal(repr(number)) for text, number in pairs)
 

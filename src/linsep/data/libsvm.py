@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linsep.data.arrays import Csr, numpy_view, rounded_length
+from linsep.data.arrays import sorted_csr
+from linsep.data.arrow_arrays import numpy_view, rounded_length
 from linsep.data.cache import Buffers
-from linsep.data.files import File, pieces
+from linsep.data.files import File, Location, has_blank_lines, line_numbers, locate, pieces
 from linsep.data.labels import NOT_FINITE, NUMBER, label, tidy
 from linsep.data.options import Options
 from linsep.data.parallel import cores, side_by_side
-from linsep.data.row_numbers import Location, has_blank_lines, line_numbers, locate
 from linsep.data.source import SHORT, Piece, Source
 from linsep.data.text_parsers import (
     BELOW_BASE,
@@ -122,9 +122,8 @@ def parse(
     if bad is not None:
         raise bad
     shape = (rows, widest if n_features is None else n_features)
-    X: Any = Csr((values[:stored], indices[:stored], indptr[: rows + 1]), shape)
+    X: Any = sorted_csr((values[:stored], indices[:stored], indptr[: rows + 1]), shape)
     if unsorted:
-        X = X.tocsr()
         X.has_canonical_format = X.has_sorted_indices = False
         X.sort_indices()
         row = int(first_repeat(X.indptr, X.indices))

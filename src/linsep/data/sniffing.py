@@ -21,7 +21,7 @@ from linsep.errors import ParameterError, ReadError
 # How a text is written
 
 
-_HEAD = 1 << 18  # bytes that decide what the columns are
+_HEAD = 1 << 18  # bytes that tell delimiter, header and a first guess of what the columns are
 _LONGEST = 1 << 24  # bytes in which a header and a row must come to their end
 _ROWS = 1000  # at most so many rows are looked at
 WIDEST = 1 << 17  # columns, which are handled one by one

@@ -14,13 +14,13 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from linsep.clock import Clock
-from linsep.data.arrays import Csr, is_sparse, stack
+from linsep.data.arrays import is_sparse, stack
 from linsep.data.cache import NoRoomError, RowStore, check_cache, folder_of
-from linsep.data.files import File
+from linsep.data.files import File, Location
 from linsep.data.labels import join_labels, label, measured, object_array
 from linsep.data.options import GAPS
 from linsep.data.options import Options as Options
-from linsep.data.row_numbers import Dropped, Location
+from linsep.data.row_numbers import Dropped
 from linsep.data.schema import Column, Layout, listed
 from linsep.errors import DataNote, ReadError
 from linsep.problem import Array
@@ -131,14 +131,10 @@ class Source(ABC):
         return f"<Source {names}, {self.options.format}>"
 
     def __iter__(self) -> Iterator[Block]:
-        for block in self.blocks():
-            yield block._replace(X=block.X.tocsr()) if isinstance(block.X, Csr) else block
+        return self.blocks()
 
     def blocks(self, most: int | None = None) -> Generator[Block]:
-        """Return what an iteration yields, but sparse rows need not be SciPy's: training does without.
-
-        While rows are cached, these have ``most`` rows at most; files have blocks of their own.
-        """
+        """Return what an iteration yields; while rows are cached, ``most`` rows at a time."""
         return self._blocks() if self._store is None else self._cached_blocks(self._store, most)
 
     def first_block(self) -> Block:
@@ -345,7 +341,7 @@ class Source(ABC):
             if clock is not None:
                 clock.check()
         X, y, _ = joined(blocks)
-        return X.tocsr() if isinstance(X, Csr) else X, y
+        return X, y
 
     def state(self) -> dict[str, Any]:
         """Return what a model keeps to read other data in the same way: arrays and plain values."""

@@ -16,7 +16,8 @@ import numpy as np
 import pyarrow as pa
 
 from linsep.data import cells
-from linsep.data.arrays import Csr, numbers, numpy_view, zero
+from linsep.data.arrays import sorted_csr
+from linsep.data.arrow_arrays import numbers, numpy_view, zero
 from linsep.data.files import File
 from linsep.data.one_hot import Coded, Levels, assemble
 from linsep.data.options import Options
@@ -107,11 +108,11 @@ def finished(found: Parts, layout: Layout, levels: Levels, missing: str) -> Any:
         return found.numbers
     n = len(found.numbers)
     features = levels.features(found.coded) if found.coded else np.empty((n, 0), dtype=np.int64)
-    X = Csr(assemble(found.numbers, features), (n, levels.first + len(levels)))
+    X = sorted_csr(assemble(found.numbers, features), (n, levels.first + len(levels)))
     if found.hashed is None:
         return X
     found.hashed.resize(X.shape)
-    return X.tocsr() + found.hashed
+    return X + found.hashed
 
 
 def code(column: Any, place: int) -> Coded:

@@ -10,19 +10,21 @@ import sys
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from linsep.data.arrays import is_sparse, numbers, word, words
+from linsep.data.arrow_arrays import numbers, word, words
 from linsep.data.cells import number_pattern
 from linsep.data.files import masked, replacing
-from linsep.data.source import Source
 from linsep.errors import DataError
 from linsep.problem import Array, Floats
+
+if TYPE_CHECKING:
+    from linsep.data.source import Source
 
 TABLES = ("csv", "tsv", "parquet", "arrow")
 FORMATS = (*TABLES, "libsvm", "npy", "npz")
@@ -487,5 +489,5 @@ def _write_features(path: str, form: str, source: Source, changes: Changes, X: A
     with rows(path, form, len(labels), X.shape[1], names, target) as put:
         for start in range(0, max(1, len(kept)), _BATCH):
             part = X[kept[start : start + _BATCH]]
-            part = part.toarray() if is_sparse(part) else np.asarray(part)
+            part = part.toarray() if hasattr(part, "toarray") else np.asarray(part)
             put(part.astype(np.float64), labels[start : start + _BATCH])

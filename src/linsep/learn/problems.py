@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linsep.data.arrays import Csr, is_sparse, to_rows
+from linsep.data.arrays import is_sparse, sorted_csr, to_rows
 from linsep.data.cache import folder_of
 from linsep.data.labels import (
     as_examples,
@@ -93,7 +93,7 @@ def settled(classes: Array, positive: Any, class_weight: Any) -> Array:
 # Blocks as batches
 
 
-class Recipe(NamedTuple):
+class BatchEncoder(NamedTuple):
     """What all batches of a problem have in common."""
 
     classes: Array
@@ -165,15 +165,15 @@ def array_problem(
     balanced = parameters.class_weight == "balanced"
     counts = np.bincount(codes, minlength=len(classes)) if balanced else np.empty(0, np.intp)
     factors = class_factors(parameters.class_weight, classes, counts)
-    recipe = Recipe(classes, factors, parameters)
+    encoder = BatchEncoder(classes, factors, parameters)
     if parameters.early_stopping:
-        held = int(np.count_nonzero(recipe.held_out(0, len(codes))))
+        held = int(np.count_nonzero(encoder.held_out(0, len(codes))))
         if not 0 < held < len(codes):
             share = parameters.validation_fraction
             raise DataError(
                 "", f"{{0}} holds out {held} of {len(codes)} rows: choose another share", ("validation_fraction", share)
             )
-    batch = recipe.batch(X, codes, 0, weight)
+    batch = encoder.batch(X, codes, 0, weight)
     step = batch.examples.step
     if not step[step.argmax()] > 0:
         raise DataError("", "every row has weight 0: nothing to learn from")
@@ -183,7 +183,7 @@ def array_problem(
         with np.errstate(over="ignore", invalid="ignore"):
             radius = survey(batch.examples, start.W, start.b).radius
         allowed = parameters.allowed_mistakes(radius, (used.min(), used.max()), start.norm, start.machines)
-    return recipe.problem([batch], allowed=allowed)
+    return encoder.problem([batch], allowed=allowed)
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -193,13 +193,13 @@ def array_problem(
 class SourceBatches:
     """The batches of a source: read in a thread of their own, ahead of the training, and never all at once."""
 
-    def __init__(self, source: Source, recipe: Recipe) -> None:
-        self.source, self.recipe = source, recipe
+    def __init__(self, source: Source, encoder: BatchEncoder) -> None:
+        self.source, self.encoder = source, encoder
 
     def __iter__(self) -> Iterator[Batch]:
-        shuffled = self.recipe.parameters.shuffled
+        shuffled = self.encoder.parameters.shuffled
         blocks = self.source.blocks((16 if shuffled else 2) * WINDOW_ROWS)  # windows are cut from them, mostly
-        made = map(self.recipe.block, windows(blocks) if shuffled else blocks)
+        made = map(self.encoder.block, windows(blocks) if shuffled else blocks)
         with closing(ahead(made, depth=1 if shuffled else 2, owner=self.source)) as batches:
             yield from batches
 
@@ -222,17 +222,17 @@ def source_problem(
         classes = classes_among(found.labels)
     classes = settled(classes, source.positive, weights)
     factors = class_factors(weights, classes, counted(found.labels if found else {}, classes))
-    recipe = Recipe(classes, factors, parameters, scaler_of(source, parameters, scale))
-    return known_problem(source, recipe, recipe.allowed(found.radius if found else 0.0, start))
+    encoder = BatchEncoder(classes, factors, parameters, scaler_of(source, parameters, scale))
+    return known_problem(source, encoder, encoder.allowed(found.radius if found else 0.0, start))
 
 
-def known_problem(source: Source, recipe: Recipe, allowed: float) -> Problem:
+def known_problem(source: Source, encoder: BatchEncoder, allowed: float) -> Problem:
     """Return the problem of a source of which all is known that must be."""
-    batches: Iterable[Batch] = SourceBatches(source, recipe)
+    batches: Iterable[Batch] = SourceBatches(source, encoder)
     if source.is_cached:
         first = list(islice(batches, 2))
         batches = first if len(first) == 1 else batches  # what is in memory as a whole stays there
-    return recipe.problem(batches, allowed=allowed, in_memory=False)
+    return encoder.problem(batches, allowed=allowed, in_memory=False)
 
 
 def scaler_of(source: Source, parameters: Parameters, scale: str) -> Scaler:
@@ -283,4 +283,4 @@ def _rows(block: Block, start: int, end: int) -> Block:
         return Block(X[start:end], y, block.first_row + start)
     own = slice(int(X.indptr[start]), int(X.indptr[end]))  # SciPy would copy these
     parts = (X.data[own], X.indices[own], X.indptr[start : end + 1] - X.indptr[start])
-    return Block(Csr(parts, (end - start, X.shape[1])), y, block.first_row + start)
+    return Block(sorted_csr(parts, (end - start, X.shape[1])), y, block.first_row + start)

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from linsep.data.arrays import Csr, is_sparse
+from linsep.data.arrays import is_sparse
 from linsep.data.labels import must_stay_objects
 from linsep.models import arow, fewest_classifier, kernel_perceptron, max_margin, passive_aggressive, perceptron
 from linsep.problem import Array
@@ -33,7 +33,7 @@ class _Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if plain and len(shape := X.shape) == 2 and shape[0] > 0 and shape[1] == self.n_features_in_:
                 return X  # scikit-learn finds the same, in several times the time that learning from a row takes
         rules = {"accept_sparse": "csr", "accept_large_sparse": True, "dtype": None, "ensure_all_finite": False}
-        return validate_data(self, X.tocsr() if isinstance(X, Csr) else X, reset=reset, **rules)
+        return validate_data(self, X, reset=reset, **rules)
 
     def _labels(self, y: Any) -> Array:
         """Return ``y`` as a 1-D array of class labels; a column of them is taken with scikit-learn's warning."""

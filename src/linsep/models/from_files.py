@@ -22,7 +22,7 @@ from linsep.learn.checkpoints import Checkpoint, Saved
 from linsep.learn.driver import Fitted
 from linsep.learn.parameters import Parameters
 from linsep.learn.passes import LONGEST_TRACE, Hooks, State, TrainingLog, Watch
-from linsep.learn.problems import Recipe, census, known_problem, scaler_of, source_problem
+from linsep.learn.problems import BatchEncoder, census, known_problem, scaler_of, source_problem
 from linsep.learn.voting import new_tracker
 from linsep.learn.weights import Weights
 from linsep.models.online import Online
@@ -182,8 +182,8 @@ def _resumed(source: Source, parameters: Parameters, scale: str, saved: Saved, n
     labels = census(source.blocks(), radius=False).labels
     if not set(labels) <= set(saved.classes.tolist()):
         raise DataError(name, "damaged checkpoint file: the data have labels that are not among its classes")
-    recipe = Recipe(saved.classes, saved.factors, parameters, scaler_of(source, parameters, scale))
-    return known_problem(source, recipe, saved.allowed)
+    encoder = BatchEncoder(saved.classes, saved.factors, parameters, scaler_of(source, parameters, scale))
+    return known_problem(source, encoder, saved.allowed)
 
 
 def _warm_weights(model: Online) -> Weights | None:

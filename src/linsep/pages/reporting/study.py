@@ -15,8 +15,9 @@ import scipy.sparse as sp
 
 from linsep.clock import Clock, OutOfTime
 from linsep.data.arrays import as_matrix
+from linsep.data.files import Location
 from linsep.data.labels import at_least_two_classes, check_same_length, class_labels
-from linsep.data.row_numbers import Dropped, Location
+from linsep.data.row_numbers import Dropped
 from linsep.errors import DataError, NotSeparable, ParameterError
 from linsep.models.estimators import Perceptron
 from linsep.pages.checker import proof_of, table_of
