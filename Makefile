@@ -15,6 +15,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 BENCH ?= all
+QUICK := tests/learn/test_bits.py tests/learn/test_kernels.py tests/models/test_perceptron.py tests/prove/test_reducing.py \
+	tests/prove/test_fast_check.py tests/prove/test_margin.py
 # nothing of the caller's Python set-up may leak in
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
 export PYTHONNOUSERSITE := 1
@@ -86,11 +88,12 @@ dist: .venv/dev
 	$(BIN)/python -m build
 
 # what is compiled cannot be watched line by line: the modules with compiled code run a second time, with the compiler off
-LOOPS := kernels nearest_point libsvm table_rows read fast_check exact_solve separate margin bounds perceptron \
-	passive_aggressive family kernel_perceptron
+LOOPS := $(addprefix tests/prove/test_,nearest_point fast_check exact_solve separate margin bounds) \
+	$(addprefix tests/models/test_,perceptron passive_aggressive family kernel_perceptron) \
+	$(addprefix tests/data/test_,libsvm table_rows read) tests/learn/test_kernels
 coverage: .venv/dev
 	$(BIN)/python -m pytest -n 2 --cov --cov-report=
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 -m 'not compiled' $(LOOPS:%=tests/test_%.py) \
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 -m 'not compiled' $(LOOPS:%=%.py) \
 		--cov --cov-append --cov-report=term-missing:skip-covered --cov-fail-under=95
 
 clean:

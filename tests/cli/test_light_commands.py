@@ -1,0 +1,80 @@
+"""Commands load what they use and nothing else: each is run in a process of its own, which then lists its modules."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from linsep.cli.app import COMMANDS as NAMES
+
+IRIS = Path(__file__).parents[2] / "examples" / "iris.csv"
+COMPILER = "numba.np.arrayobj"  # which Numba loads to compile, and not to read what it has compiled
+NEVER = {"sklearn", "matplotlib", "distributed", "dask", "pandas", "formulaic", "scipy.stats", "pydantic", COMPILER}
+SPARSE = {"scipy.sparse", "scipy.special", "scipy.optimize"}  # which rows without zeros do not need
+DENSE = SPARSE | {"scipy.linalg", "flint", "highspy"}  # nor do those who prove nothing
+PLAIN = DENSE - {"scipy.sparse"}  # sparse rows are SciPy's
+COMMANDS = {
+    "generate rows.csv --n 150 --d 4": DENSE | {"numba"},
+    "fit rows.csv -m again.linsep --max-iter 20": DENSE,
+    "fit rows.svm -m sparse.linsep --max-iter 20": PLAIN | {"pyarrow"},
+    "predict iris.linsep iris.csv": DENSE | {"rich"},
+    "predict sparse.linsep rows.svm": PLAIN | {"rich"},
+    "score iris.linsep iris.csv --quiet": DENSE - {"scipy.special"} | {"rich"},
+    "convert model.linsep model.txt": DENSE | {"pyarrow"},
+    "separate iris.csv --proof proof.json --quiet": SPARSE | {"highspy", "rich"},
+    "separate rows.csv --no-margin": SPARSE | {"scipy.linalg", "highspy"},
+    "verify proof.json iris.csv": SPARSE | {"scipy.linalg", "highspy"},
+    "errors iris.csv --time-limit 5": SPARSE,
+    "regression rows.csv --target y": {"highspy"},
+}
+LISTED = """
+import atexit, sys
+from linsep.cli import main
+atexit.register(lambda: print("LOADED", *sys.modules, file=sys.stderr))
+main()
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder in which the commands have been run once: what they write is there, and compiled code is kept."""
+    place = tmp_path_factory.mktemp("light")
+    (place / "iris.csv").write_bytes(IRIS.read_bytes())
+    first = ("generate rows.csv --n 40 --d 2", "fit rows.csv", "fit iris.csv -m iris.linsep --max-iter 9")
+    sparse = ("generate rows.svm --n 40 --d 2", "fit rows.svm -m sparse.linsep", "predict sparse.linsep rows.svm")
+    for command in (*first, *sparse, "predict iris.linsep iris.csv", "separate iris.csv --proof proof.json"):
+        run(place, command)
+    return place
+
+
+def run(place, command):
+    """Run a command; return the modules that it has loaded."""
+    done = subprocess.run(
+        [sys.executable, "-c", LISTED, *command.split()],
+        cwd=place,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode in (0, 1), done.stderr
+    return set(done.stderr.rpartition("LOADED ")[2].split())
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_loads_only_what_it_uses(folder, command):
+    loaded = run(folder, command)
+    if COMPILER in loaded:  # for the first time in this environment
+        loaded = run(folder, command)
+    assert loaded & (NEVER | COMMANDS[command]) == set()
+    assert [name for name in NAMES if f"linsep.cli.{name}" in loaded] == [command.split()[0]]
+
+
+def test_the_library_without_its_estimators_needs_no_scikit_learn():
+    code = "import sys, linsep; linsep.read; linsep.separate; linsep.fit_source; linsep.save; print(*sys.modules)"
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert not set(done.stdout.split()) & NEVER

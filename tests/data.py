@@ -1,0 +1,52 @@
+"""Data for tests, and what many of them do with it."""
+
+import warnings
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.datasets import dump_svmlight_file
+
+# An online learner visits examples one at a time: a weight scales a step, and a row given twice is visited twice
+# (docs/mathematics.md). So a weight of 2 is not a row given twice, which is what these two checks ask for.
+WEIGHTS_SCALE_STEPS = dict.fromkeys(
+    ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data"),
+    "a weight is a factor of the step (docs/mathematics.md)",
+)
+
+
+def quiet(model, *data, **extra):
+    """Fit without the warning that a budget was spent."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.fit(*data, **extra)
+
+
+def integers(seed, n=25, d=3, classes=2, largest=4):
+    """Return small integers, whose sums are exact, with random labels, of every class at least one."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.integers(-largest, largest + 1, (n, d)), rng.integers(0, classes, n)
+    y[:classes] = range(classes)
+    return X, y
+
+
+def whole(n=160, d=4, classes=2, seed=0, noise=0.0):
+    """Return whole numbers with labels of random planes, none of them close unless there is noise."""
+    rng = np.random.RandomState(seed)
+    X = rng.randint(-6, 7, (8 * n, d))
+    S = X @ rng.randint(-8, 9, (d, classes)) + rng.randint(-5, 6, classes)
+    two = np.sort(S, axis=1)
+    clear = np.flatnonzero(two[:, -1] - two[:, -2] > 3)[:n]
+    y = np.where(rng.random_sample(n) < noise, rng.randint(0, classes, n), S.argmax(axis=1)[clear])
+    return X[clear].astype(np.float64), y
+
+
+def write(folder, form, X, y):
+    """Write rows with labels to a file of a format: sparse in LIBSVM text, dense elsewhere; return its path."""
+    path = folder / f"data.{form}"
+    if form == "svm":
+        dump_svmlight_file(sp.csr_matrix(X), y, str(path), zero_based=False)
+    elif form == "csv":
+        np.savetxt(path, np.column_stack((X, y)), delimiter=",", fmt="%.17g")
+    else:
+        np.save(path, np.column_stack((X, y)))
+    return path

@@ -1,0 +1,598 @@
+"""Tables as people have them: words, gaps, dates, row numbers and wrong columns, against plain Python."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import subprocess
+import sys
+import warnings
+import zipfile
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import scipy.sparse as sp
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from numpy.lib import format as npy
+from sklearn.exceptions import ConvergenceWarning
+
+from linsep import Perceptron, fit_source, read, separate
+from linsep.data.read import options_like
+from linsep.data.schema import Layout
+from linsep.errors import DataNote, ParameterError, ReadError
+
+GAPS = ("", "NA", "NaN", "null", "?")
+quick = settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+
+
+def rows(source: Any) -> tuple[list[list[float]], list[Any]]:
+    X, y = source.to_arrays()
+    return (X.toarray() if sp.issparse(X) else X).tolist(), None if y is None else y.tolist()
+
+
+def open_text(text: str | bytes, **options: Any) -> Any:
+    return read(io.BytesIO(text.encode() if isinstance(text, str) else text), format="csv", **options)
+
+
+def noted(text: str | bytes, **options: Any) -> tuple[Any, list[str]]:
+    """Read a text; return the source, and the notes on it."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        source = open_text(text, **options)
+        source.to_arrays()
+    assert all(issubclass(note.category, DataNote) for note in found)
+    assert [str(note.message) for note in found] == list(map(str, source.notes))
+    return source, list(map(str, source.notes))
+
+
+def refused(text: str | bytes, **options: Any) -> str:
+    with pytest.raises(ReadError) as caught:
+        open_text(text, **options).to_arrays()
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def one_hot(table: list[list[str]], kinds: str) -> tuple[list[list[float]], list[tuple[int, str | None]]]:
+    """Return features made by hand: numbers (n) first, then a column for each word (w), in order of appearance."""
+    numbers = [j for j, kind in enumerate(kinds) if kind == "n"]
+    words = [j for j, kind in enumerate(kinds) if kind == "w"]
+    places: dict[tuple[int, str | None], int] = {}
+    found = []
+    for cells in table:
+        row = {k: float(cells[j]) for k, j in enumerate(numbers)}
+        for j in words:
+            level = (j, None if cells[j] in GAPS else cells[j])
+            row[places.setdefault(level, len(numbers) + len(places))] = 1.0
+        found.append(row)
+    width = len(numbers) + len(places)
+    return [[row.get(j, 0.0) for j in range(width)] for row in found], list(places)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Words
+
+word = st.sampled_from(["red", "blue", "Ülm", "a b", "x,y", 'say "x"', "missing", "", "NA", "7"])
+number = st.integers(-9, 9).map(str)
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> tuple[list[list[str]], str]:
+    kinds = "".join(draw(st.lists(st.sampled_from("nw"), min_size=1, max_size=4)))
+    cells = st.tuples(*(number if kind == "n" else word for kind in kinds)).map(list)
+    return draw(st.lists(cells, min_size=1, max_size=12)), kinds
+
+
+@quick
+@given(tables(), st.sampled_from([1, 30, 1 << 20]))
+def test_words_are_one_hot_columns_made_by_hand(drawn: tuple[list[list[str]], str], block_bytes: int) -> None:
+    table, kinds = drawn
+    names = [f"c{j}" for j in range(len(kinds))]
+    out = io.StringIO()
+    csv.writer(out).writerows([[*names, "class"], *([*cells, f"k{i % 2}"] for i, cells in enumerate(table))])
+    words = [name for name, kind in zip(names, kinds, strict=True) if kind == "w"]
+    source = open_text(out.getvalue(), categorical=words, block_bytes=block_bytes, decimal=".")
+    X, y = source.to_arrays()
+    expected, levels = one_hot(table, kinds)
+    assert (X.toarray() if words else X).tolist() == expected
+    assert y.tolist() == [f"k{i % 2}" for i in range(len(table))]
+    shown = [f"c{j}={'missing' if level is None else level}" for j, level in levels]
+    assert source.names == [n for n, kind in zip(names, kinds, strict=True) if kind == "n"] + shown
+    if words:
+        assert X.has_canonical_format
+    again = open_text(out.getvalue(), layout=Layout.from_state(source.state()), target="class")
+    assert rows(again)[0] == expected  # as a model reads it
+
+
+@quick
+@given(tables())
+def test_typed_tables_have_the_same_columns(tmp_path_factory: pytest.TempPathFactory, drawn: Any) -> None:
+    table, kinds = drawn
+    path = tmp_path_factory.mktemp("typed") / "t.parquet"
+    columns: dict[str, Any] = {}
+    for j, kind in enumerate(kinds):
+        cells = [cells[j] for cells in table]
+        columns[f"c{j}"] = [float(c) for c in cells] if kind == "n" else [None if c in GAPS else c for c in cells]
+        if kind == "w":
+            columns[f"c{j}"] = pa.array(columns[f"c{j}"], pa.string())
+    pq.write_table(pa.table({**columns, "class": ["k"] * len(table)}), path)
+    words = [f"c{j}" for j, kind in enumerate(kinds) if kind == "w"]
+    found, _ = rows(read(path, categorical=words))
+    assert found == one_hot(table, kinds)[0]
+
+
+@pytest.mark.slow
+def test_a_million_words_have_a_million_columns() -> None:
+    n = 10**6
+    text = "word,class\n" + "\n".join(f"w{i},{i % 2}" for i in range(n)) + "\n"
+    X, _ = open_text(text, categorical="word").to_arrays()
+    assert X.shape == (n, n)
+    assert np.array_equal(X.indices, np.arange(n))
+
+
+def test_words_are_hashed_only_if_asked() -> None:
+    text = "town,class\nUlm,a\nBonn,b\n"
+    assert open_text(text).to_arrays()[0].shape == (2, 2)
+    source = open_text(text, hash_bits=4)
+    assert source.to_arrays()[0].shape == (2, 16)
+    assert source.layout.columns == (("town", "category"),)
+
+
+def test_a_level_never_seen_has_no_weight() -> None:
+    train = open_text("x,town,class\n1,Ulm,a\n2,Bonn,b\n3,,a\n")
+    model = fit_source(Perceptron(shuffle=False), train)
+    assert model.feature_names_in_.tolist() == ["x", "town=Ulm", "town=Bonn", "town=missing"]
+    test = open_text("town,x\nParis,1\nBonn,5\nRome,2\n", **options_like(train.state(), labels=False))
+    with pytest.warns(DataNote, match="2 cells hold words that did not occur in training; linsep counts them as zero"):
+        assert rows(test)[0] == [[1, 0, 0, 0], [5, 0, 1, 0], [2, 0, 0, 0]]
+    more = open_text("town,x\nParis,1\n", **options_like(train.state(), labels=False), new_levels=True)
+    assert rows(more)[0] == [[1, 0, 0, 0, 1]]  # as for training that goes on
+
+
+@pytest.mark.parametrize("block_bytes", [60, 1 << 20])
+def test_training_from_words_is_training_from_columns_made_by_hand(block_bytes: int) -> None:
+    rng = np.random.default_rng(3)
+    towns = ["Ulm", "Bonn", "Köln", "Rom"]  # some appear late
+    table = [[str(int(rng.integers(-5, 6))), towns[int(rng.integers(0, 1 + min(3, i // 20)))]] for i in range(80)]
+    labels = ["yes" if (int(x) > 0) ^ (town == "Bonn") else "no" for x, town in table]
+    text = "x,town,class\n" + "".join(f"{x},{t},{y}\n" for (x, t), y in zip(table, labels, strict=True))
+    with pytest.warns(ConvergenceWarning):
+        model = fit_source(Perceptron(shuffle=False, max_iter=7), open_text(text, block_bytes=block_bytes))
+    X = sp.csr_array(np.array(one_hot(table, "nw")[0]))
+    with pytest.warns(ConvergenceWarning):
+        by_hand = Perceptron(shuffle=False, max_iter=7).fit(X, labels)
+    assert np.array_equal(model.coef_, by_hand.coef_)
+    assert np.array_equal(model.intercept_, by_hand.intercept_)
+    assert np.array_equal(model.trace_, by_hand.trace_)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Kinds by content
+
+
+def test_a_word_among_numbers_makes_the_column_one_of_words() -> None:
+    text = "cyl,z,class\n" + "4,1,a\n6,2,b\n" * 5 + "rotary,1,b\n"
+    source, notes = noted(text)
+    assert notes == [
+        "input:12: linsep reads column 'cyl' as words, because 'rotary' is not a number "
+        "(numeric='cyl' makes this an error)"
+    ]
+    assert source.names == ["z", "cyl=4", "cyl=6", "cyl=rotary"]
+    assert refused(text, numeric="cyl").startswith("input:12, column 'cyl': 'rotary' is not a number")
+
+
+def test_a_word_that_turns_up_late() -> None:
+    """After the rows that are looked at first."""
+    text = "cyl,z,class\n" + "4,1,a\n6,2,b\n" * 1000 + "rotary,1,b\n" + "4,1,a\n" * 1000
+    for block_bytes in (4000, 1 << 22):
+        source, notes = noted(text, block_bytes=block_bytes)
+        assert len(notes) == 1
+        assert notes[0].startswith("input:2002: linsep reads column 'cyl' as words, because 'rotary' is not a number")
+        assert source.names == ["z", "cyl=4", "cyl=6", "cyl=rotary"]
+        assert rows(source)[0] == one_hot([row.split(",")[:2] for row in text.split()[1:]], "wn")[0]
+    with pytest.warns(DataNote):
+        model = fit_source(Perceptron(shuffle=False, max_iter=3), open_text(text, block_bytes=4000))
+    assert model.feature_names_in_.tolist() == ["z", "cyl=4", "cyl=6", "cyl=rotary"]
+    measured = "z,class\n" + "".join(f"{i / 7},{i % 2}\n" for i in range(1500)) + "3.l4,1\n"
+    said = refused(measured)
+    assert said.startswith("input:1502, column 'z': '3.l4' is not a number, and as words almost all cells")
+
+
+def test_a_word_that_turns_up_too_late(tmp_path: Path) -> None:
+    """After the first 16 MB, which decide what a column is, an error names the option that helps."""
+    path = tmp_path / "large.csv"
+    path.write_text("cyl,z,class\n" + "4,1,a\n6,2,b\n" * 2_000_000 + "rotary,1,b\n")
+    with pytest.raises(ReadError) as caught:
+        read(path).to_arrays()
+    said = "'rotary' differs in kind from the cells above (categorical='cyl' reads the column as words)"
+    assert str(caught.value) == f"{path}:4000002, column 'cyl': {said}"
+    path.write_text("cyl,z,class\n" + "4,1,a\n6,2,b\n" * 500_000 + "rotary,1,b\n" + "4,1,a\n" * 1_500_000)
+    with pytest.warns(DataNote, match="reads column 'cyl' as words"):
+        assert read(path).to_arrays()[0].shape == (2_500_001, 4)
+    parts = [tmp_path / f"{k}.csv" for k in range(2)]
+    for part, cell in zip(parts, ("4", "rotary"), strict=True):
+        part.write_text(f"cyl,z,class\n{cell},1,a\n6,2,b\n")
+    with pytest.warns(DataNote, match="1.csv:2: linsep reads column 'cyl' as words"):
+        assert read(parts).to_arrays()[0].shape == (4, 4)
+
+
+def days(moment: datetime) -> float:
+    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) / timedelta(days=1)
+
+
+@pytest.mark.parametrize("form", ["%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%m/%d/%Y", "%d.%m.%y", "%Y-%m-%d %H:%M",
+                                  "%d.%m.%Y %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S.%f"])  # fmt: skip
+def test_dates_are_days(form: str) -> None:
+    moments = [datetime(1970, 1, 31, 18, 30, 15, tzinfo=UTC), datetime(2021, 12, 24, 6, 0, 1, tzinfo=UTC)]
+    cells = [moment.strftime(form) for moment in moments]
+    source, notes = noted(f"when,class\n{cells[0]},a\n{cells[1]},b\n")
+    expected = [[days(datetime.strptime(cell, form).replace(tzinfo=UTC))] for cell in cells]
+    assert np.allclose(rows(source)[0], expected, rtol=1e-15)
+    assert len(notes) == 1
+    assert "column 'when' holds dates or times, written as" in notes[0]
+    assert open_text(f"when,class\n{cells[0]},a\n{cells[1]},b\n", dates=False).names is not None
+    assert rows(open_text(f"when,class\n{cells[0]},a\n{cells[1]},b\n", dates=False))[0] == [[1, 0], [0, 1]]
+
+
+def test_which_number_is_the_day() -> None:
+    def first(*cells: str, **options: Any) -> float:
+        text = "when,class\n" + "".join(f"{cell},a\n" for cell in cells)
+        return float(rows(noted(text, **options)[0])[0][0][0])
+
+    assert first("02/01/1970", "03/04/1970") == 31  # by default the month comes first
+    assert first("02/01/1970", "13/01/1970") == 1
+    assert first("02/01/1970", *["02/01/1970"] * 1000, "13/01/1970") == 1  # found out late
+    assert first("02/01/1970", "03/04/1970", dates="%d/%m/%Y") == 1
+    assert first("12:00", "06:30") == 43200  # a time of day in seconds
+    assert first("1970-01-02T12:00:00Z", "1970-01-02T00:00:00+02:00") == 1.5
+
+
+@pytest.mark.parametrize(("cells", "values", "said"), [
+    (["12%", "3.5%"], [12, 3.5], "holds percentages"),
+    (["25 %", " 5 %"], [25, 5], "holds percentages"),
+    (["TRUE", "False"], [1, 0], "holds true and false"),
+    (['"1,234"', '"-12,345.5"', "7"], [1234, -12345.5, 7], "holds numbers with ',' as thousands separator"),
+    (["1'234", "12"], [1234, 12], "as thousands separator"),
+    (["1 234 567", "12"], [1234567, 12], "as thousands separator"),
+])  # fmt: skip
+def test_numbers_in_other_spellings(cells: list[str], values: list[float], said: str) -> None:
+    text = "v,class\n" + "".join(f"{cell},k{i}\n" for i, cell in enumerate(cells))
+    source, notes = noted(text)
+    assert [row[0] for row in rows(source)[0]] == values
+    assert len(notes) == 1
+    assert said in notes[0]
+    words = open_text(text, categorical="v")
+    assert rows(words)[0] == np.eye(len(cells)).tolist()
+    late = "v,class\n" + f"{cells[0]},a\n" * 1500 + "odd,b\n"
+    source, notes = noted(late)
+    assert source.layout.columns == (("v", "word"),)
+    assert "because 'odd' is not a number" in notes[-1]
+
+
+def test_not_every_cell_has_the_sign() -> None:
+    assert open_text("v,class\n12%,a\n13,b\n").layout.columns == (("v", "word"),)
+    assert open_text('v,class\n"1,234",a\n5678,b\n').layout.columns == (("v", "word"),)
+    assert open_text('v,class\n"1,234",a\n"5,678",b\n', thousands="").layout.columns == (("v", "word"),)
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t", "|"])
+def test_decimal_commas(delimiter: str) -> None:
+    text = "size;weight;class\n1,5;2,25;yes\n-3;1.234,5;no\n0,5;7;no\n".replace(";", delimiter)
+    source, notes = noted(text)
+    assert rows(source)[0] == [[1.5, 2.25], [-3, 1234.5], [0.5, 7]]
+    assert notes[0] == "input: linsep reads commas as decimal marks (decimal='.' turns this off)"
+    assert open_text(text, decimal=".").layout.columns == (("size", "word"), ("weight", "word"))
+    late = "a;class\n" + "1,5;x\n2;y\n" * 900 + "3,75;x\n"
+    assert rows(noted(late, block_bytes=2000)[0])[0][-1] == [3.75]
+    assert rows(open_text("a;b;class\n1,5;2;x\n", decimal=","))[0] == [[1.5, 2]]
+    with pytest.raises(ParameterError, match="decimal must be"):
+        open_text(text, decimal=":")
+
+
+@pytest.mark.filterwarnings("ignore:.*linsep drops:linsep.errors.DataNote")
+def test_gaps() -> None:
+    text = "x,town,class\n1,Ulm,a\n,NA,b\nNA,Ulm,b\n4,?,a\n"
+    assert refused(text).startswith(
+        "input:3, column 'x': a missing value (missing='zero' or missing='drop' or missing="
+    )
+    assert rows(open_text(text, missing="zero"))[0] == [[1, 1, 0], [0, 0, 1], [0, 1, 0], [4, 0, 1]]
+    assert rows(open_text(text, missing="drop"))[0] == [[1, 1, 0], [4, 0, 1]]
+    source = open_text(text, missing="indicator")
+    assert rows(source)[0] == [[1, 1, 0, 0], [0, 0, 1, 1], [0, 1, 1, 0], [4, 0, 0, 1]]
+    assert source.names == ["x", "town=Ulm", "x=missing", "town=missing"]
+    assert rows(open_text("x,class\n1,a\n-9,b\n", gaps=["-9"], missing="indicator"))[0] == [[1, 0], [0, 1]]
+    assert rows(open_text("x,class\n1,a\n2,b\n", missing="indicator"))[0] == [[1], [2]]
+    assert open_text("x,class\nNA,a\n2,b\n", gaps=[""]).layout.columns == (("x", "word"),)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Columns that are no features, and labels
+
+
+@pytest.mark.parametrize(("name", "start"), [("", 1), ("id", 0), ("rownames", 1), ("Index", 1)])
+def test_columns_that_count_the_rows(name: str, start: int) -> None:
+    text = f"{name},x,class\n" + "".join(f"{start + i},{i * i % 7},{i % 2}\n" for i in range(9))
+    source, notes = noted(text)
+    assert source.names == ["x"]
+    assert notes == [f"input: linsep leaves out column {name!r}: it only numbers the rows (keep_index=True keeps it)"]
+    assert open_text(text, keep_index=True).names == [name, "x"]
+    with pytest.warns(DataNote):
+        assert open_text(text.replace("\n3,", "\n30,")).names == ["x"]  # in any order
+    assert open_text(text.replace("\n3,", "\n4,")).names == [name, "x"]  # two rows of the same number
+    assert open_text(text.replace(f"{name},x", "height,x")).names == ["height", "x"]  # another name
+
+
+def test_ids_are_left_out() -> None:
+    text = "name,x,class\n" + "".join(f"person {i},{i % 3},{i % 2}\n" for i in range(30))
+    source, notes = noted(text)
+    assert source.names == ["x"]
+    assert notes == ["input: linsep leaves out column 'name': almost every row has a different word, as in an ID "
+                     "(categorical='name' keeps it)"]  # fmt: skip
+    assert len(open_text(text, categorical="name").to_arrays()[0].toarray()[0]) == 31
+
+
+def test_labels_that_look_like_measurements() -> None:
+    text = "sex,size,price\n" + "".join(f"{'mf'[i % 2]},{i % 40},{i * 1.5}\n" for i in range(80))
+    assert refused(text) == (
+        "input: the label would be the last column, 'price', but it holds numbers with fractions, such as 1.5: name "
+        "the label column with target='sex'; columns with few values: 'sex'"
+    )
+    assert len(set(rows(open_text(text, target="price"))[1])) == 80
+    many = "x,n\n" + "".join(f"{i % 3},{i % 60}\n" for i in range(120))
+    assert "it holds 60 different numbers in 120 rows" in refused(many)
+    assert len(open_text("x,n\n" + "".join(f"{i % 3},{i % 60}\n" for i in range(900))).to_arrays()[1]) == 900
+
+
+@pytest.mark.parametrize(("cells", "said"), [
+    (['"1,249.50"', "12.25"], "numbers with fractions, such as 1249.5"),
+    (["12.5%", "3%"], "numbers with fractions, such as 12.5"),
+    ([f"2026-{m:02}-{d:02}" for m in range(1, 7) for d in range(1, 13)], "72 different dates in 144 rows"),
+])  # fmt: skip
+def test_labels_that_are_measurements_in_other_spellings(cells: list[str], said: str) -> None:
+    text = "kind,v\n" + "".join(f"{'ab'[i % 2]},{cell}\n" for i, cell in enumerate(cells * 2))
+    with pytest.raises(ReadError, match=f"{said}.*target='kind'"):
+        open_text(text)
+    assert len(set(open_text(text, target="v").to_arrays()[1].tolist())) == len(cells)
+
+
+@pytest.mark.parametrize("form", ["svm", "npy", "npz"])
+def test_labels_of_other_files(tmp_path: Path, form: str) -> None:
+    path, y = tmp_path / f"t.{form}", np.array([0.5, 1.5, 0.5])
+    if form == "svm":
+        path.write_text("0.5 1:1\n1.5 1:2\n0.5 1:3\n")
+    elif form == "npy":
+        np.save(path, np.column_stack((np.eye(3), y)))
+    else:
+        np.savez(path, X=np.eye(3), y=y)
+    with pytest.raises(ReadError, match="the labels are numbers with fractions"):
+        read(path).to_arrays()
+    if form == "npy":
+        assert rows(read(path, target=-1))[1] == y.tolist()  # the user is right
+
+
+def test_a_target_that_is_named_is_right() -> None:
+    source = open_text("x,price\n1,0.5\n2,0.5\n5,1.5\n6,1.5\n", target="price")
+    assert fit_source(Perceptron(), source).classes_.tolist() == [0.5, 1.5]
+    X, y = source.to_arrays()
+    assert separate(X, y).kind == "separable"
+    with pytest.raises(ValueError, match="Unknown label type"):
+        Perceptron().fit(X, y)  # as scikit-learn's contract has it
+
+
+def test_labels_of_typed_tables(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"id": range(4), "sex": list("mffm"), "price": [1.5, 2.0, 2.5, 3.0]}), path)
+    with pytest.raises(ReadError, match=r"'price', but it holds numbers with fractions.*target='sex'"):
+        read(path)
+    with pytest.warns(DataNote, match="leaves out column 'id': it only numbers the rows"):
+        assert read(path, target="sex").names == ["price"]
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Encodings and several files
+
+
+def test_encodings() -> None:
+    text = "größe,ort,class\n1,Köln,ä\n2,Ulm,b\n"
+    for encoding in ("utf-8", "utf-8-sig"):
+        assert rows(open_text(text.encode(encoding)))[1] == ["ä", "b"]
+    for encoding in ("latin-1", "cp1252", "utf-16", "utf-16-le"):
+        source = open_text(text.encode(encoding), encoding=encoding)
+        assert (rows(source)[1], source.names) == (["ä", "b"], ["größe", "ort=Köln", "ort=Ulm"])
+    source, notes = noted(text.encode("utf-16"))
+    assert source.names == ["größe", "ort=Köln", "ort=Ulm"]
+    assert notes == ["input: the text is UTF-16 (encoding='utf-8' reads it as UTF-8)"]
+    said = "the text is not UTF-8: give its encoding, such as encoding='latin-1'"
+    assert refused(text.encode("latin-1")) == f"input:1: {said}"
+    late = b"x,ort,class\n" + b"1,Ulm,a\n" * 90_000 + "2,Köln,b\n".encode("latin-1")
+    assert refused(late) == f"input:90002: {said}"
+    assert refused(text.encode("utf-16")[:-1], encoding="utf-16").startswith("input: the text is not utf-16")
+    with pytest.raises(ParameterError, match="encoding must be a known one"):
+        open_text(text, encoding="klingon")
+
+
+def test_files_whose_columns_are_in_another_order(tmp_path: Path) -> None:
+    (tmp_path / "1.csv").write_text("x,town,class\n1,Ulm,a\n2,Bonn,b\n")
+    (tmp_path / "2.csv").write_text("class,more,town,x\nb,0,Rom,3\na,0,Ulm,4\n")
+    source = read([tmp_path / "1.csv", tmp_path / "2.csv"])
+    assert rows(source) == ([[1, 1, 0, 0], [2, 0, 1, 0], [3, 0, 0, 1], [4, 1, 0, 0]], ["a", "b", "b", "a"])
+    (tmp_path / "1.csv").write_text("x,z,class\n1,5,a\n")
+    (tmp_path / "2.csv").write_text("class,x,z\nb,2,6\n")
+    assert rows(read(str(tmp_path / "*.csv"))) == ([[1, 5], [2, 6]], ["a", "b"])
+    (tmp_path / "2.csv").write_text("class,x\nb,2\n")
+    with pytest.raises(ReadError, match=r"2\.csv:1: the header differs from that of .*: no column is named 'z'"):
+        read([tmp_path / "1.csv", tmp_path / "2.csv"]).to_arrays()
+
+
+def test_shards_agree_on_their_words(tmp_path: Path) -> None:
+    pytest.importorskip("distributed")
+    from linsep.cluster.shards import cut
+    from linsep.cluster.workers import load, words_of
+
+    towns = ["Ulm"] * 30 + ["Bonn"] * 30 + ["Rom", "Ulm"] * 30
+    path = tmp_path / "t.csv"
+    path.write_text("x,town,class\n" + "".join(f"{i % 7},{town},{i % 2}\n" for i, town in enumerate(towns)))
+    whole, _ = read(path).to_arrays()
+    source, shards = cut(read(path), 300)
+    assert len(shards) > 3
+    source.take_levels([words_of((source, shard)) for shard in shards])
+    parts = [block.X.tocsr() for shard in shards for block in load(shard, source).blocks]
+    assert np.array_equal(sp.vstack(parts).toarray(), whole.toarray())
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# What became of the columns
+
+
+def test_a_table_of_columns() -> None:
+    text = "id,x,town,when,class\n1,5,Ulm,2020-01-01,a\n2,,Bonn,2020-01-03,b\n3,-1,,2020-01-02,a\n"
+    source, _ = noted(text, missing="zero")
+    found = {column.name: column for column in source.describe()}
+    assert list(found) == ["id", "x", "town", "when", "class"]
+    assert found["id"].fate == "left out: it only numbers the rows"
+    assert found["x"][1:] == ("number", None, (-1.0, 5.0), 1, "1 feature")
+    assert found["town"][1:] == ("word", 3, None, 1, "3 features, 1 for each word")
+    assert found["when"][1:5] == ("date", None, (18262.0, 18264.0), 0)
+    assert found["class"][1:] == ("label", 2, None, 0, "the label")
+
+
+def test_a_layout_that_is_damaged() -> None:
+    state = open_text("x,town,class\n1,Ulm,a\n").state()
+    for name, wrong in [("kinds", ["number", "verb"]), ("hash_bits", 99), ("names", ["x"]), ("hash_bits", "many"),
+                        ("level_columns", [7]), ("level_words", 3)]:  # fmt: skip
+        damaged = {**state, "level_columns": np.array([1]), "level_words": ["Ulm"], name: wrong}
+        with pytest.raises(ValueError, match="the model's record of its columns is damaged"):
+            Layout.from_state(damaged)
+    del state["names"]
+    with pytest.raises(ValueError, match="damaged"):
+        Layout.from_state(state)
+
+
+@pytest.mark.parametrize("form", ["csv", "libsvm", "npy"])
+def test_reading_loads_no_more_than_it_needs(form: str, tmp_path: Path) -> None:
+    path = tmp_path / f"t.{form}"
+    if form == "npy":
+        np.save(path, np.eye(3))
+    else:
+        path.write_text("1,2,a\n3,4,b\n" if form == "csv" else "1 1:2\n-1 2:1\n")
+    code = f"import sys, linsep; linsep.read({str(path)!r}).to_arrays(); print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    heavy = {"sklearn", "scipy.stats", "matplotlib", "pandas", "pyarrow.parquet", "rich", "distributed"}
+    assert not heavy & set(loaded)
+    assert ("pyarrow" in loaded) == (form == "csv")
+    assert ("scipy.sparse" in loaded) == (form == "libsvm")
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Anything at all
+
+messy = st.sampled_from(
+    ["1", "-2.5", "3,5", "1.234,5", '"1,234"', "12%", "true", "FALSE", "2020-01-31", "31.1.2020", "1/2/20", "10:30", "",
+     "NA", "?", "red", "blue", '"a\nb"', '"', "Ä", " x", "1e9", "inf", "nan", "\x00", "1 000", "=", "0x1"]
+)  # fmt: skip
+
+
+@settings(deadline=None, max_examples=150, suppress_health_check=list(HealthCheck))
+@given(
+    st.lists(st.lists(messy, min_size=1, max_size=4), min_size=1, max_size=14),
+    st.sampled_from([",", ";", "\t", ";;"]),
+    st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "latin-1"]),
+    st.sampled_from(["error", "zero", "drop", "indicator"]),
+)
+def test_any_cells_in_any_encoding(
+    tmp_path_factory: pytest.TempPathFactory, table: list[list[str]], delimiter: str, encoding: str, missing: str
+) -> None:
+    """Rows or one line that names the file; the size of the blocks does not show."""
+    path = tmp_path_factory.mktemp("any") / "any.csv"
+    path.write_bytes("".join(delimiter.join(cells) + "\n" for cells in table).encode(encoding))
+    outcomes = []
+    for block_bytes in (7, 1 << 20):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataNote)
+            try:
+                found: Any = rows(read(path, missing=missing, block_bytes=block_bytes, target=-1))
+            except ReadError as error:
+                assert "\n" not in str(error)  # noqa: PT017
+                assert str(error).startswith(str(path))  # noqa: PT017
+                found = None
+        outcomes.append(found)
+    assert outcomes[0] == outcomes[1]
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Sizes that lie
+
+
+def test_an_index_that_asks_for_too_many_features(tmp_path: Path) -> None:
+    path = tmp_path / "t.svm"
+    path.write_text("1 268435456:1\n-1 1:1\n")
+    with pytest.raises(
+        ReadError, match=r"t\.svm:1: the index of '268435456:1' is above the limit on features \(max_feat"
+    ):
+        read(path).to_arrays()
+    assert read(path, max_features=2**29).to_arrays()[0].shape == (2, 2**28)
+    assert read(path, n_features=2**28).to_arrays()[0].shape == (2, 2**28)
+
+
+@pytest.mark.parametrize("line", [b"1,", b"x", b'"', b"1 ", b"1:1 "])
+@pytest.mark.parametrize("ending", ["csv.gz", "svm.gz"])
+def test_a_line_without_an_end(tmp_path: Path, line: bytes, ending: str) -> None:
+    path = tmp_path / f"t.{ending}"
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        for _ in range(100):
+            file.write(line * (2**20 // len(line)))
+    with pytest.raises(ReadError, match=r"line has more than [\d,]+ bytes|more than 131,072 columns"):
+        read(path).to_arrays()
+
+
+def archive(path: Path, **members: tuple[dict[str, Any], int]) -> Path:
+    """Write an NPZ of arrays of zeros, in few bytes."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as file:
+        for name, (header, size) in members.items():
+            with file.open(f"{name}.npy", "w", force_zip64=True) as member:
+                npy.write_array_header_1_0(member, {"fortran_order": False, "descr": "<f8", **header})
+                for start in range(0, size, 1 << 20):
+                    member.write(bytes(min(1 << 20, size - start)))
+    return path
+
+
+@pytest.mark.parametrize(("members", "said"), [
+    ({"X": ({"shape": (1, 2**25)}, 2**28), "y": ({"shape": (1,)}, 8)},
+     "33,554,432 columns are more than the limit (max_features="),
+    ({"X": ({"shape": (2**26 + 1, 1), "fortran_order": True}, 2**29 + 8), "y": ({"shape": (1,)}, 8)},
+     "X would grow from "),
+    ({"X": ({"shape": (2, 0)}, 0), "y": ({"shape": (2,)}, 16)}, "the rows have no columns"),
+    ({"X": ({"shape": (2, 1)}, 16), "y": ({"shape": (2,), "descr": "<U2000"}, 16000)},
+     "its labels take 8,000 bytes each"),
+    ({"data": ({"shape": (10**6,)}, 8 * 10**6), "indices": ({"shape": (10**6,), "descr": "<i4"}, 4 * 10**6),
+      "indptr": ({"shape": (2,), "descr": "<i8"}, 16), "shape": ({"shape": (2,), "descr": "<i8"}, 16),
+      "y": ({"shape": (1,)}, 8)}, "the rows have no columns"),
+])  # fmt: skip
+def test_archives_that_unfold(tmp_path: Path, members: dict[str, Any], said: str) -> None:
+    path = archive(tmp_path / "t.npz", **members)
+    with pytest.raises(ReadError) as caught:
+        read(path).to_arrays()
+    assert str(caught.value).startswith(f"{path}: {said}")
+
+
+def test_more_words_than_allowed() -> None:
+    text = "w,class\n" + "".join(f"w{i},{i % 2}\n" for i in range(50))
+    assert "more than 20 features, one for each word (hash_bits=18 hashes words" in refused(
+        text, categorical="w", max_features=20
+    )
+
+
+def test_a_factor_of_thousands_of_words_is_not_an_id(tmp_path):
+    """In the first thousand rows nine words in ten differ, but each comes a dozen times in the file."""
+    rng = np.random.default_rng(0)
+    words = rng.integers(0, 5000, 60_000)
+    lines = [f"w{word},{word % 2 ^ (k % 7 == 0)}" for k, word in enumerate(words.tolist())]
+    (tmp_path / "words.csv").write_text("\n".join(["word,y", *lines]) + "\n")
+    X, _ = read(tmp_path / "words.csv", target="y").to_arrays()
+    assert X.shape[1] > 4900

@@ -1,0 +1,188 @@
+"""Passive-aggressive learning: against the paper in plain Python, its theorem, and scikit-learn on the same order."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_digits
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import SGDClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import oracle
+from data import WEIGHTS_SCALE_STEPS, quiet
+from linsep import PassiveAggressive, fit_source, load, read, save, teacher
+
+VARIANTS = ["pa", "pa1", "pa2"]
+STORAGE = [np.asarray, np.asfortranarray, sp.csr_array]
+
+
+def numbers(seed, n=40, d=4, classes=2):
+    rng = np.random.default_rng(seed)
+    X, y = rng.integers(-4, 5, (n, d)), rng.integers(0, classes, n)
+    y[:classes] = range(classes)
+    X[3] = 0  # a row of zeros changes nothing
+    return X, y
+
+
+@pytest.mark.parametrize("storage", STORAGE)
+@pytest.mark.parametrize("variant", VARIANTS)
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 10**6), offset=st.booleans(), C=st.sampled_from([0.01, 0.5, 3.0]))
+def test_equals_the_paper(storage, variant, seed, offset, C):
+    parameters = {"variant": variant, "C": C, "fit_intercept": offset, "shuffle": False, "max_iter": 3}
+    X, y = numbers(seed)
+    w, b = oracle.passive_aggressive(X.tolist(), (2 * y - 1).tolist(), variant=variant, C=C, passes=3, offset=offset)
+    model = quiet(PassiveAggressive(**parameters), storage(X), y)
+    np.testing.assert_allclose(model.coef_[0], w, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(model.intercept_[0], b, rtol=1e-10, atol=1e-12)
+    X, y = numbers(seed, classes=3)
+    model = quiet(PassiveAggressive(**parameters), storage(X), y)
+    W, b = oracle.passive_aggressive_argmax(X.tolist(), y.tolist(), 3, variant=variant, C=C, passes=3, offset=offset)
+    np.testing.assert_allclose(model.coef_, W, rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(model.intercept_, b, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("variant", ["pa1", "pa2"])
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("offset", [True, False])
+@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+def test_equals_scikit_learn(variant, classes, offset, average, storage):
+    rng = np.random.default_rng(classes)
+    X, y = rng.standard_normal((200, 6)), rng.integers(0, classes, 200)
+    ours = quiet(
+        PassiveAggressive(
+            variant=variant, C=0.3, fit_intercept=offset, shuffle=False, max_iter=4, multi_class="ovr",
+            keep="average" if average else "last",
+        ), storage(X), y,
+    )  # fmt: skip
+    theirs = SGDClassifier(
+        loss="hinge", penalty=None, learning_rate=variant, eta0=0.3, fit_intercept=offset, shuffle=False, max_iter=4,
+        tol=None, average=average,
+    ).fit(X, y)  # fmt: skip
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, rtol=1e-8, atol=1e-10)
+
+
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 10**6), margin=st.floats(0.05, 0.4))
+def test_squared_losses_are_bounded(seed, margin):
+    """Crammer et al. 2006, theorem 2, with u scaled to a margin of 1."""
+    X, y, plane = teacher(50, 4, margin=margin, random_state=seed)
+    u = plane.w / (y * (X @ plane.w)).min()
+    bound = (X * X).sum(axis=1).max() * (u @ u)
+    model = PassiveAggressive(variant="pa", fit_intercept=False, shuffle=False)
+    for i in [*range(len(X))] * 3:
+        model.partial_fit(X[i : i + 1], y[i : i + 1], classes=[-1, 1])
+    losses = model.history_["loss"]
+    assert len(losses) == 150
+    assert (losses**2).sum() <= bound * (1 + 1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("keep", ["last", "average", "best"])
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("multi_class", ["argmax", "ovr"])
+def test_one_answer_however_the_rows_come(tmp_path, variant, keep, classes, multi_class):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((150, 5)), rng.integers(0, classes, 150)
+    model = PassiveAggressive(variant=variant, C=0.5, keep=keep, multi_class=multi_class, shuffle=False, max_iter=1)
+    whole = quiet(model, X, y)
+    online = PassiveAggressive(variant=variant, C=0.5, keep=keep, multi_class=multi_class, shuffle=False)
+    for start in range(0, 150, 7):
+        online.partial_fit(X[start : start + 7], y[start : start + 7], classes=range(classes))
+    np.save(tmp_path / "data.npy", np.column_stack((X, y)))
+    source = read(tmp_path / "data.npy", block_bytes=999)
+    streamed = fit_source(PassiveAggressive(**model.get_params()), source)
+    save(whole, tmp_path / "model")
+    for other in (online, streamed, load(tmp_path / "model")):
+        assert np.array_equal(other.coef_, whole.coef_)
+        assert np.array_equal(other.intercept_, whole.intercept_)
+        assert np.array_equal(other.trace_, whole.trace_)
+        assert other.classes_.tolist() == list(range(classes))
+    loaded = load(tmp_path / "model")
+    assert np.array_equal(loaded.partial_fit(X, y + 1).coef_, whole.partial_fit(X, y + 1).coef_)
+
+
+def test_separable_data_is_separated_and_warns_of_nothing():
+    X, y, _ = teacher(300, 5, margin=0.1, offset=True, random_state=1)
+    for variant in VARIANTS:
+        model = PassiveAggressive(variant=variant, C=100.0).fit(X, y)  # warnings are errors
+        assert model.training_errors_ == 0
+        assert model.score(X, y) == 1
+    assert PassiveAggressive(variant="pa1", C=1e6).fit(X[:4], y[:4]).stop_reason_ in ("separated", "max_iter")
+    with pytest.warns(ConvergenceWarning, match="max_iter=3"):
+        PassiveAggressive(max_iter=3).fit([[0.0], [0.0], [1.0]], [0, 1, 1])
+
+
+@pytest.mark.parametrize("variant", ["pa1", "pa2"])
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("multi_class", ["argmax", "ovr"])
+def test_weights_are_factors_of_the_aggressiveness(variant, classes, multi_class):
+    X, y = numbers(5, classes=classes)
+    common = {"variant": variant, "multi_class": multi_class, "max_iter": 3}
+    quarter = quiet(PassiveAggressive(C=0.25, **common), X, y)
+    weighted = quiet(PassiveAggressive(C=1.0, **common), X, y, sample_weight=np.full(len(y), 0.25))
+    assert np.array_equal(quarter.coef_, weighted.coef_)
+    by_class = quiet(PassiveAggressive(C=1.0, class_weight=dict.fromkeys(range(classes), 0.25), **common), X, y)
+    assert np.array_equal(quarter.coef_, by_class.coef_)
+    used = np.arange(len(y)) % 3 > 0
+    some = quiet(PassiveAggressive(shuffle=False, **common), X, y, sample_weight=used)
+    assert np.array_equal(some.coef_, quiet(PassiveAggressive(shuffle=False, **common), X[used], y[used]).coef_)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("multi_class", ["argmax", "ovr"])
+def test_spent_updates_and_overflow(classes, multi_class):
+    model = quiet(PassiveAggressive(C=0.01, max_updates=11, multi_class=multi_class), *numbers(3, classes=classes))
+    assert (model.mistakes_, model.stop_reason_) == (11, "max_updates")
+    # tau = lacking/‖x‖² makes w about 1e150 from the first row, and the second has a score of about 1e350
+    X = [[1e-150], [1e200], [-1e200]][:classes]
+    for storage in STORAGE:
+        model = PassiveAggressive(variant="pa", multi_class=multi_class, fit_intercept=False, shuffle=False)
+        with pytest.raises(ValueError, match="overflowed to infinity"):
+            model.fit(storage(np.array(X)), range(classes))
+
+
+def test_loss_plateau_watches_the_hinge():
+    X, y = numbers(0, n=200)
+    model = PassiveAggressive(C=0.01, tol=1e-3).fit(X, y)
+    assert model.stop_reason_ == "loss_plateau"
+    first = quiet(PassiveAggressive(C=0.01, max_iter=1, max_updates=1, shuffle=False), X[:1].repeat(2, 0), [0, 1])
+    assert first.history_["loss"][0] == 1.0  # of the first look, from zero weights
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.compiled
+@parametrize_with_checks(
+    [PassiveAggressive(), PassiveAggressive(variant="pa2", multi_class="ovr", keep="average", max_iter=100)],
+    expected_failed_checks=lambda _: WEIGHTS_SCALE_STEPS,
+)
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_calibration():
+    X, y = load_digits(return_X_y=True)
+    model = CalibratedClassifierCV(PassiveAggressive(C=0.01, max_iter=5, keep="average"), cv=2).fit(X[:300], y[:300])
+    np.testing.assert_allclose(model.predict_proba(X[:300]).sum(axis=1), 1)
+    assert model.score(X[:300], y[:300]) > 0.9
+
+
+def test_bad_parameters():
+    X, y = numbers(0)
+    for name, value, words in (
+        ("variant", "pa3", "variant must be 'pa', 'pa1' or 'pa2'"),
+        ("C", 0.0, "C must be a positive number"),
+        ("keep", "vote", "keep must be 'last', 'best' or 'average'"),
+        ("multi_class", "ovo", "multi_class must be"),
+        ("max_iter", 0, "max_iter must be"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            PassiveAggressive(**{name: value}).fit(X, y)

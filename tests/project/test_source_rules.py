@@ -1,0 +1,140 @@
+"""Rules of form that every file of the package keeps, read from its syntax tree."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2] / "src" / "linsep"
+FILES = sorted(ROOT.rglob("*.py"))
+TRUSTED = {  # the modules of the plain check: the standard library, and those of its own that each may use
+    "plain_document": [], "plain_table": ["plain_document"], "plain_facts": ["plain_document"],
+    "plain": ["plain_document", "plain_facts"], "plain_fewest": ["plain_document", "plain_facts", "plain"],
+    "plain_regression": ["plain_document", "plain_facts", "plain"],
+}  # fmt: skip
+
+
+def name_of(file: Path) -> str:
+    return file.relative_to(ROOT).as_posix()
+
+
+def functions(body: list[ast.stmt], inside: str = "") -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    """Yield every function with its name, of methods and inner functions ``outer.name``."""
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield inside + node.name, node
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield from functions(node.body, f"{inside}{node.name}.")
+        else:
+            for field in ("body", "orelse", "finalbody"):
+                yield from functions(getattr(node, field, []), inside)
+
+
+def public() -> set[tuple[str, str]]:
+    """Return the public functions and classes, each as a package and a name."""
+    found = set()
+    for listing in (ROOT / "__init__.pyi", ROOT / "cluster" / "__init__.py"):
+        for node in ast.parse(listing.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ImportFrom) and node.module != "linsep":
+                assert node.module is not None
+                found |= {(node.module.split(".")[1], each.name) for each in node.names}
+    return found
+
+
+@pytest.mark.parametrize("name", TRUSTED)
+def test_trusted_files(name):
+    """The checks that have to be read to be believed use the standard library and the named others only."""
+    text = (ROOT / "prove" / "check" / f"{name}.py").read_text(encoding="utf-8")
+    for node in ast.walk(ast.parse(text)):
+        modules = [each.name for each in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0
+            assert node.module is not None
+            modules = [node.module]
+        others = {module for module in modules if module.partition(".")[0] not in sys.stdlib_module_names}
+        assert others <= {f"linsep.prove.check.{each}" for each in TRUSTED[name]}
+
+
+def test_no_tricks_with_modules():
+    """No module replaces another or itself, and no name of a module is that of a public function."""
+    for file in FILES:
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Subscript | ast.Attribute):  # sys.modules may be asked for a library, not changed
+                target = node.value if isinstance(node, ast.Subscript) else node
+                changed = isinstance(node, ast.Subscript) or isinstance(node.ctx, ast.Store)
+                assert not (changed and ast.unparse(target) == "sys.modules"), name_of(file)
+            assert not (isinstance(node, ast.Name) and node.id == "ModuleType"), name_of(file)
+    commands = {file for file in FILES if file.parent.name == "cli"}  # named after their command, by design,
+    commands |= {ROOT / "data" / "read.py"}  # and this one after the function that it is about
+    called = {name for _, name in public()}
+    assert not {name_of(file) for file in FILES if file not in commands and file.stem in called}
+    assert not {name_of(file) for file in FILES if file.name == "__init__.py" and file.parent.name in called}
+
+
+def test_files_that_the_makefile_and_the_recipes_name():
+    project = ROOT.parent.parent
+    loops = (project / "Makefile").read_text(encoding="utf-8").replace("\\\n", " ")
+    listed = next(line for line in loops.splitlines() if line.startswith("LOOPS := ")).split()[2:]
+    assert listed
+    for name in listed:
+        assert (project / "tests" / f"test_{name}.py").is_file(), name
+    recipes = (project / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = [path for path in re.findall(r"`((?:src|tests|docs|benchmarks)/[\w./<>]+)`", recipes) if "<" not in path]
+    assert len(named) > 10
+    for path in [*named, *re.findall(r"pytest (tests/\S+)", recipes)]:
+        assert (project / path).exists(), path
+
+
+def imported(module: str) -> set[str]:
+    """Return the modules of linsep that are loaded with one, itself left out."""
+    found: set[str] = set()
+    waiting = [module]
+    while waiting:
+        here = waiting.pop()
+        found.add(here)
+        file = ROOT / f"{here}.py"
+        for node in ast.parse(file.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ImportFrom) and node.module is not None and node.module.startswith("linsep."):
+                base = node.module.removeprefix("linsep.").replace(".", "/")
+                parts = {f"{base}/{each.name}" for each in node.names} if (ROOT / base).is_dir() else {base}
+                waiting += [each for each in parts if each not in found]
+    return found - {module}
+
+
+def test_checks_import_what_the_design_says():
+    text = (ROOT.parent.parent / "docs" / "design.md").read_text(encoding="utf-8")
+    plain, fast = (
+        next(line for line in text.splitlines() if line.startswith(f"| `verify({way}")) for way in ("…, plain", "…)`")
+    )
+    for check in (
+        "prove/check/plain",
+        "prove/check/linsep_check",
+        "prove/check/plain_fewest",
+        "prove/check/plain_regression",
+    ):
+        assert all(f"`{each}.py`" in plain for each in {check} | imported(check))
+    for check in ("prove/check/fast_check", "prove/check/check_fewest"):
+        assert all(f"`{each}.py`" in fast for each in {check} | imported(check))
+
+
+def test_the_walk_names_functions_that_exist():
+    text = (ROOT.parent.parent / "docs" / "design.md").read_text(encoding="utf-8")
+    walk = text[text.index("## One row") : text.index("## What has to be trusted")]
+    file, named = "", 0
+    for word in re.findall(r"`([^`]+)`", walk):
+        if word.endswith(".py"):
+            file = word
+            continue
+        if not file or not re.fullmatch(r"[A-Za-z_][\w.]*", word):
+            continue
+        body = ast.parse((ROOT / file).read_text(encoding="utf-8")).body
+        classes = {node.name for node in body if isinstance(node, ast.ClassDef)}
+        if word not in ("data", "learn", "Fitted"):
+            assert word in classes | {name for name, _ in functions(body)}, f"{file} has no {word}"
+            named += 1
+    assert named > 25
