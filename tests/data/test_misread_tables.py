@@ -532,5 +532,4 @@ def test_a_second_search_gets_only_the_time_that_is_left(run: Any, monkeypatch: 
     code, out, _ = run("errors", "rows.csv", "--time-limit", "30", "--json")
     assert code == 0
     assert json.loads(out)["values"] == "binary"
-    assert limits[0] == 30
-    assert limits[1] < 30
+    assert 30 > limits[0] > limits[1] > 0  # reading counts, too

@@ -120,7 +120,7 @@ def test_operations_on_rows_are_those_of_numpy_in_both_their_texts(storage, dtyp
     rng = np.random.default_rng(4)
     X = np.where(rng.random((6, 5)) < 0.6, rng.integers(0, 200, (6, 5)), 0).astype(dtype)
     rows, W = to_rows(storage(X)), rng.integers(-3, 4, (2, 5)).astype(float)
-    sums = rules.Sums(np.ones((2, 5)), np.ones(2), 10.0)
+    sums = rules.UpdateSums(np.ones((2, 5)), np.ones(2), 10.0)
     for i, x in enumerate(X.astype(float)):
         for dot in (row_operations.dot, text(row_operations._dot, rows, i, W, 1)):
             assert dot(rows, i, W, 1) == x @ W[1]
