@@ -88,12 +88,12 @@ dist: .venv/dev
 	$(BIN)/python -m build
 
 # what is compiled cannot be watched line by line: the modules with compiled code run a second time, with the compiler off
-LOOPS := $(addprefix tests/prove/test_,nearest_point fast_check exact_solve separate margin bounds) \
-	$(addprefix tests/models/test_,perceptron passive_aggressive family kernel_perceptron) \
-	$(addprefix tests/data/test_,libsvm table_rows read) tests/learn/test_kernels
+LOOPS := prove/test_nearest_point prove/test_fast_check prove/test_exact_solve prove/test_separate prove/test_margin \
+	prove/test_bounds models/test_perceptron models/test_passive_aggressive models/test_family models/test_kernel_perceptron \
+	data/test_libsvm data/test_table_rows data/test_read learn/test_kernels
 coverage: .venv/dev
 	$(BIN)/python -m pytest -n 2 --cov --cov-report=
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 -m 'not compiled' $(LOOPS:%=%.py) \
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 -m 'not compiled' $(LOOPS:%=tests/%.py) \
 		--cov --cov-append --cov-report=term-missing:skip-covered --cov-fail-under=95
 
 clean:

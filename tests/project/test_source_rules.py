@@ -82,7 +82,7 @@ def test_files_that_the_makefile_and_the_recipes_name():
     listed = next(line for line in loops.splitlines() if line.startswith("LOOPS := ")).split()[2:]
     assert listed
     for name in listed:
-        assert (project / "tests" / f"test_{name}.py").is_file(), name
+        assert (project / "tests" / f"{name}.py").is_file(), name
     recipes = (project / "CONTRIBUTING.md").read_text(encoding="utf-8")
     named = [path for path in re.findall(r"`((?:src|tests|docs|benchmarks)/[\w./<>]+)`", recipes) if "<" not in path]
     assert len(named) > 10

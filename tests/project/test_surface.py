@@ -44,7 +44,7 @@ CONTRACT = {
         "strata": None, "weights": None, "alias": "drop",
     },
     "verify": {"proof": REQUIRED, "X": REQUIRED, "y": None},
-    "fewest_errors": {"X": REQUIRED, "y": None, "fit_intercept": True, "time_limit": None},
+    "fewest_errors": {"X": REQUIRED, "y": None, "fit_intercept": True, "time_limit": 10.0},
     "largest_margin": {"X": REQUIRED, "y": REQUIRED, "form": "affine", "gap": 1e-6},
     "mistake_bound": {"X": REQUIRED, "y": REQUIRED, "fit_intercept": True, "eta0": 1.0, "coef_init": None},
     "audit": {"model": REQUIRED, "X": REQUIRED, "y": REQUIRED},

@@ -14,6 +14,7 @@ from exact_hull import squared_distance
 from linsep import NotSeparable, largest_margin, mistake_bound, teacher
 from linsep.clock import Clock, OutOfTime
 from linsep.prove.bounds import margin_bracket
+from linsep.prove.check.integers import over_power
 from linsep.prove.core.nearest_point import nearest_point
 
 FORMS = ("affine", "origin", "augmented")
@@ -363,8 +364,8 @@ def test_roots_are_on_the_side_asked_for(value, exponent):
 @given(arrays(np.float64, 5, elements=st.floats(allow_nan=False, allow_infinity=False)))
 @settings(deadline=None)
 def test_doubles_become_whole_numbers_exactly(values):
-    numbers, exponent = margin_bracket.integers(values)
-    assert [n * Fraction(2) ** exponent for n in numbers] == [Fraction(float(v)) for v in values]
+    numbers, exponent = over_power(values)
+    assert [int(n) * Fraction(2) ** exponent for n in numbers] == [Fraction(float(v)) for v in values]
 
 
 class CountingClock(Clock):

@@ -344,7 +344,7 @@ class DelimitedSource(TableSource):
 
         return locate(self.files, rows, find)
 
-    def written_numbers(self) -> Iterator[pa.ChunkedArray]:
+    def written_numbers(self) -> Iterator[pa.Table]:
         """Yield the columns of plain numbers as they are written, block after block."""
         columns = [name for name, kind in self._layout.columns if kind == NUMBER]
         options = pa.csv.ConvertOptions(
@@ -358,12 +358,12 @@ class DelimitedSource(TableSource):
             for piece in self._texts(file, shape.lines):
                 text = bytes(piece)
                 if not text.isspace():
-                    yield from pa.csv.read_csv(
+                    yield pa.csv.read_csv(
                         pa.BufferReader(pa.py_buffer(text)),
                         read_options=pa.csv.ReadOptions(column_names=shape.names),
                         parse_options=pa.csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=b'"' in text),
                         convert_options=options,
-                    ).columns
+                    )
 
     def excerpts(self, rows: Sequence[int]) -> Iterator[bytes]:
         """Yield for every file that has some of these rows of the source, in order, its header and their text."""

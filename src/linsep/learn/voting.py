@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from linsep.data.arrays import is_sparse, to_scipy
+from linsep.data.arrays import as_scipy, is_sparse
 from linsep.data.parallel import on_all_cores, quiet_algebra
 from linsep.learn import dual
 from linsep.learn.averaging import Arrays, Average, Best, KernelCall, WeightTracker, kept_beside, whole_numbers
@@ -61,9 +61,9 @@ class Mistakes:
             else:
                 import scipy.sparse as sp
 
-                parts = [sp.csr_array(to_scipy(part, d)) for part in self.rows]
+                parts = [sp.csr_array(as_scipy(part, d)) for part in self.rows]
                 self.rows = [as_rows(sp.vstack(parts, format="csr"))]
-        return to_scipy(self.rows[0], d) if self.rows else np.zeros((0, d))
+        return as_scipy(self.rows[0], d) if self.rows else np.zeros((0, d))
 
     def row_offsets(self) -> Floats:
         """Return what each row adds to the offset for a step of 1."""
@@ -216,7 +216,7 @@ class Vote(WeightTracker):
 
     def wrong(self, examples: Examples, weights: Weights, on_plane: int) -> int:
         """Return how many examples the vote predicts wrong."""
-        V = self.votes(to_scipy(examples.rows, weights.n_features), on_plane)
+        V = self.votes(as_scipy(examples.rows, weights.n_features), on_plane)
         if weights.machines > 1:
             wrong = V.argmax(axis=1) != examples.y
         else:

@@ -346,6 +346,8 @@ class LongDecimals:
         The most significant digits that a number has.
     tiny : callable
         Says whether a number that is not 0 is so small that the double nearest to it is 0.
+    rounded_lines : callable, optional
+        Yields what a fingerprint has of the numbers that doubles round, and None if only ``rows`` can tell.
     """
 
     dtype = np.dtype(object)
@@ -358,9 +360,10 @@ class LongDecimals:
         are_shortest: Callable[[], bool] = lambda: False,
         digits: int = 4000,
         tiny: Callable[[], bool] = lambda: False,
+        rounded_lines: Callable[[], Iterable[bytes | None]] | None = None,
     ) -> None:
         self.near, self._read, self.rows, self._are_shortest = near, read, read_all, are_shortest
-        self.digits, self.tiny = digits, tiny
+        self.digits, self.tiny, self.rounded_lines = digits, tiny, rounded_lines
         self.shape, self.ndim = near.shape, 2
         self._known: dict[int, Any] = {}
         self._readings = 0

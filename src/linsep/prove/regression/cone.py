@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +32,7 @@ from linsep.prove.numbers import algebra
 from linsep.prove.numbers.algebra import Solver, entries, first_independent, one_column, primitive
 from linsep.prove.regression.categories import Categories, EliminatedFace, categories_of, kept_columns
 
+_POWERS = (2, 3, 5, 9, 17, 65, 1025)  # of these sizes of a direction may be powers
 _BITS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)  # of a direction that might do
 _CELLS = 1 << 26  # of rows that are multiplied out, at most
 
@@ -249,17 +251,26 @@ def _multiplied(system: Constraints) -> Constraints | None:
 def _shortened(system: Constraints, exact: list[int], outcome: Outcome) -> list[int]:
     """Return a direction of small integers with the same signs, if rounding to a few binary digits will do.
 
-    It is rounded in coordinates of the null space of the rows that cancel, on which it has to vanish.
+    It is rounded in coordinates of the null space of the rows that cancel, on which it has to vanish. Where these are
+    of very different sizes, as in a sum of planes that each settle what those before leave open, or differ by little,
+    only their order counts: they are tried as powers of a small number, and as 1, 2, 3 in this order.
     """
     A, _ = system.rows(outcome.ids)
     V = algebra.echelon(A, list(range(system.unknowns)), system.clock)[1]
     u = coordinates(V, exact)
     top = max(map(abs, u))
     strict = outcome.strict[system.ids]
-    for bits in _BITS:
-        values = primitive(entries(V * one_column([round(value / top * 2**bits) for value in u])))
-        if max(map(abs, values)) >= max(map(abs, exact)):
-            break
+    sizes = sorted({abs(value) for value in u if value})
+    rank = {size: sum(b > 4 * a for a, b in pairwise(sizes[: k + 1])) for k, size in enumerate(sizes)}
+    tries = [[round(value / top * 2**bits) for value in u] for bits in _BITS]
+    signs = [(value > 0) - (value < 0) for value in u]
+    tries += [[s * n ** rank.get(abs(value), 0) for s, value in zip(signs, u, strict=True)] for n in _POWERS]
+    place = {size: k + 1 for k, size in enumerate(sizes)}
+    tries += [[s * (more + place.get(abs(value), 0)) for s, value in zip(signs, u, strict=True)] for more in (0, 2, 8)]
+    for some in sorted(tries, key=lambda numbers: max(map(abs, numbers))):
+        values = primitive(entries(V * one_column(some)))
+        if max(map(abs, values), default=0) >= max(map(abs, exact)):
+            continue
         side = system.signs(one_column(values))[system.ids]
         if side.min() >= 0 and np.array_equal(side > 0, strict):
             return values

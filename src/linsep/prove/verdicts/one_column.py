@@ -135,15 +135,16 @@ def _columns(X: Any, y: Array, counts: Array, few: int) -> Iterator[tuple[int, A
     if not is_sparse(X):
         yield from ((j, np.asarray(X[:, j])) for j in range(X.shape[1]))
         return
-    n, d = X.shape
+    n = X.shape[0]
     lines = np.repeat(np.arange(n), np.diff(X.indptr))
-    stored = np.stack([np.bincount(X.indices[y[lines] == c], minlength=d) for c in range(len(counts))])
+    used, places = np.unique(X.indices, return_inverse=True)  # there may be more columns than any array can count
+    stored = np.stack([np.bincount(places[y[lines] == c], minlength=len(used)) for c in range(len(counts))])
     worth = stored.sum(axis=0) > _FULL * n
     if len(counts) == 2:
         worth |= np.minimum(stored[0] + counts[1] - stored[1], stored[1] + counts[0] - stored[0]) <= few
     wanted = np.flatnonzero(worth)
-    by_column = X[:, wanted].tocsc()
-    for k, j in enumerate(wanted.tolist()):
+    by_column = type(X)((X.data, places.ravel(), X.indptr), shape=(n, len(used)))[:, wanted].tocsc()
+    for k, j in enumerate(used[wanted].tolist()):
         column = np.zeros(n, dtype=X.dtype)
         part = slice(by_column.indptr[k], by_column.indptr[k + 1])
         column[by_column.indices[part]] = by_column.data[part]
