@@ -139,7 +139,10 @@ def kind_of_column(texts: list[str], y: list[int]) -> str:
     return "overlap"
 
 
-@pytest.mark.parametrize("seed", [*range(20), *(pytest.param(k, marks=pytest.mark.slow) for k in range(20, 400))])
+SEEDS = [*range(20), 229]  # of 229 different rows have one hash, in turns
+
+
+@pytest.mark.parametrize("seed", [*SEEDS, *(pytest.param(k, marks=pytest.mark.slow) for k in range(20, 400))])
 @pytest.mark.usefixtures("lazily")
 def test_one_column_of_ties(seed: int, tmp_path: Path) -> None:
     """The verdict, the fewest errors and the separation of a model all follow from the order of the decimals."""

@@ -67,13 +67,23 @@ def same_rows(data: Data) -> tuple[Array, Array]:
     order = np.argsort(keys, kind="stable")
     new = np.ones(len(order), dtype=bool)
     new[1:] = keys[order[1:]] != keys[order[:-1]]
-    doubt = np.flatnonzero(~new)
+    doubt, run = np.flatnonzero(~new), np.cumsum(new)
     for start in range(0, len(doubt), _PIECE):
         places = doubt[start : start + _PIECE]
         new[places] = ~_equal(data, order[places - 1], order[places])
+    for number in np.unique(run[doubt[new[doubt]]]).tolist():  # different rows of one key, perhaps in turns
+        span = np.arange(*np.searchsorted(run, [number, number + 1]))
+        order[span] = sorted(order[span].tolist(), key=lambda i: _cells(data, i))
+        new[span[1:]] = ~_equal(data, order[span[:-1]], order[span[1:]])
     point = np.empty(len(order), dtype=np.intp)
     point[order] = np.cumsum(new) - 1
     return point, order
+
+
+def _cells(data: Data, i: int) -> list[Any]:
+    """Return the cells of a row, sparse ones after their columns."""
+    part = take(data.rows, np.array([i]))
+    return part.data.ravel().tolist() if isinstance(part, Dense) else [*part.indices.tolist(), *part.data.tolist()]
 
 
 def _equal(data: Data, a: Array, b: Array) -> Array:

@@ -40,15 +40,16 @@ class Table(NamedTuple):
         """Return the fingerprint of the data."""
         n, d = self.X.shape
         if isinstance(self.X, LongDecimals) and self.X.rounded_lines is not None and not self.X.tiny():
-            known, lines = Fingerprint(d, self.classes), list(self.X.rounded_lines())
-            if None not in lines:
+            known, found = Fingerprint(d, self.classes), list(self.X.rounded_lines())
+            lines = [each for each in found if each is not None]
+            if len(lines) == len(found):
                 known.add(to_rows(self.X.near), self.codes)
                 return known.result(*lines)
         if self.X.dtype == object:
             return {"n_rows": n, "n_features": d, "sha256": fingerprint(self.rows(values), self.labels)}
-        found = Fingerprint(d, self.classes)
-        found.add(to_rows(in_doubles(self.X) if values == DECIMAL else self.X), self.codes)
-        return found.result()
+        hashed = Fingerprint(d, self.classes)
+        hashed.add(to_rows(in_doubles(self.X) if values == DECIMAL else self.X), self.codes)
+        return hashed.result()
 
     def stored(self) -> Rows | None:
         """Return the numbers as they are stored, None if that is in Python's own."""

@@ -178,7 +178,7 @@ def _is_plain(source: Source, X: Any) -> bool:
     return kinds == {NUMBER} and source.spelling.point == "." and len(source.dropped) == 0
 
 
-def _lines_of_rounded(source: DelimitedSource, X: Array, clock: Clock) -> Iterator[bytes | None]:
+def _lines_of_rounded(source: Any, X: Array, clock: Clock) -> Iterator[bytes | None]:
     """Yield what a fingerprint has of the numbers that doubles round; None at last if some are too long for this."""
     first = 0
     for block in source.written_numbers():
