@@ -488,7 +488,7 @@ def test_a_task_that_was_given_up_is_tried_again(mortal, folder, monkeypatch):
     mark = str(folder / "deaths")
     assert list(ShardPool(mortal, read(path), 10**9).ask(die_at_first, (mark, 4))) == ["alive"]
     monkeypatch.setattr("linsep.cluster.workers._ATTEMPTS", 1)
-    with pytest.raises(ClusterError, match=r"shard 0 \(.*again.npy\): several workers died"):
+    with pytest.raises(ClusterError, match=r"several workers died|lost all its workers"):
         list(ShardPool(mortal, read(path), 10**9).ask(die_at_first, (mark, 10**6)))
 
 
