@@ -194,8 +194,8 @@ def _other_labels(found: Any, X: Any) -> list[Any]:
         return []
     W, b = found.plane.per_class()
     part = X[found.rows]
-    part = part.toarray() if hasattr(part, "toarray") else np.asarray(part)
-    scores = part.astype(float) @ W.astype(float).T + b.astype(float)
+    part = part if hasattr(part, "toarray") else np.asarray(part)
+    scores = np.asarray(part.astype(float) @ W.astype(float).T) + b.astype(float)
     return [found.classes[c] for c in scores.argmax(axis=1).tolist()]
 
 

@@ -10,13 +10,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from linsep.clock import OPERATION, Clock, UntilStopped
-from linsep.data.arrays import as_matrix, refuse_not_finite, to_floats, to_rows
+from linsep.data.arrays import as_matrix, as_scipy, refuse_not_finite, to_rows
 from linsep.data.labels import at_least_two_classes, check_same_length, class_labels
 from linsep.data.parallel import quiet_algebra
 from linsep.data.row_numbers import Dropped
 from linsep.data.source import Source
 from linsep.errors import DataError, ParameterError
-from linsep.problem import Array, Dense
+from linsep.problem import Array, Dense, take
 from linsep.prove.check import check_fewest
 from linsep.prove.checking import check_errors_claim
 from linsep.prove.claims import Data, Separator
@@ -426,16 +426,16 @@ def _depths(data: Data, rows: Array, plane: Separator) -> Array:
         return np.zeros(0)
     W, b = plane.per_class()
     W, b = W.astype(float), b.astype(float)
-    depths = np.empty(len(rows))
+    depths, size = np.empty(len(rows)), np.linalg.norm(W[:, None] - W, axis=2)
     for start in range(0, len(rows), 4096):
         which = rows[start : start + 4096]
-        scores = to_floats(data.rows, which, data.n_features) @ W.T + b
+        scores = np.asarray(as_scipy(take(data.rows, which), data.n_features) @ W.T) + b
         own = scores[np.arange(len(which)), data.y[which]]
         scores[np.arange(len(which)), data.y[which]] = -np.inf
         rival = scores.argmax(axis=1)
         gap = scores[np.arange(len(which)), rival] - own
-        size = np.linalg.norm(W[rival] - W[data.y[which]], axis=1)
-        depths[start : start + 4096] = np.maximum(gap / np.where(size > 0, size, 1.0), 0.0)
+        apart = size[rival, data.y[which]]
+        depths[start : start + 4096] = np.maximum(gap / np.where(apart > 0, apart, 1.0), 0.0)
     return depths
 
 
