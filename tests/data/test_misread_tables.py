@@ -533,3 +533,60 @@ def test_a_second_search_gets_only_the_time_that_is_left(run: Any, monkeypatch: 
     assert code == 0
     assert json.loads(out)["values"] == "binary"
     assert 30 > limits[0] > limits[1] > 0  # reading counts, too
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Columns without names, as pandas numbers them
+
+
+def _numbered_frames() -> dict[str, tuple[pd.DataFrame, dict[str, Any]]]:
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(30, 3)), np.arange(30) % 2
+    plain, words = pd.DataFrame(X), np.array(["no", "yes"])[y]
+    return {
+        "words": (plain.assign(y=words), {"index": False}),
+        "words and index": (plain.assign(y=words), {"index": True}),
+        "numbers": (plain.assign(y=y), {"index": False}),
+        "numbers and index": (plain.assign(y=y), {"index": True}),
+        "no names": (pd.DataFrame(np.column_stack([X, y])), {"index": False}),
+        "no names, index": (pd.DataFrame(np.column_stack([X, y])), {"index": True}),
+        "one column": (pd.DataFrame(X[:, :1]).assign(y=words), {"index": False}),
+        "label first": (plain.assign(y=y)[["y", 0, 1, 2]], {"index": False}),
+        "integers": (pd.DataFrame(rng.integers(5, 9, size=(30, 3))).assign(y=words), {"index": False}),
+    }
+
+
+@pytest.mark.parametrize("case", _numbered_frames())
+def test_numbered_columns_of_pandas_are_a_header(case: str, tmp_path: Path) -> None:
+    """The file has as many rows, the labels and the cells of the frame; one note says how to read it otherwise."""
+    frame, options = _numbered_frames()[case]
+    path = tmp_path / "t.csv"
+    frame.to_csv(path, **options)
+    target = "y" if "y" in frame else str(frame.columns[-1])
+    with warnings.catch_warnings(record=True) as noted:
+        warnings.simplefilter("always")
+        source = read(path, target=target)
+    assert sum("first row as the names of columns" in str(each.message) for each in noted) == 1
+    X, labels = source.to_arrays()
+    wanted = frame.loc[:, [column for column in frame if str(column) != target]]
+    assert np.array_equal(X, wanted.to_numpy())
+    assert [str(label) for label in labels] == [
+        str(value) for value in frame.iloc[:, [str(name) for name in frame].index(target)]
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0,1,a\n1,0,b\n0,0,a\n1,1,b\n",  # the word above is a label below
+        "0,1,2\n3,4,5\n6,7,8\n9,10,11\n",  # nothing repeats: no labels
+        "0,1,1\n1,0,0\n0,0,0\n1,1,1\n",
+        "0,1,2\n0,0,2\n1,1,0\n1,0,1\n",  # the number above is a label below
+        "1,2,x\n3,4,y\n5,6,y\n",
+        "0,y\n1,n\n0,y\n",
+    ],
+)
+def test_rows_of_numbers_are_no_header(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    assert len(read(path).to_arrays()[1]) == text.count("\n")

@@ -5,6 +5,7 @@ import random
 import re
 import subprocess
 import sys
+from decimal import Decimal
 from pathlib import Path
 
 import jsonschema
@@ -22,6 +23,7 @@ from linsep.prove.check.linsep_check import digest_of
 from linsep.prove.check.plain_table import fingerprint
 from linsep.prove.check.standalone import program
 from linsep.prove.numbers.fingerprints import Fingerprint
+from linsep.prove.numbers.tables import table_of
 from oracles import in_integers
 
 XOR = ([[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1])
@@ -233,6 +235,21 @@ def test_the_plain_fingerprint_is_the_fast_one():
         found.add(to_rows(X), y)
         labels = [("a", "b", 3)[code] for code in y]
         assert found.result()["sha256"] == fingerprint(in_integers(X.tolist()), labels)
+
+
+def test_numbers_that_doubles_round_have_the_fingerprint_of_the_doubles():
+    """The doubles nearest to them name a table; what the digits beyond decide, the facts are checked with."""
+    rng = np.random.default_rng(5)
+    texts = ["1e-400", "-1e-400", "0.30000000000000000001", "123456789012345678901", "-0", "2.5", "1e308", "7e400"]
+    for most in (6, 8):
+        X = rng.choice(texts[:most], (40, 3))
+        exact = np.array([[Decimal(cell) for cell in row] for row in X], dtype=object)
+        known = table_of(exact, [0, 1] * 20, (0, 1))
+        assert known is not None
+        found = known.fingerprint("decimal")["sha256"]
+        assert found == fingerprint(in_integers(exact.tolist()), [0, 1] * 20)
+        if most == 6:
+            assert found == fingerprint(in_integers(X.astype(float).tolist()), [0, 1] * 20)
 
 
 @pytest.mark.parametrize("values", ["decimal", "binary"])

@@ -242,7 +242,8 @@ class RegressionInput:
         }
         build = _by_target if model.formula is None else _by_formula
         given, kept, parts, response = build(frame, model, table, common)
-        notes = [
+        notes = ["linsep reads the first row as the names of columns (--no-header reads it as data)"] * frame.counted
+        notes += [
             f"{frame.where(row)}: column {name!r} is read as words, because {cell!r} is not a number "
             f"(--numeric {name} makes this an error)"
             for name, (row, cell) in frame.odd.items()

@@ -76,7 +76,7 @@ class DelimitedSource(TableSource):
         self._detect_encoding(files[0])
         spelling = cells.Spelling(options.decimal, options.thousands, options.dates, options.gaps)
         form = form_of(files[0], options.delimiter, options.header, spelling)
-        self._delimiter, self._spelling, self._header, self._all, body = form
+        self._delimiter, self._spelling, self._header, self._all, body, self._counted = form
         self._evidence: dict[str, list[str]] = {}  # cells by which the kind of a column was decided
         self._decided = options.layout is not None  # whether the kinds of the columns are final
         self._taken = 0  # bytes of text that have been read to decide them
@@ -152,6 +152,10 @@ class DelimitedSource(TableSource):
     def _tell(self, rows: list[Line], kinds: dict[str, str]) -> None:
         """Tell of decisions that a user may not expect."""
         name = self.files[0].name
+        if self._counted:
+            self.note(
+                name, "linsep reads the first row as the names of columns ({0} reads it as data)", ("header", False)
+            )
         if self.options.decimal is None and self._spelling.point == ",":
             self.note(name, "linsep reads commas as decimal marks ({0} turns this off)", ("decimal", "."))
         for column, kind in kinds.items():

@@ -104,6 +104,7 @@ class Frame:
         self.categories: dict[str, Categories] = {}  # of the columns that carry some
         self.kinds: dict[str, str] = {}  # of columns whose numbers are not written as such, as dates are
         self.index: set[str] = set()  # columns that were the index of a pandas frame
+        self.counted = False  # whether numbers in the first row of a text were taken for names
         self.odd: dict[str, tuple[int, str]] = {}  # a word among the numbers of a column that is read as words
         self.where: Callable[[int], str] = lambda row: f"row {row}"
         self.dropped = Dropped()  # rows of the table that are not here
@@ -233,6 +234,7 @@ def _from_text(path: str, options: Options, kinds: dict[str, str]) -> Frame:
         raise DataError(file.name, str(error).split("\n")[0], *hint) from None
     signs = {"delimiter": form.delimiter, "header": form.header, "point": form.spelling.point}
     frame = Frame({}, {}, {**signs, "gaps": list(options.gaps), "encoding": encoding_name(file.encoding or "utf-8")})
+    frame.counted = form.counted
     frame.where = lambda row: f"{file.name}:{_lines(data, form, np.array([row]))[0]}"
     frame.lines = lambda rows: _lines(data, form, rows)
     asked, numeric = ({find(each, form.names) for each in some} for some in (options.categorical, options.numeric))

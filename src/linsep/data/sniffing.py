@@ -45,6 +45,7 @@ class Form(NamedTuple):
     header: bool
     names: list[str]
     body: list[Line]  # the first rows below the header
+    counted: bool = False  # whether the header was recognized although numbers are in it, as pandas numbers columns
 
 
 def form_of(file: File, delimiter: str | None, header: bool | None, spelling: Spelling) -> Form:
@@ -64,12 +65,13 @@ def form_of(file: File, delimiter: str | None, header: bool | None, spelling: Sp
     point = spelling.point
     if spelling.decimal is None and ("," in text if delimiter != "," else '"' in text):
         point = decimal_sign(columns_of(rows[1:], range(len(first)), spelling.gaps), delimiter)
-    named = is_header(rows, spelling.gaps, point) if header is None else header
+    counted = header is None and counts_columns(rows, spelling.gaps, point)
+    named = header if header is not None else counted or is_header(rows, spelling.gaps, point)
     names = [cell.strip() for cell in first] if named else [str(j) for j in range(len(first))]
     repeated = [column for column, count in Counter(names).items() if count > 1]
     if repeated:
         raise ReadError(f"{file.name}:1", f"two columns are named {repeated[0]!r}")
-    return Form(delimiter, spelling._replace(decimal=point), named, names, rows[named:])
+    return Form(delimiter, spelling._replace(decimal=point), named, names, rows[named:], counted)
 
 
 def check_encoding(encoding: str | None) -> None:
@@ -245,6 +247,26 @@ def is_header(rows: Sequence[Line], gaps: Sequence[str], point: str) -> bool:
         all(fits(NUMBER, cells[j], point) or cells[j] in gaps for cells in rest if j < len(cells)) and bool(rest)
         for j in range(len(first))
     )
+
+
+def counts_columns(rows: list[Line], gaps: Sequence[str], point: str) -> bool:
+    """Say whether the first row numbers the columns 0, 1, 2, ..., perhaps with words among them, as pandas does.
+
+    Its words occur nowhere below in their columns. A row of numbers alone may be data: below, the last column repeats
+    its values, as labels do, and the number above is none of them.
+    """
+    first, rest = [cell.strip() for cell in rows[0].cells], [row.cells for row in rows[1:]]
+    numbers = [cell for cell in first if fits(NUMBER, cell, point)]
+    if not numbers or numbers != [str(j) for j in range(len(numbers))] or len(set(first)) < len(first) or not rest:
+        return False
+    below = columns_of(rows[1:], range(len(first)), gaps)
+    below = [[cell.strip() for cell in column] for column in below]
+    if len(numbers) == len(first):
+        distinct = set(below[-1])
+        return len(first) > 2 and first[-1] not in distinct and len(distinct) < len(below[-1])
+    words = [j for j, cell in enumerate(first) if cell not in numbers and cell not in gaps]
+    indexed = first[0] == "" and len(numbers) == len(first) - 1 and len(below[0]) == len(rest)
+    return indexed or (bool(words) and all(first[j] not in set(below[j]) for j in words))
 
 
 def shown(cell: str) -> str:

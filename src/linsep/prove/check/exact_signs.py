@@ -81,6 +81,8 @@ def signs(rows: Rows, which: Array, w: Array, exact: Exact | None = None) -> Arr
     ``exact``, the rows are the doubles nearest to numbers that it knows, which is within the bound too, and it settles
     all doubts.
     """
+    if not w.any():  # two classes that tie everywhere
+        return np.zeros(len(which), dtype=np.int8)
     whole = [] if w.dtype != object else over_common(w.tolist())[0]
     nearest, faithful = _floats(w, whole)
     dense = isinstance(rows, Dense)

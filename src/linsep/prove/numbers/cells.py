@@ -275,6 +275,8 @@ class ExactRows:
 
     def signs(self, which: Array, normal: Array, clock: Clock | None = None) -> Array:
         """Return the exact signs of ``normal·(x_i, 1)`` for the rows asked."""
+        if not normal.any():  # two classes that tie everywhere
+            return np.zeros(len(which), dtype=np.int8)
         exactly = partial(self._exact_signs, normal, clock or Clock())
         return exactly(which) if self._rough else signs(self.near, which, normal, exactly)
 
@@ -346,8 +348,6 @@ class LongDecimals:
         The most significant digits that a number has.
     tiny : callable
         Says whether a number that is not 0 is so small that the double nearest to it is 0.
-    rounded_lines : callable, optional
-        Yields what a fingerprint has of the numbers that doubles round, and None if only ``rows`` can tell.
     """
 
     dtype = np.dtype(object)
@@ -360,10 +360,9 @@ class LongDecimals:
         are_shortest: Callable[[], bool] = lambda: False,
         digits: int = 4000,
         tiny: Callable[[], bool] = lambda: False,
-        rounded_lines: Callable[[], Iterable[bytes | None]] | None = None,
     ) -> None:
         self.near, self._read, self.rows, self._are_shortest = near, read, read_all, are_shortest
-        self.digits, self.tiny, self.rounded_lines = digits, tiny, rounded_lines
+        self.digits, self.tiny = digits, tiny
         self.shape, self.ndim = near.shape, 2
         self._known: dict[int, Any] = {}
         self._readings = 0

@@ -1,4 +1,4 @@
-"""Computes the fingerprint of a table, which depends only on its numbers and labels.
+"""Computes the fingerprint of a table, which depends only on its labels and the doubles nearest to its numbers.
 
 What is hashed is laid down in docs/proof-format.md; ``plain_table`` does the same in plain Python.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,7 @@ class Fingerprint:
     def __init__(self, n_features: int, classes: tuple[Any, ...]) -> None:
         self.n_features, self.rows = n_features, 0
         self._labels = [_spelled(label) for label in classes]
-        self._names, self._counts, self._cells, self._rest = (hashlib.sha256() for _ in range(4))
+        self._names, self._counts, self._cells = (hashlib.sha256() for _ in range(3))
 
     def add(self, rows: Rows, y: Array) -> None:
         """Take up some rows with their class numbers; refuse what is not finite."""
@@ -49,8 +48,6 @@ class Fingerprint:
                 raise ValueError("X contains NaN or infinity")
             self._counts.update(counts.data)
             self._cells.update(words[:length].data)
-        if rows.data.dtype.kind in "iu" and rows.data.dtype.itemsize == 8:
-            self._add_long(rows)
         self.rows += n
 
     def _spelled(self, y: Array) -> bytes:
@@ -59,90 +56,11 @@ class Fingerprint:
             return bytes(np.array(self._labels, dtype=f"V{len(self._labels[0])}")[y].tobytes())
         return b"".join([self._labels[code] for code in y.tolist()])
 
-    def _add_long(self, rows: Rows) -> None:
-        """Take up the integers that no double is equal to."""
-        values = rows.data.ravel()
-        for k in np.flatnonzero(np.abs(values.astype(np.float64)) >= 2.0**53).tolist():
-            i, j = divmod(k, max(1, self.n_features))
-            if isinstance(rows, Sparse):
-                i, j = int(np.searchsorted(rows.indptr, k, side="right")) - 1, int(rows.indices[k])
-            value, near = int(values[k]), float(values[k])
-            if value not in (Fraction(near), Fraction(repr(near))):
-                self._rest.update(f"{self.rows + i},{j},{value}/1\n".encode())
-
-    def result(self, *rounded: bytes) -> dict[str, Any]:
-        """Return the numbers of rows and features, and the hash; ``rounded`` are lines of rounded numbers."""
-        for lines in rounded:
-            self._rest.update(lines)
-        parts = (self._names, self._counts, self._cells, self._rest)
+    def result(self) -> dict[str, Any]:
+        """Return the numbers of rows and features, and the hash."""
+        parts = (self._names, self._counts, self._cells)
         name = hashlib.sha256(b"".join(part.digest() for part in parts)).hexdigest()
         return {"n_rows": self.rows, "n_features": self.n_features, "sha256": name}
-
-
-_DECIMAL = r"^[+]?(?P<sign>-?)0*(?P<whole>[0-9]*)\.?(?P<part>[0-9]*)(?:[eE](?P<power>[+-]?[0-9]+))?$"
-_FITS = 19  # digits that an unsigned word always holds
-
-
-def rounded_lines(texts: Any, near: Array, first_row: int, column: int) -> tuple[Array, Any] | None:
-    """Return the rows of the numbers in a column that doubles round, and the line of each; None if some are too long.
-
-    A number is ``p / q`` in lowest terms, of which ``q`` has only factors 2 and 5.
-    """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    shortest = pa.array(near).cast(pa.string())
-    rows = np.flatnonzero(pc.fill_null(pc.not_equal(shortest, texts), True).to_numpy(zero_copy_only=False))
-    if len(rows) == 0:
-        return rows, pa.array([], pa.string())
-    which = pa.array(rows)
-    given, plain = _in_lowest_terms(texts.take(which)), _in_lowest_terms(shortest.take(which))
-    if given is None or plain is None:
-        return None
-    sign, p, twos, fives = given
-    same = (p == plain[1]) & (twos == plain[2]) & (fives == plain[3])
-    same |= (fives == 0) & ((p < 2**53) | (twos == 0) & (p == near[rows].astype(np.float64)))  # the double itself
-    left = np.flatnonzero(~same)
-    pairs, kind = np.unique(twos[left] * 1000 + fives[left], return_inverse=True)
-    bottoms = pa.array([str(2 ** (k // 1000) * 5 ** (k % 1000)) for k in pairs.tolist()], pa.string())
-    parts = [
-        pa.array(rows[left] + first_row).cast(pa.string()),
-        pa.scalar(f",{column},"),
-        sign.take(pa.array(left)),
-        pa.array(p[left]).cast(pa.string()),
-        pa.scalar("/"),
-        bottoms.take(pa.array(kind)),
-        pa.scalar("\n"),
-    ]
-    return rows[left] + first_row, pc.binary_join_element_wise(*parts, "")
-
-
-def _in_lowest_terms(texts: Any) -> tuple[Any, Array, Array, Array] | None:
-    """Return decimals as signs and ``p / (2**i 5**j)``, i and j not negative; None if some are no such short ones."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    found = pc.extract_regex(pc.utf8_trim_whitespace(texts), _DECIMAL)
-    if found.null_count:
-        return None
-    sign, whole, part, power = (found.field(k) for k in range(4))
-    digits = pc.utf8_ltrim(pc.binary_join_element_wise(whole, part, ""), "0")
-    digits = pc.if_else(pc.equal(digits, ""), "0", digits)
-    if pc.max(pc.utf8_length(digits)).as_py() > _FITS:
-        return None
-    powers = pc.if_else(pc.equal(power, ""), "0", pc.utf8_ltrim(power, "+")).cast(pa.int64()).to_numpy()
-    places = pc.utf8_length(part).cast(pa.int64()).to_numpy() - powers
-    if places.min() < 0 or places.max() > 300:
-        return None
-    p = digits.cast(pa.uint64()).to_numpy().copy()
-    left = []
-    for base in (np.uint64(2), np.uint64(5)):
-        over = places.copy()
-        while (more := (over > 0) & (p % base == 0)).any():
-            p[more] //= base
-            over[more] -= 1
-        left.append(over)
-    return sign, p, left[0], left[1]
 
 
 def _spelled(label: Any) -> bytes:

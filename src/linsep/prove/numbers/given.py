@@ -43,7 +43,7 @@ def nearest(value: Any) -> float:
     try:
         return float(value)
     except OverflowError:
-        return math.copysign(math.inf, value)
+        return math.inf if value > 0 else -math.inf
 
 
 def number(cell: Any) -> int | Fraction:

@@ -13,10 +13,10 @@ from linsep.problem import Array, Rows
 from linsep.prove.check.plain_document import Fails, class_numbers, whole
 from linsep.prove.check.plain_table import fingerprint
 from linsep.prove.claims import Data
-from linsep.prove.numbers.cells import LongDecimals
+from linsep.prove.numbers.cells import LongDecimals, nearest_doubles
 from linsep.prove.numbers.decimals import in_doubles
 from linsep.prove.numbers.fingerprints import Fingerprint
-from linsep.prove.numbers.given import DECIMAL, exact_rows, is_exact, unrounded
+from linsep.prove.numbers.given import DECIMAL, all_finite, exact_rows, is_exact, unrounded
 
 
 class Table(NamedTuple):
@@ -39,16 +39,11 @@ class Table(NamedTuple):
     def fingerprint(self, values: str) -> dict[str, Any]:
         """Return the fingerprint of the data."""
         n, d = self.X.shape
-        if isinstance(self.X, LongDecimals) and self.X.rounded_lines is not None and not self.X.tiny():
-            known, found = Fingerprint(d, self.classes), list(self.X.rounded_lines())
-            lines = [each for each in found if each is not None]
-            if len(lines) == len(found):
-                known.add(to_rows(self.X.near), self.codes)
-                return known.result(*lines)
-        if self.X.dtype == object:
+        near = nearest_doubles(self.X)
+        if self.X.dtype == object and not all_finite(near):  # numbers beyond the range of doubles
             return {"n_rows": n, "n_features": d, "sha256": fingerprint(self.rows(values), self.labels)}
         hashed = Fingerprint(d, self.classes)
-        hashed.add(to_rows(in_doubles(self.X) if values == DECIMAL else self.X), self.codes)
+        hashed.add(to_rows(in_doubles(near) if values == DECIMAL else near), self.codes)
         return hashed.result()
 
     def stored(self) -> Rows | None:

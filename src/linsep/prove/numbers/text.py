@@ -26,7 +26,7 @@ from linsep.problem import Array
 from linsep.prove.check.plain_table import table
 from linsep.prove.claims import Verdict
 from linsep.prove.numbers.cells import LongDecimals
-from linsep.prove.numbers.fingerprints import Fingerprint, rounded_lines
+from linsep.prove.numbers.fingerprints import Fingerprint
 from linsep.prove.numbers.given import BINARY, DECIMAL
 
 _TEXT = ("csv", "libsvm")
@@ -60,8 +60,7 @@ def exact_table(source: Source, values: str, clock: Clock | None = None, *, lazi
             if content is not None:
                 some, everything = partial(_some_rows, source, content), partial(_all_rows, source, content, clock)
                 shortest, tiny = partial(_are_shortest, source, clock), partial(_has_tiny, source, clock)
-                lines = partial(_lines_of_rounded, source, X, clock) if _is_plain(source, X) else None
-                found = LongDecimals(X, some, everything, shortest, tiny=tiny, rounded_lines=lines)
+                found = LongDecimals(X, some, everything, shortest, tiny=tiny)
                 lazily = lazily and not hasattr(X, "indptr") and X.size > FEW_CELLS
                 return (found if lazily else found.whole()), y
             if not _are_shortest(source, clock):
@@ -168,32 +167,6 @@ def _is_rounded(text: str) -> bool:
         return False  # a date or an address
     near = repr(float(text))
     return near != text and Decimal(near) != Decimal(text)
-
-
-def _is_plain(source: Source, X: Any) -> bool:
-    """Say whether all features of a text are plain numbers, and every row is there."""
-    if not isinstance(source, DelimitedSource) or source.layout is None or hasattr(X, "indptr"):
-        return False
-    kinds = {kind for _, kind in source.layout.columns}
-    return kinds == {NUMBER} and source.spelling.point == "." and len(source.dropped) == 0
-
-
-def _lines_of_rounded(source: Any, X: Array, clock: Clock) -> Iterator[bytes | None]:
-    """Yield what a fingerprint has of the numbers that doubles round; None at last if some are too long for this."""
-    first = 0
-    for block in source.written_numbers():
-        clock.check()
-        keys, lines = [], []
-        for j, column in enumerate(block.columns):
-            found = rounded_lines(column.combine_chunks(), X[first : first + block.num_rows, j], first, j)
-            if found is None:
-                yield None
-                return
-            keys.append(found[0] * X.shape[1] + j)
-            lines.append(found[1])
-        order = np.argsort(np.concatenate(keys), kind="stable")
-        yield b"".join(pa.concat_arrays(lines).take(pa.array(order)).cast(pa.binary()).to_pylist())
-        first += block.num_rows
 
 
 def _as_decimals(source: Source) -> dict[str, Any] | None:
