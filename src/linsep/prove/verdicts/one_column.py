@@ -18,7 +18,7 @@ from linsep.problem import Array
 from linsep.prove.numbers.cells import LongDecimals
 
 _SHARE, _OF_CLASS = 0.02, 0.1  # rows on the wrong side that are few: of all rows, and of those of the smaller class
-_SAMPLE = 4000  # rows that rule out a column
+_SAMPLES = (250, 4000)  # rows that rule out most columns, and nearly all others
 _FULL = 0.5  # sparse columns with more numbers than this share of the rows are looked at like dense ones
 
 
@@ -110,18 +110,29 @@ def telling_columns(
     X = X.near if isinstance(X, LongDecimals) else X
     n, counts = len(y), np.bincount(y, minlength=len(classes))
     few = int(min(_SHARE * n, _OF_CLASS * counts.min())) if len(classes) == 2 else 0
-    some = np.random.default_rng(0).choice(n, _SAMPLE, replace=False) if n > 4 * _SAMPLE else None
-    allowed = _SAMPLE if some is None else few * _SAMPLE / n + 4 * np.sqrt(few * _SAMPLE / n) + 4
+    shuffled = np.random.default_rng(0).permutation(n) if n > 4 * _SAMPLES[0] else np.empty(0, np.intp)
+    samples = [shuffled[:size] for size in _SAMPLES if n > 4 * size]
     found = []
     for j, values in _columns(X, y, counts, few):
         if clock is not None and clock.left <= 0:
             break
-        if some is not None and _best(values[some], y[some], counts)[0] > allowed:
+        if any(_ruled_out(values[some], y[some], counts, few * len(some) / n) for some in samples):
             continue
         rule = _rule(j, values, y, classes, counts, names)
         if rule is not None and rule.errors <= few:
             found.append(rule)
     return tuple(sorted(found, key=lambda rule: (rule.errors, rule.column)))
+
+
+def _ruled_out(values: Array, y: Array, counts: Array, expected: float) -> bool:
+    """Say whether a sample has so many rows on the wrong side of every threshold that not few of all rows are."""
+    if len(counts) > 2:
+        return _best(values, y, counts)[0] > 0
+    first = np.cumsum(y[np.argsort(values)] == 0)  # thresholds between equal values only make it more cautious
+    away = 2 * first - np.arange(1, len(y) + 1)  # rows of the first class at or below, less those of the second
+    zeros = int(first[-1])
+    fewest = min(zeros - int(away.max()), len(y) - zeros + int(away.min()))
+    return fewest > expected + 4 * np.sqrt(expected) + 4
 
 
 def class_numbers(y: Any, classes: Sequence[Any]) -> Array:
@@ -137,7 +148,9 @@ def _columns(X: Any, y: Array, counts: Array, few: int) -> Iterator[tuple[int, A
         return
     n = X.shape[0]
     lines = np.repeat(np.arange(n), np.diff(X.indptr))
-    used, places = np.unique(X.indices, return_inverse=True)  # there may be more columns than any array can count
+    used, places = np.arange(X.shape[1]), X.indices
+    if X.shape[1] > len(X.indices) + n:  # there may be more columns than any array can count
+        used, places = np.unique(X.indices, return_inverse=True)
     stored = np.stack([np.bincount(places[y[lines] == c], minlength=len(used)) for c in range(len(counts))])
     worth = stored.sum(axis=0) > _FULL * n
     if len(counts) == 2:
