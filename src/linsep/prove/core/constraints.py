@@ -84,6 +84,16 @@ class Constraints:
         return np.asarray(np.bincount(lines[rows.data != 0], minlength=self.n) == 0)
 
     @cached_property
+    def most_rank(self) -> int:
+        """The unknowns but those of dense columns that are zero in every row: the rank of the rows is no larger."""
+        rows = self.data.rows
+        if self.basis is not None or not isinstance(rows, Dense):
+            return self.unknowns
+        some = np.flatnonzero(~rows.data[:: max(1, self.n // 512)].any(axis=0))
+        empty = sum(not rows.data[:, j].any() for j in some.tolist())
+        return (self.classes - 1) * (self.block - empty)
+
+    @cached_property
     def live(self) -> Array:
         """By number: inequalities of rows that are not zero."""
         found = np.zeros(self.n * self.classes, dtype=bool)

@@ -163,7 +163,7 @@ class _FloatSteps:
         if self.exact is None:
             return None, None
         ids, multipliers = self.exact
-        if self.any_contradiction or len(ids) - 1 == c.unknowns:  # as many as span all unknowns
+        if self.any_contradiction or len(ids) - 1 == c.most_rank:  # as many as span all rows
             return nothing_strict(c, ids, multipliers), None
         if c.unknowns > 2 * NEWTON_UNKNOWNS:
             return None, None

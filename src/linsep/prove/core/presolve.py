@@ -205,6 +205,7 @@ class Peeled(NamedTuple):
     planes: list[Separator]
     gone: list[Array]  # the rows that each of them has strictly on their side
     left: Array  # the rows that all of them hold: no other can be part of a contradiction
+    rows: Rows  # these rows
 
 
 @np.errstate(all="ignore")
@@ -220,7 +221,7 @@ def peel(data: Data, clock: Clock, rounds: int = PEELINGS, equal: Array | None =
         data = data._replace(y=np.where(equal, 2, data.y), classes=3)
     rest = data
     if 2 * data.n_features > TABLE_CELLS or _sample_overlaps(data):
-        return Peeled(planes, gone, left)
+        return Peeled(planes, gone, left, data.rows)
     for _ in range(rounds):
         clock.check()
         if np.count_nonzero(np.bincount(rest.y, minlength=2)[:2]) < 2:
@@ -242,7 +243,7 @@ def peel(data: Data, clock: Clock, rounds: int = PEELINGS, equal: Array | None =
         gone.append(left[off])
         left = left[~off]
         rest = data._replace(rows=some_rows(data.rows, left), y=data.y[left])
-    return Peeled(planes, gone, left)
+    return Peeled(planes, gone, left, rest.rows)
 
 
 def _sample_overlaps(data: Data) -> bool:

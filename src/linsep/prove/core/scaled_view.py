@@ -133,8 +133,7 @@ class ScaledView:
 
         def work(part: Any, start: int, stop: int) -> None:
             if isinstance(part, Dense):
-                x = part.data * self.unit - self.center
-                squares[start:stop] = np.einsum("ij,ij->i", x, x) + self.constant**2
+                _row_squares_dense(part.data, self.unit, self.center, self.constant, squares[start:stop])
             else:
                 squares_of: Any = row_squares
                 squares_of(*part, self.unit, self.constant, squares[start:stop])
@@ -373,6 +372,17 @@ def _column_squares(data, indices, unit, squares):
     for p in range(data.size):
         x = data[p] * unit[indices[p]]
         squares[indices[p]] += x * x
+
+
+@_compiled
+def _row_squares_dense(data, unit, center, constant, squares):
+    """Put the squared norm of each row, as the view shows it, into ``squares``."""
+    for i in range(squares.size):
+        q = constant * constant
+        for j in range(data.shape[1]):
+            x = data[i, j] * unit[j] - center[j]
+            q += x * x
+        squares[i] = q
 
 
 @_compiled

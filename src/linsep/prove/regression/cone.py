@@ -182,9 +182,7 @@ def _outcome(system: Constraints) -> Outcome:
     if not peeled.planes:
         return facial_reduction.solve(system, all_multipliers=True)
     left = peeled.left
-    part = Constraints(
-        data._replace(rows=some_rows(data.rows, left), y=data.y[left]), system.equal[left], clock=system.clock
-    )
+    part = Constraints(data._replace(rows=peeled.rows, y=data.y[left]), system.equal[left], clock=system.clock)
     inner = facial_reduction.solve(part, all_multipliers=True)
     strict = np.zeros(2 * len(data.y), dtype=bool)
     strict[system.ids] = True

@@ -148,8 +148,9 @@ def _columns(X: Any, y: Array, counts: Array, few: int) -> Iterator[tuple[int, A
         return
     n = X.shape[0]
     lines = np.repeat(np.arange(n), np.diff(X.indptr))
-    used, places = np.arange(X.shape[1]), X.indices
-    if X.shape[1] > len(X.indices) + n:  # there may be more columns than any array can count
+    if X.shape[1] <= len(X.indices) + n:
+        used, places = np.arange(X.shape[1]), X.indices
+    else:  # there may be more columns than any array can count
         used, places = np.unique(X.indices, return_inverse=True)
     stored = np.stack([np.bincount(places[y[lines] == c], minlength=len(used)) for c in range(len(counts))])
     worth = stored.sum(axis=0) > _FULL * n
